@@ -1,0 +1,131 @@
+//! What a client hands over: an id, a content, and whatever else it wants to get back.
+//!
+//! The newtypes here can only be built through constructors that check, so that no later layer checks again.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::sync::Arc;
+
+/// The name a client gives a document: 1..=1024 bytes of UTF-8 without control characters.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DocumentId(Arc<str>);
+
+impl DocumentId {
+    /// The longest id, in bytes of UTF-8.
+    pub const BYTES_MAX: usize = 1024;
+
+    /// # Errors
+    /// [`DocumentIdError`] says which of the rules above the text breaks.
+    pub fn new(id: impl Into<Arc<str>>) -> Result<Self, DocumentIdError> {
+        let id = id.into();
+        if id.is_empty() {
+            return Err(DocumentIdError::Empty);
+        }
+        if id.len() > Self::BYTES_MAX {
+            return Err(DocumentIdError::TooLong { bytes: id.len() });
+        }
+        if id.chars().any(char::is_control) {
+            return Err(DocumentIdError::ControlCharacter);
+        }
+        Ok(Self(id))
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for DocumentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Borrow<str> for DocumentId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DocumentIdError {
+    #[error("an id must have at least one character")]
+    Empty,
+    #[error("an id may have at most {} bytes, this one has {bytes}", DocumentId::BYTES_MAX)]
+    TooLong { bytes: usize },
+    #[error("an id must not contain control characters")]
+    ControlCharacter,
+}
+
+/// A document's internal number. Given once and never again: a replaced document gets a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ordinal(pub u32);
+
+/// A JSON object that akin keeps and gives back as it came, byte for byte.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Metadata(Arc<str>);
+
+impl Metadata {
+    /// Takes text that is known to be valid JSON.
+    ///
+    /// # Errors
+    /// [`NotAnObject`] if the JSON is a string, a number, an array…
+    pub fn from_json(json: &str) -> Result<Self, NotAnObject> {
+        let json = json.trim();
+        if json.starts_with('{') { Ok(Self(json.into())) } else { Err(NotAnObject) }
+    }
+
+    #[must_use]
+    pub fn as_json(&self) -> &str {
+        &self.0
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("metadata must be a JSON object")]
+pub struct NotAnObject;
+
+/// An element of a ready-made set, with how often it occurs (at least once).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Token {
+    pub text: String,
+    pub count: u32,
+}
+
+/// What a document's set is made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// To be tokenised and shingled.
+    Text(String),
+    /// Elements of the set as they are.
+    Tokens(Vec<Token>),
+}
+
+/// A document as a client posts it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    pub id: DocumentId,
+    pub content: Content,
+    pub metadata: Option<Metadata>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_checked_once_and_for_all() {
+        assert_eq!(DocumentId::new(""), Err(DocumentIdError::Empty));
+        assert_eq!(DocumentId::new("a\nb"), Err(DocumentIdError::ControlCharacter));
+        assert_eq!(DocumentId::new("é".repeat(513)), Err(DocumentIdError::TooLong { bytes: 1026 }));
+        assert!(DocumentId::new("é".repeat(512)).is_ok());
+        assert!(DocumentId::new("https://example.org/a b?c=d#e").is_ok());
+    }
+
+    #[test]
+    fn metadata_is_an_object() {
+        assert_eq!(Metadata::from_json("[1]"), Err(NotAnObject));
+        assert_eq!(Metadata::from_json(" {\"a\": 1} ").map(|m| m.as_json().to_owned()), Ok("{\"a\": 1}".to_owned()));
+    }
+}
