@@ -126,6 +126,9 @@ mod tests {
     #[test]
     fn metadata_is_an_object() {
         assert_eq!(Metadata::from_json("[1]"), Err(NotAnObject));
-        assert_eq!(Metadata::from_json(" {\"a\": 1} ").map(|m| m.as_json().to_owned()), Ok("{\"a\": 1}".to_owned()));
+        assert_eq!(
+            Metadata::from_json(" {\"a\": 1} ").map(|m| m.as_json().to_owned()),
+            Ok("{\"a\": 1}".to_owned())
+        );
     }
 }

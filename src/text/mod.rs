@@ -4,8 +4,8 @@ mod set;
 
 pub use set::ShingleSet;
 
-use std::ops::Range;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 use crate::document::{Content, Token};
 

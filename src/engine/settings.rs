@@ -1,0 +1,47 @@
+use serde::{Deserialize, Serialize};
+
+use crate::scheme::SchemeSettings;
+use crate::sketch::SketchSettings;
+use crate::text::ShingleSettings;
+
+/// A collection's settings. `shingles`, `sketch`, `scheme.bands`, `scheme.rows` and `store` decide what is
+/// stored and are fixed for its life.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CollectionSettings {
+    pub shingles: ShingleSettings,
+    pub sketch: SketchSettings,
+    pub scheme: SchemeSettings,
+    pub store: StoreSettings,
+    pub limits: LimitSettings,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoreSettings {
+    /// Keep the text (or tokens) itself, to give it back and to explain matches.
+    pub text: bool,
+}
+
+impl Default for StoreSettings {
+    fn default() -> Self {
+        Self { text: true }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LimitSettings {
+    /// Candidates of one lookup; beyond, the answer says `truncated`.
+    pub candidates_max: usize,
+    /// Distinct shingles of one document.
+    pub shingles_max: usize,
+    /// Bytes of one document's metadata.
+    pub metadata_bytes_max: usize,
+}
+
+impl Default for LimitSettings {
+    fn default() -> Self {
+        Self { candidates_max: 10_000, shingles_max: 1_000_000, metadata_bytes_max: 65_536 }
+    }
+}

@@ -1,0 +1,254 @@
+//! What the engine is asked and what it answers.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+use crate::document::{Content, Document, DocumentId, Metadata};
+use crate::engine::Analysis;
+use crate::scheme::Threshold;
+use crate::sketch::{Estimate, Sketch};
+use crate::text::ShingleSet;
+
+/// How a document is added.
+#[derive(Clone, Copy, Debug)]
+pub struct AddOptions {
+    /// Look for near-duplicates at all.
+    pub check: bool,
+    pub on_duplicate: OnDuplicate,
+    /// The collection's threshold if `None`.
+    pub threshold: Option<Threshold>,
+}
+
+impl Default for AddOptions {
+    fn default() -> Self {
+        Self { check: true, on_duplicate: OnDuplicate::Keep, threshold: None }
+    }
+}
+
+/// What becomes of a document that has a near-duplicate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnDuplicate {
+    #[default]
+    Keep,
+    Skip,
+}
+
+/// A document with its set and sketch.
+#[derive(Debug)]
+pub struct Prepared {
+    pub document: Document,
+    pub analysis: Analysis,
+}
+
+/// A document that has its place in the order of arrival.
+#[derive(Debug)]
+pub struct Admitted {
+    pub(super) id: DocumentId,
+}
+
+/// What became of an added document.
+#[derive(Clone, Debug)]
+pub struct Added {
+    pub id: DocumentId,
+    pub status: AddStatus,
+    /// The near-duplicates that were there before it, most resembling first.
+    pub duplicates: Vec<Match>,
+    /// The number of distinct shingles.
+    pub shingles: usize,
+    pub policy: Vec<Policy>,
+    /// The work limit was hit while looking for near-duplicates.
+    pub truncated: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AddStatus {
+    Created,
+    Replaced,
+    /// The same content and metadata were stored under this id already.
+    Unchanged,
+    /// Not stored, since it has a near-duplicate.
+    Skipped,
+}
+
+/// What was done to a document that its sender may not expect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Policy {
+    /// Shorter than one shingle: the whole text is its only one.
+    WholeDocument,
+}
+
+/// How a candidate is scored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Candidates are checked against the exact resemblance: no false positive.
+    #[default]
+    Verified,
+    /// Candidates are scored by their sketches alone.
+    Estimated,
+}
+
+/// How a lookup goes.
+#[derive(Clone, Copy, Debug)]
+pub struct Lookup {
+    /// The collection's threshold if `None`.
+    pub threshold: Option<Threshold>,
+    /// Matches given back, at most.
+    pub limit: usize,
+    pub mode: Mode,
+}
+
+/// The near-duplicates of a probe.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// Resemblance falling, then id.
+    pub matches: Vec<Match>,
+    /// Distinct sets that shared a key with the probe.
+    pub candidates: usize,
+    /// A work limit was hit: there may be more.
+    pub truncated: bool,
+    /// The chance that a document at just the threshold is found.
+    pub expected_recall: f64,
+    pub threshold: Threshold,
+    pub mode: Mode,
+}
+
+#[derive(Clone, Debug)]
+pub struct Match {
+    pub id: DocumentId,
+    /// The exact value where it is known, else the estimate.
+    pub resemblance: f64,
+    pub estimated: f64,
+    pub exact: Option<Exact>,
+    /// Keys of the probe's that the match is filed under.
+    pub keys_shared: u32,
+    pub metadata: Option<Metadata>,
+}
+
+/// What two sets share, exactly.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Exact {
+    pub value: f64,
+    pub shared: usize,
+    pub union: usize,
+    pub containment_of_a: f64,
+    pub containment_of_b: f64,
+}
+
+/// Two contents beside each other.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    pub estimated: Estimate,
+    pub exact: Exact,
+    /// The chance that a lookup of one at the collection's threshold would find the other, were
+    /// their resemblance the exact one.
+    pub probability_found: f64,
+    pub explanation: Option<Explanation>,
+}
+
+/// Where two texts are alike. Ranges are bytes; shared and differing ranges of a text do not overlap.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    pub a: Passages,
+    pub b: Passages,
+    /// The bands whose keys both have.
+    pub bands_shared: Vec<u32>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Passages {
+    pub shared: Vec<Range<usize>>,
+    pub differing: Vec<Range<usize>>,
+}
+
+/// A document as stored.
+#[derive(Clone, Debug)]
+pub struct StoredDocument {
+    pub id: DocumentId,
+    /// `None` in a collection that does not keep texts.
+    pub content: Option<Content>,
+    pub metadata: Option<Metadata>,
+    /// Milliseconds since the epoch.
+    pub stored_at_ms: i64,
+    pub fingerprint: u64,
+    pub set: ShingleSet,
+    pub sketch: Sketch,
+    pub policy: Vec<Policy>,
+}
+
+/// What an operator asks first.
+#[derive(Clone, Debug)]
+pub struct Stats {
+    pub documents: u64,
+    /// Sets that differ; equal ones are filed once.
+    pub distinct_sets: u64,
+    pub keys: u64,
+    /// Documents-under-a-key entries over all keys.
+    pub postings: u64,
+    /// The longest postings of one key.
+    pub postings_longest: u64,
+    /// Memory of the index (postings, sketches, ids), in bytes, as counted from its tables.
+    pub index_bytes: u64,
+    pub database_bytes: u64,
+    pub wal_bytes: u64,
+    pub log_rows: u64,
+    /// The last operation applied.
+    pub sequence: u64,
+    pub last_snapshot: Option<SnapshotInfo>,
+    pub recovery: Recovery,
+}
+
+/// How the index came back at start.
+#[derive(Clone, Debug, Serialize)]
+pub struct Recovery {
+    /// `empty`, `snapshot` or `rebuilt`.
+    pub source: RecoverySource,
+    pub snapshot_sequence: Option<u64>,
+    /// Operations of the log applied on top.
+    pub replayed: u64,
+    pub took_ms: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecoverySource {
+    Empty,
+    Snapshot,
+    Rebuilt,
+}
+
+#[derive(Clone, Debug)]
+pub struct SnapshotInfo {
+    pub sequence: u64,
+    /// Milliseconds since the epoch.
+    pub created_at_ms: i64,
+    pub bytes: u64,
+    pub documents: u64,
+}
+
+/// How far a start has come, for whoever asks meanwhile.
+#[derive(Debug, Default)]
+pub struct Progress {
+    done: AtomicU64,
+    total: AtomicU64,
+}
+
+impl Progress {
+    pub fn set_total(&self, documents: u64) {
+        self.total.store(documents, Ordering::Relaxed);
+    }
+
+    pub fn add_done(&self, documents: u64) {
+        self.done.fetch_add(documents, Ordering::Relaxed);
+    }
+
+    /// Documents brought back, and how many there are to bring back (0 while unknown).
+    pub fn get(&self) -> (u64, u64) {
+        (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
+    }
+}
