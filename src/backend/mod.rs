@@ -1,1 +1,176 @@
+//! The seam between the product and the place where its documents live.
+//!
+//! The engine asks for whole operations, never for single keys or rows, so that a backend may be this process
+//! ([`Local`]: index and store side by side) or a distributed engine.
+//!
+//! Adding takes two calls. [`Backend::announce`] fixes a document's place in the order of arrival and tells of
+//! the *rivals*: documents announced before it that are on their way and so cannot be found by a lookup yet.
+//! [`Backend::store`] then makes it durable and findable. Whoever announces, then looks up, then looks at the
+//! rivals has seen every document that was there before: this is what makes check-and-store one step.
 
+pub(crate) mod arrivals;
+mod error;
+mod local;
+mod state;
+#[cfg(test)]
+pub(crate) mod testing;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use smallvec::SmallVec;
+use tokio::sync::{mpsc, watch};
+
+use crate::document::{Document, DocumentId, Metadata, Ordinal};
+use crate::scheme::Key;
+use crate::sketch::Sketch;
+use crate::storage::{Record, SnapshotInfo};
+use crate::text::ShingleSet;
+
+use arrivals::{Outcome, Place};
+pub use error::BackendError;
+pub use local::{Local, LocalSettings};
+pub use state::{BackendStats, Progress, Recovery, RecoverySource};
+
+/// A document with everything it is stored and filed by.
+#[derive(Debug)]
+pub struct Filing {
+    pub document: Document,
+    pub set: ShingleSet,
+    pub fingerprint: u64,
+    pub sketch: Sketch,
+    /// All the keys it will be found under.
+    pub keys: Vec<Key>,
+    /// The text was shorter than a shingle.
+    pub whole_document: bool,
+}
+
+/// A document's place in the order of arrival. Dropping it unstored gives the place up.
+pub struct Announced {
+    pub filing: Arc<Filing>,
+    /// Earlier documents on their way, with another id, that the `rival` question of the announcement picked.
+    pub rivals: Vec<Rival>,
+    pub(crate) place: Place,
+}
+
+/// A document announced before, whose storing is under way.
+pub struct Rival {
+    pub filing: Arc<Filing>,
+    /// It may yet be withdrawn, if it turns out to be a near-duplicate itself.
+    pub tentative: bool,
+    outcome: watch::Receiver<Outcome>,
+}
+
+impl Rival {
+    /// Waits for what becomes of it: whether it was stored.
+    pub async fn was_stored(mut self) -> bool {
+        let decided = self.outcome.wait_for(|outcome| *outcome != Outcome::UnderWay).await;
+        decided.is_ok_and(|outcome| *outcome == Outcome::Stored)
+    }
+}
+
+/// What storing did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    Created,
+    Replaced,
+    /// The same document stood there already; nothing was written.
+    Unchanged,
+}
+
+/// What to look under, and how far to go.
+#[derive(Clone, Debug)]
+pub struct Search {
+    pub keys: Vec<Key>,
+    pub sketch: Sketch,
+    /// Sets whose sketches agree in fewer slots are not worth scoring.
+    pub agreeing_min: u32,
+    /// Postings read at most.
+    pub postings_max: usize,
+    /// Documents given of one set at most: those that were stored first.
+    pub members_max: usize,
+}
+
+/// A stored set that shares a key with the probe, and the documents that have it.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    pub fingerprint: u64,
+    pub shingles: u32,
+    pub agreeing: u32,
+    pub keys_shared: u32,
+    pub members: SmallVec<[Member; 1]>,
+}
+
+/// A document that has a candidate's set.
+#[derive(Clone, Debug)]
+pub struct Member {
+    pub ordinal: Ordinal,
+    pub id: DocumentId,
+    pub has_metadata: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Candidates {
+    pub found: Vec<Candidate>,
+    /// Distinct sets that shared a key.
+    pub seen: usize,
+    pub truncated: bool,
+}
+
+/// What lookups need of a stored document.
+#[derive(Clone, Debug)]
+pub struct Known {
+    pub set: ShingleSet,
+    pub sketch: Sketch,
+}
+
+/// Where documents live.
+#[async_trait]
+pub trait Backend: Send + Sync {
+    /// Gives the document its place in the order of arrival. `tentative`: it may be withdrawn. `is_rival` picks
+    /// among the documents on their way; it is asked under a lock and must be quick.
+    async fn announce(
+        &self,
+        filing: Filing,
+        tentative: bool,
+        is_rival: &(dyn for<'a> Fn(&'a Filing) -> bool + Sync),
+    ) -> Result<Announced, BackendError>;
+
+    /// Makes an announced document durable and findable, in place of an older one with its id. Once this has
+    /// begun to write, dropping the future does not stop it.
+    async fn store(&self, announced: Announced) -> Result<Stored, BackendError>;
+
+    /// `false` if there is no such document.
+    async fn remove(&self, id: &DocumentId) -> Result<bool, BackendError>;
+
+    async fn candidates(&self, search: Search) -> Result<Candidates, BackendError>;
+
+    /// The sets of candidates, in their order; `None` for one whose documents are gone meanwhile.
+    async fn sets(&self, candidates: &[Candidate]) -> Result<Vec<Option<ShingleSet>>, BackendError>;
+
+    /// The metadata of documents, in their order.
+    async fn metadata(&self, ordinals: Vec<Ordinal>) -> Result<Vec<Option<Metadata>>, BackendError>;
+
+    async fn known(&self, id: &DocumentId) -> Result<Option<Known>, BackendError>;
+
+    async fn record(&self, id: &DocumentId) -> Result<Option<Record>, BackendError>;
+
+    /// Ids in byte order, those after `after`.
+    async fn list(&self, after: Option<DocumentId>, limit: usize) -> Result<Vec<DocumentId>, BackendError>;
+
+    /// Every document, from one consistent view.
+    fn export(&self) -> mpsc::Receiver<Result<Record, BackendError>>;
+
+    async fn stats(&self) -> Result<BackendStats, BackendError>;
+
+    /// Writes a snapshot of the index now.
+    async fn snapshot(&self) -> Result<SnapshotInfo, BackendError>;
+
+    async fn snapshots(&self) -> Result<Vec<SnapshotInfo>, BackendError>;
+
+    /// Holds the reason once the backend refuses to go on.
+    fn poisoned(&self) -> watch::Receiver<Option<String>>;
+
+    /// Waits for what is under way and lets go of the files.
+    async fn close(&self) -> Result<(), BackendError>;
+}

@@ -34,6 +34,8 @@ impl Default for StoreSettings {
 pub struct LimitSettings {
     /// Candidates of one lookup; beyond, the answer says `truncated`.
     pub candidates_max: usize,
+    /// Near-duplicates told when a document is added.
+    pub duplicates_max: usize,
     /// Distinct shingles of one document.
     pub shingles_max: usize,
     /// Bytes of one document's metadata.
@@ -42,6 +44,6 @@ pub struct LimitSettings {
 
 impl Default for LimitSettings {
     fn default() -> Self {
-        Self { candidates_max: 10_000, shingles_max: 1_000_000, metadata_bytes_max: 65_536 }
+        Self { candidates_max: 10_000, duplicates_max: 20, shingles_max: 1_000_000, metadata_bytes_max: 65_536 }
     }
 }

@@ -1,14 +1,14 @@
 //! What the engine is asked and what it answers.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use serde::{Deserialize, Serialize};
 
+use crate::backend::{Announced, Recovery};
 use crate::document::{Content, Document, DocumentId, Metadata};
 use crate::engine::Analysis;
 use crate::scheme::Threshold;
 use crate::sketch::{Estimate, Sketch};
+use crate::storage::SnapshotInfo;
 use crate::text::ShingleSet;
 
 /// How a document is added.
@@ -44,9 +44,10 @@ pub struct Prepared {
 }
 
 /// A document that has its place in the order of arrival.
-#[derive(Debug)]
 pub struct Admitted {
-    pub(super) id: DocumentId,
+    pub(super) announced: Announced,
+    pub(super) options: AddOptions,
+    pub(super) policy: Vec<Policy>,
 }
 
 /// What became of an added document.
@@ -54,12 +55,12 @@ pub struct Admitted {
 pub struct Added {
     pub id: DocumentId,
     pub status: AddStatus,
-    /// The near-duplicates that were there before it, most resembling first.
+    /// The near-duplicates that were there before it, most resembling first; `limits.duplicates_max` at most.
     pub duplicates: Vec<Match>,
     /// The number of distinct shingles.
     pub shingles: usize,
     pub policy: Vec<Policy>,
-    /// The work limit was hit while looking for near-duplicates.
+    /// A limit was hit while looking for near-duplicates: there may be more.
     pub truncated: bool,
 }
 
@@ -201,54 +202,4 @@ pub struct Stats {
     pub sequence: u64,
     pub last_snapshot: Option<SnapshotInfo>,
     pub recovery: Recovery,
-}
-
-/// How the index came back at start.
-#[derive(Clone, Debug, Serialize)]
-pub struct Recovery {
-    /// `empty`, `snapshot` or `rebuilt`.
-    pub source: RecoverySource,
-    pub snapshot_sequence: Option<u64>,
-    /// Operations of the log applied on top.
-    pub replayed: u64,
-    pub took_ms: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RecoverySource {
-    Empty,
-    Snapshot,
-    Rebuilt,
-}
-
-#[derive(Clone, Debug)]
-pub struct SnapshotInfo {
-    pub sequence: u64,
-    /// Milliseconds since the epoch.
-    pub created_at_ms: i64,
-    pub bytes: u64,
-    pub documents: u64,
-}
-
-/// How far a start has come, for whoever asks meanwhile.
-#[derive(Debug, Default)]
-pub struct Progress {
-    done: AtomicU64,
-    total: AtomicU64,
-}
-
-impl Progress {
-    pub fn set_total(&self, documents: u64) {
-        self.total.store(documents, Ordering::Relaxed);
-    }
-
-    pub fn add_done(&self, documents: u64) {
-        self.done.fetch_add(documents, Ordering::Relaxed);
-    }
-
-    /// Documents brought back, and how many there are to bring back (0 while unknown).
-    pub fn get(&self) -> (u64, u64) {
-        (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
-    }
 }

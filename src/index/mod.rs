@@ -1,1 +1,281 @@
+//! Key → postings, in memory, sharded and concurrent; the sketch of every set beside it.
+//!
+//! What is filed is a *set*, not a document: documents with equal sets share one **entry** that lists their
+//! ordinals. A page copied a hundred thousand times is then one entry under its keys, and filing the next copy
+//! costs no more than the first. Postings hold entry numbers; those are reused once an entry is gone, so
+//! whoever reads an entry found through postings reads number, sketch and members under one lock and judges by
+//! what it finds there.
+//!
+//! Nothing here blocks for long: every lock covers one shard of one table for one operation.
 
+mod entries;
+mod postings;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use smallvec::SmallVec;
+
+use crate::document::Ordinal;
+use crate::scheme::Key;
+use crate::sketch::{Estimator, Sketch};
+use entries::{Entries, Removal};
+use postings::Postings;
+
+pub use entries::EntryCopy;
+
+/// Postings up to this length are read at once; longer ones wait until the short ones are read.
+const SHORT: usize = 64;
+
+/// A set and the keys it is filed under.
+#[derive(Clone, Copy, Debug)]
+pub struct Filing<'a> {
+    pub fingerprint: u64,
+    /// The number of distinct shingles.
+    pub shingles: u32,
+    pub sketch: &'a Sketch,
+    pub keys: &'a [Key],
+}
+
+/// What to look for, and how far to go.
+#[derive(Clone, Copy, Debug)]
+pub struct Search<'a> {
+    pub keys: &'a [Key],
+    pub sketch: &'a Sketch,
+    /// Sets whose sketches agree with the probe's in fewer slots are left out.
+    pub agreeing_min: u32,
+    /// Postings read at most.
+    pub postings_max: usize,
+    /// Members given of one set at most: those with the lowest ordinals.
+    pub members_max: usize,
+}
+
+/// A set that shares a key with the probe.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    pub fingerprint: u64,
+    pub shingles: u32,
+    /// Slots in which its sketch agrees with the probe's.
+    pub agreeing: u32,
+    /// Keys of the probe's that it is filed under.
+    pub keys_shared: u32,
+    /// The documents that have this set, ascending.
+    pub members: SmallVec<[Ordinal; 2]>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Candidates {
+    pub found: Vec<Candidate>,
+    /// Distinct sets that shared a key, before sketches were compared.
+    pub seen: usize,
+    /// A limit was hit: some postings or members were not read.
+    pub truncated: bool,
+}
+
+/// Sizes, counted when asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IndexStats {
+    pub entries: u64,
+    pub keys: u64,
+    pub postings: u64,
+    pub postings_longest: u64,
+    pub bytes: u64,
+}
+
+/// The map from keys to the sets filed under them.
+#[derive(Debug)]
+pub struct Index {
+    tables: Box<[Postings]>,
+    /// Fingerprint (folded to 32 bits) → entry: where an equal set is found.
+    identity: Postings,
+    entries: Entries,
+    estimator: Estimator,
+    /// Two threads must not make two entries of one set: filing and removing take the stripe of its fingerprint.
+    stripes: [Mutex<()>; 64],
+}
+
+impl Index {
+    /// `tables`: how many tables the scheme's keys have. `sets_expected`: memory is set aside for so many.
+    #[must_use]
+    pub fn new(tables: u32, sketch_bytes: usize, estimator: Estimator, sets_expected: usize) -> Self {
+        Self {
+            tables: (0..tables).map(|_| Postings::new(sets_expected)).collect(),
+            identity: Postings::new(sets_expected),
+            entries: Entries::new(sketch_bytes),
+            estimator,
+            stripes: std::array::from_fn(|_| Mutex::new(())),
+        }
+    }
+
+    /// Files a document's set. Filing an ordinal again changes nothing. An ordinal must not be removed before
+    /// the call that files it has returned.
+    pub fn insert(&self, ordinal: Ordinal, filing: &Filing<'_>) {
+        if let Some(entry) = self.add_entry(ordinal, filing.fingerprint, filing.shingles, filing.sketch) {
+            for key in filing.keys {
+                self.tables[key.table as usize].insert(key.value, entry);
+            }
+        }
+    }
+
+    /// Like [`Index::insert`] of a set whose keys will be filed by [`Index::file_table`].
+    pub fn insert_unfiled(&self, ordinal: Ordinal, fingerprint: u64, shingles: u32, sketch: &Sketch) {
+        self.add_entry(ordinal, fingerprint, shingles, sketch);
+    }
+
+    /// Files every entry in one table under the key that `value` gives for its sketch.
+    /// Tables are independent: call it for several in parallel. For loading only, while nobody else writes.
+    pub fn file_table(&self, table: u32, value: impl Fn(&[u8]) -> u32) {
+        let postings = &self.tables[table as usize];
+        self.entries.for_each(|entry, sketch| postings.insert(value(sketch), entry));
+    }
+
+    /// Takes a document out; with the last document of a set goes the set. `false` if it wasn't there.
+    pub fn remove(&self, ordinal: Ordinal, fingerprint: u64, keys: &[Key]) -> bool {
+        let _stripe = self.stripe(fingerprint);
+        let Some(entry) = self.entry_of(fingerprint) else { return false };
+        match self.entries.remove_member(entry, ordinal) {
+            Removal::Absent => false,
+            Removal::OthersRemain => true,
+            Removal::WasLast => {
+                for key in keys {
+                    self.tables[key.table as usize].remove(key.value, entry);
+                }
+                self.identity.remove(fold(fingerprint), entry);
+                self.entries.release(entry);
+                true
+            }
+        }
+    }
+
+    /// The sets that share a key with the probe and whose sketches agree well enough with its sketch.
+    ///
+    /// Rare keys are read first, so that what a limit cuts off are the commonplaces.
+    #[must_use]
+    pub fn candidates(&self, search: &Search<'_>) -> Candidates {
+        let (mut numbers, truncated) = self.read_postings(search.keys, search.postings_max);
+        numbers.sort_unstable();
+        let mut candidates = Candidates { truncated, ..Candidates::default() };
+        for run in numbers.chunk_by(|a, b| a == b) {
+            candidates.seen += 1;
+            if let Some((mut found, clipped)) = self.judge(run[0], search) {
+                found.keys_shared = run.len() as u32;
+                candidates.truncated |= clipped;
+                candidates.found.push(found);
+            }
+        }
+        candidates
+    }
+
+    /// The sketch of a set that is filed.
+    #[must_use]
+    pub fn sketch_of(&self, fingerprint: u64) -> Option<Sketch> {
+        let entry = self.entry_of(fingerprint)?;
+        self.entries.read(entry, |head, sketch| {
+            (head.fingerprint == fingerprint).then(|| Sketch::from_bytes(sketch.into()))
+        })?
+    }
+
+    /// How many parts [`Index::copy_part`] has.
+    #[must_use]
+    pub fn parts(&self) -> usize {
+        Entries::SHARDS
+    }
+
+    /// A copy of one part of the entries, made under one short lock; all parts together hold every entry that
+    /// was there throughout.
+    #[must_use]
+    pub fn copy_part(&self, part: usize) -> Vec<EntryCopy> {
+        self.entries.copy_shard(part)
+    }
+
+    #[must_use]
+    pub fn stats(&self) -> IndexStats {
+        let mut stats = IndexStats {
+            entries: self.entries.count(),
+            bytes: self.entries.bytes() + self.identity.size().bytes,
+            ..IndexStats::default()
+        };
+        for size in self.tables.iter().map(Postings::size) {
+            stats.keys += size.keys;
+            stats.postings += size.postings;
+            stats.postings_longest = stats.postings_longest.max(size.longest);
+            stats.bytes += size.bytes;
+        }
+        stats
+    }
+
+    /// The number of the new entry, if the set had none yet.
+    fn add_entry(&self, ordinal: Ordinal, fingerprint: u64, shingles: u32, sketch: &Sketch) -> Option<u32> {
+        let _stripe = self.stripe(fingerprint);
+        if let Some(entry) = self.entry_of(fingerprint) {
+            self.entries.add_member(entry, ordinal);
+            return None;
+        }
+        let entry = self.entries.add(fingerprint, shingles, sketch.as_bytes(), ordinal);
+        self.identity.insert(fold(fingerprint), entry);
+        Some(entry)
+    }
+
+    fn entry_of(&self, fingerprint: u64) -> Option<u32> {
+        let has = |&entry: &u32| {
+            self.entries.read(entry, |head, _| head.fingerprint == fingerprint) == Some(true)
+        };
+        self.identity.read(fold(fingerprint), |entries| entries.iter().copied().find(has))?
+    }
+
+    fn read_postings(&self, keys: &[Key], postings_max: usize) -> (Vec<u32>, bool) {
+        let mut numbers = Vec::new();
+        let mut long = Vec::new();
+        for key in keys {
+            self.tables[key.table as usize].read(key.value, |entries| {
+                if entries.len() <= SHORT {
+                    numbers.extend_from_slice(entries);
+                } else {
+                    long.push((entries.len(), *key));
+                }
+            });
+        }
+        long.sort_unstable_by_key(|(length, _)| *length);
+        let mut truncated = false;
+        for (_, key) in long {
+            let room = postings_max.saturating_sub(numbers.len());
+            self.tables[key.table as usize].read(key.value, |entries| {
+                truncated |= entries.len() > room;
+                numbers.extend_from_slice(&entries[..entries.len().min(room)]);
+            });
+        }
+        (numbers, truncated)
+    }
+
+    /// The entry as a candidate, if its sketch agrees well enough; and whether members were left out.
+    fn judge(&self, entry: u32, search: &Search<'_>) -> Option<(Candidate, bool)> {
+        self.entries.read(entry, |head, sketch| {
+            let agreeing = self.estimator.agreeing(search.sketch.as_bytes(), sketch);
+            if agreeing < search.agreeing_min {
+                return None;
+            }
+            let members = head.members.as_slice();
+            let candidate = Candidate {
+                fingerprint: head.fingerprint,
+                shingles: head.shingles,
+                agreeing,
+                keys_shared: 0,
+                members: members.iter().copied().take(search.members_max).collect(),
+            };
+            Some((candidate, members.len() > search.members_max))
+        })?
+    }
+
+    fn stripe(&self, fingerprint: u64) -> MutexGuard<'_, ()> {
+        let stripe = &self.stripes[fingerprint as usize % self.stripes.len()];
+        // A panic under a stripe leaves nothing half-done that the guarded unit value could show.
+        stripe.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Fingerprints are uniform, so half of one is as good a key as any; the entry has the whole.
+fn fold(fingerprint: u64) -> u32 {
+    (fingerprint >> 32) as u32
+}
+
+#[cfg(test)]
+mod tests;

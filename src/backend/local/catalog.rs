@@ -1,0 +1,108 @@
+//! Ids by ordinal, and ordinals by id, of every stored document.
+
+use std::mem::size_of;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dashmap::DashMap;
+
+use crate::document::{DocumentId, Ordinal};
+
+/// What answers need of a document and the index does not know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Listing {
+    pub id: DocumentId,
+    pub fingerprint: u64,
+    pub has_metadata: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Catalog {
+    by_id: DashMap<DocumentId, Ordinal>,
+    by_ordinal: DashMap<Ordinal, Listing>,
+    id_bytes: AtomicU64,
+}
+
+impl Catalog {
+    pub fn with_capacity(documents: usize) -> Self {
+        Self {
+            by_id: DashMap::with_capacity(documents),
+            by_ordinal: DashMap::with_capacity(documents),
+            id_bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// Lists a document; what its id stood for before goes.
+    pub fn insert(&self, ordinal: Ordinal, mut listing: Listing) {
+        // A map keeps the key it has: take that one, so that an id is held in memory once.
+        if let Some(listed) = self.by_id.get(&listing.id) {
+            listing.id = listed.key().clone();
+        } else {
+            self.id_bytes.fetch_add(heap_bytes(&listing.id), Ordering::Relaxed);
+        }
+        let id = listing.id.clone();
+        self.by_ordinal.insert(ordinal, listing);
+        if let Some(old) = self.by_id.insert(id, ordinal).filter(|old| *old != ordinal) {
+            self.by_ordinal.remove(&old);
+        }
+    }
+
+    pub fn remove(&self, id: &DocumentId) {
+        if let Some((id, ordinal)) = self.by_id.remove(id) {
+            self.id_bytes.fetch_sub(heap_bytes(&id), Ordering::Relaxed);
+            self.by_ordinal.remove(&ordinal);
+        }
+    }
+
+    pub fn ordinal(&self, id: &DocumentId) -> Option<Ordinal> {
+        self.by_id.get(id).map(|ordinal| *ordinal)
+    }
+
+    pub fn listing(&self, ordinal: Ordinal) -> Option<Listing> {
+        self.by_ordinal.get(&ordinal).map(|listing| listing.clone())
+    }
+
+    pub fn contains(&self, ordinal: Ordinal) -> bool {
+        self.by_ordinal.contains_key(&ordinal)
+    }
+
+    pub fn documents(&self) -> u64 {
+        self.by_ordinal.len() as u64
+    }
+
+    /// Memory of both maps and of the ids, which they share.
+    pub fn bytes(&self) -> u64 {
+        let by_id = self.by_id.capacity() * (size_of::<(DocumentId, Ordinal)>() + 1);
+        let by_ordinal = self.by_ordinal.capacity() * (size_of::<(Ordinal, Listing)>() + 1);
+        (by_id + by_ordinal) as u64 * 8 / 7 + self.id_bytes.load(Ordering::Relaxed)
+    }
+}
+
+/// An id's text with the two counters of its `Arc`.
+fn heap_bytes(id: &DocumentId) -> u64 {
+    (id.as_str().len() + 2 * size_of::<usize>()) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listing(id: &str) -> Listing {
+        Listing { id: DocumentId::new(id).unwrap(), fingerprint: 7, has_metadata: false }
+    }
+
+    #[test]
+    fn a_replacement_leaves_nothing_of_the_old() {
+        let catalog = Catalog::default();
+        let empty = catalog.bytes();
+        catalog.insert(Ordinal(1), listing("a"));
+        catalog.insert(Ordinal(2), listing("a"));
+        let id = listing("a").id;
+        assert_eq!((catalog.ordinal(&id), catalog.documents()), (Some(Ordinal(2)), 1));
+        assert!(!catalog.contains(Ordinal(1)));
+        catalog.remove(&id);
+        catalog.remove(&id);
+        assert_eq!((catalog.ordinal(&id), catalog.documents()), (None, 0));
+        assert_eq!(catalog.id_bytes.load(Ordering::Relaxed), 0);
+        assert!(catalog.bytes() >= empty);
+    }
+}

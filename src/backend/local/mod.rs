@@ -1,0 +1,279 @@
+//! The backend in this process: the index in memory, the store on disk beside it.
+//!
+//! A write is committed, then applied to the index by the committing thread, then acknowledged. So the index
+//! never knows what a crash could take back, and writes become visible in the order of the log.
+
+mod catalog;
+mod live;
+mod recovery;
+mod settings;
+mod snapshots;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use tokio::sync::{mpsc, watch};
+use xxhash_rust::xxh3::Xxh3Default;
+
+use crate::backend::arrivals::Arrivals;
+use crate::backend::{
+    Announced, Backend, BackendError, BackendStats, Candidate, Candidates, Filing, Known, Progress,
+    Recovery, Search, Stored,
+};
+use crate::document::{Content, Document, DocumentId, Metadata, Ordinal};
+use crate::scheme::Bands;
+use crate::sketch::SketchSettings;
+use crate::storage::{EncodedRecord, Part, Record, SnapshotInfo, Snapshots, Store, Write};
+use crate::text::ShingleSet;
+use live::Live;
+
+pub use settings::LocalSettings;
+
+pub struct Local {
+    live: Arc<Live>,
+    arrivals: Arrivals,
+    store: Store,
+    snapshots: Arc<Snapshots>,
+    /// One snapshot is written at a time.
+    snapshotting: tokio::sync::Mutex<()>,
+    next_ordinal: AtomicU32,
+    recovery: Recovery,
+    settings: LocalSettings,
+    identity: String,
+}
+
+impl Local {
+    /// Opens or creates the collection in `dir` and brings its index back. `identity` names the settings that
+    /// decide what is stored: a collection made with others is refused. Blocks: call it off the runtime.
+    ///
+    /// # Errors
+    /// Whatever [`Store::open`] refuses; a store that ends before its snapshot; a snapshot of other settings.
+    pub fn open(
+        dir: &Path,
+        settings: LocalSettings,
+        identity: &str,
+        bands: Bands,
+        sketch: &SketchSettings,
+        progress: &Progress,
+    ) -> Result<Self, BackendError> {
+        let store = Store::open(dir, &settings.store, identity)?;
+        let snapshots = Snapshots::open(dir, settings.store.snapshots_kept)?;
+        let recovered = recovery::recover(&store, &snapshots, identity, bands, sketch, progress)?;
+        Ok(Self {
+            live: Arc::new(Live::new(recovered.index, recovered.catalog, recovered.bands, settings.cache_bytes)),
+            arrivals: Arrivals::default(),
+            next_ordinal: AtomicU32::new(store.next_ordinal()?.max(recovered.next_ordinal)),
+            store,
+            snapshots: Arc::new(snapshots),
+            snapshotting: tokio::sync::Mutex::new(()),
+            recovery: recovered.recovery,
+            settings,
+            identity: identity.to_owned(),
+        })
+    }
+
+    fn take_ordinal(&self) -> Result<Ordinal, BackendError> {
+        let next = |ordinal: u32| ordinal.checked_add(1);
+        self.next_ordinal
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, next)
+            .map(Ordinal)
+            .map_err(|_| BackendError::OrdinalsExhausted)
+    }
+
+    /// Whether what is stored under the ordinal is this content and metadata.
+    async fn stands(&self, ordinal: Ordinal, hash: u64) -> Result<bool, BackendError> {
+        let mut records = self.store.fetch(vec![ordinal], Part::Set).await?;
+        Ok(records.pop().flatten().is_some_and(|record| record.content_hash == hash))
+    }
+
+    fn encode(&self, filing: &Filing, ordinal: Ordinal, content_hash: u64) -> EncodedRecord {
+        let Document { id, content, metadata } = &filing.document;
+        let record = Record {
+            ordinal,
+            id: id.clone(),
+            stored_at_ms: Timestamp::now().as_millisecond(),
+            content: self.settings.keep_content.then(|| content.clone()),
+            metadata: metadata.clone(),
+            set: filing.set.clone(),
+            fingerprint: filing.fingerprint,
+            content_hash,
+            sketch: filing.sketch.clone(),
+            whole_document: filing.whole_document,
+        };
+        record.encode(self.settings.store.compression_level)
+    }
+
+    /// The sets of ordinals from disk; what is read is kept in the cache.
+    async fn read_sets(&self, ordinals: Vec<Ordinal>) -> Result<Vec<Option<ShingleSet>>, BackendError> {
+        let records = self.store.fetch(ordinals, Part::Set).await?;
+        let keep = |record: Record| {
+            self.live.sets.insert(record.fingerprint, record.set.clone());
+            record.set
+        };
+        Ok(records.into_iter().map(|record| record.map(keep)).collect())
+    }
+}
+
+#[async_trait]
+impl Backend for Local {
+    async fn announce(
+        &self,
+        filing: Filing,
+        tentative: bool,
+        is_rival: &(dyn for<'a> Fn(&'a Filing) -> bool + Sync),
+    ) -> Result<Announced, BackendError> {
+        let filing = Arc::new(filing);
+        let (place, rivals) = self.arrivals.enter(&filing, tentative, is_rival);
+        Ok(Announced { filing, rivals, place })
+    }
+
+    async fn store(&self, announced: Announced) -> Result<Stored, BackendError> {
+        let Announced { filing, mut place, .. } = announced;
+        place.wait_for_predecessor().await;
+        let content_hash = content_hash(&filing.document);
+        let replaces = self.live.catalog.ordinal(&filing.document.id);
+        if let Some(standing) = replaces
+            && self.stands(standing, content_hash).await?
+        {
+            place.stored();
+            return Ok(Stored::Unchanged);
+        }
+        let ordinal = self.take_ordinal()?;
+        let record = self.encode(&filing, ordinal, content_hash);
+        let live = Arc::clone(&self.live);
+        let apply = move |_sequence| {
+            live.put(ordinal, &filing);
+            place.stored();
+        };
+        self.store.write(Write::Put { record, replaces }, apply).await?;
+        Ok(if replaces.is_some() { Stored::Replaced } else { Stored::Created })
+    }
+
+    async fn remove(&self, id: &DocumentId) -> Result<bool, BackendError> {
+        let mut place = self.arrivals.enter_removal(id);
+        place.wait_for_predecessor().await;
+        let Some(ordinal) = self.live.catalog.ordinal(id) else { return Ok(false) };
+        let (live, id) = (Arc::clone(&self.live), id.clone());
+        let apply = move |_sequence| {
+            live.remove(&id, ordinal);
+            place.stored();
+        };
+        self.store.write(Write::Remove { ordinal }, apply).await?;
+        Ok(true)
+    }
+
+    async fn candidates(&self, search: Search) -> Result<Candidates, BackendError> {
+        Ok(self.live.candidates(&search))
+    }
+
+    async fn sets(&self, candidates: &[Candidate]) -> Result<Vec<Option<ShingleSet>>, BackendError> {
+        let cached = |candidate: &Candidate| self.live.sets.get(&candidate.fingerprint);
+        let mut sets: Vec<_> = candidates.iter().map(cached).collect();
+        let missing: Vec<usize> = (0..sets.len()).filter(|&i| sets[i].is_none()).collect();
+        if missing.is_empty() {
+            return Ok(sets);
+        }
+        let first = |&i: &usize| candidates[i].members[0].ordinal;
+        let read = self.read_sets(missing.iter().map(first).collect()).await?;
+        for (i, set) in missing.into_iter().zip(read) {
+            sets[i] = match set {
+                // The first member is gone meanwhile; any other one has the same set.
+                None => self.any_set(&candidates[i]).await?,
+                set => set,
+            };
+        }
+        Ok(sets)
+    }
+
+    async fn metadata(&self, ordinals: Vec<Ordinal>) -> Result<Vec<Option<Metadata>>, BackendError> {
+        let records = self.store.fetch(ordinals, Part::Set).await?;
+        Ok(records.into_iter().map(|record| record?.metadata).collect())
+    }
+
+    async fn known(&self, id: &DocumentId) -> Result<Option<Known>, BackendError> {
+        if let Some(known) = self.live.known(id) {
+            return Ok(Some(known));
+        }
+        let Some(ordinal) = self.live.catalog.ordinal(id) else { return Ok(None) };
+        let mut records = self.store.fetch(vec![ordinal], Part::Set).await?;
+        let Some(record) = records.pop().flatten() else { return Ok(None) };
+        self.live.sets.insert(record.fingerprint, record.set.clone());
+        Ok(Some(Known { set: record.set, sketch: record.sketch }))
+    }
+
+    async fn record(&self, id: &DocumentId) -> Result<Option<Record>, BackendError> {
+        Ok(self.store.fetch_by_id(id.clone()).await?)
+    }
+
+    async fn list(&self, after: Option<DocumentId>, limit: usize) -> Result<Vec<DocumentId>, BackendError> {
+        Ok(self.store.ids(after, limit).await?)
+    }
+
+    fn export(&self) -> mpsc::Receiver<Result<Record, BackendError>> {
+        todo!()
+    }
+
+    async fn stats(&self) -> Result<BackendStats, BackendError> {
+        let sizes = self.store.sizes().await?;
+        let index = self.live.index.stats();
+        Ok(BackendStats {
+            documents: self.live.catalog.documents(),
+            distinct_sets: index.entries,
+            keys: index.keys,
+            postings: index.postings,
+            postings_longest: index.postings_longest,
+            index_bytes: index.bytes + self.live.catalog.bytes(),
+            database_bytes: sizes.database_bytes,
+            wal_bytes: sizes.wal_bytes,
+            log_rows: sizes.log_rows,
+            sequence: self.store.applied_sequence(),
+            recovery: self.recovery.clone(),
+        })
+    }
+
+    async fn snapshot(&self) -> Result<SnapshotInfo, BackendError> {
+        self.write_snapshot().await
+    }
+
+    async fn snapshots(&self) -> Result<Vec<SnapshotInfo>, BackendError> {
+        Ok(self.snapshots.list()?)
+    }
+
+    fn poisoned(&self) -> watch::Receiver<Option<String>> {
+        self.store.poisoned()
+    }
+
+    async fn close(&self) -> Result<(), BackendError> {
+        todo!()
+    }
+}
+
+impl Local {
+    async fn any_set(&self, candidate: &Candidate) -> Result<Option<ShingleSet>, BackendError> {
+        let ordinals = candidate.members.iter().map(|member| member.ordinal).collect();
+        Ok(self.read_sets(ordinals).await?.into_iter().flatten().next())
+    }
+}
+
+/// One number for all that a document is beside its id.
+fn content_hash(document: &Document) -> u64 {
+    let mut hash = Xxh3Default::new();
+    let mut part = |bytes: &[u8]| {
+        hash.update(&(bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
+    };
+    part(document.metadata.as_ref().map_or("", Metadata::as_json).as_bytes());
+    match &document.content {
+        Content::Text(text) => part(text.as_bytes()),
+        Content::Tokens(tokens) => {
+            for token in tokens {
+                part(token.text.as_bytes());
+                part(&token.count.to_le_bytes());
+            }
+        }
+    }
+    hash.digest()
+}

@@ -1,0 +1,61 @@
+//! What a backend tells of itself.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Sizes and state, for operators.
+#[derive(Clone, Debug)]
+pub struct BackendStats {
+    pub documents: u64,
+    pub distinct_sets: u64,
+    pub keys: u64,
+    pub postings: u64,
+    pub postings_longest: u64,
+    pub index_bytes: u64,
+    pub database_bytes: u64,
+    pub wal_bytes: u64,
+    pub log_rows: u64,
+    pub sequence: u64,
+    pub recovery: Recovery,
+}
+
+/// How the index came back at start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recovery {
+    pub source: RecoverySource,
+    pub snapshot_sequence: Option<u64>,
+    /// Documents brought in from the log on top of the snapshot.
+    pub replayed: u64,
+    pub took_ms: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecoverySource {
+    /// There was nothing to bring back.
+    Empty,
+    Snapshot,
+    /// From every document's stored sketch.
+    Rebuilt,
+}
+
+/// How far a start has come, for whoever asks meanwhile.
+#[derive(Debug, Default)]
+pub struct Progress {
+    done: AtomicU64,
+    total: AtomicU64,
+}
+
+impl Progress {
+    pub fn set_total(&self, documents: u64) {
+        self.total.store(documents, Ordering::Relaxed);
+    }
+
+    pub fn add_done(&self, documents: u64) {
+        self.done.fetch_add(documents, Ordering::Relaxed);
+    }
+
+    /// Documents brought back, and how many there are to bring back (0 while unknown).
+    pub fn get(&self) -> (u64, u64) {
+        (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
+    }
+}

@@ -1,0 +1,148 @@
+//! Two contents beside each other: estimated, exact, and where they are alike.
+
+use std::ops::Range;
+
+use crate::document::Content;
+use crate::engine::{Analyser, Analysis, Comparison, EngineError, Exact, Explanation, Passages};
+use crate::measure::Overlap;
+use crate::text::ShingleSet;
+
+/// Compares two contents; needs no store.
+///
+/// # Errors
+/// `EmptyDocument`, `TooManyShingles`.
+pub fn compare_contents(
+    analyser: &Analyser,
+    a: &Content,
+    b: &Content,
+    explain: bool,
+) -> Result<Comparison, EngineError> {
+    let (of_a, of_b) = (analyser.analyse(a)?, analyser.analyse(b)?);
+    let mut comparison = compare_analyses(analyser, &of_a, &of_b);
+    if explain {
+        comparison.explanation = Some(explain_contents(analyser, (a, &of_a), (b, &of_b)));
+    }
+    Ok(comparison)
+}
+
+/// Without an explanation, which takes the texts.
+pub(super) fn compare_analyses(analyser: &Analyser, a: &Analysis, b: &Analysis) -> Comparison {
+    let exact = Exact::from(Overlap::of(&a.set, &b.set));
+    let agreeing = analyser.estimator.agreeing(a.sketch.as_bytes(), b.sketch.as_bytes());
+    let plan = analyser.bands.plan(analyser.threshold);
+    Comparison {
+        estimated: analyser.estimator.estimate(agreeing),
+        exact,
+        probability_found: analyser.bands.probability_found(exact.value, &plan),
+        explanation: None,
+    }
+}
+
+fn explain_contents(
+    analyser: &Analyser,
+    (a, of_a): (&Content, &Analysis),
+    (b, of_b): (&Content, &Analysis),
+) -> Explanation {
+    let keys = |analysis: &Analysis| -> Vec<_> {
+        analyser.bands.keys(analysis.sketch.as_bytes(), u32::MAX).collect()
+    };
+    let (keys_a, keys_b) = (keys(of_a), keys(of_b));
+    let both = keys_a.iter().zip(&keys_b).filter(|(a, b)| a == b);
+    Explanation {
+        a: passages(analyser, a, &of_b.set),
+        b: passages(analyser, b, &of_a.set),
+        bands_shared: both.map(|(key, _)| key.table).collect(),
+    }
+}
+
+/// Which bytes of a text are covered by shingles that the other has, and which are not. Ready-made tokens have
+/// no passages.
+fn passages(analyser: &Analyser, content: &Content, other: &ShingleSet) -> Passages {
+    let Content::Text(text) = content else { return Passages::default() };
+    let mut shared: Vec<Range<usize>> = Vec::new();
+    let mut last_was_shared = false;
+    analyser.shingler.spans(text, |shingle, span| {
+        let is_shared = other.as_slice().binary_search(&shingle).is_ok();
+        match shared.last_mut() {
+            // Shingles that follow each other make one passage, and so do those that overlap.
+            Some(last) if is_shared && (last_was_shared || span.start <= last.end) => {
+                last.end = last.end.max(span.end);
+            }
+            _ if is_shared => shared.push(span),
+            _ => {}
+        }
+        last_was_shared = is_shared;
+    });
+    let differing = between(text, &shared);
+    Passages { shared, differing }
+}
+
+/// What lies between the passages, without the white space around it.
+fn between(text: &str, passages: &[Range<usize>]) -> Vec<Range<usize>> {
+    let starts = std::iter::once(0).chain(passages.iter().map(|passage| passage.end));
+    let ends = passages.iter().map(|passage| passage.start).chain([text.len()]);
+    let gaps = starts.zip(ends).map(|(start, end)| trim(text, start..end));
+    gaps.filter(|gap| !gap.is_empty()).collect()
+}
+
+fn trim(text: &str, range: Range<usize>) -> Range<usize> {
+    let part = &text[range.clone()];
+    let start = range.start + (part.len() - part.trim_start().len());
+    start..start + part.trim().len()
+}
+
+impl From<Overlap> for Exact {
+    fn from(overlap: Overlap) -> Self {
+        Self {
+            value: overlap.resemblance(),
+            shared: overlap.shared,
+            union: overlap.union(),
+            containment_of_a: overlap.containment_of_a(),
+            containment_of_b: overlap.containment_of_b(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::CollectionSettings;
+
+    fn compare(a: &str, b: &str) -> Comparison {
+        let analyser = Analyser::new(&CollectionSettings::default());
+        let [a, b] = [a, b].map(|text| Content::Text(text.to_owned()));
+        compare_contents(&analyser, &a, &b, true).unwrap()
+    }
+
+    #[test]
+    fn passages_are_bytes_of_each_text() {
+        let a = "Intro. The quick brown fox jumps over the lazy dog, they say.";
+        let b = "Ünlike: the QUICK brown fox jumps over\nthe lazy cat.";
+        let explanation = compare(a, b).explanation.unwrap();
+        let of = |text: &str, ranges: &[Range<usize>]| -> Vec<String> {
+            ranges.iter().map(|range| text[range.clone()].to_owned()).collect()
+        };
+        assert_eq!(of(a, &explanation.a.shared), ["The quick brown fox jumps over the lazy"]);
+        assert_eq!(of(a, &explanation.a.differing), ["Intro.", "dog, they say."]);
+        assert_eq!(of(b, &explanation.b.shared), ["the QUICK brown fox jumps over\nthe lazy"]);
+        assert_eq!(of(b, &explanation.b.differing), ["Ünlike:", "cat."]);
+    }
+
+    #[test]
+    fn equal_texts_share_everything() {
+        let comparison = compare("one two three four", "One, two; three... four!");
+        assert_eq!((comparison.exact.value, comparison.estimated.value), (1.0, 1.0));
+        let explanation = comparison.explanation.unwrap();
+        assert_eq!(explanation.bands_shared.len(), 32);
+        assert_eq!(explanation.a.shared, [0..18]);
+        assert!(explanation.a.differing.is_empty());
+    }
+
+    #[test]
+    fn nothing_in_common_is_nothing_in_common() {
+        let comparison = compare("one two three four", "five six seven eight");
+        assert_eq!(comparison.exact.shared, 0);
+        assert!(comparison.probability_found < 1e-9);
+        assert!(comparison.explanation.unwrap().a.shared.is_empty());
+    }
+}

@@ -1,0 +1,195 @@
+//! From a set and a threshold to scored near-duplicates: what adding and looking up have in common.
+
+use std::cmp::Ordering;
+
+use crate::backend::{Candidate, Rival, Search};
+use crate::document::{DocumentId, Metadata, Ordinal};
+use crate::engine::{Engine, EngineError, Exact, Match, Mode};
+use crate::measure::Overlap;
+use crate::scheme::{ProbePlan, Threshold};
+use crate::sketch::Sketch;
+use crate::text::ShingleSet;
+
+/// Checking more shingles than this against each other (about a millisecond's work) leaves the runtime's thread.
+const SHINGLES_INLINE_MAX: usize = 500_000;
+
+/// What is looked for.
+pub(super) struct Sought<'a> {
+    pub set: &'a ShingleSet,
+    pub sketch: &'a Sketch,
+    /// A document is not its own near-duplicate.
+    pub own_id: Option<&'a DocumentId>,
+    pub threshold: Threshold,
+    pub mode: Mode,
+    /// Documents of one and the same set that are worth knowing.
+    pub members_max: usize,
+}
+
+/// Where a match's metadata is.
+enum MetadataAt {
+    Here(Option<Metadata>),
+    Stored(Ordinal),
+}
+
+pub(super) struct Scored {
+    found: Match,
+    metadata: MetadataAt,
+}
+
+pub(super) struct Found {
+    pub scored: Vec<Scored>,
+    /// Distinct sets that shared a key.
+    pub candidates: usize,
+    pub truncated: bool,
+    pub plan: ProbePlan,
+}
+
+impl Engine {
+    /// Every stored document at or over the threshold, in no order.
+    pub(super) async fn find(&self, sought: &Sought<'_>) -> Result<Found, EngineError> {
+        let plan = self.analyser.bands.plan(sought.threshold);
+        let search = Search {
+            keys: self.analyser.bands.keys(sought.sketch.as_bytes(), plan.bands).collect(),
+            sketch: sought.sketch.clone(),
+            agreeing_min: plan.agreeing_min,
+            postings_max: self.settings.limits.candidates_max,
+            members_max: sought.members_max,
+        };
+        let candidates = self.backend.candidates(search).await?;
+        let scored = match sought.mode {
+            Mode::Verified => self.verify(sought, candidates.found).await?,
+            Mode::Estimated => self.estimate(sought, &candidates.found),
+        };
+        let truncated = candidates.truncated;
+        Ok(Found { scored, candidates: candidates.seen, truncated, plan })
+    }
+
+    /// A document that is on its way, scored like a stored one; `None` under the threshold.
+    pub(super) fn score_rival(&self, sought: &Sought<'_>, rival: &Rival) -> Option<Scored> {
+        let filing = &rival.filing;
+        let overlap = Overlap::reaching(sought.set, &filing.set, sought.threshold.get())?;
+        let ours = self.analyser.bands.keys(sought.sketch.as_bytes(), u32::MAX);
+        let keys_shared = ours.zip(&filing.keys).filter(|(a, b)| a == *b).count() as u32;
+        let found = Match {
+            id: filing.document.id.clone(),
+            resemblance: overlap.resemblance(),
+            estimated: self.estimated(sought.sketch, &filing.sketch),
+            exact: Some(overlap.into()),
+            keys_shared,
+            metadata: None,
+        };
+        Some(Scored { found, metadata: MetadataAt::Here(filing.document.metadata.clone()) })
+    }
+
+    /// The best `limit`, in the order of the contract, with their metadata; whether there were more.
+    pub(super) async fn best(
+        &self,
+        mut scored: Vec<Scored>,
+        limit: usize,
+    ) -> Result<(Vec<Match>, bool), EngineError> {
+        scored.sort_unstable_by(|a, b| by_resemblance_then_id(&a.found, &b.found));
+        // A document that was on its way may have been found in the index as well.
+        scored.dedup_by(|a, b| a.found.id == b.found.id);
+        let more = scored.len() > limit;
+        scored.truncate(limit);
+        self.read_metadata(&mut scored).await?;
+        Ok((scored.into_iter().map(|scored| scored.found).collect(), more))
+    }
+
+    async fn verify(
+        &self,
+        sought: &Sought<'_>,
+        candidates: Vec<Candidate>,
+    ) -> Result<Vec<Scored>, EngineError> {
+        let sets = self.backend.sets(&candidates).await?;
+        let overlaps = overlaps(sought.set, sets, sought.threshold).await?;
+        let mut scored = Vec::new();
+        for (candidate, overlap) in candidates.iter().zip(overlaps) {
+            if let Some(overlap) = overlap {
+                self.score_members(sought, candidate, Some(overlap.into()), &mut scored);
+            }
+        }
+        Ok(scored)
+    }
+
+    fn estimate(&self, sought: &Sought<'_>, candidates: &[Candidate]) -> Vec<Scored> {
+        let mut scored = Vec::new();
+        for candidate in candidates {
+            let estimate = self.analyser.estimator.estimate(candidate.agreeing);
+            if estimate.value >= sought.threshold.get() {
+                self.score_members(sought, candidate, None, &mut scored);
+            }
+        }
+        scored
+    }
+
+    fn score_members(
+        &self,
+        sought: &Sought<'_>,
+        candidate: &Candidate,
+        exact: Option<Exact>,
+        scored: &mut Vec<Scored>,
+    ) {
+        let estimated = self.analyser.estimator.estimate(candidate.agreeing).value;
+        let resemblance = exact.map_or(estimated, |exact| exact.value);
+        let others = candidate.members.iter().filter(|member| Some(&member.id) != sought.own_id);
+        scored.extend(others.map(|member| Scored {
+            found: Match {
+                id: member.id.clone(),
+                resemblance,
+                estimated,
+                exact,
+                keys_shared: candidate.keys_shared,
+                metadata: None,
+            },
+            metadata: match member.has_metadata {
+                true => MetadataAt::Stored(member.ordinal),
+                false => MetadataAt::Here(None),
+            },
+        }));
+    }
+
+    async fn read_metadata(&self, scored: &mut [Scored]) -> Result<(), EngineError> {
+        let ordinal = |scored: &Scored| match scored.metadata {
+            MetadataAt::Stored(ordinal) => Some(ordinal),
+            MetadataAt::Here(_) => None,
+        };
+        let ordinals: Vec<Ordinal> = scored.iter().filter_map(ordinal).collect();
+        let mut read = Vec::new();
+        if !ordinals.is_empty() {
+            read = self.backend.metadata(ordinals).await?;
+        }
+        let mut read = read.into_iter();
+        for scored in scored {
+            scored.found.metadata = match &mut scored.metadata {
+                MetadataAt::Here(metadata) => metadata.take(),
+                MetadataAt::Stored(_) => read.next().flatten(),
+            };
+        }
+        Ok(())
+    }
+
+    fn estimated(&self, a: &Sketch, b: &Sketch) -> f64 {
+        let estimator = &self.analyser.estimator;
+        estimator.estimate(estimator.agreeing(a.as_bytes(), b.as_bytes())).value
+    }
+}
+
+/// The overlaps with the sets that reach the threshold.
+async fn overlaps(
+    probe: &ShingleSet,
+    sets: Vec<Option<ShingleSet>>,
+    threshold: Threshold,
+) -> Result<Vec<Option<Overlap>>, EngineError> {
+    let shingles: usize = sets.iter().flatten().map(|set| set.count() + probe.count()).sum();
+    let probe = probe.clone();
+    let check = move || {
+        let reaching = |set: Option<ShingleSet>| Overlap::reaching(&probe, &set?, threshold.get());
+        sets.into_iter().map(reaching).collect()
+    };
+    super::off_runtime_if(shingles > SHINGLES_INLINE_MAX, check).await
+}
+
+fn by_resemblance_then_id(a: &Match, b: &Match) -> Ordering {
+    b.resemblance.total_cmp(&a.resemblance).then_with(|| a.id.cmp(&b.id))
+}

@@ -1,0 +1,209 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::sketch::SketchSettings;
+
+const TABLES: u32 = 4;
+
+fn settings() -> SketchSettings {
+    SketchSettings { slots: 16, ..SketchSettings::default() }
+}
+
+fn index() -> Index {
+    Index::new(TABLES, 16, Estimator::new(&settings()), 0)
+}
+
+/// A small world of sets, so that keys are shared: the set's number decides sketch and keys.
+fn sketch(set: u8) -> Sketch {
+    Sketch::from_bytes(vec![set; 16].into())
+}
+
+fn keys(set: u8) -> Vec<Key> {
+    (0..TABLES).map(|table| Key { table, value: u32::from(set) >> table }).collect()
+}
+
+fn insert(index: &Index, ordinal: u32, set: u8) {
+    let (sketch, keys) = (sketch(set), keys(set));
+    let filing = Filing { fingerprint: fingerprint(set), shingles: 1, sketch: &sketch, keys: &keys };
+    index.insert(Ordinal(ordinal), &filing);
+}
+
+/// Fingerprints that fold to the same 32 bits for every two sets: identity must not rest on the fold.
+fn fingerprint(set: u8) -> u64 {
+    u64::from(set) | (u64::from(set / 2) << 32)
+}
+
+fn remove(index: &Index, ordinal: u32, set: u8) -> bool {
+    index.remove(Ordinal(ordinal), fingerprint(set), &keys(set))
+}
+
+fn search(index: &Index, set: u8, agreeing_min: u32, postings_max: usize) -> Candidates {
+    let (sketch, keys) = (sketch(set), keys(set));
+    index.candidates(&Search { keys: &keys, sketch: &sketch, agreeing_min, postings_max, members_max: 1000 })
+}
+
+/// What a candidate is, for comparison: keys shared and members by fingerprint.
+type Found = BTreeMap<u64, (u32, BTreeSet<u32>)>;
+
+fn found(index: &Index, set: u8) -> Found {
+    let candidates = search(index, set, 0, usize::MAX);
+    assert!(!candidates.truncated);
+    let describe = |c: &Candidate| {
+        (c.fingerprint, (c.keys_shared, c.members.iter().map(|ordinal| ordinal.0).collect()))
+    };
+    candidates.found.iter().map(describe).collect()
+}
+
+/// The same by looking at every document.
+fn brute_force(documents: &BTreeMap<u32, u8>, probe: u8) -> Found {
+    let mut all = Found::new();
+    for (&ordinal, &set) in documents {
+        let shared = keys(set).iter().zip(keys(probe)).filter(|(a, b)| **a == *b).count();
+        if shared > 0 {
+            let found = all.entry(fingerprint(set)).or_default();
+            found.0 = shared as u32;
+            found.1.insert(ordinal);
+        }
+    }
+    all
+}
+
+proptest! {
+    #[test]
+    fn it_finds_what_brute_force_finds(
+        steps in prop::collection::vec((0u32..40, 0u8..32, any::<bool>()), 1..200),
+        probe in 0u8..32,
+    ) {
+        let (index, mut documents) = (index(), BTreeMap::new());
+        for (ordinal, set, add) in steps {
+            if let Some(old) = documents.remove(&ordinal) {
+                prop_assert!(remove(&index, ordinal, old));
+            }
+            if add {
+                insert(&index, ordinal, set);
+                insert(&index, ordinal, set);
+                documents.insert(ordinal, set);
+            }
+        }
+        prop_assert_eq!(found(&index, probe), brute_force(&documents, probe));
+        let distinct: BTreeSet<u8> = documents.values().copied().collect();
+        prop_assert_eq!(index.stats().entries, distinct.len() as u64);
+        prop_assert_eq!(index.stats().postings, distinct.len() as u64 * u64::from(TABLES));
+    }
+}
+
+#[test]
+fn removal_leaves_nothing_behind() {
+    let index = index();
+    for round in 0..10 {
+        for document in 0..1000 {
+            insert(&index, round * 1000 + document, document as u8);
+        }
+        for document in 0..1000 {
+            assert!(remove(&index, round * 1000 + document, document as u8));
+            assert!(!remove(&index, round * 1000 + document, document as u8), "it is gone already");
+        }
+    }
+    let stats = index.stats();
+    assert_eq!((stats.entries, stats.keys, stats.postings), (0, 0, 0));
+    insert(&index, 0, 1);
+    assert_eq!(found(&index, 1).len(), 1);
+}
+
+#[test]
+fn numbers_of_released_entries_are_given_out_again() {
+    let index = index();
+    insert(&index, 0, 0);
+    let bytes = index.stats().bytes;
+    for ordinal in 0..10_000 {
+        insert(&index, ordinal + 1, (ordinal + 1) as u8);
+        remove(&index, ordinal, ordinal as u8);
+    }
+    assert_eq!(index.stats().entries, 1);
+    assert!(index.stats().bytes < bytes + 64 * 1024, "replacing for ever must not grow the memory");
+}
+
+#[test]
+fn a_pruned_candidate_is_seen_but_not_found() {
+    let index = index();
+    insert(&index, 1, 8);
+    insert(&index, 2, 9);
+    let candidates = search(&index, 8, 16, 100);
+    assert_eq!((candidates.seen, candidates.found.len()), (2, 1));
+    assert_eq!(candidates.found[0].agreeing, 16);
+}
+
+#[test]
+fn a_cut_lookup_says_so_and_reads_rare_keys_first() {
+    let index = index();
+    let sketch = sketch(0);
+    let common = Key { table: 0, value: 7 };
+    for number in 0..500u32 {
+        let keys = [common, Key { table: 1, value: number / 5 }];
+        let filing =
+            Filing { fingerprint: u64::from(number) << 20, shingles: 1, sketch: &sketch, keys: &keys };
+        index.insert(Ordinal(number), &filing);
+    }
+    let keys = [common, Key { table: 1, value: 99 }];
+    let search = Search { keys: &keys, sketch: &sketch, agreeing_min: 0, postings_max: 20, members_max: 1 };
+    let candidates = index.candidates(&search);
+    assert!(candidates.truncated);
+    for number in 495..500u64 {
+        assert!(candidates.found.iter().any(|c| c.fingerprint == number << 20), "{number} has a rare key");
+    }
+    assert!(!index.candidates(&Search { postings_max: 505, ..search }).truncated);
+}
+
+#[test]
+fn copies_hold_every_entry_while_others_come_and_go() {
+    let index = index();
+    for ordinal in 0..200 {
+        insert(&index, ordinal, ordinal as u8);
+    }
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for ordinal in 1000..3000 {
+                insert(&index, ordinal, 200 + (ordinal % 50) as u8);
+                remove(&index, ordinal, 200 + (ordinal % 50) as u8);
+            }
+        });
+        for _ in 0..20 {
+            let copies: Vec<_> = (0..index.parts()).flat_map(|part| index.copy_part(part)).collect();
+            let members: BTreeSet<u32> =
+                copies.iter().flat_map(|copy| copy.members.iter().map(|m| m.0)).collect();
+            assert!((0..200).all(|ordinal| members.contains(&ordinal)));
+        }
+    });
+    assert_eq!(index.stats().entries, 200);
+}
+
+#[test]
+fn equal_sets_from_many_threads_make_one_entry() {
+    let index = index();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let index = &index;
+            scope.spawn(move || (0..500).for_each(|n| insert(index, thread * 500 + n, (n % 16) as u8)));
+        }
+    });
+    assert_eq!(index.stats().entries, 16);
+    assert_eq!(found(&index, 3)[&fingerprint(3)].1.len(), 4 * 32);
+}
+
+#[test]
+fn loading_files_every_entry_in_every_table() {
+    let (loaded, filed) = (index(), index());
+    for ordinal in 0..300u32 {
+        let set = (ordinal % 60) as u8;
+        insert(&filed, ordinal, set);
+        loaded.insert_unfiled(Ordinal(ordinal), fingerprint(set), 1, &sketch(set));
+    }
+    for table in 0..TABLES {
+        loaded.file_table(table, |sketch| u32::from(sketch[0]) >> table);
+    }
+    for set in 0..60 {
+        assert_eq!(found(&loaded, set), found(&filed, set));
+    }
+}
