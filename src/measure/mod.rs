@@ -1,21 +1,65 @@
 //! Exact measures of two sets.
 
+mod shared;
+
 use crate::text::ShingleSet;
 
 /// How two sets overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overlap {
+    /// Elements of both sets.
     pub shared: usize,
+    /// Elements of the first set, at least 1.
     pub a: usize,
+    /// Elements of the second set, at least 1.
     pub b: usize,
 }
 
 impl Overlap {
     #[must_use]
-    pub fn of(_a: &ShingleSet, _b: &ShingleSet) -> Self {
-        todo!()
+    pub fn of(a: &ShingleSet, b: &ShingleSet) -> Self {
+        Self {
+            shared: shared::count(a.as_slice(), b.as_slice()),
+            a: a.count(),
+            b: b.count(),
+        }
     }
 
+    /// The overlap of two sets whose resemblance is at least the threshold, else `None`. Decides
+    /// just as `Overlap::of(a, b).resemblance() >= threshold` does, but stops as soon as too few
+    /// elements are left to reach it.
+    #[must_use]
+    pub fn reaching(a: &ShingleSet, b: &ShingleSet, threshold: f64) -> Option<Self> {
+        let needed = Self::shared_min(a.count(), b.count(), threshold)?;
+        let shared = shared::count_reaching(a.as_slice(), b.as_slice(), needed)?;
+        Some(Self {
+            shared,
+            a: a.count(),
+            b: b.count(),
+        })
+    }
+
+    /// The fewest shared elements with which sets of these sizes resemble each other as much as
+    /// the threshold; `None` if no number does. Resemblance, rounding and all, never falls when
+    /// more is shared, so the fewest can be searched for from J·(a + b) / (1 + J).
+    fn shared_min(a: usize, b: usize, threshold: f64) -> Option<usize> {
+        let reaches = |shared| Self { shared, a, b }.resemblance() >= threshold;
+        let most = a.min(b);
+        if !reaches(most) {
+            return None;
+        }
+        let guess = threshold / (1.0 + threshold) * (a + b) as f64;
+        let mut shared = (guess as usize).min(most);
+        while !reaches(shared) {
+            shared += 1;
+        }
+        while shared > 0 && reaches(shared - 1) {
+            shared -= 1;
+        }
+        Some(shared)
+    }
+
+    /// |A∪B|.
     #[must_use]
     pub fn union(&self) -> usize {
         self.a + self.b - self.shared
@@ -24,18 +68,106 @@ impl Overlap {
     /// Jaccard similarity |A∩B| / |A∪B|, 0..=1.
     #[must_use]
     pub fn resemblance(&self) -> f64 {
-        todo!()
+        self.shared as f64 / self.union() as f64
     }
 
     /// |A∩B| / |A|.
     #[must_use]
     pub fn containment_of_a(&self) -> f64 {
-        todo!()
+        self.shared as f64 / self.a as f64
     }
 
     /// |A∩B| / |B|.
     #[must_use]
     pub fn containment_of_b(&self) -> f64 {
-        todo!()
+        self.shared as f64 / self.b as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn set(shingles: &[u64]) -> ShingleSet {
+        ShingleSet::from_shingles(shingles.to_vec()).unwrap()
+    }
+
+    fn shared_by_hashing(a: &ShingleSet, b: &ShingleSet) -> usize {
+        let a: HashSet<_> = a.as_slice().iter().collect();
+        b.as_slice()
+            .iter()
+            .filter(|shingle| a.contains(shingle))
+            .count()
+    }
+
+    /// Small sets of near numbers, and pairs of which one is far larger than the other.
+    fn pairs() -> impl Strategy<Value = (ShingleSet, ShingleSet)> {
+        let near = (vec(0..60_u64, 1..60), vec(0..60_u64, 1..60));
+        let uneven = (vec(0..9000_u64, 1..20), vec(0..9000_u64, 1000..3000));
+        let swapped = uneven.clone().prop_map(|(a, b)| (b, a));
+        prop_oneof![near, uneven, swapped].prop_map(|(a, b)| (set(&a), set(&b)))
+    }
+
+    proptest! {
+        #[test]
+        fn overlap_counts_what_both_sets_hold((a, b) in pairs()) {
+            let overlap = Overlap::of(&a, &b);
+            let shared = shared_by_hashing(&a, &b);
+            prop_assert_eq!(overlap, Overlap { shared, a: a.count(), b: b.count() });
+            prop_assert_eq!(Overlap::of(&b, &a).shared, shared);
+        }
+
+        #[test]
+        fn reaching_decides_as_the_full_count_does(
+            (a, b) in pairs(),
+            threshold in prop_oneof![0.0..1.1_f64, Just(1.0), Just(0.5), Just(0.8)],
+        ) {
+            let overlap = Overlap::of(&a, &b);
+            let reached = (overlap.resemblance() >= threshold).then_some(overlap);
+            prop_assert_eq!(Overlap::reaching(&a, &b, threshold), reached);
+            // The hardest threshold is the resemblance itself, and the next number above it.
+            let own = overlap.resemblance();
+            prop_assert_eq!(Overlap::reaching(&a, &b, own), Some(overlap));
+            prop_assert_eq!(Overlap::reaching(&a, &b, own.next_up()), None);
+        }
+    }
+
+    #[test]
+    fn long_sets_are_compared_over_many_blocks() {
+        let even: Vec<u64> = (0..5000).map(|n| n * 2).collect();
+        let threes: Vec<u64> = (0..5000).map(|n| n * 3).collect();
+        let (even, threes) = (set(&even), set(&threes));
+        let overlap = Overlap::of(&even, &threes);
+        assert_eq!(overlap.shared, 1667);
+        assert_eq!(Overlap::reaching(&even, &threes, 0.2), Some(overlap));
+        assert_eq!(Overlap::reaching(&even, &threes, 0.2001), None);
+    }
+
+    #[test]
+    fn measures_are_shares_of_their_sets() {
+        let overlap = Overlap::of(&set(&[1, 2, 3, 4]), &set(&[3, 4, 5, 6, 7, 8, 9, 10]));
+        assert_eq!(
+            overlap,
+            Overlap {
+                shared: 2,
+                a: 4,
+                b: 8
+            }
+        );
+        assert_eq!(overlap.union(), 10);
+        let measures = [
+            overlap.resemblance(),
+            overlap.containment_of_a(),
+            overlap.containment_of_b(),
+        ];
+        assert_eq!(
+            measures.map(|measure| (measure * 100.0).round() as u32),
+            [20, 50, 25]
+        );
     }
 }

@@ -1,8 +1,19 @@
 //! Sketches → keys, and how many keys a wanted recall takes.
 
+mod bands;
+mod tuner;
+
+#[cfg(test)]
+mod tests;
+
+pub use bands::{Bands, Key};
+pub use tuner::ProbePlan;
+
 use serde::{Deserialize, Serialize};
 
 use crate::sketch::SketchSettings;
+
+const ROWS_MAX: u32 = 32;
 
 /// A resemblance from which documents count as near-duplicates: above 0, at most 1.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
@@ -13,7 +24,11 @@ impl Threshold {
     /// # Errors
     /// [`ThresholdError`] for what is not above 0 and at most 1.
     pub fn new(value: f64) -> Result<Self, ThresholdError> {
-        if value > 0.0 && value <= 1.0 { Ok(Self(value)) } else { Err(ThresholdError(value)) }
+        if value > 0.0 && value <= 1.0 {
+            Ok(Self(value))
+        } else {
+            Err(ThresholdError(value))
+        }
     }
 
     #[must_use]
@@ -55,53 +70,41 @@ pub struct SchemeSettings {
     pub rows: Option<u32>,
 }
 
+impl SchemeSettings {
+    /// What is wrong with the settings, a sentence a fault that starts with the key's name.
+    #[must_use]
+    pub fn faults(&self, sketch: &SketchSettings) -> Vec<String> {
+        let mut faults = Vec::new();
+        if !(self.recall > 0.0 && self.recall < 1.0) {
+            faults.push(format!(
+                "recall must be above 0 and below 1, not {}",
+                self.recall
+            ));
+        }
+        if self.bands == Some(0) {
+            faults.push("bands must be at least 1, not 0".to_owned());
+        }
+        if let Some(rows) = self.rows.filter(|rows| !(1..=ROWS_MAX).contains(rows)) {
+            faults.push(format!("rows must be from 1 to {ROWS_MAX}, not {rows}"));
+        }
+        let (bands, rows) = (self.bands.unwrap_or(1), self.rows.unwrap_or(1));
+        if u64::from(bands) * u64::from(rows) > u64::from(sketch.slots) {
+            let slots = sketch.slots;
+            faults.push(format!(
+                "bands of rows must fit the sketch: {bands} × {rows} is more than {slots} slots"
+            ));
+        }
+        faults
+    }
+}
+
 impl Default for SchemeSettings {
     fn default() -> Self {
-        Self { threshold: Threshold(0.8), recall: 0.99, bands: None, rows: None }
-    }
-}
-
-/// What a sketch is filed under: a value in one of the scheme's tables (a band is a table).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
-    pub table: u32,
-    pub value: u32,
-}
-
-/// Banded minhash LSH: `bands` keys of `rows` consecutive slots.
-#[derive(Clone, Debug)]
-pub struct Bands {
-    pub bands: u32,
-    pub rows: u32,
-}
-
-/// How a lookup at one threshold goes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ProbePlan {
-    /// Looks under the first this many bands.
-    pub bands: u32,
-    /// A candidate whose sketch agrees in fewer slots is not worth an exact check.
-    pub agreeing_min: u32,
-    /// The chance that a document at just the threshold is found (verified mode: candidate, and not pruned).
-    pub expected_recall: f64,
-    /// The same when the sketch alone decides: candidate, and estimate at or over the threshold.
-    pub expected_recall_estimated: f64,
-}
-
-impl Bands {
-    #[must_use]
-    pub fn new(_scheme: &SchemeSettings, _sketch: &SketchSettings) -> Self {
-        todo!()
-    }
-
-    /// The first `bands` keys of a sketch, in band order.
-    pub fn keys<'a>(&'a self, _sketch: &'a [u8], _bands: u32) -> impl Iterator<Item = Key> + 'a {
-        std::iter::empty()
-    }
-
-    /// The fewest bands that reach the wanted recall at this threshold, or all there are.
-    #[must_use]
-    pub fn plan(&self, _threshold: Threshold) -> ProbePlan {
-        todo!()
+        Self {
+            threshold: Threshold(0.8),
+            recall: 0.99,
+            bands: None,
+            rows: None,
+        }
     }
 }

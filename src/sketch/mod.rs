@@ -1,8 +1,25 @@
 //! Set → sketch; what two sketches say of their sets' resemblance.
 
+mod estimate;
+mod fast;
+mod mix;
+mod permutations;
+
+#[cfg(test)]
+mod tests;
+
+pub use estimate::{Estimate, Estimator};
+
 use serde::{Deserialize, Serialize};
 
 use crate::text::ShingleSet;
+
+use self::fast::Fast;
+use self::mix::{Remix, finalise};
+use self::permutations::Permutations;
+
+const SLOTS_MIN: u32 = 16;
+const SLOTS_MAX: u32 = 1024;
 
 /// How sets are sketched. Decides what is stored: fixed for a collection's life.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,16 +33,53 @@ pub struct SketchSettings {
     pub method: Method,
 }
 
+impl SketchSettings {
+    /// What is wrong with the settings, a sentence a fault that starts with the key's name.
+    #[must_use]
+    pub fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        if !(SLOTS_MIN..=SLOTS_MAX).contains(&self.slots) || self.slots % 4 != 0 {
+            let slots = self.slots;
+            faults.push(format!(
+                "slots must be a multiple of 4 from {SLOTS_MIN} to {SLOTS_MAX}, not {slots}"
+            ));
+        }
+        if ![8, 16, 32].contains(&self.bits) {
+            faults.push(format!("bits must be 8, 16 or 32, not {}", self.bits));
+        }
+        faults
+    }
+
+    /// Bytes of a slot in a sketch.
+    #[must_use]
+    pub fn slot_bytes(&self) -> usize {
+        self.bits as usize / 8
+    }
+
+    /// Bytes of a sketch.
+    #[must_use]
+    pub fn sketch_bytes(&self) -> usize {
+        self.slots as usize * self.slot_bytes()
+    }
+}
+
 impl Default for SketchSettings {
     fn default() -> Self {
-        Self { slots: 128, bits: 8, seed: 0, method: Method::Fast }
+        Self {
+            slots: 128,
+            bits: 8,
+            seed: 0,
+            method: Method::Fast,
+        }
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
+    /// One hash a shingle, whatever the number of slots.
     Fast,
+    /// A hash a shingle and slot, as in the textbooks.
     Permutations,
 }
 
@@ -49,54 +103,62 @@ impl Sketch {
 /// Makes sketches.
 #[derive(Clone, Debug)]
 pub struct Sketcher {
-    _settings: SketchSettings,
+    settings: SketchSettings,
+    remix: Remix,
+    minima: Minima,
+}
+
+/// How the minimum of each slot is found.
+#[derive(Clone, Debug)]
+enum Minima {
+    Fast(Fast),
+    Permutations(Permutations),
 }
 
 impl Sketcher {
+    /// # Panics
+    /// If the settings have [`SketchSettings::faults`].
     #[must_use]
     pub fn new(settings: SketchSettings) -> Self {
-        Self { _settings: settings }
+        assert!(settings.faults().is_empty(), "{:?}", settings.faults());
+        let permutations = Permutations::new(settings.slots, settings.seed);
+        let minima = match settings.method {
+            Method::Fast => Minima::Fast(Fast::new(permutations)),
+            Method::Permutations => Minima::Permutations(permutations),
+        };
+        Self {
+            remix: Remix::new(settings.seed),
+            minima,
+            settings,
+        }
     }
 
     #[must_use]
-    pub fn sketch(&self, _set: &ShingleSet) -> Sketch {
-        todo!()
+    pub fn sketch(&self, set: &ShingleSet) -> Sketch {
+        let shingles = set.as_slice();
+        let minima = match &self.minima {
+            Minima::Fast(fast) => fast.minima(shingles, self.remix),
+            Minima::Permutations(permutations) => permutations.minima(shingles, self.remix),
+        };
+        let mut bytes = vec![0; self.settings.sketch_bytes()].into_boxed_slice();
+        // The low bits of a minimum say something of its rank, and those of `a * h + b` depend on
+        // nothing but the low bits of h; after the finaliser they do neither.
+        match self.settings.bits {
+            8 => keep::<1>(&minima, &mut bytes),
+            16 => keep::<2>(&minima, &mut bytes),
+            _ => keep::<4>(&minima, &mut bytes),
+        }
+        Sketch(bytes)
     }
 }
 
-/// Compares sketches made with one [`SketchSettings`].
-#[derive(Clone, Copy, Debug)]
-pub struct Estimator {
-    _slots: u32,
-    _bits: u32,
-}
-
-impl Estimator {
-    #[must_use]
-    pub fn new(settings: &SketchSettings) -> Self {
-        Self { _slots: settings.slots, _bits: settings.bits }
+/// Keeps the low `BYTES` bytes of each minimum, finalised.
+fn keep<const BYTES: usize>(minima: &[u64], sketch: &mut [u8]) {
+    let (slots, _) = sketch.as_chunks_mut::<BYTES>();
+    for (slot, &minimum) in slots.iter_mut().zip(minima) {
+        let bytes = finalise(minimum).to_le_bytes();
+        *slot = *bytes
+            .first_chunk()
+            .expect("a slot is at most half a minimum");
     }
-
-    /// How many slots of two sketches (as bytes, of equal length) agree.
-    #[must_use]
-    pub fn agreeing(&self, _a: &[u8], _b: &[u8]) -> u32 {
-        todo!()
-    }
-
-    #[must_use]
-    pub fn estimate(&self, _agreeing: u32) -> Estimate {
-        todo!()
-    }
-}
-
-/// An estimate of resemblance from the slots that agree.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimate {
-    /// 0..=1, accidental agreements of b-bit slots taken out.
-    pub value: f64,
-    pub standard_error: f64,
-    /// The 95 % Wilson interval, accidents taken out.
-    pub interval: (f64, f64),
-    pub agreeing: u32,
-    pub slots: u32,
 }

@@ -1,0 +1,128 @@
+//! Banded minhash LSH.
+
+use std::sync::Arc;
+
+use quick_cache::sync::Cache;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::sketch::SketchSettings;
+
+use super::tuner::{ProbePlan, Tuner};
+use super::{SchemeSettings, Threshold};
+
+/// Rows of a band when the settings name none: with fewer, bands find more that is not alike;
+/// with more, thresholds under the usual one would not be served any more.
+const ROWS_USUAL_MAX: u32 = 4;
+
+/// Plans kept, one for each threshold that was asked for lately.
+const PLANS_MAX: usize = 256;
+
+/// What a sketch is filed under: a value in one of the scheme's tables (a band is a table).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Key {
+    pub table: u32,
+    pub value: u32,
+}
+
+/// Banded minhash LSH: `bands` keys of `rows` consecutive slots (Indyk and Motwani 1998; Broder
+/// 1997). Sets of resemblance s share a given band's key with a chance of at least sʳ.
+#[derive(Clone, Debug)]
+pub struct Bands {
+    pub bands: u32,
+    pub rows: u32,
+    band_bytes: usize,
+    tuner: Tuner,
+    /// By the bits of the threshold.
+    plans: Arc<Cache<u64, ProbePlan>>,
+}
+
+impl Bands {
+    /// # Panics
+    /// If the settings have [`SchemeSettings::faults`] or [`SketchSettings::faults`].
+    #[must_use]
+    pub fn new(scheme: &SchemeSettings, sketch: &SketchSettings) -> Self {
+        assert!(sketch.faults().is_empty(), "{:?}", sketch.faults());
+        assert!(
+            scheme.faults(sketch).is_empty(),
+            "{:?}",
+            scheme.faults(sketch)
+        );
+        let rows = scheme
+            .rows
+            .unwrap_or_else(|| Self::most_rows(scheme, sketch));
+        let bands = scheme.bands.unwrap_or(sketch.slots / rows);
+        Self {
+            bands,
+            rows,
+            band_bytes: rows as usize * sketch.slot_bytes(),
+            tuner: Tuner::new(scheme.recall, sketch),
+            plans: Arc::new(Cache::new(PLANS_MAX)),
+        }
+    }
+
+    /// The most rows with which the wanted recall is reached at the threshold by the bands that
+    /// are given or else fit the sketch; 1 if it never is.
+    fn most_rows(scheme: &SchemeSettings, sketch: &SketchSettings) -> u32 {
+        let tuner = Tuner::new(scheme.recall, sketch);
+        let reaches = |rows: &u32| {
+            let bands = scheme.bands.unwrap_or(sketch.slots / rows);
+            let fits = bands * rows <= sketch.slots;
+            fits && tuner.plan(scheme.threshold, bands, *rows).expected_recall >= scheme.recall
+        };
+        (2..=ROWS_USUAL_MAX).rev().find(reaches).unwrap_or(1)
+    }
+
+    /// The first `bands` keys of a sketch, in band order.
+    ///
+    /// A band that fits a key is the key; a longer one is hashed to 32 bits. Equal bands have
+    /// equal hashes, so hashing cannot lower recall: it only adds candidates, one in 2³² bands.
+    pub fn keys<'a>(&'a self, sketch: &'a [u8], bands: u32) -> impl Iterator<Item = Key> + 'a {
+        let bands = bands.min(self.bands) as usize;
+        let band_slots = sketch.chunks_exact(self.band_bytes).take(bands);
+        (0..).zip(band_slots).map(|(table, slots)| Key {
+            table,
+            value: key_value(slots),
+        })
+    }
+
+    /// The fewest bands that reach the wanted recall at this threshold, or all there are. Plans
+    /// are kept, so that asking again costs next to nothing.
+    #[must_use]
+    pub fn plan(&self, threshold: Threshold) -> ProbePlan {
+        let by = threshold.get().to_bits();
+        if let Some(plan) = self.plans.get(&by) {
+            return plan;
+        }
+        let plan = self.tuner.plan(threshold, self.bands, self.rows);
+        self.plans.insert(by, plan);
+        plan
+    }
+
+    /// The chance that sets of a given resemblance share a key in one of so many bands: the
+    /// S-curve 1 − (1 − sʳ)ᵇ. Accidental agreements of slots can only raise it.
+    #[must_use]
+    pub fn probability_candidate(&self, similarity: f64, bands: u32) -> f64 {
+        let band_agrees = similarity.powi(self.rows as i32);
+        1.0 - (1.0 - band_agrees).powi(bands as i32)
+    }
+
+    /// The chance that sets of a given resemblance are found as planned: they share a key, and
+    /// enough of their slots agree for an exact check.
+    #[must_use]
+    pub fn probability_found(&self, similarity: f64, plan: &ProbePlan) -> f64 {
+        self.tuner
+            .probability_found(similarity, plan.bands, self.rows, plan.agreeing_min)
+    }
+}
+
+fn key_value(slots: &[u8]) -> u32 {
+    if let Ok(band) = slots.try_into() {
+        return u32::from_le_bytes(band);
+    }
+    if slots.len() > 4 {
+        return xxh3_64(slots) as u32;
+    }
+    let mut padded = [0; 4];
+    padded[..slots.len()].copy_from_slice(slots);
+    u32::from_le_bytes(padded)
+}

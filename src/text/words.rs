@@ -1,0 +1,169 @@
+//! The words of a text.
+
+use std::ops::Range;
+
+use super::classes::Class;
+use super::hash::{SHORT_WORD_BYTES_MAX, WordHasher};
+
+/// Visits the hash and the bytes of each token of the text: words, and single letters of scripts
+/// that are written without spaces.
+pub(super) fn for_each_word(
+    text: &str,
+    lowercase: bool,
+    hasher: WordHasher,
+    mut visit: impl FnMut(u64, Range<usize>),
+) {
+    let bytes = text.as_bytes();
+    let mut spelling = String::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let run = ascii_word_bytes(&bytes[at..]);
+        let end = at + run;
+        let is_ascii = bytes.get(end).is_none_or(u8::is_ascii);
+        if is_ascii && run <= SHORT_WORD_BYTES_MAX {
+            if run > 0 {
+                visit(hasher.hash_short_ascii(&bytes[at..], run), at..end);
+            }
+            // What ended the run is an ASCII separator, or the end.
+            at = end + 1;
+            continue;
+        }
+        let token_end = spell(&text[at..], lowercase, &mut spelling) + at;
+        if !spelling.is_empty() {
+            visit(hasher.hash(spelling.as_bytes()), at..token_end);
+        }
+        at = token_end;
+    }
+}
+
+/// How many ASCII letters and digits the text starts with.
+#[inline]
+fn ascii_word_bytes(text: &[u8]) -> usize {
+    text.iter()
+        .position(|byte| !byte.is_ascii_alphanumeric())
+        .unwrap_or(text.len())
+}
+
+/// Spells out the token that the text starts with and gives its length in bytes of the text. When
+/// the text starts with a separator, the spelling is empty and the length the separator's.
+fn spell(text: &str, lowercase: bool, spelling: &mut String) -> usize {
+    spelling.clear();
+    let mut characters = text.char_indices();
+    let Some((_, first)) = characters.next() else {
+        return 0;
+    };
+    let opened = Class::of(first);
+    if opened == Class::Separator {
+        return first.len_utf8();
+    }
+    push_folded(first, lowercase, spelling);
+    for (at, character) in characters {
+        let extends = match Class::of(character) {
+            Class::Separator | Class::Cut => false,
+            Class::Word => opened != Class::Cut,
+            Class::Mark => true,
+        };
+        if !extends {
+            return at;
+        }
+        push_folded(character, lowercase, spelling);
+    }
+    text.len()
+}
+
+/// Appends a character, lowercased if that is wanted: without regard to its neighbours, so that a
+/// final Σ is a σ wherever the text was cut.
+pub(super) fn push_folded(character: char, lowercase: bool, text: &mut String) {
+    if !lowercase {
+        text.push(character);
+    } else if character.is_ascii() {
+        text.push(character.to_ascii_lowercase());
+    } else {
+        text.extend(character.to_lowercase());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<&str> {
+        let mut words = Vec::new();
+        for_each_word(text, true, WordHasher::new(true, 0), |_, place| {
+            words.push(&text[place])
+        });
+        words
+    }
+
+    fn hashes(text: &str, lowercase: bool) -> Vec<u64> {
+        let mut hashes = Vec::new();
+        let hasher = WordHasher::new(lowercase, 0);
+        for_each_word(text, lowercase, hasher, |hash, _| hashes.push(hash));
+        hashes
+    }
+
+    #[test]
+    fn words_are_runs_of_letters_marks_and_digits() {
+        assert_eq!(
+            words("It's 3.5 km—the naïve way…"),
+            ["It", "s", "3", "5", "km", "the", "naïve", "way"]
+        );
+        assert_eq!(
+            words("  snake_case\r\n\tx86_64 "),
+            ["snake", "case", "x86", "64"]
+        );
+        assert_eq!(
+            words("été 🎉ok🎉 e\u{301}te\u{301}"),
+            ["été", "ok", "e\u{301}te\u{301}"]
+        );
+        assert_eq!(words("हिन्दी कि \u{301}a"), ["हिन्दी", "कि", "\u{301}a"]);
+        assert_eq!(words("كِتَابٌ، ٣٤"), ["كِتَابٌ", "٣٤"]);
+        assert_eq!(words(""), [""; 0]);
+        assert_eq!(words("… — 🎉 \u{a0}"), [""; 0]);
+    }
+
+    #[test]
+    fn scripts_without_spaces_are_cut_into_letters() {
+        assert_eq!(
+            words("我是abc人123。𠀀𪜶"),
+            ["我", "是", "abc", "人", "123", "𠀀", "𪜶"]
+        );
+        assert_eq!(words("スーパーです"), ["ス", "ー", "パ", "ー", "で", "す"]);
+        assert_eq!(words("ハ\u{309a}ン"), ["ハ\u{309a}", "ン"]);
+        assert_eq!(words("ที่นี่"), ["ที่", "นี่"]);
+        assert_eq!(words("ລາວ ខ្មែ မြန်"), ["ລ", "າ", "ວ", "ខ្", "មែ", "မြ", "န်"]);
+        assert_eq!(words("วันที่ 12 ๑๒"), ["วั", "น", "ที่", "12", "๑๒"]);
+    }
+
+    #[test]
+    fn case_is_folded_character_by_character() {
+        assert_eq!(
+            hashes("ΌΣΟΣ STRASSE Ünï İ", true),
+            hashes("όσοσ strasse üNÏ i\u{307}", true)
+        );
+        assert_ne!(hashes("straße", true), hashes("strasse", true));
+        assert_ne!(hashes("Word", false), hashes("word", false));
+        assert_ne!(hashes("Été", false), hashes("été", false));
+    }
+
+    #[test]
+    fn a_word_hashes_the_same_wherever_it_stands() {
+        let word = "Antidisestablishmentarianism";
+        for end in 1..=word.len() {
+            let hash = hashes(&word[..end], true);
+            assert_eq!(hash.len(), 1);
+            for around in [
+                "{}",
+                "a, {} b",
+                "é{{}}",
+                "中{}é ",
+                "{}中文字文字文字文字文字",
+                "{}, 0123456789abcdefgh",
+            ] {
+                let text = around.replace("{}", &word[..end].to_uppercase());
+                let found = hashes(&text, true).contains(&hash[0]);
+                assert_eq!(found, !around.contains("é "), "{text}");
+            }
+        }
+    }
+}
