@@ -24,7 +24,7 @@ use tokio::sync::{mpsc, watch};
 use crate::document::{Document, DocumentId, Metadata, Ordinal};
 use crate::scheme::Key;
 use crate::sketch::Sketch;
-use crate::storage::{Record, SnapshotInfo};
+use crate::storage::{Record, SnapshotInfo, StorageError};
 use crate::text::ShingleSet;
 
 use arrivals::{Outcome, Place};
@@ -146,20 +146,26 @@ pub trait Backend: Send + Sync {
     async fn candidates(&self, search: Search) -> Result<Candidates, BackendError>;
 
     /// The sets of candidates, in their order; `None` for one whose documents are gone meanwhile.
-    async fn sets(&self, candidates: &[Candidate]) -> Result<Vec<Option<ShingleSet>>, BackendError>;
+    async fn sets(&self, candidates: &[Candidate])
+    -> Result<Vec<Option<ShingleSet>>, BackendError>;
 
     /// The metadata of documents, in their order.
-    async fn metadata(&self, ordinals: Vec<Ordinal>) -> Result<Vec<Option<Metadata>>, BackendError>;
+    async fn metadata(&self, ordinals: Vec<Ordinal>)
+    -> Result<Vec<Option<Metadata>>, BackendError>;
 
     async fn known(&self, id: &DocumentId) -> Result<Option<Known>, BackendError>;
 
     async fn record(&self, id: &DocumentId) -> Result<Option<Record>, BackendError>;
 
     /// Ids in byte order, those after `after`.
-    async fn list(&self, after: Option<DocumentId>, limit: usize) -> Result<Vec<DocumentId>, BackendError>;
+    async fn list(
+        &self,
+        after: Option<DocumentId>,
+        limit: u32,
+    ) -> Result<Vec<DocumentId>, BackendError>;
 
     /// Every document, from one consistent view.
-    fn export(&self) -> mpsc::Receiver<Result<Record, BackendError>>;
+    async fn export(&self) -> mpsc::Receiver<Result<Record, StorageError>>;
 
     async fn stats(&self) -> Result<BackendStats, BackendError>;
 

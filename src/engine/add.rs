@@ -37,7 +37,7 @@ impl Engine {
         prepared: Prepared,
         options: AddOptions,
     ) -> Result<Admitted, EngineError> {
-        let policy = prepared.analysis.policy.clone();
+        let policy = prepared.analysis.policy();
         let threshold = self.threshold_of(&options);
         let filing = self.filing(prepared);
         let (shingles, sketch) = (filing.set.count(), filing.sketch.clone());
@@ -47,7 +47,8 @@ impl Engine {
         let is_rival = move |other: &Filing| {
             looks_for_rivals
                 && Overlap::can_reach(shingles, other.set.count(), threshold.get())
-                && estimator.agreeing(sketch.as_bytes(), other.sketch.as_bytes()) >= plan.agreeing_min
+                && estimator.agreeing(sketch.as_bytes(), other.sketch.as_bytes())
+                    >= plan.agreeing_min
         };
         let tentative = options.on_duplicate == OnDuplicate::Skip;
         let announced = self.backend.announce(filing, tentative, &is_rival).await?;

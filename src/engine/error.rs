@@ -1,3 +1,4 @@
+use crate::backend::BackendError;
 use crate::document::DocumentId;
 
 /// Why the engine did not do what it was asked.
@@ -7,20 +8,37 @@ pub enum EngineError {
     EmptyDocument,
     #[error("there is no document '{id}'")]
     DocumentNotFound { id: DocumentId },
-    #[error(
-        "the document has {found} shingles, more than the {max} that limits.shingles_max allows"
-    )]
+    #[error("the document has {found} shingles, more than the {max} of limits.shingles_max")]
     TooManyShingles { found: usize, max: usize },
-    #[error(
-        "the metadata has {found} bytes, more than the {max} that limits.metadata_bytes_max allows"
-    )]
+    #[error("the metadata has {found} bytes, more than the {max} of limits.metadata_bytes_max")]
     MetadataTooLarge { found: usize, max: usize },
     #[error("the text of '{id}' is not kept: the collection has store.text = false")]
     TextNotKept { id: DocumentId },
-    /// The store takes nothing more; the process is about to stop. Retry elsewhere or later.
+    /// The store takes nothing more; the process is about to stop. Retry later.
     #[error("the store is out of service: {reason}")]
     OutOfService { reason: String },
-    /// A fault of the server's: logged where it came up, not the client's business.
+    /// A fault of the server's: not the client's business, to be logged where it leaves the process.
     #[error("the store failed: {reason}")]
     Store { reason: String },
+    #[error("{reason}")]
+    Open { reason: String },
+}
+
+impl EngineError {
+    pub(super) fn not_found(id: &DocumentId) -> Self {
+        Self::DocumentNotFound { id: id.clone() }
+    }
+
+    pub(super) fn open(error: BackendError) -> Self {
+        Self::Open { reason: error.to_string() }
+    }
+}
+
+impl From<BackendError> for EngineError {
+    fn from(error: BackendError) -> Self {
+        match error {
+            BackendError::OutOfService { reason } => Self::OutOfService { reason },
+            other => Self::Store { reason: other.to_string() },
+        }
+    }
 }

@@ -1,133 +1,87 @@
 //! The product on a page: add, similar, compare, get, remove, list, export, snapshot.
 
+mod add;
 mod analysis;
+mod compare;
 mod error;
+mod lookup;
+mod operate;
 mod settings;
+mod similar;
 mod types;
-
-pub use analysis::{Analyser, Analysis};
-pub use error::EngineError;
-pub use settings::{CollectionSettings, LimitSettings, StoreSettings};
-pub use types::*;
 
 use std::path::Path;
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, watch};
-
-use crate::document::{Content, Document, DocumentId};
+use crate::backend::{Backend, Local, LocalSettings};
 use crate::storage::StorageSettings;
 
-/// One collection, ready to serve.
-pub struct Engine {}
+pub use crate::backend::{BackendStats, Progress, Recovery, RecoverySource};
+pub use crate::storage::SnapshotInfo;
+pub use analysis::{Analyser, Analysis};
+pub use compare::compare_contents;
+pub use error::EngineError;
+pub use settings::{CollectionSettings, LimitSettings, StoreSettings};
+pub use types::{
+    AddOptions, AddStatus, Added, Admitted, Answer, Comparison, Exact, Explanation, Lookup, Match,
+    Mode, OnDuplicate, Passages, Policy, Prepared, Probe, Stats, StoredDocument,
+};
+
+/// One collection, ready to serve. A clone is another handle on the same.
+#[derive(Clone)]
+pub struct Engine {
+    settings: Arc<CollectionSettings>,
+    analyser: Arc<Analyser>,
+    backend: Arc<dyn Backend>,
+}
 
 impl Engine {
-    /// Opens or creates the collection in `dir` and brings its index back. Blocks: call it off the runtime.
+    /// Opens or creates the collection in `dir` and brings its index back. Blocks: call it off the
+    /// runtime.
+    ///
+    /// # Errors
+    /// [`EngineError::Open`]: the directory is in use, was made with other settings or by a newer
+    /// version, has lost its tail, or cannot be read.
     pub fn open(
-        _dir: &Path,
-        _settings: CollectionSettings,
-        _storage: &StorageSettings,
-        _progress: &Progress,
+        dir: &Path,
+        settings: CollectionSettings,
+        storage: &StorageSettings,
+        cache_bytes: u64,
+        progress: &Progress,
     ) -> Result<Self, EngineError> {
-        todo!()
+        let analyser = Analyser::new(&settings);
+        let identity = settings.identity(&analyser.bands);
+        let local = LocalSettings {
+            store: storage.clone(),
+            keep_content: settings.store.text,
+            cache_bytes,
+        };
+        let bands = analyser.bands.clone();
+        let backend = Local::open(dir, local, &identity, bands, &settings.sketch, progress)
+            .map_err(EngineError::open)?;
+        Ok(Self {
+            settings: Arc::new(settings),
+            analyser: Arc::new(analyser),
+            backend: Arc::new(backend),
+        })
     }
 
+    #[must_use]
     pub fn settings(&self) -> &CollectionSettings {
-        todo!()
-    }
-
-    /// Makes set and sketch. Pure computation: about 5 µs a kilobyte of text.
-    pub fn prepare(&self, _document: Document) -> Result<Prepared, EngineError> {
-        todo!()
-    }
-
-    /// Fixes the document's place in the order of arrival: of two near-duplicates, and of two documents with
-    /// one id, the one admitted first counts as first. Quick.
-    pub async fn admit(
-        &self,
-        _prepared: Prepared,
-        _options: AddOptions,
-    ) -> Result<Admitted, EngineError> {
-        todo!()
-    }
-
-    /// Looks for near-duplicates, stores, and returns once the document is durable. Dropping the future
-    /// before the document went to the store leaves nothing behind.
-    pub async fn complete(&self, _admitted: Admitted) -> Result<Added, EngineError> {
-        todo!()
-    }
-
-    /// `prepare` (off the runtime when the content is large), `admit` and `complete` in one.
-    pub async fn add(
-        &self,
-        _document: Document,
-        _options: AddOptions,
-    ) -> Result<Added, EngineError> {
-        todo!()
-    }
-
-    pub async fn similar(&self, _probe: Probe, _lookup: Lookup) -> Result<Answer, EngineError> {
-        todo!()
-    }
-
-    pub async fn compare(
-        &self,
-        _a: Probe,
-        _b: Probe,
-        _explain: bool,
-    ) -> Result<Comparison, EngineError> {
-        todo!()
-    }
-
-    pub async fn get(&self, _id: &DocumentId) -> Result<StoredDocument, EngineError> {
-        todo!()
-    }
-
-    pub async fn remove(&self, _id: &DocumentId) -> Result<(), EngineError> {
-        todo!()
-    }
-
-    /// Ids in byte order, those after `after`.
-    pub async fn list(
-        &self,
-        _after: Option<DocumentId>,
-        _limit: usize,
-    ) -> Result<Vec<DocumentId>, EngineError> {
-        todo!()
-    }
-
-    /// Every document, from one consistent view. Stops when the receiver is dropped.
-    pub fn export(&self) -> mpsc::Receiver<Result<StoredDocument, EngineError>> {
-        todo!()
-    }
-
-    pub async fn stats(&self) -> Result<Stats, EngineError> {
-        todo!()
-    }
-
-    /// Asks for a snapshot; at most one is written at a time, a request meanwhile joins it.
-    pub async fn snapshot(self: &Arc<Self>) -> Result<SnapshotInfo, EngineError> {
-        todo!()
-    }
-
-    pub async fn snapshots(&self) -> Result<Vec<SnapshotInfo>, EngineError> {
-        todo!()
-    }
-
-    /// Holds the reason once the store refuses to go on; the process should then stop.
-    pub fn poisoned(&self) -> watch::Receiver<Option<String>> {
-        todo!()
-    }
-
-    /// Takes a last snapshot, and closes the store.
-    pub async fn close(&self) -> Result<(), EngineError> {
-        todo!()
+        &self.settings
     }
 }
 
-/// A content to look up, or a stored document's.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Probe {
-    Stored(DocumentId),
-    Content(Content),
+/// Runs what may take a while on a thread that may block, and the rest where it is.
+async fn off_runtime_if<R: Send + 'static>(
+    long: bool,
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Result<R, EngineError> {
+    if !long {
+        return Ok(work());
+    }
+    tokio::task::spawn_blocking(work).await.map_err(|failure| match failure.try_into_panic() {
+        Ok(panic) => std::panic::resume_unwind(panic),
+        Err(_) => EngineError::OutOfService { reason: "the server is stopping".to_owned() },
+    })
 }

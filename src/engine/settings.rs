@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
-use crate::scheme::SchemeSettings;
+use crate::scheme::{Bands, SchemeSettings};
 use crate::sketch::SketchSettings;
 use crate::text::ShingleSettings;
 
@@ -14,6 +15,29 @@ pub struct CollectionSettings {
     pub scheme: SchemeSettings,
     pub store: StoreSettings,
     pub limits: LimitSettings,
+}
+
+impl CollectionSettings {
+    /// Everything that decides what is stored, as one line that two equal collections have in common.
+    pub(super) fn identity(&self, bands: &Bands) -> String {
+        let scheme = json!({ "bands": bands.bands, "rows": bands.rows });
+        json!({
+            "shingles": self.shingles,
+            "sketch": self.sketch,
+            "scheme": scheme,
+            "store": self.store,
+        })
+        .to_string()
+    }
+
+    /// Every fault of the settings, each naming its key.
+    #[must_use]
+    pub fn faults(&self) -> Vec<String> {
+        let mut faults = self.shingles.faults();
+        faults.extend(self.sketch.faults());
+        faults.extend(self.scheme.faults(&self.sketch));
+        faults
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +68,11 @@ pub struct LimitSettings {
 
 impl Default for LimitSettings {
     fn default() -> Self {
-        Self { candidates_max: 10_000, duplicates_max: 20, shingles_max: 1_000_000, metadata_bytes_max: 65_536 }
+        Self {
+            candidates_max: 10_000,
+            duplicates_max: 20,
+            shingles_max: 1_000_000,
+            metadata_bytes_max: 65_536,
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! What the engine is asked and what it answers.
 
-use std::ops::Range;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
-use crate::backend::{Announced, Recovery};
+use crate::backend::{Announced, BackendStats};
 use crate::document::{Content, Document, DocumentId, Metadata};
 use crate::engine::Analysis;
 use crate::scheme::Threshold;
@@ -182,24 +182,16 @@ pub struct StoredDocument {
     pub policy: Vec<Policy>,
 }
 
+/// A content to look up, or a stored document's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Probe {
+    Stored(DocumentId),
+    Content(Content),
+}
+
 /// What an operator asks first.
 #[derive(Clone, Debug)]
 pub struct Stats {
-    pub documents: u64,
-    /// Sets that differ; equal ones are filed once.
-    pub distinct_sets: u64,
-    pub keys: u64,
-    /// Documents-under-a-key entries over all keys.
-    pub postings: u64,
-    /// The longest postings of one key.
-    pub postings_longest: u64,
-    /// Memory of the index (postings, sketches, ids), in bytes, as counted from its tables.
-    pub index_bytes: u64,
-    pub database_bytes: u64,
-    pub wal_bytes: u64,
-    pub log_rows: u64,
-    /// The last operation applied.
-    pub sequence: u64,
+    pub backend: BackendStats,
     pub last_snapshot: Option<SnapshotInfo>,
-    pub recovery: Recovery,
 }

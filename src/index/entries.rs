@@ -66,7 +66,9 @@ impl Members {
 
     fn heap_bytes(&self) -> usize {
         match self {
-            Self::Many(ordinals) => size_of::<Vec<Ordinal>>() + ordinals.capacity() * size_of::<Ordinal>(),
+            Self::Many(ordinals) => {
+                size_of::<Vec<Ordinal>>() + ordinals.capacity() * size_of::<Ordinal>()
+            }
             _ => 0,
         }
     }

@@ -96,7 +96,12 @@ pub struct Index {
 impl Index {
     /// `tables`: how many tables the scheme's keys have. `sets_expected`: memory is set aside for so many.
     #[must_use]
-    pub fn new(tables: u32, sketch_bytes: usize, estimator: Estimator, sets_expected: usize) -> Self {
+    pub fn new(
+        tables: u32,
+        sketch_bytes: usize,
+        estimator: Estimator,
+        sets_expected: usize,
+    ) -> Self {
         Self {
             tables: (0..tables).map(|_| Postings::new(sets_expected)).collect(),
             identity: Postings::new(sets_expected),
@@ -109,7 +114,9 @@ impl Index {
     /// Files a document's set. Filing an ordinal again changes nothing. An ordinal must not be removed before
     /// the call that files it has returned.
     pub fn insert(&self, ordinal: Ordinal, filing: &Filing<'_>) {
-        if let Some(entry) = self.add_entry(ordinal, filing.fingerprint, filing.shingles, filing.sketch) {
+        if let Some(entry) =
+            self.add_entry(ordinal, filing.fingerprint, filing.shingles, filing.sketch.as_bytes())
+        {
             for key in filing.keys {
                 self.tables[key.table as usize].insert(key.value, entry);
             }
@@ -117,7 +124,7 @@ impl Index {
     }
 
     /// Like [`Index::insert`] of a set whose keys will be filed by [`Index::file_table`].
-    pub fn insert_unfiled(&self, ordinal: Ordinal, fingerprint: u64, shingles: u32, sketch: &Sketch) {
+    pub fn insert_unfiled(&self, ordinal: Ordinal, fingerprint: u64, shingles: u32, sketch: &[u8]) {
         self.add_entry(ordinal, fingerprint, shingles, sketch);
     }
 
@@ -204,13 +211,19 @@ impl Index {
     }
 
     /// The number of the new entry, if the set had none yet.
-    fn add_entry(&self, ordinal: Ordinal, fingerprint: u64, shingles: u32, sketch: &Sketch) -> Option<u32> {
+    fn add_entry(
+        &self,
+        ordinal: Ordinal,
+        fingerprint: u64,
+        shingles: u32,
+        sketch: &[u8],
+    ) -> Option<u32> {
         let _stripe = self.stripe(fingerprint);
         if let Some(entry) = self.entry_of(fingerprint) {
             self.entries.add_member(entry, ordinal);
             return None;
         }
-        let entry = self.entries.add(fingerprint, shingles, sketch.as_bytes(), ordinal);
+        let entry = self.entries.add(fingerprint, shingles, sketch, ordinal);
         self.identity.insert(fold(fingerprint), entry);
         Some(entry)
     }

@@ -26,7 +26,8 @@ fn keys(set: u8) -> Vec<Key> {
 
 fn insert(index: &Index, ordinal: u32, set: u8) {
     let (sketch, keys) = (sketch(set), keys(set));
-    let filing = Filing { fingerprint: fingerprint(set), shingles: 1, sketch: &sketch, keys: &keys };
+    let filing =
+        Filing { fingerprint: fingerprint(set), shingles: 1, sketch: &sketch, keys: &keys };
     index.insert(Ordinal(ordinal), &filing);
 }
 
@@ -41,7 +42,13 @@ fn remove(index: &Index, ordinal: u32, set: u8) -> bool {
 
 fn search(index: &Index, set: u8, agreeing_min: u32, postings_max: usize) -> Candidates {
     let (sketch, keys) = (sketch(set), keys(set));
-    index.candidates(&Search { keys: &keys, sketch: &sketch, agreeing_min, postings_max, members_max: 1000 })
+    index.candidates(&Search {
+        keys: &keys,
+        sketch: &sketch,
+        agreeing_min,
+        postings_max,
+        members_max: 1000,
+    })
 }
 
 /// What a candidate is, for comparison: keys shared and members by fingerprint.
@@ -142,16 +149,24 @@ fn a_cut_lookup_says_so_and_reads_rare_keys_first() {
     let common = Key { table: 0, value: 7 };
     for number in 0..500u32 {
         let keys = [common, Key { table: 1, value: number / 5 }];
-        let filing =
-            Filing { fingerprint: u64::from(number) << 20, shingles: 1, sketch: &sketch, keys: &keys };
+        let filing = Filing {
+            fingerprint: u64::from(number) << 20,
+            shingles: 1,
+            sketch: &sketch,
+            keys: &keys,
+        };
         index.insert(Ordinal(number), &filing);
     }
     let keys = [common, Key { table: 1, value: 99 }];
-    let search = Search { keys: &keys, sketch: &sketch, agreeing_min: 0, postings_max: 20, members_max: 1 };
+    let search =
+        Search { keys: &keys, sketch: &sketch, agreeing_min: 0, postings_max: 20, members_max: 1 };
     let candidates = index.candidates(&search);
     assert!(candidates.truncated);
     for number in 495..500u64 {
-        assert!(candidates.found.iter().any(|c| c.fingerprint == number << 20), "{number} has a rare key");
+        assert!(
+            candidates.found.iter().any(|c| c.fingerprint == number << 20),
+            "{number} has a rare key"
+        );
     }
     assert!(!index.candidates(&Search { postings_max: 505, ..search }).truncated);
 }
@@ -170,7 +185,8 @@ fn copies_hold_every_entry_while_others_come_and_go() {
             }
         });
         for _ in 0..20 {
-            let copies: Vec<_> = (0..index.parts()).flat_map(|part| index.copy_part(part)).collect();
+            let copies: Vec<_> =
+                (0..index.parts()).flat_map(|part| index.copy_part(part)).collect();
             let members: BTreeSet<u32> =
                 copies.iter().flat_map(|copy| copy.members.iter().map(|m| m.0)).collect();
             assert!((0..200).all(|ordinal| members.contains(&ordinal)));
@@ -185,7 +201,9 @@ fn equal_sets_from_many_threads_make_one_entry() {
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let index = &index;
-            scope.spawn(move || (0..500).for_each(|n| insert(index, thread * 500 + n, (n % 16) as u8)));
+            scope.spawn(move || {
+                (0..500).for_each(|n| insert(index, thread * 500 + n, (n % 16) as u8))
+            });
         }
     });
     assert_eq!(index.stats().entries, 16);
@@ -198,7 +216,7 @@ fn loading_files_every_entry_in_every_table() {
     for ordinal in 0..300u32 {
         let set = (ordinal % 60) as u8;
         insert(&filed, ordinal, set);
-        loaded.insert_unfiled(Ordinal(ordinal), fingerprint(set), 1, &sketch(set));
+        loaded.insert_unfiled(Ordinal(ordinal), fingerprint(set), 1, sketch(set).as_bytes());
     }
     for table in 0..TABLES {
         loaded.file_table(table, |sketch| u32::from(sketch[0]) >> table);

@@ -2,12 +2,7 @@ use super::*;
 
 fn scheme(threshold: f64, recall: f64) -> SchemeSettings {
     let threshold = Threshold::new(threshold).unwrap();
-    SchemeSettings {
-        threshold,
-        recall,
-        bands: None,
-        rows: None,
-    }
+    SchemeSettings { threshold, recall, bands: None, rows: None }
 }
 
 fn plan_at(threshold: f64) -> ProbePlan {

@@ -38,11 +38,7 @@ pub(super) struct Tuner {
 
 impl Tuner {
     pub(super) fn new(recall: f64, sketch: &SketchSettings) -> Self {
-        Self {
-            recall,
-            slots: sketch.slots as usize,
-            estimator: Estimator::new(sketch),
-        }
+        Self { recall, slots: sketch.slots as usize, estimator: Estimator::new(sketch) }
     }
 
     /// The fewest of `bands` bands of `rows` rows that reach the wanted recall, or all of them.
@@ -86,18 +82,13 @@ impl Tuner {
             fewer += chance;
             fewer <= loss_max
         };
-        binomial(self.slots, similarity)
-            .iter()
-            .take_while(|chance| within_loss(chance))
-            .count()
+        binomial(self.slots, similarity).iter().take_while(|chance| within_loss(chance)).count()
     }
 
     /// The fewest agreeing slots whose estimate is the threshold or over it.
     fn estimate_min(&self, threshold: f64) -> usize {
         let reaches = |agreeing: &u32| self.estimator.estimate(*agreeing).value >= threshold;
-        (0..)
-            .find(reaches)
-            .expect("when all slots agree the estimate is 1") as usize
+        (0..).find(reaches).expect("when all slots agree the estimate is 1") as usize
     }
 }
 
@@ -115,12 +106,7 @@ struct Misses {
 
 impl Misses {
     fn new(slots: usize, similarity: f64) -> Self {
-        Self {
-            slots,
-            similarity,
-            probed_slots: 0,
-            no_band: vec![1.0],
-        }
+        Self { slots, similarity, probed_slots: 0, no_band: vec![1.0] }
     }
 
     /// Adds a band: as polynomials in the number of agreeing slots, `no_band` is multiplied by
@@ -139,10 +125,7 @@ impl Misses {
 
     /// The chance that a probed band agrees whole, and at least `agreeing_min` slots do.
     fn probability_found(&self, agreeing_min: usize) -> f64 {
-        let too_few: f64 = binomial(self.slots, self.similarity)
-            .iter()
-            .take(agreeing_min)
-            .sum();
+        let too_few: f64 = binomial(self.slots, self.similarity).iter().take(agreeing_min).sum();
         let others = at_least(binomial(self.slots - self.probed_slots, self.similarity));
         let enough_but_no_band: f64 = (0..)
             .zip(&self.no_band)

@@ -30,10 +30,7 @@ pub struct Estimate {
 impl Estimator {
     #[must_use]
     pub fn new(settings: &SketchSettings) -> Self {
-        Self {
-            slots: settings.slots,
-            bits: settings.bits,
-        }
+        Self { slots: settings.slots, bits: settings.bits }
     }
 
     /// How many slots of two sketches (as bytes, of equal length) agree.
@@ -99,10 +96,6 @@ fn agreeing_bytes(a: &[u8], b: &[u8]) -> u32 {
 }
 
 fn agreeing_slots<const BYTES: usize>(a: &[u8], b: &[u8]) -> u32 {
-    let slots = a
-        .as_chunks::<BYTES>()
-        .0
-        .iter()
-        .zip(b.as_chunks::<BYTES>().0);
+    let slots = a.as_chunks::<BYTES>().0.iter().zip(b.as_chunks::<BYTES>().0);
     slots.map(|(a, b)| u32::from(a == b)).sum()
 }

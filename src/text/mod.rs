@@ -39,20 +39,13 @@ impl ShingleSettings {
         if (1..=UNITS_MAX as u32).contains(&self.size) {
             return Vec::new();
         }
-        vec![format!(
-            "size must be from 1 to {UNITS_MAX}, not {}",
-            self.size
-        )]
+        vec![format!("size must be from 1 to {UNITS_MAX}, not {}", self.size)]
     }
 }
 
 impl Default for ShingleSettings {
     fn default() -> Self {
-        Self {
-            unit: Unit::Word,
-            size: 3,
-            lowercase: true,
-        }
+        Self { unit: Unit::Word, size: 3, lowercase: true }
     }
 }
 
@@ -100,17 +93,8 @@ impl Shingler {
     #[must_use]
     pub fn new(settings: ShingleSettings, seed: u64) -> Self {
         assert!(settings.faults().is_empty(), "{:?}", settings.faults());
-        let ShingleSettings {
-            unit,
-            size,
-            lowercase,
-        } = settings;
-        Self {
-            unit,
-            size: size as usize,
-            lowercase,
-            seed,
-        }
+        let ShingleSettings { unit, size, lowercase } = settings;
+        Self { unit, size: size as usize, lowercase, seed }
     }
 
     /// # Errors
@@ -129,10 +113,7 @@ impl Shingler {
     pub fn text(&self, text: &str) -> Result<Shingled, EmptyDocument> {
         let Cut { shingles, units } = self.cut(text, |_| ());
         let set = ShingleSet::from_shingles(shingles).ok_or(EmptyDocument)?;
-        Ok(Shingled {
-            set,
-            whole_document: units < self.size,
-        })
+        Ok(Shingled { set, whole_document: units < self.size })
     }
 
     /// The set of the tokens as they are: neither lowercased nor joined, and however often they
@@ -141,14 +122,10 @@ impl Shingler {
     /// # Errors
     /// [`EmptyDocument`] for no tokens.
     pub fn tokens(&self, tokens: &[Token]) -> Result<Shingled, EmptyDocument> {
-        let elements = tokens
-            .iter()
-            .map(|token| xxh3_64_with_seed(token.text.as_bytes(), self.seed));
+        let elements =
+            tokens.iter().map(|token| xxh3_64_with_seed(token.text.as_bytes(), self.seed));
         let set = ShingleSet::from_shingles(elements.collect()).ok_or(EmptyDocument)?;
-        Ok(Shingled {
-            set,
-            whole_document: false,
-        })
+        Ok(Shingled { set, whole_document: false })
     }
 
     /// Every shingle of the text in order, repetitions and all: what the set is made of.
@@ -191,10 +168,7 @@ impl Shingler {
         } else if units > 0 {
             hashes = vec![combine_whole(&hashes)];
         }
-        Cut {
-            shingles: hashes,
-            units,
-        }
+        Cut { shingles: hashes, units }
     }
 
     fn cut_characters(&self, text: &str, visit: impl FnMut(Range<usize>)) -> Cut {
@@ -202,9 +176,6 @@ impl Shingler {
         let units = normalised.count();
         // A text with fewer characters is one window, and no window of others has as few.
         let size = self.size.min(units.max(1));
-        Cut {
-            shingles: normalised.shingles(size, self.seed),
-            units,
-        }
+        Cut { shingles: normalised.shingles(size, self.seed), units }
     }
 }

@@ -1,13 +1,15 @@
 //! The set of a document.
 
+use std::sync::Arc;
+
 use xxhash_rust::xxh3::Xxh3Default;
 
 /// Shingles handed to the streaming hash at a time.
 const CHUNK: usize = 128;
 
-/// Distinct hashed shingles, ascending; never empty.
+/// Distinct hashed shingles, ascending; never empty. A clone shares them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShingleSet(Box<[u64]>);
+pub struct ShingleSet(Arc<[u64]>);
 
 impl ShingleSet {
     /// Sorts and removes repetitions. `None` for no shingles at all.
@@ -15,11 +17,7 @@ impl ShingleSet {
     pub fn from_shingles(mut shingles: Vec<u64>) -> Option<Self> {
         shingles.sort_unstable();
         shingles.dedup();
-        if shingles.is_empty() {
-            None
-        } else {
-            Some(Self(shingles.into_boxed_slice()))
-        }
+        if shingles.is_empty() { None } else { Some(Self(shingles.into())) }
     }
 
     /// Takes a set's shingles back as [`Self::as_slice`] gave them. `None` if there are none or
@@ -27,7 +25,7 @@ impl ShingleSet {
     #[must_use]
     pub fn from_ascending(shingles: Vec<u64>) -> Option<Self> {
         let ascending = shingles.is_sorted_by(|a, b| a < b);
-        (ascending && !shingles.is_empty()).then(|| Self(shingles.into_boxed_slice()))
+        (ascending && !shingles.is_empty()).then(|| Self(shingles.into()))
     }
 
     #[must_use]
@@ -84,11 +82,8 @@ mod tests {
     fn the_fingerprint_is_the_hash_of_all_bytes() {
         for count in [1, 2, 30, 31, CHUNK, CHUNK + 1, 1000] {
             let set = ShingleSet::from_shingles((0..count as u64).collect()).unwrap();
-            let bytes: Vec<u8> = set
-                .as_slice()
-                .iter()
-                .flat_map(|shingle| shingle.to_le_bytes())
-                .collect();
+            let bytes: Vec<u8> =
+                set.as_slice().iter().flat_map(|shingle| shingle.to_le_bytes()).collect();
             assert_eq!(set.fingerprint(), xxh3_64(&bytes), "{count} shingles");
         }
     }

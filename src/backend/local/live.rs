@@ -39,13 +39,17 @@ impl Live {
     /// A document has become durable, in place of what its id stood for.
     pub fn put(&self, ordinal: Ordinal, filing: &Filing) {
         let id = &filing.document.id;
-        let replaced = self.catalog.ordinal(id).and_then(|old| Some((old, self.catalog.listing(old)?)));
-        self.index.insert(ordinal, &index::Filing {
-            fingerprint: filing.fingerprint,
-            shingles: filing.set.count() as u32,
-            sketch: &filing.sketch,
-            keys: &filing.keys,
-        });
+        let replaced =
+            self.catalog.ordinal(id).and_then(|old| Some((old, self.catalog.listing(old)?)));
+        self.index.insert(
+            ordinal,
+            &index::Filing {
+                fingerprint: filing.fingerprint,
+                shingles: filing.set.count() as u32,
+                sketch: &filing.sketch,
+                keys: &filing.keys,
+            },
+        );
         self.sets.insert(filing.fingerprint, filing.set.clone());
         let has_metadata = filing.document.metadata.is_some();
         let listing = Listing { id: id.clone(), fingerprint: filing.fingerprint, has_metadata };

@@ -26,7 +26,7 @@ use crate::backend::{
 use crate::document::{Content, Document, DocumentId, Metadata, Ordinal};
 use crate::scheme::Bands;
 use crate::sketch::SketchSettings;
-use crate::storage::{EncodedRecord, Part, Record, SnapshotInfo, Snapshots, Store, Write};
+use crate::storage::{EncodedRecord, Part, Record, SnapshotInfo, StorageError, Store, Write};
 use crate::text::ShingleSet;
 use live::Live;
 
@@ -36,10 +36,10 @@ pub struct Local {
     live: Arc<Live>,
     arrivals: Arrivals,
     store: Store,
-    snapshots: Arc<Snapshots>,
     /// One snapshot is written at a time.
     snapshotting: tokio::sync::Mutex<()>,
     next_ordinal: AtomicU32,
+    sketch_bytes: u32,
     recovery: Recovery,
     settings: LocalSettings,
     identity: String,
@@ -60,15 +60,15 @@ impl Local {
         progress: &Progress,
     ) -> Result<Self, BackendError> {
         let store = Store::open(dir, &settings.store, identity)?;
-        let snapshots = Snapshots::open(dir, settings.store.snapshots_kept)?;
-        let recovered = recovery::recover(&store, &snapshots, identity, bands, sketch, progress)?;
+        let recovered = recovery::recover(&store, identity, &bands, sketch, progress)?;
+        let live = Live::new(recovered.index, recovered.catalog, bands, settings.cache_bytes);
         Ok(Self {
-            live: Arc::new(Live::new(recovered.index, recovered.catalog, recovered.bands, settings.cache_bytes)),
+            live: Arc::new(live),
             arrivals: Arrivals::default(),
-            next_ordinal: AtomicU32::new(store.next_ordinal()?.max(recovered.next_ordinal)),
             store,
-            snapshots: Arc::new(snapshots),
             snapshotting: tokio::sync::Mutex::new(()),
+            next_ordinal: AtomicU32::new(recovered.next_ordinal),
+            sketch_bytes: sketch.sketch_bytes() as u32,
             recovery: recovered.recovery,
             settings,
             identity: identity.to_owned(),
@@ -107,7 +107,10 @@ impl Local {
     }
 
     /// The sets of ordinals from disk; what is read is kept in the cache.
-    async fn read_sets(&self, ordinals: Vec<Ordinal>) -> Result<Vec<Option<ShingleSet>>, BackendError> {
+    async fn read_sets(
+        &self,
+        ordinals: Vec<Ordinal>,
+    ) -> Result<Vec<Option<ShingleSet>>, BackendError> {
         let records = self.store.fetch(ordinals, Part::Set).await?;
         let keep = |record: Record| {
             self.live.sets.insert(record.fingerprint, record.set.clone());
@@ -169,7 +172,10 @@ impl Backend for Local {
         Ok(self.live.candidates(&search))
     }
 
-    async fn sets(&self, candidates: &[Candidate]) -> Result<Vec<Option<ShingleSet>>, BackendError> {
+    async fn sets(
+        &self,
+        candidates: &[Candidate],
+    ) -> Result<Vec<Option<ShingleSet>>, BackendError> {
         let cached = |candidate: &Candidate| self.live.sets.get(&candidate.fingerprint);
         let mut sets: Vec<_> = candidates.iter().map(cached).collect();
         let missing: Vec<usize> = (0..sets.len()).filter(|&i| sets[i].is_none()).collect();
@@ -188,7 +194,10 @@ impl Backend for Local {
         Ok(sets)
     }
 
-    async fn metadata(&self, ordinals: Vec<Ordinal>) -> Result<Vec<Option<Metadata>>, BackendError> {
+    async fn metadata(
+        &self,
+        ordinals: Vec<Ordinal>,
+    ) -> Result<Vec<Option<Metadata>>, BackendError> {
         let records = self.store.fetch(ordinals, Part::Set).await?;
         Ok(records.into_iter().map(|record| record?.metadata).collect())
     }
@@ -208,12 +217,16 @@ impl Backend for Local {
         Ok(self.store.fetch_by_id(id.clone()).await?)
     }
 
-    async fn list(&self, after: Option<DocumentId>, limit: usize) -> Result<Vec<DocumentId>, BackendError> {
+    async fn list(
+        &self,
+        after: Option<DocumentId>,
+        limit: u32,
+    ) -> Result<Vec<DocumentId>, BackendError> {
         Ok(self.store.ids(after, limit).await?)
     }
 
-    fn export(&self) -> mpsc::Receiver<Result<Record, BackendError>> {
-        todo!()
+    async fn export(&self) -> mpsc::Receiver<Result<Record, StorageError>> {
+        self.store.export().await
     }
 
     async fn stats(&self) -> Result<BackendStats, BackendError> {
@@ -239,7 +252,9 @@ impl Backend for Local {
     }
 
     async fn snapshots(&self) -> Result<Vec<SnapshotInfo>, BackendError> {
-        Ok(self.snapshots.list()?)
+        let snapshots = self.store.snapshots().clone();
+        let listing = tokio::task::spawn_blocking(move || snapshots.list());
+        Ok(listing.await.map_err(|_| StorageError::Closed)??)
     }
 
     fn poisoned(&self) -> watch::Receiver<Option<String>> {
@@ -247,7 +262,7 @@ impl Backend for Local {
     }
 
     async fn close(&self) -> Result<(), BackendError> {
-        todo!()
+        Ok(())
     }
 }
 

@@ -1,0 +1,151 @@
+//! How the index comes back at a start: the newest good snapshot and what the log says happened after it; or,
+//! without a snapshot that serves, every document's stored sketch.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+use std::{iter, thread};
+
+use super::catalog::{Catalog, Listing};
+use crate::backend::{Progress, Recovery, RecoverySource};
+use crate::document::Ordinal;
+use crate::index::{self, Index};
+use crate::scheme::Bands;
+use crate::sketch::{Estimator, Sketch, SketchSettings};
+use crate::storage::{FilingRow, SnapshotEntry, SnapshotReader, StorageError, Store, Tail};
+
+pub(super) struct Recovered {
+    pub index: Index,
+    pub catalog: Catalog,
+    /// Higher than every ordinal that was ever given.
+    pub next_ordinal: u32,
+    pub recovery: Recovery,
+}
+
+/// # Errors
+/// [`StorageError::LostTail`] and whatever else says that the store is not to be trusted.
+pub(super) fn recover(
+    store: &Store,
+    identity: &str,
+    bands: &Bands,
+    sketch: &SketchSettings,
+    progress: &Progress,
+) -> Result<Recovered, StorageError> {
+    let started = Instant::now();
+    let recovering = Recovering { store, bands, sketch, progress };
+    let mut recovered = match store.snapshots().newest_good(identity)? {
+        Some(snapshot) => recovering.from_snapshot(snapshot)?,
+        None => recovering.from_documents()?,
+    };
+    recovered.next_ordinal = recovered.next_ordinal.max(store.next_ordinal()?);
+    recovered.recovery.took_ms = started.elapsed().as_millis() as u64;
+    Ok(recovered)
+}
+
+struct Recovering<'a> {
+    store: &'a Store,
+    bands: &'a Bands,
+    sketch: &'a SketchSettings,
+    progress: &'a Progress,
+}
+
+impl Recovering<'_> {
+    fn from_snapshot(&self, snapshot: SnapshotReader) -> Result<Recovered, StorageError> {
+        let header = snapshot.header().clone();
+        let tail = match self.store.tail(header.sequence) {
+            Err(StorageError::TrimmedTail { .. }) => return self.from_documents(),
+            tail => tail?,
+        };
+        self.progress.set_total(snapshot.documents() + tail.born.len() as u64);
+        let (index, catalog) =
+            self.empty(snapshot.entries() as usize, snapshot.documents() as usize);
+        match snapshot.read(|entry| self.load_entry(&entry, &tail, &index, &catalog)) {
+            Err(error @ StorageError::CorruptSnapshot { .. }) => {
+                tracing::warn!(%error, "the index is rebuilt from the stored sketches instead");
+                return self.from_documents();
+            }
+            read => read?,
+        }
+        self.file_tables(&index);
+        self.store.filing_rows(&tail.born, |row| self.load_row(&row, &index, &catalog))?;
+        let recovery = Recovery {
+            source: RecoverySource::Snapshot,
+            snapshot_sequence: Some(header.sequence),
+            replayed: tail.last_sequence - header.sequence,
+            took_ms: 0,
+        };
+        Ok(Recovered { index, catalog, next_ordinal: header.next_ordinal, recovery })
+    }
+
+    fn from_documents(&self) -> Result<Recovered, StorageError> {
+        let (index, catalog) = self.empty(0, 0);
+        self.store.scan(Ordinal(0), |row| {
+            index.insert_unfiled(row.ordinal, row.fingerprint, row.shingles, row.sketch);
+            self.list(&row, &catalog);
+        })?;
+        self.file_tables(&index);
+        let source = match catalog.documents() {
+            0 => RecoverySource::Empty,
+            _ => RecoverySource::Rebuilt,
+        };
+        let recovery = Recovery { source, snapshot_sequence: None, replayed: 0, took_ms: 0 };
+        Ok(Recovered { index, catalog, next_ordinal: 0, recovery })
+    }
+
+    fn empty(&self, sets: usize, documents: usize) -> (Index, Catalog) {
+        let estimator = Estimator::new(self.sketch);
+        let index = Index::new(self.bands.bands, self.sketch.sketch_bytes(), estimator, sets);
+        (index, Catalog::with_capacity(documents))
+    }
+
+    fn load_entry(&self, entry: &SnapshotEntry<'_>, tail: &Tail, index: &Index, catalog: &Catalog) {
+        self.progress.add_done(entry.members.len() as u64);
+        for member in entry.members.iter().filter(|member| !tail.dead.contains(&member.ordinal)) {
+            index.insert_unfiled(member.ordinal, entry.fingerprint, entry.shingles, entry.sketch);
+            let listing = Listing {
+                id: member.id.clone(),
+                fingerprint: entry.fingerprint,
+                has_metadata: member.has_metadata,
+            };
+            catalog.insert(member.ordinal, listing);
+        }
+    }
+
+    /// A document from the log. The snapshot may have it already: it was copied while writes went on.
+    fn load_row(&self, row: &FilingRow<'_>, index: &Index, catalog: &Catalog) {
+        let sketch = Sketch::from_bytes(row.sketch.into());
+        let keys: Vec<_> = self.bands.keys(row.sketch, self.bands.bands).collect();
+        index.insert(
+            row.ordinal,
+            &index::Filing {
+                fingerprint: row.fingerprint,
+                shingles: row.shingles,
+                sketch: &sketch,
+                keys: &keys,
+            },
+        );
+        self.list(row, catalog);
+    }
+
+    fn list(&self, row: &FilingRow<'_>, catalog: &Catalog) {
+        self.progress.add_done(1);
+        let listing = Listing {
+            id: row.id.clone(),
+            fingerprint: row.fingerprint,
+            has_metadata: row.has_metadata,
+        };
+        catalog.insert(row.ordinal, listing);
+    }
+
+    /// Tables do not touch each other, so each core files one after another.
+    fn file_tables(&self, index: &Index) {
+        let next = AtomicU32::new(0);
+        let file = || {
+            let tables = iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+            for table in tables.take_while(|&table| table < self.bands.bands) {
+                index.file_table(table, |sketch| self.bands.value(sketch, table));
+            }
+        };
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        thread::scope(|scope| (0..cores).for_each(|_| drop(scope.spawn(file))));
+    }
+}

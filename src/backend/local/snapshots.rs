@@ -1,0 +1,84 @@
+//! Copying the index to disk while everything goes on.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use jiff::Timestamp;
+use tokio::task::spawn_blocking;
+
+use super::Local;
+use super::live::Live;
+use crate::backend::BackendError;
+use crate::document::Ordinal;
+use crate::index::EntryCopy;
+use crate::storage::{
+    SnapshotEntry, SnapshotHeader, SnapshotInfo, SnapshotMember, SnapshotWriter, Snapshots,
+    StorageError,
+};
+
+impl Local {
+    /// The sequence is noted before the first entry is copied: what happens meanwhile may or may not get into
+    /// the copy, and a start goes through all of it again in the log.
+    pub(super) async fn write_snapshot(&self) -> Result<SnapshotInfo, BackendError> {
+        let _one_at_a_time = self.snapshotting.lock().await;
+        let header = SnapshotHeader {
+            identity: self.identity.clone(),
+            sequence: self.store.applied_sequence(),
+            next_ordinal: self.next_ordinal.load(Ordering::Relaxed),
+            sketch_bytes: self.sketch_bytes,
+            created_at_ms: Timestamp::now().as_millisecond(),
+        };
+        let (live, snapshots) = (Arc::clone(&self.live), self.store.snapshots().clone());
+        let writing = spawn_blocking(move || write(&live, &snapshots, &header));
+        let info = writing.await.map_err(|_| BackendError::Storage(StorageError::Closed))??;
+        self.trim_log().await?;
+        Ok(info)
+    }
+
+    /// The log is needed from the oldest snapshot on, so that a broken one does not cost the other. While
+    /// there is but one, all of it stays.
+    async fn trim_log(&self) -> Result<(), BackendError> {
+        let kept = self.store.snapshots().list()?;
+        if kept.len() >= self.settings.store.snapshots_kept as usize {
+            let oldest = kept.iter().map(|snapshot| snapshot.sequence).min().unwrap_or(0);
+            self.store.trim_log(oldest).await?;
+        }
+        Ok(())
+    }
+}
+
+fn write(
+    live: &Live,
+    snapshots: &Snapshots,
+    header: &SnapshotHeader,
+) -> Result<SnapshotInfo, StorageError> {
+    let mut writer = snapshots.begin(header)?;
+    for part in 0..live.index.parts() {
+        for entry in live.index.copy_part(part) {
+            write_entry(live, &entry, &mut writer)?;
+        }
+    }
+    writer.finish()
+}
+
+fn write_entry(
+    live: &Live,
+    entry: &EntryCopy,
+    writer: &mut SnapshotWriter,
+) -> Result<(), StorageError> {
+    // A member without a listing died since the copy was made; the log tells that, too.
+    let member = |&ordinal: &Ordinal| {
+        let listing = live.catalog.listing(ordinal)?;
+        Some(SnapshotMember { ordinal, id: listing.id, has_metadata: listing.has_metadata })
+    };
+    let members: Vec<_> = entry.members.iter().filter_map(member).collect();
+    if members.is_empty() {
+        return Ok(());
+    }
+    writer.write(&SnapshotEntry {
+        fingerprint: entry.fingerprint,
+        shingles: entry.shingles,
+        sketch: &entry.sketch,
+        members: &members,
+    })
+}

@@ -1,0 +1,115 @@
+//! Documents one by one, and what operators ask.
+
+use futures_util::{Stream, StreamExt, stream};
+use tokio::sync::{mpsc, watch};
+
+use crate::backend::BackendError;
+use crate::document::DocumentId;
+use crate::engine::analysis::policy;
+use crate::engine::{Engine, EngineError, SnapshotInfo, Stats, StoredDocument};
+use crate::storage::Record;
+
+impl Engine {
+    /// # Errors
+    /// `DocumentNotFound`, `Store`.
+    pub async fn get(&self, id: &DocumentId) -> Result<StoredDocument, EngineError> {
+        let record = self.backend.record(id).await?;
+        record.map(StoredDocument::from).ok_or_else(|| EngineError::not_found(id))
+    }
+
+    /// Returns once the removal is durable.
+    ///
+    /// # Errors
+    /// `DocumentNotFound`, `OutOfService`.
+    pub async fn remove(&self, id: &DocumentId) -> Result<(), EngineError> {
+        if self.backend.remove(id).await? { Ok(()) } else { Err(EngineError::not_found(id)) }
+    }
+
+    /// Ids in byte order, those after `after`.
+    ///
+    /// # Errors
+    /// `Store`.
+    pub async fn list(
+        &self,
+        after: Option<DocumentId>,
+        limit: u32,
+    ) -> Result<Vec<DocumentId>, EngineError> {
+        Ok(self.backend.list(after, limit).await?)
+    }
+
+    /// Every document, from one consistent view. Stops when the stream is dropped.
+    pub async fn export(
+        &self,
+    ) -> impl Stream<Item = Result<StoredDocument, EngineError>> + Send + use<> {
+        let next = |mut records: mpsc::Receiver<_>| async move {
+            records.recv().await.map(|record| (record, records))
+        };
+        let records = stream::unfold(self.backend.export().await, next);
+        records.map(|record| Ok(StoredDocument::from(record.map_err(BackendError::from)?)))
+    }
+
+    /// # Errors
+    /// `Store`.
+    pub async fn stats(&self) -> Result<Stats, EngineError> {
+        let backend = self.backend.stats().await?;
+        let last_snapshot = self.backend.snapshots().await?.into_iter().max_by_key(|s| s.sequence);
+        Ok(Stats { backend, last_snapshot })
+    }
+
+    /// Writes a snapshot of the index and returns once it is on disk. One is written at a time:
+    /// whoever asks meanwhile waits for the next.
+    ///
+    /// # Errors
+    /// `Store`.
+    pub async fn snapshot(&self) -> Result<SnapshotInfo, EngineError> {
+        Ok(self.backend.snapshot().await?)
+    }
+
+    /// A snapshot, unless the newest one has everything already.
+    ///
+    /// # Errors
+    /// `Store`.
+    pub async fn snapshot_if_changed(&self) -> Result<Option<SnapshotInfo>, EngineError> {
+        let stats = self.stats().await?;
+        let newest = stats.last_snapshot.map_or(0, |snapshot| snapshot.sequence);
+        if stats.backend.sequence == newest { Ok(None) } else { self.snapshot().await.map(Some) }
+    }
+
+    /// # Errors
+    /// `Store`.
+    pub async fn snapshots(&self) -> Result<Vec<SnapshotInfo>, EngineError> {
+        Ok(self.backend.snapshots().await?)
+    }
+
+    /// Holds the reason once the store refuses to go on; the process should then stop.
+    #[must_use]
+    pub fn poisoned(&self) -> watch::Receiver<Option<String>> {
+        self.backend.poisoned()
+    }
+
+    /// Takes a last snapshot, if anything happened since the one before, and closes the store.
+    ///
+    /// # Errors
+    /// `Store`.
+    pub async fn close(&self) -> Result<(), EngineError> {
+        if self.poisoned().borrow().is_none() {
+            self.snapshot_if_changed().await?;
+        }
+        Ok(self.backend.close().await?)
+    }
+}
+
+impl From<Record> for StoredDocument {
+    fn from(record: Record) -> Self {
+        Self {
+            id: record.id,
+            content: record.content,
+            metadata: record.metadata,
+            stored_at_ms: record.stored_at_ms,
+            fingerprint: record.fingerprint,
+            set: record.set,
+            sketch: record.sketch,
+            policy: policy(record.whole_document),
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The one thread that writes.
+//!
+//! It takes what has queued up, commits it in one transaction and only then, in order, lets each
+//! write take effect in memory and answers it. After any failure it writes no more: what the disk
+//! holds is then only known after a new start.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rusqlite::{Connection, TransactionBehavior};
+use tokio::runtime::{self, Runtime};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, timeout_at};
+
+use super::counters::Counters;
+use super::log::{self, Operation};
+use super::wal_sync::WalSync;
+use super::{EncodedRecord, StorageError, StorageSettings, Sync};
+use crate::document::Ordinal;
+
+/// A change to what is stored.
+#[derive(Clone, Debug)]
+pub enum Write {
+    /// Stores a record, in the place of another one if it replaces one.
+    Put { record: EncodedRecord, replaces: Option<Ordinal> },
+    /// Removes the record with this ordinal, which must be there.
+    Remove { ordinal: Ordinal },
+}
+
+impl Write {
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Put { record, .. } => record.bytes(),
+            Self::Remove { .. } => 0,
+        }
+    }
+}
+
+/// What the committer is asked to do. Dropping `done` says that it did not.
+pub(super) enum Message {
+    Write { write: Write, applied: Box<dyn FnOnce(u64) + Send>, done: oneshot::Sender<()> },
+    Trim { up_to: u64, rows_max: u64, done: oneshot::Sender<u64> },
+}
+
+pub(super) struct Committer {
+    connection: Connection,
+    queue: mpsc::Receiver<Message>,
+    counters: Counters,
+    pub applied_sequence: Arc<AtomicU64>,
+    group_writes_max: usize,
+    group_bytes_max: u64,
+    /// Waits for messages with a deadline, which a channel alone cannot.
+    runtime: Runtime,
+    /// For [`Sync::Interval`]; otherwise each commit syncs by itself.
+    wal_sync: Option<WalSync>,
+}
+
+impl Committer {
+    pub fn new(
+        connection: Connection,
+        queue: mpsc::Receiver<Message>,
+        wal: &Path,
+        settings: &StorageSettings,
+    ) -> Result<Self, StorageError> {
+        let counters = Counters::read(&connection)?;
+        let interval = Duration::from_millis(settings.sync_interval_ms);
+        let runtime = runtime::Builder::new_current_thread().enable_time().build();
+        Ok(Self {
+            connection,
+            queue,
+            counters,
+            applied_sequence: Arc::new(AtomicU64::new(counters.last_sequence)),
+            group_writes_max: settings.group_writes_max as usize,
+            group_bytes_max: settings.group_bytes_max,
+            runtime: runtime.map_err(StorageError::io(wal))?,
+            wal_sync: match settings.sync {
+                Sync::Always => None,
+                Sync::Interval => Some(WalSync::new(wal.to_owned(), interval)),
+            },
+        })
+    }
+
+    /// Runs until the queue is closed and empty, or until something fails, which `poison` then says.
+    pub fn run(self, poison: &watch::Sender<Option<String>>) {
+        let reason = match catch_unwind(AssertUnwindSafe(|| self.commit_all())) {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "the committer panicked".to_owned(),
+        };
+        tracing::error!(reason, "the store is poisoned: nothing is written until the next start");
+        poison.send_replace(Some(reason));
+    }
+
+    fn commit_all(mut self) -> Result<(), StorageError> {
+        while let Some(first) = self.next()? {
+            let group = self.gather(first);
+            self.commit(group)?;
+        }
+        self.finish()
+    }
+
+    /// Waits for a message, and meanwhile syncs when it is time; `None` when there will be no more.
+    fn next(&mut self) -> Result<Option<Message>, StorageError> {
+        loop {
+            let Some(due) = self.wal_sync.as_ref().and_then(WalSync::due) else {
+                return Ok(self.runtime.block_on(self.queue.recv()));
+            };
+            // Under load there is always a message, so the time is looked at first.
+            if due > Instant::now() {
+                let received = async { timeout_at(due, self.queue.recv()).await };
+                if let Ok(message) = self.runtime.block_on(received) {
+                    return Ok(message);
+                }
+            }
+            self.sync()?;
+        }
+    }
+
+    /// The first message and those that wait behind it, up to the limits of a group.
+    fn gather(&mut self, first: Message) -> Vec<Message> {
+        let mut bytes = first.bytes();
+        let mut group = vec![first];
+        while group.len() < self.group_writes_max && bytes < self.group_bytes_max {
+            let Ok(message) = self.queue.try_recv() else { break };
+            bytes += message.bytes();
+            group.push(message);
+        }
+        group
+    }
+
+    fn commit(&mut self, group: Vec<Message>) -> Result<(), StorageError> {
+        let mut counters = self.counters;
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut outcomes = Vec::with_capacity(group.len());
+        for message in &group {
+            outcomes.push(message.perform(&transaction, &mut counters)?);
+        }
+        counters.write(&transaction)?;
+        transaction.commit()?;
+        self.counters = counters;
+        if let Some(wal_sync) = &mut self.wal_sync {
+            wal_sync.committed();
+        }
+        for (message, outcome) in group.into_iter().zip(outcomes) {
+            message.conclude(outcome, &self.applied_sequence);
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), StorageError> {
+        self.wal_sync.as_mut().map_or(Ok(()), WalSync::sync)
+    }
+
+    fn finish(mut self) -> Result<(), StorageError> {
+        self.sync()?;
+        // A long read may be under way; the next start then finds the log, and no harm done.
+        self.connection.busy_timeout(Duration::ZERO)?;
+        self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        self.connection.close().map_err(|(_, error)| error.into())
+    }
+}
+
+impl Message {
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Write { write, .. } => write.bytes(),
+            Self::Trim { .. } => 0,
+        }
+    }
+
+    /// Gives back the sequence of a write, or the rows that a trim removed.
+    fn perform(
+        &self,
+        connection: &Connection,
+        counters: &mut Counters,
+    ) -> Result<u64, StorageError> {
+        match self {
+            Self::Trim { up_to, rows_max, .. } => {
+                return log::trim(connection, counters, *up_to, *rows_max);
+            }
+            Self::Write { write: Write::Remove { ordinal }, .. } => {
+                remove(connection, counters, *ordinal)?;
+            }
+            Self::Write { write: Write::Put { record, replaces }, .. } => {
+                if let Some(replaced) = replaces {
+                    remove(connection, counters, *replaced)?;
+                }
+                put(connection, counters, record)?;
+            }
+        }
+        Ok(counters.last_sequence)
+    }
+
+    /// A caller who has gone away is not missed: the change stands all the same.
+    fn conclude(self, outcome: u64, applied_sequence: &AtomicU64) {
+        match self {
+            Self::Trim { done, .. } => {
+                let _ = done.send(outcome);
+            }
+            Self::Write { applied, done, .. } => {
+                applied(outcome);
+                applied_sequence.store(outcome, Ordering::Release);
+                let _ = done.send(());
+            }
+        }
+    }
+}
+
+fn put(
+    connection: &Connection,
+    counters: &mut Counters,
+    record: &EncodedRecord,
+) -> Result<(), StorageError> {
+    let ordinal = record.ordinal();
+    let Some(next) = ordinal.0.checked_add(1) else {
+        return Err(StorageError::corrupt("a document was given the last ordinal there is"));
+    };
+    record.insert(connection)?;
+    counters.documents += 1;
+    counters.next_ordinal = counters.next_ordinal.max(next);
+    log::append(connection, counters, Operation::Put, ordinal)
+}
+
+fn remove(
+    connection: &Connection,
+    counters: &mut Counters,
+    ordinal: Ordinal,
+) -> Result<(), StorageError> {
+    let delete = "DELETE FROM documents WHERE ordinal = ?1";
+    if connection.prepare_cached(delete)?.execute([ordinal.0])? == 0 {
+        let what = format!("a document to be removed is not there, ordinal {}", ordinal.0);
+        return Err(StorageError::corrupt(what));
+    }
+    counters.documents -= 1;
+    log::append(connection, counters, Operation::Remove, ordinal)
+}

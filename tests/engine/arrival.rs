@@ -1,0 +1,175 @@
+//! Checking and storing is one step, whoever else arrives meanwhile.
+
+use akin::document::Metadata;
+use akin::engine::{AddOptions, AddStatus, OnDuplicate};
+use tempfile::tempdir;
+
+use crate::corpus::{Numbers, edited, words};
+use crate::{add, id, open, similar, text};
+
+const SKIP: AddOptions =
+    AddOptions { check: true, on_duplicate: OnDuplicate::Skip, threshold: None };
+
+/// `copies` texts that all resemble each other at 0.8 and more.
+fn near_copies(round: u64, copies: usize) -> Vec<String> {
+    let mut numbers = Numbers(round);
+    let original = words(&mut numbers, 400);
+    (0..copies).map(|_| edited(&original, 200, &mut numbers).join(" ")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_many_at_once_exactly_one_is_stored_with_skip() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    for round in 0..20 {
+        let arrivals: Vec<_> = near_copies(round, 8)
+            .into_iter()
+            .enumerate()
+            .map(|(n, copy)| {
+                let (engine, name) = (engine.clone(), format!("r{round}/{n}"));
+                tokio::spawn(async move { engine.add(text(&name, &copy), SKIP).await.unwrap() })
+            })
+            .collect();
+        let mut stored = 0;
+        for arrival in arrivals {
+            let added = arrival.await.unwrap();
+            assert_eq!(added.status == AddStatus::Skipped, !added.duplicates.is_empty());
+            stored += usize::from(added.status == AddStatus::Created);
+        }
+        assert_eq!(stored, 1, "round {round}");
+    }
+    assert_eq!(engine.stats().await.unwrap().backend.documents, 20);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_two_at_once_at_least_one_is_told_of_the_other() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    for round in 0..100 {
+        let mut copies = near_copies(1_000 + round, 2).into_iter();
+        let (first, second) = (copies.next().unwrap(), copies.next().unwrap());
+        let [first, second] = [("a", first), ("b", second)].map(|(name, copy)| {
+            let (engine, name) = (engine.clone(), format!("r{round}/{name}"));
+            tokio::spawn(async move { add(&engine, text(&name, &copy)).await })
+        });
+        let (first, second) = (first.await.unwrap(), second.await.unwrap());
+        let told = first.duplicates.iter().chain(&second.duplicates).count();
+        assert!(told >= 1, "round {round}: neither was told");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_kept_and_a_skipped_one_at_once_agree_on_who_came_first() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    for round in 0..100 {
+        let mut copies = near_copies(2_000 + round, 2).into_iter();
+        let keep = {
+            let (engine, copy) = (engine.clone(), copies.next().unwrap());
+            tokio::spawn(async move { add(&engine, text(&format!("keep{round}"), &copy)).await })
+        };
+        let skip = {
+            let (engine, copy) = (engine.clone(), copies.next().unwrap());
+            let document = text(&format!("skip{round}"), &copy);
+            tokio::spawn(async move { engine.add(document, SKIP).await.unwrap() })
+        };
+        let (keep, skip) = (keep.await.unwrap(), skip.await.unwrap());
+        match skip.status {
+            AddStatus::Skipped => assert!(keep.duplicates.is_empty(), "it is told of nothing lost"),
+            _ => assert_eq!(keep.duplicates[0].id, skip.id, "the kept one came second"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn posting_again_replaces_and_leaves_nothing_behind() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    let [old, new] = ["one two three four five six", "seven eight nine ten eleven twelve"];
+    assert_eq!(add(&engine, text("a", old)).await.status, AddStatus::Created);
+    assert_eq!(add(&engine, text("a", old)).await.status, AddStatus::Unchanged);
+    let replaced = add(&engine, text("a", new)).await;
+    assert_eq!((replaced.status, replaced.duplicates.len()), (AddStatus::Replaced, 0));
+    assert!(add(&engine, text("b", old)).await.duplicates.is_empty(), "the old text is gone");
+    assert_eq!(add(&engine, text("c", new)).await.duplicates[0].id, id("a"));
+    engine.remove(&id("a")).await.unwrap();
+    assert!(engine.remove(&id("a")).await.is_err());
+    engine.remove(&id("b")).await.unwrap();
+    engine.remove(&id("c")).await.unwrap();
+    let stats = engine.stats().await.unwrap().backend;
+    assert_eq!((stats.documents, stats.distinct_sets, stats.keys, stats.postings), (0, 0, 0, 0));
+}
+
+#[tokio::test]
+async fn other_metadata_is_a_change() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    let with = |json: &str| {
+        let mut document = text("a", "one two three four");
+        document.metadata = Some(Metadata::from_json(json).unwrap());
+        document
+    };
+    assert_eq!(add(&engine, with(r#"{"v": 1}"#)).await.status, AddStatus::Created);
+    assert_eq!(add(&engine, with(r#"{"v": 1}"#)).await.status, AddStatus::Unchanged);
+    assert_eq!(add(&engine, with(r#"{"v": 2}"#)).await.status, AddStatus::Replaced);
+    let told = add(&engine, text("b", "one two three four")).await.duplicates;
+    assert_eq!(told[0].metadata.as_ref().unwrap().as_json(), r#"{"v": 2}"#);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn one_id_from_many_sides_ends_as_one_whole_document() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    let writers: Vec<_> = (0..200)
+        .map(|n| {
+            let engine = engine.clone();
+            tokio::spawn(async move {
+                if n % 7 == 3 {
+                    let _ = engine.remove(&id("a")).await;
+                } else {
+                    add(&engine, text("a", &format!("version number {n} of the page"))).await;
+                }
+            })
+        })
+        .collect();
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    add(&engine, text("a", "the last version of all")).await;
+    let stats = engine.stats().await.unwrap().backend;
+    assert_eq!((stats.documents, stats.distinct_sets), (1, 1));
+    assert_eq!(stats.postings, 32);
+    add(&engine, text("b", "the last version of all")).await;
+    assert_eq!(similar(&engine, "b", 0.8).await, [("a".to_owned(), 1.0)]);
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_leaves_no_place_taken() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    let prepared = engine.prepare(text("a", "one two three four five")).unwrap();
+    let admitted = engine.admit(prepared, SKIP).await.unwrap();
+    drop(admitted);
+    let added = engine.add(text("b", "one two three four five"), SKIP).await.unwrap();
+    assert_eq!(added.status, AddStatus::Created);
+}
+
+#[tokio::test]
+async fn equal_sets_are_filed_once() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    let copies = 2_000;
+    for batch in 0..copies / 100 {
+        let adds = (0..100).map(|n| {
+            let engine = engine.clone();
+            let document = text(&format!("{batch}/{n}"), "the very same page, word for word");
+            async move { add(&engine, document).await }
+        });
+        futures_util::future::join_all(adds).await;
+    }
+    let stats = engine.stats().await.unwrap().backend;
+    assert_eq!((stats.documents, stats.distinct_sets, stats.postings), (copies, 1, 32));
+    let last = add(&engine, text("last", "the very same page, word for word")).await;
+    assert_eq!((last.duplicates.len(), last.truncated), (20, true));
+    assert_eq!(similar(&engine, "last", 0.8).await.len() as u64, copies);
+}

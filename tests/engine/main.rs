@@ -1,0 +1,49 @@
+//! The engine as its users see it: what is added is found, once, and found again after a restart.
+
+mod arrival;
+mod corpus;
+mod recall;
+mod restart;
+
+use std::path::Path;
+
+use akin::document::{Content, Document, DocumentId};
+use akin::engine::{
+    AddOptions, Added, CollectionSettings, Engine, EngineError, Lookup, Mode, Probe, Progress,
+};
+use akin::storage::StorageSettings;
+
+const CACHE_BYTES: u64 = 16 << 20;
+
+fn open(dir: &Path) -> Engine {
+    try_open(dir, CollectionSettings::default()).unwrap()
+}
+
+fn try_open(dir: &Path, settings: CollectionSettings) -> Result<Engine, EngineError> {
+    let storage = StorageSettings::default();
+    Engine::open(dir, settings, &storage, CACHE_BYTES, &Progress::default())
+}
+
+fn id(id: &str) -> DocumentId {
+    DocumentId::new(id).unwrap()
+}
+
+fn text(name: &str, text: &str) -> Document {
+    Document { id: id(name), content: Content::Text(text.to_owned()), metadata: None }
+}
+
+async fn add(engine: &Engine, document: Document) -> Added {
+    engine.add(document, AddOptions::default()).await.unwrap()
+}
+
+fn lookup(threshold: f64, mode: Mode) -> Lookup {
+    let threshold = Some(threshold.try_into().unwrap());
+    Lookup { threshold, limit: 10_000, mode }
+}
+
+/// Ids and resemblances of a stored document's near-duplicates.
+async fn similar(engine: &Engine, name: &str, threshold: f64) -> Vec<(String, f64)> {
+    let probe = Probe::Stored(id(name));
+    let answer = engine.similar(probe, lookup(threshold, Mode::Verified)).await.unwrap();
+    answer.matches.iter().map(|found| (found.id.to_string(), found.resemblance)).collect()
+}

@@ -1,0 +1,169 @@
+//! What was there before a restart is there after it, to the letter.
+
+use std::fs;
+use std::path::Path;
+
+use akin::document::{Document, Metadata};
+use akin::engine::{CollectionSettings, Engine, Lookup, Mode, Probe, RecoverySource};
+use futures_util::future::join_all;
+use tempfile::tempdir;
+
+use crate::corpus::families;
+use crate::{add, id, open, text, try_open};
+
+fn documents() -> Vec<Document> {
+    let with_metadata = |(n, (name, words)): (usize, (String, String))| {
+        let mut document = text(&name, &words);
+        if n % 3 == 0 {
+            document.metadata = Metadata::from_json(&format!("{{\"n\": {n}}}")).ok();
+        }
+        document
+    };
+    families(40, 9).into_iter().enumerate().map(with_metadata).collect()
+}
+
+/// Every document's near-duplicates, in both modes, as text.
+async fn answers(engine: &Engine) -> String {
+    let mut all = String::new();
+    for name in engine.list(None, 10_000).await.unwrap() {
+        for mode in [Mode::Verified, Mode::Estimated] {
+            let lookup = Lookup { threshold: Some(0.7.try_into().unwrap()), limit: 100, mode };
+            let answer = engine.similar(Probe::Stored(name.clone()), lookup).await.unwrap();
+            all += &format!("{name} {answer:?}\n");
+        }
+        all += &format!("{:?}\n", engine.get(&name).await.unwrap());
+    }
+    all
+}
+
+async fn fill(engine: &Engine) {
+    join_all(documents().into_iter().map(|document| add(engine, document))).await;
+}
+
+async fn change(engine: &Engine) {
+    for n in 0..20 {
+        engine.remove(&id(&format!("f{n}/1"))).await.unwrap();
+        add(engine, text(&format!("f{n}/2"), &format!("another text for page {n}"))).await;
+        add(engine, text(&format!("new/{n}"), &format!("another text for page {n}"))).await;
+    }
+}
+
+async fn reopened(dir: &Path, source: RecoverySource, before: &str) -> Engine {
+    let engine = open(dir);
+    assert_eq!(engine.stats().await.unwrap().backend.recovery.source, source);
+    assert_eq!(answers(&engine).await, before);
+    engine
+}
+
+fn snapshots(dir: &Path) -> Vec<std::path::PathBuf> {
+    let files = fs::read_dir(dir.join("snapshots")).unwrap();
+    let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+#[tokio::test]
+async fn without_a_snapshot_the_index_is_rebuilt() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    fill(&engine).await;
+    change(&engine).await;
+    let before = answers(&engine).await;
+    drop(engine);
+    reopened(dir.path(), RecoverySource::Rebuilt, &before).await;
+}
+
+#[tokio::test]
+async fn a_snapshot_and_the_log_after_it_give_the_same_answers() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    fill(&engine).await;
+    engine.snapshot().await.unwrap();
+    change(&engine).await;
+    let before = answers(&engine).await;
+    drop(engine);
+    let engine = reopened(dir.path(), RecoverySource::Snapshot, &before).await;
+    assert_eq!(engine.stats().await.unwrap().backend.recovery.replayed, 20 + 2 * 20 + 20);
+    engine.close().await.unwrap();
+    drop(engine);
+    let engine = reopened(dir.path(), RecoverySource::Snapshot, &before).await;
+    assert_eq!(engine.stats().await.unwrap().backend.recovery.replayed, 0);
+}
+
+#[tokio::test]
+async fn a_broken_snapshot_costs_nothing_but_time() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    fill(&engine).await;
+    engine.snapshot().await.unwrap();
+    change(&engine).await;
+    engine.snapshot().await.unwrap();
+    let before = answers(&engine).await;
+    drop(engine);
+    for (broken, source) in [(1, RecoverySource::Snapshot), (0, RecoverySource::Rebuilt)] {
+        let path = &snapshots(dir.path())[broken];
+        let mut bytes = fs::read(path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(path, bytes).unwrap();
+        drop(reopened(dir.path(), source, &before).await);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_snapshot_taken_while_writes_go_on_converges() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    fill(&engine).await;
+    let writers: Vec<_> = (0..4)
+        .map(|writer| {
+            let engine = engine.clone();
+            tokio::spawn(async move {
+                for n in 0..100 {
+                    let name = format!("w{writer}/{}", n % 10);
+                    add(&engine, text(&name, &format!("revision {n} by writer {writer}"))).await;
+                    if n % 5 == 0 {
+                        engine.remove(&id(&name)).await.unwrap();
+                    }
+                }
+            })
+        })
+        .collect();
+    while !writers.iter().all(tokio::task::JoinHandle::is_finished) {
+        engine.snapshot().await.unwrap();
+    }
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    let before = answers(&engine).await;
+    drop(engine);
+    reopened(dir.path(), RecoverySource::Snapshot, &before).await;
+}
+
+#[tokio::test]
+async fn ordinals_and_ids_of_the_removed_stay_gone() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    add(&engine, text("a", "one two three four")).await;
+    engine.snapshot().await.unwrap();
+    engine.remove(&id("a")).await.unwrap();
+    drop(engine);
+    let engine = open(dir.path());
+    assert!(engine.get(&id("a")).await.is_err());
+    assert!(add(&engine, text("b", "one two three four")).await.duplicates.is_empty());
+}
+
+#[tokio::test]
+async fn other_settings_are_refused_and_both_are_named() {
+    let dir = tempdir().unwrap();
+    drop(open(dir.path()));
+    let mut settings = CollectionSettings::default();
+    settings.shingles.size = 5;
+    let message = try_open(dir.path(), settings).err().unwrap().to_string();
+    assert!(message.contains(r#""size":3"#), "{message}");
+    assert!(message.contains(r#""size":5"#), "{message}");
+    let mut settings = CollectionSettings::default();
+    settings.scheme.threshold = 0.9.try_into().unwrap();
+    settings.limits.candidates_max = 5;
+    try_open(dir.path(), settings).unwrap();
+}
