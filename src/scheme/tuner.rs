@@ -94,10 +94,9 @@ impl Tuner {
 
     /// The fewest agreeing slots whose estimate is the threshold or over it.
     fn estimate_min(&self, threshold: f64) -> usize {
-        let reaches = |agreeing: &u32| self.estimator.estimate(*agreeing).value >= threshold;
-        (0..)
-            .find(reaches)
-            .expect("when all slots agree the estimate is 1") as usize
+        let estimates = |agreeing| self.estimator.estimate(agreeing as u32).value;
+        // When all slots agree the estimate is 1, the highest threshold there is.
+        (0..self.slots).find(|agreeing| estimates(*agreeing) >= threshold).unwrap_or(self.slots)
     }
 }
 
@@ -171,8 +170,7 @@ fn binomial(trials: usize, success: f64) -> Vec<f64> {
         chances[n] = chances[n + 1] * ratio;
     }
     let sum: f64 = chances.iter().sum();
-    chances.iter_mut().for_each(|chance| *chance /= sum);
-    chances
+    chances.iter().map(|chance| chance / sum).collect()
 }
 
 /// From the chances of each number, those of at least each number.
