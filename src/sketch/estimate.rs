@@ -114,7 +114,12 @@ mod tests {
     use super::*;
 
     fn estimator(slots: u32, bits: u32) -> Estimator {
-        Estimator::new(&SketchSettings { slots, bits, seed: 0, method: Method::Fast })
+        Estimator::new(&SketchSettings {
+            slots,
+            bits,
+            seed: 0,
+            method: Method::Fast,
+        })
     }
 
     #[test]
@@ -129,7 +134,11 @@ mod tests {
                 for (number, slot) in b.chunks_mut(bytes).enumerate().step_by(3) {
                     slot[number % bytes] ^= 1;
                 }
-                assert_eq!(estimator.agreeing(&a, &b), slots - slots.div_ceil(3), "{slots}, {bits}");
+                assert_eq!(
+                    estimator.agreeing(&a, &b),
+                    slots - slots.div_ceil(3),
+                    "{slots}, {bits}"
+                );
                 let other: Vec<u8> = a.iter().map(|byte| !byte).collect();
                 assert_eq!(estimator.agreeing(&a, &other), 0);
             }
@@ -155,8 +164,11 @@ mod tests {
         let (low, high) = wilson_interval(81.0 / 263.0, 263.0);
         assert!((low - 0.2553).abs() < 5e-5 && (high - 0.3662).abs() < 5e-5);
         for agreeing in 0..=128 {
-            let Estimate { value, interval: (low, high), .. } =
-                estimator(128, 8).estimate(agreeing);
+            let Estimate {
+                value,
+                interval: (low, high),
+                ..
+            } = estimator(128, 8).estimate(agreeing);
             assert!(0.0 <= low && low <= value && value <= high + 1e-15 && high <= 1.0);
         }
         let (low, high) = estimator(128, 8).estimate(128).interval;

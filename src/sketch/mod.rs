@@ -6,6 +6,8 @@ mod mix;
 mod permutations;
 
 #[cfg(test)]
+mod golden;
+#[cfg(test)]
 mod tests;
 
 pub use estimate::{Estimate, Estimator};
