@@ -48,8 +48,8 @@ impl Tuner {
     /// The fewest of `bands` bands of `rows` rows that reach the wanted recall, or all of them.
     pub(super) fn plan(&self, threshold: Threshold, bands: u32, rows: u32) -> ProbePlan {
         let similarity = threshold.get();
-        let agreeing_min = self.agreeing_min(similarity);
         let mut misses = Misses::new(self.slots, similarity);
+        let agreeing_min = self.agreeing_min(&misses.agreeing);
         let mut recall = 0.0;
         let mut probed = 0;
         while probed < bands && recall < self.recall {
@@ -78,15 +78,15 @@ impl Tuner {
     }
 
     /// The most agreeing slots that can be asked for while no more than the pruning loss of the
-    /// documents at just the threshold have fewer.
-    fn agreeing_min(&self, similarity: f64) -> usize {
+    /// documents at just the threshold have fewer; from the chances of each number of them.
+    fn agreeing_min(&self, agreeing: &[f64]) -> usize {
         let loss_max = PRUNING_LOSS_MAX.min((1.0 - self.recall) * PRUNING_SHARE_OF_MISSES);
         let mut fewer = 0.0;
         let mut within_loss = |chance: &f64| {
             fewer += chance;
             fewer <= loss_max
         };
-        binomial(self.slots, similarity)
+        agreeing
             .iter()
             .take_while(|chance| within_loss(chance))
             .count()
@@ -96,7 +96,9 @@ impl Tuner {
     fn estimate_min(&self, threshold: f64) -> usize {
         let estimates = |agreeing| self.estimator.estimate(agreeing as u32).value;
         // When all slots agree the estimate is 1, the highest threshold there is.
-        (0..self.slots).find(|agreeing| estimates(*agreeing) >= threshold).unwrap_or(self.slots)
+        (0..self.slots)
+            .find(|agreeing| estimates(*agreeing) >= threshold)
+            .unwrap_or(self.slots)
     }
 }
 
@@ -105,8 +107,10 @@ impl Tuner {
 /// It is missed when too few slots agree, or when enough do but no probed band agrees whole. The
 /// chances of these two are sums of positive terms, so nothing cancels.
 struct Misses {
-    slots: usize,
     similarity: f64,
+    /// `agreeing[n]`: the chance that n of all slots agree.
+    agreeing: Vec<f64>,
+    /// Slots in the probed bands.
     probed_slots: usize,
     /// `no_band[n]`: the chance that n slots of the probed bands agree, and no band does whole.
     no_band: Vec<f64>,
@@ -115,8 +119,8 @@ struct Misses {
 impl Misses {
     fn new(slots: usize, similarity: f64) -> Self {
         Self {
-            slots,
             similarity,
+            agreeing: binomial(slots, similarity),
             probed_slots: 0,
             no_band: vec![1.0],
         }
@@ -138,11 +142,9 @@ impl Misses {
 
     /// The chance that a probed band agrees whole, and at least `agreeing_min` slots do.
     fn probability_found(&self, agreeing_min: usize) -> f64 {
-        let too_few: f64 = binomial(self.slots, self.similarity)
-            .iter()
-            .take(agreeing_min)
-            .sum();
-        let others = at_least(binomial(self.slots - self.probed_slots, self.similarity));
+        let too_few: f64 = self.agreeing[..agreeing_min].iter().sum();
+        let other_slots = self.agreeing.len() - 1 - self.probed_slots;
+        let others = at_least(binomial(other_slots, self.similarity));
         let enough_but_no_band: f64 = (0..)
             .zip(&self.no_band)
             .map(|(agreeing, chance)| {
