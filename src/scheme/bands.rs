@@ -100,8 +100,8 @@ impl Bands {
     /// S-curve 1 − (1 − sʳ)ᵇ. Accidental agreements of slots can only raise it.
     #[must_use]
     pub fn probability_candidate(&self, similarity: f64, bands: u32) -> f64 {
-        let band_agrees = similarity.powi(self.rows as i32);
-        1.0 - (1.0 - band_agrees).powi(bands as i32)
+        let band_agrees = similarity.powf(f64::from(self.rows));
+        1.0 - (1.0 - band_agrees).powf(f64::from(bands))
     }
 
     /// The chance that sets of a given resemblance are found as planned: they share a key, and

@@ -44,8 +44,8 @@ impl Tuner {
     /// The fewest of `bands` bands of `rows` rows that reach the wanted recall, or all of them.
     pub(super) fn plan(&self, threshold: Threshold, bands: u32, rows: u32) -> ProbePlan {
         let similarity = threshold.get();
-        let agreeing_min = self.agreeing_min(similarity);
         let mut misses = Misses::new(self.slots, similarity);
+        let agreeing_min = self.agreeing_min(&misses.agreeing);
         let mut recall = 0.0;
         let mut probed = 0;
         while probed < bands && recall < self.recall {
@@ -74,21 +74,22 @@ impl Tuner {
     }
 
     /// The most agreeing slots that can be asked for while no more than the pruning loss of the
-    /// documents at just the threshold have fewer.
-    fn agreeing_min(&self, similarity: f64) -> usize {
+    /// documents at just the threshold have fewer; from the chances of each number of them.
+    fn agreeing_min(&self, agreeing: &[f64]) -> usize {
         let loss_max = PRUNING_LOSS_MAX.min((1.0 - self.recall) * PRUNING_SHARE_OF_MISSES);
         let mut fewer = 0.0;
         let mut within_loss = |chance: &f64| {
             fewer += chance;
             fewer <= loss_max
         };
-        binomial(self.slots, similarity).iter().take_while(|chance| within_loss(chance)).count()
+        agreeing.iter().take_while(|chance| within_loss(chance)).count()
     }
 
     /// The fewest agreeing slots whose estimate is the threshold or over it.
     fn estimate_min(&self, threshold: f64) -> usize {
-        let reaches = |agreeing: &u32| self.estimator.estimate(*agreeing).value >= threshold;
-        (0..).find(reaches).expect("when all slots agree the estimate is 1") as usize
+        let estimates = |agreeing| self.estimator.estimate(agreeing as u32).value;
+        // When all slots agree the estimate is 1, the highest threshold there is.
+        (0..self.slots).find(|agreeing| estimates(*agreeing) >= threshold).unwrap_or(self.slots)
     }
 }
 
@@ -97,8 +98,10 @@ impl Tuner {
 /// It is missed when too few slots agree, or when enough do but no probed band agrees whole. The
 /// chances of these two are sums of positive terms, so nothing cancels.
 struct Misses {
-    slots: usize,
     similarity: f64,
+    /// `agreeing[n]`: the chance that n of all slots agree.
+    agreeing: Vec<f64>,
+    /// Slots in the probed bands.
     probed_slots: usize,
     /// `no_band[n]`: the chance that n slots of the probed bands agree, and no band does whole.
     no_band: Vec<f64>,
@@ -106,7 +109,12 @@ struct Misses {
 
 impl Misses {
     fn new(slots: usize, similarity: f64) -> Self {
-        Self { slots, similarity, probed_slots: 0, no_band: vec![1.0] }
+        Self {
+            similarity,
+            agreeing: binomial(slots, similarity),
+            probed_slots: 0,
+            no_band: vec![1.0],
+        }
     }
 
     /// Adds a band: as polynomials in the number of agreeing slots, `no_band` is multiplied by
@@ -125,8 +133,9 @@ impl Misses {
 
     /// The chance that a probed band agrees whole, and at least `agreeing_min` slots do.
     fn probability_found(&self, agreeing_min: usize) -> f64 {
-        let too_few: f64 = binomial(self.slots, self.similarity).iter().take(agreeing_min).sum();
-        let others = at_least(binomial(self.slots - self.probed_slots, self.similarity));
+        let too_few: f64 = self.agreeing[..agreeing_min].iter().sum();
+        let other_slots = self.agreeing.len() - 1 - self.probed_slots;
+        let others = at_least(binomial(other_slots, self.similarity));
         let enough_but_no_band: f64 = (0..)
             .zip(&self.no_band)
             .map(|(agreeing, chance)| {
@@ -154,8 +163,7 @@ fn binomial(trials: usize, success: f64) -> Vec<f64> {
         chances[n] = chances[n + 1] * ratio;
     }
     let sum: f64 = chances.iter().sum();
-    chances.iter_mut().for_each(|chance| *chance /= sum);
-    chances
+    chances.iter().map(|chance| chance / sum).collect()
 }
 
 /// From the chances of each number, those of at least each number.

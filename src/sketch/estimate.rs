@@ -62,11 +62,11 @@ impl Estimator {
     }
 
     /// The chance that two slots which hold different shingles agree.
-    fn accidents(&self) -> f64 {
+    fn accidents(self) -> f64 {
         (-f64::from(self.bits)).exp2()
     }
 
-    fn without_accidents(&self, share: f64) -> f64 {
+    fn without_accidents(self, share: f64) -> f64 {
         let accidents = self.accidents();
         ((share - accidents) / (1.0 - accidents)).clamp(0.0, 1.0)
     }
@@ -98,4 +98,65 @@ fn agreeing_bytes(a: &[u8], b: &[u8]) -> u32 {
 fn agreeing_slots<const BYTES: usize>(a: &[u8], b: &[u8]) -> u32 {
     let slots = a.as_chunks::<BYTES>().0.iter().zip(b.as_chunks::<BYTES>().0);
     slots.map(|(a, b)| u32::from(a == b)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::sketch::{Method, SketchSettings};
+
+    use super::*;
+
+    fn estimator(slots: u32, bits: u32) -> Estimator {
+        Estimator::new(&SketchSettings { slots, bits, seed: 0, method: Method::Fast })
+    }
+
+    #[test]
+    fn agreeing_counts_whole_slots() {
+        for slots in [16, 20, 128, 132, 1024] {
+            for (bits, bytes) in [(8, 1), (16, 2), (32, 4)] {
+                let estimator = estimator(slots, bits);
+                let a: Vec<u8> = (0..slots as usize * bytes).map(|n| (n * 7) as u8).collect();
+                assert_eq!(estimator.agreeing(&a, &a), slots);
+                let mut b = a.clone();
+                // Any one byte of a slot makes it differ; here each third slot, in any byte.
+                for (number, slot) in b.chunks_mut(bytes).enumerate().step_by(3) {
+                    slot[number % bytes] ^= 1;
+                }
+                assert_eq!(
+                    estimator.agreeing(&a, &b),
+                    slots - slots.div_ceil(3),
+                    "{slots}, {bits}"
+                );
+                let other: Vec<u8> = a.iter().map(|byte| !byte).collect();
+                assert_eq!(estimator.agreeing(&a, &other), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn accidents_are_taken_out() {
+        let estimator = estimator(128, 8);
+        assert_eq!(estimator.estimate(0).value.to_bits(), 0.0_f64.to_bits());
+        assert_eq!(estimator.estimate(128).value.to_bits(), 1.0_f64.to_bits());
+        let estimate = estimator.estimate(104);
+        assert_eq!((estimate.agreeing, estimate.slots), (104, 128));
+        // (104/128 − 1/256) / (255/256) = 207/255.
+        assert!((estimate.value - 207.0 / 255.0).abs() < 1e-12);
+        let error = (0.8125 * 0.1875 / 128.0_f64).sqrt() * 256.0 / 255.0;
+        assert!((estimate.standard_error - error).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_interval_is_wilsons() {
+        // 81 of 263 successes: .2553 to .3662 (Newcombe 1998, table I, method 3).
+        let (low, high) = wilson_interval(81.0 / 263.0, 263.0);
+        assert!((low - 0.2553).abs() < 5e-5 && (high - 0.3662).abs() < 5e-5);
+        for agreeing in 0..=128 {
+            let Estimate { value, interval: (low, high), .. } =
+                estimator(128, 8).estimate(agreeing);
+            assert!(0.0 <= low && low <= value && value <= high + 1e-15 && high <= 1.0);
+        }
+        let (low, high) = estimator(128, 8).estimate(128).interval;
+        assert!(low > 0.96 && (1.0 - high) < 1e-12);
+    }
 }

@@ -6,6 +6,8 @@ mod mix;
 mod permutations;
 
 #[cfg(test)]
+mod golden;
+#[cfg(test)]
 mod tests;
 
 pub use estimate::{Estimate, Estimator};
@@ -38,7 +40,7 @@ impl SketchSettings {
     #[must_use]
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
-        if !(SLOTS_MIN..=SLOTS_MAX).contains(&self.slots) || self.slots % 4 != 0 {
+        if !(SLOTS_MIN..=SLOTS_MAX).contains(&self.slots) || !self.slots.is_multiple_of(4) {
             let slots = self.slots;
             faults.push(format!(
                 "slots must be a multiple of 4 from {SLOTS_MIN} to {SLOTS_MAX}, not {slots}"

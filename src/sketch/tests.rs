@@ -1,1 +1,221 @@
+use super::mix::SplitMix;
+use super::*;
 
+fn settings(method: Method, slots: u32, bits: u32) -> SketchSettings {
+    SketchSettings { slots, bits, seed: 0, method }
+}
+
+/// How many elements two sets share, and how many each has for itself.
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    shared: u64,
+    only_a: u64,
+    only_b: u64,
+}
+
+impl Sizes {
+    fn resemblance(self) -> f64 {
+        self.shared as f64 / self.union() as f64
+    }
+
+    fn union(self) -> u64 {
+        self.shared + self.only_a + self.only_b
+    }
+
+    /// Two such sets of random elements; drawn in ascending order, as sorting takes its time.
+    fn pair(self, random: &mut SplitMix, sample: fn(u64) -> u64) -> (ShingleSet, ShingleSet) {
+        let mut left = self;
+        let (mut a, mut b) = (Vec::new(), Vec::new());
+        let mut element = 0;
+        while left.union() > 0 {
+            element += random.next() % (u64::MAX / self.union());
+            let draw = random.next() % left.union();
+            if draw < left.shared {
+                left.shared -= 1;
+                a.push(sample(element));
+                b.push(sample(element));
+            } else if draw < left.shared + left.only_a {
+                left.only_a -= 1;
+                a.push(sample(element));
+            } else {
+                left.only_b -= 1;
+                b.push(sample(element));
+            }
+        }
+        (ShingleSet::from_ascending(a).unwrap(), ShingleSet::from_ascending(b).unwrap())
+    }
+}
+
+const fn sizes(shared: u64, only_a: u64, only_b: u64) -> Sizes {
+    Sizes { shared, only_a, only_b }
+}
+
+/// From one element to thousands, of equal size and nested, of resemblances from 0 to 0.95.
+const SIZES: [Sizes; 16] = [
+    sizes(0, 1, 1),
+    sizes(1, 0, 1),
+    sizes(1, 1, 1),
+    sizes(4, 0, 1),
+    sizes(1, 10, 9),
+    sizes(10, 5, 5),
+    sizes(20, 0, 80),
+    sizes(60, 20, 20),
+    sizes(95, 5, 0),
+    sizes(80, 10, 10),
+    sizes(200, 100, 100),
+    sizes(400, 50, 50),
+    sizes(600, 0, 400),
+    sizes(100, 950, 950),
+    sizes(1800, 100, 100),
+    sizes(5400, 300, 300),
+];
+
+fn as_it_is(element: u64) -> u64 {
+    element
+}
+
+/// The share of agreeing slots is unbiased, and errs no more than that of independent slots.
+///
+/// A mean of `trials` may be 4 of its standard errors off; a standard error measured by `trials`
+/// is itself uncertain by 1/√(2·trials), of which 10 % is three and more.
+fn assert_unbiased(settings: &SketchSettings, sizes: Sizes, trials: u32, sample: fn(u64) -> u64) {
+    let mut random = SplitMix::new(sizes.union());
+    let sketcher = Sketcher::new(settings.clone());
+    let estimator = Estimator::new(settings);
+    let accidents = (-f64::from(settings.bits)).exp2();
+    let expected = sizes.resemblance() * (1.0 - accidents) + accidents;
+    let (mut sum, mut squares) = (0.0, 0.0);
+    for _ in 0..trials {
+        let (a, b) = sizes.pair(&mut random, sample);
+        let (a, b) = (sketcher.sketch(&a), sketcher.sketch(&b));
+        let agreeing = estimator.agreeing(a.as_bytes(), b.as_bytes());
+        let error = f64::from(agreeing) / f64::from(settings.slots) - expected;
+        sum += error;
+        squares += error * error;
+    }
+    let trials = f64::from(trials);
+    let (bias, error) = (sum / trials, (squares / trials).sqrt());
+    let independent = (expected * (1.0 - expected) / f64::from(settings.slots)).sqrt();
+    let what = format!("{settings:?}, {sizes:?}: bias {bias}, error {error} for {independent}");
+    assert!(bias.abs() <= 4.0 * independent / trials.sqrt(), "{what}");
+    assert!(error <= 1.1 * independent, "{what}");
+}
+
+#[test]
+fn fast_sketches_are_unbiased_at_every_size() {
+    for sizes in SIZES {
+        assert_unbiased(&settings(Method::Fast, 128, 8), sizes, 600, as_it_is);
+        assert_unbiased(&settings(Method::Fast, 64, 8), sizes, 600, as_it_is);
+    }
+}
+
+#[test]
+fn wide_slots_are_unbiased() {
+    for (bits, sizes) in [(16, sizes(20, 10, 10)), (32, sizes(20, 10, 10)), (16, sizes(3, 0, 3))] {
+        assert_unbiased(&settings(Method::Fast, 128, bits), sizes, 600, as_it_is);
+        assert_unbiased(&settings(Method::Permutations, 128, bits), sizes, 600, as_it_is);
+    }
+}
+
+#[test]
+fn permutations_are_unbiased() {
+    for sizes in SIZES.into_iter().filter(|sizes| sizes.union() <= 100) {
+        assert_unbiased(&settings(Method::Permutations, 128, 8), sizes, 600, as_it_is);
+        assert_unbiased(&settings(Method::Permutations, 64, 8), sizes, 600, as_it_is);
+    }
+    for sizes in [sizes(800, 100, 100), sizes(50, 475, 475)] {
+        assert_unbiased(&settings(Method::Permutations, 32, 16), sizes, 600, as_it_is);
+    }
+}
+
+#[test]
+fn sampled_shingles_do_no_harm() {
+    for sizes in SIZES.into_iter().filter(|sizes| sizes.union() <= 1000) {
+        let fast = settings(Method::Fast, 128, 8);
+        assert_unbiased(&fast, sizes, 500, |it| it & !0xffff);
+        assert_unbiased(&fast, sizes, 500, |it| it >> 16);
+        assert_unbiased(&fast, sizes, 500, |it| it / 1000 * 1000);
+    }
+}
+
+#[test]
+fn the_interval_covers_the_resemblance() {
+    let settings = settings(Method::Fast, 128, 8);
+    let (sketcher, estimator) = (Sketcher::new(settings.clone()), Estimator::new(&settings));
+    let mut random = SplitMix::new(5);
+    // Smaller sets err less than independent slots, and more would be covered.
+    let large =
+        [sizes(200, 1900, 1900), sizes(1000, 500, 500), sizes(1600, 200, 200), sizes(1900, 50, 50)];
+    for sizes in large {
+        let mut covered = 0;
+        for _ in 0..1000 {
+            let (a, b) = sizes.pair(&mut random, as_it_is);
+            let (a, b) = (sketcher.sketch(&a), sketcher.sketch(&b));
+            let (low, high) =
+                estimator.estimate(estimator.agreeing(a.as_bytes(), b.as_bytes())).interval;
+            covered += u32::from((low..=high).contains(&sizes.resemblance()));
+        }
+        assert!((925..=980).contains(&covered), "{sizes:?}: {covered} of 1000");
+    }
+}
+
+#[test]
+fn equal_sets_have_equal_sketches_whatever_their_order_was() {
+    let mut random = SplitMix::new(9);
+    for method in [Method::Fast, Method::Permutations] {
+        let sketcher = Sketcher::new(settings(method, 64, 8));
+        for count in [1, 2, 50, 300] {
+            let mut shingles: Vec<u64> = (0..count).map(|_| random.next()).collect();
+            let sketch = sketcher.sketch(&ShingleSet::from_shingles(shingles.clone()).unwrap());
+            shingles.reverse();
+            shingles.extend_from_within(..shingles.len() / 2);
+            let again = sketcher.sketch(&ShingleSet::from_shingles(shingles).unwrap());
+            assert_eq!(sketch, again);
+            assert_eq!(Sketch::from_bytes(sketch.as_bytes().into()), sketch);
+        }
+    }
+}
+
+#[test]
+fn fewer_bits_are_the_low_bytes_of_more() {
+    let set = ShingleSet::from_shingles((0..40).map(|n| n * n).collect()).unwrap();
+    for method in [Method::Fast, Method::Permutations] {
+        let [bytes8, bytes16, bytes32] = [8, 16, 32].map(|bits| {
+            let settings = settings(method, 20, bits);
+            let sketch = Sketcher::new(settings.clone()).sketch(&set);
+            assert_eq!(sketch.as_bytes().len(), settings.sketch_bytes());
+            sketch.as_bytes().to_vec()
+        });
+        let low = |keep: usize| {
+            let slots = bytes32.chunks(4);
+            slots.flat_map(|slot| &slot[..keep]).copied().collect::<Vec<u8>>()
+        };
+        assert_eq!((bytes8, bytes16), (low(1), low(2)));
+    }
+}
+
+#[test]
+fn another_seed_makes_another_sketch() {
+    let set = ShingleSet::from_shingles((0..100).collect()).unwrap();
+    for method in [Method::Fast, Method::Permutations] {
+        let [a, b] = [0, 1].map(|seed| {
+            let settings = SketchSettings { seed, ..settings(method, 128, 16) };
+            Sketcher::new(settings).sketch(&set)
+        });
+        let agreeing = Estimator::new(&settings(method, 128, 16));
+        assert!(agreeing.agreeing(a.as_bytes(), b.as_bytes()) <= 1);
+    }
+}
+
+#[test]
+fn settings_name_their_faults() {
+    for slots in [0, 12, 18, 1028] {
+        let faults = settings(Method::Fast, slots, 8).faults();
+        assert_eq!(faults, [format!("slots must be a multiple of 4 from 16 to 1024, not {slots}")]);
+    }
+    let both = settings(Method::Fast, 15, 12).faults();
+    assert_eq!(both.len(), 2);
+    assert_eq!(both[1], "bits must be 8, 16 or 32, not 12");
+    assert!(settings(Method::Fast, 16, 32).faults().is_empty());
+    assert!(settings(Method::Fast, 1024, 8).faults().is_empty());
+}

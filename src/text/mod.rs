@@ -7,6 +7,8 @@ mod set;
 mod words;
 
 #[cfg(test)]
+mod golden;
+#[cfg(test)]
 mod tests;
 
 pub use set::ShingleSet;
@@ -157,8 +159,8 @@ impl Shingler {
     fn cut_words(&self, text: &str, mut visit: impl FnMut(Range<usize>)) -> Cut {
         // English has a word in six bytes; a guess too low costs one more allocation.
         let mut hashes = Vec::with_capacity(text.len() / 6 + 1);
-        let hasher = WordHasher::new(self.lowercase, self.seed);
-        for_each_word(text, self.lowercase, hasher, |hash, place| {
+        let words = WordHasher::new(self.lowercase, self.seed);
+        for_each_word(text, self.lowercase, words, |hash, place| {
             hashes.push(hash);
             visit(place);
         });

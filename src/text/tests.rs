@@ -1,1 +1,182 @@
+use proptest::prelude::*;
 
+use super::*;
+
+const WORDS_3: ShingleSettings = ShingleSettings { unit: Unit::Word, size: 3, lowercase: true };
+const CHARACTERS_9: ShingleSettings =
+    ShingleSettings { unit: Unit::Character, size: 9, lowercase: true };
+
+/// Texts of many scripts, with everything that lowercasing and cutting stumble over.
+const TEXTS: [&str; 10] = [
+    "The quick brown fox jumps over the lazy dog.",
+    "a  b\r\n\tc — d… “e” it's f_g 3.14 \u{a0}h",
+    "İstanbul'da ΌΣΟΣ Straße ẞ ǅ ﬁn ÉTÉ e\u{301}te\u{301}",
+    "อักษรไทยไม่เว้นวรรค และ 12 ๑๒",
+    "我们在 Beijing 吃了3个包子。𠀀𪜶〇",
+    "コンピューターは\u{3099}ｺﾝﾋﾟｭｰﾀです",
+    "كِتَابٌ جَدِيدٌ، ٣٤ صفحة हिन्दी में लिखा",
+    "🎉 party 🎉🎉 ❤\u{fe0f} \u{301}x a\u{200d}b",
+    "pneumonoultramicroscopicsilicovolcanoconiosis and Characteristicall Characteristically",
+    "ພາສາລາວ ភាសាខ្មែរ မြန်မာဘာသာ",
+];
+
+fn tokens(texts: &[&str]) -> Vec<Token> {
+    texts.iter().map(|&text| Token { text: text.to_owned(), count: 1 }).collect()
+}
+
+fn set(settings: &ShingleSettings, text: &str) -> ShingleSet {
+    Shingler::new(settings.clone(), 0).text(text).unwrap().set
+}
+
+fn assert_spans_are_the_shingles(settings: &ShingleSettings, text: &str) {
+    let shingler = Shingler::new(settings.clone(), 3);
+    let mut spanned = Vec::new();
+    shingler.spans(text, |shingle, span| {
+        // The text of a span alone gives its shingle, unless white space at its ends is trimmed.
+        let covered = &text[span];
+        let alone = shingler.shingles(covered);
+        let trimmed = covered.trim().len() < covered.len();
+        assert!(trimmed || alone.contains(&shingle), "{settings:?}: {covered:?} in {text:?}");
+        spanned.push(shingle);
+    });
+    assert_eq!(spanned, shingler.shingles(text), "{settings:?}: {text:?}");
+    let set = shingler.text(text).ok().map(|shingled| shingled.set);
+    assert_eq!(ShingleSet::from_shingles(spanned), set);
+}
+
+fn all_settings() -> impl Iterator<Item = ShingleSettings> {
+    let units = [Unit::Word, Unit::Character].into_iter();
+    units.flat_map(|unit| {
+        [(1, true), (2, false), (3, true), (7, true), (64, true)]
+            .map(|(size, lowercase)| ShingleSettings { unit, size, lowercase })
+    })
+}
+
+#[test]
+fn spans_are_the_shingles_in_every_script() {
+    for settings in all_settings() {
+        for text in TEXTS.into_iter().chain(["", " ", "x"]) {
+            assert_spans_are_the_shingles(&settings, text);
+        }
+        assert_spans_are_the_shingles(&settings, &TEXTS.join(" "));
+        assert_spans_are_the_shingles(&settings, &TEXTS.concat());
+    }
+}
+
+proptest! {
+    #[test]
+    fn spans_are_the_shingles_of_any_text(text in "[a-zA-Z0-9 \u{0}-\u{1ff}ก-๛一-十ァ-ー🎉]{0,60}|\\PC{0,40}") {
+        for settings in all_settings() {
+            assert_spans_are_the_shingles(&settings, &text);
+        }
+    }
+
+    #[test]
+    fn the_words_of_a_text_are_those_of_its_halves(a in "\\PC{0,20}", b in "\\PC{0,20}") {
+        let shingler = Shingler::new(ShingleSettings { size: 1, ..WORDS_3 }, 0);
+        let halves = [shingler.shingles(&a), shingler.shingles(&b)].concat();
+        prop_assert_eq!(shingler.shingles(&format!("{a} {b}")), halves);
+    }
+}
+
+#[test]
+fn spans_cover_the_original_text() {
+    let text = " Ünï—İx  中文\nz ";
+    let mut covered = Vec::new();
+    Shingler::new(WORDS_3, 0).spans(text, |_, span| covered.push(&text[span]));
+    assert_eq!(covered, ["Ünï—İx  中", "İx  中文", "中文\nz"]);
+    covered.clear();
+    let characters = ShingleSettings { size: 4, ..CHARACTERS_9 };
+    Shingler::new(characters, 0).spans("İ  \n bẞ ", |_, span| covered.push(&"İ  \n bẞ "[span]));
+    assert_eq!(covered, ["İ  \n b", "İ  \n bẞ"]);
+    covered.clear();
+    Shingler::new(WORDS_3, 0).spans(", One two. ", |_, span| covered.push(&", One two. "[span]));
+    assert_eq!(covered, ["One two"]);
+}
+
+#[test]
+fn rewrapped_lines_punctuation_and_case_do_not_matter_to_words() {
+    let expected = set(&WORDS_3, "the quick brown fox jumps over the lazy dog");
+    for text in [
+        "The quick brown\nfox jumps\r\nover the lazy dog.",
+        "THE QUICK: brown fox, jumps over\tthe “lazy” dog…",
+    ] {
+        assert_eq!(set(&WORDS_3, text), expected);
+    }
+    assert_ne!(set(&WORDS_3, "the quick brown fox jumps over the dog lazy"), expected);
+    let rewrapped = set(&CHARACTERS_9, " some  text\r\nof Lines\n");
+    assert_eq!(rewrapped, set(&CHARACTERS_9, "some text of lines"));
+    let cased = ShingleSettings { lowercase: false, ..WORDS_3 };
+    assert_ne!(set(&cased, "One two three"), set(&cased, "one two three"));
+}
+
+#[test]
+fn a_set_holds_each_shingle_once() {
+    assert_eq!(set(&WORDS_3, "a b c a b c").count(), 3);
+    assert_eq!(set(&ShingleSettings { size: 1, ..WORDS_3 }, "a b c, a b").count(), 3);
+    assert_eq!(set(&CHARACTERS_9, "aaaaaaaaaaaaaaaaa").count(), 1);
+}
+
+#[test]
+fn a_short_text_is_one_shingle_of_its_own() {
+    let shingler = Shingler::new(WORDS_3, 0);
+    for (text, whole_document) in [("a b", true), ("a", true), ("a b c", false), ("a b c d", false)]
+    {
+        assert_eq!(shingler.text(text).unwrap().whole_document, whole_document, "{text}");
+    }
+    assert_eq!(shingler.text("a b").unwrap().set, shingler.text(" A,\n B").unwrap().set);
+    let short = ["a", "b", "a a", "a b", "b a", "ab", "a b c", "a b a", "aa", "a a a"];
+    for settings in [WORDS_3, CHARACTERS_9] {
+        let mut shingles: Vec<u64> =
+            short.iter().map(|text| set(&settings, text).as_slice()[0]).collect();
+        shingles.sort_unstable();
+        shingles.dedup();
+        assert_eq!(shingles.len(), short.len());
+    }
+}
+
+#[test]
+fn nothing_to_make_a_shingle_of_is_refused() {
+    let words = Shingler::new(WORDS_3, 0);
+    for text in ["", " \n", "… — !", "🎉"] {
+        assert_eq!(words.text(text).unwrap_err(), EmptyDocument, "{text:?}");
+    }
+    let characters = Shingler::new(CHARACTERS_9, 0);
+    assert_eq!(characters.text(" \u{3000}\n").unwrap_err(), EmptyDocument);
+    assert!(characters.text("…").unwrap().whole_document);
+    assert_eq!(words.shingle(&Content::Tokens(vec![])).unwrap_err(), EmptyDocument);
+}
+
+#[test]
+fn tokens_are_elements_as_they_are() {
+    let shingler = Shingler::new(WORDS_3, 0);
+    let set = |texts: &[&str]| shingler.tokens(&tokens(texts)).unwrap().set;
+    assert_ne!(set(&["ab", "c"]), set(&["a", "bc"]));
+    assert_ne!(set(&["ab", "c"]), set(&["abc"]));
+    assert_ne!(set(&["A"]), set(&["a"]));
+    assert_ne!(set(&["a"]), set(&["a "]));
+    assert_eq!(set(&["b", "a", "b"]), set(&["a", "b"]));
+    assert_eq!(set(&["", "x y"]).count(), 2);
+    let counted = Content::Tokens(vec![Token { text: "a".to_owned(), count: 7 }]);
+    let shingled = shingler.shingle(&counted).unwrap();
+    assert_eq!(shingled.set, set(&["a"]));
+    assert!(!shingled.whole_document);
+}
+
+#[test]
+fn another_seed_makes_other_shingles() {
+    for settings in [WORDS_3, CHARACTERS_9] {
+        let [a, b] = [0, 1].map(|seed| Shingler::new(settings.clone(), seed).shingles(TEXTS[0]));
+        assert!(a.iter().all(|shingle| !b.contains(shingle)));
+    }
+    let [a, b] = [0, 1].map(|seed| Shingler::new(WORDS_3, seed).tokens(&tokens(&["a"])).unwrap());
+    assert_ne!(a.set, b.set);
+}
+
+#[test]
+fn settings_name_their_faults() {
+    let faults = |size| ShingleSettings { size, ..WORDS_3 }.faults();
+    assert_eq!(faults(0), ["size must be from 1 to 64, not 0"]);
+    assert_eq!(faults(65), ["size must be from 1 to 64, not 65"]);
+    assert!(faults(1).is_empty() && faults(64).is_empty());
+}

@@ -1,0 +1,71 @@
+//! A corpus that is the same on every machine: made-up words by Zipf's law.
+
+/// Words of the made-up language.
+const VOCABULARY: usize = 30_000;
+
+/// The splitmix64 generator (Steele, Lea, Flood 2014).
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// A number from 0 to `end`, itself excluded.
+    pub fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+
+    /// A number from 0 to 1, 1 excluded.
+    pub fn share(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// So many documents of about `document_bytes` each: sentences with capitals and punctuation, in
+/// lines of uneven length.
+pub fn documents(count: usize, document_bytes: usize) -> Vec<String> {
+    let mut random = Random(1);
+    let vocabulary: Vec<String> = (0..VOCABULARY).map(|rank| word(rank, &mut random)).collect();
+    (0..count).map(|_| document(&vocabulary, document_bytes, &mut random)).collect()
+}
+
+fn document(vocabulary: &[String], bytes: usize, random: &mut Random) -> String {
+    let mut text = String::with_capacity(bytes + 32);
+    while text.len() < bytes {
+        let sentence_words = 5 + random.below(20);
+        for number in 0..sentence_words {
+            // Zipf's law: the logarithm of a word's rank is spread evenly.
+            let rank = (vocabulary.len() as f64).powf(random.share()) as usize - 1;
+            let word = &vocabulary[rank];
+            let capital = if number == 0 { word[..1].to_ascii_uppercase() } else { String::new() };
+            text.push_str(&capital);
+            text.push_str(&word[capital.len()..]);
+            text.push_str(match random.below(16) {
+                0 => ", ",
+                1 => "\n",
+                _ => " ",
+            });
+        }
+        text.pop();
+        text.push_str(". ");
+    }
+    text
+}
+
+/// Frequent words are short: one syllable more at each tenfold rank, give or take.
+fn word(rank: usize, random: &mut Random) -> String {
+    let syllables = 1 + (rank + 2).ilog10() as usize / 2 + random.below(3);
+    let mut word = String::new();
+    for _ in 0..syllables {
+        word.push(char::from(b"bcdfghjklmnprstvwz"[random.below(18)]));
+        word.push(char::from(b"aeiou"[random.below(5)]));
+        if random.below(2) == 0 {
+            word.push(char::from(b"lnrst"[random.below(5)]));
+        }
+    }
+    word
+}

@@ -1,0 +1,67 @@
+//! Sketches as they were when the hashes were fixed. Whoever changes one of these changes what
+//! every stored collection holds: on purpose, and with a word to its owners.
+
+use super::*;
+
+/// Method, bits, shingles in the set, and the sketch of 16 slots in hexadecimal. Of three shingles
+/// most bins are filled, of 200 none is.
+const GOLDEN: [(Method, u32, u64, &str); 12] = [
+    (Method::Fast, 8, 3, "10a576d1037302b600945c8b283e7554"),
+    (Method::Fast, 8, 200, "d7dd499edc1746a5b74a540ea4a8d304"),
+    (Method::Fast, 16, 3, "1048a5c476b8d147031573fa0270b604009f94825cb58bc528733e5e7536546e"),
+    (Method::Fast, 16, 200, "d77fddb849499e81dc84178a46dba5b9b7a44abb546c0ed6a456a81ad33704bd"),
+    (
+        Method::Fast,
+        32,
+        3,
+        "104858dfa5c4736f76b82fc0d14765f60315e47173fababe027017eeb604075e\
+         009fa98b948224dd5cb5bce08bc5687c2873b8cb3e5e831a75360754546ef808",
+    ),
+    (
+        Method::Fast,
+        32,
+        200,
+        "d77f50b6ddb8e0f54949fc969e818a3fdc846147178a931446db9184a5b9f10f\
+         b7a400eb4abb5412546c3d020ed61f60a45627a5a81a567bd337c99f04bdd93a",
+    ),
+    (Method::Permutations, 8, 3, "10a576d1037302b680945c52283e5254"),
+    (Method::Permutations, 8, 200, "6f5f2d679dacd3aa0e747e1614a76d56"),
+    (
+        Method::Permutations,
+        16,
+        3,
+        "1048a5c476b8d147031573fa0270b60480e194825cb5523528733e5e52ac546e",
+    ),
+    (
+        Method::Permutations,
+        16,
+        200,
+        "6fec5fea2d84678f9d9eac59d309aaba0efd74d67e4c16431469a75d6d735648",
+    ),
+    (
+        Method::Permutations,
+        32,
+        3,
+        "104858dfa5c4736f76b82fc0d14765f60315e47173fababe027017eeb604075e\
+         80e1a241948224dd5cb5bce05235766b2873b8cb3e5e831a52ace82a546ef808",
+    ),
+    (
+        Method::Permutations,
+        32,
+        200,
+        "6fecb5775fea1b4c2d840b85678f55be9d9e6cd5ac59eb23d3098235aaba5329\
+         0efdb4e674d6c6077e4ce6be1643f8ea14699dd5a75d629a6d7376ca564835b8",
+    ),
+];
+
+#[test]
+fn sketches() {
+    for (method, bits, count, golden) in GOLDEN {
+        let shingles = (1..=count).map(|n| n.wrapping_mul(0x9E37_79B1_85EB_CA87)).collect();
+        let set = ShingleSet::from_shingles(shingles).unwrap();
+        let settings = SketchSettings { slots: 16, bits, seed: 7, method };
+        let sketch = Sketcher::new(settings).sketch(&set);
+        let hex: String = sketch.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, golden, "{method:?}, {bits} bits, {count} shingles");
+    }
+}

@@ -1,0 +1,103 @@
+//! Shingles as they were when the hashes were fixed. Whoever changes one of these numbers changes
+//! what every stored collection holds: on purpose, and with a word to its owners.
+
+use super::*;
+
+const ENGLISH: &str = "The quick brown fox, and Characteristically long words";
+const MIXED: &str = "Été à İstanbul: 我们 สวัสดี 3½";
+
+fn shingles(unit: Unit, size: u32, text: &str) -> Vec<u64> {
+    Shingler::new(ShingleSettings { unit, size, lowercase: true }, 0).shingles(text)
+}
+
+#[test]
+fn words() {
+    let english = [
+        0x2eff_f4f9_c90d_a1f4,
+        0x0ffe_8ec8_3735_f87e,
+        0x0205_01c6_2669_f055,
+        0x9d76_bc14_89aa_a594,
+        0xc790_1ef5_75f3_5823,
+        0xd80f_a070_da26_ea10,
+        0xe32b_ae38_a29f_b0df,
+        0xdb05_3220_2b39_706f,
+    ];
+    assert_eq!(shingles(Unit::Word, 1, ENGLISH), english);
+    let mixed = [
+        0x46ed_3af6_d34f_02af,
+        0x13f1_cf84_77eb_8005,
+        0x0158_f0d3_5006_3a99,
+        0xcae9_ba0f_f56a_a376,
+        0x4279_6d39_2ad9_3b56,
+        0x7016_09ed_8f74_945e,
+        0x2509_9035_64bd_f8a2,
+        0x7016_09ed_8f74_945e,
+        0xd919_b603_0a2c_3fc8,
+        0x80e4_191f_14e8_3d54,
+    ];
+    assert_eq!(shingles(Unit::Word, 1, MIXED), mixed);
+}
+
+#[test]
+fn shingles_of_words() {
+    let english = [
+        0x8134_3258_7aa0_9e42,
+        0x6521_42ea_3334_6104,
+        0xb25e_6eda_ae42_c5d2,
+        0xb108_1b0b_da28_692c,
+        0x9bb0_ff52_b803_3165,
+        0xcf78_a78a_ae12_6111,
+    ];
+    assert_eq!(shingles(Unit::Word, 3, ENGLISH), english);
+    assert_eq!(shingles(Unit::Word, 64, ENGLISH), [0xcbec_9d01_97cb_c3db]);
+    let mixed = [
+        0x3007_0716_f4c2_32ad,
+        0x7045_c43e_9222_2636,
+        0xfb92_ddc7_d754_c62b,
+        0x36da_3cd2_2cc8_d905,
+        0x5ab2_4363_4ac6_3dff,
+        0x0428_2de4_1864_28b9,
+        0x9571_5e93_a13c_55fa,
+        0xb85c_4365_efd1_6e83,
+    ];
+    assert_eq!(shingles(Unit::Word, 3, MIXED), mixed);
+    assert_eq!(shingles(Unit::Word, 64, MIXED), [0xab6b_a759_ed3f_b01d]);
+}
+
+#[test]
+fn shingles_of_characters() {
+    let mixed = [
+        0x8999_24bc_715d_65a6,
+        0x6bd6_4813_9ff3_754b,
+        0x0f58_fc4f_9a5d_1771,
+        0x8799_b75b_9633_33bd,
+        0x6c7f_e45b_fa51_d974,
+        0xd711_6b25_b836_4f69,
+    ];
+    assert_eq!(shingles(Unit::Character, 24, MIXED), mixed);
+    assert_eq!(shingles(Unit::Character, 64, MIXED), [0xb53f_b412_e4ed_0cc2]);
+    assert_eq!(shingles(Unit::Character, 64, ENGLISH), [0x61c8_d3fb_a26a_58c2]);
+}
+
+#[test]
+fn tokens() {
+    let shingler = Shingler::new(ShingleSettings::default(), 0);
+    let golden = [
+        ("", 0x2d06_8005_38d3_94c2),
+        ("a", 0xe6c6_32b6_1e96_4e1f),
+        ("Crème brûlée", 0xc54c_fe20_f8ea_8e1f),
+    ];
+    for (text, element) in golden {
+        let token = Token { text: text.to_owned(), count: 1 };
+        assert_eq!(shingler.tokens(&[token]).unwrap().set.as_slice(), [element]);
+    }
+}
+
+#[test]
+fn fingerprints() {
+    let fingerprint =
+        |settings, seed| Shingler::new(settings, seed).text(ENGLISH).unwrap().set.fingerprint();
+    assert_eq!(fingerprint(ShingleSettings::default(), 0), 0xf289_d2fe_bc74_c617);
+    let cased = ShingleSettings { lowercase: false, ..ShingleSettings::default() };
+    assert_eq!(fingerprint(cased, 0xfeed), 0x2dc9_9d15_0311_5854);
+}
