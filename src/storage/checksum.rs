@@ -1,0 +1,48 @@
+//! xxh3 over the columns of a row, in an encoding that no two rows share.
+
+use xxhash_rust::xxh3::Xxh3;
+
+/// Takes in columns: a number as 8 bytes, a string of bytes as its length (8 bytes) and itself, an
+/// absent one as the length 2⁶⁴ − 1; all little-endian.
+pub(super) struct Digest(Xxh3);
+
+impl Digest {
+    pub fn new() -> Self {
+        Self(Xxh3::new())
+    }
+
+    pub fn number(mut self, number: u64) -> Self {
+        self.0.update(&number.to_le_bytes());
+        self
+    }
+
+    pub fn bytes(mut self, bytes: &[u8]) -> Self {
+        self.0.update(&(bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+        self
+    }
+
+    pub fn optional(self, bytes: Option<&[u8]>) -> Self {
+        match bytes {
+            Some(bytes) => self.bytes(bytes),
+            None => self.number(u64::MAX),
+        }
+    }
+
+    pub fn finish(self) -> u64 {
+        self.0.digest()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbouring_columns_do_not_run_into_each_other() {
+        let digest = |a: &[u8], b: &[u8]| Digest::new().bytes(a).bytes(b).finish();
+        assert_ne!(digest(b"ab", b"c"), digest(b"a", b"bc"));
+        let optional = |bytes| Digest::new().optional(bytes).finish();
+        assert_ne!(optional(None), optional(Some(b"")));
+    }
+}

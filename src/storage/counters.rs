@@ -1,0 +1,62 @@
+//! The one row that outlives every document and every log row.
+
+use rusqlite::{Connection, params};
+
+use super::StorageError;
+use super::checksum::Digest;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counters {
+    /// Documents alive.
+    pub documents: u64,
+    /// Higher than every ordinal ever stored.
+    pub next_ordinal: u32,
+    /// The sequence of the last row ever logged; 0 for none.
+    pub last_sequence: u64,
+}
+
+impl Counters {
+    pub fn insert_first(connection: &Connection) -> Result<(), StorageError> {
+        let first = "INSERT INTO counters (one, documents, next_ordinal, last_sequence, checksum)
+                     VALUES (1, 0, 0, 0, 0)";
+        connection.execute(first, [])?;
+        Self::default().write(connection)
+    }
+
+    pub fn read(connection: &Connection) -> Result<Self, StorageError> {
+        let query = "SELECT documents, next_ordinal, last_sequence, checksum FROM counters";
+        let mut statement = connection.prepare_cached(query)?;
+        let (documents, next_ordinal, last_sequence, checksum): (i64, i64, i64, i64) = statement
+            .query_row([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
+        let counters = Self {
+            documents: documents.cast_unsigned(),
+            next_ordinal: next_ordinal as u32,
+            last_sequence: last_sequence.cast_unsigned(),
+        };
+        if checksum != counters.checksum() || i64::from(counters.next_ordinal) != next_ordinal {
+            return Err(StorageError::corrupt("the counters do not have their checksum"));
+        }
+        Ok(counters)
+    }
+
+    pub fn write(&self, connection: &Connection) -> Result<(), StorageError> {
+        let update = "UPDATE counters
+                      SET documents = ?1, next_ordinal = ?2, last_sequence = ?3, checksum = ?4";
+        connection.prepare_cached(update)?.execute(params![
+            self.documents.cast_signed(),
+            self.next_ordinal,
+            self.last_sequence.cast_signed(),
+            self.checksum(),
+        ])?;
+        Ok(())
+    }
+
+    fn checksum(&self) -> i64 {
+        Digest::new()
+            .number(self.documents)
+            .number(u64::from(self.next_ordinal))
+            .number(self.last_sequence)
+            .finish()
+            .cast_signed()
+    }
+}

@@ -1,0 +1,114 @@
+//! A set as bytes.
+//!
+//! Elements are hashes, so their gaps look random and no general compression beats the fixed width
+//! of the largest gap by much: 1,000 elements take some 58 bits each, where the entropy is 55.4.
+//!
+//! ```text
+//! byte 0     the width w of a gap in bits, 1..=64
+//! bytes 1..  the gaps, w bits each, lowest bit first; the last byte filled up with zeros
+//! ```
+//! The first gap is the first element itself; the others are differences of neighbours. How many
+//! there are stands in the column `shingles`.
+//!
+//! Example: {5, 9, 100} has the gaps 5, 4 and 91, seven bits each:
+//! `5 | 4 << 7 | 91 << 14` = 0x16c205, so the bytes are `07 05 c2 16`.
+
+use crate::text::ShingleSet;
+
+pub(super) fn encode(set: &ShingleSet) -> Vec<u8> {
+    let width = 64 - gaps(set).fold(1, |all, gap| all | gap).leading_zeros();
+    let bits = set.count() * width as usize;
+    let mut bytes = Vec::with_capacity(1 + bits.div_ceil(8));
+    bytes.push(width as u8);
+    let mut pending: u128 = 0;
+    let mut pending_bits = 0;
+    for gap in gaps(set) {
+        pending |= u128::from(gap) << pending_bits;
+        pending_bits += width;
+        while pending_bits >= 8 {
+            bytes.push(pending as u8);
+            pending >>= 8;
+            pending_bits -= 8;
+        }
+    }
+    if pending_bits > 0 {
+        bytes.push(pending as u8);
+    }
+    bytes
+}
+
+fn gaps(set: &ShingleSet) -> impl Iterator<Item = u64> {
+    let elements = set.as_slice();
+    let before = std::iter::once(0).chain(elements.iter().copied());
+    elements.iter().zip(before).map(|(element, before)| element - before)
+}
+
+/// `None` for bytes that [`encode`] cannot have made of `count` elements.
+pub(super) fn decode(bytes: &[u8], count: u32) -> Option<ShingleSet> {
+    let (&width, packed) = bytes.split_first()?;
+    let bits = count as usize * width as usize;
+    if !(1..=64).contains(&width) || packed.len() != bits.div_ceil(8) {
+        return None;
+    }
+    let mask = u64::MAX >> (64 - width);
+    let mut elements = Vec::with_capacity(count as usize);
+    let mut element: u64 = 0;
+    for start in (0..bits).step_by(width as usize) {
+        let gap = bits_from(packed, start) & mask;
+        element = element.checked_add(gap)?;
+        elements.push(element);
+    }
+    ShingleSet::from_ascending(elements)
+}
+
+/// The 64 bits from bit `start` on, zeros beyond the end.
+fn bits_from(packed: &[u8], start: usize) -> u64 {
+    let tail = &packed[start / 8..];
+    let mut bytes = [0; 16];
+    let taken = tail.len().min(9);
+    bytes[..taken].copy_from_slice(&tail[..taken]);
+    (u128::from_le_bytes(bytes) >> (start % 8)) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn set(elements: &[u64]) -> ShingleSet {
+        ShingleSet::from_shingles(elements.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn the_example_above() {
+        assert_eq!(encode(&set(&[5, 9, 100])), [0x07, 0x05, 0xc2, 0x16]);
+    }
+
+    #[test]
+    fn the_ends_of_the_range() {
+        for elements in [&[0][..], &[u64::MAX], &[0, u64::MAX], &[0, 1], &[7, 8, 9]] {
+            let set = set(elements);
+            assert_eq!(decode(&encode(&set), set.count() as u32), Some(set));
+        }
+    }
+
+    #[test]
+    fn bytes_of_another_set_are_refused() {
+        let bytes = encode(&set(&[5, 9, 100]));
+        assert_eq!(decode(&bytes, 4), None);
+        assert_eq!(decode(&bytes, 2), None);
+        assert_eq!(decode(&bytes[..3], 3), None);
+        assert_eq!(decode(&[], 0), None);
+        assert_eq!(decode(&[65, 0, 0], 1), None);
+        assert_eq!(decode(&[8, 1, 0], 2), None, "a gap of nothing");
+        assert_eq!(decode(&[[64; 1].as_slice(), &[255; 16]].concat(), 2), None, "beyond 64 bits");
+    }
+
+    proptest! {
+        #[test]
+        fn a_set_survives(elements in prop::collection::vec(any::<u64>(), 1..300), shift in 0..64) {
+            let set = set(&elements.iter().map(|e| e >> shift).collect::<Vec<_>>());
+            prop_assert_eq!(decode(&encode(&set), set.count() as u32), Some(set));
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What can go wrong below the index.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::document::Ordinal;
+
+#[derive(Debug, thiserror::Error)]
+pub enum StorageError {
+    #[error("the storage settings are not usable: {}", faults.join("; "))]
+    Settings { faults: Vec<String> },
+
+    #[error("{} is in use by another process", dir.display())]
+    InUse { dir: PathBuf },
+
+    #[error("{} is not an akin database", path.display())]
+    NotAkin { path: PathBuf },
+
+    #[error("{} has format {found}; this version knows formats up to {known}", path.display())]
+    NewerFormat { path: PathBuf, found: u32, known: u32 },
+
+    #[error("{} was made with other settings: it has {stored}, given were {given}", path.display())]
+    OtherSettings { path: PathBuf, stored: String, given: String },
+
+    #[error("the document with ordinal {} is corrupt: {what}", ordinal.0)]
+    CorruptDocument { ordinal: Ordinal, what: &'static str },
+
+    #[error("the store is corrupt: {what}")]
+    Corrupt { what: String },
+
+    #[error("snapshot {} is corrupt: {what}", path.display())]
+    CorruptSnapshot { path: PathBuf, what: String },
+
+    /// A write failed, so that what the disk holds is no longer known: only a new start tells.
+    #[error("the store takes no more writes: {reason}")]
+    Poisoned { reason: String },
+
+    #[error("the store is closed")]
+    Closed,
+
+    /// The snapshot has seen writes that the store does not know.
+    #[error(
+        "the store ends at sequence {store} but a snapshot was taken at {snapshot}: \
+         the store has lost acknowledged writes or is not the one of the snapshot"
+    )]
+    LostTail { store: u64, snapshot: u64 },
+
+    /// The log no longer reaches back so far: everything must be scanned instead.
+    #[error("the log begins after sequence {kept_after}, asked for was what follows {after}")]
+    TrimmedTail { after: u64, kept_after: u64 },
+
+    #[error("{path}: {source}", path = path.display())]
+    Io { path: PathBuf, source: io::Error },
+
+    #[error("database: {0}")]
+    Database(#[from] rusqlite::Error),
+}
+
+impl StorageError {
+    /// Names the file that an operation failed on.
+    pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        |source| Self::Io { path, source }
+    }
+
+    pub(super) fn corrupt(what: impl Into<String>) -> Self {
+        Self::Corrupt { what: what.into() }
+    }
+}

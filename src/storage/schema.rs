@@ -1,0 +1,160 @@
+//! The database file: making it, and refusing one that is not ours to open.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, params};
+
+use super::counters::Counters;
+use super::{StorageError, StorageSettings, Sync};
+
+/// "akin" in ASCII, in the database header.
+const APPLICATION_ID: i32 = i32::from_be_bytes(*b"akin");
+
+/// The layout below. A change to it that an older version would misread takes the next number.
+const FORMAT: u32 = 1;
+
+const TABLES: &str = "
+CREATE TABLE documents (
+    ordinal INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    shingles INTEGER NOT NULL,
+    fingerprint INTEGER NOT NULL,
+    flags INTEGER NOT NULL,
+    sketch BLOB NOT NULL,
+    filing_checksum INTEGER NOT NULL,
+    stored_at INTEGER NOT NULL,
+    content_hash INTEGER NOT NULL,
+    metadata TEXT,
+    elements BLOB NOT NULL,
+    set_checksum INTEGER NOT NULL,
+    content BLOB,
+    content_checksum INTEGER NOT NULL
+) STRICT;
+CREATE TABLE log (
+    sequence INTEGER PRIMARY KEY,
+    operation INTEGER NOT NULL,
+    ordinal INTEGER NOT NULL,
+    checksum INTEGER NOT NULL
+) STRICT;
+CREATE TABLE counters (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    documents INTEGER NOT NULL,
+    next_ordinal INTEGER NOT NULL,
+    last_sequence INTEGER NOT NULL,
+    checksum INTEGER NOT NULL
+) STRICT;
+CREATE TABLE settings (
+    name TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+";
+
+/// How long to wait for a lock that another program (a backup, a shell) has on the database.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The write-ahead log is copied into the database at this length: 16 MiB.
+const CHECKPOINT_PAGES: u32 = 4000;
+
+/// A write-ahead log that a long read has let grow shrinks to this again.
+const WAL_KEPT_BYTES: u32 = 64 << 20;
+
+/// The one connection that writes; makes the database if there is none.
+pub(super) fn open_writer(
+    path: &Path,
+    settings: &StorageSettings,
+    identity: &str,
+) -> Result<Connection, StorageError> {
+    let mut connection = Connection::open(path)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    let empty = is_empty(&connection).map_err(|error| not_akin(error, path))?;
+    if !empty {
+        check_format(&connection, path)?;
+    }
+    let synchronous = match settings.sync {
+        Sync::Always => "FULL",
+        Sync::Interval => "NORMAL",
+    };
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", synchronous)?;
+    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    connection.pragma_update(None, "journal_size_limit", WAL_KEPT_BYTES)?;
+    connection.pragma_update(None, "cache_size", -settings.page_cache_kib_each())?;
+    if empty {
+        create(&mut connection, identity)?;
+    }
+    check_identity(&connection, path, identity)?;
+    Ok(connection)
+}
+
+/// A connection that only reads. The writer must be open already.
+pub(super) fn open_reader(path: &Path, page_cache_kib: i64) -> Result<Connection, StorageError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.pragma_update(None, "cache_size", -page_cache_kib)?;
+    Ok(connection)
+}
+
+fn is_empty(connection: &Connection) -> Result<bool, rusqlite::Error> {
+    let tables: u32 =
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    Ok(tables == 0 && application_id(connection)? == 0)
+}
+
+fn application_id(connection: &Connection) -> Result<i32, rusqlite::Error> {
+    connection.pragma_query_value(None, "application_id", |row| row.get(0))
+}
+
+fn not_akin(error: rusqlite::Error, path: &Path) -> StorageError {
+    if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) {
+        return StorageError::NotAkin { path: path.to_owned() };
+    }
+    error.into()
+}
+
+fn check_format(connection: &Connection, path: &Path) -> Result<(), StorageError> {
+    if application_id(connection)? != APPLICATION_ID {
+        return Err(StorageError::NotAkin { path: path.to_owned() });
+    }
+    let found = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if found > FORMAT {
+        return Err(StorageError::NewerFormat { path: path.to_owned(), found, known: FORMAT });
+    }
+    Ok(())
+}
+
+/// All or nothing: a crash in between leaves an empty database, which the next start fills.
+fn create(connection: &mut Connection, identity: &str) -> Result<(), StorageError> {
+    let created_at_ms = now_ms().to_string();
+    let transaction = connection.transaction()?;
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", FORMAT)?;
+    transaction.execute_batch(TABLES)?;
+    let setting = "INSERT INTO settings (name, value) VALUES (?1, ?2)";
+    transaction.execute(setting, params!["identity", identity])?;
+    transaction.execute(setting, params!["created_at_ms", created_at_ms])?;
+    Counters::insert_first(&transaction)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+fn check_identity(
+    connection: &Connection,
+    path: &Path,
+    identity: &str,
+) -> Result<(), StorageError> {
+    let query = "SELECT value FROM settings WHERE name = 'identity'";
+    let stored: String = connection.query_row(query, [], |row| row.get(0))?;
+    if stored != identity {
+        let path = path.to_owned();
+        return Err(StorageError::OtherSettings { path, stored, given: identity.to_owned() });
+    }
+    Ok(())
+}
+
+/// Milliseconds since the epoch.
+pub(super) fn now_ms() -> i64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,117 @@
+//! What an operator may set. None of it decides what is stored: a store opens with any of it.
+
+use serde::{Deserialize, Serialize};
+
+/// How a store syncs, reads, compresses and groups.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StorageSettings {
+    pub sync: Sync,
+    /// Under [`Sync::Interval`], the longest that a committed write waits to be synced.
+    pub sync_interval_ms: u64,
+    /// Reads at a time, each on a connection of its own.
+    pub readers: u32,
+    /// zstd level of contents: -7..=19.
+    pub compression_level: i32,
+    /// Writes that may wait for the committer; further ones wait to be queued.
+    pub queue_writes_max: u32,
+    /// Writes committed in one transaction.
+    pub group_writes_max: u32,
+    /// Bytes of records committed in one transaction; one record may be larger by itself.
+    pub group_bytes_max: u64,
+    /// Snapshots left in place when a newer one is finished, that one included.
+    pub snapshots_kept: u32,
+    /// Memory for database pages, shared out evenly among all connections.
+    pub page_cache_bytes: u64,
+}
+
+/// When a write counts as committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sync {
+    /// Once it is on the disk: it survives a power cut.
+    Always,
+    /// Once the operating system has it: it survives a crash of the process, and a power cut
+    /// `sync_interval_ms` later.
+    Interval,
+}
+
+impl Default for StorageSettings {
+    fn default() -> Self {
+        Self {
+            sync: Sync::Always,
+            sync_interval_ms: 1000,
+            readers: 4,
+            compression_level: 1,
+            queue_writes_max: 1024,
+            group_writes_max: 1024,
+            group_bytes_max: 16 << 20,
+            snapshots_kept: 2,
+            page_cache_bytes: 64 << 20,
+        }
+    }
+}
+
+impl StorageSettings {
+    /// Every setting out of its range, each named by its key.
+    #[must_use]
+    pub fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        let mut within = |key: &str, value: i128, least: i128, most: i128| {
+            if !(least..=most).contains(&value) {
+                faults.push(format!("{key} must be {least}..={most}, not {value}"));
+            }
+        };
+        within("sync_interval_ms", self.sync_interval_ms.into(), 1, 3_600_000);
+        within("readers", self.readers.into(), 1, 256);
+        within("compression_level", self.compression_level.into(), -7, 19);
+        within("queue_writes_max", self.queue_writes_max.into(), 1, 1 << 20);
+        within("group_writes_max", self.group_writes_max.into(), 1, 1 << 20);
+        within("group_bytes_max", self.group_bytes_max.into(), 1, 1 << 30);
+        within("snapshots_kept", self.snapshots_kept.into(), 1, 1000);
+        within("page_cache_bytes", self.page_cache_bytes.into(), 1 << 20, 1 << 40);
+        faults
+    }
+
+    /// The share of the page cache that each of the readers and the committer get, in KiB.
+    pub(super) fn page_cache_kib_each(&self) -> i64 {
+        let each = self.page_cache_bytes / 1024 / (u64::from(self.readers) + 1);
+        i64::try_from(each).unwrap_or(i64::MAX).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_have_no_faults() {
+        assert_eq!(StorageSettings::default().faults(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_fault_is_named_by_its_key() {
+        let settings = StorageSettings {
+            readers: 0,
+            compression_level: 20,
+            snapshots_kept: 0,
+            ..StorageSettings::default()
+        };
+        assert_eq!(
+            settings.faults(),
+            [
+                "readers must be 1..=256, not 0",
+                "compression_level must be -7..=19, not 20",
+                "snapshots_kept must be 1..=1000, not 0",
+            ]
+        );
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_by_name() {
+        let refusal = serde_json::from_str::<StorageSettings>(r#"{"sink": "always"}"#).unwrap_err();
+        assert!(refusal.to_string().contains("sink"), "{refusal}");
+        let read: StorageSettings = serde_json::from_str(r#"{"sync": "interval"}"#).unwrap();
+        assert_eq!(read, StorageSettings { sync: Sync::Interval, ..StorageSettings::default() });
+    }
+}

@@ -1,0 +1,93 @@
+//! The store through its public surface, a file a behaviour.
+
+mod reading;
+
+use std::path::Path;
+
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use super::*;
+use crate::document::{Content, Metadata, Token};
+use crate::sketch::Sketch;
+use crate::text::ShingleSet;
+
+const IDENTITY: &str = r#"{"sketch":{"slots":16}}"#;
+
+/// A store in a directory of its own.
+struct Home {
+    dir: TempDir,
+    settings: StorageSettings,
+}
+
+impl Home {
+    fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap(), settings: StorageSettings::default() }
+    }
+
+    fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    fn open(&self) -> Store {
+        self.try_open().unwrap()
+    }
+
+    fn try_open(&self) -> Result<Store, StorageError> {
+        Store::open(self.path(), &self.settings, IDENTITY)
+    }
+
+    /// Another connection to the database, to do to it what the store never does.
+    fn raw(&self) -> Connection {
+        Connection::open(self.path().join("store.sqlite")).unwrap()
+    }
+}
+
+/// A document that depends on its ordinal in every column.
+fn record(ordinal: u32) -> Record {
+    let number = u64::from(ordinal);
+    Record {
+        ordinal: Ordinal(ordinal),
+        id: DocumentId::new(format!("https://example.org/{ordinal}")).unwrap(),
+        stored_at_ms: 1_800_000_000_000 + i64::from(ordinal),
+        content: Some(Content::Text(format!("The text of document {ordinal}. ").repeat(20))),
+        metadata: Some(Metadata::from_json(&format!(r#"{{"n": {ordinal}}}"#)).unwrap()),
+        set: ShingleSet::from_shingles(
+            (1..=30).map(|i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number).collect(),
+        )
+        .unwrap(),
+        fingerprint: u64::MAX - number,
+        content_hash: number << 40,
+        sketch: Sketch::from_bytes((0..16).map(|i| i ^ ordinal as u8).collect()),
+        whole_document: ordinal % 2 == 1,
+    }
+}
+
+fn tokens(list: &[(&str, u32)]) -> Content {
+    let token = |&(text, count): &(&str, u32)| Token { text: text.to_owned(), count };
+    Content::Tokens(list.iter().map(token).collect())
+}
+
+fn put(record: &Record) -> Write {
+    Write::Put { record: record.encode(1), replaces: None }
+}
+
+fn remove(ordinal: u32) -> Write {
+    Write::Remove { ordinal: Ordinal(ordinal) }
+}
+
+async fn write(store: &Store, change: Write) {
+    store.write(change, |_| ()).await.unwrap();
+}
+
+/// Stores documents 0..count.
+async fn fill(store: &Store, count: u32) {
+    for ordinal in 0..count {
+        write(store, put(&record(ordinal))).await;
+    }
+}
+
+async fn fetch(store: &Store, ordinal: u32) -> Result<Option<Record>, StorageError> {
+    let records = store.fetch(vec![Ordinal(ordinal)], Part::All).await?;
+    Ok(records.into_iter().next().unwrap())
+}
