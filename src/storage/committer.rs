@@ -4,21 +4,21 @@
 //! write take effect in memory and answers it. After any failure it writes no more: what the disk
 //! holds is then only known after a new start.
 
-use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
-use tokio::runtime::Runtime;
+use tokio::runtime::{self, Runtime};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 
 use super::counters::Counters;
 use super::log::{self, Operation};
-use super::{EncodedRecord, StorageError};
+use super::wal_sync::WalSync;
+use super::{EncodedRecord, StorageError, StorageSettings, Sync};
 use crate::document::Ordinal;
 
 /// A change to what is stored.
@@ -46,19 +46,43 @@ pub(super) enum Message {
 }
 
 pub(super) struct Committer {
-    pub connection: Connection,
-    pub queue: mpsc::Receiver<Message>,
-    pub counters: Counters,
+    connection: Connection,
+    queue: mpsc::Receiver<Message>,
+    counters: Counters,
     pub applied_sequence: Arc<AtomicU64>,
-    pub group_writes_max: usize,
-    pub group_bytes_max: u64,
+    group_writes_max: usize,
+    group_bytes_max: u64,
     /// Waits for messages with a deadline, which a channel alone cannot.
-    pub runtime: Runtime,
-    /// For [`super::Sync::Interval`]; otherwise each commit syncs by itself.
-    pub wal_sync: Option<WalSync>,
+    runtime: Runtime,
+    /// For [`Sync::Interval`]; otherwise each commit syncs by itself.
+    wal_sync: Option<WalSync>,
 }
 
 impl Committer {
+    pub fn new(
+        connection: Connection,
+        queue: mpsc::Receiver<Message>,
+        wal: &Path,
+        settings: &StorageSettings,
+    ) -> Result<Self, StorageError> {
+        let counters = Counters::read(&connection)?;
+        let interval = Duration::from_millis(settings.sync_interval_ms);
+        let runtime = runtime::Builder::new_current_thread().enable_time().build();
+        Ok(Self {
+            connection,
+            queue,
+            counters,
+            applied_sequence: Arc::new(AtomicU64::new(counters.last_sequence)),
+            group_writes_max: settings.group_writes_max as usize,
+            group_bytes_max: settings.group_bytes_max,
+            runtime: runtime.map_err(StorageError::io(wal))?,
+            wal_sync: match settings.sync {
+                Sync::Always => None,
+                Sync::Interval => Some(WalSync::new(wal.to_owned(), interval)),
+            },
+        })
+    }
+
     /// Runs until the queue is closed and empty, or until something fails, which `poison` then says.
     pub fn run(self, poison: &watch::Sender<Option<String>>) {
         let reason = match catch_unwind(AssertUnwindSafe(|| self.commit_all())) {
@@ -81,7 +105,7 @@ impl Committer {
     /// Waits for a message, and meanwhile syncs when it is time; `None` when there will be no more.
     fn next(&mut self) -> Result<Option<Message>, StorageError> {
         loop {
-            let Some(due) = self.wal_sync.as_ref().and_then(|wal| wal.due) else {
+            let Some(due) = self.wal_sync.as_ref().and_then(WalSync::due) else {
                 return Ok(self.runtime.block_on(self.queue.recv()));
             };
             // Under load there is always a message, so the time is looked at first.
@@ -133,7 +157,9 @@ impl Committer {
 
     fn finish(mut self) -> Result<(), StorageError> {
         self.sync()?;
-        self.connection.pragma_query(None, "wal_checkpoint", |_| Ok(()))?;
+        // A long read may be under way; the next start then finds the log, and no harm done.
+        self.connection.busy_timeout(Duration::ZERO)?;
+        self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         self.connection.close().map_err(|(_, error)| error.into())
     }
 }
@@ -211,39 +237,4 @@ fn remove(
     }
     counters.documents -= 1;
     log::append(connection, counters, Operation::Remove, ordinal)
-}
-
-/// Syncs the write-ahead log from time to time.
-///
-/// SQLite's locks are on its other files, so opening this one beside it does not undo them.
-pub(super) struct WalSync {
-    path: PathBuf,
-    file: Option<File>,
-    interval: Duration,
-    /// When the oldest commit that is not synced has to be; `None` when all are.
-    due: Option<Instant>,
-}
-
-impl WalSync {
-    pub fn new(path: PathBuf, interval: Duration) -> Self {
-        Self { path, file: None, interval, due: None }
-    }
-
-    fn committed(&mut self) {
-        self.due.get_or_insert_with(|| Instant::now() + self.interval);
-    }
-
-    fn sync(&mut self) -> Result<(), StorageError> {
-        if self.due.is_none() {
-            return Ok(());
-        }
-        let file = match self.file.take() {
-            Some(file) => file,
-            None => File::open(&self.path).map_err(StorageError::io(&self.path))?,
-        };
-        file.sync_data().map_err(StorageError::io(&self.path))?;
-        self.file = Some(file);
-        self.due = None;
-        Ok(())
-    }
 }

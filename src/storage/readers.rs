@@ -11,6 +11,7 @@ use tokio::task::{JoinError, spawn_blocking};
 use super::columns::{Columns, FILING_COLUMNS, FilingPart};
 use super::counters::Counters;
 use super::record::{Part, Record};
+use super::store::Files;
 use super::{StorageError, StorageSettings, log, schema};
 use crate::document::{DocumentId, Ordinal};
 
@@ -172,19 +173,15 @@ pub(super) fn ids(
     Ok(ids)
 }
 
-pub(super) fn sizes(
-    connection: &Connection,
-    database: &Path,
-    wal: &Path,
-) -> Result<StoreSizes, StorageError> {
+pub(super) fn sizes(connection: &Connection, files: &Files) -> Result<StoreSizes, StorageError> {
     let bytes =
         |path: &Path| path.metadata().map(|file| file.len()).map_err(StorageError::io(path));
     let counters = Counters::read(connection)?;
     let kept_after = log::kept_after(connection, counters.last_sequence)?;
     Ok(StoreSizes {
         documents: counters.documents,
-        database_bytes: bytes(database)?,
-        wal_bytes: bytes(wal)?,
+        database_bytes: bytes(&files.database)?,
+        wal_bytes: bytes(&files.wal)?,
         log_rows: counters.last_sequence - kept_after,
     })
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::snapshot_file::{Broken, FORMAT, SnapshotHeader, SnapshotInfo};
 use super::snapshot_reader::{self, Opened, SnapshotReader};
-use super::{SnapshotWriter, StorageError, make_durable_dir};
+use super::{SnapshotWriter, StorageError, directory};
 
 const EXTENSION: &str = "snapshot";
 
@@ -23,7 +23,7 @@ pub struct Snapshots {
 impl Snapshots {
     /// Makes the directory if it is not there, and removes what a crash left half written.
     pub(super) fn open(dir: PathBuf, kept: usize) -> Result<Self, StorageError> {
-        make_durable_dir(&dir)?;
+        directory::make(&dir)?;
         let snapshots = Self { dir, kept };
         for path in snapshots.files()? {
             if path.extension().is_some_and(|extension| extension == PARTIAL) {

@@ -10,7 +10,7 @@ use super::snapshot::Snapshots;
 use super::snapshot_file::{
     BUFFER_BYTES, Footer, HAS_METADATA, SnapshotEntry, SnapshotHeader, SnapshotInfo,
 };
-use super::{StorageError, sync_dir};
+use super::{StorageError, directory};
 
 /// Takes the entries of a snapshot. Dropped before [`SnapshotWriter::finish`], it leaves nothing.
 pub struct SnapshotWriter {
@@ -95,7 +95,7 @@ impl SnapshotWriter {
         let path = self.snapshots.path(self.info.sequence);
         self.file.sync_all().map_err(StorageError::io(self.partial.path()))?;
         fs::rename(self.partial.path(), &path).map_err(StorageError::io(&path))?;
-        sync_dir(self.snapshots.dir())?;
+        directory::sync(self.snapshots.dir())?;
         self.snapshots.remove_old()?;
         Ok(self.info)
     }

@@ -1,0 +1,36 @@
+//! Directories that survive a power cut, and the lock on one.
+
+use std::fs::{self, File, TryLockError};
+use std::path::Path;
+
+use super::StorageError;
+
+/// Makes a directory whose name survives a power cut.
+pub(super) fn make(dir: &Path) -> Result<(), StorageError> {
+    fs::create_dir_all(dir).map_err(StorageError::io(dir))?;
+    match dir.canonicalize().map_err(StorageError::io(dir))?.parent() {
+        Some(parent) => sync(parent),
+        None => Ok(()),
+    }
+}
+
+/// Makes what was created or renamed in a directory survive a power cut.
+pub(super) fn sync(dir: &Path) -> Result<(), StorageError> {
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(StorageError::io(dir))
+}
+
+/// Keeps other processes out for as long as the file is open.
+pub(super) fn lock(dir: &Path) -> Result<File, StorageError> {
+    let path = dir.join("lock");
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(StorageError::io(&path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(StorageError::InUse { dir: dir.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(StorageError::Io { path, source }),
+    }
+}

@@ -1,0 +1,247 @@
+//! One open store: what goes in by the committer and what comes out by the readers.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::committer::{Committer, Message, Write};
+use super::readers::{self, Readers, StoreSizes};
+use super::record::{Part, Record};
+use super::{Snapshots, StorageError, StorageSettings, directory, schema};
+use crate::document::{DocumentId, Ordinal};
+
+/// Log rows removed in one transaction, so that trimming holds no write up for long.
+const TRIM_ROWS_MAX: u64 = 4096;
+
+/// One collection's durable part.
+///
+/// Dropping it closes it as [`Store::close`] does.
+pub struct Store {
+    pub(super) readers: Readers,
+    files: Files,
+    /// `None` once closing.
+    queue: Option<mpsc::Sender<Message>>,
+    committer: Option<JoinHandle<()>>,
+    poisoned: watch::Receiver<Option<String>>,
+    applied_sequence: Arc<AtomicU64>,
+    snapshots: Snapshots,
+    /// The last to go.
+    _lock: File,
+}
+
+/// The database and its write-ahead log.
+#[derive(Clone, Debug)]
+pub(super) struct Files {
+    pub database: PathBuf,
+    pub wal: PathBuf,
+}
+
+impl Files {
+    pub fn of(dir: &Path) -> Self {
+        Self { database: dir.join("store.sqlite"), wal: dir.join("store.sqlite-wal") }
+    }
+}
+
+impl Store {
+    /// Opens the store in `dir`, or makes one. Blocks.
+    ///
+    /// `identity` is whatever decides what is stored, in one canonical form: a store that was made
+    /// with another is not opened.
+    ///
+    /// # Errors
+    /// [`StorageError::InUse`], [`StorageError::NotAkin`], [`StorageError::NewerFormat`],
+    /// [`StorageError::OtherSettings`]; [`StorageError::Settings`] for settings with faults;
+    /// [`StorageError::Corrupt`], [`StorageError::Database`] and [`StorageError::Io`].
+    pub fn open(
+        dir: &Path,
+        settings: &StorageSettings,
+        identity: &str,
+    ) -> Result<Self, StorageError> {
+        let faults = settings.faults();
+        if !faults.is_empty() {
+            return Err(StorageError::Settings { faults });
+        }
+        directory::make(dir)?;
+        let lock = directory::lock(dir)?;
+        let files = Files::of(dir);
+        let connection = schema::open_writer(&files.database, settings, identity)?;
+        directory::sync(dir)?;
+        let snapshots = Snapshots::open(dir.join("snapshots"), settings.snapshots_kept as usize)?;
+        Self::start(lock, files, connection, snapshots, settings)
+    }
+
+    /// Sets the committer going on a connection that is ready to write.
+    pub(super) fn start(
+        lock: File,
+        files: Files,
+        connection: Connection,
+        snapshots: Snapshots,
+        settings: &StorageSettings,
+    ) -> Result<Self, StorageError> {
+        let (queue, waiting) = mpsc::channel(settings.queue_writes_max as usize);
+        let committer = Committer::new(connection, waiting, &files.wal, settings)?;
+        let applied_sequence = Arc::clone(&committer.applied_sequence);
+        let (poison, poisoned) = watch::channel(None);
+        let committer = thread::Builder::new()
+            .name("akin-committer".to_owned())
+            .spawn(move || committer.run(&poison))
+            .map_err(StorageError::io(&files.database))?;
+        Ok(Self {
+            readers: Readers::new(&files.database, settings),
+            files,
+            queue: Some(queue),
+            committer: Some(committer),
+            poisoned,
+            applied_sequence,
+            snapshots,
+            _lock: lock,
+        })
+    }
+
+    /// Resolves once the write is committed, as [`Sync`] has it, and `applied` has run.
+    ///
+    /// `applied` gets the sequence of the write. It runs on the committing thread, for all writes
+    /// in the order of their sequences, and so must be quick and must not panic. Once the write is
+    /// queued it is carried out and `applied` runs even if this future is dropped. Writes are
+    /// queued in the order in which their futures are first polled.
+    ///
+    /// # Errors
+    /// [`StorageError::Poisoned`]: whether the write survives is unknown until the next start.
+    pub async fn write(
+        &self,
+        write: Write,
+        applied: impl FnOnce(u64) + Send + 'static,
+    ) -> Result<(), StorageError> {
+        let applied = Box::new(applied);
+        self.ask(|done| Message::Write { write, applied, done }).await
+    }
+
+    /// Removes the log rows up to a sequence, which no snapshot then needs; gives back how many.
+    ///
+    /// # Errors
+    /// [`StorageError::Poisoned`].
+    pub async fn trim_log(&self, up_to: u64) -> Result<u64, StorageError> {
+        let rows_max = TRIM_ROWS_MAX;
+        let mut total = 0;
+        loop {
+            let removed = self.ask(|done| Message::Trim { up_to, rows_max, done }).await?;
+            total += removed;
+            if removed < rows_max {
+                return Ok(total);
+            }
+        }
+    }
+
+    async fn ask<T>(
+        &self,
+        message: impl FnOnce(oneshot::Sender<T>) -> Message,
+    ) -> Result<T, StorageError> {
+        let (done, outcome) = oneshot::channel();
+        let Some(queue) = &self.queue else { return Err(StorageError::Closed) };
+        if queue.send(message(done)).await.is_err() {
+            return Err(self.why_stopped().await);
+        }
+        match outcome.await {
+            Ok(outcome) => Ok(outcome),
+            Err(_) => Err(self.why_stopped().await),
+        }
+    }
+
+    /// The committer drops what it was asked before it says why, so this waits for the reason.
+    async fn why_stopped(&self) -> StorageError {
+        let mut poisoned = self.poisoned.clone();
+        match poisoned.wait_for(Option::is_some).await.as_deref() {
+            Ok(Some(reason)) => StorageError::Poisoned { reason: reason.clone() },
+            _ => StorageError::Closed,
+        }
+    }
+
+    /// Holds the reason once a write has failed, after which none is taken any more.
+    pub fn poisoned(&self) -> watch::Receiver<Option<String>> {
+        self.poisoned.clone()
+    }
+
+    /// Every write up to this sequence has been applied: what a snapshot may call its own.
+    pub fn applied_sequence(&self) -> u64 {
+        self.applied_sequence.load(Ordering::Acquire)
+    }
+
+    /// Carries out what is queued, syncs, checkpoints. Blocks until all of it is done.
+    ///
+    /// # Errors
+    /// [`StorageError::Poisoned`] if any of that failed, or a write did before.
+    pub fn close(mut self) -> Result<(), StorageError> {
+        self.stop();
+        match self.poisoned.borrow().clone() {
+            Some(reason) => Err(StorageError::Poisoned { reason }),
+            None => Ok(()),
+        }
+    }
+
+    fn stop(&mut self) {
+        drop(self.queue.take());
+        if let Some(committer) = self.committer.take() {
+            // It catches its own panics and says by `poisoned` what came of them.
+            let _ = committer.join();
+        }
+    }
+
+    /// The documents with these ordinals, in the order asked; `None` for one that is not there.
+    ///
+    /// # Errors
+    /// [`StorageError::CorruptDocument`] if one of them is not what was written.
+    pub async fn fetch(
+        &self,
+        ordinals: Vec<Ordinal>,
+        part: Part,
+    ) -> Result<Vec<Option<Record>>, StorageError> {
+        self.readers.read(move |connection| readers::records(connection, &ordinals, part)).await
+    }
+
+    /// # Errors
+    /// [`StorageError::CorruptDocument`] if the document is not what was written.
+    pub async fn fetch_by_id(&self, id: DocumentId) -> Result<Option<Record>, StorageError> {
+        self.readers.read(move |connection| readers::record_by_id(connection, &id)).await
+    }
+
+    /// At most `limit` ids in the order of their bytes, beginning after `after`.
+    ///
+    /// # Errors
+    /// [`StorageError::CorruptDocument`] if one of the documents is not what was written.
+    pub async fn ids(
+        &self,
+        after: Option<DocumentId>,
+        limit: u32,
+    ) -> Result<Vec<DocumentId>, StorageError> {
+        self.readers.read(move |connection| readers::ids(connection, after.as_ref(), limit)).await
+    }
+
+    /// Every document by ordinal, from one state of the store; ends early if the receiver is
+    /// dropped. A document that is corrupt comes as an error and the others follow; after any other
+    /// error nothing follows.
+    pub async fn export(&self) -> mpsc::Receiver<Result<Record, StorageError>> {
+        self.readers.export().await
+    }
+
+    /// # Errors
+    /// [`StorageError::Database`], [`StorageError::Io`], [`StorageError::Corrupt`].
+    pub async fn sizes(&self) -> Result<StoreSizes, StorageError> {
+        let files = self.files.clone();
+        self.readers.read(move |connection| readers::sizes(connection, &files)).await
+    }
+
+    pub fn snapshots(&self) -> &Snapshots {
+        &self.snapshots
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
