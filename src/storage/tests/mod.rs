@@ -1,14 +1,23 @@
 //! The store through its public surface, a file a behaviour.
 
+mod corruption;
+mod failure;
+mod opening;
 mod reading;
+mod recovery;
+mod snapshots;
+mod writing;
 
 use std::path::Path;
+use std::pin::Pin;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::task::{Context, Waker};
 
 use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::*;
-use crate::document::{Content, Metadata, Token};
+use crate::document::{Content, DocumentId, Metadata, Ordinal, Token};
 use crate::sketch::Sketch;
 use crate::text::ShingleSet;
 
@@ -90,4 +99,37 @@ async fn fill(store: &Store, count: u32) {
 async fn fetch(store: &Store, ordinal: u32) -> Result<Option<Record>, StorageError> {
     let records = store.fetch(vec![Ordinal(ordinal)], Part::All).await?;
     Ok(records.into_iter().next().unwrap())
+}
+
+/// Holds the committer up after its first write, until it is let go.
+struct Held {
+    go_on: Sender<()>,
+    held: Receiver<()>,
+}
+
+impl Held {
+    fn new() -> (Self, impl FnOnce(u64) + Send + 'static) {
+        let ((go_on, wait), (tell, held)) = (channel(), channel());
+        let applied = move |_| {
+            tell.send(()).unwrap();
+            wait.recv().unwrap();
+        };
+        (Self { go_on, held }, applied)
+    }
+
+    /// Once the committer is held up, whatever is queued is one group.
+    fn wait(&self) {
+        self.held.recv().unwrap();
+    }
+
+    fn release(self) {
+        self.go_on.send(()).unwrap();
+    }
+}
+
+/// Polls a write once, which queues it.
+fn queue<F: Future>(write: F) -> Pin<Box<F>> {
+    let mut write = Box::pin(write);
+    assert!(write.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    write
 }

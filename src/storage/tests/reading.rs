@@ -27,3 +27,84 @@ async fn every_kind_of_content_survives() {
     drop(store);
     assert_eq!(home.open().fetch(ordinals, Part::All).await.unwrap(), written);
 }
+
+#[tokio::test]
+async fn documents_come_in_the_order_asked_and_without_content_if_asked() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 3).await;
+    let asked = [2, 9, 0, 2].map(Ordinal).to_vec();
+    let got = store.fetch(asked, Part::Set).await.unwrap();
+    let without_content = |ordinal| Some(Record { content: None, ..record(ordinal) });
+    assert_eq!(got, [without_content(2), None, without_content(0), without_content(2)]);
+}
+
+#[tokio::test]
+async fn a_document_is_found_by_its_id() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 3).await;
+    assert_eq!(store.fetch_by_id(record(1).id).await.unwrap(), Some(record(1)));
+    assert_eq!(store.fetch_by_id(record(3).id).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn ids_are_paged_in_the_order_of_their_bytes() {
+    let home = Home::new();
+    let store = home.open();
+    let id = |text: &str| DocumentId::new(text).unwrap();
+    for (ordinal, text) in (0..).zip(["é", "b", "B", "a", "aa", "z"]) {
+        write(&store, put(&Record { id: id(text), ..record(ordinal) })).await;
+    }
+    assert_eq!(store.ids(None, 4).await.unwrap(), ["B", "a", "aa", "b"].map(id));
+    assert_eq!(store.ids(Some(id("b")), 4).await.unwrap(), ["z", "é"].map(id));
+    assert_eq!(store.ids(Some(id("é")), 4).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn an_export_is_one_view_while_writes_go_on() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 100).await;
+    let mut export = store.export().await;
+    let first = export.recv().await.unwrap().unwrap();
+    for ordinal in 0..100 {
+        let replacement = Record { id: record(ordinal).id, ..record(100 + ordinal) };
+        let replaces = Some(Ordinal(ordinal));
+        write(&store, Write::Put { record: replacement.encode(1), replaces }).await;
+    }
+    let mut exported = vec![first];
+    while let Some(record) = export.recv().await {
+        exported.push(record.unwrap());
+    }
+    assert_eq!(exported, (0..100).map(record).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn an_export_nobody_receives_ends() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 100).await;
+    // More than may be under way at once: the last ones begin only when the first ones end.
+    for _ in 0..9 {
+        let mut export = store.export().await;
+        assert_eq!(export.recv().await.unwrap().unwrap(), record(0));
+    }
+}
+
+#[tokio::test]
+async fn sizes_follow_what_is_stored() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 3).await;
+    write(&store, remove(1)).await;
+    let sizes = store.sizes().await.unwrap();
+    assert_eq!((sizes.documents, sizes.log_rows), (2, 4));
+    assert!(sizes.wal_bytes > 0);
+    assert_eq!(store.trim_log(3).await.unwrap(), 3);
+    store.close().unwrap();
+    let sizes = home.open().sizes().await.unwrap();
+    assert_eq!((sizes.documents, sizes.log_rows), (2, 1));
+    assert_eq!(sizes.database_bytes % 4096, 0);
+    assert!(sizes.database_bytes > 4096);
+}

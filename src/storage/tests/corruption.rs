@@ -1,0 +1,151 @@
+//! A changed bit anywhere in a row is an error and never another document.
+
+use super::*;
+
+/// The columns that hold bytes, and the part that each is in.
+const BLOBS: [(usize, &str); 3] = [(1, "sketch"), (2, "elements"), (3, "content")];
+
+/// Changes to values, by the part that they are in.
+const CHANGES: [(usize, &str); 15] = [
+    (1, "id = 'https://example.org/7'"),
+    (1, "shingles = 31"),
+    (1, "shingles = -1"),
+    (1, "fingerprint = ~fingerprint"),
+    (1, "flags = flags | 1"),
+    (1, "flags = flags | 256"),
+    (1, "filing_checksum = filing_checksum + 1"),
+    (1, "sketch = x''"),
+    (2, "stored_at = stored_at + 1"),
+    (2, "content_hash = content_hash + 1"),
+    (2, "metadata = NULL"),
+    (2, "metadata = '{\"n\": 2}'"),
+    (2, "set_checksum = -set_checksum"),
+    (3, "content = NULL"),
+    (3, "content_checksum = 0"),
+];
+
+/// A store of three documents, and a connection to spoil the one in the middle with.
+async fn spoilable() -> (Home, Store, Connection) {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 3).await;
+    let raw = home.raw();
+    raw.execute_batch(
+        "PRAGMA synchronous = OFF; CREATE TEMP TABLE sound AS SELECT * FROM documents",
+    )
+    .unwrap();
+    (home, store, raw)
+}
+
+fn repair(raw: &Connection) {
+    raw.execute_batch("DELETE FROM documents; INSERT INTO documents SELECT * FROM sound").unwrap();
+}
+
+fn is_corrupt<T>(outcome: Result<T, StorageError>) -> bool {
+    match outcome {
+        Ok(_) => false,
+        Err(StorageError::CorruptDocument { ordinal, .. }) => {
+            assert_eq!(ordinal, Ordinal(1));
+            true
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Every way to read must notice a change in a part that it reads.
+async fn assert_noticed(store: &Store, part: usize, change: &str) {
+    assert!(is_corrupt(fetch(store, 1).await), "{change}");
+    let set = store.fetch(vec![Ordinal(1)], Part::Set).await;
+    assert_eq!(is_corrupt(set), part <= 2, "{change}");
+    assert_eq!(is_corrupt(store.ids(None, 9).await), part == 1, "{change}");
+    assert_eq!(is_corrupt(store.scan(Ordinal(0), |_| ())), part == 1, "{change}");
+    assert_eq!(is_corrupt(store.filing_rows(&[Ordinal(1)], |_| ())), part == 1, "{change}");
+    assert_eq!(fetch(store, 2).await.unwrap(), Some(record(2)), "{change}");
+}
+
+#[tokio::test]
+async fn a_changed_value_is_noticed_by_every_read() {
+    let (_home, store, raw) = spoilable().await;
+    for (part, change) in CHANGES {
+        let update = format!("UPDATE documents SET {change} WHERE ordinal = 1");
+        assert_eq!(raw.execute(&update, []).unwrap(), 1);
+        assert_noticed(&store, part, change).await;
+        repair(&raw);
+    }
+    assert_eq!(fetch(&store, 1).await.unwrap(), Some(record(1)));
+}
+
+#[tokio::test]
+async fn a_flipped_bit_in_any_byte_is_noticed() {
+    let (_home, store, raw) = spoilable().await;
+    for (part, column) in BLOBS {
+        let query = format!("SELECT {column} FROM documents WHERE ordinal = 1");
+        let update = format!("UPDATE documents SET {column} = ?1 WHERE ordinal = 1");
+        let sound: Vec<u8> = raw.query_row(&query, [], |row| row.get(0)).unwrap();
+        for place in 0..sound.len() {
+            let mut spoiled = sound.clone();
+            spoiled[place] ^= 1 << (place % 8);
+            raw.execute(&update, [spoiled]).unwrap();
+            assert_noticed(&store, part, column).await;
+        }
+        repair(&raw);
+    }
+}
+
+#[tokio::test]
+async fn a_row_or_a_part_in_the_place_of_another_is_noticed() {
+    let (_home, store, raw) = spoilable().await;
+    raw.execute_batch("UPDATE documents SET ordinal = 9 WHERE ordinal = 1").unwrap();
+    assert!(fetch(&store, 9).await.is_err());
+    repair(&raw);
+    let moved = "UPDATE documents SET (content, content_checksum) =
+                 (SELECT content, content_checksum FROM documents WHERE ordinal = 2)
+                 WHERE ordinal = 1";
+    raw.execute_batch(moved).unwrap();
+    assert_noticed(&store, 3, moved).await;
+}
+
+#[tokio::test]
+async fn an_export_and_a_lookup_by_id_notice_and_the_export_goes_on() {
+    let (_home, store, raw) = spoilable().await;
+    raw.execute_batch("UPDATE documents SET content = x'00' WHERE ordinal = 1").unwrap();
+    assert!(is_corrupt(store.fetch_by_id(record(1).id).await));
+    let mut export = store.export().await;
+    assert_eq!(export.recv().await.unwrap().unwrap(), record(0));
+    assert!(is_corrupt(export.recv().await.unwrap()));
+    assert_eq!(export.recv().await.unwrap().unwrap(), record(2));
+    assert!(export.recv().await.is_none());
+}
+
+#[tokio::test]
+async fn a_changed_log_is_noticed() {
+    let spoil = [
+        "UPDATE log SET ordinal = 5 WHERE sequence = 2",
+        "UPDATE log SET operation = 2 WHERE sequence = 2",
+        "UPDATE log SET operation = 3 WHERE sequence = 2",
+        "UPDATE log SET checksum = 3 WHERE sequence = 2",
+        "UPDATE log SET sequence = 9 WHERE sequence = 2",
+        "DELETE FROM log WHERE sequence = 2",
+        "DELETE FROM log WHERE sequence = 3",
+    ];
+    let (_home, store, raw) = spoilable().await;
+    raw.execute_batch("CREATE TEMP TABLE sound_log AS SELECT * FROM log").unwrap();
+    for change in spoil {
+        raw.execute_batch(change).unwrap();
+        assert!(matches!(store.tail(0), Err(StorageError::Corrupt { .. })), "{change}");
+        raw.execute_batch("DELETE FROM log; INSERT INTO log SELECT * FROM sound_log").unwrap();
+    }
+    store.tail(0).unwrap();
+}
+
+#[tokio::test]
+async fn changed_counters_are_noticed() {
+    let home = Home::new();
+    fill(&home.open(), 3).await;
+    for column in ["documents", "next_ordinal", "last_sequence", "checksum"] {
+        home.raw().execute_batch(&format!("UPDATE counters SET {column} = {column} - 1")).unwrap();
+        assert!(matches!(home.try_open(), Err(StorageError::Corrupt { .. })), "{column}");
+        home.raw().execute_batch(&format!("UPDATE counters SET {column} = {column} + 1")).unwrap();
+    }
+    assert_eq!(home.open().next_ordinal().unwrap(), 3);
+}

@@ -1,0 +1,82 @@
+//! A store is opened by one process, with the settings it was made with, by a version that can.
+
+use std::fs;
+
+use super::*;
+
+fn refusal(home: &Home) -> String {
+    home.try_open().err().expect("it is refused").to_string()
+}
+
+#[test]
+fn other_settings_are_refused_and_both_are_named() {
+    let home = Home::new();
+    drop(home.open());
+    let error = Store::open(home.path(), &home.settings, "{}").err().unwrap();
+    let StorageError::OtherSettings { stored, given, .. } = &error else { panic!("{error}") };
+    assert_eq!((stored.as_str(), given.as_str()), (IDENTITY, "{}"));
+    assert!(error.to_string().contains(IDENTITY) && error.to_string().contains("{}"));
+    home.open();
+}
+
+#[test]
+fn a_newer_format_is_refused_and_both_are_named() {
+    let home = Home::new();
+    drop(home.open());
+    home.raw().pragma_update(None, "user_version", 7).unwrap();
+    let error = home.try_open().err().unwrap();
+    assert!(matches!(error, StorageError::NewerFormat { found: 7, known: 1, .. }), "{error}");
+}
+
+#[test]
+fn what_is_not_ours_is_refused_and_left_as_it_is() {
+    let home = Home::new();
+    let database = home.path().join("store.sqlite");
+    fs::write(&database, "certainly not a database, but long enough to be one".repeat(99)).unwrap();
+    assert!(refusal(&home).ends_with("is not an akin database"));
+
+    fs::remove_file(&database).unwrap();
+    home.raw().execute_batch("CREATE TABLE theirs (a)").unwrap();
+    let before = fs::read(&database).unwrap();
+    assert!(refusal(&home).ends_with("is not an akin database"));
+    assert_eq!(fs::read(&database).unwrap(), before);
+}
+
+#[test]
+fn a_directory_is_open_once() {
+    let home = Home::new();
+    let store = home.open();
+    let error = home.try_open().err().unwrap();
+    assert!(matches!(error, StorageError::InUse { .. }), "{error}");
+    assert!(error.to_string().contains(&home.path().display().to_string()), "{error}");
+    drop(store);
+    home.open();
+}
+
+#[test]
+fn faulty_settings_are_refused() {
+    let mut home = Home::new();
+    home.settings.readers = 0;
+    assert!(refusal(&home).contains("readers"));
+}
+
+#[test]
+fn an_empty_file_from_a_crash_while_creating_is_filled() {
+    let home = Home::new();
+    fs::write(home.path().join("store.sqlite"), "").unwrap();
+    assert_eq!(home.open().next_ordinal().unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_closed_store_is_all_in_the_database_file() {
+    for sync in [Sync::Always, Sync::Interval] {
+        let mut home = Home::new();
+        home.settings.sync = sync;
+        let store = home.open();
+        fill(&store, 3).await;
+        store.close().unwrap();
+        let wal = home.path().join("store.sqlite-wal");
+        assert_eq!(wal.metadata().map_or(0, |file| file.len()), 0);
+        assert_eq!(fetch(&home.open(), 2).await.unwrap(), Some(record(2)));
+    }
+}
