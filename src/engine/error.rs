@@ -29,7 +29,7 @@ impl EngineError {
         Self::DocumentNotFound { id: id.clone() }
     }
 
-    pub(super) fn open(error: BackendError) -> Self {
+    pub(super) fn open(error: &BackendError) -> Self {
         Self::Open { reason: error.to_string() }
     }
 }

@@ -58,7 +58,7 @@ impl Engine {
         };
         let bands = analyser.bands.clone();
         let backend = Local::open(dir, local, &identity, bands, &settings.sketch, progress)
-            .map_err(EngineError::open)?;
+            .map_err(|error| EngineError::open(&error))?;
         Ok(Self {
             settings: Arc::new(settings),
             analyser: Arc::new(analyser),

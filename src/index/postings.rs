@@ -75,10 +75,10 @@ impl Postings {
         let Entry::Occupied(mut occupied) = self.first.entry(key) else { return };
         if *occupied.get() == entry {
             occupied.remove();
-        } else if *occupied.get() == CROWDED {
-            if let Some(alone) = self.leave_crowd(key, entry) {
-                occupied.insert(alone);
-            }
+        } else if *occupied.get() == CROWDED
+            && let Some(alone) = self.leave_crowd(key, entry)
+        {
+            occupied.insert(alone);
         }
     }
 

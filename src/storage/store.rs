@@ -2,8 +2,8 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 
 use rusqlite::Connection;
@@ -25,8 +25,8 @@ pub struct Store {
     pub(super) readers: Readers,
     files: Files,
     /// `None` once closing.
-    queue: Option<mpsc::Sender<Message>>,
-    committer: Option<JoinHandle<()>>,
+    queue: RwLock<Option<mpsc::Sender<Message>>>,
+    committer: Mutex<Option<JoinHandle<()>>>,
     poisoned: watch::Receiver<Option<String>>,
     applied_sequence: Arc<AtomicU64>,
     snapshots: Snapshots,
@@ -94,8 +94,8 @@ impl Store {
         Ok(Self {
             readers: Readers::new(&files.database, settings),
             files,
-            queue: Some(queue),
-            committer: Some(committer),
+            queue: RwLock::new(Some(queue)),
+            committer: Mutex::new(Some(committer)),
             poisoned,
             applied_sequence,
             snapshots,
@@ -142,7 +142,8 @@ impl Store {
         message: impl FnOnce(oneshot::Sender<T>) -> Message,
     ) -> Result<T, StorageError> {
         let (done, outcome) = oneshot::channel();
-        let Some(queue) = &self.queue else { return Err(StorageError::Closed) };
+        let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(queue) = queue else { return Err(StorageError::Closed) };
         if queue.send(message(done)).await.is_err() {
             return Err(self.why_stopped().await);
         }
@@ -171,11 +172,12 @@ impl Store {
         self.applied_sequence.load(Ordering::Acquire)
     }
 
-    /// Carries out what is queued, syncs, checkpoints. Blocks until all of it is done.
+    /// Carries out what is queued, syncs, checkpoints; writes that come later are refused. Blocks
+    /// until all of it is done.
     ///
     /// # Errors
     /// [`StorageError::Poisoned`] if any of that failed, or a write did before.
-    pub fn close(mut self) -> Result<(), StorageError> {
+    pub fn close(&self) -> Result<(), StorageError> {
         self.stop();
         match self.poisoned.borrow().clone() {
             Some(reason) => Err(StorageError::Poisoned { reason }),
@@ -183,9 +185,10 @@ impl Store {
         }
     }
 
-    fn stop(&mut self) {
-        drop(self.queue.take());
-        if let Some(committer) = self.committer.take() {
+    fn stop(&self) {
+        self.queue.write().unwrap_or_else(PoisonError::into_inner).take();
+        let committer = self.committer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(committer) = committer {
             // It catches its own panics and says by `poisoned` what came of them.
             let _ = committer.join();
         }

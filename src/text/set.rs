@@ -28,16 +28,6 @@ impl ShingleSet {
         (ascending && !shingles.is_empty()).then(|| Self(shingles.into()))
     }
 
-    /// Takes shingles that are strictly ascending already; `None` if they are not, or are none.
-    #[must_use]
-    pub fn from_ascending(shingles: Vec<u64>) -> Option<Self> {
-        let ascending = shingles.is_sorted_by(|before, after| before < after);
-        if shingles.is_empty() || !ascending {
-            return None;
-        }
-        Some(Self(shingles.into_boxed_slice()))
-    }
-
     #[must_use]
     pub fn as_slice(&self) -> &[u64] {
         &self.0

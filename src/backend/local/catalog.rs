@@ -61,10 +61,6 @@ impl Catalog {
         self.by_ordinal.get(&ordinal).map(|listing| listing.clone())
     }
 
-    pub fn contains(&self, ordinal: Ordinal) -> bool {
-        self.by_ordinal.contains_key(&ordinal)
-    }
-
     pub fn documents(&self) -> u64 {
         self.by_ordinal.len() as u64
     }
@@ -98,7 +94,7 @@ mod tests {
         catalog.insert(Ordinal(2), listing("a"));
         let id = listing("a").id;
         assert_eq!((catalog.ordinal(&id), catalog.documents()), (Some(Ordinal(2)), 1));
-        assert!(!catalog.contains(Ordinal(1)));
+        assert!(catalog.listing(Ordinal(1)).is_none());
         catalog.remove(&id);
         catalog.remove(&id);
         assert_eq!((catalog.ordinal(&id), catalog.documents()), (None, 0));

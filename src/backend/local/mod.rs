@@ -35,7 +35,7 @@ pub use settings::LocalSettings;
 pub struct Local {
     live: Arc<Live>,
     arrivals: Arrivals,
-    store: Store,
+    store: Arc<Store>,
     /// One snapshot is written at a time.
     snapshotting: tokio::sync::Mutex<()>,
     next_ordinal: AtomicU32,
@@ -65,7 +65,7 @@ impl Local {
         Ok(Self {
             live: Arc::new(live),
             arrivals: Arrivals::default(),
-            store,
+            store: Arc::new(store),
             snapshotting: tokio::sync::Mutex::new(()),
             next_ordinal: AtomicU32::new(recovered.next_ordinal),
             sketch_bytes: sketch.sketch_bytes() as u32,
@@ -253,8 +253,7 @@ impl Backend for Local {
 
     async fn snapshots(&self) -> Result<Vec<SnapshotInfo>, BackendError> {
         let snapshots = self.store.snapshots().clone();
-        let listing = tokio::task::spawn_blocking(move || snapshots.list());
-        Ok(listing.await.map_err(|_| StorageError::Closed)??)
+        Ok(blocking(move || snapshots.list()).await?)
     }
 
     fn poisoned(&self) -> watch::Receiver<Option<String>> {
@@ -262,7 +261,8 @@ impl Backend for Local {
     }
 
     async fn close(&self) -> Result<(), BackendError> {
-        Ok(())
+        let store = Arc::clone(&self.store);
+        Ok(blocking(move || store.close()).await?)
     }
 }
 
@@ -271,6 +271,14 @@ impl Local {
         let ordinals = candidate.members.iter().map(|member| member.ordinal).collect();
         Ok(self.read_sets(ordinals).await?.into_iter().flatten().next())
     }
+}
+
+/// Runs on a thread that may block what takes a while on the disk.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StorageError> + Send + 'static,
+) -> Result<T, StorageError> {
+    // It fails if the runtime is shutting down, or if the work panicked, which was reported then.
+    tokio::task::spawn_blocking(work).await.unwrap_or(Err(StorageError::Closed))
 }
 
 /// One number for all that a document is beside its id.

@@ -33,8 +33,8 @@ pub(super) fn recover(
     let started = Instant::now();
     let recovering = Recovering { store, bands, sketch, progress };
     let mut recovered = match store.snapshots().newest_good(identity)? {
-        Some(snapshot) => recovering.from_snapshot(snapshot)?,
-        None => recovering.from_documents()?,
+        Some(snapshot) => recovering.read_snapshot(snapshot)?,
+        None => recovering.scan_documents()?,
     };
     recovered.next_ordinal = recovered.next_ordinal.max(store.next_ordinal()?);
     recovered.recovery.took_ms = started.elapsed().as_millis() as u64;
@@ -49,10 +49,10 @@ struct Recovering<'a> {
 }
 
 impl Recovering<'_> {
-    fn from_snapshot(&self, snapshot: SnapshotReader) -> Result<Recovered, StorageError> {
+    fn read_snapshot(&self, snapshot: SnapshotReader) -> Result<Recovered, StorageError> {
         let header = snapshot.header().clone();
         let tail = match self.store.tail(header.sequence) {
-            Err(StorageError::TrimmedTail { .. }) => return self.from_documents(),
+            Err(StorageError::TrimmedTail { .. }) => return self.scan_documents(),
             tail => tail?,
         };
         self.progress.set_total(snapshot.documents() + tail.born.len() as u64);
@@ -61,7 +61,7 @@ impl Recovering<'_> {
         match snapshot.read(|entry| self.load_entry(&entry, &tail, &index, &catalog)) {
             Err(error @ StorageError::CorruptSnapshot { .. }) => {
                 tracing::warn!(%error, "the index is rebuilt from the stored sketches instead");
-                return self.from_documents();
+                return self.scan_documents();
             }
             read => read?,
         }
@@ -76,7 +76,7 @@ impl Recovering<'_> {
         Ok(Recovered { index, catalog, next_ordinal: header.next_ordinal, recovery })
     }
 
-    fn from_documents(&self) -> Result<Recovered, StorageError> {
+    fn scan_documents(&self) -> Result<Recovered, StorageError> {
         let (index, catalog) = self.empty(0, 0);
         self.store.scan(Ordinal(0), |row| {
             index.insert_unfiled(row.ordinal, row.fingerprint, row.shingles, row.sketch);

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use jiff::Timestamp;
-use tokio::task::spawn_blocking;
 
 use super::Local;
 use super::live::Live;
@@ -29,8 +28,7 @@ impl Local {
             created_at_ms: Timestamp::now().as_millisecond(),
         };
         let (live, snapshots) = (Arc::clone(&self.live), self.store.snapshots().clone());
-        let writing = spawn_blocking(move || write(&live, &snapshots, &header));
-        let info = writing.await.map_err(|_| BackendError::Storage(StorageError::Closed))??;
+        let info = super::blocking(move || write(&live, &snapshots, &header)).await?;
         self.trim_log().await?;
         Ok(info)
     }
