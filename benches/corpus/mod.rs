@@ -1,29 +1,11 @@
 //! A corpus that is the same on every machine: made-up words by Zipf's law.
 
+mod random;
+
+pub use random::Random;
+
 /// Words of the made-up language.
 const VOCABULARY: usize = 30_000;
-
-/// The splitmix64 generator (Steele, Lea, Flood 2014).
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    /// A number from 0 to `end`, itself excluded.
-    pub fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
-    }
-
-    /// A number from 0 to 1, 1 excluded.
-    pub fn share(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-}
 
 /// So many documents of about `document_bytes` each: sentences with capitals and punctuation, in
 /// lines of uneven length.

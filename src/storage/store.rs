@@ -30,8 +30,8 @@ pub struct Store {
     poisoned: watch::Receiver<Option<String>>,
     applied_sequence: Arc<AtomicU64>,
     snapshots: Snapshots,
-    /// The last to go.
-    _lock: File,
+    /// Given back when the committer is done.
+    lock: Mutex<Option<File>>,
 }
 
 /// The database and its write-ahead log.
@@ -99,7 +99,7 @@ impl Store {
             poisoned,
             applied_sequence,
             snapshots,
-            _lock: lock,
+            lock: Mutex::new(Some(lock)),
         })
     }
 
@@ -192,6 +192,7 @@ impl Store {
             // It catches its own panics and says by `poisoned` what came of them.
             let _ = committer.join();
         }
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     /// The documents with these ordinals, in the order asked; `None` for one that is not there.

@@ -1,0 +1,109 @@
+//! What the index costs in time and memory: `cargo bench --bench index -- [DOCUMENTS …]`.
+//!
+//! Sketches are made up: families of five, of which each slot agrees with the family's first in four
+//! slots of five. Memory is counted by the index itself and, beside it, by the operating system.
+
+#[path = "corpus/random.rs"]
+mod random;
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use akin::document::Ordinal;
+use akin::index::{Filing, Index, Search};
+use akin::scheme::{Bands, Key, SchemeSettings, Threshold};
+use akin::sketch::{Estimator, Sketch, SketchSettings};
+use random::Random;
+
+const FAMILY: usize = 5;
+const LOOKUPS: usize = 100_000;
+
+fn main() {
+    let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|size| size.parse().ok()).collect();
+    let sizes = if sizes.is_empty() { vec![44_000, 1_000_000] } else { sizes };
+    println!(
+        "{:>10} {:>12} {:>12} {:>10} {:>10} {:>12} {:>12}",
+        "documents", "insert ns", "lookup ns", "p50 ns", "p99 ns", "counted B", "resident B"
+    );
+    for documents in sizes {
+        measure(documents);
+    }
+}
+
+fn measure(documents: usize) {
+    let settings = SketchSettings::default();
+    let bands = Bands::new(&SchemeSettings::default(), &settings);
+    let sketches = sketches(documents, settings.sketch_bytes());
+    let before = resident_bytes();
+    let index = Index::new(bands.bands, settings.sketch_bytes(), Estimator::new(&settings), 0);
+
+    let started = Instant::now();
+    for (number, sketch) in sketches.iter().enumerate() {
+        let keys: Vec<Key> = bands.keys(sketch.as_bytes(), bands.bands).collect();
+        let fingerprint = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let filing = Filing { fingerprint, shingles: 900, sketch, keys: &keys };
+        index.insert(Ordinal(number as u32), &filing);
+    }
+    let insert = started.elapsed();
+    let resident = resident_bytes().saturating_sub(before);
+
+    let times = look_up(&index, &bands, &sketches);
+    let total: Duration = times.iter().sum();
+    println!(
+        "{documents:>10} {:>12.0} {:>12.0} {:>10} {:>10} {:>12.0} {:>12.0}",
+        nanoseconds(insert, documents),
+        nanoseconds(total, times.len()),
+        times[times.len() / 2].as_nanos(),
+        times[times.len() * 99 / 100].as_nanos(),
+        index.stats().bytes as f64 / documents as f64,
+        resident as f64 / documents as f64,
+    );
+}
+
+/// The time of each lookup at 0.8, from a sketch to candidates pruned by sketch; sorted.
+fn look_up(index: &Index, bands: &Bands, sketches: &[Sketch]) -> Vec<Duration> {
+    let plan = bands.plan(Threshold::new(0.8).expect("0.8 is a threshold"));
+    let mut random = Random(3);
+    let mut times: Vec<Duration> = (0..LOOKUPS)
+        .map(|_| {
+            let sketch = &sketches[random.below(sketches.len())];
+            let started = Instant::now();
+            let keys: Vec<Key> = bands.keys(sketch.as_bytes(), plan.bands).collect();
+            black_box(index.candidates(&Search {
+                keys: &keys,
+                sketch,
+                agreeing_min: plan.agreeing_min,
+                postings_max: 10_000,
+                members_max: 20,
+            }));
+            started.elapsed()
+        })
+        .collect();
+    times.sort_unstable();
+    times
+}
+
+fn sketches(count: usize, bytes: usize) -> Vec<Sketch> {
+    let mut random = Random(2);
+    let mut first = Vec::new();
+    let sketch = |number: usize| {
+        if number.is_multiple_of(FAMILY) {
+            first = (0..bytes).map(|_| random.next() as u8).collect::<Vec<u8>>();
+        }
+        let mut slot = |slot: &u8| if random.below(5) == 0 { random.next() as u8 } else { *slot };
+        Sketch::from_bytes(first.iter().map(&mut slot).collect())
+    };
+    (0..count).map(sketch).collect()
+}
+
+fn nanoseconds(time: Duration, operations: usize) -> f64 {
+    time.as_nanos() as f64 / operations as f64
+}
+
+/// Resident memory of this process, as Linux tells it; 0 elsewhere.
+fn resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kilobytes.unwrap_or(0) * 1024
+}

@@ -1,0 +1,72 @@
+//! Kill -9 of the real server, again and again, under load: whatever was acknowledged is there, can be found,
+//! and nothing is there by half.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod server;
+mod writer;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use server::Server;
+use writer::{State, Writer};
+
+const KILLS: usize = 50;
+const WRITERS: u64 = 16;
+
+#[test]
+fn nothing_acknowledged_is_lost_and_nothing_is_there_by_half() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writers: Vec<Writer> = (0..WRITERS).map(Writer::new).collect();
+    for kill in 0..KILLS {
+        let server = Server::start(dir.path());
+        check(&server, &mut writers);
+        write_until_killed(server, &mut writers, kill);
+    }
+    let server = Server::start(dir.path());
+    check(&server, &mut writers);
+    let documents: usize = writers.iter().map(|writer| writer.states.len()).sum();
+    assert!(documents > KILLS * 20, "the load was no load: {documents} documents");
+}
+
+/// Kills the server after a number of acknowledgements that differs each time, early and late.
+fn write_until_killed(mut server: Server, writers: &mut [Writer], kill: usize) {
+    let acknowledged = AtomicU64::new(0);
+    let enough = 1 + (kill as u64 * 7_919) % 400;
+    thread::scope(|scope| {
+        for writer in writers.iter_mut() {
+            let (url, acknowledged) = (server.url.clone(), &acknowledged);
+            scope.spawn(move || writer.write_until_the_server_dies(&url, acknowledged));
+        }
+        let patience = Instant::now() + Duration::from_secs(60);
+        while acknowledged.load(Ordering::Relaxed) < enough && Instant::now() < patience {
+            thread::yield_now();
+        }
+        server.kill();
+    });
+}
+
+/// Holds the server's documents against what the writers know.
+fn check(server: &Server, writers: &mut [Writer]) {
+    let mut stored: HashMap<String, String> = server.export();
+    let documents = stored.len() as u64;
+    for writer in writers.iter_mut() {
+        for (id, state) in &mut writer.states {
+            let there = stored.remove(id);
+            assert!(state.allows(there.as_deref()), "{id}: {there:?} is none of {state:?}");
+            *state = State::settled(there);
+        }
+    }
+    assert!(stored.is_empty(), "nobody wrote these: {stored:?}");
+    for (id, text) in writers.iter().flat_map(Writer::recent) {
+        assert!(server.finds(text, id), "{id} is stored but not found");
+    }
+    let stats = server.stats();
+    assert_eq!(stats["documents"], documents);
+    // Every text differs, so every document is one entry under each of the 32 bands.
+    assert_eq!(stats["distinct_sets"], documents);
+    assert_eq!(stats["postings"], documents * 32);
+}

@@ -1,0 +1,86 @@
+//! The real binary on a free port.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+pub struct Server {
+    child: Child,
+    pub url: String,
+}
+
+impl Server {
+    /// Starts it and waits until it is ready.
+    pub fn start(dir: &Path) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_akin"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+            .arg(dir)
+            .env("AKIN__LOG__FORMAT", "json")
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
+        let url = log.by_ref().map(Result::unwrap).find_map(|line| address(&line));
+        let url = url.expect("the log says where it listens");
+        // The pipe must be emptied, or the server would wait for it.
+        std::thread::spawn(move || log.for_each(drop));
+        let server = Self { child, url };
+        while server.get("/readyz").is_err() {
+            std::thread::yield_now();
+        }
+        server
+    }
+
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Every document's text by its id.
+    pub fn export(&self) -> HashMap<String, String> {
+        let lines = self.get("/export").unwrap();
+        let document = |line: &str| {
+            let document: Value = serde_json::from_str(line).unwrap();
+            let text = |name: &str| document[name].as_str().unwrap().to_owned();
+            (text("id"), text("text"))
+        };
+        lines.lines().map(document).collect()
+    }
+
+    pub fn finds(&self, text: &str, id: &str) -> bool {
+        let mut answer = ureq::post(format!("{}/similar?threshold=1", self.url))
+            .content_type("text/plain")
+            .send(text)
+            .unwrap();
+        let answer: Value =
+            serde_json::from_str(&answer.body_mut().read_to_string().unwrap()).unwrap();
+        answer["matches"].as_array().unwrap().iter().any(|found| found["id"] == id)
+    }
+
+    pub fn stats(&self) -> Value {
+        serde_json::from_str(&self.get("/stats").unwrap()).unwrap()
+    }
+
+    fn get(&self, path: &str) -> Result<String, ureq::Error> {
+        let mut answer = ureq::get(format!("{}{path}", self.url)).call()?;
+        answer.body_mut().with_config().limit(u64::MAX).read_to_string()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Killed already, mostly.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn address(line: &str) -> Option<String> {
+    let start = line.find("127.0.0.1:")?;
+    let address = &line[start..];
+    let end = address.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ':');
+    Some(format!("http://{}", &address[..end.unwrap_or(address.len())]))
+}

@@ -1,0 +1,94 @@
+//! One client: creates, replaces and removes documents of its own, and remembers what it was told.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ureq::Agent;
+
+/// What a document's text may be found to be. `None` stands for its absence.
+#[derive(Debug)]
+pub struct State {
+    acknowledged: Option<String>,
+    /// Sent when the server died: it may have been stored or not, but not by half.
+    sent: Option<Option<String>>,
+}
+
+impl State {
+    pub fn settled(text: Option<String>) -> Self {
+        Self { acknowledged: text, sent: None }
+    }
+
+    pub fn allows(&self, text: Option<&str>) -> bool {
+        let sent = self.sent.as_ref().is_some_and(|sent| sent.as_deref() == text);
+        self.acknowledged.as_deref() == text || sent
+    }
+}
+
+pub struct Writer {
+    number: u64,
+    step: u64,
+    pub states: BTreeMap<String, State>,
+}
+
+impl Writer {
+    pub fn new(number: u64) -> Self {
+        Self { number, step: 0, states: BTreeMap::new() }
+    }
+
+    pub fn write_until_the_server_dies(&mut self, url: &str, acknowledged: &AtomicU64) {
+        let agent = Agent::new_with_defaults();
+        loop {
+            let (id, text) = self.next_write();
+            let state = self.states.entry(id.clone()).or_insert(State::settled(None));
+            state.sent = Some(text.clone());
+            if send(&agent, url, &id, text.as_deref()).is_err() {
+                return;
+            }
+            *state = State::settled(text);
+            acknowledged.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The documents that were there at the last look and were written lately.
+    pub fn recent(&self) -> impl Iterator<Item = (&String, &String)> {
+        let there = self.states.iter().rev();
+        there.filter_map(|(id, state)| Some((id, state.acknowledged.as_ref()?))).take(10)
+    }
+
+    /// Of five steps, three create, one replaces and one removes what was created before.
+    fn next_write(&mut self) -> (String, Option<String>) {
+        self.step += 1;
+        let name = |step: u64| format!("writer {}/document {step:08}", self.number);
+        let text = || Some(text(self.number, self.step));
+        match self.step % 5 {
+            3 => (name(self.step - 1), text()),
+            4 => (name(self.step - 3), None),
+            _ => (name(self.step), text()),
+        }
+    }
+}
+
+/// Every text differs, and is long enough to take more than a page of the database now and then.
+fn text(writer: u64, step: u64) -> String {
+    let words = 5 + (step * 31 % 300) * (step % 3);
+    let word = |n: u64| format!("{writer}w{}", (step * 1_000 + n) * 2_654_435_761 % 1_000_003);
+    (0..words).map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// An error when the server is gone; removing what is not there counts as done.
+fn send(agent: &Agent, url: &str, id: &str, text: Option<&str>) -> Result<(), ureq::Error> {
+    match text {
+        Some(text) => {
+            let body = serde_json::json!({ "id": id, "text": text }).to_string();
+            agent.post(format!("{url}/documents")).content_type("application/json").send(body)?;
+        }
+        None => {
+            let path = id.replace(' ', "%20").replace('/', "%2F");
+            match agent.delete(format!("{url}/documents/{path}")).call() {
+                Ok(_) | Err(ureq::Error::StatusCode(404)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(())
+}
