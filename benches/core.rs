@@ -29,7 +29,11 @@ fn main() {
         None => corpus::documents(DOCUMENTS, DOCUMENT_BYTES),
     };
     let bytes: usize = documents.iter().map(String::len).sum();
-    println!("{} documents, {:.1} MB; median of {ROUNDS} rounds", documents.len(), bytes as f64 / 1e6);
+    println!(
+        "{} documents, {:.1} MB; median of {ROUNDS} rounds",
+        documents.len(),
+        bytes as f64 / 1e6
+    );
 
     let limit = median(|| documents.iter().map(|text| xxh3_64(text.as_bytes())).sum::<u64>());
     print_rate("xxh3 of the bytes (the limit)", bytes as f64 / 1e6, "MB/s", limit);
@@ -60,12 +64,19 @@ fn read_documents(path: &str) -> Vec<String> {
 
 fn time_text(documents: &[String], bytes: usize) {
     let megabytes = bytes as f64 / 1e6;
-    for (unit, size) in [(Unit::Word, 1), (Unit::Word, 3), (Unit::Word, 5), (Unit::Word, 8), (Unit::Character, 9)] {
+    for (unit, size) in
+        [(Unit::Word, 1), (Unit::Word, 3), (Unit::Word, 5), (Unit::Word, 8), (Unit::Character, 9)]
+    {
         let shingler = Shingler::new(ShingleSettings { unit, size, lowercase: true }, 0);
-        let shingles = median(|| documents.iter().map(|text| shingler.shingles(text).len()).sum::<usize>());
-        print_rate(&format!("text → shingles, {unit:?} × {size}"), megabytes, "MB/s", shingles);
+        let cut =
+            median(|| documents.iter().map(|text| shingler.shingles(text).len()).sum::<usize>());
+        print_rate(&format!("text → shingles, {unit:?} × {size}"), megabytes, "MB/s", cut);
         let sets = median(|| {
-            documents.iter().filter_map(|text| shingler.text(text).ok()).map(|it| it.set.count()).sum::<usize>()
+            documents
+                .iter()
+                .filter_map(|text| shingler.text(text).ok())
+                .map(|it| it.set.count())
+                .sum::<usize>()
         });
         print_rate(&format!("text → set, {unit:?} × {size}"), megabytes, "MB/s", sets);
     }
@@ -77,36 +88,52 @@ fn time_sets(sets: &[ShingleSet]) {
     for method in [Method::Fast, Method::Permutations] {
         let sketcher = Sketcher::new(SketchSettings { method, ..SketchSettings::default() });
         let took = median(|| sets.iter().map(|set| sketcher.sketch(set)).collect::<Vec<_>>().len());
-        print_rate(&format!("set → sketch, {method:?}"), shingles as f64 / 1e6, "M shingles/s", took);
+        print_rate(
+            &format!("set → sketch, {method:?}"),
+            shingles as f64 / 1e6,
+            "M shingles/s",
+            took,
+        );
         print_each(&format!("set → sketch, {method:?}"), shingles, "shingle", took);
     }
-    let fingerprints = median(|| sets.iter().map(ShingleSet::fingerprint).fold(0, u64::wrapping_add));
+    let fingerprints =
+        median(|| sets.iter().map(ShingleSet::fingerprint).fold(0, u64::wrapping_add));
     print_each("fingerprint", shingles, "shingle", fingerprints);
     let pairs: Vec<_> = sets.windows(2).map(|pair| (&pair[0], &pair[1])).collect();
     let elements: usize = pairs.iter().map(|(a, b)| a.count() + b.count()).sum();
     let overlap = median(|| pairs.iter().map(|(a, b)| Overlap::of(a, b).shared).sum::<usize>());
     print_each("overlap of two sets", elements, "element", overlap);
-    let reaching = median(|| pairs.iter().filter_map(|(a, b)| Overlap::reaching(a, b, 0.8)).count());
+    let reaching =
+        median(|| pairs.iter().filter_map(|(a, b)| Overlap::reaching(a, b, 0.8)).count());
     print_each("the same, given up under 0.8", elements, "element", reaching);
 }
 
 fn time_sketches(sets: &[ShingleSet]) {
     for bits in [8, 16, 32] {
         let settings = SketchSettings { bits, ..SketchSettings::default() };
-        let sketcher = Sketcher::new(settings.clone());
-        let sketches: Vec<Sketch> = sets.iter().map(|set| sketcher.sketch(set)).collect();
+        let maker = Sketcher::new(settings.clone());
+        let sketches: Vec<Sketch> = sets.iter().map(|set| maker.sketch(set)).collect();
         let estimator = Estimator::new(&settings);
         let probe = sketches[0].as_bytes();
         let agreeing = median(|| {
-            sketches.iter().map(|sketch| estimator.agreeing(black_box(probe), sketch.as_bytes())).sum::<u32>()
+            sketches
+                .iter()
+                .map(|sketch| estimator.agreeing(black_box(probe), sketch.as_bytes()))
+                .sum::<u32>()
         });
         print_each(&format!("agreeing slots, 128 × {bits} bits"), sketches.len(), "pair", agreeing);
         let bands = Bands::new(&SchemeSettings::default(), &settings);
         let keys = median(|| {
-            let keys = sketches.iter().flat_map(|sketch| bands.keys(sketch.as_bytes(), bands.bands));
+            let keys =
+                sketches.iter().flat_map(|sketch| bands.keys(sketch.as_bytes(), bands.bands));
             keys.map(|key| u64::from(key.value)).sum::<u64>()
         });
-        print_each(&format!("{} keys of a sketch, {bits} bits", bands.bands), sketches.len(), "sketch", keys);
+        print_each(
+            &format!("{} keys of a sketch, {bits} bits", bands.bands),
+            sketches.len(),
+            "sketch",
+            keys,
+        );
     }
     time_plans();
 }

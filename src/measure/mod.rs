@@ -18,11 +18,7 @@ pub struct Overlap {
 impl Overlap {
     #[must_use]
     pub fn of(a: &ShingleSet, b: &ShingleSet) -> Self {
-        Self {
-            shared: shared::count(a.as_slice(), b.as_slice()),
-            a: a.count(),
-            b: b.count(),
-        }
+        Self { shared: shared::count(a.as_slice(), b.as_slice()), a: a.count(), b: b.count() }
     }
 
     /// The overlap of two sets whose resemblance is at least the threshold, else `None`. Decides
@@ -32,11 +28,7 @@ impl Overlap {
     pub fn reaching(a: &ShingleSet, b: &ShingleSet, threshold: f64) -> Option<Self> {
         let needed = Self::shared_min(a.count(), b.count(), threshold)?;
         let shared = shared::count_reaching(a.as_slice(), b.as_slice(), needed)?;
-        Some(Self {
-            shared,
-            a: a.count(),
-            b: b.count(),
-        })
+        Some(Self { shared, a: a.count(), b: b.count() })
     }
 
     /// The fewest shared elements with which sets of these sizes resemble each other as much as
@@ -99,10 +91,7 @@ mod tests {
 
     fn shared_by_hashing(a: &ShingleSet, b: &ShingleSet) -> usize {
         let a: HashSet<_> = a.as_slice().iter().collect();
-        b.as_slice()
-            .iter()
-            .filter(|shingle| a.contains(shingle))
-            .count()
+        b.as_slice().iter().filter(|shingle| a.contains(shingle)).count()
     }
 
     /// Small sets of near numbers, and pairs of which one is far larger than the other.
@@ -151,23 +140,10 @@ mod tests {
     #[test]
     fn measures_are_shares_of_their_sets() {
         let overlap = Overlap::of(&set(&[1, 2, 3, 4]), &set(&[3, 4, 5, 6, 7, 8, 9, 10]));
-        assert_eq!(
-            overlap,
-            Overlap {
-                shared: 2,
-                a: 4,
-                b: 8
-            }
-        );
+        assert_eq!(overlap, Overlap { shared: 2, a: 4, b: 8 });
         assert_eq!(overlap.union(), 10);
-        let measures = [
-            overlap.resemblance(),
-            overlap.containment_of_a(),
-            overlap.containment_of_b(),
-        ];
-        assert_eq!(
-            measures.map(|measure| (measure * 100.0).round() as u32),
-            [20, 50, 25]
-        );
+        let measures =
+            [overlap.resemblance(), overlap.containment_of_a(), overlap.containment_of_b()];
+        assert_eq!(measures.map(|measure| (measure * 100.0).round() as u32), [20, 50, 25]);
     }
 }

@@ -42,14 +42,8 @@ impl Bands {
     #[must_use]
     pub fn new(scheme: &SchemeSettings, sketch: &SketchSettings) -> Self {
         assert!(sketch.faults().is_empty(), "{:?}", sketch.faults());
-        assert!(
-            scheme.faults(sketch).is_empty(),
-            "{:?}",
-            scheme.faults(sketch)
-        );
-        let rows = scheme
-            .rows
-            .unwrap_or_else(|| Self::most_rows(scheme, sketch));
+        assert!(scheme.faults(sketch).is_empty(), "{:?}", scheme.faults(sketch));
+        let rows = scheme.rows.unwrap_or_else(|| Self::most_rows(scheme, sketch));
         let bands = scheme.bands.unwrap_or(sketch.slots / rows);
         Self {
             bands,
@@ -79,10 +73,7 @@ impl Bands {
     pub fn keys<'a>(&'a self, sketch: &'a [u8], bands: u32) -> impl Iterator<Item = Key> + 'a {
         let bands = bands.min(self.bands) as usize;
         let band_slots = sketch.chunks_exact(self.band_bytes).take(bands);
-        (0..).zip(band_slots).map(|(table, slots)| Key {
-            table,
-            value: key_value(slots),
-        })
+        (0..).zip(band_slots).map(|(table, slots)| Key { table, value: key_value(slots) })
     }
 
     /// The fewest bands that reach the wanted recall at this threshold, or all there are. Plans
@@ -110,8 +101,7 @@ impl Bands {
     /// enough of their slots agree for an exact check.
     #[must_use]
     pub fn probability_found(&self, similarity: f64, plan: &ProbePlan) -> f64 {
-        self.tuner
-            .probability_found(similarity, plan.bands, self.rows, plan.agreeing_min)
+        self.tuner.probability_found(similarity, plan.bands, self.rows, plan.agreeing_min)
     }
 }
 

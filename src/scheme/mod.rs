@@ -24,11 +24,7 @@ impl Threshold {
     /// # Errors
     /// [`ThresholdError`] for what is not above 0 and at most 1.
     pub fn new(value: f64) -> Result<Self, ThresholdError> {
-        if value > 0.0 && value <= 1.0 {
-            Ok(Self(value))
-        } else {
-            Err(ThresholdError(value))
-        }
+        if value > 0.0 && value <= 1.0 { Ok(Self(value)) } else { Err(ThresholdError(value)) }
     }
 
     #[must_use]
@@ -76,10 +72,7 @@ impl SchemeSettings {
     pub fn faults(&self, sketch: &SketchSettings) -> Vec<String> {
         let mut faults = Vec::new();
         if !(self.recall > 0.0 && self.recall < 1.0) {
-            faults.push(format!(
-                "recall must be above 0 and below 1, not {}",
-                self.recall
-            ));
+            faults.push(format!("recall must be above 0 and below 1, not {}", self.recall));
         }
         if self.bands == Some(0) {
             faults.push("bands must be at least 1, not 0".to_owned());
@@ -100,11 +93,6 @@ impl SchemeSettings {
 
 impl Default for SchemeSettings {
     fn default() -> Self {
-        Self {
-            threshold: Threshold(0.8),
-            recall: 0.99,
-            bands: None,
-            rows: None,
-        }
+        Self { threshold: Threshold(0.8), recall: 0.99, bands: None, rows: None }
     }
 }

@@ -38,11 +38,7 @@ pub(super) struct Tuner {
 
 impl Tuner {
     pub(super) fn new(recall: f64, sketch: &SketchSettings) -> Self {
-        Self {
-            recall,
-            slots: sketch.slots as usize,
-            estimator: Estimator::new(sketch),
-        }
+        Self { recall, slots: sketch.slots as usize, estimator: Estimator::new(sketch) }
     }
 
     /// The fewest of `bands` bands of `rows` rows that reach the wanted recall, or all of them.
@@ -86,19 +82,14 @@ impl Tuner {
             fewer += chance;
             fewer <= loss_max
         };
-        agreeing
-            .iter()
-            .take_while(|chance| within_loss(chance))
-            .count()
+        agreeing.iter().take_while(|chance| within_loss(chance)).count()
     }
 
     /// The fewest agreeing slots whose estimate is the threshold or over it.
     fn estimate_min(&self, threshold: f64) -> usize {
         let estimates = |agreeing| self.estimator.estimate(agreeing as u32).value;
         // When all slots agree the estimate is 1, the highest threshold there is.
-        (0..self.slots)
-            .find(|agreeing| estimates(*agreeing) >= threshold)
-            .unwrap_or(self.slots)
+        (0..self.slots).find(|agreeing| estimates(*agreeing) >= threshold).unwrap_or(self.slots)
     }
 }
 

@@ -30,10 +30,7 @@ pub struct Estimate {
 impl Estimator {
     #[must_use]
     pub fn new(settings: &SketchSettings) -> Self {
-        Self {
-            slots: settings.slots,
-            bits: settings.bits,
-        }
+        Self { slots: settings.slots, bits: settings.bits }
     }
 
     /// How many slots of two sketches (as bytes, of equal length) agree.
@@ -99,11 +96,7 @@ fn agreeing_bytes(a: &[u8], b: &[u8]) -> u32 {
 }
 
 fn agreeing_slots<const BYTES: usize>(a: &[u8], b: &[u8]) -> u32 {
-    let slots = a
-        .as_chunks::<BYTES>()
-        .0
-        .iter()
-        .zip(b.as_chunks::<BYTES>().0);
+    let slots = a.as_chunks::<BYTES>().0.iter().zip(b.as_chunks::<BYTES>().0);
     slots.map(|(a, b)| u32::from(a == b)).sum()
 }
 
@@ -114,12 +107,7 @@ mod tests {
     use super::*;
 
     fn estimator(slots: u32, bits: u32) -> Estimator {
-        Estimator::new(&SketchSettings {
-            slots,
-            bits,
-            seed: 0,
-            method: Method::Fast,
-        })
+        Estimator::new(&SketchSettings { slots, bits, seed: 0, method: Method::Fast })
     }
 
     #[test]
@@ -164,11 +152,8 @@ mod tests {
         let (low, high) = wilson_interval(81.0 / 263.0, 263.0);
         assert!((low - 0.2553).abs() < 5e-5 && (high - 0.3662).abs() < 5e-5);
         for agreeing in 0..=128 {
-            let Estimate {
-                value,
-                interval: (low, high),
-                ..
-            } = estimator(128, 8).estimate(agreeing);
+            let Estimate { value, interval: (low, high), .. } =
+                estimator(128, 8).estimate(agreeing);
             assert!(0.0 <= low && low <= value && value <= high + 1e-15 && high <= 1.0);
         }
         let (low, high) = estimator(128, 8).estimate(128).interval;

@@ -45,10 +45,7 @@ impl Fast {
     /// values can only agree by accident.
     #[cold]
     fn fill(&self, minima: &mut [u64], shingles: &[u64], remix: Remix) {
-        let hashes: Vec<u64> = shingles
-            .iter()
-            .map(|&shingle| remix.apply(shingle))
-            .collect();
+        let hashes: Vec<u64> = shingles.iter().map(|&shingle| remix.apply(shingle)).collect();
         let slots = minima.iter_mut().zip(self.fillers.as_slice());
         for (minimum, filler) in slots.filter(|(minimum, _)| **minimum == EMPTY) {
             *minimum = filler.minimum(&hashes);

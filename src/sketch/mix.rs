@@ -12,9 +12,7 @@ pub(super) struct Remix {
 
 impl Remix {
     pub(super) fn new(seed: u64) -> Self {
-        Self {
-            seed: finalise(seed.wrapping_add(GOLDEN)),
-        }
+        Self { seed: finalise(seed.wrapping_add(GOLDEN)) }
     }
 
     /// The high half depends on all bits of the shingle, and the low half on the high one.

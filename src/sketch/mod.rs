@@ -67,12 +67,7 @@ impl SketchSettings {
 
 impl Default for SketchSettings {
     fn default() -> Self {
-        Self {
-            slots: 128,
-            bits: 8,
-            seed: 0,
-            method: Method::Fast,
-        }
+        Self { slots: 128, bits: 8, seed: 0, method: Method::Fast }
     }
 }
 
@@ -128,11 +123,7 @@ impl Sketcher {
             Method::Fast => Minima::Fast(Fast::new(permutations)),
             Method::Permutations => Minima::Permutations(permutations),
         };
-        Self {
-            remix: Remix::new(settings.seed),
-            minima,
-            settings,
-        }
+        Self { remix: Remix::new(settings.seed), minima, settings }
     }
 
     #[must_use]
@@ -159,8 +150,6 @@ fn keep<const BYTES: usize>(minima: &[u64], sketch: &mut [u8]) {
     let (slots, _) = sketch.as_chunks_mut::<BYTES>();
     for (slot, &minimum) in slots.iter_mut().zip(minima) {
         let bytes = finalise(minimum).to_le_bytes();
-        *slot = *bytes
-            .first_chunk()
-            .expect("a slot is at most half a minimum");
+        *slot = *bytes.first_chunk().expect("a slot is at most half a minimum");
     }
 }

@@ -22,9 +22,8 @@ impl Permutation {
     /// The least value of the permuted hashes; `u64::MAX` for none.
     #[inline]
     pub(super) fn minimum(self, hashes: &[u64]) -> u64 {
-        let permuted = hashes
-            .iter()
-            .map(|hash| hash.wrapping_mul(self.factor).wrapping_add(self.addend));
+        let permuted =
+            hashes.iter().map(|hash| hash.wrapping_mul(self.factor).wrapping_add(self.addend));
         permuted.fold(u64::MAX, u64::min)
     }
 }
@@ -32,10 +31,7 @@ impl Permutation {
 impl Permutations {
     pub(super) fn new(slots: u32, seed: u64) -> Self {
         let mut random = SplitMix::new(seed);
-        let mut permutation = || Permutation {
-            factor: random.next() | 1,
-            addend: random.next(),
-        };
+        let mut permutation = || Permutation { factor: random.next() | 1, addend: random.next() };
         Self((0..slots).map(|_| permutation()).collect())
     }
 

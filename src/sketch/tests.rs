@@ -2,12 +2,7 @@ use super::mix::SplitMix;
 use super::*;
 
 fn settings(method: Method, slots: u32, bits: u32) -> SketchSettings {
-    SketchSettings {
-        slots,
-        bits,
-        seed: 0,
-        method,
-    }
+    SketchSettings { slots, bits, seed: 0, method }
 }
 
 /// How many elements two sets share, and how many each has for itself.
@@ -47,19 +42,12 @@ impl Sizes {
                 b.push(sample(element));
             }
         }
-        (
-            ShingleSet::from_ascending(a).unwrap(),
-            ShingleSet::from_ascending(b).unwrap(),
-        )
+        (ShingleSet::from_ascending(a).unwrap(), ShingleSet::from_ascending(b).unwrap())
     }
 }
 
 const fn sizes(shared: u64, only_a: u64, only_b: u64) -> Sizes {
-    Sizes {
-        shared,
-        only_a,
-        only_b,
-    }
+    Sizes { shared, only_a, only_b }
 }
 
 /// From one element to thousands, of equal size and nested, of resemblances from 0 to 0.95.
@@ -123,39 +111,20 @@ fn fast_sketches_are_unbiased_at_every_size() {
 
 #[test]
 fn wide_slots_are_unbiased() {
-    for (bits, sizes) in [
-        (16, sizes(20, 10, 10)),
-        (32, sizes(20, 10, 10)),
-        (16, sizes(3, 0, 3)),
-    ] {
+    for (bits, sizes) in [(16, sizes(20, 10, 10)), (32, sizes(20, 10, 10)), (16, sizes(3, 0, 3))] {
         assert_unbiased(&settings(Method::Fast, 128, bits), sizes, 600, as_it_is);
-        assert_unbiased(
-            &settings(Method::Permutations, 128, bits),
-            sizes,
-            600,
-            as_it_is,
-        );
+        assert_unbiased(&settings(Method::Permutations, 128, bits), sizes, 600, as_it_is);
     }
 }
 
 #[test]
 fn permutations_are_unbiased() {
     for sizes in SIZES.into_iter().filter(|sizes| sizes.union() <= 100) {
-        assert_unbiased(
-            &settings(Method::Permutations, 128, 8),
-            sizes,
-            600,
-            as_it_is,
-        );
+        assert_unbiased(&settings(Method::Permutations, 128, 8), sizes, 600, as_it_is);
         assert_unbiased(&settings(Method::Permutations, 64, 8), sizes, 600, as_it_is);
     }
     for sizes in [sizes(800, 100, 100), sizes(50, 475, 475)] {
-        assert_unbiased(
-            &settings(Method::Permutations, 32, 16),
-            sizes,
-            600,
-            as_it_is,
-        );
+        assert_unbiased(&settings(Method::Permutations, 32, 16), sizes, 600, as_it_is);
     }
 }
 
@@ -175,26 +144,18 @@ fn the_interval_covers_the_resemblance() {
     let (sketcher, estimator) = (Sketcher::new(settings.clone()), Estimator::new(&settings));
     let mut random = SplitMix::new(5);
     // Smaller sets err less than independent slots, and more would be covered.
-    let large = [
-        sizes(200, 1900, 1900),
-        sizes(1000, 500, 500),
-        sizes(1600, 200, 200),
-        sizes(1900, 50, 50),
-    ];
+    let large =
+        [sizes(200, 1900, 1900), sizes(1000, 500, 500), sizes(1600, 200, 200), sizes(1900, 50, 50)];
     for sizes in large {
         let mut covered = 0;
         for _ in 0..1000 {
             let (a, b) = sizes.pair(&mut random, as_it_is);
             let (a, b) = (sketcher.sketch(&a), sketcher.sketch(&b));
-            let (low, high) = estimator
-                .estimate(estimator.agreeing(a.as_bytes(), b.as_bytes()))
-                .interval;
+            let (low, high) =
+                estimator.estimate(estimator.agreeing(a.as_bytes(), b.as_bytes())).interval;
             covered += u32::from((low..=high).contains(&sizes.resemblance()));
         }
-        assert!(
-            (925..=980).contains(&covered),
-            "{sizes:?}: {covered} of 1000"
-        );
+        assert!((925..=980).contains(&covered), "{sizes:?}: {covered} of 1000");
     }
 }
 
@@ -227,10 +188,7 @@ fn fewer_bits_are_the_low_bytes_of_more() {
         });
         let low = |keep: usize| {
             let slots = bytes32.chunks(4);
-            slots
-                .flat_map(|slot| &slot[..keep])
-                .copied()
-                .collect::<Vec<u8>>()
+            slots.flat_map(|slot| &slot[..keep]).copied().collect::<Vec<u8>>()
         };
         assert_eq!((bytes8, bytes16), (low(1), low(2)));
     }
@@ -241,10 +199,7 @@ fn another_seed_makes_another_sketch() {
     let set = ShingleSet::from_shingles((0..100).collect()).unwrap();
     for method in [Method::Fast, Method::Permutations] {
         let [a, b] = [0, 1].map(|seed| {
-            let settings = SketchSettings {
-                seed,
-                ..settings(method, 128, 16)
-            };
+            let settings = SketchSettings { seed, ..settings(method, 128, 16) };
             Sketcher::new(settings).sketch(&set)
         });
         let agreeing = Estimator::new(&settings(method, 128, 16));
@@ -256,12 +211,7 @@ fn another_seed_makes_another_sketch() {
 fn settings_name_their_faults() {
     for slots in [0, 12, 18, 1028] {
         let faults = settings(Method::Fast, slots, 8).faults();
-        assert_eq!(
-            faults,
-            [format!(
-                "slots must be a multiple of 4 from 16 to 1024, not {slots}"
-            )]
-        );
+        assert_eq!(faults, [format!("slots must be a multiple of 4 from 16 to 1024, not {slots}")]);
     }
     let both = settings(Method::Fast, 15, 12).faults();
     assert_eq!(both.len(), 2);

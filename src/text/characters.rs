@@ -39,10 +39,7 @@ impl Normalised {
     }
 
     fn with_capacity(bytes: usize) -> Self {
-        Self {
-            text: String::with_capacity(bytes),
-            starts: Vec::with_capacity(bytes + 1),
-        }
+        Self { text: String::with_capacity(bytes), starts: Vec::with_capacity(bytes + 1) }
     }
 
     fn push(&mut self, character: char, lowercase: bool, mut visit: impl FnMut()) {
@@ -63,9 +60,7 @@ impl Normalised {
         let bytes = self.text.as_bytes();
         let ends = self.starts.iter().skip(size);
         let windows = self.starts.iter().zip(ends);
-        windows
-            .map(|(&start, &end)| xxh3_64_with_seed(&bytes[start..end], seed))
-            .collect()
+        windows.map(|(&start, &end)| xxh3_64_with_seed(&bytes[start..end], seed)).collect()
     }
 }
 

@@ -70,9 +70,8 @@ fn look_up(character: char) -> Class {
     match character.general_category_group() {
         GeneralCategoryGroup::Mark => Class::Mark,
         GeneralCategoryGroup::Letter if is_unspaced(character) => Class::Cut,
-        GeneralCategoryGroup::Letter => Class::Word,
         GeneralCategoryGroup::Number if is_letter_like(character) => Class::Cut,
-        GeneralCategoryGroup::Number => Class::Word,
+        GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number => Class::Word,
         _ => Class::Separator,
     }
 }
@@ -87,10 +86,7 @@ fn is_letter_like(number: char) -> bool {
 fn is_unspaced(character: char) -> bool {
     let scripts = character.script_extension();
     let of_all_scripts = scripts.is_common() || scripts.is_inherited();
-    !of_all_scripts
-        && UNSPACED
-            .iter()
-            .any(|&script| scripts.contains_script(script))
+    !of_all_scripts && UNSPACED.iter().any(|&script| scripts.contains_script(script))
 }
 
 #[cfg(test)]
@@ -104,16 +100,10 @@ mod tests {
                 assert_eq!(Class::of(character), class, "{character:?}");
             }
         };
-        of(
-            Class::Separator,
-            " \n\t.,;-_'’“—。、「」·🎉❤\u{200d}\u{a0}\u{ad}\u{0}$+<`©\u{e000}",
-        );
+        of(Class::Separator, " \n\t.,;-_'’“—。、「」·🎉❤\u{200d}\u{a0}\u{ad}\u{0}$+<`©\u{e000}");
         of(Class::Word, "azAZ09éßİΣжא٣가ªⅣ½²๓𝒜𐐷");
         of(Class::Cut, "中文〇ひカーｱไทยກខက𠀀𪜶々");
-        of(
-            Class::Mark,
-            "\u{301}\u{64b}\u{e31}\u{e34}\u{3099}\u{20dd}\u{93f}\u{fe0f}\u{1d165}",
-        );
+        of(Class::Mark, "\u{301}\u{64b}\u{e31}\u{e34}\u{3099}\u{20dd}\u{93f}\u{fe0f}\u{1d165}");
     }
 
     #[test]
@@ -125,11 +115,8 @@ mod tests {
     #[test]
     fn ascii_words_are_the_alphanumeric_characters() {
         for character in '\0'..='\x7f' {
-            let class = if character.is_ascii_alphanumeric() {
-                Class::Word
-            } else {
-                Class::Separator
-            };
+            let class =
+                if character.is_ascii_alphanumeric() { Class::Word } else { Class::Separator };
             assert_eq!(Class::of(character), class, "{character:?}");
         }
     }

@@ -7,15 +7,7 @@ const ENGLISH: &str = "The quick brown fox, and Characteristically long words";
 const MIXED: &str = "Été à İstanbul: 我们 สวัสดี 3½";
 
 fn shingles(unit: Unit, size: u32, text: &str) -> Vec<u64> {
-    Shingler::new(
-        ShingleSettings {
-            unit,
-            size,
-            lowercase: true,
-        },
-        0,
-    )
-    .shingles(text)
+    Shingler::new(ShingleSettings { unit, size, lowercase: true }, 0).shingles(text)
 }
 
 #[test]
@@ -83,14 +75,8 @@ fn shingles_of_characters() {
         0xd711_6b25_b836_4f69,
     ];
     assert_eq!(shingles(Unit::Character, 24, MIXED), mixed);
-    assert_eq!(
-        shingles(Unit::Character, 64, MIXED),
-        [0xb53f_b412_e4ed_0cc2]
-    );
-    assert_eq!(
-        shingles(Unit::Character, 64, ENGLISH),
-        [0x61c8_d3fb_a26a_58c2]
-    );
+    assert_eq!(shingles(Unit::Character, 64, MIXED), [0xb53f_b412_e4ed_0cc2]);
+    assert_eq!(shingles(Unit::Character, 64, ENGLISH), [0x61c8_d3fb_a26a_58c2]);
 }
 
 #[test]
@@ -102,30 +88,16 @@ fn tokens() {
         ("Crème brûlée", 0xc54c_fe20_f8ea_8e1f),
     ];
     for (text, element) in golden {
-        let token = Token {
-            text: text.to_owned(),
-            count: 1,
-        };
+        let token = Token { text: text.to_owned(), count: 1 };
         assert_eq!(shingler.tokens(&[token]).unwrap().set.as_slice(), [element]);
     }
 }
 
 #[test]
 fn fingerprints() {
-    let fingerprint = |settings, seed| {
-        Shingler::new(settings, seed)
-            .text(ENGLISH)
-            .unwrap()
-            .set
-            .fingerprint()
-    };
-    assert_eq!(
-        fingerprint(ShingleSettings::default(), 0),
-        0xf289_d2fe_bc74_c617
-    );
-    let cased = ShingleSettings {
-        lowercase: false,
-        ..ShingleSettings::default()
-    };
+    let fingerprint =
+        |settings, seed| Shingler::new(settings, seed).text(ENGLISH).unwrap().set.fingerprint();
+    assert_eq!(fingerprint(ShingleSettings::default(), 0), 0xf289_d2fe_bc74_c617);
+    let cased = ShingleSettings { lowercase: false, ..ShingleSettings::default() };
     assert_eq!(fingerprint(cased, 0xfeed), 0x2dc9_9d15_0311_5854);
 }

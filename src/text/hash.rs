@@ -92,11 +92,7 @@ impl WordHasher {
             None => load_padded(text),
         };
         let word_bits = loaded & KEEP[bytes];
-        self.mix(
-            self.lower(word_bits as u64),
-            self.lower((word_bits >> 64) as u64),
-            bytes,
-        )
+        self.mix(self.lower(word_bits as u64), self.lower((word_bits >> 64) as u64), bytes)
     }
 
     /// Among ASCII letters and digits, those with bit 6 are the letters.
@@ -111,9 +107,7 @@ impl WordHasher {
     fn mix(self, low: u64, high: u64, bytes: usize) -> u64 {
         let mut h = (low ^ self.seed).wrapping_mul(PRIME_1);
         h ^= h >> 32;
-        h = (h ^ high)
-            .wrapping_add((bytes as u64).wrapping_mul(PRIME_3))
-            .wrapping_mul(PRIME_2);
+        h = (h ^ high).wrapping_add((bytes as u64).wrapping_mul(PRIME_3)).wrapping_mul(PRIME_2);
         h ^= h >> 32;
         h = h.wrapping_mul(PRIME_1);
         h ^ h >> 29
@@ -149,9 +143,8 @@ pub(super) fn combine_in_place(hashes: &mut Vec<u64>, size: usize) {
 /// The usual sizes, with the loop over a shingle's words unrolled.
 fn combine_windows<const SIZE: usize>(hashes: &mut [u64]) {
     for first in 0..=hashes.len() - SIZE {
-        let window: &[u64; SIZE] = hashes[first..]
-            .first_chunk()
-            .expect("the loop ends where the last window begins");
+        let window: &[u64; SIZE] =
+            hashes[first..].first_chunk().expect("the loop ends where the last window begins");
         hashes[first] = finalise(weighted_sum(window));
     }
 }
@@ -165,10 +158,7 @@ pub(super) fn combine_whole(hashes: &[u64]) -> u64 {
 
 #[inline]
 fn weighted_sum(hashes: &[u64]) -> u64 {
-    let weighted = hashes
-        .iter()
-        .zip(&PLACES)
-        .map(|(hash, place)| hash.wrapping_mul(*place));
+    let weighted = hashes.iter().zip(&PLACES).map(|(hash, place)| hash.wrapping_mul(*place));
     weighted.fold(0, u64::wrapping_add)
 }
 
@@ -209,31 +199,22 @@ mod tests {
     #[test]
     fn shingles_of_words_that_differ_at_the_ends_do_not_collide() {
         let hasher = WordHasher::new(true, 0);
-        let endings: Vec<u64> = (0..1000_u32)
-            .map(|n| hasher.hash(format!("characteristi{n:03}").as_bytes()))
-            .collect();
-        let pairs = endings
-            .iter()
-            .flat_map(|a| endings.iter().map(|b| weighted_sum(&[*a, *b])));
+        let endings: Vec<u64> =
+            (0..1000_u32).map(|n| hasher.hash(format!("characteristi{n:03}").as_bytes())).collect();
+        let pairs = endings.iter().flat_map(|a| endings.iter().map(|b| weighted_sum(&[*a, *b])));
         assert_distinct(pairs.collect());
     }
 
     #[test]
     fn every_bit_of_a_word_moves_about_half_the_bits_of_its_hash() {
         let hasher = WordHasher::new(true, 7);
-        for (bit, bytes) in (0..128)
-            .map(|bit| (bit, 16))
-            .chain((0..24).map(|bit| (bit, 3)))
-        {
+        for (bit, bytes) in (0..128).map(|bit| (bit, 16)).chain((0..24).map(|bit| (bit, 3))) {
             let flips: u32 = (0..64)
                 .map(|n| u128::from(split_mix(n)) << 64 | u128::from(split_mix(n + 64)))
                 .map(|word| hasher.moved_bits(word & KEEP[bytes], 1 << bit, bytes))
                 .sum();
             let mean = f64::from(flips) / 64.0;
-            assert!(
-                (20.0..44.0).contains(&mean),
-                "bit {bit} of {bytes} bytes moves {mean}"
-            );
+            assert!((20.0..44.0).contains(&mean), "bit {bit} of {bytes} bytes moves {mean}");
         }
     }
 
@@ -249,16 +230,10 @@ mod tests {
         let text = "The23 CharacteristicallyLong words, ABCDEFGHIJKLMNOP z";
         for (lowercase, seed) in [(true, 0), (true, 5), (false, 0)] {
             let hasher = WordHasher::new(lowercase, seed);
-            for word in text
-                .split([' ', ','])
-                .filter(|word| (1..=16).contains(&word.len()))
-            {
+            for word in text.split([' ', ',']).filter(|word| (1..=16).contains(&word.len())) {
                 let start = word.as_ptr().addr() - text.as_ptr().addr();
-                let final_word = if lowercase {
-                    word.to_ascii_lowercase()
-                } else {
-                    word.to_owned()
-                };
+                let final_word =
+                    if lowercase { word.to_ascii_lowercase() } else { word.to_owned() };
                 let fast = hasher.hash_short_ascii(&text.as_bytes()[start..], word.len());
                 assert_eq!(fast, hasher.hash(final_word.as_bytes()), "{word}");
             }
@@ -271,9 +246,7 @@ mod tests {
         for size in 1..=UNITS_MAX {
             let mut combined = hashes.clone();
             combine_in_place(&mut combined, size);
-            let windows = hashes
-                .windows(size)
-                .map(|window| finalise(weighted_sum(window)));
+            let windows = hashes.windows(size).map(|window| finalise(weighted_sum(window)));
             assert_eq!(combined, windows.collect::<Vec<_>>(), "size {size}");
         }
     }

@@ -15,11 +15,7 @@ impl ShingleSet {
     pub fn from_shingles(mut shingles: Vec<u64>) -> Option<Self> {
         shingles.sort_unstable();
         shingles.dedup();
-        if shingles.is_empty() {
-            None
-        } else {
-            Some(Self(shingles.into_boxed_slice()))
-        }
+        if shingles.is_empty() { None } else { Some(Self(shingles.into_boxed_slice())) }
     }
 
     /// Takes a set's shingles back as [`Self::as_slice`] gave them. `None` if there are none or
@@ -84,11 +80,8 @@ mod tests {
     fn the_fingerprint_is_the_hash_of_all_bytes() {
         for count in [1, 2, 30, 31, CHUNK, CHUNK + 1, 1000] {
             let set = ShingleSet::from_shingles((0..count as u64).collect()).unwrap();
-            let bytes: Vec<u8> = set
-                .as_slice()
-                .iter()
-                .flat_map(|shingle| shingle.to_le_bytes())
-                .collect();
+            let bytes: Vec<u8> =
+                set.as_slice().iter().flat_map(|shingle| shingle.to_le_bytes()).collect();
             assert_eq!(set.fingerprint(), xxh3_64(&bytes), "{count} shingles");
         }
     }

@@ -2,16 +2,9 @@ use proptest::prelude::*;
 
 use super::*;
 
-const WORDS_3: ShingleSettings = ShingleSettings {
-    unit: Unit::Word,
-    size: 3,
-    lowercase: true,
-};
-const CHARACTERS_9: ShingleSettings = ShingleSettings {
-    unit: Unit::Character,
-    size: 9,
-    lowercase: true,
-};
+const WORDS_3: ShingleSettings = ShingleSettings { unit: Unit::Word, size: 3, lowercase: true };
+const CHARACTERS_9: ShingleSettings =
+    ShingleSettings { unit: Unit::Character, size: 9, lowercase: true };
 
 /// Texts of many scripts, with everything that lowercasing and cutting stumble over.
 const TEXTS: [&str; 10] = [
@@ -28,13 +21,7 @@ const TEXTS: [&str; 10] = [
 ];
 
 fn tokens(texts: &[&str]) -> Vec<Token> {
-    texts
-        .iter()
-        .map(|&text| Token {
-            text: text.to_owned(),
-            count: 1,
-        })
-        .collect()
+    texts.iter().map(|&text| Token { text: text.to_owned(), count: 1 }).collect()
 }
 
 fn set(settings: &ShingleSettings, text: &str) -> ShingleSet {
@@ -49,10 +36,7 @@ fn assert_spans_are_the_shingles(settings: &ShingleSettings, text: &str) {
         let covered = &text[span];
         let alone = shingler.shingles(covered);
         let trimmed = covered.trim().len() < covered.len();
-        assert!(
-            trimmed || alone.contains(&shingle),
-            "{settings:?}: {covered:?} in {text:?}"
-        );
+        assert!(trimmed || alone.contains(&shingle), "{settings:?}: {covered:?} in {text:?}");
         spanned.push(shingle);
     });
     assert_eq!(spanned, shingler.shingles(text), "{settings:?}: {text:?}");
@@ -63,13 +47,8 @@ fn assert_spans_are_the_shingles(settings: &ShingleSettings, text: &str) {
 fn all_settings() -> impl Iterator<Item = ShingleSettings> {
     let units = [Unit::Word, Unit::Character].into_iter();
     units.flat_map(|unit| {
-        [(1, true), (2, false), (3, true), (7, true), (64, true)].map(|(size, lowercase)| {
-            ShingleSettings {
-                unit,
-                size,
-                lowercase,
-            }
-        })
+        [(1, true), (2, false), (3, true), (7, true), (64, true)]
+            .map(|(size, lowercase)| ShingleSettings { unit, size, lowercase })
     })
 }
 
@@ -86,7 +65,9 @@ fn spans_are_the_shingles_in_every_script() {
 
 proptest! {
     #[test]
-    fn spans_are_the_shingles_of_any_text(text in "[a-zA-Z0-9 \u{0}-\u{1ff}ก-๛一-十ァ-ー🎉]{0,60}|\\PC{0,40}") {
+    fn spans_are_the_shingles_of_any_text(
+        text in "[a-zA-Z0-9 \u{0}-\u{1ff}ก-๛一-十ァ-ー🎉]{0,60}|\\PC{0,40}",
+    ) {
         for settings in all_settings() {
             assert_spans_are_the_shingles(&settings, &text);
         }
@@ -107,10 +88,7 @@ fn spans_cover_the_original_text() {
     Shingler::new(WORDS_3, 0).spans(text, |_, span| covered.push(&text[span]));
     assert_eq!(covered, ["Ünï—İx  中", "İx  中文", "中文\nz"]);
     covered.clear();
-    let characters = ShingleSettings {
-        size: 4,
-        ..CHARACTERS_9
-    };
+    let characters = ShingleSettings { size: 4, ..CHARACTERS_9 };
     Shingler::new(characters, 0).spans("İ  \n bẞ ", |_, span| covered.push(&"İ  \n bẞ "[span]));
     assert_eq!(covered, ["İ  \n b", "İ  \n bẞ"]);
     covered.clear();
@@ -127,59 +105,35 @@ fn rewrapped_lines_punctuation_and_case_do_not_matter_to_words() {
     ] {
         assert_eq!(set(&WORDS_3, text), expected);
     }
-    assert_ne!(
-        set(&WORDS_3, "the quick brown fox jumps over the dog lazy"),
-        expected
-    );
+    assert_ne!(set(&WORDS_3, "the quick brown fox jumps over the dog lazy"), expected);
     let rewrapped = set(&CHARACTERS_9, " some  text\r\nof Lines\n");
     assert_eq!(rewrapped, set(&CHARACTERS_9, "some text of lines"));
-    let cased = ShingleSettings {
-        lowercase: false,
-        ..WORDS_3
-    };
+    let cased = ShingleSettings { lowercase: false, ..WORDS_3 };
     assert_ne!(set(&cased, "One two three"), set(&cased, "one two three"));
 }
 
 #[test]
 fn a_set_holds_each_shingle_once() {
     assert_eq!(set(&WORDS_3, "a b c a b c").count(), 3);
-    assert_eq!(
-        set(&ShingleSettings { size: 1, ..WORDS_3 }, "a b c, a b").count(),
-        3
-    );
+    assert_eq!(set(&ShingleSettings { size: 1, ..WORDS_3 }, "a b c, a b").count(), 3);
     assert_eq!(set(&CHARACTERS_9, "aaaaaaaaaaaaaaaaa").count(), 1);
 }
 
 #[test]
 fn a_short_text_is_one_shingle_of_its_own() {
     let shingler = Shingler::new(WORDS_3, 0);
-    for (text, whole_document) in [
-        ("a b", true),
-        ("a", true),
-        ("a b c", false),
-        ("a b c d", false),
-    ] {
-        assert_eq!(
-            shingler.text(text).unwrap().whole_document,
-            whole_document,
-            "{text}"
-        );
+    for (text, whole_document) in [("a b", true), ("a", true), ("a b c", false), ("a b c d", false)]
+    {
+        assert_eq!(shingler.text(text).unwrap().whole_document, whole_document, "{text}");
     }
-    assert_eq!(
-        shingler.text("a b").unwrap().set,
-        shingler.text(" A,\n B").unwrap().set
-    );
-    let short = [
-        "a", "b", "a a", "a b", "b a", "ab", "a b c", "a b a", "aa", "a a a",
-    ];
+    assert_eq!(shingler.text("a b").unwrap().set, shingler.text(" A,\n B").unwrap().set);
+    let short = ["a", "b", "a a", "a b", "b a", "ab", "a b c", "a b a", "aa", "a a a"];
     for settings in [WORDS_3, CHARACTERS_9] {
-        let mut shingles: Vec<u64> = short
-            .iter()
-            .map(|text| set(&settings, text).as_slice()[0])
-            .collect();
-        shingles.sort_unstable();
-        shingles.dedup();
-        assert_eq!(shingles.len(), short.len());
+        let mut distinct: Vec<u64> =
+            short.iter().map(|text| set(&settings, text).as_slice()[0]).collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(distinct.len(), short.len());
     }
 }
 
@@ -192,10 +146,7 @@ fn nothing_to_make_a_shingle_of_is_refused() {
     let characters = Shingler::new(CHARACTERS_9, 0);
     assert_eq!(characters.text(" \u{3000}\n").unwrap_err(), EmptyDocument);
     assert!(characters.text("…").unwrap().whole_document);
-    assert_eq!(
-        words.shingle(&Content::Tokens(vec![])).unwrap_err(),
-        EmptyDocument
-    );
+    assert_eq!(words.shingle(&Content::Tokens(vec![])).unwrap_err(), EmptyDocument);
 }
 
 #[test]
@@ -208,13 +159,10 @@ fn tokens_are_elements_as_they_are() {
     assert_ne!(set(&["a"]), set(&["a "]));
     assert_eq!(set(&["b", "a", "b"]), set(&["a", "b"]));
     assert_eq!(set(&["", "x y"]).count(), 2);
-    let counted = Content::Tokens(vec![Token {
-        text: "a".to_owned(),
-        count: 7,
-    }]);
-    let shingled = shingler.shingle(&counted).unwrap();
-    assert_eq!(shingled.set, set(&["a"]));
-    assert!(!shingled.whole_document);
+    let counted = Content::Tokens(vec![Token { text: "a".to_owned(), count: 7 }]);
+    let of_counted = shingler.shingle(&counted).unwrap();
+    assert_eq!(of_counted.set, set(&["a"]));
+    assert!(!of_counted.whole_document);
 }
 
 #[test]
@@ -223,11 +171,7 @@ fn another_seed_makes_other_shingles() {
         let [a, b] = [0, 1].map(|seed| Shingler::new(settings.clone(), seed).shingles(TEXTS[0]));
         assert!(a.iter().all(|shingle| !b.contains(shingle)));
     }
-    let [a, b] = [0, 1].map(|seed| {
-        Shingler::new(WORDS_3, seed)
-            .tokens(&tokens(&["a"]))
-            .unwrap()
-    });
+    let [a, b] = [0, 1].map(|seed| Shingler::new(WORDS_3, seed).tokens(&tokens(&["a"])).unwrap());
     assert_ne!(a.set, b.set);
 }
 

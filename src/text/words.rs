@@ -39,9 +39,7 @@ pub(super) fn for_each_word(
 /// How many ASCII letters and digits the text starts with.
 #[inline]
 fn ascii_word_bytes(text: &[u8]) -> usize {
-    text.iter()
-        .position(|byte| !byte.is_ascii_alphanumeric())
-        .unwrap_or(text.len())
+    text.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(text.len())
 }
 
 /// Spells out the token that the text starts with and gives its length in bytes of the text. When
@@ -90,15 +88,15 @@ mod tests {
     fn words(text: &str) -> Vec<&str> {
         let mut words = Vec::new();
         for_each_word(text, true, WordHasher::new(true, 0), |_, place| {
-            words.push(&text[place])
+            words.push(&text[place]);
         });
         words
     }
 
     fn hashes(text: &str, lowercase: bool) -> Vec<u64> {
         let mut hashes = Vec::new();
-        let hasher = WordHasher::new(lowercase, 0);
-        for_each_word(text, lowercase, hasher, |hash, _| hashes.push(hash));
+        let words = WordHasher::new(lowercase, 0);
+        for_each_word(text, lowercase, words, |hash, _| hashes.push(hash));
         hashes
     }
 
@@ -108,14 +106,8 @@ mod tests {
             words("It's 3.5 km—the naïve way…"),
             ["It", "s", "3", "5", "km", "the", "naïve", "way"]
         );
-        assert_eq!(
-            words("  snake_case\r\n\tx86_64 "),
-            ["snake", "case", "x86", "64"]
-        );
-        assert_eq!(
-            words("été 🎉ok🎉 e\u{301}te\u{301}"),
-            ["été", "ok", "e\u{301}te\u{301}"]
-        );
+        assert_eq!(words("  snake_case\r\n\tx86_64 "), ["snake", "case", "x86", "64"]);
+        assert_eq!(words("été 🎉ok🎉 e\u{301}te\u{301}"), ["été", "ok", "e\u{301}te\u{301}"]);
         assert_eq!(words("हिन्दी कि \u{301}a"), ["हिन्दी", "कि", "\u{301}a"]);
         assert_eq!(words("كِتَابٌ، ٣٤"), ["كِتَابٌ", "٣٤"]);
         assert_eq!(words(""), [""; 0]);
@@ -124,10 +116,7 @@ mod tests {
 
     #[test]
     fn scripts_without_spaces_are_cut_into_letters() {
-        assert_eq!(
-            words("我是abc人123。𠀀𪜶"),
-            ["我", "是", "abc", "人", "123", "𠀀", "𪜶"]
-        );
+        assert_eq!(words("我是abc人123。𠀀𪜶"), ["我", "是", "abc", "人", "123", "𠀀", "𪜶"]);
         assert_eq!(words("スーパーです"), ["ス", "ー", "パ", "ー", "で", "す"]);
         assert_eq!(words("ハ\u{309a}ン"), ["ハ\u{309a}", "ン"]);
         assert_eq!(words("ที่นี่"), ["ที่", "นี่"]);
@@ -137,10 +126,7 @@ mod tests {
 
     #[test]
     fn case_is_folded_character_by_character() {
-        assert_eq!(
-            hashes("ΌΣΟΣ STRASSE Ünï İ", true),
-            hashes("όσοσ strasse üNÏ i\u{307}", true)
-        );
+        assert_eq!(hashes("ΌΣΟΣ STRASSE Ünï İ", true), hashes("όσοσ strasse üNÏ i\u{307}", true));
         assert_ne!(hashes("straße", true), hashes("strasse", true));
         assert_ne!(hashes("Word", false), hashes("word", false));
         assert_ne!(hashes("Été", false), hashes("été", false));
@@ -153,13 +139,8 @@ mod tests {
         for end in 1..=word.len() {
             let alone = hashes(&word[..end], true);
             assert_eq!(alone.len(), 1);
-            for around in [
-                "a, {} b",
-                "中{}",
-                "{}中文字",
-                "—{}’é",
-                "{}, and sixteen bytes more",
-            ] {
+            for around in ["a, {} b", "中{}", "{}中文字", "—{}’é", "{}, and sixteen bytes more"]
+            {
                 let text = around.replace("{}", &word[..end].to_uppercase());
                 assert!(hashes(&text, true).contains(&alone[0]), "{text}");
             }
