@@ -91,7 +91,7 @@ fn gallop(short: &[u64], mut long: &[u64]) -> usize {
         while reach < long.len() && long[reach] < *element {
             reach *= 2;
         }
-        let stretch = &long[..long.len().min(reach + 1)];
+        let stretch = &long[..long.len().min(reach)];
         let at = stretch.partition_point(|other| other < element);
         long = &long[at..];
         shared += usize::from(long.first() == Some(element));

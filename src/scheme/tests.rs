@@ -159,6 +159,9 @@ fn keys_are_the_bands_of_a_sketch() {
     assert_eq!(bands.keys(&slots, 5).collect::<Vec<_>>(), keys[..5]);
     assert_eq!(bands.keys(&slots, 33).count(), 32);
 
+    let nine = Bands::new(&scheme(0.8, Some(9), Some(4)), &SketchSettings::default());
+    assert_eq!(nine.keys(&slots, 32).collect::<Vec<_>>(), keys[..9]);
+
     let three = Bands::new(&scheme(0.8, None, Some(3)), &SketchSettings::default());
     let keys: Vec<Key> = three.keys(&slots, 42).collect();
     assert_eq!(keys[0], Key { table: 0, value: 0x0002_0100 });
