@@ -6,11 +6,6 @@ mod hash;
 mod set;
 mod words;
 
-#[cfg(test)]
-mod golden;
-#[cfg(test)]
-mod tests;
-
 pub use set::ShingleSet;
 
 use std::ops::Range;
@@ -183,3 +178,8 @@ impl Shingler {
         Cut { shingles: normalised.shingles(size, self.seed), units }
     }
 }
+
+#[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod tests;
