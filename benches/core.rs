@@ -68,9 +68,9 @@ fn time_text(documents: &[String], bytes: usize) {
         [(Unit::Word, 1), (Unit::Word, 3), (Unit::Word, 5), (Unit::Word, 8), (Unit::Character, 9)]
     {
         let shingler = Shingler::new(ShingleSettings { unit, size, lowercase: true }, 0);
-        let shingles =
+        let cut =
             median(|| documents.iter().map(|text| shingler.shingles(text).len()).sum::<usize>());
-        print_rate(&format!("text → shingles, {unit:?} × {size}"), megabytes, "MB/s", shingles);
+        print_rate(&format!("text → shingles, {unit:?} × {size}"), megabytes, "MB/s", cut);
         let sets = median(|| {
             documents
                 .iter()
@@ -111,8 +111,8 @@ fn time_sets(sets: &[ShingleSet]) {
 fn time_sketches(sets: &[ShingleSet]) {
     for bits in [8, 16, 32] {
         let settings = SketchSettings { bits, ..SketchSettings::default() };
-        let sketcher = Sketcher::new(settings.clone());
-        let sketches: Vec<Sketch> = sets.iter().map(|set| sketcher.sketch(set)).collect();
+        let maker = Sketcher::new(settings.clone());
+        let sketches: Vec<Sketch> = sets.iter().map(|set| maker.sketch(set)).collect();
         let estimator = Estimator::new(&settings);
         let probe = sketches[0].as_bytes();
         let agreeing = median(|| {

@@ -21,23 +21,65 @@ pub(super) fn count_reaching(a: &[u64], b: &[u64], needed: usize) -> Option<usiz
     (shared >= needed).then_some(shared)
 }
 
-/// Walks through both lists; without a branch on which element is less, as that is a coin toss.
-fn merge(mut a: &[u64], mut b: &[u64], needed: usize) -> Option<usize> {
-    let mut shared = 0;
-    while !a.is_empty() && !b.is_empty() {
-        if shared + a.len().min(b.len()) < needed {
+/// Merges the lower and the upper halves side by side: a step waits for the one before it, and
+/// two that do not wait for each other take little longer than one.
+fn merge(a: &[u64], b: &[u64], needed: usize) -> Option<usize> {
+    let (mut low, mut high) = Merge::halves(a, b);
+    while low.steps_min() > 0 && high.steps_min() > 0 {
+        if low.shared_max() + high.shared_max() < needed {
             return None;
         }
-        let (mut a_at, mut b_at) = (0, 0);
-        for _ in 0..BLOCK_STEPS.min(a.len()).min(b.len()) {
-            let (x, y) = (a[a_at], b[b_at]);
-            shared += usize::from(x == y);
-            a_at += usize::from(x <= y);
-            b_at += usize::from(y <= x);
+        for _ in 0..BLOCK_STEPS.min(low.steps_min()).min(high.steps_min()) {
+            low.step();
+            high.step();
         }
-        (a, b) = (&a[a_at..], &b[b_at..]);
     }
-    Some(shared)
+    let (finished, mut rest) = if low.steps_min() == 0 { (low, high) } else { (high, low) };
+    while rest.steps_min() > 0 {
+        if finished.shared + rest.shared_max() < needed {
+            return None;
+        }
+        for _ in 0..BLOCK_STEPS.min(rest.steps_min()) {
+            rest.step();
+        }
+    }
+    Some(finished.shared + rest.shared)
+}
+
+/// A walk through two lists.
+struct Merge<'s> {
+    a: &'s [u64],
+    b: &'s [u64],
+    shared: usize,
+}
+
+impl<'s> Merge<'s> {
+    /// Splits both lists at the middle element of the first.
+    fn halves(a: &'s [u64], b: &'s [u64]) -> (Self, Self) {
+        let (a_low, a_high) = a.split_at(a.len() / 2);
+        let b_middle = b.partition_point(|element| a_high.first().is_some_and(|m| element < m));
+        let (b_low, b_high) = b.split_at(b_middle);
+        (Self { a: a_low, b: b_low, shared: 0 }, Self { a: a_high, b: b_high, shared: 0 })
+    }
+
+    /// Steps that can be made for certain; 0 at the end.
+    fn steps_min(&self) -> usize {
+        self.a.len().min(self.b.len())
+    }
+
+    /// What may be shared in the end.
+    fn shared_max(&self) -> usize {
+        self.shared + self.steps_min()
+    }
+
+    /// Without a branch on which element is less, as that is a coin toss.
+    #[inline]
+    fn step(&mut self) {
+        let (a, b) = (self.a[0], self.b[0]);
+        self.shared += usize::from(a == b);
+        self.a = &self.a[usize::from(a <= b)..];
+        self.b = &self.b[usize::from(b <= a)..];
+    }
 }
 
 /// Looks each element of the short list up in what is left of the long one: doubling steps find
@@ -49,7 +91,7 @@ fn gallop(short: &[u64], mut long: &[u64]) -> usize {
         while reach < long.len() && long[reach] < *element {
             reach *= 2;
         }
-        let stretch = &long[..long.len().min(reach + 1)];
+        let stretch = &long[..long.len().min(reach)];
         let at = stretch.partition_point(|other| other < element);
         long = &long[at..];
         shared += usize::from(long.first() == Some(element));

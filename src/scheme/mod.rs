@@ -3,9 +3,6 @@
 mod bands;
 mod tuner;
 
-#[cfg(test)]
-mod tests;
-
 pub use bands::{Bands, Key};
 pub use tuner::ProbePlan;
 
@@ -96,3 +93,6 @@ impl Default for SchemeSettings {
         Self { threshold: Threshold(0.8), recall: 0.99, bands: None, rows: None }
     }
 }
+
+#[cfg(test)]
+mod tests;

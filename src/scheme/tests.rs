@@ -96,8 +96,8 @@ fn found_by_counting(similarity: f64, plan: &ProbePlan, rows: u32, agreeing_min:
         candidate && pattern.count_ones() >= agreeing_min
     };
     let chance = |pattern: u32| {
-        let agreeing = pattern.count_ones() as i32;
-        similarity.powi(agreeing) * (1.0 - similarity).powi(16 - agreeing)
+        let agreeing = f64::from(pattern.count_ones());
+        similarity.powf(agreeing) * (1.0 - similarity).powf(16.0 - agreeing)
     };
     (0..1 << 16).filter(is_found).map(chance).sum()
 }
@@ -111,7 +111,7 @@ fn the_expected_recall_is_exact() {
         let plan = bands.plan(threshold(at));
         let counted = found_by_counting(at, &plan, rows, plan.agreeing_min);
         assert!((plan.expected_recall - counted).abs() < 1e-9, "{plan:?}: {counted}");
-        let estimate_min = (0..).find(|n| estimator.estimate(*n).value >= at).unwrap();
+        let estimate_min = (0..=16).find(|n| estimator.estimate(*n).value >= at).unwrap();
         let counted = found_by_counting(at, &plan, rows, estimate_min);
         assert!((plan.expected_recall_estimated - counted).abs() < 1e-9, "{plan:?}: {counted}");
         for similarity in [0.0, 0.2, at, 0.95, 1.0] {
@@ -158,6 +158,9 @@ fn keys_are_the_bands_of_a_sketch() {
     assert_eq!(keys[31], Key { table: 31, value: 0x7f7e_7d7c });
     assert_eq!(bands.keys(&slots, 5).collect::<Vec<_>>(), keys[..5]);
     assert_eq!(bands.keys(&slots, 33).count(), 32);
+
+    let nine = Bands::new(&scheme(0.8, Some(9), Some(4)), &SketchSettings::default());
+    assert_eq!(nine.keys(&slots, 32).collect::<Vec<_>>(), keys[..9]);
 
     let three = Bands::new(&scheme(0.8, None, Some(3)), &SketchSettings::default());
     let keys: Vec<Key> = three.keys(&slots, 42).collect();

@@ -33,7 +33,7 @@ impl Estimator {
         Self { slots: settings.slots, bits: settings.bits }
     }
 
-    /// How many slots of two sketches (as bytes, of equal length) agree.
+    /// How many slots of two sketches (as bytes, of equal length) agree: 0..=slots.
     #[must_use]
     pub fn agreeing(&self, a: &[u8], b: &[u8]) -> u32 {
         match self.bits {

@@ -5,11 +5,6 @@ mod fast;
 mod mix;
 mod permutations;
 
-#[cfg(test)]
-mod golden;
-#[cfg(test)]
-mod tests;
-
 pub use estimate::{Estimate, Estimator};
 
 use serde::{Deserialize, Serialize};
@@ -153,3 +148,8 @@ fn keep<const BYTES: usize>(minima: &[u64], sketch: &mut [u8]) {
         *slot = *bytes.first_chunk().expect("a slot is at most half a minimum");
     }
 }
+
+#[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod tests;

@@ -70,9 +70,8 @@ fn look_up(character: char) -> Class {
     match character.general_category_group() {
         GeneralCategoryGroup::Mark => Class::Mark,
         GeneralCategoryGroup::Letter if is_unspaced(character) => Class::Cut,
-        GeneralCategoryGroup::Letter => Class::Word,
         GeneralCategoryGroup::Number if is_letter_like(character) => Class::Cut,
-        GeneralCategoryGroup::Number => Class::Word,
+        GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number => Class::Word,
         _ => Class::Separator,
     }
 }

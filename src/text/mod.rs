@@ -6,11 +6,6 @@ mod hash;
 mod set;
 mod words;
 
-#[cfg(test)]
-mod golden;
-#[cfg(test)]
-mod tests;
-
 pub use set::ShingleSet;
 
 use std::ops::Range;
@@ -64,9 +59,7 @@ pub enum Unit {
 /// Cuts contents into sets.
 #[derive(Clone, Debug)]
 pub struct Shingler {
-    unit: Unit,
-    size: usize,
-    lowercase: bool,
+    settings: ShingleSettings,
     seed: u64,
 }
 
@@ -95,8 +88,7 @@ impl Shingler {
     #[must_use]
     pub fn new(settings: ShingleSettings, seed: u64) -> Self {
         assert!(settings.faults().is_empty(), "{:?}", settings.faults());
-        let ShingleSettings { unit, size, lowercase } = settings;
-        Self { unit, size: size as usize, lowercase, seed }
+        Self { settings, seed }
     }
 
     /// # Errors
@@ -115,7 +107,7 @@ impl Shingler {
     pub fn text(&self, text: &str) -> Result<Shingled, EmptyDocument> {
         let Cut { shingles, units } = self.cut(text, |_| ());
         let set = ShingleSet::from_shingles(shingles).ok_or(EmptyDocument)?;
-        Ok(Shingled { set, whole_document: units < self.size })
+        Ok(Shingled { set, whole_document: units < self.size() })
     }
 
     /// The set of the tokens as they are: neither lowercased nor joined, and however often they
@@ -141,16 +133,21 @@ impl Shingler {
     pub fn spans(&self, text: &str, mut visit: impl FnMut(u64, Range<usize>)) {
         let mut places = Vec::new();
         let cut = self.cut(text, |place| places.push(place));
-        let last = self.size.min(cut.units).saturating_sub(1);
+        let last = self.size().min(cut.units).saturating_sub(1);
         let spans = places.iter().zip(places.iter().skip(last));
         for (shingle, (first, last)) in cut.shingles.into_iter().zip(spans) {
             visit(shingle, first.start..last.end);
         }
     }
 
+    /// Units in a shingle.
+    fn size(&self) -> usize {
+        self.settings.size as usize
+    }
+
     /// Visits the place of each unit on the way, so that sets and spans are cut by the same code.
     fn cut(&self, text: &str, visit: impl FnMut(Range<usize>)) -> Cut {
-        match self.unit {
+        match self.settings.unit {
             Unit::Word => self.cut_words(text, visit),
             Unit::Character => self.cut_characters(text, visit),
         }
@@ -159,14 +156,14 @@ impl Shingler {
     fn cut_words(&self, text: &str, mut visit: impl FnMut(Range<usize>)) -> Cut {
         // English has a word in six bytes; a guess too low costs one more allocation.
         let mut hashes = Vec::with_capacity(text.len() / 6 + 1);
-        let words = WordHasher::new(self.lowercase, self.seed);
-        for_each_word(text, self.lowercase, words, |hash, place| {
+        let words = WordHasher::new(self.settings.lowercase, self.seed);
+        for_each_word(text, self.settings.lowercase, words, |hash, place| {
             hashes.push(hash);
             visit(place);
         });
         let units = hashes.len();
-        if units >= self.size {
-            combine_in_place(&mut hashes, self.size);
+        if units >= self.size() {
+            combine_in_place(&mut hashes, self.size());
         } else if units > 0 {
             hashes = vec![combine_whole(&hashes)];
         }
@@ -174,10 +171,15 @@ impl Shingler {
     }
 
     fn cut_characters(&self, text: &str, visit: impl FnMut(Range<usize>)) -> Cut {
-        let normalised = Normalised::new(text, self.lowercase, visit);
+        let normalised = Normalised::new(text, self.settings.lowercase, visit);
         let units = normalised.count();
         // A text with fewer characters is one window, and no window of others has as few.
-        let size = self.size.min(units.max(1));
+        let size = self.size().min(units.max(1));
         Cut { shingles: normalised.shingles(size, self.seed), units }
     }
 }
+
+#[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod tests;

@@ -65,7 +65,9 @@ fn spans_are_the_shingles_in_every_script() {
 
 proptest! {
     #[test]
-    fn spans_are_the_shingles_of_any_text(text in "[a-zA-Z0-9 \u{0}-\u{1ff}ก-๛一-十ァ-ー🎉]{0,60}|\\PC{0,40}") {
+    fn spans_are_the_shingles_of_any_text(
+        text in "[a-zA-Z0-9 \u{0}-\u{1ff}ก-๛一-十ァ-ー🎉]{0,60}|\\PC{0,40}",
+    ) {
         for settings in all_settings() {
             assert_spans_are_the_shingles(&settings, &text);
         }
@@ -127,11 +129,11 @@ fn a_short_text_is_one_shingle_of_its_own() {
     assert_eq!(shingler.text("a b").unwrap().set, shingler.text(" A,\n B").unwrap().set);
     let short = ["a", "b", "a a", "a b", "b a", "ab", "a b c", "a b a", "aa", "a a a"];
     for settings in [WORDS_3, CHARACTERS_9] {
-        let mut shingles: Vec<u64> =
+        let mut distinct: Vec<u64> =
             short.iter().map(|text| set(&settings, text).as_slice()[0]).collect();
-        shingles.sort_unstable();
-        shingles.dedup();
-        assert_eq!(shingles.len(), short.len());
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(distinct.len(), short.len());
     }
 }
 
@@ -158,9 +160,9 @@ fn tokens_are_elements_as_they_are() {
     assert_eq!(set(&["b", "a", "b"]), set(&["a", "b"]));
     assert_eq!(set(&["", "x y"]).count(), 2);
     let counted = Content::Tokens(vec![Token { text: "a".to_owned(), count: 7 }]);
-    let shingled = shingler.shingle(&counted).unwrap();
-    assert_eq!(shingled.set, set(&["a"]));
-    assert!(!shingled.whole_document);
+    let of_counted = shingler.shingle(&counted).unwrap();
+    assert_eq!(of_counted.set, set(&["a"]));
+    assert!(!of_counted.whole_document);
 }
 
 #[test]
