@@ -45,27 +45,34 @@ impl ServerSettings {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct StorageSettings {
-    pub sync: String,
+    pub sync: Sync,
     pub sync_interval_ms: u64,
-    pub readers: usize,
+    pub readers: u32,
     pub compression_level: i32,
-    pub queue_writes_max: usize,
-    pub group_writes_max: usize,
-    pub group_bytes_max: usize,
-    pub snapshots_kept: usize,
+    pub queue_writes_max: u32,
+    pub group_writes_max: u32,
+    pub group_bytes_max: u64,
+    pub snapshots_kept: u32,
     pub page_cache_bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sync {
+    Always,
+    Interval,
 }
 
 impl Default for StorageSettings {
     fn default() -> Self {
         Self {
-            sync: "always".into(),
-            sync_interval_ms: 100,
+            sync: Sync::Always,
+            sync_interval_ms: 1000,
             readers: 4,
             compression_level: 1,
-            queue_writes_max: 4096,
+            queue_writes_max: 1024,
             group_writes_max: 1024,
-            group_bytes_max: 8 << 20,
+            group_bytes_max: 16 << 20,
             snapshots_kept: 2,
             page_cache_bytes: 64 << 20,
         }
@@ -74,6 +81,6 @@ impl Default for StorageSettings {
 
 impl StorageSettings {
     pub fn faults(&self) -> Vec<String> {
-        if self.readers == 0 { vec!["readers must be at least 1".into()] } else { vec![] }
+        if self.readers == 0 { vec!["readers must be 1..=256, not 0".into()] } else { vec![] }
     }
 }

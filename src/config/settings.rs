@@ -97,7 +97,7 @@ impl LogSettings {
     fn faults(&self) -> Vec<String> {
         match EnvFilter::try_new(&self.level) {
             Ok(_) => vec![],
-            Err(reason) => vec![format!("level '{}' is no filter: {reason}", self.level)],
+            Err(reason) => vec![format!("level must be a level or a filter: {reason}")],
         }
     }
 }
