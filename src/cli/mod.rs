@@ -1,6 +1,8 @@
 //! The command line. Data goes to stdout, everything else to stderr.
 
+mod client;
 mod failure;
+mod import;
 mod serve;
 
 use std::process::ExitCode;
@@ -18,6 +20,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Serve(serve::Arguments),
+    Import(import::Arguments),
 }
 
 /// Exit code 0: done; 1: failed; 2: wrong arguments.
@@ -25,6 +28,7 @@ enum Command {
 pub fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Serve(arguments) => serve::run(arguments),
+        Command::Import(arguments) => import::run(arguments),
     };
     match done {
         Ok(code) => code,
