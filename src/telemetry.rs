@@ -37,11 +37,12 @@ pub fn start_logs(settings: &LogSettings) {
     }
 }
 
-/// Says where, and never what: a panic's message may quote a document.
+/// Says where, and what only if it is written so in the code: another message may quote a document.
 fn log_panic(panic: &std::panic::PanicHookInfo<'_>) {
     let place = panic.location().map(ToString::to_string).unwrap_or_default();
+    let reason = panic.payload().downcast_ref::<&'static str>().copied().unwrap_or_default();
     let backtrace = std::backtrace::Backtrace::capture();
-    tracing::error!(place, %backtrace, "panicked");
+    tracing::error!(place, reason, %backtrace, "panicked");
 }
 
 /// The process's metrics; installed by the first call.

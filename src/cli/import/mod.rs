@@ -10,9 +10,10 @@ mod table;
 
 pub use inputs::{Format, Selection};
 pub use progress::Progress;
+pub use read::read_text_file;
 pub use report::Report;
 pub use run::{Import, import};
-pub use send::Answer;
+pub use table::Columns;
 
 use std::io::{stderr, stdout};
 use std::num::NonZeroUsize;
@@ -22,7 +23,6 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use self::table::Columns;
 use super::client::{Client, Server};
 use super::failure::Failure;
 use crate::scheme::Threshold;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,11 +12,13 @@ use serde::Serialize;
 
 use super::inputs::{Format, Input, Unreadable};
 use super::table::{self, Columns};
+use crate::cli::failure::Failure;
 
 /// The largest document that is read into memory. Servers set a lower limit of their own.
 pub const ITEM_BYTES_MAX: usize = 32 << 20;
 /// How much of a file is looked at to tell a text from something else.
 const SNIFFED_BYTES: usize = 8 << 10;
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const READ_BUFFER_BYTES: usize = 64 << 10;
 
 /// A document on its way: a line of NDJSON without its end.
@@ -167,6 +170,17 @@ struct TextDocument<'a> {
 }
 
 fn read_text(reader: impl BufRead, file: &Arc<str>, emit: &mut Emit<'_>) -> Result<(), Stop> {
+    let text = whole_text(reader)?;
+    if !text.chars().any(char::is_alphanumeric) {
+        return Err(Stop::Skip(Skip::Empty));
+    }
+    let document = TextDocument { id: file, text: &text };
+    let json = serde_json::to_vec(&document).expect("two strings always make JSON");
+    let origin = Origin { file: Arc::clone(file), line: None };
+    Ok(emit(Event::Item(Item { json, origin }))?)
+}
+
+fn whole_text(reader: impl BufRead) -> Result<String, Stop> {
     let mut bytes = Vec::new();
     let mut limited = reader.take(ITEM_BYTES_MAX as u64 + 1);
     limited.by_ref().take(SNIFFED_BYTES as u64).read_to_end(&mut bytes)?;
@@ -178,15 +192,32 @@ fn read_text(reader: impl BufRead, file: &Arc<str>, emit: &mut Emit<'_>) -> Resu
         let reason = format!("it is larger than {ITEM_BYTES_MAX} bytes");
         return Err(Stop::Failed { line: None, reason });
     }
-    let Ok(text) = std::str::from_utf8(&bytes) else { return Err(Stop::Skip(Skip::Binary)) };
-    let text = text.trim_start_matches('\u{feff}');
-    if !text.chars().any(char::is_alphanumeric) {
-        return Err(Stop::Skip(Skip::Empty));
+    if bytes.starts_with(BYTE_ORDER_MARK) {
+        bytes.drain(..BYTE_ORDER_MARK.len());
     }
-    let json =
-        serde_json::to_vec(&TextDocument { id: file, text }).expect("two strings always make JSON");
-    let origin = Origin { file: Arc::clone(file), line: None };
-    Ok(emit(Event::Item(Item { json, origin }))?)
+    String::from_utf8(bytes).map_err(|_| Stop::Skip(Skip::Binary))
+}
+
+/// The text of one file, or of stdin for `-`; gzip and zstd are decompressed.
+///
+/// # Errors
+/// It cannot be read, or is not text.
+pub fn read_text_file(path: &Path) -> Result<String, Failure> {
+    let is_stdin = path == Path::new("-");
+    let input = Input {
+        path: (!is_stdin).then(|| path.to_owned()),
+        name: path.to_string_lossy().into(),
+        format: Format::Text,
+    };
+    let bytes_read = AtomicU64::new(0);
+    let text = open(&input, &bytes_read).map_err(Stop::from).and_then(whole_text);
+    text.map_err(|stop| {
+        let reason = match stop {
+            Stop::Failed { reason, .. } => reason,
+            Stop::Skip(_) | Stop::Cancelled => "it is not UTF-8 text".into(),
+        };
+        Failure::new(format!("cannot read {}: {reason}", path.display()))
+    })
 }
 
 fn read_lines(mut reader: impl BufRead, file: &Arc<str>, emit: &mut Emit<'_>) -> Result<(), Stop> {
@@ -211,8 +242,8 @@ fn read_lines(mut reader: impl BufRead, file: &Arc<str>, emit: &mut Emit<'_>) ->
             continue;
         }
         json.truncate(json.trim_ascii_end().len());
-        if number == 1 && json.starts_with(b"\xef\xbb\xbf") {
-            json.drain(..3);
+        if number == 1 && json.starts_with(BYTE_ORDER_MARK) {
+            json.drain(..BYTE_ORDER_MARK.len());
         }
         if !json.trim_ascii_start().is_empty() {
             emit(Event::Item(Item { json, origin }))?;

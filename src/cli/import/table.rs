@@ -17,6 +17,12 @@ pub struct Columns {
     pub text: String,
 }
 
+impl Default for Columns {
+    fn default() -> Self {
+        Self { id: "id".into(), text: "text".into() }
+    }
+}
+
 /// Positions of the two columns that matter.
 struct Places {
     id: usize,
