@@ -27,13 +27,13 @@ const METRICS_UPKEEP: Duration = Duration::from_secs(5);
 /// # Errors
 /// `Listen`: the address is no address, is taken, or may not be used.
 pub async fn bind(settings: &ServerSettings) -> Result<TcpListener, AppError> {
-    let address = settings.listen.to_string();
+    let address = settings.listen.clone();
     let refused = |source| AppError::Listen { address: address.clone(), source };
     TcpListener::bind(&address).await.map_err(refused)
 }
 
-/// Serves on the listener until `shutdown` comes about, then lets requests finish and closes the store.
-/// Answers from the start: while the store opens, that it is not ready.
+/// Serves on the listener until `shutdown` comes about, then lets requests finish and closes the
+/// store. Answers from the start: while the store opens, that it is not ready.
 ///
 /// # Errors
 /// The store cannot be opened or closed, or went out of service meanwhile; or the listener fails.

@@ -31,7 +31,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// TOML of nested tables whose leaves are strings, numbers and truths, which TOML writes as JSON does.
+/// TOML of nested tables whose leaves are strings, numbers and truths, written as JSON writes them.
 fn toml(sections: &Map<String, Value>) -> String {
     let mut lines = String::new();
     write_table("", sections, &mut lines);

@@ -38,7 +38,7 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let settings = arguments.config.settings(vec![])?.collection;
-    let texts = [import::read_text_file(&arguments.a)?, import::read_text(&arguments.b)?];
+    let texts = [import::read_text_file(&arguments.a)?, import::read_text_file(&arguments.b)?];
     let analyser = Analyser::new(&settings);
     refuse_unusable(&analyser, [(&arguments.a, &texts[0]), (&arguments.b, &texts[1])])?;
     let [a, b] = texts.clone().map(Content::Text);

@@ -15,6 +15,6 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let client = Client::new(&arguments.server.url)?;
     let response = client.get("/readyz")?;
-    client.body(response)?;
+    Client::body(response)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -67,7 +67,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         None => client.get(&path)?,
         Some(file) => client.post(&path, "text/plain", import::read_text_file(file)?.as_bytes())?,
     };
-    let body = client.body(response)?;
+    let body = Client::body(response)?;
     let mut out = stdout().lock();
     if arguments.json {
         out.write_all(&body)?;

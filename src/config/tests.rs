@@ -18,7 +18,7 @@ fn file(toml: &str) -> (tempfile::NamedTempFile, Sources) {
 fn faults(sources: &Sources) -> Vec<Fault> {
     match sources.load().unwrap_err() {
         ConfigError::Faults(faults) => faults,
-        error => panic!("{error}"),
+        error @ ConfigError::File { .. } => panic!("{error}"),
     }
 }
 
@@ -46,7 +46,7 @@ fn later_layers_override_earlier_ones() {
     sources.flags =
         vec![Flag { name: "--listen", key: "server.listen", value: "0.0.0.0:3".into() }];
     let settings = sources.load().unwrap();
-    assert_eq!(settings.server.listen.to_string(), "0.0.0.0:3");
+    assert_eq!(settings.server.listen, "0.0.0.0:3");
     assert_eq!(settings.server.probes_max, 7);
     assert_eq!(settings.storage.data_dir, PathBuf::from("123"));
     assert_eq!(settings.collection.scheme.bands, Some(16));

@@ -122,8 +122,8 @@ fn nobody_there_is_said_plainly() {
     );
 }
 
-/// A server that writes a long answer to each line before it reads the next one, as backpressure makes a real
-/// one do. A client that reads nothing before all is sent would hang.
+/// A server that writes a long answer to each line before it reads the next one, as backpressure
+/// makes a real one do. A client that reads nothing before all is sent would hang.
 #[test]
 fn long_answers_are_taken_in_while_the_body_is_sent() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -136,10 +136,10 @@ fn long_answers_are_taken_in_while_the_body_is_sent() {
         }
     });
     let text = "y".repeat(50_000);
-    let lines: String =
+    let lines: Vec<String> =
         (0..20).map(|n| format!("{{\"id\":\"{n}\",\"text\":\"{text}\"}}\n")).collect();
     let arguments = ["import", "-", "--url", &url, "--jobs", "1", "--json"];
-    let ended = akin_with_stdin(&arguments, lines.as_bytes());
+    let ended = akin_with_stdin(&arguments, lines.concat().as_bytes());
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(report["with_duplicates"], 20);

@@ -121,8 +121,8 @@ impl Shared {
         let is_new = self.texts.lock().unwrap().insert(document["text"].to_string());
         let twin = json!({"id": "an earlier one", "resemblance": 1.0});
         let duplicates = if is_new { json!([]) } else { json!([twin]) };
-        json!({"line": number, "id": document["id"], "status": "created", "duplicates": duplicates})
-            .to_string()
+        let id = document["id"].as_str().unwrap_or("one that the server made");
+        json!({"line": number, "id": id, "status": "created", "duplicates": duplicates}).to_string()
     }
 }
 

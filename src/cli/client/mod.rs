@@ -106,7 +106,7 @@ impl Client {
     ///
     /// # Errors
     /// The answer is a problem, or broke off.
-    pub fn body(&self, mut response: Response<Body>) -> Result<Vec<u8>, Failure> {
+    pub fn body(mut response: Response<Body>) -> Result<Vec<u8>, Failure> {
         if !response.status().is_success() {
             return Err(Failure::new(Problem::read(response).to_string()));
         }

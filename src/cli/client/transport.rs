@@ -1,8 +1,8 @@
 //! A connection that takes in the answer while it still sends.
 //!
-//! A bulk import is answered line by line while its body arrives, and a server stops reading from a client
-//! that does not read. A client that sent its whole body first would then wait for the server, and the server
-//! for it, for ever.
+//! A bulk import is answered line by line while its body arrives, and a server stops reading from a
+//! client that does not read. A client that sent its whole body first would then wait for the server,
+//! and the server for it, for ever.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -133,9 +133,10 @@ impl Transport for DuplexTransport {
     }
 
     fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
-        let received = match self.early.is_empty() {
-            false => self.give_early(),
-            true => self.receive(timeout.for_read())?,
+        let received = if self.early.is_empty() {
+            self.receive(timeout.for_read())?
+        } else {
+            self.give_early()
         };
         self.buffers.input_appended(received);
         Ok(received > 0)

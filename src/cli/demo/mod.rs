@@ -30,7 +30,7 @@ const READY_POLL: Duration = Duration::from_millis(20);
 /// What a shell reports for a process that SIGINT ended.
 const EXIT_INTERRUPTED: u8 = 130;
 
-/// Find the near-duplicates among files of this machine: a server, an import and its findings in one go
+/// Find the near-duplicates among files of this machine: server, import and findings in one go
 #[derive(Args)]
 pub struct Arguments {
     /// Files or directories of texts

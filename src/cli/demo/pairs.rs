@@ -55,8 +55,8 @@ impl Pairs {
         }
     }
 
-    /// Up to `count` pairs, the most resembling first. Each is the one least like those already chosen: by
-    /// directory, then by file name, then by resemblance.
+    /// Up to `count` pairs, the most resembling first. Each is the one least like those already
+    /// chosen: by directory, then by file name, then by resemblance.
     pub fn choose(&self, count: usize) -> Vec<Pair> {
         let mut left: Vec<&Pair> = self.remembered.values().collect();
         let mut used: HashMap<String, u32> = HashMap::new();
@@ -64,8 +64,8 @@ impl Pairs {
         while chosen.len() < count {
             let traits: Vec<_> = left.iter().map(|pair| self.traits(pair)).collect();
             let cost = |place: &usize| -> u32 {
-                let uses = |(name, weight): &(String, u32)| used.get(name).unwrap_or(&0) * weight;
-                traits[*place].iter().map(uses).sum()
+                let of = |(name, weight): &(String, u32)| used.get(name).unwrap_or(&0) * weight;
+                traits[*place].iter().map(of).sum()
             };
             let Some(place) = (0..left.len()).min_by_key(cost) else { break };
             for (name, _) in &traits[place] {

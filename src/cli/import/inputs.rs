@@ -33,7 +33,7 @@ pub struct Selection {
     pub paths: Vec<PathBuf>,
     /// For everything, whatever it is called.
     pub format: Option<Format>,
-    /// Of files in directories, only those that end so (without a dot; `.gz` and `.zst` left aside).
+    /// Of files in directories, only those that end so (`.gz` and `.zst` left aside).
     pub extensions: Vec<String>,
 }
 
@@ -45,8 +45,8 @@ pub struct Unreadable {
 }
 
 impl Selection {
-    /// Every input, in the order of the paths given and of the names within. Symbolic links in directories
-    /// are passed over, so that nothing is read twice.
+    /// Every input, in the order of the paths given and of the names within. Symbolic links in
+    /// directories are passed over, so that nothing is read twice.
     pub fn inputs(&self) -> impl Iterator<Item = Result<Input, Unreadable>> + '_ {
         self.paths.iter().flat_map(|path| self.inputs_of(path))
     }

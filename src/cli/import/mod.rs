@@ -29,11 +29,12 @@ use crate::scheme::Threshold;
 
 /// Send files or directories of documents to a server, and say what they duplicate
 ///
-/// A text file is one document, its id the path as given. Files that end in .jsonl, .ndjson or .csv have a
-/// document on each line. Any of them may be compressed by gzip or zstd.
+/// A text file is one document, its id the path as given. Files that end in .jsonl, .ndjson or .csv
+/// have a document on each line. Any of them may be compressed by gzip or zstd.
 #[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct Arguments {
-    /// Files, directories (with all that is in them), or - for stdin (NDJSON unless --format says otherwise)
+    /// Files, directories with all that is in them, or - for stdin (NDJSON but for --format)
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     #[command(flatten)]

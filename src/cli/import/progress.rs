@@ -102,14 +102,14 @@ fn style(first_line: &str) -> ProgressStyle {
 
 fn counts(report: &Report) -> String {
     let documents = &report.documents;
-    let mut counts = format!(
-        "{} files, {} documents, {} with near-duplicates",
+    let failed = match documents.failed {
+        0 => String::new(),
+        some => format!(", {} failed", HumanCount(some)),
+    };
+    format!(
+        "{} files, {} documents, {} with near-duplicates{failed}",
         HumanCount(report.files),
         HumanCount(documents.taken()),
         HumanCount(report.with_duplicates)
-    );
-    if documents.failed > 0 {
-        counts.push_str(&format!(", {} failed", HumanCount(documents.failed)));
-    }
-    counts
+    )
 }

@@ -55,13 +55,12 @@ pub fn import(task: &Import<'_>) -> (Report, Result<(), Failure>) {
         over: AtomicBool::new(false),
         gave_up: Mutex::default(),
     };
-    let ended = match task.client.get("/healthz") {
-        Err(error @ CallError::Nobody { .. }) => Err(Failure::from(error)),
-        // Anything else may pass; sending will tell.
-        _ => {
-            shared.read_and_send();
-            shared.gave_up.lock().expect(UNPOISONED).take().map_or(Ok(()), |e| Err(e.into()))
-        }
+    // Where somebody is there, whatever else is wrong may pass: sending will tell.
+    let ended = if let Err(error @ CallError::Nobody { .. }) = task.client.get("/healthz") {
+        Err(error.into())
+    } else {
+        shared.read_and_send();
+        shared.gave_up.lock().expect(UNPOISONED).take().map_or(Ok(()), |error| Err(error.into()))
     };
     task.progress.end();
     let mut report = shared.report.into_inner().expect(UNPOISONED);

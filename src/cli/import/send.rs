@@ -1,6 +1,6 @@
 //! Sends documents until each has been answered, through refusals and lost connections.
 
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
@@ -55,6 +55,7 @@ pub struct Sender<'a> {
 /// What is left after one attempt.
 struct Attempt {
     unanswered: Vec<Item>,
+    /// `None` only if nothing is left.
     why: Option<Setback>,
 }
 
@@ -85,7 +86,7 @@ impl Sender<'_> {
             if left.len() < before {
                 (moved, wait) = (Instant::now(), WAIT_FIRST);
             }
-            let why = attempt.why.unwrap_or_else(Setback::of_missing_answers);
+            let why = attempt.why.expect("whatever is left has a reason");
             let pause = why.retry_after.unwrap_or(wait);
             if moved.elapsed() + pause > self.patience {
                 let waited_s = moved.elapsed().as_secs();
@@ -130,10 +131,6 @@ impl Setback {
     fn of(problem: &Problem) -> Self {
         Self { reason: problem.to_string(), retry_after: problem.retry_after }
     }
-
-    fn of_missing_answers() -> Self {
-        Self { reason: "the server answered only a part".into(), retry_after: None }
-    }
 }
 
 /// Answers come in the order of the documents, a line each.
@@ -148,15 +145,10 @@ fn take_answers(
     let mut why = None;
     let mut items = items.into_iter();
     for item in items.by_ref() {
-        let answer = match lines.next().map(|line| line.map(|line| serde_json::from_slice(&line))) {
-            Some(Ok(Ok(answer))) => answer,
-            Some(Err(error)) => {
-                let reason = format!("the answer broke off: {error}");
+        let answer = match next_answer(&mut lines) {
+            Ok(answer) => answer,
+            Err(reason) => {
                 why = Some(Setback { reason, retry_after: None });
-                unanswered.push(item);
-                break;
-            }
-            Some(Ok(Err(_))) | None => {
                 unanswered.push(item);
                 break;
             }
@@ -171,6 +163,12 @@ fn take_answers(
     }
     unanswered.extend(items);
     Attempt { unanswered, why }
+}
+
+fn next_answer(lines: &mut impl Iterator<Item = io::Result<Vec<u8>>>) -> Result<Answer, String> {
+    let line = lines.next().ok_or("the server answered only a part")?;
+    let line = line.map_err(|error| format!("the answer broke off: {error}"))?;
+    serde_json::from_slice(&line).map_err(|error| format!("an answer made no sense: {error}"))
 }
 
 /// The problem of a document that may do better on another try.

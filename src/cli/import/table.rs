@@ -115,8 +115,8 @@ fn reason(error: &csv::Error) -> String {
     }
 }
 
-/// Fails once more than the allowance was read since it was last set: a quote that is never closed must not
-/// draw the whole file into memory.
+/// Fails once more than the allowance was read since it was last set: a quote that is never closed
+/// must not draw the whole file into memory.
 struct Bounded<R> {
     inner: R,
     allowance: Rc<Cell<usize>>,
