@@ -12,7 +12,7 @@
 //! - [`backend`]: the seam between the product and where its documents live.
 //! - [`engine`]: the product: add, similar, compare, remove, snapshot.
 //! - [`http`]: the engine over HTTP.
-//! - [`config`], [`app`], [`cli`]: composition.
+//! - [`config`], [`telemetry`], [`app`], [`cli`]: composition.
 
 pub mod app;
 pub mod backend;
@@ -26,4 +26,5 @@ pub mod measure;
 pub mod scheme;
 pub mod sketch;
 pub mod storage;
+pub mod telemetry;
 pub mod text;

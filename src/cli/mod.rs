@@ -1,1 +1,75 @@
+//! The command line. Data goes to stdout, everything else to stderr.
 
+mod check_config;
+mod client;
+mod compare;
+mod demo;
+mod failure;
+mod health;
+mod import;
+mod pending;
+mod serve;
+mod similar;
+
+use std::io::{Write, stdout};
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
+
+use self::failure::Failure;
+
+/// Near-duplicate search as a service
+#[derive(Parser)]
+#[command(version, max_term_width = 100, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Serve(serve::Arguments),
+    Import(import::Arguments),
+    Similar(similar::Arguments),
+    Compare(compare::Arguments),
+    Demo(demo::Arguments),
+    CheckConfig(check_config::Arguments),
+    Health(health::Arguments),
+    /// Write a completion script for a shell
+    Completions {
+        shell: Shell,
+    },
+    /// Write the OpenAPI document
+    Openapi,
+}
+
+/// Exit code 0: done; 1: failed; 2: wrong arguments.
+#[must_use]
+pub fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Serve(arguments) => serve::run(arguments),
+        Command::Import(arguments) => import::run(arguments),
+        Command::Similar(arguments) => similar::run(&arguments),
+        Command::Compare(arguments) => compare::run(arguments),
+        Command::Demo(arguments) => demo::run(arguments),
+        Command::CheckConfig(arguments) => check_config::run(arguments),
+        Command::Health(arguments) => health::run(&arguments),
+        Command::Completions { shell } => write(&completions(shell)),
+        Command::Openapi => write(pending::openapi_yaml().as_bytes()),
+    };
+    done.unwrap_or_else(Failure::report)
+}
+
+fn completions(shell: Shell) -> Vec<u8> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "akin", &mut script);
+    script
+}
+
+fn write(data: &[u8]) -> Result<ExitCode, Failure> {
+    let mut out = stdout().lock();
+    out.write_all(data)?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,21 @@
+use std::io;
+use std::path::PathBuf;
+
+use crate::engine::EngineError;
+
+/// Why akin could not start, go on, or end well.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    #[error("cannot listen on {address}: {source}")]
+    Listen { address: String, source: io::Error },
+    #[error("cannot open the store in {}: {source}", .dir.display())]
+    Open { dir: PathBuf, source: EngineError },
+    #[error("the store went out of service: {reason}")]
+    OutOfService { reason: String },
+    #[error("cannot go on serving: {0}")]
+    Serve(io::Error),
+    #[error("the store did not close well: {0}")]
+    Close(EngineError),
+    #[error("cannot start: {0}")]
+    Start(io::Error),
+}

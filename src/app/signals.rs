@@ -1,0 +1,30 @@
+use std::io;
+use std::process::exit;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// What a shell reports for a process that SIGINT ended.
+const EXIT_INTERRUPTED: i32 = 130;
+
+/// Comes about with the first SIGTERM or SIGINT. A second one ends the process at once.
+///
+/// # Errors
+/// The signals cannot be listened for.
+pub fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        either(&mut terminate, &mut interrupt).await;
+        tokio::spawn(async move {
+            either(&mut terminate, &mut interrupt).await;
+            exit(EXIT_INTERRUPTED);
+        });
+    })
+}
+
+async fn either(terminate: &mut Signal, interrupt: &mut Signal) {
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}

@@ -1,0 +1,210 @@
+//! `akin demo`: what a stranger runs first. A server, an import and what it found, in one process.
+
+mod pairs;
+
+use std::io::{self, Write, stdout};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+use indicatif::HumanCount;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use self::pairs::{Pair, Pairs};
+use super::client::{Client, query_value};
+use super::failure::Failure;
+use super::import::{Columns, Format, Import, Progress, Report, Selection, import};
+use super::serve::flags;
+use crate::app::{self, AppError};
+use crate::config::{Settings, Sources};
+use crate::telemetry;
+
+const PAIRS_SHOWN: usize = 10;
+const READY_POLL: Duration = Duration::from_millis(20);
+/// What a shell reports for a process that SIGINT ended.
+const EXIT_INTERRUPTED: u8 = 130;
+
+/// Find the near-duplicates among files of this machine: server, import and findings in one go
+#[derive(Args)]
+pub struct Arguments {
+    /// Files or directories of texts
+    #[arg(value_name = "PATH", default_value = "/usr/share/doc")]
+    paths: Vec<PathBuf>,
+    /// Address and port to listen on [default: a free port of 127.0.0.1]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// Keep what is stored here [default: a directory that is removed at the end]
+    #[arg(long, value_name = "DIRECTORY")]
+    data_dir: Option<String>,
+    /// Go on serving until Ctrl-C
+    #[arg(long)]
+    keep: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    for path in &arguments.paths {
+        path.metadata().map_err(|error| {
+            Failure::with_hint(
+                format!("cannot read {}: {error}", path.display()),
+                "name a directory of texts: `akin demo ~/Documents`",
+            )
+        })?;
+    }
+    let scratch = TempDir::with_prefix("akin-demo-")
+        .map_err(|error| Failure::new(format!("cannot make a temporary directory: {error}")))?;
+    let settings = settings(&arguments, &scratch)?;
+    telemetry::start_logs(&settings.log);
+    let runtime = Runtime::new().map_err(AppError::Start)?;
+    let done = runtime.block_on(show(arguments, settings));
+    runtime.shutdown_background();
+    done
+}
+
+/// Those of the environment, but for what a demo does its own way.
+fn settings(arguments: &Arguments, scratch: &TempDir) -> Result<Settings, Failure> {
+    let listen = arguments.listen.clone().unwrap_or_else(|| "127.0.0.1:0".into());
+    let data_dir =
+        arguments.data_dir.clone().unwrap_or_else(|| scratch.path().display().to_string());
+    let mut settings = Sources::new(None, flags(Some(listen), Some(data_dir))).load()?;
+    settings.log.level = "warn".into();
+    Ok(settings)
+}
+
+/// A server in the background.
+struct Serving {
+    url: String,
+    stop: oneshot::Sender<()>,
+    ended: JoinHandle<Result<(), AppError>>,
+}
+
+impl Serving {
+    async fn start(settings: Settings) -> Result<Self, AppError> {
+        let listener = app::bind(&settings.server).await?;
+        let address = listener.local_addr().map_err(AppError::Serve)?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let shutdown = async {
+            // Whether told or left alone: it is over.
+            let _ = stopped.await;
+        };
+        let metrics = telemetry::metrics();
+        let ended = tokio::spawn(app::run(settings, listener, metrics, shutdown));
+        Ok(Self { url: format!("http://{address}"), stop, ended })
+    }
+
+    async fn end(self) -> Result<(), Failure> {
+        // Fails only if it has ended by itself, which the next line tells.
+        let _ = self.stop.send(());
+        let ended = self.ended.await;
+        Ok(ended.map_err(|_| Failure::new("the server panicked, see the log"))??)
+    }
+}
+
+async fn show(arguments: Arguments, settings: Settings) -> Result<ExitCode, Failure> {
+    let stop_signal = app::stop_signal().map_err(AppError::Start)?;
+    tokio::pin!(stop_signal);
+    let mut serving = Serving::start(settings).await?;
+    let (paths, url) = (arguments.paths.clone(), serving.url.clone());
+    let import = tokio::task::spawn_blocking(move || find_pairs(&paths, &url, arguments.quiet));
+    let found = tokio::select! {
+        found = import => found.map_err(|_| Failure::new("the import panicked, see the log"))?,
+        () = &mut stop_signal => {
+            serving.end().await?;
+            return Ok(ExitCode::from(EXIT_INTERRUPTED));
+        }
+        ended = &mut serving.ended => {
+            ended.map_err(|_| Failure::new("the server panicked, see the log"))??;
+            return Err(Failure::new("the server ended too early"));
+        }
+    };
+    let (report, pairs) = found?;
+    tell(&report, &pairs, &serving.url, arguments.keep)?;
+    if arguments.keep {
+        eprintln!("serving on {} until Ctrl-C", serving.url);
+        tokio::select! {
+            () = &mut stop_signal => {}
+            ended = &mut serving.ended => {
+                ended.map_err(|_| Failure::new("the server panicked, see the log"))??;
+                return Ok(ExitCode::SUCCESS);
+            }
+        }
+    }
+    serving.end().await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Imports through the front door, as any client would, and remembers what came to light.
+fn find_pairs(paths: &[PathBuf], url: &str, quiet: bool) -> Result<(Report, Pairs), Failure> {
+    let client = Client::new(url)?;
+    // The demo ends this thread's process if the server cannot become ready.
+    while !client.get("/readyz").is_ok_and(|response| response.status().is_success()) {
+        thread::sleep(READY_POLL);
+    }
+    let roots = paths.iter().map(|path| path.display().to_string()).collect();
+    let pairs = Arc::new(Mutex::new(Pairs::new(roots)));
+    let selection =
+        Selection { paths: paths.to_vec(), format: Some(Format::Text), ..Selection::default() };
+    let (report, ended) = import(&Import {
+        client: &client,
+        path: "/documents",
+        selection: &selection,
+        columns: Columns::default(),
+        jobs: 2,
+        patience: Duration::from_secs(60),
+        progress: &Progress::new(quiet, false),
+        on_answer: &|answer| {
+            let matches = answer.duplicates.iter().map(|d| (d.id.as_str(), d.resemblance));
+            pairs.lock().expect("nothing panics under the lock").take(&answer.id, matches);
+        },
+    });
+    ended?;
+    let pairs = std::mem::take(&mut *pairs.lock().expect("nothing panics under the lock"));
+    Ok((report, pairs))
+}
+
+fn tell(report: &Report, pairs: &Pairs, url: &str, keep: bool) -> Result<(), Failure> {
+    let mut out = stdout().lock();
+    report.write_text(&mut out)?;
+    writeln!(
+        out,
+        "           {} with the same shingles, {} with nearly the same",
+        HumanCount(pairs.identical()),
+        HumanCount(pairs.nearly_identical())
+    )?;
+    let chosen = pairs.choose(PAIRS_SHOWN);
+    if !chosen.is_empty() {
+        writeln!(out, "\nNearly the same, but not quite:")?;
+    }
+    for pair in &chosen {
+        writeln!(out, "  {:.3}  {}\n         {}", pair.resemblance, pair.a, pair.b)?;
+    }
+    Ok(write_commands(&mut out, chosen.first(), url, keep)?)
+}
+
+fn write_commands(
+    out: &mut impl Write,
+    example: Option<&Pair>,
+    url: &str,
+    keep: bool,
+) -> io::Result<()> {
+    if keep {
+        writeln!(out, "\nAsk for yourself:")?;
+    } else {
+        writeln!(out, "\nThat server ends now. With --keep --listen {} it stays, for:", &url[7..])?;
+    }
+    if let Some(Pair { a, b, .. }) = example {
+        let (a, b) = (query_value(a), query_value(b));
+        writeln!(out, "  curl '{url}/similar?id={a}'")?;
+        writeln!(out, "  curl '{url}/resemblance?a={a}&b={b}&explain=true'")?;
+    }
+    writeln!(out, "  curl -H 'content-type: text/plain' --data-binary @FILE '{url}/similar'")?;
+    writeln!(out, "  curl '{url}/stats'")
+}

@@ -1,0 +1,125 @@
+//! Which of many near-duplicates to show: a few that differ from one another.
+
+use std::collections::{BTreeMap, HashMap};
+
+/// Pairs that are remembered to choose from.
+const REMEMBERED_MAX: usize = 20_000;
+/// Resemblances are taken for much the same within 1/50.
+const LEVELS: f64 = 50.0;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pair {
+    pub a: String,
+    pub b: String,
+    pub resemblance: f64,
+}
+
+/// Near-duplicates as they come to light.
+#[derive(Debug, Default)]
+pub struct Pairs {
+    roots: Vec<String>,
+    identical: u64,
+    nearly_identical: u64,
+    /// One for each directory and level.
+    remembered: BTreeMap<(String, u32), Pair>,
+}
+
+impl Pairs {
+    /// The directories that the names lie in.
+    pub fn new(roots: Vec<String>) -> Self {
+        Self { roots, ..Self::default() }
+    }
+
+    /// Documents that had one with the same set before them.
+    pub fn identical(&self) -> u64 {
+        self.identical
+    }
+
+    /// Documents whose nearest before them was not quite the same.
+    pub fn nearly_identical(&self) -> u64 {
+        self.nearly_identical
+    }
+
+    /// Takes a document's near-duplicates, the nearest first.
+    pub fn take<'a>(&mut self, id: &str, mut matches: impl Iterator<Item = (&'a str, f64)>) {
+        let Some((nearest, resemblance)) = matches.next() else { return };
+        if resemblance >= 1.0 {
+            self.identical += 1;
+            return;
+        }
+        self.nearly_identical += 1;
+        if self.remembered.len() < REMEMBERED_MAX {
+            let key = (self.directory(id).to_owned(), level(resemblance));
+            let pair = Pair { a: id.into(), b: nearest.into(), resemblance };
+            self.remembered.entry(key).or_insert(pair);
+        }
+    }
+
+    /// Up to `count` pairs, the most resembling first. Each is the one least like those already
+    /// chosen: by directory, then by file name, then by resemblance.
+    pub fn choose(&self, count: usize) -> Vec<Pair> {
+        let mut left: Vec<&Pair> = self.remembered.values().collect();
+        let mut used: HashMap<String, u32> = HashMap::new();
+        let mut chosen = Vec::new();
+        while chosen.len() < count {
+            let traits: Vec<_> = left.iter().map(|pair| self.traits(pair)).collect();
+            let cost = |place: &usize| -> u32 {
+                let of = |(name, weight): &(String, u32)| used.get(name).unwrap_or(&0) * weight;
+                traits[*place].iter().map(of).sum()
+            };
+            let Some(place) = (0..left.len()).min_by_key(cost) else { break };
+            for (name, _) in &traits[place] {
+                *used.entry(name.clone()).or_default() += 1;
+            }
+            chosen.push(left.swap_remove(place).clone());
+        }
+        chosen.sort_by(|x, y| y.resemblance.total_cmp(&x.resemblance).then(x.a.cmp(&y.a)));
+        chosen
+    }
+
+    /// What makes two pairs alike to a reader, and how much.
+    fn traits(&self, pair: &Pair) -> [(String, u32); 4] {
+        let file_name = pair.a.rsplit('/').next().unwrap_or(&pair.a);
+        [
+            (format!("directory {}", self.directory(&pair.a)), 4),
+            (format!("directory {}", self.directory(&pair.b)), 4),
+            (format!("file {file_name}"), 2),
+            (format!("level {}", level(pair.resemblance)), 1),
+        ]
+    }
+
+    /// The first directory under the root; the name itself if it lies there directly.
+    fn directory<'a>(&self, name: &'a str) -> &'a str {
+        let inner = self.roots.iter().find_map(|root| name.strip_prefix(root.as_str()));
+        let inner = inner.unwrap_or(name).trim_start_matches('/');
+        inner.split('/').next().unwrap_or(inner)
+    }
+}
+
+fn level(resemblance: f64) -> u32 {
+    (resemblance * LEVELS) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pairs_chosen_are_not_of_one_family() {
+        let mut pairs = Pairs::new(vec!["/doc".into()]);
+        for n in 0..50 {
+            let id = format!("/doc/fonts/{n}/copyright");
+            pairs.take(&id, [("/doc/fonts/copyright", 0.80 + f64::from(n) / 300.0)].into_iter());
+        }
+        pairs.take("/doc/bash/README", [("/doc/dash/README", 0.9)].into_iter());
+        pairs.take("/doc/zsh/NEWS", [("/doc/ksh/NEWS", 0.95), ("/doc/x", 0.8)].into_iter());
+        pairs.take("/doc/same", [("/doc/other", 1.0)].into_iter());
+        pairs.take("/doc/alone", std::iter::empty());
+        assert_eq!((pairs.identical(), pairs.nearly_identical()), (1, 52));
+        let chosen = pairs.choose(3);
+        let names: Vec<&str> = chosen.iter().map(|pair| pair.a.as_str()).collect();
+        assert!(names.contains(&"/doc/bash/README") && names.contains(&"/doc/zsh/NEWS"));
+        assert!(chosen.is_sorted_by(|x, y| x.resemblance >= y.resemblance));
+        assert_eq!(pairs.choose(1000).len(), pairs.remembered.len());
+    }
+}

@@ -1,0 +1,77 @@
+use std::io;
+use std::process::ExitCode;
+
+use crate::app::AppError;
+use crate::config::ConfigError;
+
+/// Why a command did not do what it was asked.
+#[derive(Debug)]
+pub enum Failure {
+    /// What failed, and what to do about it.
+    Told { what: String, hint: Option<String> },
+    /// Nobody reads our output any more: nothing to complain about.
+    PipeClosed,
+}
+
+impl Failure {
+    pub fn new(what: impl Into<String>) -> Self {
+        Self::Told { what: what.into(), hint: None }
+    }
+
+    pub fn with_hint(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Told { what: what.into(), hint: Some(hint.into()) }
+    }
+
+    /// Says it on stderr.
+    pub fn report(self) -> ExitCode {
+        let Self::Told { what, hint } = self else { return ExitCode::SUCCESS };
+        eprintln!("error: {what}");
+        if let Some(hint) = hint {
+            eprintln!("hint: {hint}");
+        }
+        ExitCode::FAILURE
+    }
+}
+
+/// Of writing to stdout.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::PipeClosed,
+            _ => Self::new(format!("cannot write the output: {error}")),
+        }
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        let hint = match error {
+            ConfigError::File { .. } => "name a readable TOML file by --config or AKIN_CONFIG",
+            ConfigError::Faults(_) => {
+                "`akin check-config` without a file shows every key and its default"
+            }
+        };
+        Self::with_hint(error.to_string(), hint)
+    }
+}
+
+impl From<AppError> for Failure {
+    fn from(error: AppError) -> Self {
+        let what = error.to_string();
+        match error {
+            AppError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
+                Self::with_hint(what, "another akin may be running; choose a port by --listen")
+            }
+            AppError::Listen { .. } => {
+                Self::with_hint(what, "--listen takes an address and a port: 127.0.0.1:7700")
+            }
+            AppError::Open { .. } => {
+                Self::with_hint(what, "choose another directory by --data-dir, or repair this one")
+            }
+            AppError::OutOfService { .. } => {
+                Self::with_hint(what, "what was answered is stored; start akin again")
+            }
+            AppError::Serve(_) | AppError::Close(_) | AppError::Start(_) => Self::new(what),
+        }
+    }
+}

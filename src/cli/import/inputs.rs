@@ -1,0 +1,175 @@
+//! Which files there are to read.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::ValueEnum;
+use walkdir::WalkDir;
+
+/// Something to read documents from.
+#[derive(Clone, Debug)]
+pub struct Input {
+    /// `None`: stdin.
+    pub path: Option<PathBuf>,
+    /// How messages and ids name it: the path as given, and what leads from there to the file.
+    pub name: Arc<str>,
+    pub format: Format,
+}
+
+/// How documents lie in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// The whole file is one document.
+    Text,
+    /// A document, as the API takes it, on each line.
+    Jsonl,
+    /// A document in each record.
+    Csv,
+}
+
+/// Paths as given, and what of them is wanted.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    pub paths: Vec<PathBuf>,
+    /// For everything, whatever it is called.
+    pub format: Option<Format>,
+    /// Of files in directories, only those that end so (`.gz` and `.zst` left aside).
+    pub extensions: Vec<String>,
+}
+
+/// A path that cannot be read or named.
+#[derive(Debug)]
+pub struct Unreadable {
+    pub name: String,
+    pub reason: String,
+}
+
+impl Selection {
+    /// Every input, in the order of the paths given and of the names within. Symbolic links in
+    /// directories are passed over, so that nothing is read twice.
+    pub fn inputs(&self) -> impl Iterator<Item = Result<Input, Unreadable>> + '_ {
+        self.paths.iter().flat_map(|path| self.inputs_of(path))
+    }
+
+    /// The bytes of all inputs as they lie on the disk; `None` if that cannot be known.
+    pub fn bytes(&self, go_on: impl Fn() -> bool) -> Option<u64> {
+        let mut bytes = 0;
+        for input in self.inputs() {
+            if !go_on() {
+                return None;
+            }
+            let Ok(input) = input else { continue };
+            bytes += input.path?.metadata().map_or(0, |metadata| metadata.len());
+        }
+        Some(bytes)
+    }
+
+    fn inputs_of<'a>(
+        &'a self,
+        path: &'a Path,
+    ) -> Box<dyn Iterator<Item = Result<Input, Unreadable>> + 'a> {
+        if path == Path::new("-") {
+            let format = self.format.unwrap_or(Format::Jsonl);
+            return Box::new(std::iter::once(Ok(Input {
+                path: None,
+                name: "stdin".into(),
+                format,
+            })));
+        }
+        let entries = WalkDir::new(path).sort_by_file_name().into_iter();
+        Box::new(entries.filter_map(move |entry| match entry {
+            Ok(entry) if entry.depth() == 0 && !entry.path().is_dir() => {
+                Some(self.input(entry.path()))
+            }
+            Ok(entry) if !entry.file_type().is_file() || !self.wants(entry.path()) => None,
+            Ok(entry) => Some(self.input(entry.path())),
+            Err(error) => {
+                let name = error.path().unwrap_or(path).display().to_string();
+                let reason = error
+                    .io_error()
+                    .map_or_else(|| "it is a loop of links".into(), ToString::to_string);
+                Some(Err(Unreadable { name, reason }))
+            }
+        }))
+    }
+
+    fn wants(&self, path: &Path) -> bool {
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return true };
+        self.extensions.is_empty()
+            || self
+                .extensions
+                .iter()
+                .any(|wanted| extension(name) == wanted.trim_start_matches('.'))
+    }
+
+    fn input(&self, path: &Path) -> Result<Input, Unreadable> {
+        let Some(name) = path.to_str() else {
+            let reason = "its name is not UTF-8, so it cannot be an id".into();
+            return Err(Unreadable { name: path.display().to_string(), reason });
+        };
+        let name = name.strip_prefix("./").unwrap_or(name);
+        let format = self.format.unwrap_or_else(|| format_of(name));
+        Ok(Input { path: Some(path.to_owned()), name: name.into(), format })
+    }
+}
+
+fn format_of(name: &str) -> Format {
+    match extension(name) {
+        "jsonl" | "ndjson" => Format::Jsonl,
+        "csv" => Format::Csv,
+        _ => Format::Text,
+    }
+}
+
+/// What follows the last dot, compression left aside: `csv` of `a.csv.gz`.
+fn extension(name: &str) -> &str {
+    let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
+    name.rsplit_once('.').map_or("", |(_, extension)| extension)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_formats() {
+        for (name, format) in [
+            ("a.txt", Format::Text),
+            ("a", Format::Text),
+            ("a.jsonl.gz", Format::Jsonl),
+            ("a.ndjson", Format::Jsonl),
+            ("b.d/a.csv.zst", Format::Csv),
+            ("changelog.gz", Format::Text),
+        ] {
+            assert_eq!(format_of(name), format, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_directory_is_walked_in_order_and_by_extension() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["b.md", "a.txt.gz", "sub/c.txt", "sub/d"] {
+            let path = dir.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "12345").unwrap();
+        }
+        let mut selection =
+            Selection { paths: vec![dir.path().to_owned()], ..Selection::default() };
+        let root = format!("{}/", dir.path().display());
+        let names = |selection: &Selection| -> Vec<String> {
+            selection.inputs().map(|i| i.unwrap().name.replace(&root, "")).collect()
+        };
+        assert_eq!(names(&selection), ["a.txt.gz", "b.md", "sub/c.txt", "sub/d"]);
+        assert_eq!(selection.bytes(|| true), Some(20));
+        selection.extensions = vec![".txt".into()];
+        assert_eq!(names(&selection), ["a.txt.gz", "sub/c.txt"]);
+    }
+
+    #[test]
+    fn what_is_absent_is_named() {
+        let selection = Selection { paths: vec!["/nowhere/at-all".into()], ..Selection::default() };
+        let unreadable = selection.inputs().next().unwrap().unwrap_err();
+        assert_eq!(unreadable.name, "/nowhere/at-all");
+        assert!(unreadable.reason.contains("No such file"), "{}", unreadable.reason);
+    }
+}

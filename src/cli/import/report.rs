@@ -1,0 +1,131 @@
+//! What an import came to.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use indicatif::{HumanBytes, HumanCount};
+use serde::Serialize;
+
+use super::read::{Origin, Skip};
+
+/// Failures that are told one by one; the others are only counted.
+const FAILURES_TOLD_MAX: usize = 10;
+
+/// Counts of an import.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// Files read to their end.
+    pub files: u64,
+    pub files_skipped: FilesSkipped,
+    pub documents: Documents,
+    /// Documents that had a near-duplicate before them.
+    pub with_duplicates: u64,
+    /// As read from the disk or stdin, before decompression.
+    pub bytes: u64,
+    pub seconds: f64,
+    /// The first few.
+    pub failures: Vec<Failed>,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct FilesSkipped {
+    pub binary: u64,
+    pub empty: u64,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Documents {
+    pub created: u64,
+    pub replaced: u64,
+    pub unchanged: u64,
+    /// Not stored, since they had a near-duplicate.
+    pub skipped: u64,
+    /// Also files that could not be read.
+    pub failed: u64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Failed {
+    pub file: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    pub reason: String,
+}
+
+impl Documents {
+    /// Those that the server took.
+    pub fn taken(&self) -> u64 {
+        self.created + self.replaced + self.unchanged + self.skipped
+    }
+}
+
+impl Report {
+    /// Counts a document that the server took. The status is one of the API's.
+    pub fn take(&mut self, status: &str, has_duplicates: bool) {
+        let documents = &mut self.documents;
+        match status {
+            "created" => documents.created += 1,
+            "replaced" => documents.replaced += 1,
+            "unchanged" => documents.unchanged += 1,
+            _ => documents.skipped += 1,
+        }
+        self.with_duplicates += u64::from(has_duplicates);
+    }
+
+    pub fn fail(&mut self, origin: &Origin, reason: &str) {
+        self.documents.failed += 1;
+        if self.failures.len() < FAILURES_TOLD_MAX {
+            let (file, reason) = (origin.file.to_string(), reason.to_owned());
+            self.failures.push(Failed { file, line: origin.line, reason });
+        }
+    }
+
+    pub fn skip(&mut self, why: Skip) {
+        match why {
+            Skip::Binary => self.files_skipped.binary += 1,
+            Skip::Empty => self.files_skipped.empty += 1,
+        }
+    }
+
+    pub fn finish(&mut self, bytes: u64, took: Duration) {
+        self.bytes = bytes;
+        self.seconds = took.as_secs_f64();
+    }
+
+    /// For people.
+    pub fn write_text(&self, out: &mut impl Write) -> io::Result<()> {
+        let Documents { created, replaced, unchanged, skipped, failed } = self.documents;
+        let rate = self.bytes as f64 / self.seconds.max(1e-3);
+        let files = HumanCount(self.files);
+        let (bytes, rate) = (HumanBytes(self.bytes), HumanBytes(rate as u64));
+        writeln!(out, "files      {files} ({bytes} in {:.1} s, {rate}/s)", self.seconds)?;
+        let FilesSkipped { binary, empty } = self.files_skipped;
+        if binary + empty > 0 {
+            writeln!(out, "           {binary} not text and {empty} empty ones were passed over")?;
+        }
+        writeln!(out, "documents  {} taken", HumanCount(self.documents.taken()))?;
+        let kinds = [
+            (created, "created"),
+            (replaced, "replaced"),
+            (unchanged, "unchanged"),
+            (skipped, "skipped for a near-duplicate"),
+            (failed, "failed"),
+        ];
+        for (count, kind) in kinds.iter().filter(|(count, _)| *count > 0) {
+            writeln!(out, "           {} {kind}", HumanCount(*count))?;
+        }
+        writeln!(out, "duplicates {} had one before them", HumanCount(self.with_duplicates))
+    }
+
+    /// The first failures, with their places.
+    pub fn write_failures(&self, out: &mut impl Write) -> io::Result<()> {
+        for Failed { file, line, reason } in &self.failures {
+            let line = line.map(|line| format!(":{line}")).unwrap_or_default();
+            writeln!(out, "failed: {file}{line}: {reason}")?;
+        }
+        match self.documents.failed - self.failures.len() as u64 {
+            0 => Ok(()),
+            more => writeln!(out, "failed: … and {} more", HumanCount(more)),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Sends documents until each has been answered, through refusals and lost connections.
+
+use std::io::{self, BufRead, BufReader};
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use ureq::Body;
+use ureq::http::{Response, StatusCode};
+
+use super::read::Item;
+use crate::cli::client::{CallError, Client, Problem};
+
+const WAIT_FIRST: Duration = Duration::from_millis(250);
+const WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// What the server says of one document.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Answer {
+    pub id: String,
+    pub status: String,
+    pub duplicates: Vec<Duplicate>,
+    pub problem: Option<Problem>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Duplicate {
+    pub id: String,
+    pub resemblance: f64,
+}
+
+/// Why the rest was not sent.
+#[derive(Debug, thiserror::Error)]
+pub enum SendError {
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The server will not have it, today or tomorrow.
+    #[error("the server refuses the import: {0}")]
+    Refused(Problem),
+    #[error("gave up after {waited_s} s without progress: {reason}")]
+    GaveUp { waited_s: u64, reason: String },
+}
+
+/// Where and how documents are sent.
+pub struct Sender<'a> {
+    pub client: &'a Client,
+    /// `/documents` with its query.
+    pub path: &'a str,
+    /// The longest to go on trying without progress.
+    pub patience: Duration,
+    /// Told when something is tried again, and why.
+    pub on_wait: &'a (dyn Fn(&str) + Sync),
+}
+
+/// What is left after one attempt.
+struct Attempt {
+    unanswered: Vec<Item>,
+    /// `None` only if nothing is left.
+    why: Option<Setback>,
+}
+
+struct Setback {
+    reason: String,
+    retry_after: Option<Duration>,
+}
+
+impl Sender<'_> {
+    /// Sends the documents; `on_answer` hears of each exactly once.
+    ///
+    /// Documents whose answer got lost are sent again. That changes nothing for one that has an id.
+    pub fn send(
+        &self,
+        items: Vec<Item>,
+        on_answer: &mut dyn FnMut(&Item, Answer),
+    ) -> Result<(), SendError> {
+        let mut left = items;
+        let mut moved = Instant::now();
+        let mut wait = WAIT_FIRST;
+        loop {
+            let before = left.len();
+            let attempt = self.attempt(left, on_answer)?;
+            left = attempt.unanswered;
+            if left.is_empty() {
+                return Ok(());
+            }
+            if left.len() < before {
+                (moved, wait) = (Instant::now(), WAIT_FIRST);
+            }
+            let why = attempt.why.expect("whatever is left has a reason");
+            let pause = why.retry_after.unwrap_or(wait);
+            if moved.elapsed() + pause > self.patience {
+                let waited_s = moved.elapsed().as_secs();
+                return Err(SendError::GaveUp { waited_s, reason: why.reason });
+            }
+            (self.on_wait)(&why.reason);
+            std::thread::sleep(pause);
+            wait = (wait * 2).min(WAIT_MAX);
+        }
+    }
+
+    fn attempt(
+        &self,
+        items: Vec<Item>,
+        on_answer: &mut dyn FnMut(&Item, Answer),
+    ) -> Result<Attempt, SendError> {
+        let mut body = Vec::with_capacity(items.iter().map(|item| item.json.len() + 1).sum());
+        for item in &items {
+            body.extend_from_slice(&item.json);
+            body.push(b'\n');
+        }
+        let response = match self.client.post(self.path, "application/x-ndjson", &body) {
+            Ok(response) => response,
+            Err(error) => {
+                let why = Some(Setback { reason: error.to_string(), retry_after: None });
+                return Ok(Attempt { unanswered: items, why });
+            }
+        };
+        drop(body);
+        if response.status() == StatusCode::OK {
+            return Ok(take_answers(response, items, on_answer));
+        }
+        let problem = Problem::read(response);
+        if !problem.may_pass() {
+            return Err(SendError::Refused(problem));
+        }
+        Ok(Attempt { unanswered: items, why: Some(Setback::of(&problem)) })
+    }
+}
+
+impl Setback {
+    fn of(problem: &Problem) -> Self {
+        Self { reason: problem.to_string(), retry_after: problem.retry_after }
+    }
+}
+
+/// Answers come in the order of the documents, a line each.
+fn take_answers(
+    mut response: Response<Body>,
+    items: Vec<Item>,
+    on_answer: &mut dyn FnMut(&Item, Answer),
+) -> Attempt {
+    let reader = response.body_mut().with_config().limit(u64::MAX).reader();
+    let mut lines = BufReader::new(reader).split(b'\n');
+    let mut unanswered = Vec::new();
+    let mut why = None;
+    let mut items = items.into_iter();
+    for item in items.by_ref() {
+        let answer = match next_answer(&mut lines) {
+            Ok(answer) => answer,
+            Err(reason) => {
+                why = Some(Setback { reason, retry_after: None });
+                unanswered.push(item);
+                break;
+            }
+        };
+        match passing(&answer) {
+            Some(problem) => {
+                why = Some(Setback::of(problem));
+                unanswered.push(item);
+            }
+            None => on_answer(&item, answer),
+        }
+    }
+    unanswered.extend(items);
+    Attempt { unanswered, why }
+}
+
+fn next_answer(lines: &mut impl Iterator<Item = io::Result<Vec<u8>>>) -> Result<Answer, String> {
+    let line = lines.next().ok_or("the server answered only a part")?;
+    let line = line.map_err(|error| format!("the answer broke off: {error}"))?;
+    serde_json::from_slice(&line).map_err(|error| format!("an answer made no sense: {error}"))
+}
+
+/// The problem of a document that may do better on another try.
+fn passing(answer: &Answer) -> Option<&Problem> {
+    answer.problem.as_ref().filter(|problem| problem.may_pass())
+}

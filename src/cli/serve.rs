@@ -1,0 +1,63 @@
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use tokio::runtime::Runtime;
+
+use super::failure::Failure;
+use crate::app::{self, AppError};
+use crate::config::{Flag, Settings, Sources};
+use crate::telemetry;
+
+/// Serve near-duplicate search over HTTP until told to stop
+#[derive(Args)]
+pub struct Arguments {
+    /// Address and port to listen on; port 0 takes a free one [default: 127.0.0.1:7700]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// Where documents are kept [default: ./akin-data]
+    #[arg(long, value_name = "DIRECTORY")]
+    data_dir: Option<String>,
+    #[command(flatten)]
+    config: ConfigFile,
+}
+
+/// The configuration file, for every command that reads settings.
+#[derive(Args)]
+pub struct ConfigFile {
+    /// Configuration file, TOML (see `akin check-config`)
+    #[arg(long = "config", value_name = "FILE", env = "AKIN_CONFIG")]
+    path: Option<PathBuf>,
+}
+
+impl ConfigFile {
+    /// The settings of all layers, the given flags uppermost.
+    pub fn settings(self, flags: Vec<Flag>) -> Result<Settings, Failure> {
+        Ok(Sources::new(self.path, flags).load()?)
+    }
+}
+
+/// The flags that the user gave.
+pub fn flags(listen: Option<String>, data_dir: Option<String>) -> Vec<Flag> {
+    let given =
+        [("--listen", "server.listen", listen), ("--data-dir", "storage.data_dir", data_dir)];
+    given
+        .into_iter()
+        .filter_map(|(name, key, value)| Some(Flag { name, key, value: value? }))
+        .collect()
+}
+
+pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let settings = arguments.config.settings(flags(arguments.listen, arguments.data_dir))?;
+    telemetry::start_logs(&settings.log);
+    let runtime = Runtime::new().map_err(AppError::Start)?;
+    let ended = runtime.block_on(async {
+        let shutdown = app::stop_signal().map_err(AppError::Start)?;
+        let listener = app::bind(&settings.server).await?;
+        app::run(settings, listener, telemetry::metrics(), shutdown).await
+    });
+    // Whatever still blocks (a store being opened, say) may be cut off at any point without harm.
+    runtime.shutdown_background();
+    ended?;
+    Ok(ExitCode::SUCCESS)
+}

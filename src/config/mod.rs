@@ -1,0 +1,41 @@
+//! Settings: compiled-in defaults < file < environment < flags.
+
+mod layers;
+mod pending;
+mod settings;
+
+pub use layers::{Fault, Flag, Origin, Sources};
+pub use pending::{ServerSettings, StorageSettings};
+pub use settings::{LogFormat, LogSettings, Settings, StorageSection};
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// What holds without any configuration, every key explained.
+pub const DEFAULT_TOML: &str = include_str!("../../config/default.toml");
+
+/// Why there are no settings.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error("cannot read the configuration file {}: {reason}", .path.display())]
+    File { path: PathBuf, reason: String },
+    #[error("the configuration has {}", Faults(.0))]
+    Faults(Vec<Fault>),
+}
+
+struct Faults<'a>(&'a [Fault]);
+
+impl fmt::Display for Faults<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [one] => write!(f, "a fault: {one}"),
+            many => {
+                write!(f, "{} faults:", many.len())?;
+                many.iter().try_for_each(|fault| write!(f, "\n  {fault}"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use tracing_subscriber::EnvFilter;
+
+use super::{ServerSettings, StorageSettings};
+use crate::engine::CollectionSettings;
+
+/// Everything that can be set. `config/default.toml` explains each key.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    pub server: ServerSettings,
+    pub storage: StorageSection,
+    pub collection: CollectionSettings,
+    pub log: LogSettings,
+}
+
+/// Where and how documents are kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StorageSection {
+    pub data_dir: PathBuf,
+    /// Seconds between snapshots of the index; 0: only on request and at the end.
+    pub snapshot_interval_s: u64,
+    #[serde(flatten)]
+    pub store: StorageSettings,
+}
+
+impl Default for StorageSection {
+    fn default() -> Self {
+        Self {
+            data_dir: "./akin-data".into(),
+            snapshot_interval_s: 300,
+            store: StorageSettings::default(),
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LogSettings {
+    /// A level, or a filter like `info,akin::http=debug`.
+    pub level: String,
+    pub format: LogFormat,
+}
+
+impl Default for LogSettings {
+    fn default() -> Self {
+        Self { level: "info".into(), format: LogFormat::Auto }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    /// Text on a terminal, JSON otherwise.
+    Auto,
+    Text,
+    Json,
+}
+
+impl Settings {
+    /// What is wrong with values that are well-formed each for itself.
+    #[must_use]
+    pub fn faults(&self) -> Vec<(&'static str, String)> {
+        let sections = [
+            ("server", self.server.faults()),
+            ("storage", self.storage.faults()),
+            ("log", self.log.faults()),
+        ];
+        sections
+            .into_iter()
+            .flat_map(|(section, faults)| faults.into_iter().map(move |fault| (section, fault)))
+            .collect()
+    }
+
+    /// Every key that there is has a value here, also those without a default.
+    pub(super) fn with_every_key() -> Self {
+        let mut settings = Self::default();
+        settings.collection.scheme.bands = Some(32);
+        settings.collection.scheme.rows = Some(4);
+        settings
+    }
+}
+
+impl StorageSection {
+    fn faults(&self) -> Vec<String> {
+        let mut faults = self.store.faults();
+        if self.data_dir.as_os_str().is_empty() {
+            faults.push("data_dir must not be empty".into());
+        }
+        faults
+    }
+}
+
+impl LogSettings {
+    fn faults(&self) -> Vec<String> {
+        match EnvFilter::try_new(&self.level) {
+            Ok(_) => vec![],
+            Err(reason) => vec![format!("level must be a level or a filter: {reason}")],
+        }
+    }
+}

@@ -1,0 +1,106 @@
+use std::io::Write;
+
+use super::*;
+
+fn environment(variables: &[(&str, &str)]) -> Sources {
+    let environment =
+        variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    Sources { environment, ..Sources::default() }
+}
+
+fn file(toml: &str) -> (tempfile::NamedTempFile, Sources) {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(toml.as_bytes()).unwrap();
+    let sources = Sources { file: Some(file.path().to_owned()), ..Sources::default() };
+    (file, sources)
+}
+
+fn faults(sources: &Sources) -> Vec<Fault> {
+    match sources.load().unwrap_err() {
+        ConfigError::Faults(faults) => faults,
+        error @ ConfigError::File { .. } => panic!("{error}"),
+    }
+}
+
+#[test]
+fn the_default_file_says_what_the_code_does() {
+    assert_eq!(Sources::default().load().unwrap(), Settings::default());
+}
+
+#[test]
+fn later_layers_override_earlier_ones() {
+    let (_file, mut sources) = file(
+        "[server]\nlisten = '0.0.0.0:1'\nprobes_max = 7\n[collection.scheme]\nbands = 16\n\
+         threshold = 0.5\n[log]\nformat = 'json'",
+    );
+    sources.environment = [
+        ("AKIN__SERVER__LISTEN", "0.0.0.0:2"),
+        ("AKIN__STORAGE__DATA_DIR", "123"),
+        ("AKIN__COLLECTION__SCHEME__ROWS", "2"),
+        ("AKIN__COLLECTION__STORE__TEXT", "false"),
+        ("AKIN__LOG__LEVEL", ""),
+        ("AKIN_CONFIG", "ignored"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .into();
+    sources.flags =
+        vec![Flag { name: "--listen", key: "server.listen", value: "0.0.0.0:3".into() }];
+    let settings = sources.load().unwrap();
+    assert_eq!(settings.server.listen, "0.0.0.0:3");
+    assert_eq!(settings.server.probes_max, 7);
+    assert_eq!(settings.storage.data_dir, PathBuf::from("123"));
+    assert_eq!(settings.collection.scheme.bands, Some(16));
+    assert_eq!(settings.collection.scheme.rows, Some(2));
+    assert!((settings.collection.scheme.threshold.get() - 0.5).abs() < 1e-9);
+    assert!(!settings.collection.store.text);
+    assert_eq!(settings.log.format, LogFormat::Json);
+    assert_eq!(settings.log.level, "info");
+}
+
+#[test]
+fn all_faults_are_reported_at_once_with_key_and_origin() {
+    let (file, mut sources) = file(
+        "[sever]\nlisten = ':1'\n[server]\nprobes_max = 'many'\n[log]\nlevel = 'a=b=c'\n\
+         [collection.scheme]\nthreshold = 1.5\n",
+    );
+    sources.environment = environment(&[
+        ("AKIN__STORAGE__SYNK", "always"),
+        ("AKIN__STORAGE__READERS", "0"),
+        ("AKIN__ENTIRELY__ELSE", "1"),
+        ("AKIN__SERVER", "1"),
+    ])
+    .environment;
+    let faults: Vec<String> = faults(&sources).iter().map(ToString::to_string).collect();
+    let path = file.path().display();
+    let has = |start: &str, end: &str| {
+        assert!(
+            faults.iter().any(|fault| fault.starts_with(start) && fault.ends_with(end)),
+            "{start} … {end} not in {faults:#?}"
+        );
+    };
+    has("sever.listen: unknown key, did you mean server.listen?", &format!(" (in {path})"));
+    has("server.probes_max: invalid type: string \"many\"", &format!(" (in {path})"));
+    has("collection.scheme.threshold: a threshold must be above 0", &format!(" (in {path})"));
+    has("log.level: ", &format!(" (in {path})"));
+    has("storage.synk: unknown key, did you mean storage.sync?", "as AKIN__STORAGE__SYNK)");
+    has("storage.readers: ", " (in the environment as AKIN__STORAGE__READERS)");
+    has("entirely.else: unknown key (in the environment as AKIN__ENTIRELY__ELSE)", ")");
+    has("server: is a section, it takes no value itself", "as AKIN__SERVER)");
+    assert_eq!(faults.len(), 8, "{faults:#?}");
+}
+
+#[test]
+fn a_file_that_is_absent_or_no_toml_is_named() {
+    let absent = Sources { file: Some("/nowhere/akin.toml".into()), ..Sources::default() };
+    let error = absent.load().unwrap_err().to_string();
+    assert!(error.starts_with("cannot read the configuration file /nowhere/akin.toml: "));
+    let (_file, broken) = file("[server\nlisten = 3");
+    let error = broken.load().unwrap_err().to_string();
+    assert!(error.contains("line 1"), "{error}");
+}
+
+#[test]
+fn the_defaults_as_a_file_change_nothing() {
+    let (_file, sources) = file(DEFAULT_TOML);
+    assert_eq!(sources.load().unwrap(), Settings::default());
+}

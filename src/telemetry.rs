@@ -1,0 +1,63 @@
+//! Logs on stderr, metrics for whoever scrapes.
+
+use std::io::{IsTerminal, stderr};
+use std::sync::OnceLock;
+
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use tracing_subscriber::EnvFilter;
+
+use crate::config::{LogFormat, LogSettings};
+
+/// Seconds: from a lookup in memory to a bulk import.
+const DURATION_BUCKETS: [f64; 16] = [
+    5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 0.1, 0.5, 2.5,
+    10.0,
+];
+/// Candidates of a lookup, up to the default of `collection.limits.candidates_max`.
+const COUNT_BUCKETS: [f64; 10] =
+    [0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0, 3_000.0, 10_000.0];
+
+/// Sends logs and panics to stderr. The first call in a process holds.
+pub fn start_logs(settings: &LogSettings) {
+    let filter = EnvFilter::try_new(&settings.level).unwrap_or_else(|_| EnvFilter::new("info"));
+    let terminal = stderr().is_terminal();
+    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr);
+    let text = match settings.format {
+        LogFormat::Auto => terminal,
+        LogFormat::Text => true,
+        LogFormat::Json => false,
+    };
+    let started = if text {
+        logs.with_ansi(terminal).try_init()
+    } else {
+        logs.json().flatten_event(true).try_init()
+    };
+    if started.is_ok() {
+        std::panic::set_hook(Box::new(log_panic));
+    }
+}
+
+/// Says where, and what only if it is written so in the code: another message may quote a document.
+fn log_panic(panic: &std::panic::PanicHookInfo<'_>) {
+    let place = panic.location().map(ToString::to_string).unwrap_or_default();
+    let reason = panic.payload().downcast_ref::<&'static str>().copied().unwrap_or_default();
+    let backtrace = std::backtrace::Backtrace::capture();
+    tracing::error!(place, reason, %backtrace, "panicked");
+}
+
+/// The process's metrics; installed by the first call.
+pub fn metrics() -> PrometheusHandle {
+    static HANDLE: OnceLock<PrometheusHandle> = OnceLock::new();
+    HANDLE.get_or_init(install_metrics).clone()
+}
+
+fn install_metrics() -> PrometheusHandle {
+    PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &DURATION_BUCKETS)
+        .and_then(|builder| {
+            builder.set_buckets_for_metric(Matcher::Suffix("_candidates".into()), &COUNT_BUCKETS)
+        })
+        .expect("the buckets are not empty")
+        .install_recorder()
+        .expect("nothing else in this process installs a recorder")
+}

@@ -1,0 +1,124 @@
+//! The other commands: what they print, and how they end.
+
+use axum::body::Body;
+use axum::http::{Response, StatusCode};
+
+use crate::server::{Server, problem};
+use crate::{akin, akin_with_stdin, command};
+
+const ANSWER: &str = r#"{"matches": [{"id": "https://example.org/a", "resemblance": 0.91},
+    {"id": "b", "resemblance": 0.8}], "candidates": 14, "truncated": true,
+    "expected_recall": 0.997, "threshold": 0.8, "mode": "verified", "took_us": 85}"#;
+
+#[test]
+fn similar_shows_matches_as_a_table() {
+    let server = Server::scripted(|_, _| Some(Response::new(Body::from(ANSWER))));
+    let url = server.url();
+    let options = ["--threshold", "0.7", "--limit", "5", "--mode", "estimated"];
+    let ended = akin(&[&["similar", "--id", "a b/c&d", "--url", &url], &options[..]].concat());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.stdout, "0.9100  https://example.org/a\n0.8000  b\n");
+    assert!(ended.stderr.contains("2 near-duplicates among 14 candidates"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("there may be more"), "{}", ended.stderr);
+    assert_eq!(
+        server.received()[0].uri,
+        "/similar?id=a%20b/c%26d&threshold=0.7&limit=5&mode=estimated"
+    );
+}
+
+#[test]
+fn similar_looks_a_text_up_without_storing_it() {
+    let server = Server::scripted(|_, _| Some(Response::new(Body::from(ANSWER))));
+    let ended = akin_with_stdin(&["similar", "-", "--json", "--url", &server.url()], b"a text");
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.stdout.trim_end(), ANSWER);
+    assert_eq!(ended.stderr, "");
+    let received = server.received()[0].clone();
+    assert_eq!((received.uri.as_str(), received.content_type.as_str()), ("/similar", "text/plain"));
+    assert_eq!(received.body, b"a text");
+}
+
+#[test]
+fn a_problem_is_one_line() {
+    let server = Server::scripted(|_, _| {
+        Some(problem(StatusCode::NOT_FOUND, "there is no document 'x'", None))
+    });
+    let ended = akin(&["similar", "--id", "x", "--url", &server.url()]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""));
+    assert_eq!(ended.stderr, "error: there is no document 'x'\n");
+}
+
+#[test]
+fn wrong_arguments_end_with_2() {
+    for arguments in [
+        &["similar"][..],
+        &["similar", "file", "--id", "x"],
+        &["import"],
+        &["import", "-", "--threshold", "1.5"],
+        &["import", "-", "--no-check", "--threshold", "0.5"],
+        &["nonsense"],
+        &[],
+    ] {
+        assert_eq!(akin(arguments).code, Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn check_config_shows_settings_that_can_be_read_back() {
+    let shown = akin(&["check-config"]);
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    for line in
+        ["[server]", "listen = \"127.0.0.1:7700\"", "[collection.scheme]", "threshold = 0.8"]
+    {
+        assert!(shown.stdout.lines().any(|shown| shown == line), "{line} in {}", shown.stdout);
+    }
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), shown.stdout.replace("threshold = 0.8", "threshold = 0.5"))
+        .unwrap();
+    let again = akin(&["check-config", "--config", file.path().to_str().unwrap(), "--json"]);
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    let settings: serde_json::Value = serde_json::from_str(&again.stdout).unwrap();
+    assert_eq!(settings["collection"]["scheme"]["threshold"], 0.5);
+    assert_eq!(settings["storage"]["data_dir"], "./akin-data");
+}
+
+#[test]
+fn check_config_tells_every_fault() {
+    let faulty = command(&["check-config"])
+        .env("AKIN__SERVER__LISTN", "127.0.0.1:1")
+        .env("AKIN__SERVER__PROBES_MAX", "0")
+        .output()
+        .unwrap();
+    assert_eq!(faulty.status.code(), Some(1));
+    let stderr = String::from_utf8(faulty.stderr).unwrap();
+    assert!(stderr.starts_with("error: the configuration has 2 faults:\n"), "{stderr}");
+    assert!(stderr.contains("server.listn: unknown key, did you mean server.listen?"), "{stderr}");
+    assert!(stderr.contains("server.probes_max: must be at least 1"), "{stderr}");
+}
+
+#[test]
+fn health_is_an_exit_code() {
+    let server = Server::start();
+    assert_eq!(akin(&["health", "--url", &server.url()]).code, Some(0));
+    let url = server.url();
+    drop(server);
+    let ended = akin(&["health", "--url", &url]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.starts_with("error: "), "{}", ended.stderr);
+}
+
+#[test]
+fn completions_are_written() {
+    let ended = akin(&["completions", "bash"]);
+    assert_eq!(ended.code, Some(0));
+    assert!(ended.stdout.contains("check-config"));
+}
+
+#[test]
+fn a_reader_that_has_enough_is_no_error() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let ended = command(&["completions", "bash"]).stdout(writer).output().unwrap();
+    assert_eq!(ended.status.code(), Some(0));
+    assert!(ended.stderr.is_empty());
+}

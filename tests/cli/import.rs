@@ -1,0 +1,180 @@
+//! How an import goes when the server has its own mind, and what is said of it.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+
+use axum::body::Body;
+use axum::http::{Response, StatusCode};
+
+use crate::server::{Server, problem};
+use crate::{akin, akin_with_stdin};
+
+const TWO: &[u8] = b"{\"id\":\"a\",\"text\":\"x\"}\n{\"id\":\"b\",\"text\":\"x\"}\n";
+
+#[test]
+fn options_reach_the_server() {
+    let server = Server::start();
+    let url = server.url();
+    for (options, path) in [
+        (vec![], "/documents"),
+        (vec!["--no-check"], "/documents?check=false"),
+        (
+            vec!["--on-duplicate", "skip", "--threshold", "0.9"],
+            "/documents?on_duplicate=skip&threshold=0.9",
+        ),
+    ] {
+        let ended = akin_with_stdin(&[&["import", "-", "--url", &url], &options[..]].concat(), TWO);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        assert_eq!(server.received().last().unwrap().uri, path);
+    }
+}
+
+#[test]
+fn the_summary_counts_and_failures_are_named() {
+    let server = Server::start();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("some.jsonl");
+    std::fs::write(&file, [TWO, b"\n{broken\n"].concat()).unwrap();
+    let file = file.to_str().unwrap();
+    let ended = akin(&["import", file, "/nowhere", "--url", &server.url()]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.contains(&format!("failed: {file}:4: no JSON\n")), "{}", ended.stderr);
+    assert!(ended.stderr.contains("failed: /nowhere: No such file"), "{}", ended.stderr);
+    for line in ["2 taken", "2 created", "2 failed", "1 had one before them"] {
+        assert!(ended.stdout.contains(line), "{line} not in {}", ended.stdout);
+    }
+}
+
+#[test]
+fn what_may_pass_is_tried_again() {
+    let server = Server::scripted(|before, _| match before {
+        0 => Some(problem(StatusCode::SERVICE_UNAVAILABLE, "too busy", Some(0))),
+        // The first document is taken, the second one not yet.
+        1 => Some(Response::new(Body::from(
+            "{\"line\":1,\"id\":\"a\",\"status\":\"created\",\"duplicates\":[]}\n\
+             {\"line\":2,\"status\":\"error\",\"problem\":{\"status\":503,\"detail\":\"full\"}}\n",
+        ))),
+        _ => None,
+    });
+    let ended = akin_with_stdin(&["import", "-", "--url", &server.url(), "--json"], TWO);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stderr.contains("waiting: too busy"), "{}", ended.stderr);
+    let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(report["documents"]["created"], 2);
+    let bodies: Vec<Vec<u8>> = server.received().iter().map(|r| r.body.clone()).collect();
+    assert_eq!(bodies, [TWO, TWO, &TWO[TWO.len() / 2..]]);
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_asked_for_again() {
+    let server = Server::scripted(|before, _| {
+        (before == 0).then(|| {
+            let cut = "{\"line\":1,\"id\":\"a\",\"status\":\"created\",\"duplicates\":[]}\n{\"li";
+            Response::new(Body::from(cut))
+        })
+    });
+    let ended = akin_with_stdin(&["import", "-", "--url", &server.url(), "--json"], TWO);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(server.received()[1].body, TWO[TWO.len() / 2..]);
+}
+
+#[test]
+fn it_gives_up_in_the_end_and_says_how_to_go_on() {
+    let server = Server::scripted(|_, _| {
+        Some(problem(StatusCode::SERVICE_UNAVAILABLE, "too busy", Some(3)))
+    });
+    let arguments = ["import", "-", "--url", &server.url(), "--patience", "2"];
+    let ended = akin_with_stdin(&arguments, TWO);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.contains("error: gave up after 0 s without progress: too busy"));
+    assert!(ended.stderr.contains("hint: once the server is back"), "{}", ended.stderr);
+    assert_eq!(ended.stdout, "");
+    assert_eq!(server.received().len(), 1, "a Retry-After of 3 s leaves no second try in 2 s");
+}
+
+#[test]
+fn a_refusal_ends_the_import_at_once() {
+    let server = Server::scripted(|_, _| {
+        Some(problem(StatusCode::BAD_REQUEST, "threshold must be above 0", None))
+    });
+    let ended = akin_with_stdin(&["import", "-", "--url", &server.url()], TWO);
+    assert_eq!(ended.code, Some(1));
+    assert!(
+        ended.stderr.contains("error: the server refuses the import: threshold must be above 0"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(server.received().len(), 1);
+}
+
+#[test]
+fn nobody_there_is_said_plainly() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = format!("http://{free}");
+    let ended = akin_with_stdin(&["import", "-", "--url", &url], TWO);
+    assert_eq!(ended.code, Some(1));
+    assert_eq!(
+        ended.stderr,
+        format!(
+            "error: there is no akin at {url}\n\
+             hint: start one with `akin serve`, or name another by --url\n"
+        )
+    );
+}
+
+/// A server that writes a long answer to each line before it reads the next one, as backpressure
+/// makes a real one do. A client that reads nothing before all is sent would hang.
+#[test]
+fn long_answers_are_taken_in_while_the_body_is_sent() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let serving = std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            if answer_at_length(connection.unwrap()) {
+                return;
+            }
+        }
+    });
+    let text = "y".repeat(50_000);
+    let lines: Vec<String> =
+        (0..20).map(|n| format!("{{\"id\":\"{n}\",\"text\":\"{text}\"}}\n")).collect();
+    let arguments = ["import", "-", "--url", &url, "--jobs", "1", "--json"];
+    let ended = akin_with_stdin(&arguments, lines.concat().as_bytes());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(report["with_duplicates"], 20);
+    serving.join().unwrap();
+}
+
+/// Whether it was the import itself.
+fn answer_at_length(mut connection: TcpStream) -> bool {
+    let head = read_until(&mut connection, "\r\n\r\n");
+    if head.starts_with("GET /healthz") {
+        let ok = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
+        connection.write_all(ok.as_bytes()).unwrap();
+        return false;
+    }
+    connection.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n").unwrap();
+    let duplicates: Vec<String> = (0..20_000)
+        .map(|n| format!("{{\"id\":\"an earlier one {n}\",\"resemblance\":0.9}}"))
+        .collect();
+    let duplicates = duplicates.join(",");
+    for n in 0..20 {
+        read_until(&mut connection, "\n");
+        let line =
+            format!("{{\"id\":\"{n}\",\"status\":\"created\",\"duplicates\":[{duplicates}]}}\n");
+        connection.write_all(line.as_bytes()).unwrap();
+    }
+    true
+}
+
+/// Reads no further than the mark.
+fn read_until(connection: &mut TcpStream, mark: &str) -> String {
+    let mut read = Vec::new();
+    let mut byte = [0];
+    while !read.ends_with(mark.as_bytes()) {
+        connection.read_exact(&mut byte).unwrap();
+        read.push(byte[0]);
+    }
+    String::from_utf8(read).unwrap()
+}

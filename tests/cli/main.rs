@@ -1,0 +1,44 @@
+//! The commands as a user runs them, against a server that only records what it is sent.
+
+mod commands;
+mod import;
+mod inputs;
+mod server;
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+/// How a command ended.
+struct Ended {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+/// Runs akin with these arguments and nothing of this environment.
+fn akin(arguments: &[&str]) -> Ended {
+    akin_with_stdin(arguments, b"")
+}
+
+fn akin_with_stdin(arguments: &[&str], stdin: &[u8]) -> Ended {
+    let mut child = command(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Not all commands read what they are given.
+    let _ = child.stdin.take().unwrap().write_all(stdin);
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    Ended {
+        code: status.code(),
+        stdout: String::from_utf8(stdout).unwrap(),
+        stderr: String::from_utf8(stderr).unwrap(),
+    }
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_akin"));
+    command.args(arguments).env_clear();
+    command
+}
