@@ -21,7 +21,7 @@ fn document(vocabulary: &[String], bytes: usize, random: &mut Random) -> String 
         let sentence_words = 5 + random.below(20);
         for number in 0..sentence_words {
             // Zipf's law: the logarithm of a word's rank is spread evenly.
-            let rank = (vocabulary.len() as f64).powf(random.share()) as usize - 1;
+            let rank = (vocabulary.len() as f64).powf(share(random)) as usize - 1;
             let word = &vocabulary[rank];
             let capital = if number == 0 { word[..1].to_ascii_uppercase() } else { String::new() };
             text.push_str(&capital);
@@ -36,6 +36,11 @@ fn document(vocabulary: &[String], bytes: usize, random: &mut Random) -> String 
         text.push_str(". ");
     }
     text
+}
+
+/// A number from 0 to 1, 1 excluded.
+fn share(random: &mut Random) -> f64 {
+    (random.next() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 /// Frequent words are short: one syllable more at each tenfold rank, give or take.

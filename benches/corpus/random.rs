@@ -15,9 +15,4 @@ impl Random {
     pub fn below(&mut self, end: usize) -> usize {
         (self.next() % end as u64) as usize
     }
-
-    /// A number from 0 to 1, 1 excluded.
-    pub fn share(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
 }

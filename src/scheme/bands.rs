@@ -76,6 +76,13 @@ impl Bands {
         (0..).zip(band_slots).map(|(table, slots)| Key { table, value: key_value(slots) })
     }
 
+    /// The value of a sketch's key in one table (the number of a band filed under).
+    #[must_use]
+    pub fn value(&self, sketch: &[u8], table: u32) -> u32 {
+        let start = table as usize * self.band_bytes;
+        key_value(&sketch[start..start + self.band_bytes])
+    }
+
     /// The fewest bands that reach the wanted recall at this threshold, or all there are. Plans
     /// are kept, so that asking again costs next to nothing.
     #[must_use]
