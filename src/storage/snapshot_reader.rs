@@ -131,7 +131,7 @@ fn footer(file: &mut File) -> Result<Footer, Broken> {
     if file.seek(SeekFrom::End(0))? < FOOTER_BYTES {
         return Err(Broken::Format("it is cut short"));
     }
-    file.seek(SeekFrom::End(-(FOOTER_BYTES as i64)))?;
+    file.seek(SeekFrom::End(-FOOTER_BYTES.cast_signed()))?;
     Footer::read(&mut array::<{ FOOTER_BYTES as usize }>(file)?.as_slice())
 }
 
