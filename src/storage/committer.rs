@@ -83,7 +83,7 @@ impl Committer {
         })
     }
 
-    /// Runs until the queue is closed and empty, or until something fails, which `poison` then says.
+    /// Runs until the queue is closed and empty or something fails, which `poison` then says.
     pub fn run(self, poison: &watch::Sender<Option<String>>) {
         let reason = match catch_unwind(AssertUnwindSafe(|| self.commit_all())) {
             Ok(Ok(())) => return,

@@ -1,12 +1,85 @@
 //! What survives: documents, the log of what happened to them, snapshots of the index.
 //!
-//! A store is one collection in one directory:
+//! A [`Store`] is one collection in one directory. It knows records; what they are looked up by in
+//! memory is for others to keep, to save here as [`Snapshots`], and to make good at a start.
 //!
 //! ```text
-//! DIR/lock            held while the store is open, so that no other process opens it
-//! DIR/store.sqlite    the database, with -wal and -shm beside it while it is open
-//! DIR/snapshots/      see `snapshot_file`
+//! DIR/lock           locked while the store is open: no other process opens it
+//! DIR/store.sqlite   the database below; -wal and -shm beside it while it is open
+//! DIR/snapshots/     the newest few, see `snapshot_file`
 //! ```
+//!
+//! # The database
+//! Its `application_id` is "akin", its `user_version` the format. A number that is a u64 elsewhere
+//! is the i64 of the same bits. Checksums are xxh3 as `checksum` and `columns` have it, and every read
+//! checks them: SQLite by itself gives out flipped bits as they are. (They cover what is in a row;
+//! a bit flipped in the tree that leads to it may still make a row seem absent, which is what
+//! `PRAGMA integrity_check` finds.)
+//!
+//! ## `documents`: a row for each document alive
+//! A row is written once and never changed: to replace a document is to remove it and to store
+//! another. It has three parts, so that what follows one need not be read for it.
+//!
+//! | column | what it is |
+//! |---|---|
+//! | `ordinal` | The document's number, given by the caller. Never given again. |
+//! | `id` | The client's name for it; unique. |
+//! | `shingles` | Elements of the set. |
+//! | `fingerprint` | One number for the set. |
+//! | `flags` | Sum of: 1 tokens, 2 shorter than a shingle, 4 content kept, 8 metadata. |
+//! | `sketch` | The slots, little-endian. |
+//! | `filing_checksum` | Of the part so far: what the index is rebuilt from. |
+//! | `stored_at` | Milliseconds since the epoch. |
+//! | `content_hash` | One number for content and metadata. |
+//! | `metadata` | JSON, or null. |
+//! | `elements` | The set, as `elements` packs it. |
+//! | `set_checksum` | Of the second part: what candidates are checked by. |
+//! | `content` | Compressed as `content` has it; null in a collection that keeps none. |
+//! | `content_checksum` | Of the third part. |
+//!
+//! Example: document `a` with the text "x y z", the metadata `{}` and the set {5, 9, 100}:
+//!
+//! ```text
+//! ordinal           1
+//! id                a
+//! shingles          3
+//! fingerprint       -1
+//! flags             12
+//! sketch            x'c0c1'
+//! filing_checksum   -3400119393860869195
+//! stored_at         1800000000000
+//! content_hash      7
+//! metadata          {}
+//! elements          x'0705c216'
+//! set_checksum      6920720609717773552
+//! content           x'28b52ffd2005290000782079207a'
+//! content_checksum  -5100424419032858321
+//! ```
+//!
+//! ## `log`: a row for each birth and each death of a document
+//! Lives until it is trimmed, which is when no snapshot kept needs it. A replacement is two rows.
+//!
+//! | column | what it is |
+//! |---|---|
+//! | `sequence` | 1, 2, 3… without a gap; rows are written in this order and trimmed in it. |
+//! | `operation` | 1 put, 2 remove. |
+//! | `ordinal` | Whose. |
+//! | `checksum` | Of the three. |
+//!
+//! ## `counters`: one row for life
+//! Written with every transaction; it outlives removed documents and a trimmed log.
+//!
+//! | column | what it is |
+//! |---|---|
+//! | `one` | 1. |
+//! | `documents` | Documents alive. |
+//! | `next_ordinal` | Above every ordinal ever stored. |
+//! | `last_sequence` | Of the last row ever logged. |
+//! | `checksum` | Of the three. |
+//!
+//! ## `settings`: two rows for life
+//! `identity` is what the caller says decides what is stored; `created_at_ms` is when it began.
+
 mod checksum;
 mod columns;
 mod committer;

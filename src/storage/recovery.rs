@@ -81,7 +81,7 @@ impl Store {
         })
     }
 
-    /// Visits the documents with these ordinals in their order; leaves out those that are not there.
+    /// Visits the documents with these ordinals, in the order given, leaving out any not there.
     ///
     /// # Errors
     /// [`StorageError::CorruptDocument`] at the first row that is not what was written.

@@ -1,5 +1,7 @@
 //! What was written is what is read.
 
+use rusqlite::types::Value;
+
 use super::*;
 
 #[tokio::test]
@@ -107,4 +109,42 @@ async fn sizes_follow_what_is_stored() {
     assert_eq!((sizes.documents, sizes.log_rows), (2, 1));
     assert_eq!(sizes.database_bytes % 4096, 0);
     assert!(sizes.database_bytes > 4096);
+}
+
+#[tokio::test]
+async fn the_example_in_the_layout() {
+    let home = Home::new();
+    let store = home.open();
+    let example = Record {
+        ordinal: Ordinal(1),
+        id: DocumentId::new("a").unwrap(),
+        stored_at_ms: 1_800_000_000_000,
+        content: Some(Content::Text("x y z".to_owned())),
+        metadata: Some(Metadata::from_json("{}").unwrap()),
+        set: ShingleSet::from_shingles(vec![5, 9, 100]).unwrap(),
+        fingerprint: u64::MAX,
+        content_hash: 7,
+        sketch: Sketch::from_bytes([0xc0, 0xc1].into()),
+        whole_document: false,
+    };
+    write(&store, put(&example)).await;
+    let raw = home.raw();
+    let mut statement = raw.prepare("SELECT * FROM documents").unwrap();
+    let names = statement.column_names().into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let mut rows = statement.query([]).unwrap();
+    let row = rows.next().unwrap().unwrap();
+    let line = |(column, name): (usize, String)| {
+        let value = match row.get(column).unwrap() {
+            Value::Text(text) => text,
+            Value::Integer(number) => number.to_string(),
+            Value::Blob(bytes) => {
+                let hex = |byte: &u8| format!("{byte:02x}");
+                format!("x'{}'", bytes.iter().map(hex).collect::<String>())
+            }
+            other => panic!("{other:?}"),
+        };
+        format!("//! {name:<18}{value}\n")
+    };
+    let lines = names.into_iter().enumerate().map(line).collect::<String>();
+    assert!(include_str!("../mod.rs").contains(&lines), "{lines}");
 }
