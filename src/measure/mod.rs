@@ -31,6 +31,13 @@ impl Overlap {
         Some(Self { shared, a: a.count(), b: b.count() })
     }
 
+    /// Whether sets of these sizes could resemble each other as much as the threshold: if one
+    /// holds the other, at best.
+    #[must_use]
+    pub fn can_reach(a: usize, b: usize, threshold: f64) -> bool {
+        Self { shared: a.min(b), a, b }.resemblance() >= threshold
+    }
+
     /// The fewest shared elements with which sets of these sizes resemble each other as much as
     /// the threshold; `None` if no number does. Resemblance, rounding and all, never falls when
     /// more is shared, so the fewest can be searched for from J·(a + b) / (1 + J).

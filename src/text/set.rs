@@ -17,7 +17,7 @@ impl ShingleSet {
     pub fn from_shingles(mut shingles: Vec<u64>) -> Option<Self> {
         shingles.sort_unstable();
         shingles.dedup();
-        if shingles.is_empty() { None } else { Some(Self(shingles.into_boxed_slice())) }
+        if shingles.is_empty() { None } else { Some(Self(shingles.into())) }
     }
 
     /// Takes a set's shingles back as [`Self::as_slice`] gave them. `None` if there are none or

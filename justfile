@@ -1,0 +1,24 @@
+# What developers run. `check` is what CI runs.
+
+# Formatting, lints, documentation, tests.
+check:
+    bash tests/check.sh
+
+# The tests alone.
+test *ARGS:
+    cargo test --locked {{ARGS}}
+
+# Rewrites openapi.yaml from the code.
+openapi:
+    cargo run --quiet -- openapi > openapi.yaml
+
+# Times the core (text, sketch, keys), the index, the store and the server; FILE is an optional corpus.
+bench FILE="":
+    cargo bench --bench core -- {{FILE}}
+    cargo bench --bench index
+    cargo bench --bench storage
+    cargo bench --bench http
+
+# What a running server finds of a corpus imported into it, against brute force.
+recall FILE URL="http://127.0.0.1:7700":
+    cargo bench --bench recall -- {{FILE}} {{URL}}

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Everything that must hold before a change goes in. Installs what it needs on a bare Debian with Rust.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+need=()
+command -v cc > /dev/null || need+=(gcc libc6-dev)
+command -v curl > /dev/null || need+=(curl)
+if [ ${#need[@]} -gt 0 ]; then
+    sudo=$([ "$(id -u)" = 0 ] || echo sudo)
+    $sudo apt-get update -qq
+    $sudo apt-get install -y -qq --no-install-recommends "${need[@]}" ca-certificates
+fi
+for component in rustfmt clippy; do
+    cargo "${component/rust/}" --version > /dev/null 2>&1 || rustup component add "$component"
+done
+
+cargo fmt --check
+cargo clippy --locked --all-targets -- -D warnings
+RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items
+cargo test --locked
