@@ -60,6 +60,7 @@ impl ArrayCutter {
             }
             self.place = match (self.place, byte) {
                 (Place::Outside, b'[') => Place::Opened,
+                (Place::Outside, _) => return Err("expected '['"),
                 (Place::Opened | Place::Completed, b']') => Place::Closed,
                 (Place::Completed, b',') => Place::Separated,
                 (Place::Completed, _) => return Err("expected ',' or ']' after a document"),
