@@ -1,1 +1,105 @@
+//! The engine over HTTP. A handler is extract → one engine call → reply; wire types live only here.
+//!
+//! In reading order: `router` below; the handlers (`documents` with `bulk`, `similar`,
+//! `resemblance`, `operate`); what they take (`parameters`, `request`) and give (`reply`,
+//! `comparison`, `stats`, `problem`); how it is read (`query`, `body`, `json`, `split`); and the
+//! layers around them (`identity`, `layers`).
 
+mod array;
+mod body;
+mod bulk;
+mod comparison;
+mod documents;
+mod extract;
+mod identity;
+mod intake;
+mod json;
+mod layers;
+mod measured;
+mod ndjson;
+mod openapi;
+mod operate;
+mod parameters;
+mod problem;
+mod problems_of;
+mod query;
+mod reply;
+mod request;
+mod resemblance;
+mod serve;
+mod settings;
+mod similar;
+mod split;
+mod state;
+mod stats;
+
+pub use openapi::yaml as openapi_yaml;
+pub use serve::serve;
+pub use settings::ServerSettings;
+pub use state::AppState;
+
+use axum::Router;
+use axum::middleware;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use tower_http::decompression::RequestDecompressionLayer;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use problem::{Code, Problem};
+
+/// Everything that akin answers.
+pub fn router(state: AppState) -> Router {
+    let limited = documents_and_lookups()
+        .merge(operating())
+        .layer(middleware::from_fn_with_state(state.clone(), layers::limit));
+    let (router, _) = limited.merge(vital()).split_for_parts();
+    layered(router).with_state(state)
+}
+
+/// Every route, for the OpenAPI document.
+fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::with_openapi(openapi::Head::openapi())
+        .merge(documents_and_lookups())
+        .merge(operating())
+        .merge(vital())
+}
+
+fn documents_and_lookups() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(documents::add, documents::list))
+        .routes(routes!(documents::get, documents::remove))
+        .routes(routes!(documents::export))
+        .routes(routes!(similar::stored, similar::posted))
+        .routes(routes!(resemblance::stored, resemblance::posted))
+}
+
+fn operating() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(operate::stats))
+        .routes(routes!(operate::take_snapshot, operate::snapshots))
+        .routes(routes!(operate::openapi))
+}
+
+/// What is answered however much else there is to do.
+fn vital() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(operate::health))
+        .routes(routes!(operate::readiness))
+        .routes(routes!(operate::metrics))
+}
+
+/// Puts the layers around the routes; the last is the outermost.
+fn layered(router: Router<AppState>) -> Router<AppState> {
+    router
+        .fallback(not_found)
+        .layer(RequestDecompressionLayer::new())
+        .layer(CompressionLayer::new())
+        .layer(CatchPanicLayer::custom(layers::panicked))
+        .layer(middleware::from_fn(identity::observe))
+}
+
+async fn not_found() -> Problem {
+    Problem::new(Code::RouteNotFound, "there is no such path; /openapi.yaml lists those there are")
+}

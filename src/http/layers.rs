@@ -1,0 +1,35 @@
+//! What stands between a client and the handlers: limits of time and number, and panics caught.
+
+use std::any::Any;
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::AppState;
+use super::problem::{self, Code, Problem};
+
+/// Refuses what comes while `requests_in_flight_max` others are worked on, and gives up on what
+/// takes longer than `request_timeout_ms`.
+pub async fn limit(State(state): State<AppState>, request: Request, next: Next) -> Response {
+    let Ok(_permit) = state.requests.try_acquire() else {
+        let max = state.settings.requests_in_flight_max;
+        let detail = format!("{max} requests are being worked on already");
+        return Problem::new(Code::Overloaded, detail).into_response();
+    };
+    let limit_ms = state.settings.request_timeout_ms;
+    match tokio::time::timeout(Duration::from_millis(limit_ms), next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => {
+            let detail = format!("no answer within the {limit_ms} ms of request_timeout_ms");
+            Problem::new(Code::TimedOut, detail).into_response()
+        }
+    }
+}
+
+/// A handler that panics is a fault of the server's; the panic hook has printed its message.
+#[expect(clippy::needless_pass_by_value, reason = "the panic layer hands the payload over")]
+pub fn panicked(_panic: Box<dyn Any + Send>) -> Response {
+    problem::internal().into_response()
+}

@@ -1,0 +1,61 @@
+//! The OpenAPI document, made from the handlers.
+
+use std::fmt::Write;
+
+use utoipa::OpenApi;
+
+use super::problem::{Code, ProblemReply};
+
+#[derive(OpenApi)]
+#[openapi(
+    info(title = "akin", description = "Near-duplicate search as a service."),
+    components(schemas(ProblemReply)),
+    tags(
+        (name = "Documents", description = "Adding, getting, removing."),
+        (name = "Looking up", description = "Which documents are nearly this one?"),
+        (name = "Operating", description = "Health, figures, snapshots."),
+    ),
+)]
+pub struct Head;
+
+const CONVENTIONS: &str = "Near-duplicate search as a service: which documents are nearly this one?
+
+JSON is in snake_case; times are RFC 3339 in UTC, in fields named `*_at`; durations have their unit \
+in their name. An unknown field, parameter or value is an error that names it. A body may come with \
+`content-encoding` gzip or zstd, and answers are compressed where `accept-encoding` allows it. Every \
+response bears `x-request-id`, taken from the request where it has one of at most 128 visible ASCII \
+characters.
+
+Every error is a problem (RFC 9457) with one of these codes; those that may be retried come with \
+`retry-after`:
+
+";
+
+/// Completes what the handlers say of themselves.
+pub fn complete(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
+    document.info.description = Some(format!("{CONVENTIONS}{}", table_of_codes()));
+    document.info.version = env!("CARGO_PKG_VERSION").to_owned();
+    document.info.contact = None;
+    // The router's wildcard is nothing that OpenAPI knows.
+    let paths = std::mem::take(&mut document.paths.paths);
+    document.paths.paths =
+        paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
+    document
+}
+
+fn table_of_codes() -> String {
+    let mut table = "| code | status | meaning | retry |\n|---|---|---|---|\n".to_owned();
+    for code in Code::ALL {
+        let (name, status, title) = code.facts();
+        let retry = if code.retry_after_s().is_some() { "yes" } else { "no" };
+        writeln!(table, "| `{name}` | {} | {title}. | {retry} |", status.as_u16())
+            .expect("a string takes what is written to it");
+    }
+    table
+}
+
+/// The document as `openapi.yaml` holds it.
+pub fn yaml() -> String {
+    let (_, document) = super::routes().split_for_parts();
+    complete(document).to_yaml().expect("the document is plain data")
+}

@@ -1,0 +1,221 @@
+//! The query parameters of each call.
+
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
+use utoipa::IntoParams;
+
+use super::AppState;
+use super::problem::{Code, Problem};
+use super::query::{Parameters, ReadParameters};
+use crate::document::DocumentId;
+use crate::engine::{AddOptions, Lookup, Mode, OnDuplicate, Probe};
+use crate::scheme::Threshold;
+
+/// The id in a path: all of the path after `/documents/`, percent-decoded.
+pub struct PathId(pub DocumentId);
+
+impl FromRequestParts<AppState> for PathId {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Problem> {
+        let invalid = |detail| Problem::new(Code::InvalidParameter, detail);
+        let Path(text) = Path::<String>::from_request_parts(parts, state)
+            .await
+            .map_err(|_| invalid("the id in the path is not percent-encoded UTF-8".to_owned()))?;
+        let id = DocumentId::new(text).map_err(|error| invalid(error.to_string()))?;
+        Ok(Self(id))
+    }
+}
+
+/// How documents are added.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct AddParameters {
+    /// With `text/plain` only: the document's id.
+    #[param(value_type = Option<String>)]
+    pub id: Option<DocumentId>,
+    /// Look for near-duplicates of each document.
+    #[param(default = true)]
+    pub check: Option<bool>,
+    /// `skip`: a document that has a near-duplicate already is not stored.
+    #[param(inline, value_type = Option<OnDuplicateSchema>)]
+    pub on_duplicate: Option<OnDuplicate>,
+    /// For these checks only; the collection's own by default.
+    #[param(value_type = Option<f64>, exclusive_minimum = 0.0, maximum = 1.0, example = 0.9)]
+    pub threshold: Option<Threshold>,
+}
+
+impl ReadParameters for AddParameters {
+    fn read(parameters: &mut Parameters) -> Result<Self, Problem> {
+        Ok(Self {
+            id: parameters.optional("id")?,
+            check: parameters.optional("check")?,
+            on_duplicate: parameters.optional("on_duplicate")?,
+            threshold: parameters.optional("threshold")?,
+        })
+    }
+}
+
+impl AddParameters {
+    /// # Errors
+    /// `skip` without a check: whether there is a near-duplicate would not be known.
+    pub fn options(&self) -> Result<AddOptions, Problem> {
+        let options = AddOptions {
+            check: self.check.unwrap_or(true),
+            on_duplicate: self.on_duplicate.unwrap_or_default(),
+            threshold: self.threshold,
+        };
+        if options.on_duplicate == OnDuplicate::Skip && !options.check {
+            let detail = "the parameter 'on_duplicate' must be keep where 'check' is false";
+            return Err(Problem::new(Code::InvalidParameter, detail));
+        }
+        Ok(options)
+    }
+}
+
+/// What else is given of a document.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct GetParameters {
+    /// `sketch`, `shingles`, or both with a comma between.
+    #[param(value_type = Option<String>, example = "sketch,shingles")]
+    pub include: Option<Include>,
+}
+
+impl ReadParameters for GetParameters {
+    fn read(parameters: &mut Parameters) -> Result<Self, Problem> {
+        Ok(Self { include: parameters.optional("include")? })
+    }
+}
+
+/// What is given of a document besides what is always given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Include {
+    pub sketch: bool,
+    pub shingles: bool,
+}
+
+/// A page of ids.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct ListParameters {
+    /// The last id of the page before: the `next` of its answer.
+    #[param(value_type = Option<String>)]
+    pub after: Option<DocumentId>,
+    /// How many, at most.
+    #[param(minimum = 1, maximum = 10_000, default = 20, required = false)]
+    pub limit: usize,
+}
+
+impl ReadParameters for ListParameters {
+    fn read(parameters: &mut Parameters) -> Result<Self, Problem> {
+        Ok(Self { after: parameters.optional("after")?, limit: parameters.limit()? })
+    }
+}
+
+/// How a lookup goes.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct LookupParameters {
+    /// The least resemblance of a match; the collection's own by default.
+    #[param(value_type = Option<f64>, exclusive_minimum = 0.0, maximum = 1.0, example = 0.8)]
+    pub threshold: Option<Threshold>,
+    /// Matches, at most.
+    #[param(minimum = 1, maximum = 10_000, default = 20, required = false)]
+    pub limit: usize,
+    /// `verified` (default): each candidate is checked exactly; `estimated`: scored by its sketch.
+    #[param(inline, value_type = Option<ModeSchema>)]
+    pub mode: Option<Mode>,
+}
+
+impl ReadParameters for LookupParameters {
+    fn read(parameters: &mut Parameters) -> Result<Self, Problem> {
+        Ok(Self {
+            threshold: parameters.optional("threshold")?,
+            limit: parameters.limit()?,
+            mode: parameters.optional("mode")?,
+        })
+    }
+}
+
+impl LookupParameters {
+    pub fn lookup(&self) -> Lookup {
+        let mode = self.mode.unwrap_or_default();
+        Lookup { threshold: self.threshold, limit: self.limit, mode }
+    }
+}
+
+/// A lookup of a stored document.
+pub struct StoredLookupParameters {
+    pub id: DocumentId,
+    pub lookup: Lookup,
+}
+
+impl ReadParameters for StoredLookupParameters {
+    fn read(parameters: &mut Parameters) -> Result<Self, Problem> {
+        let id = parameters.required("id")?;
+        Ok(Self { id, lookup: LookupParameters::read(parameters)?.lookup() })
+    }
+}
+
+/// Whether a comparison is explained.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct CompareParameters {
+    /// Add the shared and differing passages and the bands whose keys both have.
+    #[param(default = false)]
+    pub explain: Option<bool>,
+}
+
+impl ReadParameters for CompareParameters {
+    fn read(parameters: &mut Parameters) -> Result<Self, Problem> {
+        Ok(Self { explain: parameters.optional("explain")? })
+    }
+}
+
+/// A comparison of two stored documents.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct StoredPairParameters {
+    /// The id of a stored document.
+    #[param(value_type = String)]
+    pub a: DocumentId,
+    /// The id of another.
+    #[param(value_type = String)]
+    pub b: DocumentId,
+    /// Add the shared and differing passages and the bands whose keys both have.
+    #[param(default = false)]
+    pub explain: Option<bool>,
+}
+
+impl ReadParameters for StoredPairParameters {
+    fn read(parameters: &mut Parameters) -> Result<Self, Problem> {
+        Ok(Self {
+            a: parameters.required("a")?,
+            b: parameters.required("b")?,
+            explain: parameters.optional("explain")?,
+        })
+    }
+}
+
+impl StoredPairParameters {
+    pub fn probes(self) -> (Probe, Probe) {
+        (Probe::Stored(self.a), Probe::Stored(self.b))
+    }
+}
+
+#[derive(utoipa::ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[expect(dead_code, reason = "read for its schema only")]
+pub enum OnDuplicateSchema {
+    Keep,
+    Skip,
+}
+
+#[derive(utoipa::ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[expect(dead_code, reason = "read for its schema only")]
+pub enum ModeSchema {
+    Verified,
+    Estimated,
+}

@@ -1,0 +1,328 @@
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::identity::RequestId;
+use crate::engine::EngineError;
+
+/// What went wrong, in a word that stays the same between versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Code {
+    MalformedJson,
+    MalformedText,
+    InvalidParameter,
+    UnreadableBody,
+    DocumentNotFound,
+    RouteNotFound,
+    MethodNotAllowed,
+    BodyTimeout,
+    BodyTooLarge,
+    DocumentTooLarge,
+    UnsupportedMediaType,
+    UnsupportedEncoding,
+    InvalidDocument,
+    InvalidRequest,
+    EmptyDocument,
+    TooManyShingles,
+    MetadataTooLarge,
+    TextNotKept,
+    Internal,
+    NotReady,
+    OutOfService,
+    Overloaded,
+    TimedOut,
+}
+
+impl Code {
+    pub const ALL: [Self; 23] = [
+        Self::MalformedJson,
+        Self::MalformedText,
+        Self::InvalidParameter,
+        Self::UnreadableBody,
+        Self::DocumentNotFound,
+        Self::RouteNotFound,
+        Self::MethodNotAllowed,
+        Self::BodyTimeout,
+        Self::BodyTooLarge,
+        Self::DocumentTooLarge,
+        Self::UnsupportedMediaType,
+        Self::UnsupportedEncoding,
+        Self::InvalidDocument,
+        Self::InvalidRequest,
+        Self::EmptyDocument,
+        Self::TooManyShingles,
+        Self::MetadataTooLarge,
+        Self::TextNotKept,
+        Self::Internal,
+        Self::NotReady,
+        Self::OutOfService,
+        Self::Overloaded,
+        Self::TimedOut,
+    ];
+
+    /// The code as clients read it, its status, and what it means.
+    pub fn facts(self) -> (&'static str, StatusCode, &'static str) {
+        match self {
+            Self::MalformedJson => ("malformed_json", s(400), "The body is not JSON"),
+            Self::MalformedText => ("malformed_text", s(400), "The body is not UTF-8"),
+            Self::InvalidParameter => ("invalid_parameter", s(400), "A parameter is wrong"),
+            Self::UnreadableBody => ("unreadable_body", s(400), "The body broke off"),
+            Self::DocumentNotFound => ("document_not_found", s(404), "No such document"),
+            Self::RouteNotFound => ("route_not_found", s(404), "No such path"),
+            Self::MethodNotAllowed => ("method_not_allowed", s(405), "No such method here"),
+            Self::BodyTimeout => ("body_timeout", s(408), "The body came too slowly"),
+            Self::BodyTooLarge => ("body_too_large", s(413), "The body is too large"),
+            Self::DocumentTooLarge => ("document_too_large", s(413), "The document is too large"),
+            Self::UnsupportedMediaType => {
+                ("unsupported_media_type", s(415), "The content type is not taken here")
+            }
+            Self::UnsupportedEncoding => {
+                ("unsupported_encoding", s(415), "The content encoding is not taken here")
+            }
+            Self::InvalidDocument => ("invalid_document", s(422), "The document is invalid"),
+            Self::InvalidRequest => ("invalid_request", s(422), "The request is invalid"),
+            Self::EmptyDocument => ("empty_document", s(422), "The document is empty"),
+            Self::TooManyShingles => ("too_many_shingles", s(422), "Too many shingles"),
+            Self::MetadataTooLarge => ("metadata_too_large", s(422), "The metadata is too large"),
+            Self::TextNotKept => ("text_not_kept", s(422), "The text is not kept"),
+            Self::Internal => ("internal", s(500), "The server failed"),
+            Self::NotReady => ("not_ready", s(503), "The server is not ready yet"),
+            Self::OutOfService => ("out_of_service", s(503), "The store is out of service"),
+            Self::Overloaded => ("overloaded", s(503), "The server has too much to do"),
+            Self::TimedOut => ("timed_out", s(503), "The request took too long"),
+        }
+    }
+
+    pub fn status(self) -> StatusCode {
+        self.facts().1
+    }
+
+    /// After how many seconds the same request may succeed; `None` if it never will.
+    pub fn retry_after_s(self) -> Option<u32> {
+        match self {
+            Self::NotReady | Self::Overloaded | Self::TimedOut => Some(1),
+            Self::OutOfService => Some(10),
+            _ => None,
+        }
+    }
+}
+
+fn s(status: u16) -> StatusCode {
+    StatusCode::from_u16(status).expect("the statuses above are valid")
+}
+
+/// One bad field of a body.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct FieldError {
+    /// Where in the body, as a JSON pointer (RFC 6901); empty for the whole of it.
+    #[schema(example = "/tokens/3")]
+    pub pointer: String,
+    #[schema(example = "a token is a string or [string, count]")]
+    pub detail: String,
+}
+
+/// How far a start has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ProgressReply {
+    /// Documents brought back.
+    pub done: u64,
+    /// Documents to bring back; 0 while unknown.
+    pub total: u64,
+}
+
+/// Why a request got no better answer. As a response it becomes a body in `identity::observe`,
+/// which knows the request's id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub code: Code,
+    pub detail: String,
+    pub errors: Vec<FieldError>,
+    pub progress: Option<ProgressReply>,
+}
+
+/// An error, as RFC 9457 has it.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Problem)]
+pub struct ProblemReply {
+    #[schema(example = "urn:akin:problem:document_not_found")]
+    pub r#type: String,
+    /// The same for every problem of this code.
+    #[schema(example = "No such document")]
+    pub title: &'static str,
+    #[schema(example = 404)]
+    pub status: u16,
+    /// What is wrong with this request.
+    #[schema(example = "there is no document 'a'")]
+    pub detail: String,
+    pub code: Code,
+    /// The `x-request-id` of the response.
+    pub request_id: String,
+    /// Each bad field.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub errors: Vec<FieldError>,
+    /// With `not_ready`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progress: Option<ProgressReply>,
+}
+
+impl Problem {
+    pub fn new(code: Code, detail: impl Into<String>) -> Self {
+        Self { code, detail: detail.into(), errors: Vec::new(), progress: None }
+    }
+
+    /// A body that is JSON, but not the JSON that is wanted, for one field's sake.
+    pub fn of_field(code: Code, pointer: impl Into<String>, detail: impl Into<String>) -> Self {
+        let (pointer, detail) = (pointer.into(), detail.into());
+        let place = if pointer.is_empty() { String::new() } else { format!("{pointer}: ") };
+        let errors = vec![FieldError { pointer, detail: detail.clone() }];
+        Self { code, detail: format!("{place}{detail}"), errors, progress: None }
+    }
+
+    /// The same problem, of a part of the body that lies under `pointer`.
+    #[must_use]
+    pub fn under(mut self, pointer: &str) -> Self {
+        if self.errors.is_empty() {
+            self.errors.push(FieldError { pointer: String::new(), detail: self.detail.clone() });
+        }
+        for error in &mut self.errors {
+            error.pointer.insert_str(0, pointer);
+        }
+        self
+    }
+
+    pub fn reply(&self, request_id: &RequestId) -> ProblemReply {
+        let (code, status, title) = self.code.facts();
+        ProblemReply {
+            r#type: format!("urn:akin:problem:{code}"),
+            title,
+            status: status.as_u16(),
+            detail: self.detail.clone(),
+            code: self.code,
+            request_id: request_id.to_string(),
+            errors: self.errors.clone(),
+            progress: self.progress,
+        }
+    }
+
+    /// Logs what is the server's fault, once: called where the problem leaves the server.
+    pub fn log(&self, request_id: &RequestId) {
+        let (code, status, _) = self.code.facts();
+        if status == StatusCode::INTERNAL_SERVER_ERROR {
+            tracing::error!(%request_id, code, detail = self.detail, "request failed");
+        } else if status.is_server_error() {
+            tracing::warn!(%request_id, code, detail = self.detail, "request refused");
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = self.code.status().into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+/// Turns every error response, whichever layer it comes from, into a problem with a body.
+pub fn render(response: Response, request_id: &RequestId) -> Response {
+    let status = response.status();
+    let problem = match response.extensions().get::<Problem>() {
+        Some(problem) => problem.clone(),
+        None if status.is_client_error() || status.is_server_error() => bare(status),
+        None => return response,
+    };
+    problem.log(request_id);
+    let body = serde_json::to_vec(&problem.reply(request_id)).expect("a problem is plain JSON");
+    let mut rendered = (problem.code.status(), body).into_response();
+    let headers = rendered.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    if let Some(seconds) = problem.code.retry_after_s() {
+        headers.insert(header::RETRY_AFTER, seconds.into());
+    }
+    for name in KEPT {
+        headers.extend(response.headers().get(&name).map(|value| (name, value.clone())));
+    }
+    rendered
+}
+
+/// What a bare error response says besides its status.
+const KEPT: [HeaderName; 2] = [header::ALLOW, header::ACCEPT_ENCODING];
+
+/// The problem behind an error response of a layer that knows nothing of problems.
+fn bare(status: StatusCode) -> Problem {
+    match status {
+        StatusCode::METHOD_NOT_ALLOWED => Problem::new(
+            Code::MethodNotAllowed,
+            "this path does not know the method; the allow header lists those it knows",
+        ),
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => Problem::new(
+            Code::UnsupportedEncoding,
+            "a body may come as it is, or with content-encoding gzip or zstd",
+        ),
+        StatusCode::NOT_FOUND => Problem::new(Code::RouteNotFound, "there is nothing here"),
+        status if status.is_client_error() => {
+            Problem::new(Code::InvalidRequest, format!("refused with status {status}"))
+        }
+        _ => internal(),
+    }
+}
+
+/// What a client is told of a fault of the server's, whose cause is in the log.
+pub fn internal() -> Problem {
+    Problem::new(Code::Internal, "the server failed; its log has more under this request id")
+}
+
+impl From<EngineError> for Problem {
+    fn from(error: EngineError) -> Self {
+        let code = match &error {
+            EngineError::EmptyDocument => Code::EmptyDocument,
+            EngineError::DocumentNotFound { .. } => Code::DocumentNotFound,
+            EngineError::TooManyShingles { .. } => Code::TooManyShingles,
+            EngineError::MetadataTooLarge { .. } => Code::MetadataTooLarge,
+            EngineError::TextNotKept { .. } => Code::TextNotKept,
+            EngineError::OutOfService { .. } => Code::OutOfService,
+            EngineError::Store { .. } => return internal(),
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_reads_the_same_in_its_type_and_as_json() {
+        for code in Code::ALL {
+            let json = serde_json::to_value(code).unwrap();
+            assert_eq!(json, code.facts().0);
+            assert!(code.status().is_client_error() || code.status().is_server_error());
+        }
+    }
+
+    #[test]
+    fn what_may_be_retried_says_so() {
+        for code in Code::ALL {
+            let retried = code.status() == StatusCode::SERVICE_UNAVAILABLE;
+            assert_eq!(code.retry_after_s().is_some(), retried, "{code:?}");
+        }
+    }
+
+    #[test]
+    fn a_problem_of_a_part_points_into_the_whole() {
+        let field = Problem::of_field(Code::InvalidRequest, "/tokens/3", "no token").under("/1");
+        assert_eq!(field.errors[0].pointer, "/1/tokens/3");
+        let whole = Problem::new(Code::EmptyDocument, "empty").under("/2");
+        assert_eq!(whole.errors, [FieldError { pointer: "/2".into(), detail: "empty".into() }]);
+    }
+
+    #[test]
+    fn a_fault_of_the_store_is_not_told_to_the_client() {
+        let problem = Problem::from(EngineError::Store { reason: "page 7".to_owned() });
+        assert_eq!(problem.code, Code::Internal);
+        assert!(!problem.detail.contains("page 7"));
+    }
+}

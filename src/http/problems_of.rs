@@ -1,0 +1,84 @@
+//! Which problems a call can have, for the OpenAPI document.
+
+use std::collections::BTreeMap;
+
+use utoipa::IntoResponses;
+use utoipa::openapi::{Content, Ref, RefOr, Response, ResponseBuilder};
+
+use super::problem::Code;
+
+/// Of a call that only reads parameters.
+pub struct Plain;
+
+/// Of a call that names a stored document by parameter or path.
+pub struct ById;
+
+/// Of a call that takes probes.
+pub struct Probing;
+
+/// Of a call that takes documents.
+pub struct Adding;
+
+const PLAIN: &[Code] = &[
+    Code::InvalidParameter,
+    Code::Internal,
+    Code::NotReady,
+    Code::OutOfService,
+    Code::Overloaded,
+    Code::TimedOut,
+];
+
+const BODY: &[Code] = &[
+    Code::MalformedJson,
+    Code::MalformedText,
+    Code::UnreadableBody,
+    Code::BodyTimeout,
+    Code::DocumentTooLarge,
+    Code::UnsupportedMediaType,
+    Code::UnsupportedEncoding,
+    Code::EmptyDocument,
+    Code::TooManyShingles,
+];
+
+const BY_ID: &[Code] = &[Code::DocumentNotFound, Code::TextNotKept];
+
+impl IntoResponses for Plain {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        by_status(&[PLAIN])
+    }
+}
+
+impl IntoResponses for ById {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        by_status(&[PLAIN, BY_ID])
+    }
+}
+
+impl IntoResponses for Probing {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        by_status(&[PLAIN, BODY, BY_ID, &[Code::BodyTooLarge, Code::InvalidRequest]])
+    }
+}
+
+impl IntoResponses for Adding {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        by_status(&[PLAIN, BODY, &[Code::InvalidDocument, Code::MetadataTooLarge]])
+    }
+}
+
+/// A response for each status, which names the codes that have it.
+fn by_status(codes: &[&[Code]]) -> BTreeMap<String, RefOr<Response>> {
+    let mut names = BTreeMap::<String, Vec<String>>::new();
+    for code in codes.iter().copied().flatten() {
+        let (name, status, _) = code.facts();
+        names.entry(status.as_str().to_owned()).or_default().push(format!("`{name}`"));
+    }
+    let response = |names: Vec<String>| {
+        let content = Content::new(Some(Ref::from_schema_name("Problem")));
+        ResponseBuilder::new()
+            .description(names.join(", "))
+            .content("application/problem+json", content)
+            .build()
+    };
+    names.into_iter().map(|(status, names)| (status, response(names).into())).collect()
+}

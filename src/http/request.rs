@@ -1,0 +1,188 @@
+//! The wire types of requests, and what they become.
+
+use std::fmt;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::json::{self, Object};
+use super::problem::{Code, Problem};
+use crate::document::{Content, Document, DocumentId, Metadata, Token};
+use crate::engine::Probe;
+
+/// A document: an object with either `text` or `tokens`.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Document)]
+pub struct DocumentBody<'a> {
+    /// 1..=1024 bytes of UTF-8 without control characters; without one the server makes a UUIDv7.
+    #[schema(example = "https://example.org/a")]
+    id: Option<String>,
+    #[schema(example = "the quick brown fox jumps over the lazy dog")]
+    text: Option<String>,
+    /// The elements of a ready-made set: each a string, or a string with its count.
+    #[schema(value_type = Option<Vec<TokenSchema>>, example = json!(["a", ["b", 3]]))]
+    tokens: Option<Vec<TokenBody>>,
+    /// A JSON object, given back as it came.
+    #[serde(borrow)]
+    #[schema(value_type = Option<Object>)]
+    metadata: Option<&'a RawValue>,
+}
+
+/// What is looked up or compared: an object with one of `id` (of a stored document), `text` and
+/// `tokens`.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Probe)]
+pub struct ProbeBody {
+    #[schema(example = "https://example.org/a")]
+    id: Option<String>,
+    text: Option<String>,
+    #[schema(value_type = Option<Vec<TokenSchema>>)]
+    tokens: Option<Vec<TokenBody>>,
+    /// Taken so that a document can be posted as a probe; of no consequence.
+    #[serde(rename = "metadata")]
+    #[schema(value_type = Option<Object>)]
+    _metadata: Option<IgnoredAny>,
+}
+
+/// Two probes to be compared.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Pair)]
+pub struct PairBody {
+    #[schema(value_type = ProbeBody)]
+    a: Object<ProbeBody>,
+    #[schema(value_type = ProbeBody)]
+    b: Object<ProbeBody>,
+}
+
+/// How a token is written, for the OpenAPI document.
+#[derive(ToSchema)]
+#[schema(as = Token)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "read for its schema only")]
+pub enum TokenSchema {
+    Once(String),
+    Counted((String, u32)),
+}
+
+struct TokenBody(Token);
+
+impl<'de> Deserialize<'de> for TokenBody {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TokenVisitor)
+    }
+}
+
+struct TokenVisitor;
+
+impl<'de> Visitor<'de> for TokenVisitor {
+    type Value = TokenBody;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a token: a string, or [string, count] with a count of 1..=4294967295")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<TokenBody, E> {
+        Ok(TokenBody(Token { text: text.to_owned(), count: 1 }))
+    }
+
+    fn visit_string<E: Error>(self, text: String) -> Result<TokenBody, E> {
+        Ok(TokenBody(Token { text, count: 1 }))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<TokenBody, A::Error> {
+        let Some(text) = seq.next_element()? else { return Err(Error::invalid_length(0, &self)) };
+        let Some(count) = seq.next_element()? else { return Err(Error::invalid_length(1, &self)) };
+        if seq.next_element::<IgnoredAny>()?.is_some() {
+            return Err(Error::invalid_length(3, &self));
+        }
+        if count == 0 {
+            return Err(Error::custom("a token's count must be 1..=4294967295, not 0"));
+        }
+        Ok(TokenBody(Token { text, count }))
+    }
+}
+
+fn tokens(tokens: Vec<TokenBody>) -> Content {
+    Content::Tokens(tokens.into_iter().map(|token| token.0).collect())
+}
+
+fn id(code: Code, pointer: &str, id: String) -> Result<DocumentId, Problem> {
+    DocumentId::new(id).map_err(|error| Problem::of_field(code, pointer, error.to_string()))
+}
+
+/// Reads one document as JSON.
+pub fn document(json: &[u8]) -> Result<Document, Problem> {
+    const CODE: Code = Code::InvalidDocument;
+    let Object(body) = json::read::<Object<DocumentBody<'_>>>(json, CODE)?;
+    let content = match (body.text, body.tokens) {
+        (Some(text), None) => Content::Text(text),
+        (None, Some(list)) => tokens(list),
+        (None, None) => {
+            return Err(Problem::of_field(CODE, "", "a document has either text or tokens"));
+        }
+        (Some(_), Some(_)) => {
+            return Err(Problem::of_field(CODE, "", "a document has text or tokens, not both"));
+        }
+    };
+    let id = body.id.map_or_else(|| Ok(new_id()), |text| id(CODE, "/id", text))?;
+    let metadata = body.metadata.map(|raw| Metadata::from_json(raw.get())).transpose();
+    let metadata =
+        metadata.map_err(|error| Problem::of_field(CODE, "/metadata", error.to_string()))?;
+    Ok(Document { id, content, metadata })
+}
+
+pub fn new_id() -> DocumentId {
+    DocumentId::new(Uuid::now_v7().to_string()).expect("a UUID keeps the rules of ids")
+}
+
+impl ProbeBody {
+    fn probe(self) -> Result<Probe, Problem> {
+        const CODE: Code = Code::InvalidRequest;
+        match (self.id, self.text, self.tokens) {
+            (Some(text), None, None) => id(CODE, "/id", text).map(Probe::Stored),
+            (None, Some(text), None) => Ok(Probe::Content(Content::Text(text))),
+            (None, None, Some(list)) => Ok(Probe::Content(tokens(list))),
+            _ => Err(Problem::of_field(CODE, "", "a probe has exactly one of id, text and tokens")),
+        }
+    }
+}
+
+/// The probes of a lookup: one object, or an array of them.
+pub enum Probes {
+    One(Probe),
+    Many(Vec<Probe>),
+}
+
+/// Reads one probe or an array of at most `probes_max`.
+pub fn probes(json: &Bytes, probes_max: usize) -> Result<Probes, Problem> {
+    const CODE: Code = Code::InvalidRequest;
+    if json.trim_ascii_start().first() != Some(&b'[') {
+        let Object(body) = json::read::<Object<ProbeBody>>(json, CODE)?;
+        return body.probe().map(Probes::One);
+    }
+    let bodies: Vec<Object<ProbeBody>> = json::read(json, CODE)?;
+    if bodies.len() > probes_max {
+        let detail = format!("{} probes are more than the {probes_max} allowed", bodies.len());
+        return Err(Problem::of_field(CODE, "", detail));
+    }
+    let numbered = bodies.into_iter().enumerate();
+    let probe = |(at, body): (usize, Object<ProbeBody>)| {
+        body.0.probe().map_err(|problem| problem.under(&format!("/{at}")))
+    };
+    numbered.map(probe).collect::<Result<_, _>>().map(Probes::Many)
+}
+
+/// Reads `{"a": probe, "b": probe}`.
+pub fn pair(json: &Bytes) -> Result<(Probe, Probe), Problem> {
+    let Object(body) = json::read::<Object<PairBody>>(json, Code::InvalidRequest)?;
+    let a = body.a.0.probe().map_err(|problem| problem.under("/a"))?;
+    let b = body.b.0.probe().map_err(|problem| problem.under("/b"))?;
+    Ok((a, b))
+}

@@ -1,0 +1,79 @@
+//! Comparing two contents.
+
+use std::time::Instant;
+
+use axum::Json;
+use axum::extract::{FromRequest, Request};
+
+use super::AppState;
+use super::body::{BodyReader, Media};
+use super::comparison::ComparisonReply;
+use super::extract::Ready;
+use super::json;
+use super::parameters::{CompareParameters, StoredPairParameters};
+use super::problem::{Code, Problem};
+use super::problems_of::{ById, Probing};
+use super::query::Query;
+use super::request::{self, PairBody};
+use crate::engine::{Engine, Probe};
+
+/// The two probes of a `POST /resemblance`.
+pub struct Pair(Probe, Probe);
+
+impl FromRequest<AppState> for Pair {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        Media::of(&parts.headers, &[Media::Json])?;
+        let reader = BodyReader::new(body, state);
+        let body = reader.whole(state.settings.body_bytes_max, Code::BodyTooLarge).await?;
+        let (a, b) = json::off_runtime_if_large(body, |body| request::pair(&body)).await?;
+        Ok(Self(a, b))
+    }
+}
+
+/// Compare two stored documents
+///
+/// Their estimated resemblance beside the exact one.
+#[utoipa::path(
+    get, path = "/resemblance", operation_id = "compare_stored", tag = "Looking up",
+    params(StoredPairParameters),
+    responses((status = 200, description = "The comparison.", body = ComparisonReply), ById),
+)]
+pub async fn stored(
+    Query(parameters): Query<StoredPairParameters>,
+    Ready(engine): Ready,
+) -> Result<Json<ComparisonReply>, Problem> {
+    let explain = parameters.explain.unwrap_or(false);
+    let (a, b) = parameters.probes();
+    compare(&engine, a, b, explain).await
+}
+
+/// Compare what is posted
+///
+/// The estimated resemblance of two probes beside the exact one; nothing is stored.
+#[utoipa::path(
+    post, path = "/resemblance", operation_id = "compare_posted", tag = "Looking up",
+    params(CompareParameters),
+    request_body(content = PairBody, example = json!({"a": {"id": "a"}, "b": {"text": "the fox"}})),
+    responses((status = 200, description = "The comparison.", body = ComparisonReply), Probing),
+)]
+pub async fn posted(
+    Query(parameters): Query<CompareParameters>,
+    Ready(engine): Ready,
+    Pair(a, b): Pair,
+) -> Result<Json<ComparisonReply>, Problem> {
+    compare(&engine, a, b, parameters.explain.unwrap_or(false)).await
+}
+
+async fn compare(
+    engine: &Engine,
+    a: Probe,
+    b: Probe,
+    explain: bool,
+) -> Result<Json<ComparisonReply>, Problem> {
+    let started = Instant::now();
+    let comparison = engine.compare(a, b, explain).await?;
+    Ok(Json(ComparisonReply::new(comparison, started.elapsed())))
+}

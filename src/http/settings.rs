@@ -1,0 +1,112 @@
+use serde::{Deserialize, Serialize};
+
+/// How the server listens, and how much of it a client may take up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServerSettings {
+    /// Host and port to listen on; port 0 takes a free one.
+    pub listen: String,
+    /// From a request's head to its answer's; streamed bodies may then take longer.
+    pub request_timeout_ms: u64,
+    /// The longest pause in a request's body.
+    pub body_idle_timeout_ms: u64,
+    /// One document as JSON or plain text, decompressed.
+    pub document_bytes_max: usize,
+    /// Any other body that is not streamed, decompressed.
+    pub body_bytes_max: usize,
+    /// Probes of one call.
+    pub probes_max: usize,
+    /// Requests worked on at once; beyond, they are refused with 503.
+    pub requests_in_flight_max: usize,
+    /// Streamed requests (bulk additions and exports) at once, of those in flight.
+    pub bulk_requests_max: usize,
+    /// Documents of one bulk addition worked on at once; a document counts once for each 64 KiB
+    /// begun.
+    pub bulk_documents_in_flight_max: usize,
+    /// The highest `limit` a call may ask for.
+    pub limit_max: usize,
+    /// How long requests may go on after the server was told to stop.
+    pub shutdown_grace_ms: u64,
+}
+
+impl Default for ServerSettings {
+    fn default() -> Self {
+        Self {
+            listen: "127.0.0.1:7700".to_owned(),
+            request_timeout_ms: 30_000,
+            body_idle_timeout_ms: 30_000,
+            document_bytes_max: 8 << 20,
+            body_bytes_max: 16 << 20,
+            probes_max: 100,
+            requests_in_flight_max: 1_024,
+            bulk_requests_max: 8,
+            bulk_documents_in_flight_max: 512,
+            limit_max: 10_000,
+            shutdown_grace_ms: 10_000,
+        }
+    }
+}
+
+impl ServerSettings {
+    /// Every setting that cannot be served with, each by its name.
+    #[must_use]
+    pub fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        if !names_a_port(&self.listen) {
+            faults.push(format!("listen must be HOST:PORT, not '{}'", self.listen));
+        }
+        let at_least_one = [
+            ("request_timeout_ms", self.request_timeout_ms),
+            ("body_idle_timeout_ms", self.body_idle_timeout_ms),
+            ("document_bytes_max", self.document_bytes_max as u64),
+            ("body_bytes_max", self.body_bytes_max as u64),
+            ("probes_max", self.probes_max as u64),
+            ("requests_in_flight_max", self.requests_in_flight_max as u64),
+            ("bulk_requests_max", self.bulk_requests_max as u64),
+            ("bulk_documents_in_flight_max", self.bulk_documents_in_flight_max as u64),
+            ("limit_max", self.limit_max as u64),
+        ];
+        let zeros = at_least_one.iter().filter(|(_, value)| *value == 0);
+        faults.extend(zeros.map(|(name, _)| format!("{name} must be at least 1, not 0")));
+        let at_most_a_million = [
+            ("requests_in_flight_max", self.requests_in_flight_max),
+            ("bulk_requests_max", self.bulk_requests_max),
+            ("bulk_documents_in_flight_max", self.bulk_documents_in_flight_max),
+        ];
+        let excesses = at_most_a_million.iter().filter(|(_, value)| *value > 1_000_000);
+        faults.extend(
+            excesses.map(|(name, value)| format!("{name} must be at most 1000000, not {value}")),
+        );
+        faults
+    }
+}
+
+fn names_a_port(listen: &str) -> bool {
+    let Some((host, port)) = listen.rsplit_once(':') else { return false };
+    !host.is_empty() && port.parse::<u16>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_without_fault() {
+        assert_eq!(ServerSettings::default().faults(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_fault_is_named_at_once() {
+        let settings = ServerSettings {
+            listen: "7700".to_owned(),
+            probes_max: 0,
+            bulk_requests_max: 1_000_001,
+            ..ServerSettings::default()
+        };
+        let faults = settings.faults();
+        assert_eq!(faults.len(), 3, "{faults:?}");
+        assert!(faults[0].starts_with("listen "));
+        assert!(faults[1].starts_with("probes_max "));
+        assert!(faults[2].starts_with("bulk_requests_max "));
+    }
+}

@@ -1,0 +1,53 @@
+use std::sync::{Arc, OnceLock};
+
+use jiff::Timestamp;
+use metrics_exporter_prometheus::PrometheusHandle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::ServerSettings;
+use super::problem::{Code, Problem};
+use crate::engine::{Engine, Progress};
+
+/// What every request may get at. Cheap to clone.
+#[derive(Clone)]
+pub struct AppState {
+    /// Set once the engine is open; until then only health, readiness and metrics are answered.
+    pub engine: Arc<OnceLock<Arc<Engine>>>,
+    /// How far the opening of the engine has come.
+    pub progress: Arc<Progress>,
+    pub settings: Arc<ServerSettings>,
+    pub metrics: PrometheusHandle,
+    /// When the process started to serve.
+    pub started_at: Timestamp,
+    /// A permit for each request that may be worked on.
+    pub(super) requests: Arc<Semaphore>,
+    /// A permit for each streamed request that may be worked on.
+    pub(super) bulk_requests: Arc<Semaphore>,
+}
+
+impl AppState {
+    #[must_use]
+    pub fn new(settings: ServerSettings, metrics: PrometheusHandle) -> Self {
+        Self {
+            engine: Arc::default(),
+            progress: Arc::default(),
+            metrics,
+            started_at: Timestamp::now(),
+            requests: Arc::new(Semaphore::new(settings.requests_in_flight_max)),
+            bulk_requests: Arc::new(Semaphore::new(settings.bulk_requests_max)),
+            settings: Arc::new(settings),
+        }
+    }
+
+    /// Leave to stream, for as long as it is held.
+    ///
+    /// # Errors
+    /// `overloaded` while `bulk_requests_max` others stream.
+    pub(super) fn bulk_permit(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        Arc::clone(&self.bulk_requests).try_acquire_owned().map_err(|_| {
+            let max = self.settings.bulk_requests_max;
+            let detail = format!("{max} bulk additions and exports are being worked on already");
+            Problem::new(Code::Overloaded, detail)
+        })
+    }
+}
