@@ -1,7 +1,6 @@
 //! Composition: a listener, an engine and what runs beside them, from start to a clean end.
 
 mod error;
-mod pending;
 mod signals;
 
 pub use error::AppError;
@@ -16,10 +15,12 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use self::pending as http;
-use crate::config::{ServerSettings, Settings};
-use crate::engine::{Engine, EngineError, SnapshotInfo};
-use crate::storage::StorageSettings;
+use crate::config::Settings;
+use crate::engine::{Engine, EngineError};
+use crate::http::{self, ServerSettings};
+
+/// Where the paths without a collection's name lead to, below the data directory.
+const DEFAULT_COLLECTION: &str = "collections/default";
 
 /// The recorder wants its histograms drained even if nobody scrapes.
 const METRICS_UPKEEP: Duration = Duration::from_secs(5);
@@ -98,8 +99,10 @@ async fn open(settings: Settings, state: &http::AppState) -> Result<Arc<Engine>,
     let dir = settings.storage.data_dir.clone();
     tracing::info!(data_dir = %dir.display(), "opening");
     let opened = tokio::task::spawn_blocking(move || {
-        let storage = StorageSettings::default(); // settings.storage.store, once storage has it
-        Engine::open(&settings.storage.data_dir, settings.collection, &storage, &progress)
+        let storage = &settings.storage;
+        let dir = storage.data_dir.join(DEFAULT_COLLECTION);
+        let cache_bytes = storage.sets_cache_bytes;
+        Engine::open(&dir, settings.collection, &storage.store, cache_bytes, &progress)
     });
     let opened = opened.await.unwrap_or_else(|_| {
         Err(EngineError::Store { reason: "opening it panicked, see the log".into() })
@@ -117,7 +120,7 @@ async fn take_snapshots(engine: &Arc<Engine>, every: Duration) -> Infallible {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        match snapshot_if_changed(engine).await {
+        match engine.snapshot_if_changed().await {
             Ok(Some(snapshot)) => tracing::info!(
                 sequence = snapshot.sequence,
                 documents = snapshot.documents,
@@ -128,15 +131,6 @@ async fn take_snapshots(engine: &Arc<Engine>, every: Duration) -> Infallible {
             Err(error) => tracing::error!(%error, "no snapshot could be taken"),
         }
     }
-}
-
-async fn snapshot_if_changed(engine: &Arc<Engine>) -> Result<Option<SnapshotInfo>, EngineError> {
-    let stats = engine.stats().await?;
-    let sequence_saved = stats.last_snapshot.map_or(0, |snapshot| snapshot.sequence);
-    if stats.sequence == sequence_saved {
-        return Ok(None);
-    }
-    engine.snapshot().await.map(Some)
 }
 
 async fn keep_metrics(metrics: PrometheusHandle) -> Infallible {

@@ -19,7 +19,7 @@ pub struct BackendStats {
 }
 
 /// How the index came back at start.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Recovery {
     pub source: RecoverySource,
     pub snapshot_sequence: Option<u64>,

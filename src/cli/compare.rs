@@ -10,10 +10,9 @@ use serde_json::json;
 
 use super::failure::Failure;
 use super::import;
-use super::pending::compare_contents;
 use super::serve::ConfigFile;
 use crate::document::Content;
-use crate::engine::{Analyser, Comparison, Passages};
+use crate::engine::{Analyser, Comparison, Passages, compare_contents};
 
 /// Of one text, one kind.
 const PASSAGES_SHOWN_MAX: usize = 10;

@@ -7,7 +7,6 @@ mod demo;
 mod failure;
 mod health;
 mod import;
-mod pending;
 mod serve;
 mod similar;
 
@@ -18,6 +17,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 use self::failure::Failure;
+use crate::http::openapi_yaml;
 
 /// Near-duplicate search as a service
 #[derive(Parser)]
@@ -56,7 +56,7 @@ pub fn main() -> ExitCode {
         Command::CheckConfig(arguments) => check_config::run(arguments),
         Command::Health(arguments) => health::run(&arguments),
         Command::Completions { shell } => write(&completions(shell)),
-        Command::Openapi => write(pending::openapi_yaml().as_bytes()),
+        Command::Openapi => write(openapi_yaml().as_bytes()),
     };
     done.unwrap_or_else(Failure::report)
 }

@@ -1,11 +1,9 @@
 //! Settings: compiled-in defaults < file < environment < flags.
 
 mod layers;
-mod pending;
 mod settings;
 
 pub use layers::{Fault, Flag, Origin, Sources};
-pub use pending::{ServerSettings, StorageSettings};
 pub use settings::{LogFormat, LogSettings, Settings, StorageSection};
 
 use std::fmt;

@@ -3,8 +3,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use tracing_subscriber::EnvFilter;
 
-use super::{ServerSettings, StorageSettings};
 use crate::engine::CollectionSettings;
+use crate::http::ServerSettings;
+use crate::storage::StorageSettings;
 
 /// Everything that can be set. `config/default.toml` explains each key.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -22,6 +23,8 @@ pub struct StorageSection {
     pub data_dir: PathBuf,
     /// Seconds between snapshots of the index; 0: only on request and at the end.
     pub snapshot_interval_s: u64,
+    /// Memory for the sets of documents that were looked up or stored lately.
+    pub sets_cache_bytes: u64,
     #[serde(flatten)]
     pub store: StorageSettings,
 }
@@ -31,6 +34,7 @@ impl Default for StorageSection {
         Self {
             data_dir: "./akin-data".into(),
             snapshot_interval_s: 300,
+            sets_cache_bytes: 256 << 20,
             store: StorageSettings::default(),
         }
     }
@@ -66,6 +70,10 @@ impl Settings {
         let sections = [
             ("server", self.server.faults()),
             ("storage", self.storage.faults()),
+            ("collection.shingles", self.collection.shingles.faults()),
+            ("collection.sketch", self.collection.sketch.faults()),
+            ("collection.scheme", self.collection.scheme.faults(&self.collection.sketch)),
+            ("collection.limits", self.collection.limits.faults()),
             ("log", self.log.faults()),
         ];
         sections

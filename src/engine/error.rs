@@ -18,19 +18,13 @@ pub enum EngineError {
     #[error("the store is out of service: {reason}")]
     OutOfService { reason: String },
     /// A fault of the server's: not the client's business, to be logged where it leaves the process.
-    #[error("the store failed: {reason}")]
-    Store { reason: String },
     #[error("{reason}")]
-    Open { reason: String },
+    Store { reason: String },
 }
 
 impl EngineError {
     pub(super) fn not_found(id: &DocumentId) -> Self {
         Self::DocumentNotFound { id: id.clone() }
-    }
-
-    pub(super) fn open(error: &BackendError) -> Self {
-        Self::Open { reason: error.to_string() }
     }
 }
 

@@ -40,7 +40,7 @@ impl Engine {
     /// runtime.
     ///
     /// # Errors
-    /// [`EngineError::Open`]: the directory is in use, was made with other settings or by a newer
+    /// [`EngineError::Store`]: the directory is in use, was made with other settings or by a newer
     /// version, has lost its tail, or cannot be read.
     pub fn open(
         dir: &Path,
@@ -57,8 +57,7 @@ impl Engine {
             cache_bytes,
         };
         let bands = analyser.bands.clone();
-        let backend = Local::open(dir, local, &identity, bands, &settings.sketch, progress)
-            .map_err(|error| EngineError::open(&error))?;
+        let backend = Local::open(dir, local, &identity, bands, &settings.sketch, progress)?;
         Ok(Self {
             settings: Arc::new(settings),
             analyser: Arc::new(analyser),

@@ -32,8 +32,9 @@ impl Engine {
     pub async fn list(
         &self,
         after: Option<DocumentId>,
-        limit: u32,
+        limit: usize,
     ) -> Result<Vec<DocumentId>, EngineError> {
+        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
         Ok(self.backend.list(after, limit).await?)
     }
 

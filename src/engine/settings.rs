@@ -29,15 +29,6 @@ impl CollectionSettings {
         })
         .to_string()
     }
-
-    /// Every fault of the settings, each naming its key.
-    #[must_use]
-    pub fn faults(&self) -> Vec<String> {
-        let mut faults = self.shingles.faults();
-        faults.extend(self.sketch.faults());
-        faults.extend(self.scheme.faults(&self.sketch));
-        faults
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,5 +65,19 @@ impl Default for LimitSettings {
             shingles_max: 1_000_000,
             metadata_bytes_max: 65_536,
         }
+    }
+}
+
+impl LimitSettings {
+    /// Every fault of the settings, each beginning with its key.
+    #[must_use]
+    pub fn faults(&self) -> Vec<String> {
+        let at_least_one = [
+            ("candidates_max", self.candidates_max),
+            ("duplicates_max", self.duplicates_max),
+            ("shingles_max", self.shingles_max),
+        ];
+        let zeros = at_least_one.iter().filter(|(_, value)| *value == 0);
+        zeros.map(|(key, _)| format!("{key} must be at least 1, not 0")).collect()
     }
 }

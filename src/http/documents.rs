@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use futures_util::stream;
+use futures_util::StreamExt;
 
 use super::AppState;
 use super::body::{self, BodyReader, Media};
@@ -196,15 +196,16 @@ pub async fn export(
     Ready(engine): Ready,
 ) -> Result<Response, Problem> {
     let permit = state.bulk_permit()?;
-    let lines = stream::unfold((engine.export(), permit), |(mut documents, permit)| async move {
-        let line = match documents.recv().await? {
+    let lines = engine.export().await.map(move |document| {
+        // Held as long as there is something to send.
+        let _permit = &permit;
+        match document {
             Ok(document) => Ok(ndjson::line(&DocumentReply::from(document))),
             Err(error) => {
                 tracing::error!(%error, "export broke off");
                 Err(io::Error::other("export broke off"))
             }
-        };
-        Some((line, (documents, permit)))
+        }
     });
     Ok(([(header::CONTENT_TYPE, ndjson::MEDIA)], Body::from_stream(lines)).into_response())
 }
