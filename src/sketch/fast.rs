@@ -43,7 +43,6 @@ impl Fast {
 
     /// A filled bin and one that a shingle fell into hold different shingles, if any; their
     /// values can only agree by accident.
-    #[cold]
     fn fill(&self, minima: &mut [u64], shingles: &[u64], remix: Remix) {
         let hashes: Vec<u64> = shingles.iter().map(|&shingle| remix.apply(shingle)).collect();
         let slots = minima.iter_mut().zip(self.fillers.as_slice());

@@ -5,6 +5,9 @@ use super::mix::{Remix, SplitMix};
 /// Shingles that are remixed at a time; they and a slot's loop stay in the nearest cache.
 const BLOCK: usize = 256;
 
+/// Minima that are kept side by side, so that none waits for the one before it.
+const LANES: usize = 2;
+
 /// The hash functions `g_j(h) = a_j * h + b_j` modulo 2⁶⁴, one a slot.
 ///
 /// `a_j` is odd, so each is a permutation of all 64-bit numbers. Over the remixed shingles such
@@ -22,9 +25,20 @@ impl Permutation {
     /// The least value of the permuted hashes; `u64::MAX` for none.
     #[inline]
     pub(super) fn minimum(self, hashes: &[u64]) -> u64 {
-        let permuted =
-            hashes.iter().map(|hash| hash.wrapping_mul(self.factor).wrapping_add(self.addend));
-        permuted.fold(u64::MAX, u64::min)
+        let (chunks, rest) = hashes.as_chunks::<LANES>();
+        let mut minima = [u64::MAX; LANES];
+        for chunk in chunks {
+            for (minimum, hash) in minima.iter_mut().zip(chunk) {
+                *minimum = self.permute(*hash).min(*minimum);
+            }
+        }
+        let rest = rest.iter().map(|hash| self.permute(*hash));
+        rest.chain(minima).fold(u64::MAX, u64::min)
+    }
+
+    #[inline]
+    fn permute(self, hash: u64) -> u64 {
+        hash.wrapping_mul(self.factor).wrapping_add(self.addend)
     }
 }
 

@@ -121,16 +121,15 @@ fn wide_slots_are_unbiased() {
 fn permutations_are_unbiased() {
     for sizes in SIZES.into_iter().filter(|sizes| sizes.union() <= 100) {
         assert_unbiased(&settings(Method::Permutations, 128, 8), sizes, 600, as_it_is);
-        assert_unbiased(&settings(Method::Permutations, 64, 8), sizes, 600, as_it_is);
     }
     for sizes in [sizes(800, 100, 100), sizes(50, 475, 475)] {
-        assert_unbiased(&settings(Method::Permutations, 32, 16), sizes, 600, as_it_is);
+        assert_unbiased(&settings(Method::Permutations, 16, 16), sizes, 600, as_it_is);
     }
 }
 
 #[test]
 fn sampled_shingles_do_no_harm() {
-    for sizes in SIZES.into_iter().filter(|sizes| sizes.union() <= 1000) {
+    for sizes in [sizes(1, 0, 1), sizes(10, 5, 5), sizes(20, 0, 80), sizes(400, 50, 50)] {
         let fast = settings(Method::Fast, 128, 8);
         assert_unbiased(&fast, sizes, 500, |it| it & !0xffff);
         assert_unbiased(&fast, sizes, 500, |it| it >> 16);
