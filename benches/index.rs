@@ -1,7 +1,8 @@
 //! What the index costs in time and memory: `cargo bench --bench index -- [DOCUMENTS …]`.
 //!
-//! Sketches are made up: families of five, of which each slot agrees with the family's first in four
-//! slots of five. Memory is counted by the index itself and, beside it, by the operating system.
+//! Sketches are made up: families of five, of which each slot agrees with the family's first in
+//! four slots of five. Memory is counted by the index itself and, beside it, by the operating
+//! system.
 
 #[path = "corpus/random.rs"]
 mod random;

@@ -5,10 +5,10 @@
 //! cargo bench --bench recall -- FILE [URL [SAMPLE]]
 //! ```
 //!
-//! FILE is JSONL of `{"id", "text"}`, plain or .gz. For a sample of its documents, every other document's exact
-//! resemblance is computed here, from the texts and without any index, and held against the answers of
-//! `GET /similar` in mode `verified`, at several thresholds. Pairs of equal sets are easy, so recall is also
-//! given for the others alone.
+//! FILE is JSONL of `{"id", "text"}`, plain or .gz. For a sample of its documents, every other
+//! document's exact resemblance is computed here, from the texts and without any index, and held
+//! against the answers of `GET /similar` in mode `verified`, at several thresholds. Pairs of equal
+//! sets are easy, so recall is also given for the others alone.
 
 use std::collections::HashMap;
 use std::fs::File;

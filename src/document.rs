@@ -1,6 +1,7 @@
 //! What a client hands over: an id, a content, and whatever else it wants to get back.
 //!
-//! The newtypes here can only be built through constructors that check, so that no later layer checks again.
+//! The newtypes here can only be built through constructors that check, so that no later layer
+//! checks again.
 
 use std::borrow::Borrow;
 use std::fmt;

@@ -1,12 +1,14 @@
 //! akin: near-duplicate search as a service.
 //!
-//! The modules in reading order; each may use only those before it (`tests/architecture.rs` holds them to it):
+//! The modules in reading order; each may use only those before it (`tests/architecture.rs` holds
+//! them to it):
 //!
 //! - [`document`]: id, content, metadata.
 //! - [`text`]: text → tokens → shingles → set.
 //! - [`sketch`]: set → sketch, and what two sketches say of the resemblance of their sets.
 //! - [`measure`]: exact resemblance and containment of two sets.
-//! - [`scheme`]: the keys a sketch is filed and looked up under, and how many of them a wanted recall takes.
+//! - [`scheme`]: the keys a sketch is filed and looked up under, and how many of them a wanted
+//!   recall takes.
 //! - [`index`]: key → postings, in memory, concurrent.
 //! - [`storage`]: what survives a crash: documents, operation log, snapshots.
 //! - [`backend`]: the seam between the product and where its documents live.

@@ -1,8 +1,9 @@
 //! The order of arrival: who is on the way into the store, and who came first.
 //!
-//! A document gets its place before anybody looks for its near-duplicates, and leaves once it can be found in
-//! the index (or is withdrawn). So for two documents at once, the later one sees the earlier either here or in
-//! the index. Waiting goes from later to earlier only, hence never in a circle.
+//! A document gets its place before anybody looks for its near-duplicates, and leaves once it can
+//! be found in the index (or is withdrawn). So for two documents at once, the later one sees the
+//! earlier either here or in the index. Waiting goes from later to earlier only, hence never in a
+//! circle.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,7 +24,8 @@ pub(crate) enum Outcome {
 #[derive(Debug)]
 struct OnTheWay {
     id: DocumentId,
-    /// `None` for a removal, which takes a place so that it and additions of one id keep their order.
+    /// `None` for a removal, which takes a place so that it and additions of one id keep their
+    /// order.
     filing: Option<Arc<Filing>>,
     tentative: bool,
     outcome: watch::Sender<Outcome>,

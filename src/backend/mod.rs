@@ -1,12 +1,13 @@
 //! The seam between the product and the place where its documents live.
 //!
-//! The engine asks for whole operations, never for single keys or rows, so that a backend may be this process
-//! ([`Local`]: index and store side by side) or a distributed engine.
+//! The engine asks for whole operations, never for single keys or rows, so that a backend may be
+//! this process ([`Local`]: index and store side by side) or a distributed engine.
 //!
-//! Adding takes two calls. [`Backend::announce`] fixes a document's place in the order of arrival and tells of
-//! the *rivals*: documents announced before it that are on their way and so cannot be found by a lookup yet.
-//! [`Backend::store`] then makes it durable and findable. Whoever announces, then looks up, then looks at the
-//! rivals has seen every document that was there before: this is what makes check-and-store one step.
+//! Adding takes two calls. [`Backend::announce`] fixes a document's place in the order of arrival
+//! and tells of the *rivals*: documents announced before it that are on their way and so cannot be
+//! found by a lookup yet. [`Backend::store`] then makes it durable and findable. Whoever announces,
+//! then looks up, then looks at the rivals has seen every document that was there before: this is
+//! what makes check-and-store one step.
 
 pub(crate) mod arrivals;
 mod error;
@@ -48,7 +49,8 @@ pub struct Filing {
 /// A document's place in the order of arrival. Dropping it unstored gives the place up.
 pub struct Announced {
     pub filing: Arc<Filing>,
-    /// Earlier documents on their way, with another id, that the `rival` question of the announcement picked.
+    /// Earlier documents on their way, with another id, that the `rival` question of the
+    /// announcement picked.
     pub rivals: Vec<Rival>,
     pub(crate) place: Place,
 }
@@ -127,8 +129,9 @@ pub struct Known {
 /// Where documents live.
 #[async_trait]
 pub trait Backend: Send + Sync {
-    /// Gives the document its place in the order of arrival. `tentative`: it may be withdrawn. `is_rival` picks
-    /// among the documents on their way; it is asked under a lock and must be quick.
+    /// Gives the document its place in the order of arrival. `tentative`: it may be withdrawn.
+    /// `is_rival` picks among the documents on their way; it is asked under a lock and must be
+    /// quick.
     async fn announce(
         &self,
         filing: Filing,
@@ -136,8 +139,8 @@ pub trait Backend: Send + Sync {
         is_rival: &(dyn for<'a> Fn(&'a Filing) -> bool + Sync),
     ) -> Result<Announced, BackendError>;
 
-    /// Makes an announced document durable and findable, in place of an older one with its id. Once this has
-    /// begun to write, dropping the future does not stop it.
+    /// Makes an announced document durable and findable, in place of an older one with its id. Once
+    /// this has begun to write, dropping the future does not stop it.
     async fn store(&self, announced: Announced) -> Result<Stored, BackendError>;
 
     /// `false` if there is no such document.

@@ -9,7 +9,8 @@ use crate::engine::{
 use crate::measure::Overlap;
 use crate::scheme::Threshold;
 
-/// Shingling more bytes than this (about a quarter of a millisecond's work) leaves the runtime's thread.
+/// Shingling more bytes than this (about a quarter of a millisecond's work) leaves the runtime's
+/// thread.
 pub(super) const CONTENT_INLINE_BYTES_MAX: usize = 65_536;
 
 impl Engine {
@@ -27,8 +28,8 @@ impl Engine {
         Ok(Prepared { document, analysis })
     }
 
-    /// Fixes the document's place in the order of arrival: of two near-duplicates, and of two documents with
-    /// one id, the one admitted first counts as first. Quick.
+    /// Fixes the document's place in the order of arrival: of two near-duplicates, and of two
+    /// documents with one id, the one admitted first counts as first. Quick.
     ///
     /// # Errors
     /// `OutOfService`.
@@ -55,9 +56,9 @@ impl Engine {
         Ok(Admitted { announced, options, policy })
     }
 
-    /// Looks for near-duplicates, stores, and returns once the document is durable. Dropping the future before
-    /// the document went to the store leaves nothing behind. Must not be left unpolled: documents that
-    /// arrived later may be waiting for this one.
+    /// Looks for near-duplicates, stores, and returns once the document is durable. Dropping the
+    /// future before the document went to the store leaves nothing behind. Must not be left
+    /// unpolled: documents that arrived later may be waiting for this one.
     ///
     /// # Errors
     /// `OutOfService`, `Store`.
@@ -126,8 +127,9 @@ impl Engine {
         Ok((duplicates, more || found.truncated))
     }
 
-    /// Of the documents on their way, those over the threshold that will be there. Whoever may still be
-    /// withdrawn is waited for; and whoever would give way to another waits until the other is stored.
+    /// Of the documents on their way, those over the threshold that will be there. Whoever may
+    /// still be withdrawn is waited for; and whoever would give way to another waits until the
+    /// other is stored.
     async fn score_rivals(
         &self,
         sought: &Sought<'_>,

@@ -55,8 +55,8 @@ fn explain_contents(
     }
 }
 
-/// Which bytes of a text are covered by shingles that the other has, and which are not. Ready-made tokens have
-/// no passages.
+/// Which bytes of a text are covered by shingles that the other has, and which are not. Ready-made
+/// tokens have no passages.
 fn passages(analyser: &Analyser, content: &Content, other: &ShingleSet) -> Passages {
     let Content::Text(text) = content else { return Passages::default() };
     let mut shared: Vec<Range<usize>> = Vec::new();

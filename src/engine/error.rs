@@ -17,7 +17,8 @@ pub enum EngineError {
     /// The store takes nothing more; the process is about to stop. Retry later.
     #[error("the store is out of service: {reason}")]
     OutOfService { reason: String },
-    /// A fault of the server's: not the client's business, to be logged where it leaves the process.
+    /// A fault of the server's: not the client's business, to be logged where it leaves the
+    /// process.
     #[error("{reason}")]
     Store { reason: String },
 }

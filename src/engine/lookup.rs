@@ -10,7 +10,8 @@ use crate::scheme::{ProbePlan, Threshold};
 use crate::sketch::Sketch;
 use crate::text::ShingleSet;
 
-/// Checking more shingles than this against each other (about a millisecond's work) leaves the runtime's thread.
+/// Checking more shingles than this against each other (about a millisecond's work) leaves the
+/// runtime's thread.
 const SHINGLES_INLINE_MAX: usize = 500_000;
 
 /// What is looked for.
@@ -81,7 +82,8 @@ impl Engine {
         Some(Scored { found, metadata: MetadataAt::Here(filing.document.metadata.clone()) })
     }
 
-    /// The best `limit`, in the order of the contract, with their metadata; whether there were more.
+    /// The best `limit`, in the order of the contract, with their metadata; whether there were
+    /// more.
     pub(super) async fn best(
         &self,
         mut scored: Vec<Scored>,

@@ -5,8 +5,8 @@ use crate::scheme::{Bands, SchemeSettings};
 use crate::sketch::SketchSettings;
 use crate::text::ShingleSettings;
 
-/// A collection's settings. `shingles`, `sketch`, `scheme.bands`, `scheme.rows` and `store` decide what is
-/// stored and are fixed for its life.
+/// A collection's settings. `shingles`, `sketch`, `scheme.bands`, `scheme.rows` and `store` decide
+/// what is stored and are fixed for its life.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CollectionSettings {
@@ -18,7 +18,8 @@ pub struct CollectionSettings {
 }
 
 impl CollectionSettings {
-    /// Everything that decides what is stored, as one line that two equal collections have in common.
+    /// Everything that decides what is stored, as one line that two equal collections have in
+    /// common.
     pub(super) fn identity(&self, bands: &Bands) -> String {
         let scheme = json!({ "bands": bands.bands, "rows": bands.rows });
         json!({

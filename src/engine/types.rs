@@ -55,7 +55,8 @@ pub struct Admitted {
 pub struct Added {
     pub id: DocumentId,
     pub status: AddStatus,
-    /// The near-duplicates that were there before it, most resembling first; `limits.duplicates_max` at most.
+    /// The near-duplicates that were there before it, most resembling first;
+    /// `limits.duplicates_max` at most.
     pub duplicates: Vec<Match>,
     /// The number of distinct shingles.
     pub shingles: usize,
@@ -152,7 +153,8 @@ pub struct Comparison {
     pub explanation: Option<Explanation>,
 }
 
-/// Where two texts are alike. Ranges are bytes; shared and differing ranges of a text do not overlap.
+/// Where two texts are alike. Ranges are bytes; shared and differing ranges of a text do not
+/// overlap.
 #[derive(Clone, Debug)]
 pub struct Explanation {
     pub a: Passages,

@@ -1,7 +1,8 @@
 //! The distinct sets: fingerprint, sketch and member documents of each, by entry number.
 //!
-//! An entry's number says where it is: shard `number % SHARDS`, place `number / SHARDS`. Numbers of released
-//! entries are given out again, so that documents that are replaced for ever do not grow the memory.
+//! An entry's number says where it is: shard `number % SHARDS`, place `number / SHARDS`. Numbers of
+//! released entries are given out again, so that documents that are replaced for ever do not grow
+//! the memory.
 
 use std::mem::size_of;
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -196,8 +197,8 @@ impl Entries {
             return number;
         }
         let number = numbers.next;
-        // There are never more entries than living ordinals, which are u32 as well; the last number is
-        // the mark of crowded postings.
+        // There are never more entries than living ordinals, which are u32 as well; the last number
+        // is the mark of crowded postings.
         numbers.next = number.checked_add(1).expect("fewer entries than ordinals");
         number
     }
@@ -218,7 +219,8 @@ fn read_lock(shard: &RwLock<Shard>) -> RwLockReadGuard<'_, Shard> {
 }
 
 impl Shard {
-    /// Adds a released place. Growing by a quarter rather than doubling keeps what lies idle under a fifth.
+    /// Adds a released place. Growing by a quarter rather than doubling keeps what lies idle under
+    /// a fifth.
     fn grow(&mut self, sketch_bytes: usize) {
         let places = self.heads.len();
         if places == self.heads.capacity() {

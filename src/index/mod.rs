@@ -1,10 +1,10 @@
 //! Key → postings, in memory, sharded and concurrent; the sketch of every set beside it.
 //!
-//! What is filed is a *set*, not a document: documents with equal sets share one **entry** that lists their
-//! ordinals. A page copied a hundred thousand times is then one entry under its keys, and filing the next copy
-//! costs no more than the first. Postings hold entry numbers; those are reused once an entry is gone, so
-//! whoever reads an entry found through postings reads number, sketch and members under one lock and judges by
-//! what it finds there.
+//! What is filed is a *set*, not a document: documents with equal sets share one **entry** that
+//! lists their ordinals. A page copied a hundred thousand times is then one entry under its keys,
+//! and filing the next copy costs no more than the first. Postings hold entry numbers; those are
+//! reused once an entry is gone, so whoever reads an entry found through postings reads number,
+//! sketch and members under one lock and judges by what it finds there.
 //!
 //! Nothing here blocks for long: every lock covers one shard of one table for one operation.
 
@@ -89,12 +89,14 @@ pub struct Index {
     identity: Postings,
     entries: Entries,
     estimator: Estimator,
-    /// Two threads must not make two entries of one set: filing and removing take the stripe of its fingerprint.
+    /// Two threads must not make two entries of one set: filing and removing take the stripe of its
+    /// fingerprint.
     stripes: [Mutex<()>; 64],
 }
 
 impl Index {
-    /// `tables`: how many tables the scheme's keys have. `sets_expected`: memory is set aside for so many.
+    /// `tables`: how many tables the scheme's keys have. `sets_expected`: memory is set aside for
+    /// so many.
     #[must_use]
     pub fn new(
         tables: u32,
@@ -111,8 +113,8 @@ impl Index {
         }
     }
 
-    /// Files a document's set. Filing an ordinal again changes nothing. An ordinal must not be removed before
-    /// the call that files it has returned.
+    /// Files a document's set. Filing an ordinal again changes nothing. An ordinal must not be
+    /// removed before the call that files it has returned.
     pub fn insert(&self, ordinal: Ordinal, filing: &Filing<'_>) {
         if let Some(entry) =
             self.add_entry(ordinal, filing.fingerprint, filing.shingles, filing.sketch.as_bytes())
@@ -128,14 +130,15 @@ impl Index {
         self.add_entry(ordinal, fingerprint, shingles, sketch);
     }
 
-    /// Files every entry in one table under the key that `value` gives for its sketch.
-    /// Tables are independent: call it for several in parallel. For loading only, while nobody else writes.
+    /// Files every entry in one table under the key that `value` gives for its sketch. Tables are
+    /// independent: call it for several in parallel. For loading only, while nobody else writes.
     pub fn file_table(&self, table: u32, value: impl Fn(&[u8]) -> u32) {
         let postings = &self.tables[table as usize];
         self.entries.for_each(|entry, sketch| postings.insert(value(sketch), entry));
     }
 
-    /// Takes a document out; with the last document of a set goes the set. `false` if it wasn't there.
+    /// Takes a document out; with the last document of a set goes the set. `false` if it wasn't
+    /// there.
     pub fn remove(&self, ordinal: Ordinal, fingerprint: u64, keys: &[Key]) -> bool {
         let _stripe = self.stripe(fingerprint);
         let Some(entry) = self.entry_of(fingerprint) else { return false };
@@ -153,7 +156,8 @@ impl Index {
         }
     }
 
-    /// The sets that share a key with the probe and whose sketches agree well enough with its sketch.
+    /// The sets that share a key with the probe and whose sketches agree well enough with its
+    /// sketch.
     ///
     /// Rare keys are read first, so that what a limit cuts off are the commonplaces.
     #[must_use]
@@ -187,8 +191,8 @@ impl Index {
         Entries::SHARDS
     }
 
-    /// A copy of one part of the entries, made under one short lock; all parts together hold every entry that
-    /// was there throughout.
+    /// A copy of one part of the entries, made under one short lock; all parts together hold every
+    /// entry that was there throughout.
     #[must_use]
     pub fn copy_part(&self, part: usize) -> Vec<EntryCopy> {
         self.entries.copy_shard(part)
@@ -259,7 +263,8 @@ impl Index {
         (numbers, truncated)
     }
 
-    /// The entry as a candidate, if its sketch agrees well enough; and whether members were left out.
+    /// The entry as a candidate, if its sketch agrees well enough; and whether members were left
+    /// out.
     fn judge(&self, entry: u32, search: &Search<'_>) -> Option<(Candidate, bool)> {
         self.entries.read(entry, |head, sketch| {
             let agreeing = self.estimator.agreeing(search.sketch.as_bytes(), sketch);

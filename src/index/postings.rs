@@ -1,8 +1,9 @@
 //! One table: key → the entries filed under it.
 //!
-//! Most keys have one entry, so a key costs eight bytes in a flat map; the few that have more are marked there
-//! and keep their list in a second map. Locks are always taken in that order, first map then second, and the
-//! first is held while the second is used: a reader never sees a key between the two.
+//! Most keys have one entry, so a key costs eight bytes in a flat map; the few that have more are
+//! marked there and keep their list in a second map. Locks are always taken in that order, first
+//! map then second, and the first is held while the second is used: a reader never sees a key
+//! between the two.
 
 use std::hash::{BuildHasherDefault, Hasher};
 use std::mem::size_of;
@@ -12,8 +13,8 @@ use dashmap::{DashMap, Entry};
 /// Marks a key whose entries are in the second map. No entry has this number.
 const CROWDED: u32 = u32::MAX;
 
-/// Keys are hash values already. They only need to be spread over 64 bits, since the map takes the shard and
-/// the tag from the high ones: Fibonacci hashing (Knuth, TAOCP 3, 6.4).
+/// Keys are hash values already. They only need to be spread over 64 bits, since the map takes the
+/// shard and the tag from the high ones: Fibonacci hashing (Knuth, TAOCP 3, 6.4).
 #[derive(Clone, Default)]
 struct Spread(u64);
 

@@ -31,7 +31,8 @@ fn insert(index: &Index, ordinal: u32, set: u8) {
     index.insert(Ordinal(ordinal), &filing);
 }
 
-/// Fingerprints that fold to the same 32 bits for every two sets: identity must not rest on the fold.
+/// Fingerprints that fold to the same 32 bits for every two sets: identity must not rest on the
+/// fold.
 fn fingerprint(set: u8) -> u64 {
     u64::from(set) | (u64::from(set / 2) << 32)
 }

@@ -42,7 +42,7 @@ pub(super) enum Class {
     Word = 1,
     /// A letter of a script without spaces: opens a token of its own.
     Cut = 2,
-    /// Extends whatever token is open, else opens a word.
+    /// Extends whatever token is open; where none is, it separates.
     Mark = 3,
 }
 

@@ -80,7 +80,8 @@ fn spell(text: &str, lowercase: bool, spelling: &mut String) -> usize {
         return 0;
     };
     let opened = Class::of(first);
-    if opened == Class::Separator {
+    // A mark with nothing to stand on, such as the variation selector behind an emoji, is no word.
+    if matches!(opened, Class::Separator | Class::Mark) {
         return first.len_utf8();
     }
     push_folded(first, lowercase, spelling);
@@ -150,7 +151,7 @@ mod tests {
         );
         assert_eq!(words("  snake_case\r\n\tx86_64 "), ["snake", "case", "x86", "64"]);
         assert_eq!(words("été 🎉ok🎉 e\u{301}te\u{301}"), ["été", "ok", "e\u{301}te\u{301}"]);
-        assert_eq!(words("हिन्दी कि \u{301}a"), ["हिन्दी", "कि", "\u{301}a"]);
+        assert_eq!(words("हिन्दी कि \u{301}a ❤\u{fe0f}"), ["हिन्दी", "कि", "a"]);
         assert_eq!(words("كِتَابٌ، ٣٤"), ["كِتَابٌ", "٣٤"]);
         assert_eq!(words(""), [""; 0]);
         assert_eq!(words("… — 🎉 \u{a0}"), [""; 0]);

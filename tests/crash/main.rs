@@ -1,5 +1,5 @@
-//! Kill -9 of the real server, again and again, under load: whatever was acknowledged is there, can be found,
-//! and nothing is there by half.
+//! Kill -9 of the real server, again and again, under load: whatever was acknowledged is there, can
+//! be found, and nothing is there by half.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -30,7 +30,8 @@ pub(super) struct Live {
 
 impl Live {
     pub fn new(index: Index, catalog: Catalog, bands: Bands, cache_bytes: u64) -> Self {
-        // The cache wants a guess at how many sets it will hold: pages have about a thousand shingles.
+        // The cache wants a guess at how many sets it will hold: pages have about a thousand
+        // shingles.
         let sets_expected = usize::try_from(cache_bytes / 8_192).unwrap_or(usize::MAX).max(16);
         let sets = Cache::with_weighter(sets_expected, cache_bytes, SetBytes);
         Self { index, catalog, sets, bands }

@@ -1,7 +1,8 @@
 //! The backend in this process: the index in memory, the store on disk beside it.
 //!
-//! A write is committed, then applied to the index by the committing thread, then acknowledged. So the index
-//! never knows what a crash could take back, and writes become visible in the order of the log.
+//! A write is committed, then applied to the index by the committing thread, then acknowledged. So
+//! the index never knows what a crash could take back, and writes become visible in the order of
+//! the log.
 
 mod catalog;
 mod live;
@@ -46,11 +47,12 @@ pub struct Local {
 }
 
 impl Local {
-    /// Opens or creates the collection in `dir` and brings its index back. `identity` names the settings that
-    /// decide what is stored: a collection made with others is refused. Blocks: call it off the runtime.
+    /// Opens or creates the collection in `dir` and brings its index back. `identity` names the
+    /// settings that decide what is stored: a collection made with others is refused. Blocks: call
+    /// it off the runtime.
     ///
-    /// # Errors
-    /// Whatever [`Store::open`] refuses; a store that ends before its snapshot; a snapshot of other settings.
+    /// # Errors Whatever [`Store::open`] refuses; a store that ends before its snapshot; a snapshot
+    /// of other settings.
     pub fn open(
         dir: &Path,
         settings: LocalSettings,

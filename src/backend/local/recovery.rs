@@ -1,5 +1,5 @@
-//! How the index comes back at a start: the newest good snapshot and what the log says happened after it; or,
-//! without a snapshot that serves, every document's stored sketch.
+//! How the index comes back at a start: the newest good snapshot and what the log says happened
+//! after it; or, without a snapshot that serves, every document's stored sketch.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
@@ -110,7 +110,8 @@ impl Recovering<'_> {
         }
     }
 
-    /// A document from the log. The snapshot may have it already: it was copied while writes went on.
+    /// A document from the log. The snapshot may have it already: it was copied while writes went
+    /// on.
     fn load_row(&self, row: &FilingRow<'_>, index: &Index, catalog: &Catalog) {
         let sketch = Sketch::from_bytes(row.sketch.into());
         let keys: Vec<_> = self.bands.keys(row.sketch, self.bands.bands).collect();

@@ -16,8 +16,8 @@ use crate::storage::{
 };
 
 impl Local {
-    /// The sequence is noted before the first entry is copied: what happens meanwhile may or may not get into
-    /// the copy, and a start goes through all of it again in the log.
+    /// The sequence is noted before the first entry is copied: what happens meanwhile may or may
+    /// not get into the copy, and a start goes through all of it again in the log.
     pub(super) async fn write_snapshot(&self) -> Result<SnapshotInfo, BackendError> {
         let _one_at_a_time = self.snapshotting.lock().await;
         let header = SnapshotHeader {
@@ -33,8 +33,8 @@ impl Local {
         Ok(info)
     }
 
-    /// The log is needed from the oldest snapshot on, so that a broken one does not cost the other. While
-    /// there is but one, all of it stays.
+    /// The log is needed from the oldest snapshot on, so that a broken one does not cost the other.
+    /// While there is but one, all of it stays.
     async fn trim_log(&self) -> Result<(), BackendError> {
         let kept = self.store.snapshots().list()?;
         if kept.len() >= self.settings.store.snapshots_kept as usize {

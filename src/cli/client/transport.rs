@@ -1,8 +1,8 @@
 //! A connection that takes in the answer while it still sends.
 //!
 //! A bulk import is answered line by line while its body arrives, and a server stops reading from a
-//! client that does not read. A client that sent its whole body first would then wait for the server,
-//! and the server for it, for ever.
+//! client that does not read. A client that sent its whole body first would then wait for the
+//! server, and the server for it, for ever.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
