@@ -146,7 +146,7 @@ async fn the_example_in_the_layout() {
     write(&store, put(&example)).await;
     let raw = home.raw();
     let mut statement = raw.prepare("SELECT * FROM documents").unwrap();
-    let names = statement.column_names().into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let names = statement.column_names().map(str::to_owned).collect::<Vec<_>>();
     let mut rows = statement.query([]).unwrap();
     let row = rows.next().unwrap().unwrap();
     let line = |(column, name): (usize, String)| {
