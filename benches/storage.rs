@@ -2,6 +2,7 @@
 //!
 //! `cargo bench --bench storage -- [DIR]`: the directory decides which disk is measured.
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
@@ -89,7 +90,8 @@ fn record(ordinal: u32, text_bytes: usize) -> Record {
     let mut text = String::new();
     while text.len() < text_bytes {
         let rank = 20_000_f64.powf(random() as f64 / u64::MAX as f64) as u64;
-        text.push_str(&format!("{:x} ", rank.wrapping_mul(0x9e37_79b9) % 0xfff_ffff));
+        let word = rank.wrapping_mul(0x9e37_79b9) % 0xfff_ffff;
+        write!(text, "{word:x} ").expect("a string takes any text");
     }
     let shingles = (0..text_bytes / 6).map(|_| random()).collect();
     Record {

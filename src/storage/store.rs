@@ -103,7 +103,7 @@ impl Store {
         })
     }
 
-    /// Resolves once the write is committed, as [`Sync`] has it, and `applied` has run.
+    /// Resolves once the write is committed, as [`super::Sync`] has it, and `applied` has run.
     ///
     /// `applied` gets the sequence of the write. It runs on the committing thread, for all writes
     /// in the order of their sequences, and so must be quick and must not panic. Once the write is

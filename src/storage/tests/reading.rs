@@ -83,6 +83,22 @@ async fn an_export_is_one_view_while_writes_go_on() {
 }
 
 #[tokio::test]
+async fn one_read_sees_one_state_of_the_database() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 1).await;
+    let raw = home.raw();
+    let counts = store.readers.read_here(|connection| {
+        let query = "SELECT count(*) FROM documents";
+        let count = || connection.query_row(query, [], |row| row.get::<_, u32>(0)).unwrap();
+        let before = count();
+        raw.execute_batch("DELETE FROM documents").unwrap();
+        Ok((before, count()))
+    });
+    assert_eq!(counts.unwrap(), (1, 1));
+}
+
+#[tokio::test]
 async fn an_export_nobody_receives_ends() {
     let home = Home::new();
     let store = home.open();
@@ -130,7 +146,7 @@ async fn the_example_in_the_layout() {
     write(&store, put(&example)).await;
     let raw = home.raw();
     let mut statement = raw.prepare("SELECT * FROM documents").unwrap();
-    let names = statement.column_names().into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let names = statement.column_names().map(str::to_owned).collect::<Vec<_>>();
     let mut rows = statement.query([]).unwrap();
     let row = rows.next().unwrap().unwrap();
     let line = |(column, name): (usize, String)| {

@@ -216,16 +216,20 @@ fn counts_that_the_file_does_not_hold_neither_pass_nor_take_memory() {
     let whole = fs::read(path(&home, 1)).unwrap();
     let footer = whole.len() - 32;
     let entries = 40 + IDENTITY.len();
-    // Sketch bytes, identity bytes, members of the first entry, entries, documents.
-    for place in [12, 36, entries + 12, footer, footer + 8] {
+    let opened_with = |place: usize| {
         let mut bytes = whole.clone();
         bytes[place..place + 4].fill(0xff);
         seal(&mut bytes);
         fs::write(path(&home, 1), &bytes).unwrap();
-        if let Some(reader) = store.snapshots().newest_good(IDENTITY).unwrap() {
-            let error = reader.read(|_| ()).unwrap_err();
-            assert!(matches!(error, StorageError::CorruptSnapshot { .. }), "{error}");
-        }
+        store.snapshots().newest_good(IDENTITY).unwrap()
+    };
+    for (place, what) in [(12, "bytes of a sketch"), (36, "bytes of the identity")] {
+        assert!(opened_with(place).is_none(), "{what}");
+    }
+    let counts = [(entries + 12, "members"), (footer, "entries"), (footer + 8, "documents")];
+    for (place, what) in counts {
+        let error = opened_with(place).unwrap().read(|_| ()).unwrap_err();
+        assert!(matches!(error, StorageError::CorruptSnapshot { .. }), "{what}: {error}");
     }
 }
 
