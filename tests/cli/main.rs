@@ -4,6 +4,7 @@ mod commands;
 mod import;
 mod inputs;
 mod server;
+mod whole;
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};

@@ -2,7 +2,7 @@
 
 mod pairs;
 
-use std::io::{self, Write, stdout};
+use std::io::{self, Write, stderr, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
@@ -171,6 +171,7 @@ fn find_pairs(paths: &[PathBuf], url: &str, quiet: bool) -> Result<(Report, Pair
 }
 
 fn tell(report: &Report, pairs: &Pairs, url: &str, keep: bool) -> Result<(), Failure> {
+    report.write_failures(&mut stderr().lock())?;
     let mut out = stdout().lock();
     report.write_text(&mut out)?;
     writeln!(
@@ -184,7 +185,9 @@ fn tell(report: &Report, pairs: &Pairs, url: &str, keep: bool) -> Result<(), Fai
         writeln!(out, "\nNearly the same, but not quite:")?;
     }
     for pair in &chosen {
-        writeln!(out, "  {:.3}  {}\n         {}", pair.resemblance, pair.a, pair.b)?;
+        // Rounded down, so that no pair is shown as the same.
+        let resemblance = (pair.resemblance * 1000.0).floor() / 1000.0;
+        writeln!(out, "  {resemblance:.3}  {}\n         {}", pair.a, pair.b)?;
     }
     Ok(write_commands(&mut out, chosen.first(), url, keep)?)
 }

@@ -101,7 +101,7 @@ impl Report {
         writeln!(out, "files      {files} ({bytes} in {:.1} s, {rate}/s)", self.seconds)?;
         let FilesSkipped { binary, empty } = self.files_skipped;
         if binary + empty > 0 {
-            writeln!(out, "           {binary} not text and {empty} empty ones were passed over")?;
+            writeln!(out, "           {binary} not UTF-8 text and {empty} empty were passed over")?;
         }
         writeln!(out, "documents  {} taken", HumanCount(self.documents.taken()))?;
         let kinds = [

@@ -1,0 +1,121 @@
+//! The real server behind the real commands.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use crate::{akin, akin_with_stdin, command};
+
+/// `akin serve` on a free port, its store in a directory of its own.
+struct Serving {
+    child: Child,
+    url: String,
+    _dir: tempfile::TempDir,
+}
+
+impl Serving {
+    fn start() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let data_dir = dir.path().join("data");
+        let mut child = command(&["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+            .arg(data_dir)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
+        let address = log.by_ref().find_map(|line| {
+            let line: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
+            line["address"].as_str().map(str::to_owned)
+        });
+        // Its log must not fill up the pipe.
+        std::thread::spawn(move || log.for_each(drop));
+        Self { child, url: format!("http://{}", address.unwrap()), _dir: dir }
+    }
+
+    fn stop(mut self) -> ExitStatus {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        self.child.wait().unwrap()
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // Only a test that failed leaves it running.
+        let _ = self.child.kill();
+    }
+}
+
+const A: &str = "the quick brown fox jumps over the lazy dog and runs away from it into the woods";
+const B: &str = "the quick brown fox jumps over the lazy dog and runs away from it into the wood";
+
+#[test]
+fn what_is_imported_is_found_and_the_server_ends_well() {
+    let serving = Serving::start();
+    let lines = format!("{{\"id\":\"a\",\"text\":\"{A}\"}}\n{{\"id\":\"b\",\"text\":\"{B}\"}}\n");
+    let arguments = ["import", "-", "--url", &serving.url, "--threshold", "0.5", "--json"];
+    let ended = akin_with_stdin(&arguments, lines.as_bytes());
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(report["documents"]["created"], 2);
+    assert_eq!(report["with_duplicates"], 1);
+    assert_eq!(akin(&["health", "--url", &serving.url]).code, Some(0));
+    let similar = ["similar", "--id", "a", "--threshold", "0.5", "--url", &serving.url];
+    let ended = akin(&similar);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "0.8750  b\n"), "{}", ended.stderr);
+    assert_eq!(serving.stop().code(), Some(0));
+}
+
+#[test]
+fn a_port_that_is_taken_is_told() {
+    let serving = Serving::start();
+    let address = serving.url.strip_prefix("http://").unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let data_dir = dir.path().to_str().unwrap();
+    let ended = akin(&["serve", "--listen", address, "--data-dir", data_dir]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.contains(&format!("error: cannot listen on {address}: ")));
+    assert!(ended.stderr.contains("hint: another akin may be running"), "{}", ended.stderr);
+    assert_eq!(serving.stop().code(), Some(0));
+}
+
+#[test]
+fn two_files_are_compared_without_a_server() {
+    let dir = tempfile::tempdir().unwrap();
+    let [a, b] = [("a", A), ("b", B)].map(|(name, text)| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    });
+    let ended = akin(&["compare", &a, &b, "--json"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let comparison: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(comparison["exact"]["intersection"], 14);
+    assert_eq!(comparison["exact"]["union"], 16);
+    assert!((comparison["containment"]["a_in_b"].as_f64().unwrap() - 14.0 / 15.0).abs() < 1e-9);
+    let ended = akin(&["compare", &a, &b, "--explain"]);
+    assert!(ended.stdout.starts_with("exact      0.8750  14 of 16 shingles"), "{}", ended.stdout);
+    for part in ["\nshared:\n", "\nonly in the first:\n", "\nonly in the second:\n"] {
+        assert!(ended.stdout.contains(part), "{part} in {}", ended.stdout);
+    }
+    let empty = dir.path().join("empty");
+    std::fs::write(&empty, "").unwrap();
+    let ended = akin(&["compare", &a, empty.to_str().unwrap()]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.starts_with(&format!("error: {}: ", empty.display())), "{}", ended.stderr);
+}
+
+#[test]
+fn a_demo_shows_what_is_nearly_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, text) in [("one/a", A), ("two/b", B), ("three/c", A)] {
+        let path = dir.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let root = dir.path().to_str().unwrap();
+    let ended = akin(&["demo", root]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stdout.contains("1 with the same shingles, 1 with nearly the same"));
+    assert!(ended.stdout.contains(&format!("  0.875  {root}/two/b\n         {root}/")));
+    assert!(ended.stdout.contains(&format!("similar?id={root}/two/b'")), "{}", ended.stdout);
+}
