@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 
 use super::AppState;
 use super::body::{self, BodyReader, Media};
@@ -206,5 +206,5 @@ pub async fn export(
         };
         Some((line, (documents, permit)))
     });
-    Ok(([(header::CONTENT_TYPE, ndjson::MEDIA)], Body::from_stream(lines)).into_response())
+    Ok(([(header::CONTENT_TYPE, ndjson::MEDIA)], Body::from_stream(lines.fuse())).into_response())
 }
