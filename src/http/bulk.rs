@@ -77,7 +77,7 @@ impl Bulk {
     pub fn answer(self, engine: Arc<Engine>) -> Response {
         let (results, read) = mpsc::unbounded_channel();
         tokio::spawn(self.work(engine, results).in_current_span());
-        let body = Body::from_stream(pieces(read));
+        let body = Body::from_stream(pieces(read).fuse());
         ([(header::CONTENT_TYPE, ndjson::MEDIA)], body).into_response()
     }
 

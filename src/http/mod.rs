@@ -103,3 +103,34 @@ fn layered(router: Router<AppState>) -> Router<AppState> {
 async fn not_found() -> Problem {
     Problem::new(Code::RouteNotFound, "there is no such path; /openapi.yaml lists those there are")
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::body::{Body, to_bytes};
+    use axum::http::Request;
+    use axum::routing::get;
+    use tower::ServiceExt;
+
+    use super::*;
+
+    async fn panics() {
+        panic!("a fault of the server's");
+    }
+
+    #[tokio::test]
+    async fn a_panic_becomes_a_problem_that_tells_nothing() {
+        let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
+        let state = AppState::new(ServerSettings::default(), recorder.handle());
+        let router = layered(Router::new().route("/panics", get(panics))).with_state(state);
+        let request = Request::get("/panics").body(Body::empty()).unwrap();
+        let response = router.oneshot(request).await.unwrap();
+
+        assert_eq!(response.status(), 500);
+        assert_eq!(response.headers()["content-type"], "application/problem+json");
+        assert!(response.headers().contains_key("x-request-id"));
+        let body = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+        let problem: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(problem["code"], "internal");
+        assert!(!problem.to_string().contains("a fault of"), "{problem}");
+    }
+}

@@ -1,0 +1,138 @@
+//! An akin in a temporary directory, and the means to call it.
+
+use std::sync::Arc;
+
+use akin::engine::{CollectionSettings, Engine};
+use akin::http::{AppState, ServerSettings, router};
+use akin::storage::StorageSettings;
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderMap, Request, StatusCode};
+use bytes::Bytes;
+use metrics_exporter_prometheus::PrometheusBuilder;
+use serde_json::Value;
+use tempfile::TempDir;
+use tower::ServiceExt;
+
+pub struct App {
+    pub router: Router,
+    pub state: AppState,
+    _dir: TempDir,
+}
+
+pub struct Reply {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+impl App {
+    pub async fn new() -> Self {
+        Self::with(ServerSettings::default(), CollectionSettings::default()).await
+    }
+
+    pub async fn with_server(server: ServerSettings) -> Self {
+        Self::with(server, CollectionSettings::default()).await
+    }
+
+    pub async fn with_collection(collection: CollectionSettings) -> Self {
+        Self::with(ServerSettings::default(), collection).await
+    }
+
+    async fn with(server: ServerSettings, collection: CollectionSettings) -> Self {
+        let app = Self::starting(server);
+        let (dir, progress) = (app._dir.path().to_owned(), Arc::clone(&app.state.progress));
+        let opening = tokio::task::spawn_blocking(move || {
+            Engine::open(&dir, collection, &StorageSettings::default(), &progress)
+        });
+        let engine = Arc::new(opening.await.unwrap().unwrap());
+        assert!(app.state.engine.set(engine).is_ok());
+        app
+    }
+
+    /// One whose engine is not open yet.
+    pub fn starting(server: ServerSettings) -> Self {
+        let metrics = PrometheusBuilder::new().build_recorder().handle();
+        let state = AppState::new(server, metrics);
+        Self { router: router(state.clone()), state, _dir: TempDir::new().unwrap() }
+    }
+
+    pub async fn call(&self, request: Request<Body>) -> Reply {
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let body = to_bytes(body, usize::MAX).await.unwrap();
+        Reply { status: parts.status, headers: parts.headers, body }
+    }
+
+    pub async fn get(&self, path: &str) -> Reply {
+        self.call(Request::get(path).body(Body::empty()).unwrap()).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Reply {
+        self.call(Request::delete(path).body(Body::empty()).unwrap()).await
+    }
+
+    pub async fn post(&self, path: &str, media: &str, body: impl Into<Body>) -> Reply {
+        self.call(post(path, media, body)).await
+    }
+
+    pub async fn post_json(&self, path: &str, body: impl ToString) -> Reply {
+        self.post(path, "application/json", body.to_string()).await
+    }
+
+    /// Adds documents of which each must be new.
+    pub async fn add(&self, documents: &[Value]) {
+        for document in documents {
+            let reply = self.post_json("/documents?check=false", document).await;
+            assert_eq!(reply.status, StatusCode::CREATED, "{:?}", reply.body);
+        }
+    }
+}
+
+pub fn post(path: &str, media: &str, body: impl Into<Body>) -> Request<Body> {
+    Request::post(path).header("content-type", media).body(body.into()).unwrap()
+}
+
+impl Reply {
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error}: {:?} {:?}", self.status, self.body))
+    }
+
+    /// The lines of an NDJSON answer.
+    pub fn lines(&self) -> Vec<Value> {
+        assert_eq!(self.header("content-type"), "application/x-ndjson");
+        lines(&self.body)
+    }
+
+    /// The reply as a problem with this status and code, whole as every problem must be.
+    #[track_caller]
+    pub fn problem(&self, status: u16, code: &str) -> Value {
+        assert_eq!(self.header("content-type"), "application/problem+json", "{:?}", self.body);
+        let problem = self.json();
+        assert_eq!(self.status.as_u16(), status, "{problem}");
+        assert_eq!(problem["code"], code, "{problem}");
+        assert_eq!(problem["status"], status);
+        assert_eq!(problem["type"], format!("urn:akin:problem:{code}"));
+        assert_eq!(problem["request_id"], self.header("x-request-id"));
+        assert!(problem["title"].is_string() && problem["detail"].is_string(), "{problem}");
+        assert_eq!(self.headers.contains_key("retry-after"), status == 503, "{problem}");
+        problem
+    }
+}
+
+pub fn lines(body: &[u8]) -> Vec<Value> {
+    let text = std::str::from_utf8(body).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// A text of distinct words in which word `changed` is another: two with different changes
+/// resemble each other by about 0.97.
+pub fn text(changed: usize) -> String {
+    let word = |at: usize| if at == changed { format!("other{at}") } else { format!("word{at}") };
+    (0..200).map(word).collect::<Vec<_>>().join(" ")
+}

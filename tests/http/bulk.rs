@@ -1,0 +1,170 @@
+use std::convert::Infallible;
+
+use akin::http::ServerSettings;
+use axum::body::Body;
+use bytes::Bytes;
+use futures_util::stream;
+use serde_json::{Value, json};
+
+use crate::app::{App, text};
+
+const NDJSON: &str = "application/x-ndjson";
+
+fn summary(lines: &[Value]) -> Vec<(u64, &str)> {
+    let word = |line: &Value| line["problem"]["code"].as_str().map(str::len).is_some();
+    let status = |line| if word(line) { &line["problem"]["code"] } else { &line["status"] };
+    lines
+        .iter()
+        .map(|line| (line["line"].as_u64().unwrap(), status(line).as_str().unwrap()))
+        .collect()
+}
+
+/// A body in chunks of `size` bytes, of no announced length.
+fn chunked(body: &str, size: usize) -> Body {
+    let chunks: Vec<_> = body.as_bytes().chunks(size).map(Bytes::copy_from_slice).collect();
+    Body::from_stream(stream::iter(chunks.into_iter().map(Ok::<_, Infallible>)))
+}
+
+#[tokio::test]
+async fn lines_are_answered_in_order_and_bad_ones_do_not_stop_the_rest() {
+    let body = [
+        &json!({"id": "a", "text": text(0)}).to_string(),
+        "",
+        "{",
+        &json!({"id": "b", "text": text(100)}).to_string(),
+        &json!({"id": "c", "txt": "x"}).to_string(),
+        &json!({"id": "d", "text": " "}).to_string(),
+        &json!({"id": "a", "text": text(0)}).to_string(),
+    ]
+    .join("\r\n");
+    for size in [1, 7, 100, usize::MAX] {
+        let app = App::new().await;
+        let reply = app.post("/documents", NDJSON, chunked(&body, size.min(body.len()))).await;
+        assert_eq!(reply.status, 200);
+        let lines = reply.lines();
+        let expected = [
+            (1, "created"),
+            (3, "malformed_json"),
+            (4, "created"),
+            (5, "invalid_document"),
+            (6, "empty_document"),
+            (7, "unchanged"),
+        ];
+        assert_eq!(summary(&lines), expected);
+        assert_eq!(lines[2]["duplicates"][0]["id"], "a", "found within the same call");
+        assert_eq!(lines[3]["status"], "error");
+        assert_eq!(lines[3]["problem"]["errors"][0]["pointer"], "/txt");
+        assert_eq!(lines[3]["problem"]["request_id"], reply.header("x-request-id"));
+    }
+}
+
+#[tokio::test]
+async fn an_array_is_the_same_many() {
+    let documents = json!([
+        {"id": "a", "text": text(0)}, 7, {"id": "[\"]}", "text": text(100)},
+    ]);
+    for body in [documents.to_string(), format!("{documents:#}"), format!(" \n{documents}\n ")] {
+        let app = App::new().await;
+        let reply = app.post("/documents", "application/json", chunked(&body, 5)).await;
+        let lines = reply.lines();
+        let expected = [(1, "created"), (2, "invalid_document"), (3, "created")];
+        assert_eq!(summary(&lines), expected);
+        assert_eq!(lines[2]["id"], "[\"]}");
+    }
+    let empty = App::new().await.post_json("/documents", "[]").await;
+    assert_eq!((empty.status.as_u16(), empty.lines()), (200, vec![]));
+}
+
+#[tokio::test]
+async fn an_array_that_breaks_is_stored_up_to_there() {
+    let app = App::new().await;
+    let broken = [
+        (r#"[{"id": "a", "text": "x"} {"id": "z", "text": "y"}]"#, 2),
+        (r#"[{"id": "b", "text": "x"}] {"id": "z", "text": "y"}"#, 2),
+        (r#"[{"id": "c", "text": "x"}, {"id": "z", "text""#, 2),
+    ];
+    for (body, line) in broken {
+        let lines = app.post_json("/documents?check=false", body).await.lines();
+        assert_eq!(summary(&lines), [(1, "created"), (line, "malformed_json")], "{body}");
+    }
+    assert_eq!(app.get("/documents").await.json()["ids"], json!(["a", "b", "c"]));
+}
+
+#[tokio::test]
+async fn a_document_that_is_too_large_is_skipped_alone() {
+    let settings = ServerSettings { document_bytes_max: 1_000, ..ServerSettings::default() };
+    let app = App::with_server(settings).await;
+    let large = json!({"id": "large", "text": "x ".repeat(500)}).to_string();
+    let small = json!({"id": "small", "text": "x y z"}).to_string();
+    for size in [64, 10_000] {
+        let body = format!("{large}\n{small}\n{large}");
+        let lines = app.post("/documents", NDJSON, chunked(&body, size)).await.lines();
+        let codes: Vec<_> = summary(&lines).into_iter().map(|(_, word)| word).collect();
+        assert_eq!((codes[0], codes[2]), ("document_too_large", "document_too_large"));
+        assert_eq!(lines[1]["id"], "small");
+    }
+    app.post_json("/documents", &large).await.problem(413, "document_too_large");
+    app.post("/documents", "text/plain", "x".repeat(1_001))
+        .await
+        .problem(413, "document_too_large");
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_off_ends_with_a_line_that_says_so() {
+    let app = App::new().await;
+    let pieces = [
+        Ok(Bytes::from("{\"id\": \"a\", \"text\": \"one two\"}\n{\"id\": \"b\", \"te")),
+        Err(std::io::Error::other("the connection is gone")),
+    ];
+    let body = Body::from_stream(stream::iter(pieces));
+    let lines = app.post("/documents", NDJSON, body).await.lines();
+    assert_eq!(summary(&lines), [(1, "created"), (2, "unreadable_body")]);
+    app.get("/documents/b").await.problem(404, "document_not_found");
+}
+
+#[tokio::test]
+async fn a_body_that_stalls_ends_with_a_line_that_says_so() {
+    let settings = ServerSettings { body_idle_timeout_ms: 20, ..ServerSettings::default() };
+    let app = App::with_server(settings).await;
+    let first = Ok::<_, Infallible>(Bytes::from("{\"id\": \"a\", \"text\": \"one two\"}\n"));
+    let stalled = futures_util::StreamExt::chain(stream::iter([first]), stream::pending());
+    let lines = app.post("/documents", NDJSON, Body::from_stream(stalled)).await.lines();
+    assert_eq!(summary(&lines), [(1, "created"), (2, "body_timeout")]);
+}
+
+#[tokio::test]
+async fn more_documents_than_may_be_in_flight_all_come_through() {
+    let settings = ServerSettings { bulk_documents_in_flight_max: 3, ..ServerSettings::default() };
+    let app = App::with_server(settings).await;
+    let document = |n: usize| json!({"id": format!("{n:03}"), "tokens": [n.to_string()]});
+    let large = json!({"id": "large", "text": "x".repeat(1 << 20)});
+    let documents: Vec<_> =
+        (0..300).map(|n| if n == 150 { large.clone() } else { document(n) }).collect();
+    let body = serde_json::to_string(&documents).unwrap();
+    let lines = app.post_json("/documents?check=false", body).await.lines();
+    let numbers: Vec<_> = lines.iter().map(|line| line["line"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (1..=300).collect::<Vec<_>>());
+    assert!(lines.iter().all(|line| line["status"] == "created"));
+}
+
+#[tokio::test]
+async fn of_one_id_twice_the_last_one_stays() {
+    let app = App::new().await;
+    let documents: Vec<_> =
+        (0..100).map(|n| json!({"id": "a", "text": format!("take {n}")})).collect();
+    let lines = app.post_json("/documents", json!(documents)).await.lines();
+    assert_eq!(lines[0]["status"], "created");
+    assert!(lines[1..].iter().all(|line| line["status"] == "replaced"));
+    assert_eq!(app.get("/documents/a").await.json()["text"], "take 99");
+}
+
+#[tokio::test]
+async fn of_near_duplicates_the_first_is_stored() {
+    let app = App::new().await;
+    let documents: Vec<_> =
+        (0..50).map(|n| json!({"id": format!("{n:02}"), "text": text(n)})).collect();
+    let lines = app.post_json("/documents?on_duplicate=skip", json!(documents)).await.lines();
+    assert_eq!(lines[0]["status"], "created");
+    assert!(lines[1..].iter().all(|line| line["status"] == "skipped"), "{lines:?}");
+    assert_eq!(app.get("/documents").await.json()["ids"], json!(["00"]));
+}

@@ -1,0 +1,167 @@
+use akin::engine::{CollectionSettings, StoreSettings};
+use serde_json::json;
+
+use crate::app::{App, text};
+
+/// Ids that a path could mangle, as they stand in a path.
+const IDS: [(&str, &str); 7] = [
+    ("https://example.org/a?b", "https%3A%2F%2Fexample.org%2Fa%3Fb"),
+    ("a/b/c", "a/b/c"),
+    ("/rooted//twice/", "%2Frooted%2F%2Ftwice%2F"),
+    ("100%", "100%25"),
+    ("%2F", "%252F"),
+    ("two words+é漢", "two%20words+%C3%A9%E6%BC%A2"),
+    ("../..", "..%2F.."),
+];
+
+#[tokio::test]
+async fn a_document_is_created_unchanged_and_replaced() {
+    let app = App::new().await;
+    let first = app.post_json("/documents", json!({"id": "a", "text": text(0)})).await;
+    assert_eq!(first.status, 201);
+    let expected = json!({"id": "a", "status": "created", "duplicates": [],
+        "shingles": first.json()["shingles"], "policy": []});
+    assert_eq!(first.json(), expected);
+
+    let again = app.post_json("/documents", json!({"id": "a", "text": text(0)})).await;
+    assert_eq!((again.status.as_u16(), &again.json()["status"]), (200, &json!("unchanged")));
+    let other = app.post_json("/documents", json!({"id": "a", "text": text(1)})).await;
+    assert_eq!((other.status.as_u16(), &other.json()["status"]), (200, &json!("replaced")));
+    assert_eq!(other.json()["duplicates"], json!([]), "a document is no duplicate of itself");
+}
+
+#[tokio::test]
+async fn near_duplicates_are_told_and_may_be_skipped() {
+    let app = App::new().await;
+    app.add(&[json!({"id": "a", "text": text(0), "metadata": {"n": 1}})]).await;
+    let near = json!({"id": "b", "text": text(100)});
+
+    let skipped = app.post_json("/documents?on_duplicate=skip", &near).await;
+    assert_eq!((skipped.status.as_u16(), &skipped.json()["status"]), (200, &json!("skipped")));
+    app.get("/documents/b").await.problem(404, "document_not_found");
+
+    let strict = app.post_json("/documents?on_duplicate=skip&threshold=0.999", &near).await;
+    assert_eq!(strict.json()["status"], "created");
+    let kept = app.post_json("/documents", json!({"id": "c", "text": text(0)})).await.json();
+    assert_eq!(kept["duplicates"][0]["id"], "a");
+    assert_eq!(kept["duplicates"][0]["resemblance"], 1.0);
+    assert_eq!(kept["duplicates"][0]["metadata"], json!({"n": 1}));
+    assert_eq!(kept["duplicates"][1]["id"], "b");
+
+    let unchecked = app.post_json("/documents?check=false", json!({"id": "d", "text": text(0)}));
+    assert_eq!(unchecked.await.json()["duplicates"], json!([]));
+}
+
+#[tokio::test]
+async fn a_text_needs_no_json() {
+    let app = App::new().await;
+    let media = "text/plain; charset=UTF-8";
+    let reply = app.post("/documents?id=https%3A%2F%2Fa.b%2F", media, "one two three four").await;
+    assert_eq!((reply.status.as_u16(), &reply.json()["id"]), (201, &json!("https://a.b/")));
+    let stored = app.get("/documents/https:%2F%2Fa.b%2F").await.json();
+    assert_eq!(stored["text"], "one two three four");
+
+    let unnamed = app.post("/documents", "text/plain", "five six seven").await;
+    let id = unnamed.json()["id"].as_str().unwrap().parse::<uuid::Uuid>().unwrap();
+    assert_eq!(id.get_version_num(), 7);
+    let short = app.post("/documents", "text/plain", "two words").await.json();
+    assert_eq!(short["policy"], json!(["whole_document"]));
+}
+
+#[tokio::test]
+async fn a_document_comes_back_as_it_went_in() {
+    let app = App::new().await;
+    let metadata = r#"{"b": 1.0,  "a": [1e2, "é"], "b": null}"#;
+    let body = format!(r#"{{"id": "m", "tokens": ["x", ["y", 3]], "metadata": {metadata}}}"#);
+    assert_eq!(app.post_json("/documents", &body).await.status, 201);
+
+    let reply = app.get("/documents/m").await;
+    let text = std::str::from_utf8(&reply.body).unwrap();
+    assert!(text.contains(metadata), "{text}");
+    let stored = reply.json();
+    assert_eq!(stored["tokens"], json!(["x", ["y", 3]]));
+    assert_eq!(stored["shingles"], 2);
+    assert_eq!(stored.get("text"), None);
+    assert_eq!(stored.get("included"), None);
+    assert_eq!(stored["fingerprint"].as_str().unwrap().len(), 16);
+    let stored_at: jiff::Timestamp = stored["stored_at"].as_str().unwrap().parse().unwrap();
+    assert!(stored_at <= jiff::Timestamp::now());
+}
+
+#[tokio::test]
+async fn sketch_and_shingles_are_given_where_asked_for() {
+    let app = App::new().await;
+    app.add(&[json!({"id": "a", "tokens": ["x", "y", "z"]})]).await;
+    let both = app.get("/documents/a?include=sketch,shingles").await.json();
+    assert_eq!(both["included"]["sketch"].as_str().unwrap().len(), 256, "128 slots of 8 bits");
+    let shingles: Vec<_> = both["included"]["shingles"].as_array().unwrap().iter().collect();
+    assert_eq!(shingles.len(), 3);
+    assert!(shingles.is_sorted_by_key(|shingle| shingle.as_str().unwrap()));
+    let one = app.get("/documents/a?include=sketch").await.json();
+    assert_eq!(one["included"].get("shingles"), None);
+}
+
+#[tokio::test]
+async fn an_id_is_the_same_in_a_path_as_in_a_body() {
+    let app = App::new().await;
+    for (id, path) in IDS {
+        app.add(&[json!({"id": id, "text": text(0)})]).await;
+        assert_eq!(app.get(&format!("/documents/{path}")).await.json()["id"], id);
+        assert_eq!(app.delete(&format!("/documents/{path}")).await.status, 204, "{id}");
+        app.delete(&format!("/documents/{path}")).await.problem(404, "document_not_found");
+    }
+    app.get("/documents/%FF").await.problem(400, "invalid_parameter");
+    app.get("/documents/%0A").await.problem(400, "invalid_parameter");
+}
+
+#[tokio::test]
+async fn ids_are_paged_in_byte_order() {
+    let app = App::new().await;
+    for id in ["b", "é", "a", "a b&c", "B"] {
+        app.add(&[json!({"id": id, "text": text(0)})]).await;
+    }
+    let first = app.get("/documents?limit=2").await.json();
+    assert_eq!(first, json!({"ids": ["B", "a"], "next": "a"}));
+    let second = app.get("/documents?limit=2&after=a").await.json();
+    assert_eq!(second, json!({"ids": ["a b&c", "b"], "next": "b"}));
+    let last = app.get("/documents?limit=2&after=b").await.json();
+    assert_eq!(last, json!({"ids": ["é"]}));
+    assert_eq!(app.get("/documents").await.json()["ids"].as_array().unwrap().len(), 5);
+}
+
+#[tokio::test]
+async fn an_export_can_be_posted_as_it_is() {
+    let app = App::new().await;
+    app.add(&[
+        json!({"id": "a", "text": "line\nbreak and more", "metadata": {"k": "v"}}),
+        json!({"id": "b", "tokens": ["x", ["y", 2]]}),
+    ])
+    .await;
+    let laid_out = "{\"id\": \"c\", \"text\": \"one two three\", \"metadata\": {\n\"k\":\r\n1}}";
+    assert_eq!(app.post_json("/documents", laid_out).await.status, 201);
+
+    let export = app.get("/export").await;
+    let mut exported = export.lines();
+    exported.sort_by_key(|document| document["id"].to_string());
+    let expected = [
+        json!({"id": "a", "text": "line\nbreak and more", "metadata": {"k": "v"}}),
+        json!({"id": "b", "tokens": ["x", ["y", 2]]}),
+        json!({"id": "c", "text": "one two three", "metadata": {"k": 1}}),
+    ];
+    assert_eq!(exported, expected);
+
+    let copy = App::new().await;
+    let results = copy.post("/documents", "application/x-ndjson", export.body).await.lines();
+    assert!(results.iter().all(|result| result["status"] == "created"), "{results:?}");
+}
+
+#[tokio::test]
+async fn texts_that_are_not_kept_are_not_given() {
+    let store = StoreSettings { text: false };
+    let app =
+        App::with_collection(CollectionSettings { store, ..CollectionSettings::default() }).await;
+    app.add(&[json!({"id": "a", "text": text(0)}), json!({"id": "b", "text": text(1)})]).await;
+    assert_eq!(app.get("/documents/a").await.json().get("text"), None);
+    app.get("/resemblance?a=a&b=b&explain=true").await.problem(422, "text_not_kept");
+    assert_eq!(app.get("/resemblance?a=a&b=b").await.status, 200);
+}

@@ -1,0 +1,103 @@
+use std::convert::Infallible;
+
+use akin::http::ServerSettings;
+use axum::body::Body;
+use bytes::Bytes;
+use futures_util::{FutureExt, StreamExt, stream};
+use serde_json::json;
+use tower::ServiceExt;
+
+use crate::app::{App, post};
+
+/// A body that begins, and never goes on.
+fn unending(beginning: &'static str) -> Body {
+    let first = stream::iter([Ok::<_, Infallible>(Bytes::from(beginning))]);
+    Body::from_stream(first.chain(stream::pending()))
+}
+
+#[tokio::test]
+async fn a_body_is_bounded_whether_it_says_its_length_or_not() {
+    let settings = ServerSettings {
+        document_bytes_max: 1_000,
+        body_bytes_max: 2_000,
+        probes_max: 3,
+        ..ServerSettings::default()
+    };
+    let app = App::with_server(settings).await;
+    let body = |bytes: usize| json!({"text": "x".repeat(bytes)}).to_string();
+    let in_pieces = |body: String| {
+        let chunks: Vec<_> = body.as_bytes().chunks(100).map(Bytes::copy_from_slice).collect();
+        Body::from_stream(stream::iter(chunks.into_iter().map(Ok::<_, Infallible>)))
+    };
+    for bytes in [1_000, 3_000] {
+        let said = app.post_json("/documents", body(bytes)).await;
+        said.problem(413, "document_too_large");
+        let reply = app.post("/documents", "application/json", in_pieces(body(bytes))).await;
+        reply.problem(413, "document_too_large");
+    }
+    assert_eq!(app.post_json("/documents", body(900)).await.status, 201);
+    for path in ["/similar", "/resemblance"] {
+        app.post_json(path, body(2_000)).await.problem(413, "body_too_large");
+        let reply = app.post(path, "application/json", in_pieces(body(2_000))).await;
+        reply.problem(413, "body_too_large");
+    }
+    assert_eq!(app.post_json("/similar", body(1_900)).await.status, 200);
+    let probes = json!([{"text": "a"}, {"text": "a"}, {"text": "a"}, {"text": "a"}]);
+    app.post_json("/similar", probes).await.problem(422, "invalid_request");
+}
+
+#[tokio::test]
+async fn a_body_that_stalls_is_given_up() {
+    let settings = ServerSettings { body_idle_timeout_ms: 20, ..ServerSettings::default() };
+    let app = App::with_server(settings).await;
+    for path in ["/documents", "/similar", "/resemblance"] {
+        let reply = app.post(path, "application/json", unending("{\"te")).await;
+        reply.problem(408, "body_timeout");
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_takes_too_long_is_given_up() {
+    let settings = ServerSettings { request_timeout_ms: 20, ..ServerSettings::default() };
+    let app = App::with_server(settings).await;
+    let reply = app.post("/documents", "application/json", unending("{\"te")).await;
+    reply.problem(503, "timed_out");
+}
+
+#[tokio::test]
+async fn what_comes_on_top_is_refused_but_for_what_is_vital() {
+    let settings = ServerSettings { requests_in_flight_max: 1, ..ServerSettings::default() };
+    let app = App::with_server(settings).await;
+    let request = post("/documents", "application/json", unending("{\"te"));
+    let mut held = Box::pin(app.router.clone().oneshot(request));
+    assert!((&mut held).now_or_never().is_none(), "the first is being worked on");
+
+    app.get("/documents").await.problem(503, "overloaded");
+    app.get("/stats").await.problem(503, "overloaded");
+    for path in ["/healthz", "/readyz", "/metrics"] {
+        assert_eq!(app.get(path).await.status, 200, "{path}");
+    }
+    drop(held);
+    assert_eq!(app.get("/documents").await.status, 200);
+}
+
+#[tokio::test]
+async fn streams_have_a_limit_of_their_own() {
+    let settings = ServerSettings { bulk_requests_max: 1, ..ServerSettings::default() };
+    let app = App::with_server(settings).await;
+    let request = post("/documents", "application/x-ndjson", unending("{\"text\": \"a b\"}\n"));
+    let mut held =
+        app.router.clone().oneshot(request).await.unwrap().into_body().into_data_stream();
+    assert!(held.next().await.unwrap().unwrap().starts_with(b"{\"line\":1"));
+
+    let bulk = app.post("/documents", "application/x-ndjson", "{\"text\": \"a\"}").await;
+    bulk.problem(503, "overloaded");
+    app.get("/export").await.problem(503, "overloaded");
+    assert_eq!(app.get("/documents").await.status, 200, "what does not stream goes on");
+
+    drop(held);
+    // The work stops once its task has seen that nobody reads: until then there is no leave.
+    while app.get("/export").await.status != 200 {
+        tokio::task::yield_now().await;
+    }
+}

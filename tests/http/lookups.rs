@@ -1,0 +1,143 @@
+use serde_json::{Value, json};
+
+use crate::app::{App, text};
+
+async fn app_with_three() -> App {
+    let app = App::new().await;
+    app.add(&[
+        json!({"id": "a", "text": text(0), "metadata": {"site": 1}}),
+        json!({"id": "b", "text": text(100)}),
+        json!({"id": "far", "text": "nothing that the others have in common with it"}),
+    ])
+    .await;
+    app
+}
+
+fn ids(answer: &Value) -> Vec<&str> {
+    let matches = answer["matches"].as_array().unwrap();
+    matches.iter().map(|found| found["id"].as_str().unwrap()).collect()
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+#[tokio::test]
+async fn a_stored_document_is_looked_up_without_itself() {
+    let app = app_with_three().await;
+    let answer = app.get("/similar?id=b").await.json();
+    assert_eq!(ids(&answer), ["a"]);
+    let mut fields = keys(&answer);
+    fields.sort_unstable();
+    let expected =
+        ["candidates", "expected_recall", "matches", "mode", "threshold", "took_us", "truncated"];
+    assert_eq!(fields, expected);
+    assert_eq!((&answer["mode"], &answer["threshold"]), (&json!("verified"), &json!(0.8)));
+
+    let found = &answer["matches"][0];
+    let mut fields = keys(found);
+    fields.sort_unstable();
+    let expected = [
+        "containment",
+        "estimated",
+        "exact",
+        "id",
+        "keys_shared",
+        "metadata",
+        "resemblance",
+        "shared",
+        "union",
+    ];
+    assert_eq!(fields, expected);
+    assert_eq!(found["resemblance"], found["exact"]);
+    let (shared, union) = (found["shared"].as_f64().unwrap(), found["union"].as_f64().unwrap());
+    assert_eq!(found["exact"].as_f64().unwrap(), shared / union);
+    assert_eq!(keys(&found["containment"]), ["of_match", "of_probe"]);
+    assert_eq!(found["metadata"], json!({"site": 1}));
+}
+
+#[tokio::test]
+async fn an_estimate_does_not_claim_to_be_exact() {
+    let app = app_with_three().await;
+    let answer = app.get("/similar?id=b&mode=estimated&threshold=0.7").await.json();
+    assert_eq!((&answer["mode"], &answer["threshold"]), (&json!("estimated"), &json!(0.7)));
+    let found = &answer["matches"][0];
+    assert_eq!(found["resemblance"], found["estimated"]);
+    for absent in ["exact", "containment", "shared", "union"] {
+        assert_eq!(found.get(absent), None);
+    }
+}
+
+#[tokio::test]
+async fn what_is_posted_is_looked_up_and_not_stored() {
+    let app = app_with_three().await;
+    let by_text = app.post_json("/similar", json!({"text": text(0)})).await.json();
+    assert_eq!(ids(&by_text), ["a", "b"]);
+    let limited = app.post_json("/similar?limit=1", json!({"text": text(0)})).await.json();
+    assert_eq!(ids(&limited), ["a"]);
+    let plain = app.post("/similar", "text/plain", text(0)).await.json();
+    assert_eq!(ids(&plain), ["a", "b"]);
+    let by_id = app.post_json("/similar", json!({"id": "a"})).await.json();
+    assert_eq!(ids(&by_id), ["b"]);
+    let document = json!({"text": text(0), "metadata": {"of": "no consequence"}});
+    assert_eq!(ids(&app.post_json("/similar", document).await.json()), ["a", "b"]);
+    assert_eq!(app.get("/documents").await.json()["ids"], json!(["a", "b", "far"]));
+}
+
+#[tokio::test]
+async fn probes_are_answered_in_their_order() {
+    let app = app_with_three().await;
+    let probes = json!([{"id": "far"}, {"text": text(0)}, {"tokens": ["unheard of"]}]);
+    let answers = app.post_json("/similar", probes).await.json();
+    let answers: Vec<_> = answers.as_array().unwrap().iter().map(ids).collect();
+    assert_eq!(answers, [&[][..], &["a", "b"], &[]]);
+    assert_eq!(app.post_json("/similar", json!([])).await.json(), json!([]));
+}
+
+#[tokio::test]
+async fn two_documents_are_compared() {
+    let app = app_with_three().await;
+    let stored = app.get("/resemblance?a=a&b=b").await.json();
+    let posted = json!({"a": {"id": "a"}, "b": {"text": text(100)}});
+    let posted = app.post_json("/resemblance", posted).await.json();
+    for comparison in [&stored, &posted] {
+        let mut fields = keys(comparison);
+        fields.sort_unstable();
+        let expected = ["containment", "estimated", "exact", "probability_found", "took_us"];
+        assert_eq!(fields, expected);
+        let exact = &comparison["exact"];
+        let ratio = exact["intersection"].as_f64().unwrap() / exact["union"].as_f64().unwrap();
+        assert_eq!(exact["value"].as_f64().unwrap(), ratio);
+        assert_eq!(comparison["estimated"]["interval"].as_array().unwrap().len(), 2);
+        assert_eq!(comparison["estimated"]["slots"], 128);
+        assert_eq!(keys(&comparison["containment"]), ["a_in_b", "b_in_a"]);
+    }
+    assert_eq!(stored["exact"], posted["exact"]);
+}
+
+#[tokio::test]
+async fn a_comparison_is_explained_on_request() {
+    let app = app_with_three().await;
+    let explained = app.get("/resemblance?a=a&b=b&explain=true").await.json();
+    let explanation = &explained["explanation"];
+    for side in ["a", "b"] {
+        let range = &explanation[side]["shared"][0];
+        assert!(range[0].as_u64().unwrap() < range[1].as_u64().unwrap(), "{explanation}");
+        assert!(explanation[side]["differing"].is_array());
+    }
+    assert!(explanation["bands_shared"].is_array());
+    let pair = json!({"a": {"id": "a"}, "b": {"id": "b"}});
+    let posted = app.post_json("/resemblance?explain=true", pair).await.json();
+    assert_eq!(&posted["explanation"], explanation);
+}
+
+#[tokio::test]
+async fn what_is_not_stored_is_not_found() {
+    let app = app_with_three().await;
+    for path in ["/similar?id=x", "/resemblance?a=a&b=x", "/documents/x"] {
+        let problem = app.get(path).await.problem(404, "document_not_found");
+        assert!(problem["detail"].as_str().unwrap().contains("'x'"), "{problem}");
+    }
+    let reply = app.post_json("/similar", json!([{"id": "a"}, {"id": "x"}])).await;
+    assert_eq!(reply.problem(404, "document_not_found")["errors"][0]["pointer"], "/1");
+}

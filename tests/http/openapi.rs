@@ -1,0 +1,28 @@
+use std::fs;
+
+/// The committed document is the contract that reviews see: it must be what the code says.
+#[test]
+fn the_committed_document_is_that_of_the_code() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.yaml");
+    let made = akin::http::openapi_yaml();
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(path, &made).unwrap();
+    }
+    let committed = fs::read_to_string(path).unwrap_or_default();
+    let differing = committed.lines().zip(made.lines()).position(|(a, b)| a != b);
+    assert!(
+        committed == made,
+        "openapi.yaml differs from the code (first at line {:?}): if that is meant, regenerate it \
+         with UPDATE=1 cargo test --test http openapi",
+        differing.map(|line| line + 1)
+    );
+}
+
+#[test]
+fn every_code_is_documented() {
+    let document = akin::http::openapi_yaml();
+    for code in ["malformed_json", "document_not_found", "not_ready", "timed_out", "overloaded"] {
+        assert!(document.contains(&format!("| `{code}` |")), "{code}");
+    }
+    assert!(document.contains("/documents/{id}:"), "OpenAPI knows no wildcards");
+}

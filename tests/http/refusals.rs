@@ -1,0 +1,186 @@
+use akin::engine::{CollectionSettings, LimitSettings};
+use axum::body::Body;
+use axum::http::Request;
+use serde_json::{Value, json};
+
+use crate::app::App;
+
+#[tokio::test]
+async fn a_document_that_is_json_but_no_document_is_invalid_where_it_is() {
+    let app = App::new().await;
+    let long_id = format!(r#"{{"id": "{}", "text": "a"}}"#, "x".repeat(1025));
+    let invalid = [
+        (r#"{"id": "a"}"#, "", "either text or tokens"),
+        (r#"{"text": "a", "tokens": ["a"]}"#, "", "not both"),
+        (r#"{"text": "a", "txt": "b"}"#, "/txt", "unknown field `txt`, expected one of `id`"),
+        (r#"{"text": "a", "text": "b"}"#, "", "duplicate field `text`"),
+        (r#"{"text": 1}"#, "/text", "invalid type: integer `1`, expected a string"),
+        (r#"{"id": "", "text": "a"}"#, "/id", "at least one character"),
+        (r#"{"id": "a\u0000", "text": "a"}"#, "/id", "control characters"),
+        (&long_id, "/id", "at most 1024 bytes"),
+        (r#"{"tokens": ["a", ["b"]]}"#, "/tokens/1", "a token: a string, or [string, count]"),
+        (r#"{"tokens": [["b", 1, 2]]}"#, "/tokens/0", "a token"),
+        (r#"{"tokens": ["a", "b", ["c", 0]]}"#, "/tokens/2", "not 0"),
+        (r#"{"tokens": [["c", -1]]}"#, "/tokens/0/1", "-1"),
+        (r#"{"tokens": [["c", 4294967296]]}"#, "/tokens/0/1", "4294967296"),
+        (r#"{"tokens": [7]}"#, "/tokens/0", "a token"),
+        (r#"{"text": "a", "metadata": [1]}"#, "/metadata", "must be a JSON object"),
+        (r#""text""#, "", "expected an object"),
+        ("7", "", "expected an object"),
+    ];
+    for (body, pointer, detail) in invalid {
+        let problem = app.post_json("/documents", body).await.problem(422, "invalid_document");
+        assert_eq!(problem["errors"][0]["pointer"], pointer, "{body}: {problem}");
+        let said = problem["errors"][0]["detail"].as_str().unwrap();
+        assert!(said.contains(detail) && !said.contains("at line"), "{body}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn an_array_of_fields_is_no_document() {
+    let app = App::new().await;
+    let results = app.post_json("/documents", r#"[["a", "text", null, null]]"#).await.lines();
+    assert_eq!(results[0]["problem"]["code"], "invalid_document", "{results:?}");
+    let pair = r#"{"a": ["id", null, null, null], "b": {"id": "b"}}"#;
+    let problem = app.post_json("/resemblance", pair).await.problem(422, "invalid_request");
+    assert_eq!(problem["errors"][0]["pointer"], "/a");
+}
+
+#[tokio::test]
+async fn what_is_not_json_is_malformed_where_it_stops_to_be() {
+    let app = App::new().await;
+    let deep = format!(r#"{{"text": {}"#, "[".repeat(100_000));
+    let malformed = [
+        "",
+        "{",
+        "{\"text\": \"a\"} {}",
+        "{\"text\": \"a\",}",
+        "{\"text\": \"\\ud800\"}",
+        "{\"text\": \"a\nb\"}",
+        "{'text': 'a'}",
+    ];
+    for body in malformed {
+        let problem = app.post_json("/documents", body).await.problem(400, "malformed_json");
+        assert!(problem["detail"].as_str().unwrap().contains("line "), "{body}: {problem}");
+    }
+    let status = app.post_json("/documents", deep).await.status;
+    assert!(status == 400 || status == 422, "{status}");
+    let not_utf_8 = app.post("/documents", "application/json", &b"{\"text\": \"\xff\"}"[..]).await;
+    not_utf_8.problem(400, "malformed_json");
+    let not_utf_8 = app.post("/documents", "text/plain", &b"ab\xff"[..]).await;
+    let problem = not_utf_8.problem(400, "malformed_text");
+    assert!(problem["detail"].as_str().unwrap().contains("byte 2"), "{problem}");
+}
+
+#[tokio::test]
+async fn a_probe_that_is_none_is_invalid_where_it_is() {
+    let app = App::new().await;
+    let invalid = [
+        ("/similar", r#"{}"#, ""),
+        ("/similar", r#"{"id": "a", "text": "b"}"#, ""),
+        ("/similar", r#"[{"text": "a"}, {"id": ""}]"#, "/1/id"),
+        ("/similar", r#"[{"text": "a"}, {"tokens": [["b", 0]]}]"#, "/1/tokens/0"),
+        ("/similar", r#"[{"text": "a"}, 7]"#, "/1"),
+        ("/resemblance", r#"{"a": {"id": "a"}}"#, ""),
+        ("/resemblance", r#"{"a": {"id": "a"}, "b": {"x/y": 1}}"#, "/b/x~1y"),
+        ("/resemblance", r#"{"a": {"id": "a"}, "b": {"id": 1}}"#, "/b/id"),
+        ("/resemblance", r#"{"a": {"id": "a"}, "b": {}}"#, "/b"),
+    ];
+    for (path, body, pointer) in invalid {
+        let problem = app.post_json(path, body).await.problem(422, "invalid_request");
+        assert_eq!(problem["errors"][0]["pointer"], pointer, "{body}: {problem}");
+    }
+}
+
+#[tokio::test]
+async fn the_engine_s_refusals_are_the_client_s_to_mend() {
+    let limits =
+        LimitSettings { shingles_max: 3, metadata_bytes_max: 10, ..LimitSettings::default() };
+    let app =
+        App::with_collection(CollectionSettings { limits, ..CollectionSettings::default() }).await;
+    let empty = [json!({"text": ""}), json!({"text": " \n"}), json!({"tokens": []})];
+    for body in empty {
+        app.post_json("/documents", &body).await.problem(422, "empty_document");
+        app.post_json("/similar", &body).await.problem(422, "empty_document");
+    }
+    let many = json!({"tokens": ["a", "b", "c", "d"]});
+    app.post_json("/documents", &many).await.problem(422, "too_many_shingles");
+    let problem = app.post_json("/similar", json!([many])).await.problem(422, "too_many_shingles");
+    assert_eq!(problem["errors"][0]["pointer"], "/0");
+    let large = json!({"text": "a b c", "metadata": {"key": "value"}});
+    app.post_json("/documents", large).await.problem(422, "metadata_too_large");
+}
+
+#[tokio::test]
+async fn parameters_that_are_not_known_are_named() {
+    let app = App::new().await;
+    let wrong = [
+        ("/documents?limi=1", "'limi'"),
+        ("/documents?after=", "'after'"),
+        ("/documents/a?include=texts", "'include' must be sketch, shingles"),
+        ("/documents/a?limit=1", "takes only include"),
+        ("/similar", "'id' is missing"),
+        ("/similar?id=a&mode=exact", "'mode' must be verified or estimated"),
+        ("/resemblance?a=a", "'b' is missing"),
+        ("/resemblance?a=a&b=b&measures=edit", "takes only a, b, explain"),
+        ("/export?format=csv", "takes no parameters"),
+        ("/stats?verbose", "'verbose'"),
+        ("/snapshots?limit=1", "takes no parameters"),
+    ];
+    for (path, detail) in wrong {
+        let problem = app.get(path).await.problem(400, "invalid_parameter");
+        assert!(problem["detail"].as_str().unwrap().contains(detail), "{path}: {problem}");
+    }
+    let body = json!({"text": "a b c"});
+    let wrong = ["?id=a", "?on_duplicate=merge", "?check=no", "?check=false&on_duplicate=skip"];
+    for query in wrong {
+        let reply = app.post_json(&format!("/documents{query}"), &body).await;
+        reply.problem(400, "invalid_parameter");
+    }
+}
+
+#[tokio::test]
+async fn a_body_of_another_type_is_refused_with_those_taken() {
+    let app = App::new().await;
+    let untyped = Request::post("/documents").body(Body::from("{}")).unwrap();
+    app.call(untyped).await.problem(415, "unsupported_media_type");
+    let refused = [
+        ("/documents", "application/xml"),
+        ("/documents", "text/plain; charset=iso-8859-1"),
+        ("/similar", "application/x-ndjson"),
+        ("/resemblance", "text/plain"),
+    ];
+    for (path, media) in refused {
+        let problem = app.post(path, media, "x").await.problem(415, "unsupported_media_type");
+        assert!(problem["detail"].as_str().unwrap().contains("application/json"), "{problem}");
+    }
+}
+
+#[tokio::test]
+async fn there_is_no_such_path_and_no_such_method() {
+    let app = App::new().await;
+    for path in ["/", "/document", "/documents/", "/collections", "/collapse", "/docs"] {
+        app.get(path).await.problem(404, "route_not_found");
+    }
+    let reply = app.delete("/documents").await;
+    reply.problem(405, "method_not_allowed");
+    let mut allowed: Vec<_> = reply.header("allow").split(',').collect();
+    allowed.sort_unstable();
+    assert_eq!(allowed, ["GET", "HEAD", "POST"]);
+}
+
+#[tokio::test]
+async fn before_the_engine_is_open_only_that_is_said() {
+    let app = App::starting(akin::http::ServerSettings::default());
+    assert_eq!(app.get("/healthz").await.status, 200);
+    let unknown = app.get("/readyz").await.problem(503, "not_ready");
+    assert_eq!(unknown["progress"], json!({"done": 0, "total": 0}));
+    app.state.progress.set_total(10);
+    app.state.progress.add_done(4);
+    for path in ["/readyz", "/documents", "/similar?id=a", "/stats", "/export"] {
+        let problem: Value = app.get(path).await.problem(503, "not_ready");
+        assert_eq!(problem["progress"], json!({"done": 4, "total": 10}));
+    }
+    app.post_json("/documents", "{").await.problem(503, "not_ready");
+    assert_eq!(app.get("/metrics").await.status, 200);
+}

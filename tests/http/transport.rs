@@ -1,0 +1,134 @@
+use std::io::{Read, Write};
+
+use akin::http::ServerSettings;
+use axum::body::Body;
+use axum::http::Request;
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use serde_json::{Value, json};
+
+use crate::app::{App, lines, text};
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn compress(encoding: &str, bytes: &[u8]) -> Vec<u8> {
+    match encoding {
+        "gzip" => gzip(bytes),
+        _ => zstd::encode_all(bytes, 3).unwrap(),
+    }
+}
+
+fn decompress(encoding: &str, bytes: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::new();
+    match encoding {
+        "gzip" => drop(GzDecoder::new(bytes).read_to_end(&mut plain).unwrap()),
+        _ => plain = zstd::decode_all(bytes).unwrap(),
+    }
+    plain
+}
+
+fn encoded(path: &str, media: &str, encoding: &str, body: Vec<u8>) -> Request<Body> {
+    Request::post(path)
+        .header("content-type", media)
+        .header("content-encoding", encoding)
+        .body(Body::from(body))
+        .unwrap()
+}
+
+#[tokio::test]
+async fn bodies_come_compressed() {
+    for encoding in ["gzip", "zstd"] {
+        let app = App::new().await;
+        let one = json!({"id": "a", "text": text(0)}).to_string();
+        let body = compress(encoding, one.as_bytes());
+        let reply = app.call(encoded("/documents", "application/json", encoding, body)).await;
+        assert_eq!(reply.status, 201, "{:?}", reply.body);
+
+        let many = format!("{}\n{one}\n", json!({"id": "b", "text": text(9)}));
+        let body = compress(encoding, many.as_bytes());
+        let reply = app.call(encoded("/documents", "application/x-ndjson", encoding, body)).await;
+        let statuses: Vec<_> = reply.lines().iter().map(|line| line["status"].clone()).collect();
+        assert_eq!(statuses, ["created", "unchanged"]);
+    }
+}
+
+#[tokio::test]
+async fn answers_go_compressed_where_the_client_takes_them() {
+    let app = App::new().await;
+    app.add(&[json!({"id": "a", "text": text(0)})]).await;
+    for encoding in ["gzip", "zstd"] {
+        for path in ["/documents/a", "/export"] {
+            let request = Request::get(path).header("accept-encoding", encoding);
+            let reply = app.call(request.body(Body::empty()).unwrap()).await;
+            assert_eq!(reply.header("content-encoding"), encoding, "{path}");
+            let plain = decompress(encoding, &reply.body);
+            assert_eq!(lines(&plain)[0]["text"], text(0));
+        }
+    }
+    assert_eq!(app.get("/documents/a").await.header("content-encoding"), "");
+}
+
+#[tokio::test]
+async fn limits_hold_for_what_comes_out_of_a_compressed_body() {
+    let settings = ServerSettings { document_bytes_max: 10_000, ..ServerSettings::default() };
+    let app = App::with_server(settings).await;
+    let bomb = json!({"text": "x ".repeat(1_000_000)}).to_string();
+    for encoding in ["gzip", "zstd"] {
+        let body = compress(encoding, bomb.as_bytes());
+        assert!(body.len() < 10_000);
+        let reply = app.call(encoded("/documents", "application/json", encoding, body)).await;
+        reply.problem(413, "document_too_large");
+        let body = compress(encoding, format!("{bomb}\n{{\"text\": \"a\"}}").as_bytes());
+        let reply = app.call(encoded("/documents", "application/x-ndjson", encoding, body)).await;
+        let lines = reply.lines();
+        assert_eq!(lines[0]["problem"]["code"], "document_too_large");
+        assert_eq!(lines[1]["status"], "created");
+    }
+}
+
+#[tokio::test]
+async fn an_encoding_that_is_unknown_or_broken_is_refused() {
+    let app = App::new().await;
+    for encoding in ["br", "deflate", "gzip, gzip"] {
+        let request = encoded("/documents", "application/json", encoding, b"{}".to_vec());
+        let reply = app.call(request).await;
+        reply.problem(415, "unsupported_encoding");
+        assert!(reply.header("accept-encoding").contains("gzip"));
+    }
+    for encoding in ["gzip", "zstd"] {
+        let body = compress(encoding, json!({"text": text(0)}).to_string().as_bytes());
+        for broken in [b"not compressed".to_vec(), body[..body.len() / 2].to_vec()] {
+            let request = encoded("/documents", "application/json", encoding, broken);
+            app.call(request).await.problem(400, "unreadable_body");
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_response_bears_a_request_id() {
+    let app = App::new().await;
+    for path in ["/healthz", "/documents/x", "/no/such/path", "/export"] {
+        let request = |id: &str| Request::get(path).header("x-request-id", id).body(Body::empty());
+        let reply = app.call(request("trace-7").unwrap()).await;
+        assert_eq!(reply.header("x-request-id"), "trace-7");
+        let reply = app.call(request("not sane").unwrap()).await;
+        let made: uuid::Uuid = reply.header("x-request-id").parse().unwrap();
+        assert_eq!(made.get_version_num(), 7);
+    }
+    let first = app.get("/healthz").await;
+    assert_ne!(first.header("x-request-id"), app.get("/healthz").await.header("x-request-id"));
+}
+
+#[tokio::test]
+async fn head_is_get_without_the_body() {
+    let app = App::new().await;
+    let request = Request::head("/healthz").body(Body::empty()).unwrap();
+    let reply = app.call(request).await;
+    assert_eq!((reply.status.as_u16(), reply.body.len()), (200, 0));
+    assert!(serde_json::from_slice::<Value>(&reply.body).is_err());
+}
