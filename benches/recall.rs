@@ -13,6 +13,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use akin::document::Content;
@@ -57,10 +58,11 @@ struct Document {
 
 fn read(path: &str) -> Vec<Document> {
     let file = File::open(path).expect("the corpus can be opened");
-    let input: Box<dyn Read> = match path.ends_with(".gz") {
-        true => Box::new(MultiGzDecoder::new(file)),
-        false => Box::new(file),
-    };
+    let input: Box<dyn Read> =
+        match Path::new(path).extension().is_some_and(|extension| extension == "gz") {
+            true => Box::new(MultiGzDecoder::new(file)),
+            false => Box::new(file),
+        };
     let analyser = Analyser::new(&CollectionSettings::default());
     let document = |line: Result<String, std::io::Error>| {
         let document: Value = serde_json::from_str(&line.expect("lines")).expect("JSON");

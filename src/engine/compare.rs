@@ -134,7 +134,7 @@ mod tests {
         assert_eq!((comparison.exact.value, comparison.estimated.value), (1.0, 1.0));
         let explanation = comparison.explanation.unwrap();
         assert_eq!(explanation.bands_shared.len(), 32);
-        assert_eq!(explanation.a.shared, [0..18]);
+        assert_eq!(explanation.a.shared, vec![0..18]);
         assert!(explanation.a.differing.is_empty());
     }
 

@@ -35,7 +35,7 @@ pub struct Posted {
 
 enum Documents {
     One(Document),
-    Many(Bulk),
+    Many(Box<Bulk>),
 }
 
 impl FromRequest<AppState> for Posted {
@@ -64,7 +64,7 @@ impl FromRequest<AppState> for Posted {
         let documents = match form {
             Some(form) => {
                 let request_id = RequestId::given_to(&parts.extensions);
-                Documents::Many(Bulk::new(reader, form, options, request_id, state)?)
+                Documents::Many(Box::new(Bulk::new(reader, form, options, request_id, state)?))
             }
             None => Documents::One(object(reader, state).await?),
         };

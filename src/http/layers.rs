@@ -29,7 +29,6 @@ pub async fn limit(State(state): State<AppState>, request: Request, next: Next) 
 }
 
 /// A handler that panics is a fault of the server's; the panic hook has printed its message.
-#[expect(clippy::needless_pass_by_value, reason = "the panic layer hands the payload over")]
 pub fn panicked(_panic: Box<dyn Any + Send>) -> Response {
     problem::internal().into_response()
 }

@@ -282,6 +282,7 @@ fn id<S: Serializer>(id: &DocumentId, serializer: S) -> Result<S::Ok, S::Error> 
 }
 
 /// As it came, byte for byte.
+#[expect(clippy::ref_option, reason = "serde hands the field over like this")]
 fn metadata<S: Serializer>(metadata: &Option<Metadata>, serializer: S) -> Result<S::Ok, S::Error> {
     let Some(metadata) = metadata else { return serializer.serialize_none() };
     let raw: &RawValue = serde_json::from_str(metadata.as_json()).map_err(S::Error::custom)?;
@@ -303,6 +304,7 @@ impl Serialize for TokenReply<'_> {
     }
 }
 
+#[expect(clippy::ref_option, reason = "serde hands the field over like this")]
 fn tokens<S: Serializer>(tokens: &Option<Vec<Token>>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(tokens.iter().flatten().map(TokenReply))
 }

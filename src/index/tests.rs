@@ -203,7 +203,7 @@ fn equal_sets_from_many_threads_make_one_entry() {
         for thread in 0..4 {
             let index = &index;
             scope.spawn(move || {
-                (0..500).for_each(|n| insert(index, thread * 500 + n, (n % 16) as u8))
+                (0..500).for_each(|n| insert(index, thread * 500 + n, (n % 16) as u8));
             });
         }
     });

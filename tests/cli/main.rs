@@ -1,5 +1,7 @@
 //! The commands as a user runs them, against a server that only records what it is sent.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod commands;
 mod import;
 mod inputs;

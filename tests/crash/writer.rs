@@ -5,22 +5,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ureq::Agent;
 
-/// What a document's text may be found to be. `None` stands for its absence.
+/// What a document's text may be found to be, `None` standing for its absence: what was
+/// acknowledged last and, if the server died over a write, what that would have made of it.
 #[derive(Debug)]
-pub struct State {
-    acknowledged: Option<String>,
-    /// Sent when the server died: it may have been stored or not, but not by half.
-    sent: Option<Option<String>>,
-}
+pub struct State(Vec<Option<String>>);
 
 impl State {
     pub fn settled(text: Option<String>) -> Self {
-        Self { acknowledged: text, sent: None }
+        Self(vec![text])
     }
 
     pub fn allows(&self, text: Option<&str>) -> bool {
-        let sent = self.sent.as_ref().is_some_and(|sent| sent.as_deref() == text);
-        self.acknowledged.as_deref() == text || sent
+        self.0.iter().any(|possible| possible.as_deref() == text)
     }
 }
 
@@ -40,7 +36,7 @@ impl Writer {
         loop {
             let (id, text) = self.next_write();
             let state = self.states.entry(id.clone()).or_insert(State::settled(None));
-            state.sent = Some(text.clone());
+            state.0.push(text.clone());
             if send(&agent, url, &id, text.as_deref()).is_err() {
                 return;
             }
@@ -52,7 +48,7 @@ impl Writer {
     /// The documents that were there at the last look and were written lately.
     pub fn recent(&self) -> impl Iterator<Item = (&String, &String)> {
         let there = self.states.iter().rev();
-        there.filter_map(|(id, state)| Some((id, state.acknowledged.as_ref()?))).take(10)
+        there.filter_map(|(id, state)| Some((id, state.0[0].as_ref()?))).take(10)
     }
 
     /// Of five steps, three create, one replaces and one removes what was created before.

@@ -22,16 +22,16 @@ fn documents() -> Vec<Document> {
     families(40, 9).into_iter().enumerate().map(with_metadata).collect()
 }
 
-/// Every document's near-duplicates, in both modes, as text.
-async fn answers(engine: &Engine) -> String {
-    let mut all = String::new();
+/// Every document's near-duplicates, in both modes, as texts.
+async fn answers(engine: &Engine) -> Vec<String> {
+    let mut all = Vec::new();
     for name in engine.list(None, 10_000).await.unwrap() {
         for mode in [Mode::Verified, Mode::Estimated] {
             let lookup = Lookup { threshold: Some(0.7.try_into().unwrap()), limit: 100, mode };
             let answer = engine.similar(Probe::Stored(name.clone()), lookup).await.unwrap();
-            all += &format!("{name} {answer:?}\n");
+            all.push(format!("{name} {answer:?}"));
         }
-        all += &format!("{:?}\n", engine.get(&name).await.unwrap());
+        all.push(format!("{:?}", engine.get(&name).await.unwrap()));
     }
     all
 }
@@ -48,7 +48,7 @@ async fn change(engine: &Engine) {
     }
 }
 
-async fn reopened(dir: &Path, source: RecoverySource, before: &str) -> Engine {
+async fn reopened(dir: &Path, source: RecoverySource, before: &[String]) -> Engine {
     let engine = open(dir);
     assert_eq!(engine.stats().await.unwrap().backend.recovery.source, source);
     assert_eq!(answers(&engine).await, before);

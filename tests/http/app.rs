@@ -43,7 +43,7 @@ impl App {
         let app = Self::starting(server);
         let (dir, progress) = (app._dir.path().to_owned(), Arc::clone(&app.state.progress));
         let opening = tokio::task::spawn_blocking(move || {
-            Engine::open(&dir, collection, &StorageSettings::default(), &progress)
+            Engine::open(&dir, collection, &StorageSettings::default(), 1 << 20, &progress)
         });
         let engine = Arc::new(opening.await.unwrap().unwrap());
         assert!(app.state.engine.set(engine).is_ok());

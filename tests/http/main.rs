@@ -1,5 +1,7 @@
 //! The HTTP contract, in process and, where streaming matters, over a real socket.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod app;
 mod bulk;
 mod documents;

@@ -51,7 +51,8 @@ impl Local {
     /// settings that decide what is stored: a collection made with others is refused. Blocks: call
     /// it off the runtime.
     ///
-    /// # Errors Whatever [`Store::open`] refuses; a store that ends before its snapshot; a snapshot
+    /// # Errors
+    /// Whatever [`Store::open`] refuses; a store that ends before its snapshot; a snapshot
     /// of other settings.
     pub fn open(
         dir: &Path,
