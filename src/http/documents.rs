@@ -12,18 +12,20 @@ use futures_util::{StreamExt, stream};
 use super::AppState;
 use super::body::{self, BodyReader, Media};
 use super::bulk::Bulk;
+use super::code::Code;
 use super::extract::Ready;
 use super::identity::RequestId;
 use super::json;
 use super::measured;
 use super::ndjson;
 use super::parameters::{AddParameters, GetParameters, ListParameters, PathId};
-use super::problem::{Code, Problem};
+use super::problem::Problem;
 use super::problems_of::{Adding, ById, Plain};
 use super::query::{NoParameters, Query};
-use super::reply::{AddedReply, DocumentReply, IdsReply, StoredReply};
+use super::reply::AddedReply;
 use super::request::{self, DocumentBody};
 use super::split::Form;
+use super::stored::{DocumentReply, IdsReply, StoredReply};
 use crate::document::{Content, Document};
 use crate::engine::{AddOptions, AddStatus};
 
@@ -35,7 +37,7 @@ pub struct Posted {
 
 enum Documents {
     One(Document),
-    Many(Bulk),
+    Many(Box<Bulk>),
 }
 
 impl FromRequest<AppState> for Posted {
@@ -64,7 +66,7 @@ impl FromRequest<AppState> for Posted {
         let documents = match form {
             Some(form) => {
                 let request_id = RequestId::given_to(&parts.extensions);
-                Documents::Many(Bulk::new(reader, form, options, request_id, state)?)
+                Documents::Many(Box::new(Bulk::new(reader, form, options, request_id, state)?))
             }
             None => Documents::One(object(reader, state).await?),
         };

@@ -2,12 +2,13 @@
 //!
 //! In reading order: `router` below; the handlers (`documents` with `bulk`, `similar`,
 //! `resemblance`, `operate`); what they take (`parameters`, `request`) and give (`reply`,
-//! `comparison`, `stats`, `problem`); how it is read (`query`, `body`, `json`, `split`); and the
+//! `stored`, `comparison`, `stats`, `problem`); how it is read (`query`, `body`, `json`, `split`); and the
 //! layers around them (`identity`, `layers`).
 
 mod array;
 mod body;
 mod bulk;
+mod code;
 mod comparison;
 mod documents;
 mod extract;
@@ -32,6 +33,7 @@ mod similar;
 mod split;
 mod state;
 mod stats;
+mod stored;
 
 pub use openapi::yaml as openapi_yaml;
 pub use serve::serve;
@@ -47,7 +49,8 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use problem::{Code, Problem};
+use code::Code;
+use problem::Problem;
 
 /// Everything that akin answers.
 pub fn router(state: AppState) -> Router {

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use utoipa::OpenApi;
 
-use super::problem::{Code, ProblemReply};
+use super::code::Code;
+use super::problem::ProblemReply;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -34,7 +35,7 @@ Every error is a problem (RFC 9457) with one of these codes; those that may be r
 /// Completes what the handlers say of themselves.
 pub fn complete(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
     document.info.description = Some(format!("{CONVENTIONS}{}", table_of_codes()));
-    document.info.version = env!("CARGO_PKG_VERSION").to_owned();
+    document.info.version = env!("CARGO_PKG_VERSION").into();
     document.info.contact = None;
     // The router's wildcard is nothing that OpenAPI knows.
     let paths = std::mem::take(&mut document.paths.paths);

@@ -76,7 +76,7 @@ async fn what_is_not_json_is_malformed_where_it_stops_to_be() {
 async fn a_probe_that_is_none_is_invalid_where_it_is() {
     let app = App::new().await;
     let invalid = [
-        ("/similar", r#"{}"#, ""),
+        ("/similar", "{}", ""),
         ("/similar", r#"{"id": "a", "text": "b"}"#, ""),
         ("/similar", r#"[{"text": "a"}, {"id": ""}]"#, "/1/id"),
         ("/similar", r#"[{"text": "a"}, {"tokens": [["b", 0]]}]"#, "/1/tokens/0"),
