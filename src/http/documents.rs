@@ -113,9 +113,9 @@ async fn object(reader: BodyReader, state: &AppState) -> Result<Document, Proble
     ),
     responses(
         (status = 201, description = "The document is new.", body = AddedReply),
-        (status = 200, description = "The document was replaced, unchanged or skipped; or, of many, \
-            a result a line: as of one with its `line`, or `{\"line\", \"status\": \"error\", \
-            \"problem\"}`.",
+        (status = 200, description = "The document was replaced, unchanged or skipped; or, \
+            of many, a result a line: as of one with its `line`, or \
+            `{\"line\", \"status\": \"error\", \"problem\"}`.",
             content((AddedReply = "application/json"), (String = "application/x-ndjson"))),
         Adding,
     ),

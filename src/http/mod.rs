@@ -1,9 +1,10 @@
-//! The engine over HTTP. A handler is extract → one engine call → reply; wire types live only here.
+//! The engine over HTTP. A handler is extract → one engine call → reply; wire types live only
+//! here.
 //!
-//! In reading order: `router` below; the handlers (`documents` with `bulk`, `similar`,
-//! `resemblance`, `operate`); what they take (`parameters`, `request`) and give (`reply`,
-//! `stored`, `comparison`, `stats`, `problem`); how it is read (`query`, `body`, `json`, `split`); and the
-//! layers around them (`identity`, `layers`).
+//! In reading order: `router` below; the handlers (`documents` with `bulk` and `intake`, `similar`,
+//! `resemblance`, `operate`); what they take (`parameters`, `request`) and give (`reply`, `stored`,
+//! `comparison`, `stats`, `problem` with `code`); how it is read (`query`, `body`, `json`, `split`
+//! with `array`); and the layers around them (`identity`, `layers`).
 
 mod array;
 mod body;

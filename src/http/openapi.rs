@@ -19,13 +19,14 @@ use super::problem::ProblemReply;
 )]
 pub struct Head;
 
-const CONVENTIONS: &str = "Near-duplicate search as a service: which documents are nearly this one?
+const CONVENTIONS: &str = "\
+Near-duplicate search as a service: which documents are nearly this one?
 
-JSON is in snake_case; times are RFC 3339 in UTC, in fields named `*_at`; durations have their unit \
-in their name. An unknown field, parameter or value is an error that names it. A body may come with \
-`content-encoding` gzip or zstd, and answers are compressed where `accept-encoding` allows it. Every \
-response bears `x-request-id`, taken from the request where it has one of at most 128 visible ASCII \
-characters.
+JSON is in snake_case; times are RFC 3339 in UTC, in fields named `*_at`; durations have their \
+unit in their name. An unknown field, parameter or value is an error that names it. A body may \
+come with `content-encoding` gzip or zstd, and answers are compressed where `accept-encoding` \
+allows it. Every response bears `x-request-id`, taken from the request where it has one of at \
+most 128 visible ASCII characters.
 
 Every error is a problem (RFC 9457) with one of these codes; those that may be retried come with \
 `retry-after`:

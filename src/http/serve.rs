@@ -6,7 +6,8 @@ use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-/// Serves until `shutdown`, then takes no more connections and lets requests end for at most `grace`.
+/// Serves until `shutdown`, then takes no more connections and lets requests end for at most
+/// `grace`.
 ///
 /// # Errors
 /// When the listener fails.
