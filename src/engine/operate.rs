@@ -45,7 +45,8 @@ impl Engine {
         let next = |mut records: mpsc::Receiver<_>| async move {
             records.recv().await.map(|record| (record, records))
         };
-        let records = stream::unfold(self.backend.export().await, next);
+        // Whoever compresses a stream asks it once more after its end.
+        let records = stream::unfold(self.backend.export().await, next).fuse();
         records.map(|record| Ok(StoredDocument::from(record.map_err(BackendError::from)?)))
     }
 

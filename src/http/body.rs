@@ -8,7 +8,8 @@ use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 
 use super::AppState;
-use super::problem::{Code, Problem};
+use super::code::Code;
+use super::problem::Problem;
 
 /// What a body is, by its `content-type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

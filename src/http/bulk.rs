@@ -131,8 +131,7 @@ async fn complete(engine: &Engine, admitted: Admitted) -> Result<Added, Problem>
     Ok(engine.complete(admitted).await?)
 }
 
-/// Reads a batch's documents and makes their sketches, off the runtime unless there is little to
-/// do.
+/// Reads a batch's documents and makes their sketches, off the runtime unless that is quickly done.
 async fn prepare(engine: Arc<Engine>, batch: Batch) -> Vec<Line<Prepared>> {
     let prepare_all = move || -> Vec<Line<Prepared>> {
         let lines = batch.lines.into_iter();

@@ -12,18 +12,20 @@ use futures_util::StreamExt;
 use super::AppState;
 use super::body::{self, BodyReader, Media};
 use super::bulk::Bulk;
+use super::code::Code;
 use super::extract::Ready;
 use super::identity::RequestId;
 use super::json;
 use super::measured;
 use super::ndjson;
 use super::parameters::{AddParameters, GetParameters, ListParameters, PathId};
-use super::problem::{Code, Problem};
+use super::problem::Problem;
 use super::problems_of::{Adding, ById, Plain};
 use super::query::{NoParameters, Query};
-use super::reply::{AddedReply, DocumentReply, IdsReply, StoredReply};
+use super::reply::AddedReply;
 use super::request::{self, DocumentBody};
 use super::split::Form;
+use super::stored::{DocumentReply, IdsReply, StoredReply};
 use crate::document::{Content, Document};
 use crate::engine::{AddOptions, AddStatus};
 
@@ -111,9 +113,9 @@ async fn object(reader: BodyReader, state: &AppState) -> Result<Document, Proble
     ),
     responses(
         (status = 201, description = "The document is new.", body = AddedReply),
-        (status = 200, description = "The document was replaced, unchanged or skipped; or, of many, \
-            a result a line: as of one with its `line`, or `{\"line\", \"status\": \"error\", \
-            \"problem\"}`.",
+        (status = 200, description = "The document was replaced, unchanged or skipped; or, \
+            of many, a result a line: as of one with its `line`, or \
+            `{\"line\", \"status\": \"error\", \"problem\"}`.",
             content((AddedReply = "application/json"), (String = "application/x-ndjson"))),
         Adding,
     ),

@@ -4,7 +4,8 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
 use super::AppState;
-use super::problem::{Code, Problem, ProgressReply};
+use super::code::Code;
+use super::problem::{Problem, ProgressReply};
 use crate::engine::Engine;
 
 /// The engine, once it is open.

@@ -9,7 +9,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::ServerSettings;
 use super::body::{BodyReader, stalled};
-use super::problem::{Code, Problem};
+use super::code::Code;
+use super::problem::Problem;
 use super::split::{Form, Item, SplitError, Splitter};
 
 /// A batch is closed when it has this many documents or bytes, or the body pauses.
@@ -117,13 +118,11 @@ impl Intake {
         while !batch.is_full() {
             let Some(item) = self.waiting.take().or_else(|| self.splitter.next()) else { return };
             let units = self.units(&item);
-            match Arc::clone(&self.in_flight).try_acquire_many_owned(units) {
-                Ok(permit) => batch.push(self.line(item, permit)),
-                Err(_) => {
-                    self.waiting = Some(item);
-                    return;
-                }
-            }
+            let Ok(permit) = Arc::clone(&self.in_flight).try_acquire_many_owned(units) else {
+                self.waiting = Some(item);
+                return;
+            };
+            batch.push(self.line(item, permit));
         }
     }
 

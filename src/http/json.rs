@@ -10,7 +10,8 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::error::Category;
 use serde_path_to_error::Segment;
 
-use super::problem::{Code, Problem, internal};
+use super::code::Code;
+use super::problem::{Problem, internal};
 
 /// Bodies up to this size are read on the runtime, which takes a few hundred microseconds.
 const INLINE_BYTES_MAX: usize = 256 << 10;
@@ -18,7 +19,7 @@ const INLINE_BYTES_MAX: usize = 256 << 10;
 /// Reads `json`; what is JSON but not a `T` is a problem of the code `invalid`.
 pub fn read<'a, T: Deserialize<'a>>(json: &'a [u8], invalid: Code) -> Result<T, Problem> {
     serde_json::from_slice(json).map_err(|error| match error.classify() {
-        Category::Data => explain::<T>(json, invalid),
+        Category::Data => explain::<T>(json, invalid, &error),
         Category::Syntax | Category::Eof | Category::Io => {
             let detail = format!("the body is not JSON: {error}");
             Problem::new(Code::MalformedJson, detail)
@@ -27,15 +28,15 @@ pub fn read<'a, T: Deserialize<'a>>(json: &'a [u8], invalid: Code) -> Result<T, 
 }
 
 /// Reads once more, now with an eye on where: knowing the place costs too much when all is well.
-fn explain<'a, T: Deserialize<'a>>(json: &'a [u8], invalid: Code) -> Problem {
+fn explain<'a, T: Deserialize<'a>>(
+    json: &'a [u8],
+    invalid: Code,
+    error: &serde_json::Error,
+) -> Problem {
     let mut deserializer = serde_json::Deserializer::from_slice(json);
-    match serde_path_to_error::deserialize::<_, T>(&mut deserializer) {
-        Ok(_) => Problem::new(invalid, "the body is followed by more"),
-        Err(error) => {
-            let pointer = pointer(error.path());
-            Problem::of_field(invalid, pointer, without_place(&error.inner().to_string()))
-        }
-    }
+    let located = serde_path_to_error::deserialize::<_, T>(&mut deserializer).err();
+    let pointer = located.map_or_else(String::new, |located| pointer(located.path()));
+    Problem::of_field(invalid, pointer, without_place(&error.to_string()))
 }
 
 /// The path as a JSON pointer (RFC 6901).

@@ -8,7 +8,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::AppState;
-use super::problem::{self, Code, Problem};
+use super::code::Code;
+use super::problem::{self, Problem};
 
 /// Refuses what comes while `requests_in_flight_max` others are worked on, and gives up on what
 /// takes longer than `request_timeout_ms`.
@@ -19,13 +20,12 @@ pub async fn limit(State(state): State<AppState>, request: Request, next: Next) 
         return Problem::new(Code::Overloaded, detail).into_response();
     };
     let limit_ms = state.settings.request_timeout_ms;
-    match tokio::time::timeout(Duration::from_millis(limit_ms), next.run(request)).await {
-        Ok(response) => response,
-        Err(_) => {
-            let detail = format!("no answer within the {limit_ms} ms of request_timeout_ms");
-            Problem::new(Code::TimedOut, detail).into_response()
-        }
-    }
+    let timeout = Duration::from_millis(limit_ms);
+    let answered = tokio::time::timeout(timeout, next.run(request)).await;
+    answered.unwrap_or_else(|_| {
+        let detail = format!("no answer within the {limit_ms} ms of request_timeout_ms");
+        Problem::new(Code::TimedOut, detail).into_response()
+    })
 }
 
 /// A handler that panics is a fault of the server's; the panic hook has printed its message.

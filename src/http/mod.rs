@@ -1,13 +1,15 @@
-//! The engine over HTTP. A handler is extract → one engine call → reply; wire types live only here.
+//! The engine over HTTP. A handler is extract → one engine call → reply; wire types live only
+//! here.
 //!
-//! In reading order: `router` below; the handlers (`documents` with `bulk`, `similar`,
-//! `resemblance`, `operate`); what they take (`parameters`, `request`) and give (`reply`,
-//! `comparison`, `stats`, `problem`); how it is read (`query`, `body`, `json`, `split`); and the
-//! layers around them (`identity`, `layers`).
+//! In reading order: `router` below; the handlers (`documents` with `bulk` and `intake`, `similar`,
+//! `resemblance`, `operate`); what they take (`parameters`, `request`) and give (`reply`, `stored`,
+//! `comparison`, `stats`, `problem` with `code`); how it is read (`query`, `body`, `json`, `split`
+//! with `array`); and the layers around them (`identity`, `layers`).
 
 mod array;
 mod body;
 mod bulk;
+mod code;
 mod comparison;
 mod documents;
 mod extract;
@@ -32,6 +34,7 @@ mod similar;
 mod split;
 mod state;
 mod stats;
+mod stored;
 
 pub use openapi::yaml as openapi_yaml;
 pub use serve::serve;
@@ -47,7 +50,8 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use problem::{Code, Problem};
+use code::Code;
+use problem::Problem;
 
 /// Everything that akin answers.
 pub fn router(state: AppState) -> Router {

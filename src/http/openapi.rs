@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use utoipa::OpenApi;
 
-use super::problem::{Code, ProblemReply};
+use super::code::Code;
+use super::problem::ProblemReply;
 
 #[derive(OpenApi)]
 #[openapi(
@@ -18,13 +19,14 @@ use super::problem::{Code, ProblemReply};
 )]
 pub struct Head;
 
-const CONVENTIONS: &str = "Near-duplicate search as a service: which documents are nearly this one?
+const CONVENTIONS: &str = "\
+Near-duplicate search as a service: which documents are nearly this one?
 
-JSON is in snake_case; times are RFC 3339 in UTC, in fields named `*_at`; durations have their unit \
-in their name. An unknown field, parameter or value is an error that names it. A body may come with \
-`content-encoding` gzip or zstd, and answers are compressed where `accept-encoding` allows it. Every \
-response bears `x-request-id`, taken from the request where it has one of at most 128 visible ASCII \
-characters.
+JSON is in snake_case; times are RFC 3339 in UTC, in fields named `*_at`; durations have their \
+unit in their name. An unknown field, parameter or value is an error that names it. A body may \
+come with `content-encoding` gzip or zstd, and answers are compressed where `accept-encoding` \
+allows it. Every response bears `x-request-id`, taken from the request where it has one of at \
+most 128 visible ASCII characters.
 
 Every error is a problem (RFC 9457) with one of these codes; those that may be retried come with \
 `retry-after`:
@@ -34,7 +36,7 @@ Every error is a problem (RFC 9457) with one of these codes; those that may be r
 /// Completes what the handlers say of themselves.
 pub fn complete(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
     document.info.description = Some(format!("{CONVENTIONS}{}", table_of_codes()));
-    env!("CARGO_PKG_VERSION").clone_into(&mut document.info.version);
+    document.info.version = env!("CARGO_PKG_VERSION").into();
     document.info.contact = None;
     // The router's wildcard is nothing that OpenAPI knows.
     let paths = std::mem::take(&mut document.paths.paths);

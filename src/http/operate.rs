@@ -1,5 +1,7 @@
 //! What operators call.
 
+use std::sync::LazyLock;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -7,9 +9,10 @@ use axum::response::IntoResponse;
 use jiff::Timestamp;
 
 use super::AppState;
+use super::code::Code;
 use super::extract::Ready;
 use super::measured;
-use super::problem::{Code, Problem};
+use super::problem::Problem;
 use super::problems_of::Plain;
 use super::query::{NoParameters, Query};
 use super::stats::{SnapshotReply, SnapshotsReply, StatsReply, StatusReply};
@@ -54,7 +57,7 @@ pub async fn readiness(Ready(engine): Ready) -> Result<Json<StatusReply>, Proble
 pub async fn metrics(State(state): State<AppState>) -> impl IntoResponse {
     if let Some(engine) = state.engine.get() {
         match engine.stats().await {
-            Ok(stats) => measured::collection(&stats, Timestamp::now().as_millisecond()),
+            Ok(figures) => measured::collection(&figures, Timestamp::now().as_millisecond()),
             Err(error) => tracing::warn!(%error, "the collection's metrics are missing"),
         }
     }
@@ -72,8 +75,8 @@ pub async fn stats(
     State(state): State<AppState>,
     Ready(engine): Ready,
 ) -> Result<Json<StatsReply>, Problem> {
-    let stats = engine.stats().await?;
-    Ok(Json(StatsReply::new(stats, state.started_at, engine.settings().clone())))
+    let figures = engine.stats().await?;
+    Ok(Json(StatsReply::new(figures, state.started_at, engine.settings().clone())))
 }
 
 /// Take a snapshot
@@ -116,5 +119,6 @@ pub async fn snapshots(
         content_type = "application/yaml")),
 )]
 pub async fn openapi() -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, "application/yaml")], super::openapi::yaml())
+    static YAML: LazyLock<String> = LazyLock::new(super::openapi::yaml);
+    ([(header::CONTENT_TYPE, "application/yaml")], YAML.as_str())
 }

@@ -5,7 +5,8 @@ use axum::http::request::Parts;
 use utoipa::IntoParams;
 
 use super::AppState;
-use super::problem::{Code, Problem};
+use super::code::Code;
+use super::problem::Problem;
 use super::query::{Parameters, ReadParameters};
 use crate::document::DocumentId;
 use crate::engine::{AddOptions, Lookup, Mode, OnDuplicate, Probe};

@@ -3,115 +3,9 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::code::Code;
 use super::identity::RequestId;
 use crate::engine::EngineError;
-
-/// What went wrong, in a word that stays the same between versions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Code {
-    MalformedJson,
-    MalformedText,
-    InvalidParameter,
-    UnreadableBody,
-    DocumentNotFound,
-    RouteNotFound,
-    MethodNotAllowed,
-    BodyTimeout,
-    BodyTooLarge,
-    DocumentTooLarge,
-    UnsupportedMediaType,
-    UnsupportedEncoding,
-    InvalidDocument,
-    InvalidRequest,
-    EmptyDocument,
-    TooManyShingles,
-    MetadataTooLarge,
-    TextNotKept,
-    Internal,
-    NotReady,
-    OutOfService,
-    Overloaded,
-    TimedOut,
-}
-
-impl Code {
-    pub const ALL: [Self; 23] = [
-        Self::MalformedJson,
-        Self::MalformedText,
-        Self::InvalidParameter,
-        Self::UnreadableBody,
-        Self::DocumentNotFound,
-        Self::RouteNotFound,
-        Self::MethodNotAllowed,
-        Self::BodyTimeout,
-        Self::BodyTooLarge,
-        Self::DocumentTooLarge,
-        Self::UnsupportedMediaType,
-        Self::UnsupportedEncoding,
-        Self::InvalidDocument,
-        Self::InvalidRequest,
-        Self::EmptyDocument,
-        Self::TooManyShingles,
-        Self::MetadataTooLarge,
-        Self::TextNotKept,
-        Self::Internal,
-        Self::NotReady,
-        Self::OutOfService,
-        Self::Overloaded,
-        Self::TimedOut,
-    ];
-
-    /// The code as clients read it, its status, and what it means.
-    pub fn facts(self) -> (&'static str, StatusCode, &'static str) {
-        match self {
-            Self::MalformedJson => ("malformed_json", s(400), "The body is not JSON"),
-            Self::MalformedText => ("malformed_text", s(400), "The body is not UTF-8"),
-            Self::InvalidParameter => ("invalid_parameter", s(400), "A parameter is wrong"),
-            Self::UnreadableBody => ("unreadable_body", s(400), "The body broke off"),
-            Self::DocumentNotFound => ("document_not_found", s(404), "No such document"),
-            Self::RouteNotFound => ("route_not_found", s(404), "No such path"),
-            Self::MethodNotAllowed => ("method_not_allowed", s(405), "No such method here"),
-            Self::BodyTimeout => ("body_timeout", s(408), "The body came too slowly"),
-            Self::BodyTooLarge => ("body_too_large", s(413), "The body is too large"),
-            Self::DocumentTooLarge => ("document_too_large", s(413), "The document is too large"),
-            Self::UnsupportedMediaType => {
-                ("unsupported_media_type", s(415), "The content type is not taken here")
-            }
-            Self::UnsupportedEncoding => {
-                ("unsupported_encoding", s(415), "The content encoding is not taken here")
-            }
-            Self::InvalidDocument => ("invalid_document", s(422), "The document is invalid"),
-            Self::InvalidRequest => ("invalid_request", s(422), "The request is invalid"),
-            Self::EmptyDocument => ("empty_document", s(422), "The document is empty"),
-            Self::TooManyShingles => ("too_many_shingles", s(422), "Too many shingles"),
-            Self::MetadataTooLarge => ("metadata_too_large", s(422), "The metadata is too large"),
-            Self::TextNotKept => ("text_not_kept", s(422), "The text is not kept"),
-            Self::Internal => ("internal", s(500), "The server failed"),
-            Self::NotReady => ("not_ready", s(503), "The server is not ready yet"),
-            Self::OutOfService => ("out_of_service", s(503), "The store is out of service"),
-            Self::Overloaded => ("overloaded", s(503), "The server has too much to do"),
-            Self::TimedOut => ("timed_out", s(503), "The request took too long"),
-        }
-    }
-
-    pub fn status(self) -> StatusCode {
-        self.facts().1
-    }
-
-    /// After how many seconds the same request may succeed; `None` if it never will.
-    pub fn retry_after_s(self) -> Option<u32> {
-        match self {
-            Self::NotReady | Self::Overloaded | Self::TimedOut => Some(1),
-            Self::OutOfService => Some(10),
-            _ => None,
-        }
-    }
-}
-
-fn s(status: u16) -> StatusCode {
-    StatusCode::from_u16(status).expect("the statuses above are valid")
-}
 
 /// One bad field of a body.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -293,23 +187,6 @@ impl From<EngineError> for Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_code_reads_the_same_in_its_type_and_as_json() {
-        for code in Code::ALL {
-            let json = serde_json::to_value(code).unwrap();
-            assert_eq!(json, code.facts().0);
-            assert!(code.status().is_client_error() || code.status().is_server_error());
-        }
-    }
-
-    #[test]
-    fn what_may_be_retried_says_so() {
-        for code in Code::ALL {
-            let retried = code.status() == StatusCode::SERVICE_UNAVAILABLE;
-            assert_eq!(code.retry_after_s().is_some(), retried, "{code:?}");
-        }
-    }
 
     #[test]
     fn a_problem_of_a_part_points_into_the_whole() {

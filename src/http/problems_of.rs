@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use utoipa::IntoResponses;
 use utoipa::openapi::{Content, Ref, RefOr, Response, ResponseBuilder};
 
-use super::problem::Code;
+use super::code::Code;
 
 /// Of a call that only reads parameters.
 pub struct Plain;

@@ -6,8 +6,9 @@ use axum::http::Uri;
 use axum::http::request::Parts;
 
 use super::AppState;
+use super::code::Code;
 use super::parameters::Include;
-use super::problem::{Code, Problem};
+use super::problem::Problem;
 use crate::document::DocumentId;
 use crate::engine::{Mode, OnDuplicate};
 use crate::scheme::Threshold;

@@ -9,8 +9,9 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::code::Code;
 use super::json::{self, Object};
-use super::problem::{Code, Problem};
+use super::problem::Problem;
 use crate::document::{Content, Document, DocumentId, Metadata, Token};
 use crate::engine::Probe;
 

@@ -7,11 +7,12 @@ use axum::extract::{FromRequest, Request};
 
 use super::AppState;
 use super::body::{BodyReader, Media};
+use super::code::Code;
 use super::comparison::ComparisonReply;
 use super::extract::Ready;
 use super::json;
 use super::parameters::{CompareParameters, StoredPairParameters};
-use super::problem::{Code, Problem};
+use super::problem::Problem;
 use super::problems_of::{ById, Probing};
 use super::query::Query;
 use super::request::{self, PairBody};

@@ -9,11 +9,12 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::AppState;
 use super::body::{self, BodyReader, Media};
+use super::code::Code;
 use super::extract::Ready;
 use super::json;
 use super::measured;
 use super::parameters::{LookupParameters, StoredLookupParameters};
-use super::problem::{Code, Problem};
+use super::problem::Problem;
 use super::problems_of::{ById, Probing};
 use super::query::Query;
 use super::reply::AnswerReply;

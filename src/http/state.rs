@@ -5,7 +5,8 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::ServerSettings;
-use super::problem::{Code, Problem};
+use super::code::Code;
+use super::problem::Problem;
 use crate::engine::{Engine, Progress};
 
 /// What every request may get at. Cheap to clone.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::reply::time;
+use super::stored::time;
 use crate::engine::{CollectionSettings, Recovery, SnapshotInfo, Stats};
 
 #[derive(Serialize, ToSchema)]

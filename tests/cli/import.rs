@@ -122,8 +122,9 @@ fn nobody_there_is_said_plainly() {
     );
 }
 
-/// A server that answers at length before it reads on, as backpressure may make a real one do. A client
-/// that reads nothing before all is sent would hang: neither fits in the buffers between them.
+/// A server that answers at length before it reads on, as backpressure may make a real one do. A
+/// client that reads nothing before all is sent would hang: neither fits in the buffers between
+/// them.
 #[test]
 fn long_answers_are_taken_in_while_the_body_is_sent() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

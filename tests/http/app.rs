@@ -17,7 +17,7 @@ use tower::ServiceExt;
 pub struct App {
     pub router: Router,
     pub state: AppState,
-    _dir: TempDir,
+    dir: TempDir,
 }
 
 pub struct Reply {
@@ -41,7 +41,7 @@ impl App {
 
     async fn with(server: ServerSettings, collection: CollectionSettings) -> Self {
         let app = Self::starting(server);
-        let (dir, progress) = (app._dir.path().to_owned(), Arc::clone(&app.state.progress));
+        let (dir, progress) = (app.dir.path().to_owned(), Arc::clone(&app.state.progress));
         let opening = tokio::task::spawn_blocking(move || {
             Engine::open(&dir, collection, &StorageSettings::default(), 1 << 20, &progress)
         });
@@ -54,7 +54,7 @@ impl App {
     pub fn starting(server: ServerSettings) -> Self {
         let metrics = PrometheusBuilder::new().build_recorder().handle();
         let state = AppState::new(server, metrics);
-        Self { router: router(state.clone()), state, _dir: TempDir::new().unwrap() }
+        Self { router: router(state.clone()), state, dir: TempDir::new().unwrap() }
     }
 
     pub async fn call(&self, request: Request<Body>) -> Reply {

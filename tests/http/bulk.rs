@@ -1,12 +1,15 @@
 use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use akin::http::ServerSettings;
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::stream;
 use serde_json::{Value, json};
+use tower::ServiceExt;
 
-use crate::app::{App, text};
+use crate::app::{App, post, text};
 
 const NDJSON: &str = "application/x-ndjson";
 
@@ -167,4 +170,25 @@ async fn of_near_duplicates_the_first_is_stored() {
     assert_eq!(lines[0]["status"], "created");
     assert!(lines[1..].iter().all(|line| line["status"] == "skipped"), "{lines:?}");
     assert_eq!(app.get("/documents").await.json()["ids"], json!(["00"]));
+}
+
+#[tokio::test]
+async fn who_does_not_read_results_is_not_read_on() {
+    let settings = ServerSettings { bulk_documents_in_flight_max: 3, ..ServerSettings::default() };
+    let app = App::with_server(settings).await;
+    let sent = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&sent);
+    let lines = (0..200).map(move |n| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        Ok::<_, Infallible>(Bytes::from(format!("{{\"tokens\": [\"{n}\"]}}\n")))
+    });
+    let request = post("/documents", NDJSON, Body::from_stream(stream::iter(lines)));
+    let response = app.router.clone().oneshot(request).await.unwrap();
+    for _ in 0..1_000 {
+        tokio::task::yield_now().await;
+    }
+    assert!(sent.load(Ordering::Relaxed) <= 4, "three in flight, and one that waits");
+
+    let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
+    assert_eq!(crate::app::lines(&body).len(), 200);
 }

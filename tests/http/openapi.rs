@@ -26,3 +26,14 @@ fn every_code_is_documented() {
     }
     assert!(document.contains("/documents/{id}:"), "OpenAPI knows no wildcards");
 }
+
+#[test]
+fn every_schema_that_is_named_is_there() {
+    let document = akin::http::openapi_yaml();
+    let references = document.split("'#/components/schemas/").skip(1);
+    let names: Vec<_> = references.filter_map(|rest| rest.split('\'').next()).collect();
+    assert!(names.contains(&"Problem"), "{names:?}");
+    for name in names {
+        assert!(document.contains(&format!("\n    {name}:\n")), "{name} is nowhere");
+    }
+}

@@ -27,8 +27,8 @@ async fn start(app: &App, grace: Duration) -> Server {
     Server { address, stop, served }
 }
 
-/// One HTTP/1.1 connection, with chunks written and read by hand. It blocks, which the tests may do:
-/// the server has threads of its own.
+/// One HTTP/1.1 connection, with chunks written and read by hand. It blocks, which the tests may
+/// do: the server has threads of its own.
 struct Connection {
     stream: BufReader<TcpStream>,
 }
