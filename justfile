@@ -15,7 +15,7 @@ openapi:
 # Times the core (text, sketch, keys), the index, the store and the server; FILE is an optional corpus.
 bench FILE="":
     cargo bench --bench core -- {{FILE}}
-    cargo bench --bench index
+    cargo bench --bench index -- {{FILE}}
     cargo bench --bench storage
     cargo bench --bench http
 

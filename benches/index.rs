@@ -1,8 +1,8 @@
-//! What the index costs in time and memory: `cargo bench --bench index -- [DOCUMENTS …]`.
+//! What the index costs in time and memory: `cargo bench --bench index -- [FILE | DOCUMENTS …]`.
 //!
-//! Sketches are made up: families of five, of which each slot agrees with the family's first in
-//! four slots of five. Memory is counted by the index itself and, beside it, by the operating
-//! system.
+//! Sketches are those of a file's documents (JSONL with `text`), or made up: families of five, of
+//! which each agrees with the family's first in four slots of five. Memory is counted by the index
+//! itself and, beside it, by the operating system.
 
 #[path = "corpus/random.rs"]
 mod random;
@@ -10,7 +10,8 @@ mod random;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use akin::document::Ordinal;
+use akin::document::{Content, Ordinal};
+use akin::engine::{Analyser, CollectionSettings};
 use akin::index::{Filing, Index, Search};
 use akin::scheme::{Bands, Key, SchemeSettings, Threshold};
 use akin::sketch::{Estimator, Sketch, SketchSettings};
@@ -20,21 +21,38 @@ const FAMILY: usize = 5;
 const LOOKUPS: usize = 100_000;
 
 fn main() {
-    let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|size| size.parse().ok()).collect();
-    let sizes = if sizes.is_empty() { vec![44_000, 1_000_000] } else { sizes };
+    let arguments: Vec<String> =
+        std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     println!(
         "{:>10} {:>12} {:>12} {:>10} {:>10} {:>12} {:>12}",
         "documents", "insert ns", "lookup ns", "p50 ns", "p99 ns", "counted B", "resident B"
     );
-    for documents in sizes {
-        measure(documents);
+    if arguments.is_empty() {
+        [44_000, 1_000_000].into_iter().for_each(|documents| measure(&made_up(documents)));
+    }
+    for argument in arguments {
+        match argument.parse() {
+            Ok(documents) => measure(&made_up(documents)),
+            Err(_) => measure(&read(&argument)),
+        }
     }
 }
 
-fn measure(documents: usize) {
+fn read(path: &str) -> Vec<Sketch> {
+    let analyser = Analyser::new(&CollectionSettings::default());
+    let sketch = |line: &str| {
+        let document: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        let text = Content::Text(document["text"].as_str().expect("a text").to_owned());
+        Some(analyser.analyse(&text).ok()?.sketch)
+    };
+    let file = std::fs::read_to_string(path).expect("the corpus can be read");
+    file.lines().filter_map(sketch).collect()
+}
+
+fn measure(sketches: &[Sketch]) {
+    let documents = sketches.len();
     let settings = SketchSettings::default();
     let bands = Bands::new(&SchemeSettings::default(), &settings);
-    let sketches = sketches(documents, settings.sketch_bytes());
     let before = resident_bytes();
     let index = Index::new(bands.bands, settings.sketch_bytes(), Estimator::new(&settings), 0);
 
@@ -48,7 +66,7 @@ fn measure(documents: usize) {
     let insert = started.elapsed();
     let resident = resident_bytes().saturating_sub(before);
 
-    let times = look_up(&index, &bands, &sketches);
+    let times = look_up(&index, &bands, sketches);
     let total: Duration = times.iter().sum();
     println!(
         "{documents:>10} {:>12.0} {:>12.0} {:>10} {:>10} {:>12.0} {:>12.0}",
@@ -84,7 +102,8 @@ fn look_up(index: &Index, bands: &Bands, sketches: &[Sketch]) -> Vec<Duration> {
     times
 }
 
-fn sketches(count: usize, bytes: usize) -> Vec<Sketch> {
+fn made_up(count: usize) -> Vec<Sketch> {
+    let bytes = SketchSettings::default().sketch_bytes();
     let mut random = Random(2);
     let mut first = Vec::new();
     let sketch = |number: usize| {
