@@ -137,6 +137,15 @@ impl Store {
         }
     }
 
+    /// Resolves once every write that was applied before is on the disk, also under
+    /// [`super::Sync::Interval`].
+    ///
+    /// # Errors
+    /// [`StorageError::Poisoned`].
+    pub async fn sync(&self) -> Result<(), StorageError> {
+        self.ask(|done| Message::Sync { done }).await
+    }
+
     async fn ask<T>(
         &self,
         message: impl FnOnce(oneshot::Sender<T>) -> Message,
@@ -147,6 +156,8 @@ impl Store {
         if queue.send(message(done)).await.is_err() {
             return Err(self.why_stopped().await);
         }
+        // The committer ends when nobody can send any more: not whoever merely waits for an answer.
+        drop(queue);
         match outcome.await {
             Ok(outcome) => Ok(outcome),
             Err(_) => Err(self.why_stopped().await),

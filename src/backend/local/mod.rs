@@ -38,7 +38,7 @@ pub struct Local {
     arrivals: Arrivals,
     store: Arc<Store>,
     /// One snapshot is written at a time.
-    snapshotting: tokio::sync::Mutex<()>,
+    snapshotting: Arc<tokio::sync::Mutex<()>>,
     next_ordinal: AtomicU32,
     sketch_bytes: u32,
     recovery: Recovery,
@@ -69,7 +69,7 @@ impl Local {
             live: Arc::new(live),
             arrivals: Arrivals::default(),
             store: Arc::new(store),
-            snapshotting: tokio::sync::Mutex::new(()),
+            snapshotting: Arc::default(),
             next_ordinal: AtomicU32::new(recovered.next_ordinal),
             sketch_bytes: sketch.sketch_bytes() as u32,
             recovery: recovered.recovery,
