@@ -173,6 +173,21 @@ fn a_cut_lookup_says_so_and_reads_rare_keys_first() {
 }
 
 #[test]
+fn members_of_all_sets_together_are_limited_and_each_set_keeps_two() {
+    let index = index();
+    for ordinal in 0..400 {
+        insert(&index, ordinal, 8 + (ordinal % 8) as u8);
+    }
+    let (sketch, keys) = (sketch(8), keys(8));
+    let search =
+        Search { keys: &keys, sketch: &sketch, agreeing_min: 0, postings_max: 60, members_max: 50 };
+    let candidates = index.candidates(&search);
+    assert!(candidates.truncated);
+    let members: Vec<_> = candidates.found.iter().map(|found| found.members.len()).collect();
+    assert_eq!(members, [50, 10, 2, 2, 2, 2, 2, 2]);
+}
+
+#[test]
 fn copies_hold_every_entry_while_others_come_and_go() {
     let index = index();
     for ordinal in 0..200 {
