@@ -201,8 +201,7 @@ impl Backend for Local {
         &self,
         ordinals: Vec<Ordinal>,
     ) -> Result<Vec<Option<Metadata>>, BackendError> {
-        let records = self.store.fetch(ordinals, Part::Set).await?;
-        Ok(records.into_iter().map(|record| record?.metadata).collect())
+        Ok(self.store.metadata(ordinals).await?)
     }
 
     async fn known(&self, id: &DocumentId) -> Result<Option<Known>, BackendError> {
@@ -270,9 +269,16 @@ impl Backend for Local {
 }
 
 impl Local {
+    /// The set of the first member that is still there: one is read at a time, as all of them have
+    /// the same.
     async fn any_set(&self, candidate: &Candidate) -> Result<Option<ShingleSet>, BackendError> {
-        let ordinals = candidate.members.iter().map(|member| member.ordinal).collect();
-        Ok(self.read_sets(ordinals).await?.into_iter().flatten().next())
+        for member in &candidate.members {
+            let mut read = self.read_sets(vec![member.ordinal]).await?;
+            if let Some(set) = read.pop().flatten() {
+                return Ok(Some(set));
+            }
+        }
+        Ok(None)
     }
 }
 
