@@ -76,7 +76,7 @@ pub struct Candidates {
     pub truncated: bool,
 }
 
-/// Sizes, counted when asked for.
+/// Sizes; cheap to ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexStats {
     pub entries: u64,
@@ -284,13 +284,13 @@ impl Index {
             if agreeing < search.agreeing_min {
                 return None;
             }
-            let members = head.members.as_slice();
+            let members = &head.members;
             let candidate = Candidate {
                 fingerprint: head.fingerprint,
                 shingles: head.shingles,
                 agreeing,
                 keys_shared: 0,
-                members: members.iter().copied().take(members_max).collect(),
+                members: members.iter().take(members_max).collect(),
             };
             Some((candidate, members.len() > members_max))
         })?

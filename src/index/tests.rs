@@ -99,6 +99,13 @@ proptest! {
         let distinct: BTreeSet<u8> = documents.values().copied().collect();
         prop_assert_eq!(index.stats().entries, distinct.len() as u64);
         prop_assert_eq!(index.stats().postings, distinct.len() as u64 * u64::from(TABLES));
+        let mut lengths = BTreeMap::<(u32, u32), u64>::new();
+        distinct.iter().flat_map(|&set| keys(set)).for_each(|key| {
+            *lengths.entry((key.table, key.value)).or_default() += 1;
+        });
+        prop_assert_eq!(index.stats().keys, lengths.len() as u64);
+        let longest = lengths.values().copied().max().unwrap_or(0);
+        prop_assert_eq!(index.stats().postings_longest, longest);
     }
 }
 
