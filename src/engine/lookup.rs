@@ -1,6 +1,7 @@
 //! From a set and a threshold to scored near-duplicates: what adding and looking up have in common.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 
 use crate::backend::{Candidate, Rival, Search};
 use crate::document::{DocumentId, Metadata, Ordinal};
@@ -13,6 +14,14 @@ use crate::text::ShingleSet;
 /// Checking more shingles than this against each other (about a millisecond's work) leaves the
 /// runtime's thread.
 const SHINGLES_INLINE_MAX: usize = 500_000;
+
+/// Shingles of candidates that are in memory at once to be checked (32 MiB), unless one candidate
+/// alone has more.
+const SHINGLES_AT_ONCE_MAX: usize = 4 << 20;
+
+/// A candidate whose documents are gone once its set is read may have been replaced by one as near,
+/// so it is looked again, this many times at most.
+const LOOKS_MAX: usize = 4;
 
 /// What is looked for.
 pub(super) struct Sought<'a> {
@@ -45,6 +54,13 @@ pub(super) struct Found {
     pub plan: ProbePlan,
 }
 
+/// What became of candidates.
+struct Checked {
+    scored: Vec<Scored>,
+    /// The set of every candidate could be read.
+    none_gone: bool,
+}
+
 impl Engine {
     /// Every stored document at or over the threshold, in no order.
     pub(super) async fn find(&self, sought: &Sought<'_>) -> Result<Found, EngineError> {
@@ -56,13 +72,19 @@ impl Engine {
             postings_max: self.settings.limits.candidates_max,
             members_max: sought.members_max,
         };
-        let candidates = self.backend.candidates(search).await?;
-        let scored = match sought.mode {
-            Mode::Verified => self.verify(sought, candidates.found).await?,
-            Mode::Estimated => self.estimate(sought, &candidates.found),
-        };
-        let truncated = candidates.truncated;
-        Ok(Found { scored, candidates: candidates.seen, truncated, plan })
+        for looks in 1.. {
+            let candidates = self.backend.candidates(search.clone()).await?;
+            let checked = match sought.mode {
+                Mode::Verified => self.verify(sought, candidates.found).await?,
+                Mode::Estimated => self.estimate(sought, &candidates.found),
+            };
+            if checked.none_gone || looks == LOOKS_MAX {
+                let truncated = candidates.truncated || !checked.none_gone;
+                let scored = checked.scored;
+                return Ok(Found { scored, candidates: candidates.seen, truncated, plan });
+            }
+        }
+        unreachable!("the last look returns");
     }
 
     /// A document that is on its way, scored like a stored one; `None` under the threshold.
@@ -90,8 +112,10 @@ impl Engine {
         limit: usize,
     ) -> Result<(Vec<Match>, bool), EngineError> {
         scored.sort_unstable_by(|a, b| by_resemblance_then_id(&a.found, &b.found));
-        // A document that was on its way may have been found in the index as well.
-        scored.dedup_by(|a, b| a.found.id == b.found.id);
+        // A document that was on its way may have been found in the index as well: as the same, or
+        // as what it is about to replace.
+        let mut told = HashSet::new();
+        scored.retain(|scored| told.insert(scored.found.id.clone()));
         let more = scored.len() > limit;
         scored.truncate(limit);
         self.read_metadata(&mut scored).await?;
@@ -101,20 +125,31 @@ impl Engine {
     async fn verify(
         &self,
         sought: &Sought<'_>,
-        candidates: Vec<Candidate>,
-    ) -> Result<Vec<Scored>, EngineError> {
-        let sets = self.backend.sets(&candidates).await?;
-        let overlaps = overlaps(sought.set, sets, sought.threshold).await?;
-        let mut scored = Vec::new();
-        for (candidate, overlap) in candidates.iter().zip(overlaps) {
-            if let Some(overlap) = overlap {
-                self.score_members(sought, candidate, Some(overlap.into()), &mut scored);
+        mut candidates: Vec<Candidate>,
+    ) -> Result<Checked, EngineError> {
+        let (shingles, threshold) = (sought.set.count(), sought.threshold.get());
+        candidates.retain(|candidate| {
+            Overlap::can_reach(shingles, candidate.shingles as usize, threshold)
+        });
+        let mut checked = Checked { scored: Vec::new(), none_gone: true };
+        let mut rest = &candidates[..];
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(fitting(rest));
+            rest = later;
+            let sets = self.backend.sets(now).await?;
+            checked.none_gone &= sets.iter().all(Option::is_some);
+            let overlaps = overlaps(sought.set, sets, sought.threshold).await?;
+            for (candidate, overlap) in now.iter().zip(overlaps) {
+                if let Some(overlap) = overlap {
+                    let exact = Some(overlap.into());
+                    self.score_members(sought, candidate, exact, &mut checked.scored);
+                }
             }
         }
-        Ok(scored)
+        Ok(checked)
     }
 
-    fn estimate(&self, sought: &Sought<'_>, candidates: &[Candidate]) -> Vec<Scored> {
+    fn estimate(&self, sought: &Sought<'_>, candidates: &[Candidate]) -> Checked {
         let mut scored = Vec::new();
         for candidate in candidates {
             let estimate = self.analyser.estimator.estimate(candidate.agreeing);
@@ -122,7 +157,7 @@ impl Engine {
                 self.score_members(sought, candidate, None, &mut scored);
             }
         }
-        scored
+        Checked { scored, none_gone: true }
     }
 
     fn score_members(
@@ -175,6 +210,16 @@ impl Engine {
         let estimator = &self.analyser.estimator;
         estimator.estimate(estimator.agreeing(a.as_bytes(), b.as_bytes())).value
     }
+}
+
+/// How many of the candidates, at least one, are checked at once.
+fn fitting(candidates: &[Candidate]) -> usize {
+    let mut shingles = 0;
+    let fits = |candidate: &&Candidate| {
+        shingles += candidate.shingles as usize;
+        shingles <= SHINGLES_AT_ONCE_MAX
+    };
+    candidates.iter().take_while(fits).count().max(1)
 }
 
 /// The overlaps with the sets that reach the threshold.

@@ -89,15 +89,16 @@ impl Engine {
         self.backend.poisoned()
     }
 
-    /// Takes a last snapshot, if anything happened since the one before, and closes the store.
+    /// Takes a last snapshot, if anything happened since the one before, and closes the store; that
+    /// also if the snapshot fails.
     ///
     /// # Errors
     /// `Store`.
     pub async fn close(&self) -> Result<(), EngineError> {
-        if self.poisoned().borrow().is_none() {
-            self.snapshot_if_changed().await?;
-        }
-        Ok(self.backend.close().await?)
+        let poisoned = self.poisoned().borrow().is_some();
+        let snapshot = if poisoned { Ok(None) } else { self.snapshot_if_changed().await };
+        self.backend.close().await?;
+        snapshot.map(|_| ())
     }
 }
 

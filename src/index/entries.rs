@@ -4,6 +4,7 @@
 //! released entries are given out again, so that documents that are replaced for ever do not grow
 //! the memory.
 
+use std::collections::BTreeSet;
 use std::mem::size_of;
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -24,51 +25,70 @@ pub(super) struct Head {
 pub(super) enum Members {
     None,
     One(Ordinal),
-    // A box keeps the common case small: 16 bytes rather than 24.
+    /// At least two. A tree, since the copies of a page are removed first to last as often as not.
+    // A box keeps the common case small: 16 bytes rather than 32.
     #[expect(clippy::box_collection, reason = "the box is what keeps the common variant small")]
-    Many(Box<Vec<Ordinal>>),
+    Many(Box<BTreeSet<Ordinal>>),
 }
 
+/// Of one ordinal in a tree: four, and its share of nodes that are filled in ascending order.
+const TREE_BYTES_EACH: usize = 11;
+
 impl Members {
-    pub fn as_slice(&self) -> &[Ordinal] {
+    pub fn len(&self) -> usize {
         match self {
-            Self::None => &[],
-            Self::One(ordinal) => std::slice::from_ref(ordinal),
-            Self::Many(ordinals) => ordinals,
+            Self::None => 0,
+            Self::One(_) => 1,
+            Self::Many(ordinals) => ordinals.len(),
         }
     }
 
+    /// Ascending.
+    pub fn iter(&self) -> impl Iterator<Item = Ordinal> {
+        let (one, many) = match self {
+            Self::None => (None, None),
+            Self::One(ordinal) => (Some(*ordinal), None),
+            Self::Many(ordinals) => (None, Some(ordinals.iter().copied())),
+        };
+        one.into_iter().chain(many.into_iter().flatten())
+    }
+
     fn add(&mut self, ordinal: Ordinal) {
-        let Err(position) = self.as_slice().binary_search(&ordinal) else { return };
         match self {
             Self::None => *self = Self::One(ordinal),
-            Self::One(other) => {
-                let mut ordinals = vec![*other];
-                ordinals.insert(position, ordinal);
-                *self = Self::Many(Box::new(ordinals));
+            Self::One(other) if *other == ordinal => {}
+            Self::One(other) => *self = Self::Many(Box::new([*other, ordinal].into())),
+            Self::Many(ordinals) => {
+                ordinals.insert(ordinal);
             }
-            Self::Many(ordinals) => ordinals.insert(position, ordinal),
         }
     }
 
     fn remove(&mut self, ordinal: Ordinal) -> Removal {
-        let Ok(position) = self.as_slice().binary_search(&ordinal) else { return Removal::Absent };
         match self {
-            Self::Many(ordinals) if ordinals.len() > 1 => {
-                ordinals.remove(position);
-                Removal::OthersRemain
-            }
-            _ => {
+            Self::One(other) if *other == ordinal => {
                 *self = Self::None;
                 Removal::WasLast
             }
+            Self::Many(ordinals) => {
+                if !ordinals.remove(&ordinal) {
+                    return Removal::Absent;
+                }
+                if ordinals.len() == 1
+                    && let Some(last) = ordinals.pop_first()
+                {
+                    *self = Self::One(last);
+                }
+                Removal::OthersRemain
+            }
+            _ => Removal::Absent,
         }
     }
 
     fn heap_bytes(&self) -> usize {
         match self {
             Self::Many(ordinals) => {
-                size_of::<Vec<Ordinal>>() + ordinals.capacity() * size_of::<Ordinal>()
+                size_of::<BTreeSet<Ordinal>>() + ordinals.len() * TREE_BYTES_EACH
             }
             _ => 0,
         }
@@ -95,6 +115,8 @@ struct Shard {
     heads: Vec<Head>,
     /// The sketch of `heads[i]` is at `i * sketch_bytes`.
     sketches: Vec<u8>,
+    /// Of all members together.
+    members_bytes: usize,
 }
 
 #[derive(Debug, Default)]
@@ -136,13 +158,13 @@ impl Entries {
 
     pub fn add_member(&self, number: u32, ordinal: Ordinal) {
         let (mut shard, place) = self.write(number);
-        shard.heads[place].members.add(ordinal);
+        shard.change_members(place, |members| members.add(ordinal));
     }
 
     /// An entry without members is to be released by the caller, once no postings lead to it.
     pub fn remove_member(&self, number: u32, ordinal: Ordinal) -> Removal {
         let (mut shard, place) = self.write(number);
-        shard.heads[place].members.remove(ordinal)
+        shard.change_members(place, |members| members.remove(ordinal))
     }
 
     pub fn release(&self, number: u32) {
@@ -177,7 +199,7 @@ impl Entries {
             fingerprint: head.fingerprint,
             shingles: head.shingles,
             sketch: shard.sketch(place, self.sketch_bytes).into(),
-            members: head.members.as_slice().into(),
+            members: head.members.iter().collect(),
         };
         shard.living().map(copy).collect()
     }
@@ -240,8 +262,15 @@ impl Shard {
         self.heads.iter().enumerate().filter(|(_, head)| !matches!(head.members, Members::None))
     }
 
+    fn change_members<R>(&mut self, place: usize, change: impl FnOnce(&mut Members) -> R) -> R {
+        let members = &mut self.heads[place].members;
+        let before = members.heap_bytes();
+        let outcome = change(members);
+        self.members_bytes = self.members_bytes + members.heap_bytes() - before;
+        outcome
+    }
+
     fn bytes(&self) -> usize {
-        let members: usize = self.heads.iter().map(|head| head.members.heap_bytes()).sum();
-        self.heads.capacity() * size_of::<Head>() + self.sketches.capacity() + members
+        self.heads.capacity() * size_of::<Head>() + self.sketches.capacity() + self.members_bytes
     }
 }

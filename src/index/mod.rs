@@ -26,6 +26,10 @@ pub use entries::EntryCopy;
 /// Postings up to this length are read at once; longer ones wait until the short ones are read.
 const SHORT: usize = 64;
 
+/// Members of a set that are given however many other sets have: one, and another in case that the
+/// first is who is asking.
+const MEMBERS_SURE: usize = 2;
+
 /// A set and the keys it is filed under.
 #[derive(Clone, Copy, Debug)]
 pub struct Filing<'a> {
@@ -43,7 +47,8 @@ pub struct Search<'a> {
     pub sketch: &'a Sketch,
     /// Sets whose sketches agree with the probe's in fewer slots are left out.
     pub agreeing_min: u32,
-    /// Postings read at most.
+    /// Postings read at most; and members given of all sets together, but for [`MEMBERS_SURE`] of
+    /// each.
     pub postings_max: usize,
     /// Members given of one set at most: those with the lowest ordinals.
     pub members_max: usize,
@@ -71,7 +76,7 @@ pub struct Candidates {
     pub truncated: bool,
 }
 
-/// Sizes, counted when asked for.
+/// Sizes; cheap to ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexStats {
     pub entries: u64,
@@ -165,9 +170,12 @@ impl Index {
         let (mut numbers, truncated) = self.read_postings(search.keys, search.postings_max);
         numbers.sort_unstable();
         let mut candidates = Candidates { truncated, ..Candidates::default() };
+        let mut members_left = search.postings_max;
         for run in numbers.chunk_by(|a, b| a == b) {
             candidates.seen += 1;
-            if let Some((mut found, clipped)) = self.judge(run[0], search) {
+            let members_max = search.members_max.min(members_left.max(MEMBERS_SURE));
+            if let Some((mut found, clipped)) = self.judge(run[0], search, members_max) {
+                members_left = members_left.saturating_sub(found.members.len());
                 found.keys_shared = run.len() as u32;
                 candidates.truncated |= clipped;
                 candidates.found.push(found);
@@ -265,21 +273,26 @@ impl Index {
 
     /// The entry as a candidate, if its sketch agrees well enough; and whether members were left
     /// out.
-    fn judge(&self, entry: u32, search: &Search<'_>) -> Option<(Candidate, bool)> {
+    fn judge(
+        &self,
+        entry: u32,
+        search: &Search<'_>,
+        members_max: usize,
+    ) -> Option<(Candidate, bool)> {
         self.entries.read(entry, |head, sketch| {
             let agreeing = self.estimator.agreeing(search.sketch.as_bytes(), sketch);
             if agreeing < search.agreeing_min {
                 return None;
             }
-            let members = head.members.as_slice();
+            let members = &head.members;
             let candidate = Candidate {
                 fingerprint: head.fingerprint,
                 shingles: head.shingles,
                 agreeing,
                 keys_shared: 0,
-                members: members.iter().copied().take(search.members_max).collect(),
+                members: members.iter().take(members_max).collect(),
             };
-            Some((candidate, members.len() > search.members_max))
+            Some((candidate, members.len() > members_max))
         })?
     }
 

@@ -99,6 +99,13 @@ proptest! {
         let distinct: BTreeSet<u8> = documents.values().copied().collect();
         prop_assert_eq!(index.stats().entries, distinct.len() as u64);
         prop_assert_eq!(index.stats().postings, distinct.len() as u64 * u64::from(TABLES));
+        let mut lengths = BTreeMap::<(u32, u32), u64>::new();
+        distinct.iter().flat_map(|&set| keys(set)).for_each(|key| {
+            *lengths.entry((key.table, key.value)).or_default() += 1;
+        });
+        prop_assert_eq!(index.stats().keys, lengths.len() as u64);
+        let longest = lengths.values().copied().max().unwrap_or(0);
+        prop_assert_eq!(index.stats().postings_longest, longest);
     }
 }
 
@@ -170,6 +177,21 @@ fn a_cut_lookup_says_so_and_reads_rare_keys_first() {
         );
     }
     assert!(!index.candidates(&Search { postings_max: 505, ..search }).truncated);
+}
+
+#[test]
+fn members_of_all_sets_together_are_limited_and_each_set_keeps_two() {
+    let index = index();
+    for ordinal in 0..400 {
+        insert(&index, ordinal, 8 + (ordinal % 8) as u8);
+    }
+    let (sketch, keys) = (sketch(8), keys(8));
+    let search =
+        Search { keys: &keys, sketch: &sketch, agreeing_min: 0, postings_max: 60, members_max: 50 };
+    let candidates = index.candidates(&search);
+    assert!(candidates.truncated);
+    let members: Vec<_> = candidates.found.iter().map(|found| found.members.len()).collect();
+    assert_eq!(members, [50, 10, 2, 2, 2, 2, 2, 2]);
 }
 
 #[test]

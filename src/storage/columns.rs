@@ -5,7 +5,7 @@ use rusqlite::types::ValueRef;
 
 use super::StorageError;
 use super::checksum::Digest;
-use crate::document::{DocumentId, Ordinal};
+use crate::document::{DocumentId, Metadata, Ordinal};
 
 /// The bits of the column `flags`.
 pub(super) mod flags {
@@ -115,6 +115,11 @@ impl<'a> SetPart<'a> {
         };
         columns.check(11, seal(part.digest(), columns.ordinal, RowPart::Set))?;
         Ok(part)
+    }
+
+    pub fn metadata(&self, columns: &Columns<'_>) -> Result<Option<Metadata>, StorageError> {
+        let metadata = self.metadata.map(Metadata::from_json).transpose();
+        metadata.map_err(|_| columns.corrupt("its metadata"))
     }
 }
 

@@ -43,6 +43,7 @@ impl Write {
 pub(super) enum Message {
     Write { write: Write, applied: Box<dyn FnOnce(u64) + Send>, done: oneshot::Sender<()> },
     Trim { up_to: u64, rows_max: u64, done: oneshot::Sender<u64> },
+    Sync { done: oneshot::Sender<()> },
 }
 
 pub(super) struct Committer {
@@ -145,6 +146,9 @@ impl Committer {
         if let Some(wal_sync) = &mut self.wal_sync {
             wal_sync.committed();
         }
+        if group.iter().any(|message| matches!(message, Message::Sync { .. })) {
+            self.sync()?;
+        }
         for (message, outcome) in group.into_iter().zip(outcomes) {
             message.conclude(outcome, &self.applied_sequence);
         }
@@ -168,7 +172,7 @@ impl Message {
     fn bytes(&self) -> u64 {
         match self {
             Self::Write { write, .. } => write.bytes(),
-            Self::Trim { .. } => 0,
+            Self::Trim { .. } | Self::Sync { .. } => 0,
         }
     }
 
@@ -179,6 +183,7 @@ impl Message {
         counters: &mut Counters,
     ) -> Result<u64, StorageError> {
         match self {
+            Self::Sync { .. } => {}
             Self::Trim { up_to, rows_max, .. } => {
                 return log::trim(connection, counters, *up_to, *rows_max);
             }
@@ -198,6 +203,9 @@ impl Message {
     /// A caller who has gone away is not missed: the change stands all the same.
     fn conclude(self, outcome: u64, applied_sequence: &AtomicU64) {
         match self {
+            Self::Sync { done } => {
+                let _ = done.send(());
+            }
             Self::Trim { done, .. } => {
                 let _ = done.send(outcome);
             }

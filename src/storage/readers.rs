@@ -8,12 +8,12 @@ use rusqlite::Connection;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::{JoinError, spawn_blocking};
 
-use super::columns::{Columns, FILING_COLUMNS, FilingPart};
+use super::columns::{Columns, FILING_COLUMNS, FilingPart, SET_COLUMNS, SetPart};
 use super::counters::Counters;
 use super::record::{Part, Record};
 use super::store::Files;
 use super::{StorageError, StorageSettings, log, schema};
-use crate::document::{DocumentId, Ordinal};
+use crate::document::{DocumentId, Metadata, Ordinal};
 
 /// Exports that may be under way at once; each keeps the write-ahead log from being cut.
 const EXPORTS_MAX: usize = 4;
@@ -142,6 +142,21 @@ pub(super) fn records(
         rows.next()?.map(|row| Record::decode(row, part)).transpose()
     };
     ordinals.iter().map(record).collect()
+}
+
+pub(super) fn metadata(
+    connection: &Connection,
+    ordinals: &[Ordinal],
+) -> Result<Vec<Option<Metadata>>, StorageError> {
+    let query = format!("SELECT {SET_COLUMNS} FROM documents WHERE ordinal = ?1");
+    let mut statement = connection.prepare_cached(&query)?;
+    let metadata = |ordinal: &Ordinal| {
+        let mut rows = statement.query([ordinal.0])?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        let columns = Columns::new(row)?;
+        SetPart::read(&columns)?.metadata(&columns)
+    };
+    ordinals.iter().map(metadata).collect()
 }
 
 pub(super) fn record_by_id(

@@ -181,13 +181,12 @@ impl Record {
         let content = content
             .map(|bytes| content::decode(bytes, tokens).ok_or(columns.corrupt("its content")))
             .transpose()?;
-        let metadata = set.metadata.map(Metadata::from_json).transpose();
         Ok(Self {
             ordinal: columns.ordinal,
             id: filing.document_id(&columns)?,
             stored_at_ms: set.stored_at_ms,
             content,
-            metadata: metadata.map_err(|_| columns.corrupt("its metadata"))?,
+            metadata: set.metadata(&columns)?,
             set: elements::decode(set.elements, filing.shingles)
                 .ok_or(columns.corrupt("its elements"))?,
             fingerprint: filing.fingerprint,

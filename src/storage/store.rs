@@ -13,7 +13,7 @@ use super::committer::{Committer, Message, Write};
 use super::readers::{self, Readers, StoreSizes};
 use super::record::{Part, Record};
 use super::{Snapshots, StorageError, StorageSettings, directory, schema};
-use crate::document::{DocumentId, Ordinal};
+use crate::document::{DocumentId, Metadata, Ordinal};
 
 /// Log rows removed in one transaction, so that trimming holds no write up for long.
 const TRIM_ROWS_MAX: u64 = 4096;
@@ -137,6 +137,15 @@ impl Store {
         }
     }
 
+    /// Resolves once every write that was applied before is on the disk, also under
+    /// [`super::Sync::Interval`].
+    ///
+    /// # Errors
+    /// [`StorageError::Poisoned`].
+    pub async fn sync(&self) -> Result<(), StorageError> {
+        self.ask(|done| Message::Sync { done }).await
+    }
+
     async fn ask<T>(
         &self,
         message: impl FnOnce(oneshot::Sender<T>) -> Message,
@@ -147,6 +156,8 @@ impl Store {
         if queue.send(message(done)).await.is_err() {
             return Err(self.why_stopped().await);
         }
+        // The committer ends when nobody can send any more: not whoever merely waits for an answer.
+        drop(queue);
         match outcome.await {
             Ok(outcome) => Ok(outcome),
             Err(_) => Err(self.why_stopped().await),
@@ -205,6 +216,18 @@ impl Store {
         part: Part,
     ) -> Result<Vec<Option<Record>>, StorageError> {
         self.readers.read(move |connection| readers::records(connection, &ordinals, part)).await
+    }
+
+    /// The metadata of the documents with these ordinals, in the order asked; `None` for one that
+    /// has none or is not there. Of their sets, one at a time is in memory.
+    ///
+    /// # Errors
+    /// [`StorageError::CorruptDocument`] if one of them is not what was written.
+    pub async fn metadata(
+        &self,
+        ordinals: Vec<Ordinal>,
+    ) -> Result<Vec<Option<Metadata>>, StorageError> {
+        self.readers.read(move |connection| readers::metadata(connection, &ordinals)).await
     }
 
     /// # Errors

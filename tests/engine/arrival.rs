@@ -1,11 +1,14 @@
 //! Checking and storing is one step, whoever else arrives meanwhile.
 
-use akin::document::Metadata;
-use akin::engine::{AddOptions, AddStatus, OnDuplicate};
+use akin::document::{Content, Metadata};
+use akin::engine::{
+    AddOptions, AddStatus, CollectionSettings, Engine, Mode, OnDuplicate, Probe, Progress,
+};
+use akin::storage::StorageSettings;
 use tempfile::tempdir;
 
 use crate::corpus::{Numbers, edited, words};
-use crate::{add, id, open, similar, text};
+use crate::{add, id, lookup, open, similar, text};
 
 const SKIP: AddOptions =
     AddOptions { check: true, on_duplicate: OnDuplicate::Skip, threshold: None };
@@ -152,6 +155,48 @@ async fn a_client_that_goes_away_leaves_no_place_taken() {
     drop(admitted);
     let added = engine.add(text("b", "one two three four five"), SKIP).await.unwrap();
     assert_eq!(added.status, AddStatus::Created);
+}
+
+#[tokio::test]
+async fn a_document_about_to_be_replaced_is_told_once() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    let page = near_copies(3_000, 1).remove(0);
+    let ends = ["", " more", " more and", " more and more"];
+    let [old, between, new, other] = ends.map(|end| format!("{page}{end}"));
+    add(&engine, text("a", &old)).await;
+    add(&engine, text("c", &between)).await;
+    let replacing = engine.prepare(text("a", &new)).unwrap();
+    let _replacing = engine.admit(replacing, AddOptions::default()).await.unwrap();
+    let told = add(&engine, text("b", &other)).await.duplicates;
+    assert_eq!(told.iter().map(|found| found.id.as_str()).collect::<Vec<_>>(), ["a", "c"]);
+}
+
+/// The set of what is replaced is read from disk when it is gone there already.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_document_is_found_while_it_is_replaced_also_from_disk() {
+    let dir = tempdir().unwrap();
+    let settings = CollectionSettings::default();
+    let storage = StorageSettings::default();
+    let engine = Engine::open(dir.path(), settings, &storage, 0, &Progress::default()).unwrap();
+    let words = "one two three four five six";
+    add(&engine, text("a", words)).await;
+    let replacing = {
+        let engine = engine.clone();
+        tokio::spawn(async move {
+            for n in 0..1_000 {
+                let mut document = text("a", words);
+                document.metadata = Metadata::from_json(&format!("{{\"n\": {n}}}")).ok();
+                add(&engine, document).await;
+            }
+        })
+    };
+    while !replacing.is_finished() {
+        let probe = Probe::Content(Content::Text(words.to_owned()));
+        let answer = engine.similar(probe, lookup(0.8, Mode::Verified)).await.unwrap();
+        assert!(answer.matches.len() == 1 || answer.truncated, "it was there all the time");
+    }
+    replacing.await.unwrap();
 }
 
 #[tokio::test]

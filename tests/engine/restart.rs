@@ -4,12 +4,14 @@ use std::fs;
 use std::path::Path;
 
 use akin::document::{Document, Metadata};
-use akin::engine::{CollectionSettings, Engine, Lookup, Mode, Probe, RecoverySource};
+use akin::engine::{CollectionSettings, Engine, Lookup, Mode, Probe, Progress, RecoverySource};
+use akin::storage::{StorageSettings, Sync};
+use futures_util::FutureExt;
 use futures_util::future::join_all;
 use tempfile::tempdir;
 
 use crate::corpus::families;
-use crate::{add, id, open, text, try_open};
+use crate::{CACHE_BYTES, add, id, open, text, try_open};
 
 fn documents() -> Vec<Document> {
     let with_metadata = |(n, (name, words)): (usize, (String, String))| {
@@ -138,6 +140,38 @@ async fn a_snapshot_taken_while_writes_go_on_converges() {
     let before = answers(&engine).await;
     drop(engine);
     reopened(dir.path(), RecoverySource::Snapshot, &before).await;
+}
+
+/// A power cut after it could otherwise leave a snapshot of what the store has lost.
+#[tokio::test]
+async fn a_snapshot_is_not_finished_before_the_store_is_synced() {
+    let dir = tempdir().unwrap();
+    let storage = StorageSettings {
+        sync: Sync::Interval,
+        sync_interval_ms: 3_600_000,
+        ..StorageSettings::default()
+    };
+    let settings = CollectionSettings::default();
+    let engine =
+        Engine::open(dir.path(), settings, &storage, CACHE_BYTES, &Progress::default()).unwrap();
+    add(&engine, text("a", "one two three four")).await;
+    // SQLite goes on with the file that it has open; syncing opens it by its name, which fails.
+    fs::remove_file(dir.path().join("store.sqlite-wal")).unwrap();
+    assert!(engine.snapshot().await.is_err());
+    assert!(snapshots(dir.path()).is_empty());
+}
+
+#[tokio::test]
+async fn a_snapshot_that_nobody_waits_for_is_not_in_the_way_of_the_last_one() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    fill(&engine).await;
+    for version in 0..20 {
+        add(&engine, text("changing", &format!("version {version} of a page"))).await;
+        assert!(engine.snapshot().now_or_never().is_none(), "it is begun and given up");
+        engine.snapshot().await.unwrap();
+    }
+    engine.close().await.unwrap();
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! What lookups see: the index, the ids, and sets that were used lately.
 
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
@@ -26,6 +28,10 @@ pub(super) struct Live {
     /// Sets by fingerprint.
     pub sets: Cache<u64, ShingleSet, SetBytes>,
     bands: Bands,
+    /// Held by a lookup while it goes from keys to names, and by whoever lets a document die: or a
+    /// document replaced meanwhile would be seen neither as it was nor as it is. Taken before any
+    /// lock of the index or the catalog.
+    deaths: RwLock<()>,
 }
 
 impl Live {
@@ -34,7 +40,7 @@ impl Live {
         // shingles.
         let sets_expected = usize::try_from(cache_bytes / 8_192).unwrap_or(usize::MAX).max(16);
         let sets = Cache::with_weighter(sets_expected, cache_bytes, SetBytes);
-        Self { index, catalog, sets, bands }
+        Self { index, catalog, sets, bands, deaths: RwLock::default() }
     }
 
     /// A document has become durable, in place of what its id stood for.
@@ -42,6 +48,12 @@ impl Live {
         let id = &filing.document.id;
         let replaced =
             self.catalog.ordinal(id).and_then(|old| Some((old, self.catalog.listing(old)?)));
+        self.sets.insert(filing.fingerprint, filing.set.clone());
+        let has_metadata = filing.document.metadata.is_some();
+        let listing = Listing { id: id.clone(), fingerprint: filing.fingerprint, has_metadata };
+        let _deaths = replaced.is_some().then(|| self.dying());
+        // Listed first, so that what is found has a name.
+        self.catalog.insert(ordinal, listing);
         self.index.insert(
             ordinal,
             &index::Filing {
@@ -51,10 +63,6 @@ impl Live {
                 keys: &filing.keys,
             },
         );
-        self.sets.insert(filing.fingerprint, filing.set.clone());
-        let has_metadata = filing.document.metadata.is_some();
-        let listing = Listing { id: id.clone(), fingerprint: filing.fingerprint, has_metadata };
-        self.catalog.insert(ordinal, listing);
         if let Some((old, listing)) = replaced {
             self.take_out(old, listing.fingerprint);
         }
@@ -63,13 +71,23 @@ impl Live {
     /// A document's removal has become durable.
     pub fn remove(&self, id: &DocumentId, ordinal: Ordinal) {
         let listing = self.catalog.listing(ordinal);
+        let _deaths = self.dying();
         self.catalog.remove(id);
         if let Some(listing) = listing {
             self.take_out(ordinal, listing.fingerprint);
         }
     }
 
+    fn dying(&self) -> RwLockWriteGuard<'_, ()> {
+        self.deaths.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn nobody_dies(&self) -> RwLockReadGuard<'_, ()> {
+        self.deaths.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub fn candidates(&self, search: &Search) -> Candidates {
+        let _alive = self.nobody_dies();
         let found = self.index.candidates(&index::Search {
             keys: &search.keys,
             sketch: &search.sketch,
@@ -92,7 +110,7 @@ impl Live {
         Some(Known { set, sketch })
     }
 
-    /// The candidate with its members' ids; `None` if all of them are gone meanwhile.
+    /// The candidate with its members' ids; `None` if none of them is listed.
     fn name(&self, candidate: &index::Candidate) -> Option<Candidate> {
         let member = |&ordinal: &Ordinal| {
             let listing = self.catalog.listing(ordinal)?;
@@ -113,5 +131,68 @@ impl Live {
         let Some(sketch) = self.index.sketch_of(fingerprint) else { return };
         let keys: Vec<_> = self.bands.keys(sketch.as_bytes(), self.bands.bands).collect();
         self.index.remove(ordinal, fingerprint, &keys);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    use super::*;
+    use crate::backend::testing::filing;
+    use crate::scheme::SchemeSettings;
+    use crate::sketch::{Estimator, SketchSettings};
+
+    fn live() -> Live {
+        let sketch = SketchSettings::default();
+        let bands = Bands::new(&SchemeSettings::default(), &sketch);
+        let estimator = Estimator::new(&sketch);
+        let index = Index::new(bands.bands, sketch.sketch_bytes(), estimator, 0);
+        Live::new(index, Catalog::default(), bands, 1 << 20)
+    }
+
+    fn filed(live: &Live, text: &str) -> Filing {
+        let mut filing = filing("a", text);
+        filing.keys = live.bands.keys(filing.sketch.as_bytes(), u32::MAX).collect();
+        filing
+    }
+
+    /// The text stays, so that there is one at any time; or it changes to one nearly the same.
+    fn a_document_is_found_while_it_is_replaced(texts: [&str; 2]) {
+        let live = live();
+        let versions = texts.map(|text| filed(&live, text));
+        let probe = &versions[0];
+        let search = Search {
+            keys: probe.keys.clone(),
+            sketch: probe.sketch.clone(),
+            agreeing_min: 0,
+            postings_max: 100,
+            members_max: 10,
+        };
+        live.put(Ordinal(0), &versions[0]);
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let versions = versions.iter().cycle().zip(1..);
+                for (version, ordinal) in versions.take_while(|_| !stop.load(Ordering::Relaxed)) {
+                    live.put(Ordinal(ordinal), version);
+                }
+            });
+            let lost = (0..5_000).filter(|_| live.candidates(&search).found.is_empty()).count();
+            stop.store(true, Ordering::Relaxed);
+            assert_eq!(lost, 0, "lookups that found neither the old nor the new");
+        });
+    }
+
+    #[test]
+    fn a_document_with_new_metadata_is_found_at_any_time() {
+        a_document_is_found_while_it_is_replaced(["one two three four five"; 2]);
+    }
+
+    #[test]
+    fn a_document_with_another_text_is_found_at_any_time() {
+        let long = "a b c d e f g h i j k l m n o p q r s t u v w x y z";
+        a_document_is_found_while_it_is_replaced([long, &long[..long.len() - 2]]);
     }
 }

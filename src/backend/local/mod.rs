@@ -38,7 +38,7 @@ pub struct Local {
     arrivals: Arrivals,
     store: Arc<Store>,
     /// One snapshot is written at a time.
-    snapshotting: tokio::sync::Mutex<()>,
+    snapshotting: Arc<tokio::sync::Mutex<()>>,
     next_ordinal: AtomicU32,
     sketch_bytes: u32,
     recovery: Recovery,
@@ -69,7 +69,7 @@ impl Local {
             live: Arc::new(live),
             arrivals: Arrivals::default(),
             store: Arc::new(store),
-            snapshotting: tokio::sync::Mutex::new(()),
+            snapshotting: Arc::default(),
             next_ordinal: AtomicU32::new(recovered.next_ordinal),
             sketch_bytes: sketch.sketch_bytes() as u32,
             recovery: recovered.recovery,
@@ -201,8 +201,7 @@ impl Backend for Local {
         &self,
         ordinals: Vec<Ordinal>,
     ) -> Result<Vec<Option<Metadata>>, BackendError> {
-        let records = self.store.fetch(ordinals, Part::Set).await?;
-        Ok(records.into_iter().map(|record| record?.metadata).collect())
+        Ok(self.store.metadata(ordinals).await?)
     }
 
     async fn known(&self, id: &DocumentId) -> Result<Option<Known>, BackendError> {
@@ -270,9 +269,16 @@ impl Backend for Local {
 }
 
 impl Local {
+    /// The set of the first member that is still there: one is read at a time, as all of them have
+    /// the same.
     async fn any_set(&self, candidate: &Candidate) -> Result<Option<ShingleSet>, BackendError> {
-        let ordinals = candidate.members.iter().map(|member| member.ordinal).collect();
-        Ok(self.read_sets(ordinals).await?.into_iter().flatten().next())
+        for member in &candidate.members {
+            let mut read = self.read_sets(vec![member.ordinal]).await?;
+            if let Some(set) = read.pop().flatten() {
+                return Ok(Some(set));
+            }
+        }
+        Ok(None)
     }
 }
 

@@ -18,8 +18,13 @@ use crate::storage::{
 impl Local {
     /// The sequence is noted before the first entry is copied: what happens meanwhile may or may
     /// not get into the copy, and a start goes through all of it again in the log.
+    ///
+    /// Everything in the copy is on the disk before the snapshot is there to start from: a store
+    /// that a power cut could set back behind its snapshot would be refused.
     pub(super) async fn write_snapshot(&self) -> Result<SnapshotInfo, BackendError> {
-        let _one_at_a_time = self.snapshotting.lock().await;
+        // It goes along to the blocking threads: those go on when nobody waits for them any more,
+        // and two of them would be in each other's way.
+        let one_at_a_time = Arc::clone(&self.snapshotting).lock_owned().await;
         let header = SnapshotHeader {
             identity: self.identity.clone(),
             sequence: self.store.applied_sequence(),
@@ -28,15 +33,25 @@ impl Local {
             created_at_ms: Timestamp::now().as_millisecond(),
         };
         let (live, snapshots) = (Arc::clone(&self.live), self.store.snapshots().clone());
-        let info = super::blocking(move || write(&live, &snapshots, &header)).await?;
-        self.trim_log().await?;
+        let copied =
+            super::blocking(move || Ok((copy(&live, &snapshots, &header)?, one_at_a_time)));
+        // Dropped, the writer goes before the lock: in the order of the pair.
+        let unfinished = copied.await?;
+        self.store.sync().await?;
+        let snapshots = self.store.snapshots().clone();
+        let finished = super::blocking(move || {
+            let (writer, one_at_a_time) = unfinished;
+            let info = writer.finish()?;
+            Ok((info, snapshots.list()?, one_at_a_time))
+        });
+        let (info, kept, _one_at_a_time) = finished.await?;
+        self.trim_log(&kept).await?;
         Ok(info)
     }
 
     /// The log is needed from the oldest snapshot on, so that a broken one does not cost the other.
-    /// While there is but one, all of it stays.
-    async fn trim_log(&self) -> Result<(), BackendError> {
-        let kept = self.store.snapshots().list()?;
+    /// While there are fewer than are to be kept, all of it stays.
+    async fn trim_log(&self, kept: &[SnapshotInfo]) -> Result<(), BackendError> {
         if kept.len() >= self.settings.store.snapshots_kept as usize {
             let oldest = kept.iter().map(|snapshot| snapshot.sequence).min().unwrap_or(0);
             self.store.trim_log(oldest).await?;
@@ -45,18 +60,19 @@ impl Local {
     }
 }
 
-fn write(
+/// All but the end of a snapshot.
+fn copy(
     live: &Live,
     snapshots: &Snapshots,
     header: &SnapshotHeader,
-) -> Result<SnapshotInfo, StorageError> {
+) -> Result<SnapshotWriter, StorageError> {
     let mut writer = snapshots.begin(header)?;
     for part in 0..live.index.parts() {
         for entry in live.index.copy_part(part) {
             write_entry(live, &entry, &mut writer)?;
         }
     }
-    writer.finish()
+    Ok(writer)
 }
 
 fn write_entry(

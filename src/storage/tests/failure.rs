@@ -112,3 +112,22 @@ async fn a_sync_is_made_also_when_no_more_is_written_and_its_failure_poisons() {
     let reason = poisoned.wait_for(Option::is_some).await.unwrap().clone().unwrap();
     assert!(reason.contains("nothing"), "{reason}");
 }
+
+#[tokio::test]
+async fn a_sync_that_is_asked_for_does_not_wait_for_its_time() {
+    let mut home = Home::new();
+    home.settings.sync = Sync::Interval;
+    home.settings.sync_interval_ms = 3_600_000;
+    let store = home.open();
+    write(&store, put(&record(0))).await;
+    store.sync().await.unwrap();
+    drop(store);
+
+    let mut files = Files::of(home.path());
+    let connection = schema::open_writer(&files.database, &home.settings, IDENTITY).unwrap();
+    files.wal = home.path().join("nothing");
+    let store = start(&home, files, connection);
+    write(&store, put(&record(1))).await;
+    let error = store.sync().await.unwrap_err();
+    assert!(error.to_string().contains("nothing"), "{error}");
+}

@@ -113,6 +113,18 @@ async fn a_write_that_nobody_waits_for_is_carried_out() {
 }
 
 #[tokio::test]
+async fn closing_does_not_wait_for_who_does_not_fetch_the_answer() {
+    let home = Home::new();
+    let store = Arc::new(home.open());
+    let unfetched = queue(store.write(put(&record(0)), |_| ()));
+    let (closed, is_closed) = channel();
+    let closing = Arc::clone(&store);
+    std::thread::spawn(move || closed.send(closing.close()).unwrap());
+    is_closed.recv_timeout(std::time::Duration::from_secs(60)).unwrap().unwrap();
+    unfetched.await.unwrap();
+}
+
+#[tokio::test]
 async fn a_full_queue_makes_writes_wait() {
     let mut home = Home::new();
     home.settings.queue_writes_max = 1;
