@@ -81,7 +81,7 @@ async fn text(
 ) -> Result<Document, Problem> {
     let bytes_max = state.settings.document_bytes_max;
     let body = reader.whole(bytes_max, Code::DocumentTooLarge).await?;
-    let content = Content::Text(body::text(&body)?);
+    let content = Content::Text(body::text(body)?);
     let id = parameters.id.unwrap_or_else(request::new_id);
     Ok(Document { id, content, metadata: None })
 }

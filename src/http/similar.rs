@@ -35,7 +35,7 @@ impl FromRequest<AppState> for Probes {
         if media == Media::Text {
             let bytes_max = state.settings.document_bytes_max;
             let body = reader.whole(bytes_max, Code::DocumentTooLarge).await?;
-            return Ok(Self::One(Probe::Content(Content::Text(body::text(&body)?))));
+            return Ok(Self::One(Probe::Content(Content::Text(body::text(body)?))));
         }
         let body = reader.whole(state.settings.body_bytes_max, Code::BodyTooLarge).await?;
         let probes_max = state.settings.probes_max;
