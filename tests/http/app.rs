@@ -68,6 +68,12 @@ impl App {
         self.call(Request::get(path).body(Body::empty()).unwrap()).await
     }
 
+    /// Whether there is leave for a streamed answer, of which nothing is read.
+    pub async fn lets_in(&self, path: &str) -> bool {
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        self.router.clone().oneshot(request).await.unwrap().status() == StatusCode::OK
+    }
+
     pub async fn delete(&self, path: &str) -> Reply {
         self.call(Request::delete(path).body(Body::empty()).unwrap()).await
     }
