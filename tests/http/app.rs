@@ -86,6 +86,12 @@ impl App {
         self.post(path, "application/json", body.to_string()).await
     }
 
+    /// Sees to it that the next write fails, as it would on a broken disk.
+    pub fn break_store(&self) {
+        let database = rusqlite::Connection::open(self.dir.path().join("store.sqlite")).unwrap();
+        database.execute_batch("DROP TABLE log").unwrap();
+    }
+
     /// Adds documents of which each must be new.
     pub async fn add(&self, documents: &[Value]) {
         for document in documents {

@@ -5,6 +5,7 @@
 mod app;
 mod bulk;
 mod documents;
+mod failing;
 mod limits;
 mod lookups;
 mod openapi;
