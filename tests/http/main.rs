@@ -6,6 +6,7 @@ mod app;
 mod bulk;
 mod documents;
 mod failing;
+mod fuzz;
 mod limits;
 mod lookups;
 mod openapi;
