@@ -29,6 +29,7 @@ mod query;
 mod reply;
 mod request;
 mod resemblance;
+mod schemas;
 mod serve;
 mod settings;
 mod similar;
