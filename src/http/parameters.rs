@@ -80,7 +80,8 @@ impl AddParameters {
 #[into_params(parameter_in = Query)]
 pub struct GetParameters {
     /// `sketch`, `shingles`, or both with a comma between.
-    #[param(value_type = Option<String>, example = "sketch,shingles")]
+    #[param(value_type = Option<String>, pattern = "^(sketch|shingles)(,(sketch|shingles))*$",
+        example = "sketch,shingles")]
     pub include: Option<Include>,
 }
 

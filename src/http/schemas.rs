@@ -2,8 +2,6 @@
 //! only.
 #![expect(dead_code, reason = "no value of these types is ever made")]
 
-use std::num::NonZeroU32;
-
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -21,8 +19,17 @@ pub struct IdSchema(String);
 #[serde(untagged)]
 pub enum TokenSchema {
     Once(String),
-    Counted((String, NonZeroU32)),
+    Counted(CountedToken),
 }
+
+#[derive(ToSchema)]
+#[schema(min_items = 2, max_items = 2, value_type = (String, Count), example = json!(["b", 3]))]
+pub struct CountedToken((String, u32));
+
+/// How often a token is in its document.
+#[derive(ToSchema)]
+#[schema(value_type = u64, minimum = 1, maximum = 4_294_967_295_u64)]
+pub struct Count(u32);
 
 /// A document: a text, or the elements of a ready-made set.
 #[derive(ToSchema)]
@@ -38,7 +45,7 @@ pub enum DocumentSchema {
 pub struct TextDocument {
     /// Without one the server makes a UUIDv7.
     id: Option<IdSchema>,
-    #[schema(example = "the quick brown fox jumps over the lazy dog")]
+    #[schema(min_length = 1, example = "the quick brown fox jumps over the lazy dog")]
     text: String,
     /// Given back as it came.
     #[schema(value_type = Option<Object>)]
@@ -50,7 +57,7 @@ pub struct TextDocument {
 pub struct TokensDocument {
     /// Without one the server makes a UUIDv7.
     id: Option<IdSchema>,
-    #[schema(example = json!(["a", ["b", 3]]))]
+    #[schema(example = json!(["a", ["b", 3]]), min_items = 1)]
     tokens: Vec<TokenSchema>,
     /// Given back as it came.
     #[schema(value_type = Option<Object>)]
@@ -87,6 +94,7 @@ pub struct StoredProbe {
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TextProbe {
+    #[schema(min_length = 1)]
     text: String,
     /// Of no consequence.
     metadata: Option<Value>,
@@ -95,6 +103,7 @@ pub struct TextProbe {
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TokensProbe {
+    #[schema(min_items = 1)]
     tokens: Vec<TokenSchema>,
     /// Of no consequence.
     metadata: Option<Value>,
