@@ -45,7 +45,6 @@ pub async fn run(
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), AppError> {
     let state = http::AppState::new(settings.server.clone(), metrics);
-    let grace = Duration::from_millis(settings.server.shutdown_grace_ms);
     if let Ok(address) = listener.local_addr() {
         tracing::info!(%address, "listening");
     }
@@ -62,9 +61,7 @@ pub async fn run(
             let _ = tell.send(ended);
         }
     };
-    http::serve(listener, http::router(state.clone()), until_stopped, grace)
-        .await
-        .map_err(AppError::Serve)?;
+    http::serve(listener, http::router(state.clone()), until_stopped, &state.settings).await;
     told.await.unwrap_or(Ok(()))?;
     close(state.engine.get()).await
 }

@@ -122,16 +122,15 @@ impl BodyReader {
     }
 }
 
-pub fn stalled(idle_timeout_ms: u64) -> Problem {
+fn stalled(idle_timeout_ms: u64) -> Problem {
     let detail = format!("nothing moved for the {idle_timeout_ms} ms of body_idle_timeout_ms");
     Problem::new(Code::BodyTimeout, detail)
 }
 
 /// Reads a body of plain text.
-pub fn text(body: &Bytes) -> Result<String, Problem> {
-    let text = std::str::from_utf8(body).map_err(|error| {
-        let detail = format!("the text is not UTF-8: byte {} is wrong", error.valid_up_to());
-        Problem::new(Code::MalformedText, detail)
-    })?;
-    Ok(text.to_owned())
+pub fn text(body: Bytes) -> Result<String, Problem> {
+    String::from_utf8(body.into()).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Problem::new(Code::MalformedText, format!("the text is not UTF-8: byte {at} is wrong"))
+    })
 }

@@ -8,6 +8,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::http::header;
@@ -28,7 +29,7 @@ use super::problem::{Problem, ProblemReply};
 use super::reply::AddedReply;
 use super::request;
 use super::split::Form;
-use crate::engine::{AddOptions, Added, Admitted, Engine, Prepared};
+use crate::engine::{AddOptions, AddStatus, Added, Admitted, Engine, Prepared};
 
 /// Batches that are being prepared while one is waited for.
 const BATCHES_AHEAD: usize = 4;
@@ -84,19 +85,22 @@ impl Bulk {
     /// Works until the body ends, or nobody reads the results any more.
     async fn work(self, engine: Arc<Engine>, results: mpsc::UnboundedSender<Sent>) {
         let Self { intake, options, request_id, in_flight_max, permit } = self;
-        let mut reporter = Reporter { request_id, fault_logged: false };
+        let started = Instant::now();
+        let mut reporter = Reporter { request_id, fault_logged: false, tally: Tally::default() };
         let completed = added(&engine, intake, options).buffered(in_flight_max);
         let sending = completed.for_each(|line| {
             let (result, permit) = reporter.result(line);
             let _ = results.send(Sent::Result(result, permit));
             std::future::ready(())
         });
-        tokio::select! {
-            () = results.closed() => tracing::debug!("the client went away"),
+        let ended = tokio::select! {
+            () = results.closed() => "the client went away",
             () = sending => {
                 let _ = results.send(Sent::End);
+                "whole"
             }
-        }
+        };
+        reporter.tally.log(ended, started.elapsed());
         drop(permit);
     }
 }
@@ -153,6 +157,17 @@ struct Reporter {
     request_id: RequestId,
     /// A store that fails does so for every document that follows: once is enough for the log.
     fault_logged: bool,
+    tally: Tally,
+}
+
+/// How many documents came to what, for the log.
+#[derive(Default)]
+struct Tally {
+    created: u64,
+    replaced: u64,
+    unchanged: u64,
+    skipped: u64,
+    errors: u64,
 }
 
 #[derive(Serialize)]
@@ -175,9 +190,11 @@ impl Reporter {
         let result = match line.content {
             Ok(added) => {
                 measured::added(added.status);
+                self.tally.count(added.status);
                 ndjson::line(&AddedLine { line: number, added: added.into() })
             }
             Err(problem) => {
+                self.tally.errors += 1;
                 self.log(&problem);
                 let problem = problem.reply(&self.request_id);
                 ndjson::line(&ErrorLine { line: number, status: "error", problem })
@@ -191,6 +208,24 @@ impl Reporter {
             self.fault_logged = true;
             problem.log(&self.request_id);
         }
+    }
+}
+
+impl Tally {
+    fn count(&mut self, status: AddStatus) {
+        let count = match status {
+            AddStatus::Created => &mut self.created,
+            AddStatus::Replaced => &mut self.replaced,
+            AddStatus::Unchanged => &mut self.unchanged,
+            AddStatus::Skipped => &mut self.skipped,
+        };
+        *count += 1;
+    }
+
+    fn log(&self, ended: &str, took: Duration) {
+        let Self { created, replaced, unchanged, skipped, errors } = self;
+        let took_us = took.as_micros() as u64;
+        tracing::info!(ended, created, replaced, unchanged, skipped, errors, took_us, "bulk");
     }
 }
 
@@ -212,4 +247,22 @@ fn pieces(results: mpsc::UnboundedReceiver<Sent>) -> impl Stream<Item = io::Resu
         }
         Some((Err(io::Error::other("the bulk addition failed")), None))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_that_panics_breaks_its_answer_off() {
+        let (results, read) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            let _ = results.send(Sent::Result(Bytes::from("{}\n"), None));
+            panic!("as the test wants it");
+        });
+        let pieces: Vec<_> = pieces(read).collect().await;
+        assert_eq!(pieces.len(), 2);
+        assert_eq!(pieces[0].as_ref().unwrap(), "{}\n");
+        assert!(pieces[1].is_err(), "an answer that ends here would look whole");
+    }
 }

@@ -23,7 +23,8 @@ use super::problem::Problem;
 use super::problems_of::{Adding, ById, Plain};
 use super::query::{NoParameters, Query};
 use super::reply::AddedReply;
-use super::request::{self, DocumentBody};
+use super::request;
+use super::schemas::{DocumentsSchema, IdSchema};
 use super::split::Form;
 use super::stored::{DocumentReply, IdsReply, StoredReply};
 use crate::document::{Content, Document};
@@ -81,7 +82,7 @@ async fn text(
 ) -> Result<Document, Problem> {
     let bytes_max = state.settings.document_bytes_max;
     let body = reader.whole(bytes_max, Code::DocumentTooLarge).await?;
-    let content = Content::Text(body::text(&body)?);
+    let content = Content::Text(body::text(body)?);
     let id = parameters.id.unwrap_or_else(request::new_id);
     Ok(Document { id, content, metadata: None })
 }
@@ -103,7 +104,7 @@ async fn object(reader: BodyReader, state: &AppState) -> Result<Document, Proble
     params(AddParameters),
     request_body(
         content(
-            (DocumentBody<'_> = "application/json",
+            (DocumentsSchema = "application/json",
                 example = json!({"id": "a", "text": "the quick brown fox"})),
             (String = "application/x-ndjson",
                 example = "{\"id\": \"a\", \"text\": \"the quick brown fox\"}\n"),
@@ -137,7 +138,7 @@ pub async fn add(Ready(engine): Ready, posted: Posted) -> Result<Response, Probl
 /// The document as stored.
 #[utoipa::path(
     get, path = "/documents/{*id}", operation_id = "get_document", tag = "Documents",
-    params(("id" = String, Path, description = "The document's id, percent-encoded.",
+    params(("id" = IdSchema, Path, description = "The document's id, percent-encoded.",
         example = "https%3A%2F%2Fexample.org%2Fa"), GetParameters),
     responses((status = 200, description = "The document.", body = StoredReply), ById),
 )]
@@ -153,7 +154,7 @@ pub async fn get(
 /// Remove a document
 #[utoipa::path(
     delete, path = "/documents/{*id}", operation_id = "remove_document", tag = "Documents",
-    params(("id" = String, Path, description = "The document's id, percent-encoded.",
+    params(("id" = IdSchema, Path, description = "The document's id, percent-encoded.",
         example = "https%3A%2F%2Fexample.org%2Fa")),
     responses((status = 204, description = "The document is gone."), ById),
 )]

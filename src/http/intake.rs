@@ -2,13 +2,12 @@
 //! them than may be worked on.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::ServerSettings;
-use super::body::{BodyReader, stalled};
+use super::body::BodyReader;
 use super::code::Code;
 use super::problem::Problem;
 use super::split::{Form, Item, SplitError, Splitter};
@@ -74,7 +73,6 @@ pub struct Intake {
     waiting: Option<Item>,
     in_flight: Arc<Semaphore>,
     in_flight_max: usize,
-    idle_timeout_ms: u64,
     ended: bool,
 }
 
@@ -87,7 +85,6 @@ impl Intake {
             waiting: None,
             in_flight: Arc::new(Semaphore::new(in_flight_max)),
             in_flight_max,
-            idle_timeout_ms: settings.body_idle_timeout_ms,
             ended: false,
         }
     }
@@ -126,16 +123,12 @@ impl Intake {
         }
     }
 
-    /// Lets in one document as soon as enough results were read. Whoever reads none for as long as
-    /// a body may pause gets no more.
+    /// Lets in one document as soon as enough results were read. (The connection of a client who
+    /// reads none breaks after a while, and that ends the wait.)
     async fn wait_for_leave(&mut self, item: Item) -> Line<Bytes> {
         let units = self.units(&item);
-        let leave = Arc::clone(&self.in_flight).acquire_many_owned(units);
-        let timeout = Duration::from_millis(self.idle_timeout_ms);
-        match tokio::time::timeout(timeout, leave).await {
-            Ok(permit) => self.line(item, permit.expect("the semaphore is never closed")),
-            Err(_) => self.end_with(item.number, stalled(self.idle_timeout_ms)),
-        }
+        let permit = Arc::clone(&self.in_flight).acquire_many_owned(units).await;
+        self.line(item, permit.expect("the semaphore is never closed"))
     }
 
     /// Reads on. A body that breaks off has a last line, which says so.

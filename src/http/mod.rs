@@ -4,7 +4,8 @@
 //! In reading order: `router` below; the handlers (`documents` with `bulk` and `intake`, `similar`,
 //! `resemblance`, `operate`); what they take (`parameters`, `request`) and give (`reply`, `stored`,
 //! `comparison`, `stats`, `problem` with `code`); how it is read (`query`, `body`, `json`, `split`
-//! with `array`); and the layers around them (`identity`, `layers`).
+//! with `array`); the layers around them (`identity`, `layers`); the connections below (`serve`,
+//! `write_timeout`).
 
 mod array;
 mod body;
@@ -28,6 +29,7 @@ mod query;
 mod reply;
 mod request;
 mod resemblance;
+mod schemas;
 mod serve;
 mod settings;
 mod similar;
@@ -35,6 +37,7 @@ mod split;
 mod state;
 mod stats;
 mod stored;
+mod write_timeout;
 
 pub use openapi::yaml as openapi_yaml;
 pub use serve::serve;

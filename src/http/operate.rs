@@ -115,7 +115,7 @@ pub async fn snapshots(
 /// This document
 #[utoipa::path(
     get, path = "/openapi.yaml", operation_id = "openapi", tag = "Operating",
-    responses((status = 200, description = "The OpenAPI document.", body = String,
+    responses((status = 200, description = "The OpenAPI document.", body = Object,
         content_type = "application/yaml")),
 )]
 pub async fn openapi() -> impl IntoResponse {

@@ -8,6 +8,7 @@ use super::AppState;
 use super::code::Code;
 use super::problem::Problem;
 use super::query::{Parameters, ReadParameters};
+use super::schemas::{IdSchema, ModeSchema, OnDuplicateSchema};
 use crate::document::DocumentId;
 use crate::engine::{AddOptions, Lookup, Mode, OnDuplicate, Probe};
 use crate::scheme::Threshold;
@@ -33,7 +34,7 @@ impl FromRequestParts<AppState> for PathId {
 #[into_params(parameter_in = Query)]
 pub struct AddParameters {
     /// With `text/plain` only: the document's id.
-    #[param(value_type = Option<String>)]
+    #[param(value_type = Option<IdSchema>)]
     pub id: Option<DocumentId>,
     /// Look for near-duplicates of each document.
     #[param(default = true)]
@@ -79,7 +80,8 @@ impl AddParameters {
 #[into_params(parameter_in = Query)]
 pub struct GetParameters {
     /// `sketch`, `shingles`, or both with a comma between.
-    #[param(value_type = Option<String>, example = "sketch,shingles")]
+    #[param(value_type = Option<String>, pattern = "^(sketch|shingles)(,(sketch|shingles))*$",
+        example = "sketch,shingles")]
     pub include: Option<Include>,
 }
 
@@ -101,7 +103,7 @@ pub struct Include {
 #[into_params(parameter_in = Query)]
 pub struct ListParameters {
     /// The last id of the page before: the `next` of its answer.
-    #[param(value_type = Option<String>)]
+    #[param(value_type = Option<IdSchema>)]
     pub after: Option<DocumentId>,
     /// How many, at most.
     #[param(minimum = 1, maximum = 10_000, default = 20, required = false)]
@@ -125,7 +127,7 @@ pub struct LookupParameters {
     #[param(minimum = 1, maximum = 10_000, default = 20, required = false)]
     pub limit: usize,
     /// `verified` (default): each candidate is checked exactly; `estimated`: scored by its sketch.
-    #[param(inline, value_type = Option<ModeSchema>)]
+    #[param(value_type = Option<ModeSchema>)]
     pub mode: Option<Mode>,
 }
 
@@ -179,10 +181,10 @@ impl ReadParameters for CompareParameters {
 #[into_params(parameter_in = Query)]
 pub struct StoredPairParameters {
     /// The id of a stored document.
-    #[param(value_type = String)]
+    #[param(value_type = IdSchema)]
     pub a: DocumentId,
     /// The id of another.
-    #[param(value_type = String)]
+    #[param(value_type = IdSchema)]
     pub b: DocumentId,
     /// Add the shared and differing passages and the bands whose keys both have.
     #[param(default = false)]
@@ -203,20 +205,4 @@ impl StoredPairParameters {
     pub fn probes(self) -> (Probe, Probe) {
         (Probe::Stored(self.a), Probe::Stored(self.b))
     }
-}
-
-#[derive(utoipa::ToSchema)]
-#[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "read for its schema only")]
-pub enum OnDuplicateSchema {
-    Keep,
-    Skip,
-}
-
-#[derive(utoipa::ToSchema)]
-#[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "read for its schema only")]
-pub enum ModeSchema {
-    Verified,
-    Estimated,
 }

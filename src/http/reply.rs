@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::parameters::ModeSchema;
+use super::schemas::{AddStatusSchema, IdSchema, ModeSchema};
 use crate::document::{DocumentId, Metadata};
 use crate::engine::{AddStatus, Added, Answer, Exact, Match, Mode, Policy};
 
@@ -16,7 +16,7 @@ use crate::engine::{AddStatus, Added, Answer, Exact, Match, Mode, Policy};
 #[schema(as = Added)]
 pub struct AddedReply {
     #[serde(serialize_with = "id")]
-    #[schema(value_type = String)]
+    #[schema(value_type = IdSchema)]
     pub id: DocumentId,
     #[schema(value_type = AddStatusSchema)]
     pub status: AddStatus,
@@ -45,18 +45,6 @@ impl From<Added> for AddedReply {
             truncated: added.truncated,
         }
     }
-}
-
-#[derive(ToSchema)]
-#[schema(as = AddStatus, rename_all = "snake_case")]
-#[expect(dead_code, reason = "read for its schema only")]
-pub enum AddStatusSchema {
-    Created,
-    Replaced,
-    /// The same content and metadata were stored under this id already.
-    Unchanged,
-    /// Not stored, since it has a near-duplicate.
-    Skipped,
 }
 
 /// The near-duplicates of a probe: `resemblance` falling, then by id.
@@ -98,7 +86,7 @@ impl AnswerReply {
 #[schema(as = Match)]
 pub struct MatchReply {
     #[serde(serialize_with = "id")]
-    #[schema(value_type = String)]
+    #[schema(value_type = IdSchema)]
     pub id: DocumentId,
     /// The exact value where it is known, else the estimate.
     #[schema(example = 0.91)]

@@ -6,7 +6,6 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::code::Code;
@@ -16,60 +15,35 @@ use crate::document::{Content, Document, DocumentId, Metadata, Token};
 use crate::engine::Probe;
 
 /// A document: an object with either `text` or `tokens`.
-#[derive(Deserialize, ToSchema)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[schema(as = Document)]
-pub struct DocumentBody<'a> {
-    /// 1..=1024 bytes of UTF-8 without control characters; without one the server makes a UUIDv7.
-    #[schema(example = "https://example.org/a")]
+struct DocumentBody<'a> {
     id: Option<String>,
-    #[schema(example = "the quick brown fox jumps over the lazy dog")]
     text: Option<String>,
-    /// The elements of a ready-made set: each a string, or a string with its count.
-    #[schema(value_type = Option<Vec<TokenSchema>>, example = json!(["a", ["b", 3]]))]
     tokens: Option<Vec<TokenBody>>,
-    /// A JSON object, given back as it came.
     #[serde(borrow)]
-    #[schema(value_type = Option<Object>)]
     metadata: Option<&'a RawValue>,
 }
 
 /// What is looked up or compared: an object with one of `id` (of a stored document), `text` and
 /// `tokens`.
-#[derive(Deserialize, ToSchema)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[schema(as = Probe)]
-pub struct ProbeBody {
-    #[schema(example = "https://example.org/a")]
+struct ProbeBody {
     id: Option<String>,
     text: Option<String>,
-    #[schema(value_type = Option<Vec<TokenSchema>>)]
     tokens: Option<Vec<TokenBody>>,
     /// Taken so that a document can be posted as a probe; of no consequence.
     #[serde(rename = "metadata")]
-    #[schema(value_type = Option<Object>)]
     _metadata: Option<IgnoredAny>,
 }
 
 /// Two probes to be compared.
-#[derive(Deserialize, ToSchema)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[schema(as = Pair)]
-pub struct PairBody {
-    #[schema(value_type = ProbeBody)]
+struct PairBody {
     a: Object<ProbeBody>,
-    #[schema(value_type = ProbeBody)]
     b: Object<ProbeBody>,
-}
-
-/// How a token is written, for the OpenAPI document.
-#[derive(ToSchema)]
-#[schema(as = Token)]
-#[serde(untagged)]
-#[expect(dead_code, reason = "read for its schema only")]
-pub enum TokenSchema {
-    Once(String),
-    Counted((String, u32)),
 }
 
 struct TokenBody(Token);

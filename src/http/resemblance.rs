@@ -15,7 +15,8 @@ use super::parameters::{CompareParameters, StoredPairParameters};
 use super::problem::Problem;
 use super::problems_of::{ById, Probing};
 use super::query::Query;
-use super::request::{self, PairBody};
+use super::request;
+use super::schemas::PairSchema;
 use crate::engine::{Engine, Probe};
 
 /// The two probes of a `POST /resemblance`.
@@ -57,7 +58,7 @@ pub async fn stored(
 #[utoipa::path(
     post, path = "/resemblance", operation_id = "compare_posted", tag = "Looking up",
     params(CompareParameters),
-    request_body(content = PairBody, example = json!({"a": {"id": "a"}, "b": {"text": "the fox"}})),
+    request_body(content = PairSchema, example = json!({"a": {"id": "a"}, "b": {"text": "the fox"}})),
     responses((status = 200, description = "The comparison.", body = ComparisonReply), Probing),
 )]
 pub async fn posted(

@@ -6,9 +6,13 @@ use serde::{Deserialize, Serialize};
 pub struct ServerSettings {
     /// Host and port to listen on; port 0 takes a free one.
     pub listen: String,
+    /// Connections open at once; beyond, clients wait to be let in.
+    pub connections_max: usize,
+    /// From a connection's opening, or its last answer's end, to the end of a request's head.
+    pub header_timeout_ms: u64,
     /// From a request's head to its answer's; streamed bodies may then take longer.
     pub request_timeout_ms: u64,
-    /// The longest pause in a request's body.
+    /// The longest pause in a request's body, and in a client's reading of an answer.
     pub body_idle_timeout_ms: u64,
     /// One document as JSON or plain text, decompressed.
     pub document_bytes_max: usize,
@@ -33,6 +37,8 @@ impl Default for ServerSettings {
     fn default() -> Self {
         Self {
             listen: "127.0.0.1:7700".to_owned(),
+            connections_max: 4_096,
+            header_timeout_ms: 30_000,
             request_timeout_ms: 30_000,
             body_idle_timeout_ms: 30_000,
             document_bytes_max: 8 << 20,
@@ -56,6 +62,8 @@ impl ServerSettings {
             faults.push(format!("listen must be HOST:PORT, not '{}'", self.listen));
         }
         let at_least_one = [
+            ("connections_max", self.connections_max as u64),
+            ("header_timeout_ms", self.header_timeout_ms),
             ("request_timeout_ms", self.request_timeout_ms),
             ("body_idle_timeout_ms", self.body_idle_timeout_ms),
             ("document_bytes_max", self.document_bytes_max as u64),
@@ -69,6 +77,7 @@ impl ServerSettings {
         let zeros = at_least_one.iter().filter(|(_, value)| *value == 0);
         faults.extend(zeros.map(|(name, _)| format!("{name} must be at least 1, not 0")));
         let at_most_a_million = [
+            ("connections_max", self.connections_max),
             ("requests_in_flight_max", self.requests_in_flight_max),
             ("bulk_requests_max", self.bulk_requests_max),
             ("bulk_documents_in_flight_max", self.bulk_documents_in_flight_max),

@@ -18,7 +18,8 @@ use super::problem::Problem;
 use super::problems_of::{ById, Probing};
 use super::query::Query;
 use super::reply::AnswerReply;
-use super::request::{self, ProbeBody, Probes};
+use super::request::{self, Probes};
+use super::schemas::{AnswersSchema, IdSchema, ProbesSchema};
 use crate::document::Content;
 use crate::engine::{Engine, Lookup, Probe};
 
@@ -35,7 +36,7 @@ impl FromRequest<AppState> for Probes {
         if media == Media::Text {
             let bytes_max = state.settings.document_bytes_max;
             let body = reader.whole(bytes_max, Code::DocumentTooLarge).await?;
-            return Ok(Self::One(Probe::Content(Content::Text(body::text(&body)?))));
+            return Ok(Self::One(Probe::Content(Content::Text(body::text(body)?))));
         }
         let body = reader.whole(state.settings.body_bytes_max, Code::BodyTooLarge).await?;
         let probes_max = state.settings.probes_max;
@@ -49,7 +50,7 @@ impl FromRequest<AppState> for Probes {
 #[utoipa::path(
     get, path = "/similar", operation_id = "similar_to_stored", tag = "Looking up",
     params(
-        ("id" = String, Query, description = "The id of a stored document."),
+        ("id" = IdSchema, Query, description = "The id of a stored document."),
         LookupParameters,
     ),
     responses((status = 200, description = "Its near-duplicates.", body = AnswerReply), ById),
@@ -70,14 +71,14 @@ pub async fn stored(
     params(LookupParameters),
     request_body(
         content(
-            (ProbeBody = "application/json", example = json!({"text": "the quick brown fox"})),
+            (ProbesSchema = "application/json", example = json!({"text": "the quick brown fox"})),
             (String = "text/plain", example = "the quick brown fox"),
         ),
         description = "One probe, an array of probes, or a text.",
     ),
     responses(
         (status = 200, description = "An answer; to an array of probes an array of answers.",
-            body = AnswerReply),
+            body = AnswersSchema),
         Probing,
     ),
 )]

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::parameters::Include;
 use super::reply::{id, metadata};
-use super::request::TokenSchema;
+use super::schemas::{IdSchema, TokenSchema};
 use crate::document::{Content, DocumentId, Metadata, Token};
 use crate::engine::{Policy, StoredDocument};
 use crate::sketch::Sketch;
@@ -20,7 +20,7 @@ use crate::text::ShingleSet;
 #[schema(as = ExportedDocument)]
 pub struct DocumentReply {
     #[serde(serialize_with = "id")]
-    #[schema(value_type = String)]
+    #[schema(value_type = IdSchema)]
     id: DocumentId,
     /// Absent, as `tokens` is, in a collection that does not keep texts.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -9,7 +9,7 @@ use crate::{akin, akin_with_stdin, command};
 struct Serving {
     child: Child,
     url: String,
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 impl Serving {
@@ -28,7 +28,7 @@ impl Serving {
         });
         // Its log must not fill up the pipe.
         std::thread::spawn(move || log.for_each(drop));
-        Self { child, url: format!("http://{}", address.unwrap()), _dir: dir }
+        Self { child, url: format!("http://{}", address.unwrap()), dir }
     }
 
     fn stop(mut self) -> ExitStatus {
@@ -118,4 +118,24 @@ fn a_demo_shows_what_is_nearly_the_same() {
     assert!(ended.stdout.contains("1 with the same shingles, 1 with nearly the same"));
     assert!(ended.stdout.contains(&format!("  0.875  {root}/two/b\n         {root}/")));
     assert!(ended.stdout.contains(&format!("similar?id={root}/two/b'")), "{}", ended.stdout);
+}
+
+#[test]
+fn a_store_that_fails_ends_the_server_with_an_error() {
+    let mut serving = Serving::start();
+    let post = |id: &str| {
+        let add = ureq::post(format!("{}/documents?id={id}", serving.url));
+        let add = add.config().http_status_as_error(false).build().content_type("text/plain");
+        let mut response = add.send(A).unwrap();
+        (response.status().as_u16(), response.body_mut().read_to_string().unwrap())
+    };
+    while post("a").0 == 503 {
+        std::thread::yield_now();
+    }
+    let store = serving.dir.path().join("data/collections/default/store.sqlite");
+    rusqlite::Connection::open(store).unwrap().execute_batch("DROP TABLE log").unwrap();
+    let (status, problem) = post("b");
+    assert_eq!(status, 503);
+    assert!(problem.contains("\"out_of_service\""), "{problem}");
+    assert_eq!(serving.child.wait().unwrap().code(), Some(1));
 }

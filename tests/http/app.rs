@@ -68,6 +68,12 @@ impl App {
         self.call(Request::get(path).body(Body::empty()).unwrap()).await
     }
 
+    /// Whether there is leave for a streamed answer, of which nothing is read.
+    pub async fn lets_in(&self, path: &str) -> bool {
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        self.router.clone().oneshot(request).await.unwrap().status() == StatusCode::OK
+    }
+
     pub async fn delete(&self, path: &str) -> Reply {
         self.call(Request::delete(path).body(Body::empty()).unwrap()).await
     }
@@ -78,6 +84,12 @@ impl App {
 
     pub async fn post_json(&self, path: &str, body: impl ToString) -> Reply {
         self.post(path, "application/json", body.to_string()).await
+    }
+
+    /// Sees to it that the next write fails, as it would on a broken disk.
+    pub fn break_store(&self) {
+        let database = rusqlite::Connection::open(self.dir.path().join("store.sqlite")).unwrap();
+        database.execute_batch("DROP TABLE log").unwrap();
     }
 
     /// Adds documents of which each must be new.

@@ -5,6 +5,8 @@
 mod app;
 mod bulk;
 mod documents;
+mod failing;
+mod fuzz;
 mod limits;
 mod lookups;
 mod openapi;

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use akin::http::{router, serve};
+use akin::http::{ServerSettings, router, serve};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -15,45 +15,88 @@ use crate::app::{App, text};
 struct Server {
     address: SocketAddr,
     stop: oneshot::Sender<()>,
-    served: JoinHandle<std::io::Result<()>>,
+    served: JoinHandle<()>,
 }
 
-async fn start(app: &App, grace: Duration) -> Server {
+/// Longer than any test may take.
+const FOR_EVER_MS: u64 = 3_600_000;
+
+/// So long a test waits for what must come about.
+const SOON: Duration = Duration::from_secs(30);
+
+fn patient() -> ServerSettings {
+    ServerSettings { shutdown_grace_ms: FOR_EVER_MS, ..ServerSettings::default() }
+}
+
+async fn start(app: &App) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
     let shutdown = async move { drop(stopped.await) };
-    let served = tokio::spawn(serve(listener, router(app.state.clone()), shutdown, grace));
+    let state = app.state.clone();
+    let served = tokio::spawn(async move {
+        serve(listener, router(state.clone()), shutdown, &state.settings).await;
+    });
     Server { address, stop, served }
+}
+
+impl Server {
+    /// Tells it to stop, and waits until it has.
+    async fn stop(self) {
+        self.stop.send(()).unwrap();
+        tokio::time::timeout(SOON, self.served).await.expect("it stops").unwrap();
+    }
 }
 
 /// One HTTP/1.1 connection, with chunks written and read by hand. It blocks, which the tests may
 /// do: the server has threads of its own.
 struct Connection {
     stream: BufReader<TcpStream>,
+    /// The `content-length` of the latest head.
+    length: usize,
 }
 
 impl Connection {
     fn open(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        Self { stream: BufReader::new(stream) }
+        stream.set_read_timeout(Some(SOON)).unwrap();
+        Self { stream: BufReader::new(stream), length: 0 }
+    }
+
+    fn write(&mut self, bytes: &str) {
+        self.stream.get_mut().write_all(bytes.as_bytes()).unwrap();
     }
 
     fn begin_bulk(&mut self) {
-        let head = "POST /documents HTTP/1.1\r\nhost: akin\r\ntransfer-encoding: chunked\r\n\
-                    content-type: application/x-ndjson\r\n\r\n";
-        self.stream.get_mut().write_all(head.as_bytes()).unwrap();
+        self.write(
+            "POST /documents HTTP/1.1\r\nhost: akin\r\ntransfer-encoding: chunked\r\n\
+             content-type: application/x-ndjson\r\n\r\n",
+        );
+    }
+
+    fn ask(&mut self, path: &str) {
+        self.write(&format!("GET {path} HTTP/1.1\r\nhost: akin\r\n\r\n"));
+    }
+
+    /// Adds a document without text, and waits for its being stored.
+    fn add(&mut self, id: &str) {
+        let body = json!({"id": id, "tokens": [id]}).to_string();
+        let length = body.len();
+        self.write(&format!(
+            "POST /documents HTTP/1.1\r\nhost: akin\r\ncontent-type: application/json\r\n\
+             content-length: {length}\r\n\r\n{body}"
+        ));
+        assert_eq!(self.head(), "HTTP/1.1 201 Created");
+        self.body();
     }
 
     fn send(&mut self, document: &Value) {
         let line = format!("{document}\n");
-        let chunk = format!("{:x}\r\n{line}\r\n", line.len());
-        self.stream.get_mut().write_all(chunk.as_bytes()).unwrap();
+        self.write(&format!("{:x}\r\n{line}\r\n", line.len()));
     }
 
     fn end(&mut self) {
-        self.stream.get_mut().write_all(b"0\r\n\r\n").unwrap();
+        self.write("0\r\n\r\n");
     }
 
     fn line(&mut self) -> String {
@@ -65,8 +108,32 @@ impl Connection {
     /// Reads the head of a response; gives its status line.
     fn head(&mut self) -> String {
         let status = self.line();
-        while !self.line().is_empty() {}
-        status
+        self.length = 0;
+        loop {
+            let line = self.line();
+            if line.is_empty() {
+                return status;
+            }
+            if let Some(length) = line.strip_prefix("content-length: ") {
+                self.length = length.parse().unwrap();
+            }
+        }
+    }
+
+    /// The body of a response that said its length.
+    fn body(&mut self) -> Vec<u8> {
+        let mut body = vec![0; self.length];
+        self.stream.read_exact(&mut body).unwrap();
+        body
+    }
+
+    /// What comes until the other end closes the connection, or breaks it.
+    fn rest(&mut self) -> Vec<u8> {
+        let mut rest = Vec::new();
+        if let Err(error) = self.stream.read_to_end(&mut rest) {
+            assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+        }
+        rest
     }
 
     /// The next chunk of the response; empty for the last.
@@ -82,7 +149,7 @@ impl Connection {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_result_arrives_before_the_next_document_is_sent() {
     let app = App::new().await;
-    let server = start(&app, Duration::from_secs(5)).await;
+    let server = start(&app).await;
     let mut connection = Connection::open(server.address);
     connection.begin_bulk();
     assert_eq!(connection.head(), "HTTP/1.1 200 OK");
@@ -99,12 +166,8 @@ async fn a_result_arrives_before_the_next_document_is_sent() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_goes_away_leaves_room_for_others() {
-    let settings = akin::http::ServerSettings {
-        bulk_requests_max: 1,
-        ..akin::http::ServerSettings::default()
-    };
-    let app = App::with_server(settings).await;
-    let server = start(&app, Duration::from_secs(5)).await;
+    let app = App::with_server(ServerSettings { bulk_requests_max: 1, ..patient() }).await;
+    let server = start(&app).await;
     let mut gone = Connection::open(server.address);
     gone.begin_bulk();
     gone.send(&json!({"id": "a", "text": text(0)}));
@@ -112,7 +175,7 @@ async fn a_client_that_goes_away_leaves_room_for_others() {
     gone.chunk();
     app.get("/export").await.problem(503, "overloaded");
     drop(gone);
-    while app.get("/export").await.status != 200 {
+    while !app.lets_in("/export").await {
         tokio::task::yield_now().await;
     }
     assert_eq!(app.get("/documents").await.json()["ids"], json!(["a"]));
@@ -120,8 +183,8 @@ async fn a_client_that_goes_away_leaves_room_for_others() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_told_to_stop_ends_what_it_began() {
-    let app = App::new().await;
-    let server = start(&app, Duration::from_secs(60)).await;
+    let app = App::with_server(patient()).await;
+    let server = start(&app).await;
     let mut connection = Connection::open(server.address);
     connection.begin_bulk();
     connection.send(&json!({"id": "a", "text": text(0)}));
@@ -134,17 +197,91 @@ async fn a_server_told_to_stop_ends_what_it_began() {
     assert_eq!(result["status"], "created");
     connection.end();
     assert_eq!(connection.chunk(), b"");
-    server.served.await.unwrap().unwrap();
+    tokio::time::timeout(SOON, server.served).await.expect("it stops").unwrap();
     assert!(TcpStream::connect(server.address).is_err(), "it listens no more");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_does_not_end_is_ended_by_the_grace() {
-    let app = App::new().await;
-    let server = start(&app, Duration::from_millis(20)).await;
+    let settings = ServerSettings { shutdown_grace_ms: 20, ..ServerSettings::default() };
+    let app = App::with_server(settings).await;
+    let server = start(&app).await;
     let mut connection = Connection::open(server.address);
     connection.begin_bulk();
     connection.head();
-    server.stop.send(()).unwrap();
-    server.served.await.unwrap().unwrap();
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_without_a_request_do_not_hold_up_the_end() {
+    let app = App::with_server(patient()).await;
+    let server = start(&app).await;
+    let mut idle = Connection::open(server.address);
+    idle.add("a");
+    let mut silent = Connection::open(server.address);
+    // Let in after the silent one, so both are in.
+    let mut last = Connection::open(server.address);
+    last.add("b");
+    server.stop().await;
+    for connection in [&mut idle, &mut silent, &mut last] {
+        assert_eq!(connection.rest(), b"");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_does_not_come_to_the_end_of_a_head_is_cut_off() {
+    let app = App::with_server(ServerSettings { header_timeout_ms: 50, ..patient() }).await;
+    let server = start(&app).await;
+    for beginning in ["", "GET /healthz HTTP/1.1\r\nhost: ak"] {
+        let mut slow = Connection::open(server.address);
+        slow.write(beginning);
+        let rest = slow.rest();
+        assert!(rest.is_empty() || rest.starts_with(b"HTTP/1.1 408 "), "{rest:?}");
+    }
+    let mut idle = Connection::open(server.address);
+    idle.add("a");
+    assert_eq!(idle.rest(), b"", "between requests, too");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_comes_on_top_is_let_in_once_another_has_gone() {
+    let app = App::with_server(ServerSettings { connections_max: 1, ..patient() }).await;
+    let server = start(&app).await;
+    let mut first = Connection::open(server.address);
+    first.add("00");
+    let mut second = Connection::open(server.address);
+    second.ask("/documents?limit=100");
+    for n in 1..50 {
+        first.add(&format!("{n:02}"));
+    }
+    drop(first);
+    assert_eq!(second.head(), "HTTP/1.1 200 OK");
+    let listed: Value = serde_json::from_slice(&second.body()).unwrap();
+    assert_eq!(listed["ids"].as_array().unwrap().len(), 50, "those added while it waited, too");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_does_not_read_an_export_is_given_up() {
+    let settings = ServerSettings {
+        body_idle_timeout_ms: 50,
+        bulk_requests_max: 1,
+        ..ServerSettings::default()
+    };
+    let app = App::with_server(settings).await;
+    // More than the two ends of a connection keep for each other.
+    let long = "x".repeat(4 << 20);
+    for id in 0..5 {
+        app.add(&[json!({"id": id.to_string(), "text": long})]).await;
+    }
+    let server = start(&app).await;
+    let mut connection = Connection::open(server.address);
+    connection.ask("/export");
+    assert_eq!(connection.head(), "HTTP/1.1 200 OK");
+    let let_in = async {
+        while !app.lets_in("/export").await {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(SOON, let_in).await.expect("the place comes free");
+    assert!(!connection.rest().ends_with(b"0\r\n\r\n"), "it would look whole");
 }

@@ -1,0 +1,162 @@
+//! How the OpenAPI document shows what serde alone cannot say of a type: read for their schemas
+//! only.
+#![expect(dead_code, reason = "no value of these types is ever made")]
+
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::reply::AnswerReply;
+
+/// 1..=1024 bytes of UTF-8 without control characters.
+#[derive(ToSchema)]
+#[schema(as = Id, min_length = 1, max_length = 1024, pattern = r"^[^\u0000-\u001f\u007f-\u009f]*$",
+    example = "https://example.org/a")]
+pub struct IdSchema(String);
+
+/// An element of a ready-made set, once or as often as counted.
+#[derive(ToSchema)]
+#[schema(as = Token)]
+#[serde(untagged)]
+pub enum TokenSchema {
+    Once(String),
+    Counted(CountedToken),
+}
+
+#[derive(ToSchema)]
+#[schema(min_items = 2, max_items = 2, value_type = (String, Count), example = json!(["b", 3]))]
+pub struct CountedToken((String, u32));
+
+/// How often a token is in its document.
+#[derive(ToSchema)]
+#[schema(value_type = u64, minimum = 1, maximum = 4_294_967_295_u64)]
+pub struct Count(u32);
+
+/// A document: a text, or the elements of a ready-made set.
+#[derive(ToSchema)]
+#[schema(as = Document)]
+#[serde(untagged)]
+pub enum DocumentSchema {
+    Text(TextDocument),
+    Tokens(TokensDocument),
+}
+
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TextDocument {
+    /// Without one the server makes a UUIDv7.
+    id: Option<IdSchema>,
+    #[schema(min_length = 1, example = "the quick brown fox jumps over the lazy dog")]
+    text: String,
+    /// Given back as it came.
+    #[schema(value_type = Option<Object>)]
+    metadata: Option<()>,
+}
+
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TokensDocument {
+    /// Without one the server makes a UUIDv7.
+    id: Option<IdSchema>,
+    #[schema(example = json!(["a", ["b", 3]]), min_items = 1)]
+    tokens: Vec<TokenSchema>,
+    /// Given back as it came.
+    #[schema(value_type = Option<Object>)]
+    metadata: Option<()>,
+}
+
+/// One document, or an array of them.
+#[derive(ToSchema)]
+#[schema(as = Documents)]
+#[serde(untagged)]
+pub enum DocumentsSchema {
+    One(DocumentSchema),
+    Many(Vec<DocumentSchema>),
+}
+
+/// What is looked up or compared: a stored document by its `id`, or a document without one.
+#[derive(ToSchema)]
+#[schema(as = Probe)]
+#[serde(untagged)]
+pub enum ProbeSchema {
+    Stored(StoredProbe),
+    Text(TextProbe),
+    Tokens(TokensProbe),
+}
+
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StoredProbe {
+    id: IdSchema,
+    /// Of no consequence.
+    metadata: Option<Value>,
+}
+
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TextProbe {
+    #[schema(min_length = 1)]
+    text: String,
+    /// Of no consequence.
+    metadata: Option<Value>,
+}
+
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TokensProbe {
+    #[schema(min_items = 1)]
+    tokens: Vec<TokenSchema>,
+    /// Of no consequence.
+    metadata: Option<Value>,
+}
+
+/// Two probes to be compared.
+#[derive(ToSchema)]
+#[schema(as = Pair)]
+#[serde(deny_unknown_fields)]
+pub struct PairSchema {
+    a: ProbeSchema,
+    b: ProbeSchema,
+}
+
+/// One probe, or an array of them.
+#[derive(ToSchema)]
+#[schema(as = Probes)]
+#[serde(untagged)]
+pub enum ProbesSchema {
+    One(ProbeSchema),
+    Many(Vec<ProbeSchema>),
+}
+
+/// To one probe an answer, to an array of probes an array of answers.
+#[derive(ToSchema)]
+#[schema(as = Answers)]
+#[serde(untagged)]
+pub enum AnswersSchema {
+    One(AnswerReply),
+    Many(Vec<AnswerReply>),
+}
+
+#[derive(ToSchema)]
+#[schema(as = AddStatus, rename_all = "snake_case")]
+pub enum AddStatusSchema {
+    Created,
+    Replaced,
+    /// The same content and metadata were stored under this id already.
+    Unchanged,
+    /// Not stored, since it has a near-duplicate.
+    Skipped,
+}
+
+#[derive(ToSchema)]
+#[schema(as = OnDuplicate, rename_all = "snake_case")]
+pub enum OnDuplicateSchema {
+    Keep,
+    Skip,
+}
+
+#[derive(ToSchema)]
+#[schema(as = Mode, rename_all = "snake_case")]
+pub enum ModeSchema {
+    Verified,
+    Estimated,
+}

@@ -1,0 +1,66 @@
+//! A store that fails while it serves.
+
+use std::convert::Infallible;
+
+use axum::body::Body;
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tower::ServiceExt;
+
+use crate::app::{App, post, text};
+
+#[tokio::test]
+async fn nothing_is_acknowledged_any_more_and_reads_go_on() {
+    let app = App::new().await;
+    app.add(&[json!({"id": "a", "text": text(0)})]).await;
+    app.break_store();
+
+    let document = json!({"id": "b", "text": text(100)});
+    app.post_json("/documents", &document).await.problem(503, "out_of_service");
+    let ready = app.get("/readyz").await.problem(503, "out_of_service");
+    assert!(ready["detail"].as_str().unwrap().contains("no such table"), "{ready}");
+    app.post_json("/documents", &document).await.problem(503, "out_of_service");
+    app.delete("/documents/a").await.problem(503, "out_of_service");
+
+    assert_eq!(app.get("/healthz").await.status, 200);
+    assert_eq!(app.get("/documents/a").await.json()["text"], text(0));
+    assert_eq!(app.get("/documents").await.json()["ids"], json!(["a"]));
+    assert_eq!(app.get("/export").await.lines().len(), 1);
+    let found = app.post_json("/similar", json!({"text": text(1)})).await.json();
+    assert_eq!(found["matches"][0]["id"], "a");
+}
+
+#[tokio::test]
+async fn a_bulk_addition_goes_on_with_errors_and_ends() {
+    let app = App::new().await;
+    let (documents, received) = mpsc::unbounded_channel();
+    let send = |id: &str| {
+        let line = format!("{}\n", json!({"id": id, "text": text(id.len())}));
+        documents.send(line).unwrap();
+    };
+    let body = stream::unfold(received, |mut received| async {
+        let line = received.recv().await?;
+        Some((Ok::<_, Infallible>(Bytes::from(line)), received))
+    });
+    let request = post("/documents", "application/x-ndjson", Body::from_stream(body));
+    let response = app.router.clone().oneshot(request).await.unwrap();
+    let mut results = response.into_body().into_data_stream();
+
+    send("a");
+    let first: Value = serde_json::from_slice(&results.next().await.unwrap().unwrap()).unwrap();
+    assert_eq!(first["status"], "created");
+    app.break_store();
+    send("bb");
+    send("ccc");
+    send("dddd");
+    drop(documents);
+    let rest: Vec<_> = results.map(Result::unwrap).collect().await;
+    let rest = crate::app::lines(&rest.concat());
+    assert_eq!(rest.len(), 3, "{rest:?}");
+    for (line, result) in (2..).zip(rest) {
+        assert_eq!((&result["line"], &result["status"]), (&json!(line), &json!("error")));
+        assert_eq!(result["problem"]["code"], "out_of_service", "{result}");
+    }
+}

@@ -1,0 +1,197 @@
+//! Whatever a client sends is answered, and never by a fault of the server's.
+
+use axum::body::Body;
+use axum::http::Request;
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+use tokio::runtime::Runtime;
+
+use crate::app::{App, Reply};
+
+const PATHS: [&str; 15] = [
+    "/documents",
+    "/documents/",
+    "/documents/a",
+    "/documents/%ff",
+    "/export",
+    "/similar",
+    "/resemblance",
+    "/stats",
+    "/snapshots",
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    "/openapi.yaml",
+    "/",
+    "/documents/a//%2e%2e/%00",
+];
+
+const MEDIA: [&str; 7] = [
+    "application/json",
+    "application/x-ndjson",
+    "text/plain",
+    "text/plain; charset=latin1",
+    "application/json;charset=\"UTF-8\"",
+    "image/png",
+    "",
+];
+
+#[derive(Clone, Debug)]
+struct Sent {
+    method: &'static str,
+    target: String,
+    media: &'static str,
+    encoding: &'static str,
+    body: Vec<u8>,
+}
+
+/// The bytes as they may stand in a query.
+fn percent_encoded(bytes: &[u8]) -> String {
+    let character = |&byte: &u8| match byte.is_ascii_alphanumeric() || b"=&%+,".contains(&byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02x}"),
+    };
+    bytes.iter().map(character).collect()
+}
+
+fn query() -> impl Strategy<Value = String> {
+    let name = prop::sample::select(vec![
+        "id",
+        "a",
+        "b",
+        "after",
+        "limit",
+        "threshold",
+        "mode",
+        "check",
+        "on_duplicate",
+        "include",
+        "explain",
+        "other",
+    ]);
+    let value = prop_oneof![
+        prop::sample::select(vec![
+            "",
+            "1",
+            "0",
+            "-1",
+            "1e999",
+            "NaN",
+            "0.5",
+            "true",
+            "keep",
+            "skip",
+            "sketch",
+            "sketch,shingles",
+            "a",
+            "%00",
+            "%ff",
+            "%",
+            "estimated",
+            "18446744073709551616",
+        ])
+        .prop_map(str::to_owned),
+        prop::collection::vec(any::<u8>(), 0..20).prop_map(|bytes| percent_encoded(&bytes)),
+    ];
+    let pairs = prop::collection::vec((name, value), 0..4).prop_map(|pairs| {
+        let pairs: Vec<_> = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        pairs.join("&")
+    });
+    let bytes = prop::collection::vec(any::<u8>(), 0..40);
+    prop_oneof![4 => pairs, 1 => bytes.prop_map(|bytes| percent_encoded(&bytes))]
+}
+
+/// Bytes that are nothing, and bytes that are nearly a document, a probe or a pair.
+fn body() -> impl Strategy<Value = Vec<u8>> {
+    let word = prop::sample::select(vec![
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        "\n",
+        "\r\n",
+        " ",
+        "\"",
+        "\\u0000",
+        "\\ud800",
+        "null",
+        "0",
+        "-1",
+        "1e400",
+        "true",
+        "\"id\":",
+        "\"text\":",
+        "\"tokens\":",
+        "\"metadata\":",
+        "\"a\":",
+        "\"b\":",
+        "\"a b c\"",
+        "\"\"",
+        "[\"t\",2]",
+        "{\"text\":\"one two three\"}",
+        "{\"id\":\"a\"}",
+        "{\"id\":\"a\",\"tokens\":[\"t\",[\"u\",3]],\"metadata\":{\"k\":[]}}",
+        "\u{feff}",
+        "é",
+    ]);
+    let words = prop::collection::vec(word, 0..12);
+    prop_oneof![
+        3 => words.prop_map(|words| words.concat().into_bytes()),
+        1 => prop::collection::vec(any::<u8>(), 0..200),
+    ]
+}
+
+fn sent() -> impl Strategy<Value = Sent> {
+    let method = prop::sample::select(vec!["GET", "POST", "DELETE", "HEAD", "PUT", "BREW"]);
+    let media = prop::sample::select(MEDIA.to_vec());
+    let encoding = prop_oneof![
+        8 => Just(""),
+        1 => prop::sample::select(vec!["gzip", "zstd", "br", "identity"]),
+    ];
+    let parts = (method, prop::sample::select(PATHS.to_vec()), query(), media, encoding, body());
+    parts.prop_map(|(method, path, query, media, encoding, body)| {
+        let mark = if query.is_empty() { "" } else { "?" };
+        Sent { method, target: format!("{path}{mark}{query}"), media, encoding, body }
+    })
+}
+
+fn request(sent: &Sent) -> Request<Body> {
+    let mut request = Request::builder().method(sent.method).uri(&sent.target);
+    for (name, value) in [("content-type", sent.media), ("content-encoding", sent.encoding)] {
+        if !value.is_empty() {
+            request = request.header(name, value);
+        }
+    }
+    request.body(Body::from(sent.body.clone())).unwrap()
+}
+
+fn check(method: &str, reply: &Reply) -> Result<(), TestCaseError> {
+    let status = reply.status.as_u16();
+    prop_assert!(status < 500, "{status} {:?}", reply.body);
+    prop_assert!(!reply.header("x-request-id").is_empty());
+    if status < 400 || method == "HEAD" {
+        return Ok(());
+    }
+    let code = reply.json()["code"].as_str().unwrap_or_default().to_owned();
+    reply.problem(status, &code);
+    Ok(())
+}
+
+#[test]
+fn whatever_is_sent_is_answered_or_refused_by_a_problem() {
+    let runtime = Runtime::new().unwrap();
+    let app = runtime.block_on(App::new());
+    let config = ProptestConfig { cases: 4_000, ..ProptestConfig::default() };
+    proptest!(config, |(sent in sent())| {
+        let reply = runtime.block_on(app.call(request(&sent)));
+        check(sent.method, &reply)?;
+        if reply.header("content-type") == "application/x-ndjson" && sent.method != "HEAD" {
+            for line in reply.lines() {
+                let status = line["problem"]["status"].as_u64().unwrap_or_default();
+                prop_assert!(status < 500, "{line}");
+            }
+        }
+    });
+}
