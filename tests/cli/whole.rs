@@ -33,7 +33,9 @@ impl Serving {
 
     fn stop(mut self) -> ExitStatus {
         let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        // The shell knows the command by itself; a program of that name is not everywhere.
+        let kill = Command::new("sh").args(["-c", "kill -TERM \"$0\"", &pid]).status();
+        assert!(kill.unwrap().success());
         self.child.wait().unwrap()
     }
 }

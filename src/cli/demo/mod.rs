@@ -75,7 +75,8 @@ fn settings(arguments: &Arguments, scratch: &TempDir) -> Result<Settings, Failur
     let data_dir =
         arguments.data_dir.clone().unwrap_or_else(|| scratch.path().display().to_string());
     let mut settings = Sources::new(None, flags(Some(listen), Some(data_dir))).load()?;
-    settings.log.level = "warn".into();
+    // It waits until the server is ready, and each asking would be a warning.
+    settings.log.level = "warn,akin::http::problem=error".into();
     Ok(settings)
 }
 
