@@ -26,6 +26,7 @@ use crate::config::{Settings, Sources};
 use crate::telemetry;
 
 const PAIRS_SHOWN: usize = 10;
+const NAME_A_DIRECTORY: &str = "name a directory of texts: `akin demo ~/Documents`";
 const READY_POLL: Duration = Duration::from_millis(20);
 /// What a shell reports for a process that SIGINT ended.
 const EXIT_INTERRUPTED: u8 = 130;
@@ -53,10 +54,7 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     for path in &arguments.paths {
         path.metadata().map_err(|error| {
-            Failure::with_hint(
-                format!("cannot read {}: {error}", path.display()),
-                "name a directory of texts: `akin demo ~/Documents`",
-            )
+            Failure::with_hint(format!("cannot read {}: {error}", path.display()), NAME_A_DIRECTORY)
         })?;
     }
     let scratch = TempDir::with_prefix("akin-demo-")
@@ -127,6 +125,11 @@ async fn show(arguments: Arguments, settings: Settings) -> Result<ExitCode, Fail
         }
     };
     let (report, pairs) = found?;
+    if report.documents.taken() == 0 {
+        report.write_failures(&mut stderr().lock())?;
+        serving.end().await?;
+        return Err(nothing_to_show(&arguments.paths));
+    }
     tell(&report, &pairs, &serving.url, arguments.keep)?;
     if arguments.keep {
         eprintln!("serving on {} until Ctrl-C", serving.url);
@@ -140,6 +143,11 @@ async fn show(arguments: Arguments, settings: Settings) -> Result<ExitCode, Fail
     }
     serving.end().await?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn nothing_to_show(paths: &[PathBuf]) -> Failure {
+    let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+    Failure::with_hint(format!("there is no text in {}", names.join(", ")), NAME_A_DIRECTORY)
 }
 
 /// Imports through the front door, as any client would, and remembers what came to light.
