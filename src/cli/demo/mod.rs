@@ -111,11 +111,17 @@ async fn show(arguments: Arguments, settings: Settings) -> Result<ExitCode, Fail
     let stop_signal = app::stop_signal().map_err(AppError::Start)?;
     tokio::pin!(stop_signal);
     let mut serving = Serving::start(settings).await?;
-    let (paths, url) = (arguments.paths.clone(), serving.url.clone());
-    let import = tokio::task::spawn_blocking(move || find_pairs(&paths, &url, arguments.quiet));
+    let progress = Arc::new(Progress::new(arguments.quiet, false));
+    let import = tokio::task::spawn_blocking({
+        let (paths, url) = (arguments.paths.clone(), serving.url.clone());
+        let progress = Arc::clone(&progress);
+        move || find_pairs(&paths, &url, &progress)
+    });
     let found = tokio::select! {
         found = import => found.map_err(|_| Failure::new("the import panicked, see the log"))?,
         () = &mut stop_signal => {
+            // The import notices that the server goes away, but that is as it should be.
+            progress.end();
             serving.end().await?;
             return Ok(ExitCode::from(EXIT_INTERRUPTED));
         }
@@ -151,7 +157,11 @@ fn nothing_to_show(paths: &[PathBuf]) -> Failure {
 }
 
 /// Imports through the front door, as any client would, and remembers what came to light.
-fn find_pairs(paths: &[PathBuf], url: &str, quiet: bool) -> Result<(Report, Pairs), Failure> {
+fn find_pairs(
+    paths: &[PathBuf],
+    url: &str,
+    progress: &Progress,
+) -> Result<(Report, Pairs), Failure> {
     let client = Client::new(url)?;
     // The demo ends this thread's process if the server cannot become ready.
     while !client.get("/readyz").is_ok_and(|response| response.status().is_success()) {
@@ -168,7 +178,7 @@ fn find_pairs(paths: &[PathBuf], url: &str, quiet: bool) -> Result<(Report, Pair
         columns: Columns::default(),
         jobs: 2,
         patience: Duration::from_secs(60),
-        progress: &Progress::new(quiet, false),
+        progress,
         on_answer: &|answer| {
             let matches = answer.duplicates.iter().map(|d| (d.id.as_str(), d.resemblance));
             pairs.lock().expect("nothing panics under the lock").take(&answer.id, matches);
