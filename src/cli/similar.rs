@@ -111,8 +111,8 @@ impl Answer {
         let truncated =
             if self.truncated { ", a work limit was hit: there may be more" } else { "" };
         format!(
-            "{count} among {} candidates at a resemblance of {} or more; \
-             one at just that is found with a chance of {:.1} %; {} µs{truncated}",
+            "{count} among {} candidates; at a resemblance of {} a match is found with a chance of \
+             {:.1} %; {} µs{truncated}",
             self.candidates,
             self.threshold,
             self.expected_recall * 100.0,

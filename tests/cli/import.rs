@@ -46,11 +46,28 @@ fn the_summary_counts_and_failures_are_named() {
 }
 
 #[test]
+fn those_who_want_to_know_everything_are_told_once() {
+    let server = Server::start();
+    let ended = akin(&["import", "/nowhere", "--verbose", "--url", &server.url()]);
+    assert_eq!(ended.code, Some(1));
+    assert_eq!(ended.stderr.matches("failed: /nowhere").count(), 1, "{}", ended.stderr);
+}
+
+#[test]
+fn an_import_of_nothing_says_so() {
+    let server = Server::start();
+    let dir = tempfile::tempdir().unwrap();
+    let ended = akin(&["import", dir.path().to_str().unwrap(), "--url", &server.url()]);
+    assert_eq!(ended.code, Some(0));
+    assert_eq!(ended.stderr, "note: there was nothing to import\n");
+}
+
+#[test]
 fn what_may_pass_is_tried_again() {
     let server = Server::scripted(|before, _| match before {
-        0 => Some(problem(StatusCode::SERVICE_UNAVAILABLE, "too busy", Some(0))),
+        0 | 1 => Some(problem(StatusCode::SERVICE_UNAVAILABLE, "too busy", Some(0))),
         // The first document is taken, the second one not yet.
-        1 => Some(Response::new(Body::from(
+        2 => Some(Response::new(Body::from(
             "{\"line\":1,\"id\":\"a\",\"status\":\"created\",\"duplicates\":[]}\n\
              {\"line\":2,\"status\":\"error\",\"problem\":{\"status\":503,\"detail\":\"full\"}}\n",
         ))),
@@ -58,11 +75,11 @@ fn what_may_pass_is_tried_again() {
     });
     let ended = akin_with_stdin(&["import", "-", "--url", &server.url(), "--json"], TWO);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(ended.stderr.contains("waiting: too busy"), "{}", ended.stderr);
+    assert_eq!(ended.stderr, "waiting: too busy\nwaiting: full\n");
     let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(report["documents"]["created"], 2);
     let bodies: Vec<Vec<u8>> = server.received().iter().map(|r| r.body.clone()).collect();
-    assert_eq!(bodies, [TWO, TWO, &TWO[TWO.len() / 2..]]);
+    assert_eq!(bodies, [TWO, TWO, TWO, &TWO[TWO.len() / 2..]]);
 }
 
 #[test]

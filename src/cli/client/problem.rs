@@ -56,10 +56,30 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.detail.as_ref().unwrap_or(&self.title))?;
-        for error in &self.errors {
+        let told = self.detail.as_ref().unwrap_or(&self.title);
+        f.write_str(told)?;
+        // The detail of a problem of one field says all that its error says.
+        for error in self.errors.iter().filter(|error| !told.contains(&error.detail)) {
             write!(f, "; {}: {}", error.pointer, error.detail)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(problem: &str) -> String {
+        serde_json::from_str::<Problem>(problem).unwrap().to_string()
+    }
+
+    #[test]
+    fn nothing_is_told_twice() {
+        let one =
+            r#"{"detail": "/id: too long", "errors": [{"pointer": "/id", "detail": "too long"}]}"#;
+        assert_eq!(shown(one), "/id: too long");
+        let other = r#"{"title": "Invalid", "errors": [{"pointer": "/id", "detail": "too long"}]}"#;
+        assert_eq!(shown(other), "Invalid; /id: too long");
     }
 }

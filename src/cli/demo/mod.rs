@@ -26,6 +26,7 @@ use crate::config::{Settings, Sources};
 use crate::telemetry;
 
 const PAIRS_SHOWN: usize = 10;
+const NAME_A_DIRECTORY: &str = "name a directory of texts: `akin demo ~/Documents`";
 const READY_POLL: Duration = Duration::from_millis(20);
 /// What a shell reports for a process that SIGINT ended.
 const EXIT_INTERRUPTED: u8 = 130;
@@ -53,10 +54,7 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     for path in &arguments.paths {
         path.metadata().map_err(|error| {
-            Failure::with_hint(
-                format!("cannot read {}: {error}", path.display()),
-                "name a directory of texts: `akin demo ~/Documents`",
-            )
+            Failure::with_hint(format!("cannot read {}: {error}", path.display()), NAME_A_DIRECTORY)
         })?;
     }
     let scratch = TempDir::with_prefix("akin-demo-")
@@ -75,7 +73,8 @@ fn settings(arguments: &Arguments, scratch: &TempDir) -> Result<Settings, Failur
     let data_dir =
         arguments.data_dir.clone().unwrap_or_else(|| scratch.path().display().to_string());
     let mut settings = Sources::new(None, flags(Some(listen), Some(data_dir))).load()?;
-    settings.log.level = "warn".into();
+    // It waits until the server is ready, and each asking would be a warning.
+    settings.log.level = "warn,akin::http::problem=error".into();
     Ok(settings)
 }
 
@@ -112,11 +111,17 @@ async fn show(arguments: Arguments, settings: Settings) -> Result<ExitCode, Fail
     let stop_signal = app::stop_signal().map_err(AppError::Start)?;
     tokio::pin!(stop_signal);
     let mut serving = Serving::start(settings).await?;
-    let (paths, url) = (arguments.paths.clone(), serving.url.clone());
-    let import = tokio::task::spawn_blocking(move || find_pairs(&paths, &url, arguments.quiet));
+    let progress = Arc::new(Progress::new(arguments.quiet, false));
+    let import = tokio::task::spawn_blocking({
+        let (paths, url) = (arguments.paths.clone(), serving.url.clone());
+        let progress = Arc::clone(&progress);
+        move || find_pairs(&paths, &url, &progress)
+    });
     let found = tokio::select! {
         found = import => found.map_err(|_| Failure::new("the import panicked, see the log"))?,
         () = &mut stop_signal => {
+            // The import notices that the server goes away, but that is as it should be.
+            progress.end();
             serving.end().await?;
             return Ok(ExitCode::from(EXIT_INTERRUPTED));
         }
@@ -126,6 +131,11 @@ async fn show(arguments: Arguments, settings: Settings) -> Result<ExitCode, Fail
         }
     };
     let (report, pairs) = found?;
+    if report.documents.taken() == 0 {
+        report.write_failures(&mut stderr().lock())?;
+        serving.end().await?;
+        return Err(nothing_to_show(&arguments.paths));
+    }
     tell(&report, &pairs, &serving.url, arguments.keep)?;
     if arguments.keep {
         eprintln!("serving on {} until Ctrl-C", serving.url);
@@ -141,8 +151,17 @@ async fn show(arguments: Arguments, settings: Settings) -> Result<ExitCode, Fail
     Ok(ExitCode::SUCCESS)
 }
 
+fn nothing_to_show(paths: &[PathBuf]) -> Failure {
+    let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+    Failure::with_hint(format!("there is no text in {}", names.join(", ")), NAME_A_DIRECTORY)
+}
+
 /// Imports through the front door, as any client would, and remembers what came to light.
-fn find_pairs(paths: &[PathBuf], url: &str, quiet: bool) -> Result<(Report, Pairs), Failure> {
+fn find_pairs(
+    paths: &[PathBuf],
+    url: &str,
+    progress: &Progress,
+) -> Result<(Report, Pairs), Failure> {
     let client = Client::new(url)?;
     // The demo ends this thread's process if the server cannot become ready.
     while !client.get("/readyz").is_ok_and(|response| response.status().is_success()) {
@@ -159,7 +178,7 @@ fn find_pairs(paths: &[PathBuf], url: &str, quiet: bool) -> Result<(Report, Pair
         columns: Columns::default(),
         jobs: 2,
         patience: Duration::from_secs(60),
-        progress: &Progress::new(quiet, false),
+        progress,
         on_answer: &|answer| {
             let matches = answer.duplicates.iter().map(|d| (d.id.as_str(), d.resemblance));
             pairs.lock().expect("nothing panics under the lock").take(&answer.id, matches);

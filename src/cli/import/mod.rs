@@ -125,7 +125,13 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         progress: &progress,
         on_answer: &|_| {},
     });
-    report.write_failures(&mut stderr().lock())?;
+    // Those who want to know everything were told at once.
+    if !arguments.verbose {
+        report.write_failures(&mut stderr().lock())?;
+    }
+    if ended.is_ok() && report.is_empty() {
+        eprintln!("note: there was nothing to import");
+    }
     // What was done before giving up is worth knowing; where nothing was, the reason is enough.
     if ended.is_ok() || report.documents.taken() > 0 {
         write(&report, arguments.json)?;

@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, stderr};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -14,6 +15,8 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 pub struct Progress {
     shown: Shown,
     verbose: bool,
+    /// Nothing is shown or told any more.
+    ended: AtomicBool,
 }
 
 enum Shown {
@@ -30,7 +33,7 @@ impl Progress {
             (false, true) => Shown::Bar(bar()),
             (false, false) => Shown::Lines(Mutex::new((Instant::now(), None))),
         };
-        Self { shown, verbose }
+        Self { shown, verbose, ended: AtomicBool::new(false) }
     }
 
     /// The bytes to read are known now.
@@ -48,6 +51,9 @@ impl Progress {
     }
 
     pub fn update(&self, report: &Report, bytes_read: u64) {
+        if self.ended.load(Ordering::Relaxed) {
+            return;
+        }
         match &self.shown {
             Shown::Nothing => {}
             Shown::Bar(bar) => {
@@ -68,6 +74,9 @@ impl Progress {
 
     /// Something worth a line of its own, whatever else is shown.
     pub fn tell(&self, line: &str) {
+        if self.ended.load(Ordering::Relaxed) {
+            return;
+        }
         match &self.shown {
             Shown::Bar(bar) => bar.println(line),
             Shown::Nothing | Shown::Lines(_) => eprintln!("{line}"),
@@ -81,7 +90,9 @@ impl Progress {
         }
     }
 
+    /// Whatever an import that goes on has to say, nobody wants to know any more.
     pub fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
         if let Shown::Bar(bar) = &self.shown {
             bar.finish_and_clear();
         }

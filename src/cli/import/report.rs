@@ -87,6 +87,11 @@ impl Report {
         }
     }
 
+    /// There was nothing that could have become a document.
+    pub fn is_empty(&self) -> bool {
+        self.documents.taken() + self.documents.failed == 0
+    }
+
     pub fn finish(&mut self, bytes: u64, took: Duration) {
         self.bytes = bytes;
         self.seconds = took.as_secs_f64();

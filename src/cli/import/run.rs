@@ -43,6 +43,8 @@ struct Shared<'a> {
     /// Reading has ended, or what is read cannot be sent any more.
     over: AtomicBool,
     gave_up: Mutex<Option<SendError>>,
+    /// Why we waited last.
+    waited_for: Mutex<String>,
 }
 
 /// Reads and sends everything. The report also holds what was done before an error.
@@ -54,6 +56,7 @@ pub fn import(task: &Import<'_>) -> (Report, Result<(), Failure>) {
         bytes_read: AtomicU64::new(0),
         over: AtomicBool::new(false),
         gave_up: Mutex::default(),
+        waited_for: Mutex::default(),
     };
     // Where somebody is there, whatever else is wrong may pass: sending will tell.
     let ended = if let Err(error @ CallError::Nobody { .. }) = task.client.get("/healthz") {
@@ -147,7 +150,7 @@ impl Shared<'_> {
             client: self.task.client,
             path: self.task.path,
             patience: self.task.patience,
-            on_wait: &|reason| self.task.progress.tell(&format!("waiting: {reason}")),
+            on_wait: &|reason| self.tell_wait(reason),
         };
         loop {
             let next = batches.lock().expect(UNPOISONED).recv();
@@ -162,6 +165,15 @@ impl Shared<'_> {
                 self.over.store(true, Ordering::Relaxed);
             }
             self.show();
+        }
+    }
+
+    /// Once, however often and on however many connections it happens.
+    fn tell_wait(&self, reason: &str) {
+        let mut waited_for = self.waited_for.lock().expect(UNPOISONED);
+        if *waited_for != reason {
+            reason.clone_into(&mut waited_for);
+            self.task.progress.tell(&format!("waiting: {reason}"));
         }
     }
 
