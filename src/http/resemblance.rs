@@ -58,7 +58,10 @@ pub async fn stored(
 #[utoipa::path(
     post, path = "/resemblance", operation_id = "compare_posted", tag = "Looking up",
     params(CompareParameters),
-    request_body(content = PairSchema, example = json!({"a": {"id": "a"}, "b": {"text": "the fox"}})),
+    request_body(
+        content = PairSchema,
+        example = json!({"a": {"id": "a"}, "b": {"text": "the fox"}}),
+    ),
     responses((status = 200, description = "The comparison.", body = ComparisonReply), Probing),
 )]
 pub async fn posted(
