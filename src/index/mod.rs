@@ -47,8 +47,8 @@ pub struct Search<'a> {
     pub sketch: &'a Sketch,
     /// Sets whose sketches agree with the probe's in fewer slots are left out.
     pub agreeing_min: u32,
-    /// Postings read at most; and members given of all sets together, but for [`MEMBERS_SURE`] of
-    /// each.
+    /// Postings read at most; and members given of all sets together, but for two of each, which
+    /// are sure.
     pub postings_max: usize,
     /// Members given of one set at most: those with the lowest ordinals.
     pub members_max: usize,

@@ -5,13 +5,13 @@ use std::path::Path;
 
 use super::StorageError;
 
-/// Makes a directory whose name survives a power cut.
+/// Makes a directory, and those above it that are missing, whose names survive a power cut.
 pub(super) fn make(dir: &Path) -> Result<(), StorageError> {
+    let missing = |dir: &&Path| !dir.as_os_str().is_empty() && !dir.exists();
+    let made = dir.ancestors().take_while(missing).count();
     fs::create_dir_all(dir).map_err(StorageError::io(dir))?;
-    match dir.canonicalize().map_err(StorageError::io(dir))?.parent() {
-        Some(parent) => sync(parent),
-        None => Ok(()),
-    }
+    let whole = dir.canonicalize().map_err(StorageError::io(dir))?;
+    whole.ancestors().skip(1).take(made.max(1)).try_for_each(sync)
 }
 
 /// Makes what was created or renamed in a directory survive a power cut.

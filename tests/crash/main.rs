@@ -7,50 +7,62 @@ mod server;
 mod writer;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use server::Server;
 use writer::{State, Writer};
 
 const KILLS: usize = 50;
 const WRITERS: u64 = 16;
+/// Acknowledgements between snapshots.
+const SNAPSHOT_EVERY: usize = 30;
 
 #[test]
 fn nothing_acknowledged_is_lost_and_nothing_is_there_by_half() {
     let dir = tempfile::tempdir().unwrap();
     let mut writers: Vec<Writer> = (0..WRITERS).map(Writer::new).collect();
+    let mut from_snapshot = 0;
     for kill in 0..KILLS {
         let server = Server::start(dir.path());
-        check(&server, &mut writers);
+        from_snapshot += usize::from(check(&server, &mut writers));
         write_until_killed(server, &mut writers, kill);
     }
     let server = Server::start(dir.path());
     check(&server, &mut writers);
     let documents: usize = writers.iter().map(|writer| writer.states.len()).sum();
     assert!(documents > KILLS * 20, "the load was no load: {documents} documents");
+    assert!(
+        from_snapshot > KILLS / 2,
+        "{from_snapshot} starts went through a snapshot and the log"
+    );
 }
 
-/// Kills the server after a number of acknowledgements that differs each time, early and late.
+/// Kills the server after a number of acknowledgements that differs each time, early and late, and
+/// has it write snapshots meanwhile.
 fn write_until_killed(mut server: Server, writers: &mut [Writer], kill: usize) {
-    let acknowledged = AtomicU64::new(0);
-    let enough = 1 + (kill as u64 * 7_919) % 400;
+    let (acknowledge, acknowledged) = mpsc::channel();
+    let enough = 1 + (kill * 7_919) % 400;
     thread::scope(|scope| {
         for writer in writers.iter_mut() {
-            let (url, acknowledged) = (server.url.clone(), &acknowledged);
-            scope.spawn(move || writer.write_until_the_server_dies(&url, acknowledged));
+            let (url, acknowledge) = (server.url.clone(), acknowledge.clone());
+            scope.spawn(move || writer.write_until_the_server_dies(&url, &acknowledge));
         }
-        let patience = Instant::now() + Duration::from_secs(60);
-        while acknowledged.load(Ordering::Relaxed) < enough && Instant::now() < patience {
-            thread::yield_now();
+        for number in 1..=enough {
+            if acknowledged.recv_timeout(Duration::from_secs(60)).is_err() {
+                break;
+            }
+            if number % SNAPSHOT_EVERY == 0 {
+                server.begin_snapshot();
+            }
         }
         server.kill();
     });
 }
 
-/// Holds the server's documents against what the writers know.
-fn check(server: &Server, writers: &mut [Writer]) {
+/// Holds the server's documents against what the writers know; whether it started from a snapshot.
+fn check(server: &Server, writers: &mut [Writer]) -> bool {
     let mut stored: HashMap<String, String> = server.export();
     let documents = stored.len() as u64;
     for writer in writers.iter_mut() {
@@ -69,4 +81,5 @@ fn check(server: &Server, writers: &mut [Writer]) {
     // Every text differs, so every document is one entry under each of the 32 bands.
     assert_eq!(stats["distinct_sets"], documents);
     assert_eq!(stats["postings"], documents * 32);
+    stats["recovery"]["source"] == "snapshot"
 }

@@ -6,10 +6,12 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
+use ureq::Agent;
 
 pub struct Server {
     child: Child,
     pub url: String,
+    agent: Agent,
 }
 
 impl Server {
@@ -25,13 +27,20 @@ impl Server {
         let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
         let url = log.by_ref().map(Result::unwrap).find_map(|line| address(&line));
         let url = url.expect("the log says where it listens");
+        let ready = log.by_ref().any(|line| line.unwrap().contains(r#""message":"ready""#));
+        assert!(ready, "it ended before it was ready");
         // The pipe must be emptied, or the server would wait for it.
         std::thread::spawn(move || log.for_each(drop));
-        let server = Self { child, url };
+        let server = Self { child, url, agent: Agent::new_with_defaults() };
+        // The log says so an instant before it is.
         while server.get("/readyz").is_err() {
             std::thread::yield_now();
         }
         server
+    }
+
+    pub fn begin_snapshot(&self) {
+        self.agent.post(format!("{}/snapshots", self.url)).send_empty().unwrap();
     }
 
     pub fn kill(&mut self) {
@@ -51,7 +60,9 @@ impl Server {
     }
 
     pub fn finds(&self, text: &str, id: &str) -> bool {
-        let mut answer = ureq::post(format!("{}/similar?threshold=1", self.url))
+        let mut answer = self
+            .agent
+            .post(format!("{}/similar?threshold=1", self.url))
             .content_type("text/plain")
             .send(text)
             .unwrap();
@@ -65,7 +76,7 @@ impl Server {
     }
 
     fn get(&self, path: &str) -> Result<String, ureq::Error> {
-        let mut answer = ureq::get(format!("{}{path}", self.url)).call()?;
+        let mut answer = self.agent.get(format!("{}{path}", self.url)).call()?;
         answer.body_mut().with_config().limit(u64::MAX).read_to_string()
     }
 }
