@@ -5,13 +5,16 @@
 //! earlier either here or in the index. Waiting goes from later to earlier only, hence never in a
 //! circle.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use smallvec::SmallVec;
 use tokio::sync::watch;
 
 use crate::backend::{Filing, Rival};
 use crate::document::DocumentId;
+use crate::scheme::Key;
 
 /// What became of a document on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +40,8 @@ struct Queue {
     on_the_way: BTreeMap<u64, OnTheWay>,
     /// The latest place of each id on its way.
     latest: HashMap<DocumentId, u64>,
+    /// The places of the documents on their way, by the keys they will be found under.
+    by_key: HashMap<Key, SmallVec<[u64; 2]>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -54,17 +59,21 @@ pub(crate) struct Place {
 }
 
 impl Arrivals {
+    /// The place of a document that arrives, and the documents on their way, of other ids, that
+    /// will be found under one of the probe's keys.
     pub fn enter(
         &self,
         filing: &Arc<Filing>,
         tentative: bool,
-        is_rival: &dyn Fn(&Filing) -> bool,
+        probe: &[Key],
     ) -> (Place, Vec<Rival>) {
         let id = &filing.document.id;
         let mut queue = self.lock();
-        let rivals = queue.on_the_way.values().filter_map(|other| other.as_rival(id, is_rival));
-        let rivals = rivals.collect();
+        let rivals = queue.rivals(id, probe);
         let place = self.take_place(&mut queue, id, Some(Arc::clone(filing)), tentative);
+        for key in &filing.keys {
+            queue.by_key.entry(*key).or_default().push(place.number);
+        }
         (place, rivals)
     }
 
@@ -95,6 +104,9 @@ impl Arrivals {
         if queue.latest.get(&left.id) == Some(&number) {
             queue.latest.remove(&left.id);
         }
+        for key in left.filing.iter().flat_map(|filing| &filing.keys) {
+            queue.leave_key(*key, number);
+        }
         drop(queue);
         left.outcome.send_replace(outcome);
     }
@@ -105,11 +117,28 @@ impl Arrivals {
     }
 }
 
+impl Queue {
+    fn rivals(&self, id: &DocumentId, probe: &[Key]) -> Vec<Rival> {
+        let sharing = probe.iter().filter_map(|key| self.by_key.get(key)).flatten();
+        let sharing: BTreeSet<u64> = sharing.copied().collect();
+        let others = sharing.iter().filter_map(|number| self.on_the_way.get(number));
+        others.filter(|other| other.id != *id).filter_map(OnTheWay::as_rival).collect()
+    }
+
+    fn leave_key(&mut self, key: Key, number: u64) {
+        let Entry::Occupied(mut places) = self.by_key.entry(key) else { return };
+        places.get_mut().retain(|place| *place != number);
+        if places.get().is_empty() {
+            places.remove();
+        }
+    }
+}
+
 impl OnTheWay {
-    fn as_rival(&self, id: &DocumentId, is_rival: &dyn Fn(&Filing) -> bool) -> Option<Rival> {
-        let filing = self.filing.as_ref().filter(|filing| is_rival(filing) && self.id != *id)?;
+    /// `None` for a removal.
+    fn as_rival(&self) -> Option<Rival> {
         Some(Rival {
-            filing: Arc::clone(filing),
+            filing: Arc::clone(self.filing.as_ref()?),
             tentative: self.tentative,
             outcome: self.outcome.subscribe(),
         })
@@ -142,34 +171,62 @@ mod tests {
     use super::*;
     use crate::backend::testing::filing;
 
+    /// A document's place, and the ids of its rivals.
+    fn enter(arrivals: &Arrivals, id: &str, text: &str, tentative: bool) -> (Place, Vec<Rival>) {
+        let filing = Arc::new(filing(id, text));
+        let probe = filing.keys.clone();
+        arrivals.enter(&filing, tentative, &probe)
+    }
+
     #[tokio::test]
     async fn the_later_sees_the_earlier_until_it_is_stored() {
         let arrivals = Arrivals::default();
-        let (first, rivals) = arrivals.enter(&Arc::new(filing("a", "x")), true, &|_| true);
+        let (first, rivals) = enter(&arrivals, "a", "one two three", true);
         assert!(rivals.is_empty());
-        let (_second, mut rivals) = arrivals.enter(&Arc::new(filing("b", "x")), false, &|_| true);
+        let (_second, mut rivals) = enter(&arrivals, "b", "one two three", false);
         let rival = rivals.pop().unwrap();
         assert!(rival.tentative && rivals.is_empty());
         first.stored();
         assert!(rival.was_stored().await);
-        let (_third, rivals) = arrivals.enter(&Arc::new(filing("c", "x")), false, &|_| true);
+        let (_third, rivals) = enter(&arrivals, "c", "one two three", false);
         assert_eq!(rivals.len(), 1, "only the second is still on its way");
     }
 
     #[tokio::test]
     async fn dropping_a_place_withdraws() {
         let arrivals = Arrivals::default();
-        let (first, _) = arrivals.enter(&Arc::new(filing("a", "x")), true, &|_| true);
-        let (_second, mut rivals) = arrivals.enter(&Arc::new(filing("b", "x")), false, &|_| true);
+        let (first, _) = enter(&arrivals, "a", "one two three", true);
+        let (_second, mut rivals) = enter(&arrivals, "b", "one two three", false);
         drop(first);
         assert!(!rivals.pop().unwrap().was_stored().await);
+    }
+
+    #[test]
+    fn rivals_share_a_key() {
+        let arrivals = Arrivals::default();
+        let (_first, _) = enter(&arrivals, "a", "one two three", false);
+        let (_second, rivals) = enter(&arrivals, "b", "four five six", false);
+        assert!(rivals.is_empty());
+    }
+
+    #[test]
+    fn whoever_has_left_leaves_nothing_behind() {
+        let arrivals = Arrivals::default();
+        let (first, _) = enter(&arrivals, "a", "one two three", false);
+        let (second, _) = enter(&arrivals, "a", "one two three", false);
+        let removal = arrivals.enter_removal(&filing("a", "x").document.id);
+        first.stored();
+        drop(second);
+        drop(removal);
+        let queue = arrivals.lock();
+        assert!(queue.on_the_way.is_empty() && queue.latest.is_empty() && queue.by_key.is_empty());
     }
 
     #[tokio::test]
     async fn one_id_keeps_its_order_and_is_no_rival_of_itself() {
         let arrivals = Arrivals::default();
-        let (first, _) = arrivals.enter(&Arc::new(filing("a", "x")), false, &|_| true);
-        let (mut second, rivals) = arrivals.enter(&Arc::new(filing("a", "y")), false, &|_| true);
+        let (first, _) = enter(&arrivals, "a", "one two three", false);
+        let (mut second, rivals) = enter(&arrivals, "a", "one two three", false);
         let mut removal = arrivals.enter_removal(&filing("a", "x").document.id);
         assert!(rivals.is_empty());
         let order = std::sync::Mutex::new(Vec::new());

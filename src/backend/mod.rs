@@ -49,8 +49,7 @@ pub struct Filing {
 /// A document's place in the order of arrival. Dropping it unstored gives the place up.
 pub struct Announced {
     pub filing: Arc<Filing>,
-    /// Earlier documents on their way, with another id, that the `rival` question of the
-    /// announcement picked.
+    /// Earlier documents on their way, with another id, that share a key with the probe.
     pub rivals: Vec<Rival>,
     pub(crate) place: Place,
 }
@@ -130,13 +129,12 @@ pub struct Known {
 #[async_trait]
 pub trait Backend: Send + Sync {
     /// Gives the document its place in the order of arrival. `tentative`: it may be withdrawn.
-    /// `is_rival` picks among the documents on their way; it is asked under a lock and must be
-    /// quick.
+    /// Rivals are those that will be found under one of the `probe`'s keys.
     async fn announce(
         &self,
         filing: Filing,
         tentative: bool,
-        is_rival: &(dyn for<'a> Fn(&'a Filing) -> bool + Sync),
+        probe: &[Key],
     ) -> Result<Announced, BackendError>;
 
     /// Makes an announced document durable and findable, in place of an older one with its id. Once

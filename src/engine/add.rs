@@ -6,8 +6,7 @@ use crate::engine::lookup::{Scored, Sought};
 use crate::engine::{
     AddOptions, AddStatus, Added, Admitted, Engine, EngineError, Match, Mode, OnDuplicate, Prepared,
 };
-use crate::measure::Overlap;
-use crate::scheme::Threshold;
+use crate::scheme::{Key, Threshold};
 
 /// Shingling more bytes than this (about a quarter of a millisecond's work) leaves the runtime's
 /// thread.
@@ -39,20 +38,14 @@ impl Engine {
         options: AddOptions,
     ) -> Result<Admitted, EngineError> {
         let policy = prepared.analysis.policy();
-        let threshold = self.threshold_of(&options);
         let filing = self.filing(prepared);
-        let (shingles, sketch) = (filing.set.count(), filing.sketch.clone());
-        let plan = self.analyser.bands.plan(threshold);
-        let estimator = self.analyser.estimator;
-        let looks_for_rivals = options.looks();
-        let is_rival = move |other: &Filing| {
-            looks_for_rivals
-                && Overlap::can_reach(shingles, other.set.count(), threshold.get())
-                && estimator.agreeing(sketch.as_bytes(), other.sketch.as_bytes())
-                    >= plan.agreeing_min
+        let bands = match options.looks() {
+            true => self.analyser.bands.plan(self.threshold_of(&options)).bands,
+            false => 0,
         };
+        let probe: Vec<Key> = self.analyser.bands.keys(filing.sketch.as_bytes(), bands).collect();
         let tentative = options.on_duplicate == OnDuplicate::Skip;
-        let announced = self.backend.announce(filing, tentative, &is_rival).await?;
+        let announced = self.backend.announce(filing, tentative, &probe).await?;
         Ok(Admitted { announced, options, policy })
     }
 

@@ -90,13 +90,18 @@ impl Engine {
     /// A document that is on its way, scored like a stored one; `None` under the threshold.
     pub(super) fn score_rival(&self, sought: &Sought<'_>, rival: &Rival) -> Option<Scored> {
         let filing = &rival.filing;
+        let plan = self.analyser.bands.plan(sought.threshold);
+        let agreeing = self.agreeing(sought.sketch, &filing.sketch);
+        if agreeing < plan.agreeing_min {
+            return None;
+        }
         let overlap = Overlap::reaching(sought.set, &filing.set, sought.threshold.get())?;
         let ours = self.analyser.bands.keys(sought.sketch.as_bytes(), u32::MAX);
         let keys_shared = ours.zip(&filing.keys).filter(|(a, b)| a == *b).count() as u32;
         let found = Match {
             id: filing.document.id.clone(),
             resemblance: overlap.resemblance(),
-            estimated: self.estimated(sought.sketch, &filing.sketch),
+            estimated: self.analyser.estimator.estimate(agreeing).value,
             exact: Some(overlap.into()),
             keys_shared,
             metadata: None,
@@ -206,9 +211,8 @@ impl Engine {
         Ok(())
     }
 
-    fn estimated(&self, a: &Sketch, b: &Sketch) -> f64 {
-        let estimator = &self.analyser.estimator;
-        estimator.estimate(estimator.agreeing(a.as_bytes(), b.as_bytes())).value
+    fn agreeing(&self, a: &Sketch, b: &Sketch) -> u32 {
+        self.analyser.estimator.agreeing(a.as_bytes(), b.as_bytes())
     }
 }
 

@@ -252,7 +252,7 @@ impl Index {
         let mut long = Vec::new();
         for key in keys {
             self.tables[key.table as usize].read(key.value, |entries| {
-                if entries.len() <= SHORT {
+                if entries.len() <= SHORT && numbers.len() + entries.len() <= postings_max {
                     numbers.extend_from_slice(entries);
                 } else {
                     long.push((entries.len(), *key));

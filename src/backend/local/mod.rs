@@ -25,7 +25,7 @@ use crate::backend::{
     Recovery, Search, Stored,
 };
 use crate::document::{Content, Document, DocumentId, Metadata, Ordinal};
-use crate::scheme::Bands;
+use crate::scheme::{Bands, Key};
 use crate::sketch::SketchSettings;
 use crate::storage::{EncodedRecord, Part, Record, SnapshotInfo, StorageError, Store, Write};
 use crate::text::ShingleSet;
@@ -129,10 +129,10 @@ impl Backend for Local {
         &self,
         filing: Filing,
         tentative: bool,
-        is_rival: &(dyn for<'a> Fn(&'a Filing) -> bool + Sync),
+        probe: &[Key],
     ) -> Result<Announced, BackendError> {
         let filing = Arc::new(filing);
-        let (place, rivals) = self.arrivals.enter(&filing, tentative, is_rival);
+        let (place, rivals) = self.arrivals.enter(&filing, tentative, probe);
         Ok(Announced { filing, rivals, place })
     }
 
