@@ -141,6 +141,9 @@ pub trait Backend: Send + Sync {
     /// this has begun to write, dropping the future does not stop it.
     async fn store(&self, announced: Announced) -> Result<Stored, BackendError>;
 
+    /// Whether this very document is stored: the same content and metadata under its id.
+    async fn stands(&self, document: &Document) -> Result<bool, BackendError>;
+
     /// `false` if there is no such document.
     async fn remove(&self, id: &DocumentId) -> Result<bool, BackendError>;
 

@@ -61,9 +61,12 @@ impl Engine {
         let id = announced.filing.document.id.clone();
         let shingles = announced.filing.set.count();
         let skip = options.on_duplicate == OnDuplicate::Skip && !duplicates.is_empty();
-        let status = match skip {
-            true => AddStatus::Skipped,
-            false => self.backend.store(announced).await?.into(),
+        let status = if !skip {
+            self.backend.store(announced).await?.into()
+        } else if self.backend.stands(&announced.filing.document).await? {
+            AddStatus::Unchanged
+        } else {
+            AddStatus::Skipped
         };
         Ok(Added { id, status, duplicates, shingles, policy, truncated })
     }

@@ -72,7 +72,7 @@ pub enum AddStatus {
     Replaced,
     /// The same content and metadata were stored under this id already.
     Unchanged,
-    /// Not stored, since it has a near-duplicate.
+    /// Not stored, since it has a near-duplicate. An older document of its id stays as it is.
     Skipped,
 }
 

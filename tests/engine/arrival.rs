@@ -104,6 +104,19 @@ async fn posting_again_replaces_and_leaves_nothing_behind() {
 }
 
 #[tokio::test]
+async fn what_stands_is_not_skipped() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    let page = || text("a", "one two three four five six");
+    add(&engine, page()).await;
+    add(&engine, text("b", "one two three four five six")).await;
+    let again = engine.add(page(), SKIP).await.unwrap();
+    assert_eq!((again.status, again.duplicates.len()), (AddStatus::Unchanged, 1));
+    let other = engine.add(text("c", "one two three four five six"), SKIP).await.unwrap();
+    assert_eq!(other.status, AddStatus::Skipped);
+}
+
+#[tokio::test]
 async fn other_metadata_is_a_change() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());

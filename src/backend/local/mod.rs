@@ -86,13 +86,7 @@ impl Local {
             .map_err(|_| BackendError::OrdinalsExhausted)
     }
 
-    /// Whether what is stored under the ordinal is this content and metadata.
-    async fn stands(&self, ordinal: Ordinal, hash: u64) -> Result<bool, BackendError> {
-        let mut records = self.store.fetch(vec![ordinal], Part::Set).await?;
-        Ok(records.pop().flatten().is_some_and(|record| record.content_hash == hash))
-    }
-
-    fn encode(&self, filing: &Filing, ordinal: Ordinal, content_hash: u64) -> EncodedRecord {
+    fn encode(&self, filing: &Filing, ordinal: Ordinal) -> EncodedRecord {
         let Document { id, content, metadata } = &filing.document;
         let record = Record {
             ordinal,
@@ -102,7 +96,7 @@ impl Local {
             metadata: metadata.clone(),
             set: filing.set.clone(),
             fingerprint: filing.fingerprint,
-            content_hash,
+            content_hash: content_hash(&filing.document),
             sketch: filing.sketch.clone(),
             whole_document: filing.whole_document,
         };
@@ -139,16 +133,13 @@ impl Backend for Local {
     async fn store(&self, announced: Announced) -> Result<Stored, BackendError> {
         let Announced { filing, mut place, .. } = announced;
         place.wait_for_predecessor().await;
-        let content_hash = content_hash(&filing.document);
-        let replaces = self.live.catalog.ordinal(&filing.document.id);
-        if let Some(standing) = replaces
-            && self.stands(standing, content_hash).await?
-        {
+        if self.stands(&filing.document).await? {
             place.stored();
             return Ok(Stored::Unchanged);
         }
+        let replaces = self.live.catalog.ordinal(&filing.document.id);
         let ordinal = self.take_ordinal()?;
-        let record = self.encode(&filing, ordinal, content_hash);
+        let record = self.encode(&filing, ordinal);
         let live = Arc::clone(&self.live);
         let apply = move |_sequence| {
             live.put(ordinal, &filing);
@@ -156,6 +147,13 @@ impl Backend for Local {
         };
         self.store.write(Write::Put { record, replaces }, apply).await?;
         Ok(if replaces.is_some() { Stored::Replaced } else { Stored::Created })
+    }
+
+    async fn stands(&self, document: &Document) -> Result<bool, BackendError> {
+        let Some(ordinal) = self.live.catalog.ordinal(&document.id) else { return Ok(false) };
+        let mut records = self.store.fetch(vec![ordinal], Part::Set).await?;
+        let hash = content_hash(document);
+        Ok(records.pop().flatten().is_some_and(|record| record.content_hash == hash))
     }
 
     async fn remove(&self, id: &DocumentId) -> Result<bool, BackendError> {
