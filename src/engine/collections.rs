@@ -301,3 +301,6 @@ async fn reason(mut poisoned: watch::Receiver<Option<String>>) -> String {
         None => std::future::pending().await,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,10 +28,11 @@ pub fn looked_up(answer: &Answer, took: Duration) {
 pub async fn figures(collections: &[Arc<Collection>]) -> Vec<(CollectionName, Stats)> {
     let mut all = Vec::with_capacity(collections.len());
     for collection in collections {
+        let name = collection.name();
         match collection.stats().await {
-            Ok(stats) => all.push((collection.name().clone(), stats)),
+            Ok(stats) => all.push((name.clone(), stats)),
             Err(error) => {
-                tracing::warn!(name = %collection.name(), %error, "a collection's metrics are missing");
+                tracing::warn!(%name, %error, "a collection's metrics are missing");
             }
         }
     }

@@ -34,9 +34,11 @@ Near-duplicate search as a service: which documents are nearly this one?
 JSON is in snake_case; times are RFC 3339 in UTC, in fields named `*_at`; durations have their \
 unit in their name. An unknown field, parameter or value is an error that names it. A body may \
 come with `content-encoding` gzip or zstd, and answers are compressed where `accept-encoding` \
-allows it. What a path does to the collection `default`, the same path under \
-`/collections/{collection}` does to that one. Every response bears `x-request-id`, taken from the request where it has one of at \
+allows it. Every response bears `x-request-id`, taken from the request where it has one of at \
 most 128 visible ASCII characters.
+
+What a path does to the collection `default`, the same path under `/collections/{collection}` \
+does to that one.
 
 Every error is a problem (RFC 9457) with one of these codes; those that may be retried come with \
 `retry-after`:
