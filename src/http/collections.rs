@@ -90,10 +90,10 @@ pub async fn make(
     Settings(settings): Settings,
 ) -> Result<impl IntoResponse, Problem> {
     let (collection, creation) = collections.create(name, settings).await?;
+    let reply = CollectionReply::new(&collection, &collection.stats().await?);
     let created = creation == Creation::Created;
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-    let stats = collection.stats().await?;
-    Ok((status, Json(CollectionReply::new(&collection, &stats))))
+    Ok((status, Json(reply)))
 }
 
 /// Remove a collection

@@ -47,7 +47,7 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
         match segment {
             Segment::Seq { index } => pointer.push_str(&index.to_string()),
             Segment::Map { key } | Segment::Enum { variant: key } => {
-                pointer.push_str(&escaped(key))
+                pointer.push_str(&escaped(key));
             }
             Segment::Unknown => pointer.push('?'),
         }

@@ -1,5 +1,6 @@
 //! What the handlers count.
 
+use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -62,13 +63,11 @@ pub fn gauges(figures: &[(CollectionName, Stats)], now_ms: i64) -> String {
         let values = figures.iter().map(|(name, stats)| (name, figure(stats).to_string()));
         write_gauge(&mut text, gauge, values);
     }
-    let age_s = |(name, stats): &'_ (CollectionName, Stats)| {
+    let ages_s = figures.iter().filter_map(|(name, stats)| {
         let age_ms = now_ms.saturating_sub(stats.last_snapshot.as_ref()?.created_at_ms).max(0);
-        Some((name.clone(), (age_ms as f64 / 1_000.0).to_string()))
-    };
-    let ages: Vec<_> = figures.iter().filter_map(age_s).collect();
-    let ages = ages.iter().map(|(name, age_s)| (name, age_s.clone()));
-    write_gauge(&mut text, "akin_snapshot_age_seconds", ages);
+        Some((name, (age_ms as f64 / 1_000.0).to_string()))
+    });
+    write_gauge(&mut text, "akin_snapshot_age_seconds", ages_s);
     text
 }
 
@@ -78,8 +77,9 @@ fn write_gauge<'a>(
     gauge: &str,
     values: impl Iterator<Item = (&'a CollectionName, String)>,
 ) {
-    text.push_str(&format!("# TYPE {gauge} gauge\n"));
+    const TAKEN: &str = "a string takes what is written to it";
+    writeln!(text, "# TYPE {gauge} gauge").expect(TAKEN);
     for (name, value) in values {
-        text.push_str(&format!("{gauge}{{collection=\"{name}\"}} {value}\n"));
+        writeln!(text, "{gauge}{{collection=\"{name}\"}} {value}").expect(TAKEN);
     }
 }
