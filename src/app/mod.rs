@@ -1,4 +1,4 @@
-//! Composition: a listener, an engine and what runs beside them, from start to a clean end.
+//! Composition: a listener, collections and what runs beside them, from start to a clean end.
 
 mod error;
 mod signals;
@@ -16,11 +16,11 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::config::Settings;
-use crate::engine::{Engine, EngineError};
+use crate::engine::{Collection, Collections, CollectionsSettings, EngineError};
 use crate::http::{self, ServerSettings};
 
-/// Where the paths without a collection's name lead to, below the data directory.
-const DEFAULT_COLLECTION: &str = "collections/default";
+/// Where the collections are, below the data directory.
+const COLLECTIONS: &str = "collections";
 
 /// The recorder wants its histograms drained even if nobody scrapes.
 const METRICS_UPKEEP: Duration = Duration::from_secs(5);
@@ -34,10 +34,10 @@ pub async fn bind(settings: &ServerSettings) -> Result<TcpListener, AppError> {
 }
 
 /// Serves on the listener until `shutdown` comes about, then lets requests finish and closes the
-/// store. Answers from the start: while the store opens, that it is not ready.
+/// stores. Answers from the start: while they open, that it is not ready.
 ///
 /// # Errors
-/// The store cannot be opened or closed, or went out of service meanwhile; or the listener fails.
+/// A store cannot be opened or closed, or went out of service meanwhile; or the listener fails.
 pub async fn run(
     settings: Settings,
     listener: TcpListener,
@@ -63,53 +63,53 @@ pub async fn run(
     };
     http::serve(listener, http::router(state.clone()), until_stopped, &state.settings).await;
     told.await.unwrap_or(Ok(()))?;
-    close(state.engine.get()).await
+    close(state.collections.get()).await
 }
 
-async fn close(engine: Option<&Arc<Engine>>) -> Result<(), AppError> {
-    if let Some(engine) = engine {
-        engine.close().await.map_err(AppError::Close)?;
+async fn close(collections: Option<&Arc<Collections>>) -> Result<(), AppError> {
+    if let Some(collections) = collections {
+        collections.close().await.map_err(AppError::Close)?;
     }
     tracing::info!("stopped");
     Ok(())
 }
 
-/// Opens the store, then does what is due from time to time. Ends only by failing.
+/// Opens the stores, then does what is due from time to time. Ends only by failing.
 async fn work(settings: Settings, state: http::AppState) -> Result<Infallible, AppError> {
     let metrics = state.metrics.clone();
     let every = Duration::from_secs(settings.storage.snapshot_interval_s);
-    let engine = open(settings, &state).await?;
-    let engine = state.engine.get_or_init(|| engine);
-    let mut poisoned = engine.poisoned();
+    let collections = open(settings, &state).await?;
+    let collections = state.collections.get_or_init(|| collections);
     tokio::select! {
-        never = take_snapshots(engine, every) => match never {},
+        never = take_snapshots(collections, every) => match never {},
         never = keep_metrics(metrics) => match never {},
-        reason = poisoned.wait_for(Option::is_some) => {
-            let reason = reason.ok().and_then(|reason| reason.clone());
-            Err(AppError::OutOfService { reason: reason.unwrap_or_default() })
-        }
+        reason = collections.failed() => Err(AppError::OutOfService { reason }),
     }
 }
 
-async fn open(settings: Settings, state: &http::AppState) -> Result<Arc<Engine>, AppError> {
+async fn open(settings: Settings, state: &http::AppState) -> Result<Arc<Collections>, AppError> {
     let progress = Arc::clone(&state.progress);
     let dir = settings.storage.data_dir.clone();
     tracing::info!(data_dir = %dir.display(), "opening");
     let opened = tokio::task::spawn_blocking(move || {
-        let storage = &settings.storage;
-        let dir = storage.data_dir.join(DEFAULT_COLLECTION);
-        let cache_bytes = storage.sets_cache_bytes;
-        Engine::open(&dir, settings.collection, &storage.store, cache_bytes, &progress)
+        let storage = settings.storage;
+        let root = storage.data_dir.join(COLLECTIONS);
+        let of_all = CollectionsSettings {
+            store: storage.store,
+            sets_cache_bytes: storage.sets_cache_bytes,
+            collections_max: storage.collections_max,
+        };
+        Collections::open(&root, settings.collection, of_all, &progress)
     });
     let opened = opened.await.unwrap_or_else(|_| {
         Err(EngineError::Store { reason: "opening it panicked, see the log".into() })
     });
-    let engine = opened.map_err(|source| AppError::Open { dir, source })?;
-    tracing::info!("ready");
-    Ok(Arc::new(engine))
+    let collections = opened.map_err(|source| AppError::Open { dir, source })?;
+    tracing::info!(collections = collections.list().len(), "ready");
+    Ok(Arc::new(collections))
 }
 
-async fn take_snapshots(engine: &Arc<Engine>, every: Duration) -> Infallible {
+async fn take_snapshots(collections: &Collections, every: Duration) -> Infallible {
     if every.is_zero() {
         return std::future::pending().await;
     }
@@ -117,16 +117,25 @@ async fn take_snapshots(engine: &Arc<Engine>, every: Duration) -> Infallible {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        match engine.snapshot_if_changed().await {
-            Ok(Some(snapshot)) => tracing::info!(
-                sequence = snapshot.sequence,
-                documents = snapshot.documents,
-                bytes = snapshot.bytes,
-                "took a snapshot"
-            ),
-            Ok(None) => {}
-            Err(error) => tracing::error!(%error, "no snapshot could be taken"),
+        for collection in collections.list() {
+            take_snapshot(&collection).await;
         }
+    }
+}
+
+async fn take_snapshot(collection: &Collection) {
+    let name = collection.name();
+    match collection.snapshot_if_changed().await {
+        Ok(Some(snapshot)) => tracing::info!(
+            collection = %name,
+            sequence = snapshot.sequence,
+            documents = snapshot.documents,
+            bytes = snapshot.bytes,
+            "took a snapshot"
+        ),
+        // It may have been removed meanwhile.
+        Ok(None) | Err(EngineError::Closed) => {}
+        Err(error) => tracing::error!(collection = %name, %error, "no snapshot could be taken"),
     }
 }
 

@@ -46,8 +46,11 @@ pub struct Progress {
 }
 
 impl Progress {
-    pub fn set_total(&self, documents: u64) {
-        self.total.store(documents, Ordering::Relaxed);
+    /// So many are still to bring back, besides those that are: by now, as collections are opened
+    /// one after the other.
+    pub fn set_left(&self, documents: u64) {
+        let done = self.done.load(Ordering::Relaxed);
+        self.total.store(done + documents, Ordering::Relaxed);
     }
 
     pub fn add_done(&self, documents: u64) {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 
-use super::client::{Client, Server, query_value};
+use super::client::{Client, InCollection, Server, query_value};
 use super::failure::Failure;
 use super::import;
 use crate::scheme::Threshold;
@@ -23,6 +23,8 @@ pub struct Arguments {
     id: Option<String>,
     #[command(flatten)]
     server: Server,
+    #[command(flatten)]
+    within: InCollection,
     /// The resemblance from which documents count as near-duplicates [default: the server's]
     #[arg(long, value_name = "0..1", value_parser = import::threshold)]
     threshold: Option<Threshold>,
@@ -97,7 +99,8 @@ impl Arguments {
             mode,
         ];
         let query: Vec<String> = parts.into_iter().flatten().collect();
-        if query.is_empty() { "/similar".into() } else { format!("/similar?{}", query.join("&")) }
+        let path = self.within.path("/similar");
+        if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) }
     }
 }
 

@@ -23,8 +23,10 @@ pub struct StorageSection {
     pub data_dir: PathBuf,
     /// Seconds between snapshots of the index; 0: only on request and at the end.
     pub snapshot_interval_s: u64,
-    /// Memory for the sets of documents that were looked up or stored lately.
+    /// Memory of each collection for the sets of documents that were looked up or stored lately.
     pub sets_cache_bytes: u64,
+    /// Collections at a time.
+    pub collections_max: usize,
     #[serde(flatten)]
     pub store: StorageSettings,
 }
@@ -35,6 +37,7 @@ impl Default for StorageSection {
             data_dir: "./akin-data".into(),
             snapshot_interval_s: 300,
             sets_cache_bytes: 256 << 20,
+            collections_max: 64,
             store: StorageSettings::default(),
         }
     }
@@ -96,6 +99,9 @@ impl StorageSection {
         let mut faults = self.store.faults();
         if self.data_dir.as_os_str().is_empty() {
             faults.push("data_dir must not be empty".into());
+        }
+        if !(1..=1_000).contains(&self.collections_max) {
+            faults.push(format!("collections_max must be 1..=1000, not {}", self.collections_max));
         }
         faults
     }

@@ -1,5 +1,7 @@
 use crate::backend::BackendError;
 use crate::document::DocumentId;
+use crate::engine::CollectionName;
+use crate::storage::StorageError;
 
 /// Why the engine did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +16,20 @@ pub enum EngineError {
     MetadataTooLarge { found: usize, max: usize },
     #[error("the text of '{id}' is not kept: the collection has store.text = false")]
     TextNotKept { id: DocumentId },
+    #[error("there is no collection '{name}'")]
+    CollectionNotFound { name: CollectionName },
+    /// Both as JSON.
+    #[error("the collection '{name}' has the settings {standing}, asked for were {given}")]
+    CollectionExists { name: CollectionName, standing: String, given: String },
+    #[error("the collection 'default' cannot be removed: the paths without a collection act on it")]
+    CollectionRequired,
+    /// Each with the part of the settings that it is in.
+    #[error("these settings cannot be: {faults:?}")]
+    CollectionSettings { faults: Vec<(&'static str, String)> },
+    #[error("there are {max} collections, as many as storage.collections_max allows")]
+    TooManyCollections { max: usize },
+    #[error("the collection is closed: it was removed, or the server is stopping")]
+    Closed,
     /// The store takes nothing more; the process is about to stop. Retry later.
     #[error("the store is out of service: {reason}")]
     OutOfService { reason: String },
@@ -33,6 +49,7 @@ impl From<BackendError> for EngineError {
     fn from(error: BackendError) -> Self {
         match error {
             BackendError::OutOfService { reason } => Self::OutOfService { reason },
+            BackendError::Storage(StorageError::Closed) => Self::Closed,
             other => Self::Store { reason: other.to_string() },
         }
     }

@@ -1,7 +1,9 @@
-//! The product on a page: add, similar, compare, get, remove, list, export, snapshot.
+//! The product on a page: collections, and of each add, similar, compare, get, remove, list,
+//! export, snapshot.
 
 mod add;
 mod analysis;
+mod collections;
 mod compare;
 mod error;
 mod lookup;
@@ -19,6 +21,9 @@ use crate::storage::StorageSettings;
 pub use crate::backend::{BackendStats, Progress, Recovery, RecoverySource};
 pub use crate::storage::SnapshotInfo;
 pub use analysis::{Analyser, Analysis};
+pub use collections::{
+    Collection, CollectionName, Collections, CollectionsSettings, Creation, InvalidCollectionName,
+};
 pub use compare::compare_contents;
 pub use error::EngineError;
 pub use settings::{CollectionSettings, LimitSettings, StoreSettings};

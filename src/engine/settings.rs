@@ -1,5 +1,5 @@
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::scheme::{Bands, SchemeSettings};
 use crate::sketch::SketchSettings;
@@ -29,6 +29,39 @@ impl CollectionSettings {
             "store": self.store,
         })
         .to_string()
+    }
+
+    /// Settings as JSON, with the defaults in place of what is not given. Whatever else is given
+    /// stays as it is, for reading to refuse.
+    #[must_use]
+    pub fn completed(given: Value) -> Value {
+        let mut settings = json!(Self::default());
+        overlay(&mut settings, given);
+        settings
+    }
+
+    /// Every fault of the settings, each beginning with its key, after the part that it is in.
+    #[must_use]
+    pub fn faults(&self) -> Vec<(&'static str, String)> {
+        let parts = [
+            ("shingles", self.shingles.faults()),
+            ("sketch", self.sketch.faults()),
+            ("scheme", self.scheme.faults(&self.sketch)),
+            ("limits", self.limits.faults()),
+        ];
+        let of = |(part, faults): (_, Vec<_>)| faults.into_iter().map(move |fault| (part, fault));
+        parts.into_iter().flat_map(of).collect()
+    }
+}
+
+fn overlay(below: &mut Value, above: Value) {
+    match (below, above) {
+        (Value::Object(below), Value::Object(above)) => {
+            for (key, value) in above {
+                overlay(below.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (below, above) => *below = above,
     }
 }
 

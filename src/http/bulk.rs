@@ -29,7 +29,7 @@ use super::problem::{Problem, ProblemReply};
 use super::reply::AddedReply;
 use super::request;
 use super::split::Form;
-use crate::engine::{AddOptions, AddStatus, Added, Admitted, Engine, Prepared};
+use crate::engine::{AddOptions, AddStatus, Added, Admitted, Collection, Engine, Prepared};
 
 /// Batches that are being prepared while one is waited for.
 const BATCHES_AHEAD: usize = 4;
@@ -75,7 +75,7 @@ impl Bulk {
     }
 
     /// Starts the work, and answers with its results as they come.
-    pub fn answer(self, engine: Arc<Engine>) -> Response {
+    pub fn answer(self, engine: Arc<Collection>) -> Response {
         let (results, read) = mpsc::unbounded_channel();
         tokio::spawn(self.work(engine, results).in_current_span());
         let body = Body::from_stream(pieces(read).fuse());
@@ -83,7 +83,7 @@ impl Bulk {
     }
 
     /// Works until the body ends, or nobody reads the results any more.
-    async fn work(self, engine: Arc<Engine>, results: mpsc::UnboundedSender<Sent>) {
+    async fn work(self, engine: Arc<Collection>, results: mpsc::UnboundedSender<Sent>) {
         let Self { intake, options, request_id, in_flight_max, permit } = self;
         let started = Instant::now();
         let mut reporter = Reporter { request_id, fault_logged: false, tally: Tally::default() };
@@ -107,7 +107,7 @@ impl Bulk {
 
 /// The documents in the order of the input, prepared and admitted, each with what is left to do.
 fn added(
-    engine: &Arc<Engine>,
+    engine: &Arc<Collection>,
     intake: Intake,
     options: AddOptions,
 ) -> impl Stream<Item = impl Future<Output = Line<Added>>> {
@@ -136,7 +136,7 @@ async fn complete(engine: &Engine, admitted: Admitted) -> Result<Added, Problem>
 }
 
 /// Reads a batch's documents and makes their sketches, off the runtime unless that is quickly done.
-async fn prepare(engine: Arc<Engine>, batch: Batch) -> Vec<Line<Prepared>> {
+async fn prepare(engine: Arc<Collection>, batch: Batch) -> Vec<Line<Prepared>> {
     let prepare_all = move || -> Vec<Line<Prepared>> {
         let lines = batch.lines.into_iter();
         lines.map(|line| line.then(|json| prepare_one(&engine, &json))).collect()

@@ -11,9 +11,13 @@ pub enum Code {
     InvalidParameter,
     UnreadableBody,
     DocumentNotFound,
+    CollectionNotFound,
     RouteNotFound,
     MethodNotAllowed,
     BodyTimeout,
+    CollectionExists,
+    CollectionRequired,
+    TooManyCollections,
     BodyTooLarge,
     DocumentTooLarge,
     UnsupportedMediaType,
@@ -32,15 +36,19 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 27] = [
         Self::MalformedJson,
         Self::MalformedText,
         Self::InvalidParameter,
         Self::UnreadableBody,
         Self::DocumentNotFound,
+        Self::CollectionNotFound,
         Self::RouteNotFound,
         Self::MethodNotAllowed,
         Self::BodyTimeout,
+        Self::CollectionExists,
+        Self::CollectionRequired,
+        Self::TooManyCollections,
         Self::BodyTooLarge,
         Self::DocumentTooLarge,
         Self::UnsupportedMediaType,
@@ -66,9 +74,17 @@ impl Code {
             Self::InvalidParameter => ("invalid_parameter", s(400), "A parameter is wrong"),
             Self::UnreadableBody => ("unreadable_body", s(400), "The body broke off"),
             Self::DocumentNotFound => ("document_not_found", s(404), "No such document"),
+            Self::CollectionNotFound => ("collection_not_found", s(404), "No such collection"),
             Self::RouteNotFound => ("route_not_found", s(404), "No such path"),
             Self::MethodNotAllowed => ("method_not_allowed", s(405), "No such method here"),
             Self::BodyTimeout => ("body_timeout", s(408), "The body came too slowly"),
+            Self::CollectionExists => {
+                ("collection_exists", s(409), "The collection has other settings")
+            }
+            Self::CollectionRequired => {
+                ("collection_required", s(409), "The collection cannot be removed")
+            }
+            Self::TooManyCollections => ("too_many_collections", s(409), "Too many collections"),
             Self::BodyTooLarge => ("body_too_large", s(413), "The body is too large"),
             Self::DocumentTooLarge => ("document_too_large", s(413), "The document is too large"),
             Self::UnsupportedMediaType => {

@@ -47,12 +47,21 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
         match segment {
             Segment::Seq { index } => pointer.push_str(&index.to_string()),
             Segment::Map { key } | Segment::Enum { variant: key } => {
-                pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+                pointer.push_str(&escaped(key));
             }
             Segment::Unknown => pointer.push('?'),
         }
     }
     pointer
+}
+
+/// The JSON pointer to a key of the outermost object.
+pub fn pointer_to(key: &str) -> String {
+    format!("/{}", escaped(key))
+}
+
+fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
 }
 
 /// serde_json's message without its " at line 1 column 7", which the pointer says better.

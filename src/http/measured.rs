@@ -1,8 +1,10 @@
 //! What the handlers count.
 
+use std::fmt::Write;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::{AddStatus, Answer, Mode, Stats};
+use crate::engine::{AddStatus, Answer, Collection, CollectionName, Mode, Stats};
 
 pub fn added(status: AddStatus) {
     let status = match status {
@@ -23,20 +25,61 @@ pub fn looked_up(answer: &Answer, took: Duration) {
     metrics::histogram!("akin_lookup_candidates").record(answer.candidates as f64);
 }
 
-/// Sets the gauges to what the collection is now.
-pub fn collection(stats: &Stats, now_ms: i64) {
-    metrics::gauge!("akin_documents").set(stats.backend.documents as f64);
-    metrics::gauge!("akin_distinct_sets").set(stats.backend.distinct_sets as f64);
-    metrics::gauge!("akin_keys").set(stats.backend.keys as f64);
-    metrics::gauge!("akin_postings").set(stats.backend.postings as f64);
-    metrics::gauge!("akin_postings_longest").set(stats.backend.postings_longest as f64);
-    metrics::gauge!("akin_index_bytes").set(stats.backend.index_bytes as f64);
-    metrics::gauge!("akin_database_bytes").set(stats.backend.database_bytes as f64);
-    metrics::gauge!("akin_wal_bytes").set(stats.backend.wal_bytes as f64);
-    metrics::gauge!("akin_log_rows").set(stats.backend.log_rows as f64);
-    metrics::gauge!("akin_sequence").set(stats.backend.sequence as f64);
-    if let Some(snapshot) = &stats.last_snapshot {
-        let age_ms = now_ms.saturating_sub(snapshot.created_at_ms).max(0);
-        metrics::gauge!("akin_snapshot_age_seconds").set(age_ms as f64 / 1_000.0);
+/// The figures of each collection that can tell them.
+pub async fn figures(collections: &[Arc<Collection>]) -> Vec<(CollectionName, Stats)> {
+    let mut all = Vec::with_capacity(collections.len());
+    for collection in collections {
+        let name = collection.name();
+        match collection.stats().await {
+            Ok(stats) => all.push((name.clone(), stats)),
+            Err(error) => {
+                tracing::warn!(%name, %error, "a collection's metrics are missing");
+            }
+        }
+    }
+    all
+}
+
+type Figure = fn(&Stats) -> u64;
+
+const GAUGES: [(&str, Figure); 10] = [
+    ("akin_documents", |stats| stats.backend.documents),
+    ("akin_distinct_sets", |stats| stats.backend.distinct_sets),
+    ("akin_keys", |stats| stats.backend.keys),
+    ("akin_postings", |stats| stats.backend.postings),
+    ("akin_postings_longest", |stats| stats.backend.postings_longest),
+    ("akin_index_bytes", |stats| stats.backend.index_bytes),
+    ("akin_database_bytes", |stats| stats.backend.database_bytes),
+    ("akin_wal_bytes", |stats| stats.backend.wal_bytes),
+    ("akin_log_rows", |stats| stats.backend.log_rows),
+    ("akin_sequence", |stats| stats.backend.sequence),
+];
+
+/// The collections' gauges in the text format of Prometheus. Not kept in the recorder, which never
+/// forgets a series: those of a removed collection would stay, and clients choose the names.
+pub fn gauges(figures: &[(CollectionName, Stats)], now_ms: i64) -> String {
+    let mut text = String::new();
+    for (gauge, figure) in GAUGES {
+        let values = figures.iter().map(|(name, stats)| (name, figure(stats).to_string()));
+        write_gauge(&mut text, gauge, values);
+    }
+    let ages_s = figures.iter().filter_map(|(name, stats)| {
+        let age_ms = now_ms.saturating_sub(stats.last_snapshot.as_ref()?.created_at_ms).max(0);
+        Some((name, (age_ms as f64 / 1_000.0).to_string()))
+    });
+    write_gauge(&mut text, "akin_snapshot_age_seconds", ages_s);
+    text
+}
+
+/// A name needs no escaping: it has nothing that a label could not have.
+fn write_gauge<'a>(
+    text: &mut String,
+    gauge: &str,
+    values: impl Iterator<Item = (&'a CollectionName, String)>,
+) {
+    const TAKEN: &str = "a string takes what is written to it";
+    writeln!(text, "# TYPE {gauge} gauge").expect(TAKEN);
+    for (name, value) in values {
+        writeln!(text, "{gauge}{{collection=\"{name}\"}} {value}").expect(TAKEN);
     }
 }

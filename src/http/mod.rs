@@ -2,15 +2,16 @@
 //! here.
 //!
 //! In reading order: `router` below; the handlers (`documents` with `bulk` and `intake`, `similar`,
-//! `resemblance`, `operate`); what they take (`parameters`, `request`) and give (`reply`, `stored`,
-//! `comparison`, `stats`, `problem` with `code`); how it is read (`query`, `body`, `json`, `split`
-//! with `array`); the layers around them (`identity`, `layers`); the connections below (`serve`,
-//! `write_timeout`).
+//! `resemblance`, `collections`, `operate`); what they act on (`extract`), take (`parameters`,
+//! `request`) and give (`reply`, `stored`, `comparison`, `stats`, `problem` with `code`); how it is
+//! read (`query`, `body`, `json`, `split` with `array`); the layers around them (`identity`,
+//! `layers`); the connections below (`serve`, `write_timeout`).
 
 mod array;
 mod body;
 mod bulk;
 mod code;
+mod collections;
 mod comparison;
 mod documents;
 mod extract;
@@ -58,35 +59,36 @@ use problem::Problem;
 
 /// Everything that akin answers.
 pub fn router(state: AppState) -> Router {
-    let limited = documents_and_lookups()
-        .merge(operating())
-        .layer(middleware::from_fn_with_state(state.clone(), layers::limit));
+    let limited =
+        on_collections().layer(middleware::from_fn_with_state(state.clone(), layers::limit));
     let (router, _) = limited.merge(vital()).split_for_parts();
     layered(router).with_state(state)
 }
 
 /// Every route, for the OpenAPI document.
 fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::with_openapi(openapi::Head::openapi())
-        .merge(documents_and_lookups())
-        .merge(operating())
-        .merge(vital())
+    OpenApiRouter::with_openapi(openapi::Head::openapi()).merge(on_collections()).merge(vital())
 }
 
-fn documents_and_lookups() -> OpenApiRouter<AppState> {
+/// What acts on one collection is there twice: for the one that is named, and for `default`.
+fn on_collections() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .merge(on_one_collection())
+        .routes(routes!(collections::list))
+        .routes(routes!(collections::describe, collections::make, collections::remove))
+        .nest(openapi::ONE_COLLECTION, on_one_collection())
+        .routes(routes!(operate::openapi))
+}
+
+fn on_one_collection() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(documents::add, documents::list))
         .routes(routes!(documents::get, documents::remove))
         .routes(routes!(documents::export))
         .routes(routes!(similar::stored, similar::posted))
         .routes(routes!(resemblance::stored, resemblance::posted))
-}
-
-fn operating() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
         .routes(routes!(operate::stats))
         .routes(routes!(operate::take_snapshot, operate::snapshots))
-        .routes(routes!(operate::openapi))
 }
 
 /// What is answered however much else there is to do.

@@ -3,9 +3,16 @@
 use std::fmt::Write;
 
 use utoipa::OpenApi;
+use utoipa::openapi::Required;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use super::code::Code;
 use super::problem::ProblemReply;
+use super::problems_of;
+
+/// The path of a collection, and what that of all that acts on it begins with.
+pub const ONE_COLLECTION: &str = "/collections/{collection}";
 
 #[derive(OpenApi)]
 #[openapi(
@@ -14,6 +21,8 @@ use super::problem::ProblemReply;
     tags(
         (name = "Documents", description = "Adding, getting, removing."),
         (name = "Looking up", description = "Which documents are nearly this one?"),
+        (name = "Collections", description = "Documents apart from others, with settings of \
+            their own."),
         (name = "Operating", description = "Health, figures, snapshots."),
     ),
 )]
@@ -27,6 +36,9 @@ unit in their name. An unknown field, parameter or value is an error that names 
 come with `content-encoding` gzip or zstd, and answers are compressed where `accept-encoding` \
 allows it. Every response bears `x-request-id`, taken from the request where it has one of at \
 most 128 visible ASCII characters.
+
+What a path does to the collection `default`, the same path under `/collections/{collection}` \
+does to that one.
 
 Every error is a problem (RFC 9457) with one of these codes; those that may be retried come with \
 `retry-after`:
@@ -42,7 +54,42 @@ pub fn complete(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::Open
     let paths = std::mem::take(&mut document.paths.paths);
     document.paths.paths =
         paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
+    describe_paths_of_collections(&mut document);
     document
+}
+
+/// Handlers do not know that they are there twice: under a collection's name they have a parameter
+/// and a problem more, and operation ids must not come twice.
+fn describe_paths_of_collections(document: &mut utoipa::openapi::OpenApi) {
+    for (path, item) in &mut document.paths.paths {
+        let Some(below) = path.strip_prefix(ONE_COLLECTION) else { continue };
+        let operations = [&mut item.get, &mut item.post, &mut item.put, &mut item.delete];
+        for operation in operations.into_iter().flatten() {
+            operation.parameters.get_or_insert_default().insert(0, collection_parameter().into());
+            if below.is_empty() {
+                continue;
+            }
+            problems_of::add_collection_not_found(&mut operation.responses);
+            if let Some(id) = &mut operation.operation_id {
+                id.push_str("_of_collection");
+            }
+        }
+    }
+}
+
+fn collection_parameter() -> Parameter {
+    let schema = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .pattern(Some("^[a-z0-9][a-z0-9_-]{0,63}$"))
+        .build();
+    ParameterBuilder::new()
+        .name("collection")
+        .parameter_in(ParameterIn::Path)
+        .required(Required::True)
+        .description(Some("The collection's name."))
+        .schema(Some(schema))
+        .example(Some("news".into()))
+        .build()
 }
 
 fn table_of_codes() -> String {

@@ -10,12 +10,13 @@ use jiff::Timestamp;
 
 use super::AppState;
 use super::code::Code;
-use super::extract::Ready;
+use super::extract::{AllReady, Ready};
 use super::measured;
 use super::problem::Problem;
 use super::problems_of::Plain;
 use super::query::{NoParameters, Query};
 use super::stats::{SnapshotReply, SnapshotsReply, StatsReply, StatusReply};
+use crate::engine::CollectionName;
 
 /// Alive
 ///
@@ -30,14 +31,14 @@ pub async fn health() -> Json<StatusReply> {
 
 /// Ready to serve
 ///
-/// 503 `not_ready` with its progress while the collection is being opened, 503 `out_of_service`
-/// once the store refuses to go on.
+/// 503 `not_ready` with its progress while collections are being opened, 503 `out_of_service` once
+/// the store of one refuses to go on.
 #[utoipa::path(
     get, path = "/readyz", operation_id = "readiness", tag = "Operating",
     responses((status = 200, description = "Ready.", body = StatusReply), Plain),
 )]
-pub async fn readiness(Ready(engine): Ready) -> Result<Json<StatusReply>, Problem> {
-    match &*engine.poisoned().borrow() {
+pub async fn readiness(AllReady(collections): AllReady) -> Result<Json<StatusReply>, Problem> {
+    match collections.fault() {
         None => Ok(Json(StatusReply { status: "ready" })),
         Some(reason) => {
             let detail = format!("the store is out of service: {reason}");
@@ -48,21 +49,21 @@ pub async fn readiness(Ready(engine): Ready) -> Result<Json<StatusReply>, Proble
 
 /// Metrics
 ///
-/// In the text format of Prometheus. Those of the collection are there once it is open.
+/// In the text format of Prometheus. Those of a collection have its name as the label `collection`
+/// and are there while it is open.
 #[utoipa::path(
     get, path = "/metrics", operation_id = "metrics", tag = "Operating",
     responses((status = 200, description = "The metrics.", body = String,
         content_type = "text/plain; version=0.0.4")),
 )]
 pub async fn metrics(State(state): State<AppState>) -> impl IntoResponse {
-    if let Some(engine) = state.engine.get() {
-        match engine.stats().await {
-            Ok(figures) => measured::collection(&figures, Timestamp::now().as_millisecond()),
-            Err(error) => tracing::warn!(%error, "the collection's metrics are missing"),
-        }
+    let mut text = state.metrics.render();
+    if let Some(collections) = state.collections.get() {
+        let figures = measured::figures(&collections.list()).await;
+        text += &measured::gauges(&figures, Timestamp::now().as_millisecond());
     }
     let media = "text/plain; version=0.0.4; charset=utf-8";
-    ([(header::CONTENT_TYPE, media)], state.metrics.render())
+    ([(header::CONTENT_TYPE, media)], text)
 }
 
 /// Figures of the collection
@@ -86,16 +87,24 @@ pub async fn stats(
 #[utoipa::path(
     post, path = "/snapshots", operation_id = "take_snapshot", tag = "Operating",
     responses((status = 202, description = "Started.", body = StatusReply,
-        headers(("location" = String, description = "`/snapshots`"))), Plain),
+        headers(("location" = String, description = "Where they are listed."))), Plain),
 )]
 pub async fn take_snapshot(_: Query<NoParameters>, Ready(engine): Ready) -> impl IntoResponse {
+    let listed_at = snapshots_of(engine.name());
     tokio::spawn(async move {
         if let Err(error) = engine.snapshot().await {
             tracing::error!(%error, "snapshot failed");
         }
     });
     let started = Json(StatusReply { status: "started" });
-    (StatusCode::ACCEPTED, [(header::LOCATION, "/snapshots")], started)
+    (StatusCode::ACCEPTED, [(header::LOCATION, listed_at)], started)
+}
+
+fn snapshots_of(name: &CollectionName) -> String {
+    match name.is_default() {
+        true => "/snapshots".to_owned(),
+        false => format!("/collections/{name}/snapshots"),
+    }
 }
 
 /// List snapshots

@@ -2,6 +2,7 @@
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
+use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::AppState;
@@ -16,15 +17,21 @@ use crate::scheme::Threshold;
 /// The id in a path: all of the path after `/documents/`, percent-decoded.
 pub struct PathId(pub DocumentId);
 
+/// What else is in the path is not this parameter's business.
+#[derive(Deserialize)]
+struct IdInPath {
+    id: String,
+}
+
 impl FromRequestParts<AppState> for PathId {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Problem> {
         let invalid = |detail| Problem::new(Code::InvalidParameter, detail);
-        let Path(text) = Path::<String>::from_request_parts(parts, state)
+        let Path(IdInPath { id }) = Path::<IdInPath>::from_request_parts(parts, state)
             .await
             .map_err(|_| invalid("the id in the path is not percent-encoded UTF-8".to_owned()))?;
-        let id = DocumentId::new(text).map_err(|error| invalid(error.to_string()))?;
+        let id = DocumentId::new(id).map_err(|error| invalid(error.to_string()))?;
         Ok(Self(id))
     }
 }

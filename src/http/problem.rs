@@ -177,11 +177,28 @@ impl From<EngineError> for Problem {
             EngineError::TooManyShingles { .. } => Code::TooManyShingles,
             EngineError::MetadataTooLarge { .. } => Code::MetadataTooLarge,
             EngineError::TextNotKept { .. } => Code::TextNotKept,
-            EngineError::OutOfService { .. } => Code::OutOfService,
+            EngineError::CollectionNotFound { .. } => Code::CollectionNotFound,
+            EngineError::CollectionExists { .. } => Code::CollectionExists,
+            EngineError::CollectionRequired => Code::CollectionRequired,
+            EngineError::CollectionSettings { faults } => return of_settings(faults),
+            EngineError::TooManyCollections { .. } => Code::TooManyCollections,
+            EngineError::OutOfService { .. } | EngineError::Closed => Code::OutOfService,
             EngineError::Store { .. } => return internal(),
         };
         Self::new(code, error.to_string())
     }
+}
+
+/// Each fault points at the part of the settings that it is in.
+fn of_settings(faults: &[(&'static str, String)]) -> Problem {
+    let field = |(part, detail): &(&str, String)| FieldError {
+        pointer: format!("/{part}"),
+        detail: detail.clone(),
+    };
+    let errors: Vec<_> = faults.iter().map(field).collect();
+    let details = errors.iter().map(|error| format!("{}: {}", error.pointer, error.detail));
+    let detail = details.collect::<Vec<_>>().join("; ");
+    Problem { errors, ..Problem::new(Code::InvalidRequest, detail) }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use utoipa::IntoResponses;
-use utoipa::openapi::{Content, Ref, RefOr, Response, ResponseBuilder};
+use utoipa::openapi::{Content, Ref, RefOr, Response, ResponseBuilder, Responses};
 
 use super::code::Code;
 
@@ -18,6 +18,15 @@ pub struct Probing;
 
 /// Of a call that takes documents.
 pub struct Adding;
+
+/// Of a call that names a collection.
+pub struct OfCollection;
+
+/// Of a call that makes a collection.
+pub struct Making;
+
+/// Of a call that removes a collection.
+pub struct Removing;
 
 const PLAIN: &[Code] = &[
     Code::InvalidParameter,
@@ -63,6 +72,45 @@ impl IntoResponses for Probing {
 impl IntoResponses for Adding {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         by_status(&[PLAIN, BODY, &[Code::InvalidDocument, Code::MetadataTooLarge]])
+    }
+}
+
+impl IntoResponses for OfCollection {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        by_status(&[PLAIN, &[Code::CollectionNotFound]])
+    }
+}
+
+impl IntoResponses for Making {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        let body = [
+            Code::MalformedJson,
+            Code::UnreadableBody,
+            Code::BodyTimeout,
+            Code::BodyTooLarge,
+            Code::UnsupportedMediaType,
+            Code::UnsupportedEncoding,
+            Code::InvalidRequest,
+        ];
+        by_status(&[PLAIN, &body, &[Code::CollectionExists, Code::TooManyCollections]])
+    }
+}
+
+impl IntoResponses for Removing {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        by_status(&[PLAIN, &[Code::CollectionNotFound, Code::CollectionRequired]])
+    }
+}
+
+/// Adds what a call can have besides where it names the collection that it acts on.
+pub fn add_collection_not_found(responses: &mut Responses) {
+    for (status, added) in by_status(&[&[Code::CollectionNotFound]]) {
+        match (responses.responses.get_mut(&status), added) {
+            (Some(RefOr::T(known)), RefOr::T(added)) => {
+                known.description = format!("{}, {}", known.description, added.description);
+            }
+            (_, added) => drop(responses.responses.insert(status, added)),
+        }
     }
 }
 

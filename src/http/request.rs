@@ -12,7 +12,7 @@ use super::code::Code;
 use super::json::{self, Object};
 use super::problem::Problem;
 use crate::document::{Content, Document, DocumentId, Metadata, Token};
-use crate::engine::Probe;
+use crate::engine::{CollectionSettings, Probe};
 
 /// A document: an object with either `text` or `tokens`.
 #[derive(Deserialize)]
@@ -160,4 +160,17 @@ pub fn pair(json: &Bytes) -> Result<(Probe, Probe), Problem> {
     let a = body.a.0.probe().map_err(|problem| problem.under("/a"))?;
     let b = body.b.0.probe().map_err(|problem| problem.under("/b"))?;
     Ok((a, b))
+}
+
+/// Reads a collection's settings, of which anything may be left out.
+pub fn settings(body: &[u8]) -> Result<CollectionSettings, Problem> {
+    const CODE: Code = Code::InvalidRequest;
+    let Object(given) = json::read::<Object<serde_json::Map<_, _>>>(body, CODE)?;
+    // serde would take an array of a part's values in their order, too.
+    if let Some((part, _)) = given.iter().find(|(_, value)| !value.is_object()) {
+        let pointer = json::pointer_to(part);
+        return Err(Problem::of_field(CODE, pointer, "a part of the settings is an object"));
+    }
+    let completed = CollectionSettings::completed(given.into()).to_string();
+    json::read(completed.as_bytes(), CODE)
 }

@@ -160,3 +160,112 @@ pub enum ModeSchema {
     Verified,
     Estimated,
 }
+
+/// A collection's settings. What is left out has the default shown.
+#[derive(ToSchema)]
+#[schema(as = Settings)]
+#[serde(deny_unknown_fields)]
+pub struct SettingsSchema {
+    #[schema(required = false)]
+    shingles: ShinglesSchema,
+    #[schema(required = false)]
+    sketch: SketchSchema,
+    #[schema(required = false)]
+    scheme: SchemeSchema,
+    #[schema(required = false)]
+    store: StoreSchema,
+    #[schema(required = false)]
+    limits: LimitsSchema,
+}
+
+/// What texts are cut into.
+#[derive(ToSchema)]
+#[schema(as = ShingleSettings)]
+#[serde(deny_unknown_fields)]
+pub struct ShinglesSchema {
+    #[schema(inline, default = "word", required = false)]
+    unit: UnitSchema,
+    /// How many units make a shingle.
+    #[schema(minimum = 1, maximum = 64, default = 3, required = false)]
+    size: u32,
+    /// Ignore upper and lower case.
+    #[schema(default = true, required = false)]
+    lowercase: bool,
+}
+
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+pub enum UnitSchema {
+    Word,
+    Character,
+}
+
+#[derive(ToSchema)]
+#[schema(as = SketchSettings)]
+#[serde(deny_unknown_fields)]
+pub struct SketchSchema {
+    /// More of them estimate better.
+    #[schema(minimum = 16, maximum = 1024, multiple_of = 4, default = 128, required = false)]
+    slots: u32,
+    /// Of a slot: 8, 16 or 32.
+    #[schema(minimum = 8, maximum = 32, default = 8, required = false)]
+    bits: u32,
+    /// Another seed gives other sketches.
+    #[schema(default = 0, required = false)]
+    seed: u64,
+    #[schema(inline, default = "fast", required = false)]
+    method: MethodSchema,
+}
+
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+pub enum MethodSchema {
+    /// One-permutation hashing.
+    Fast,
+    /// The textbook's minhash, slower.
+    Permutations,
+}
+
+#[derive(ToSchema)]
+#[schema(as = SchemeSettings)]
+#[serde(deny_unknown_fields)]
+pub struct SchemeSchema {
+    /// The resemblance from which documents count as near-duplicates, for calls that name none.
+    #[schema(exclusive_minimum = 0.0, maximum = 1.0, default = 0.8, required = false)]
+    threshold: f64,
+    /// The wanted chance to find a document at just the threshold.
+    #[schema(exclusive_minimum = 0.0, exclusive_maximum = 1.0, default = 0.99, required = false)]
+    recall: f64,
+    /// Keys of a document. Chosen from slots, threshold and recall unless given.
+    bands: Option<u32>,
+    /// Slots of a key. Chosen like `bands`.
+    rows: Option<u32>,
+}
+
+#[derive(ToSchema)]
+#[schema(as = StoreSettings)]
+#[serde(deny_unknown_fields)]
+pub struct StoreSchema {
+    /// Keep the texts themselves, to give them back and to explain matches.
+    #[schema(default = true, required = false)]
+    text: bool,
+}
+
+#[derive(ToSchema)]
+#[schema(as = LimitSettings)]
+#[expect(clippy::struct_field_names, reason = "they are called so in the settings")]
+#[serde(deny_unknown_fields)]
+pub struct LimitsSchema {
+    /// Candidates that one lookup looks at.
+    #[schema(minimum = 1, default = 10_000, required = false)]
+    candidates_max: u64,
+    /// Near-duplicates that the answer to an added document tells.
+    #[schema(minimum = 1, default = 20, required = false)]
+    duplicates_max: u64,
+    /// Distinct shingles of a document.
+    #[schema(minimum = 1, default = 1_000_000, required = false)]
+    shingles_max: u64,
+    /// Bytes of a document's metadata.
+    #[schema(default = 65_536, required = false)]
+    metadata_bytes_max: u64,
+}

@@ -7,14 +7,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::ServerSettings;
 use super::code::Code;
 use super::problem::Problem;
-use crate::engine::{Engine, Progress};
+use crate::engine::{Collections, Progress};
 
 /// What every request may get at. Cheap to clone.
 #[derive(Clone)]
 pub struct AppState {
-    /// Set once the engine is open; until then only health, readiness and metrics are answered.
-    pub engine: Arc<OnceLock<Arc<Engine>>>,
-    /// How far the opening of the engine has come.
+    /// Set once all are open; until then only health, readiness and metrics are answered.
+    pub collections: Arc<OnceLock<Arc<Collections>>>,
+    /// How far their opening has come.
     pub progress: Arc<Progress>,
     pub settings: Arc<ServerSettings>,
     pub metrics: PrometheusHandle,
@@ -30,7 +30,7 @@ impl AppState {
     #[must_use]
     pub fn new(settings: ServerSettings, metrics: PrometheusHandle) -> Self {
         Self {
-            engine: Arc::default(),
+            collections: Arc::default(),
             progress: Arc::default(),
             metrics,
             started_at: Timestamp::now(),

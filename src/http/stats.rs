@@ -1,11 +1,14 @@
 //! The wire types of what operators ask.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::schemas::SettingsSchema;
 use super::stored::time;
-use crate::engine::{CollectionSettings, Recovery, SnapshotInfo, Stats};
+use crate::engine::{Collection, CollectionSettings, Recovery, SnapshotInfo, Stats};
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = Status)]
@@ -38,6 +41,71 @@ impl From<SnapshotInfo> for SnapshotReply {
             created_at: time(info.created_at_ms),
             bytes: info.bytes,
             documents: info.documents,
+        }
+    }
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Collections)]
+pub struct CollectionsReply {
+    collections: Vec<CollectionNameReply>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = CollectionEntry)]
+pub struct CollectionNameReply {
+    #[schema(example = "news")]
+    name: String,
+}
+
+impl CollectionsReply {
+    pub fn new(collections: &[Arc<Collection>]) -> Self {
+        let name = |collection: &Arc<Collection>| collection.name().to_string();
+        let entries = collections.iter().map(name).map(|name| CollectionNameReply { name });
+        Self { collections: entries.collect() }
+    }
+}
+
+/// A collection: how it was made, and how large it is.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Collection)]
+pub struct CollectionReply {
+    #[schema(example = "news")]
+    name: String,
+    #[schema(value_type = SettingsSchema)]
+    settings: CollectionSettings,
+    documents: u64,
+    /// Sets that differ; equal ones are filed once.
+    distinct_sets: u64,
+    keys: u64,
+    /// Entries over all keys.
+    postings: u64,
+    /// The entries under the key that has most.
+    postings_longest: u64,
+    /// `postings_longest` by the entries that a key has on average; absent while there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    postings_skew: Option<f64>,
+    /// Memory of the index.
+    index_bytes: u64,
+    /// On disk, without snapshots and the write-ahead log.
+    database_bytes: u64,
+}
+
+impl CollectionReply {
+    pub fn new(collection: &Collection, stats: &Stats) -> Self {
+        let stats = &stats.backend;
+        let average = stats.postings as f64 / stats.keys as f64;
+        Self {
+            name: collection.name().to_string(),
+            settings: collection.settings().clone(),
+            documents: stats.documents,
+            distinct_sets: stats.distinct_sets,
+            keys: stats.keys,
+            postings: stats.postings,
+            postings_longest: stats.postings_longest,
+            postings_skew: (stats.keys > 0).then(|| stats.postings_longest as f64 / average),
+            index_bytes: stats.index_bytes,
+            database_bytes: stats.database_bytes,
         }
     }
 }

@@ -39,6 +39,18 @@ fn similar_looks_a_text_up_without_storing_it() {
 }
 
 #[test]
+fn similar_looks_into_the_collection_that_is_named() {
+    let server = Server::scripted(|_, _| Some(Response::new(Body::from(ANSWER))));
+    let url = server.url();
+    let ended = akin(&["similar", "--id", "a", "--collection", "news", "--url", &url]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(server.received()[0].uri, "/collections/news/similar?id=a");
+    let ended = akin(&["similar", "--id", "a", "--collection", "../x", "--url", &url]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("begins with a letter or a digit"), "{}", ended.stderr);
+}
+
+#[test]
 fn a_problem_is_one_line() {
     let server = Server::scripted(|_, _| {
         Some(problem(StatusCode::NOT_FOUND, "there is no document 'x'", None))

@@ -22,6 +22,7 @@ fn options_reach_the_server() {
             vec!["--on-duplicate", "skip", "--threshold", "0.9"],
             "/documents?on_duplicate=skip&threshold=0.9",
         ),
+        (vec!["--collection", "news"], "/collections/news/documents"),
     ] {
         let ended = akin_with_stdin(&[&["import", "-", "--url", &url], &options[..]].concat(), TWO);
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);

@@ -49,6 +49,8 @@ impl Server {
             .route("/readyz", get(|| async { "{}" }))
             .route("/documents", post(answer))
             .route("/similar", post(answer).get(answer))
+            .route("/collections/{collection}/documents", post(answer))
+            .route("/collections/{collection}/similar", post(answer).get(answer))
             .with_state(Arc::clone(&shared));
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use akin::engine::{CollectionSettings, Engine};
+use akin::engine::{CollectionSettings, Collections, CollectionsSettings};
 use akin::http::{AppState, ServerSettings, router};
 use akin::storage::StorageSettings;
 use axum::Router;
@@ -14,10 +14,13 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tower::ServiceExt;
 
+/// Of an [`App`].
+pub const COLLECTIONS_MAX: usize = 4;
+
 pub struct App {
     pub router: Router,
     pub state: AppState,
-    dir: TempDir,
+    pub dir: TempDir,
 }
 
 pub struct Reply {
@@ -41,16 +44,38 @@ impl App {
 
     async fn with(server: ServerSettings, collection: CollectionSettings) -> Self {
         let app = Self::starting(server);
-        let (dir, progress) = (app.dir.path().to_owned(), Arc::clone(&app.state.progress));
-        let opening = tokio::task::spawn_blocking(move || {
-            Engine::open(&dir, collection, &StorageSettings::default(), 1 << 20, &progress)
-        });
-        let engine = Arc::new(opening.await.unwrap().unwrap());
-        assert!(app.state.engine.set(engine).is_ok());
+        app.open(collection).await;
         app
     }
 
-    /// One whose engine is not open yet.
+    async fn open(&self, collection: CollectionSettings) {
+        let (dir, progress) = (self.dir.path().to_owned(), Arc::clone(&self.state.progress));
+        let of_all = CollectionsSettings {
+            store: StorageSettings::default(),
+            sets_cache_bytes: 1 << 20,
+            collections_max: COLLECTIONS_MAX,
+        };
+        let opening = tokio::task::spawn_blocking(move || {
+            Collections::open(&dir, collection, of_all, &progress)
+        });
+        let collections = Arc::new(opening.await.unwrap().unwrap());
+        assert!(self.state.collections.set(collections).is_ok());
+    }
+
+    pub fn collections(&self) -> &Arc<Collections> {
+        self.state.collections.get().unwrap()
+    }
+
+    /// One on the same directory, after this one has closed.
+    pub async fn restarted(self) -> Self {
+        self.collections().close().await.unwrap();
+        let Self { dir, .. } = self;
+        let app = Self { dir, ..Self::starting(ServerSettings::default()) };
+        app.open(CollectionSettings::default()).await;
+        app
+    }
+
+    /// One whose collections are not open yet.
     pub fn starting(server: ServerSettings) -> Self {
         let metrics = PrometheusBuilder::new().build_recorder().handle();
         let state = AppState::new(server, metrics);
@@ -78,6 +103,11 @@ impl App {
         self.call(Request::delete(path).body(Body::empty()).unwrap()).await
     }
 
+    pub async fn put_json(&self, path: &str, body: impl ToString) -> Reply {
+        let request = Request::put(path).header("content-type", "application/json");
+        self.call(request.body(Body::from(body.to_string())).unwrap()).await
+    }
+
     pub async fn post(&self, path: &str, media: &str, body: impl Into<Body>) -> Reply {
         self.call(post(path, media, body)).await
     }
@@ -88,7 +118,8 @@ impl App {
 
     /// Sees to it that the next write fails, as it would on a broken disk.
     pub fn break_store(&self) {
-        let database = rusqlite::Connection::open(self.dir.path().join("store.sqlite")).unwrap();
+        let database =
+            rusqlite::Connection::open(self.dir.path().join("default/store.sqlite")).unwrap();
         database.execute_batch("DROP TABLE log").unwrap();
     }
 

@@ -8,7 +8,7 @@ use tokio::runtime::Runtime;
 
 use crate::app::{App, Reply};
 
-const PATHS: [&str; 15] = [
+const PATHS: [&str; 22] = [
     "/documents",
     "/documents/",
     "/documents/a",
@@ -24,6 +24,13 @@ const PATHS: [&str; 15] = [
     "/openapi.yaml",
     "/",
     "/documents/a//%2e%2e/%00",
+    "/collections",
+    "/collections/a",
+    "/collections/default",
+    "/collections/%ff",
+    "/collections/a/documents",
+    "/collections/a/similar",
+    "/collections/%ff/documents/a",
 ];
 
 const MEDIA: [&str; 7] = [

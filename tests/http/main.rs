@@ -4,6 +4,7 @@
 
 mod app;
 mod bulk;
+mod collections;
 mod documents;
 mod failing;
 mod fuzz;

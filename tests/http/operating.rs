@@ -79,20 +79,22 @@ async fn requests_lookups_and_additions_are_counted_by_route() {
     app.get("/documents/https:%2F%2Fa%2Fb").await;
     app.get("/documents/x/y").await;
     app.get("/no/such/path").await;
+    app.get("/collections/default/documents/x").await;
     app.get("/similar?id=https:%2F%2Fa%2Fb").await;
-    app.get("/metrics").await;
 
-    let metrics = handle.render();
+    let collections = String::from_utf8(app.get("/metrics").await.body.into()).unwrap();
+    let metrics = handle.render() + &collections;
     let expected = [
         r#"akin_http_requests_total{method="POST",route="/documents",status="201"} 1"#,
         r#"akin_http_requests_total{method="GET",route="/documents/{*id}",status="200"} 1"#,
         r#"akin_http_requests_total{method="GET",route="/documents/{*id}",status="404"} 1"#,
         r#"akin_http_requests_total{method="GET",route="unmatched",status="404"} 1"#,
+        r#"akin_http_requests_total{method="GET",route="/collections/{collection}/documents/{*id}",status="404"} 1"#,
         r#"akin_documents_added_total{status="created"} 1"#,
         "akin_http_requests_in_flight 0",
         "akin_lookup_candidates_count 1",
         r#"akin_lookup_duration_seconds_count{mode="verified"} 1"#,
-        "akin_documents 1",
+        r#"akin_documents{collection="default"} 1"#,
     ];
     for line in expected {
         assert!(metrics.lines().any(|found| found == line), "{line} is not in\n{metrics}");

@@ -159,7 +159,7 @@ async fn a_body_of_another_type_is_refused_with_those_taken() {
 #[tokio::test]
 async fn there_is_no_such_path_and_no_such_method() {
     let app = App::new().await;
-    for path in ["/", "/document", "/documents/", "/collections", "/collapse", "/docs"] {
+    for path in ["/", "/document", "/documents/", "/collections/", "/collapse", "/docs"] {
         app.get(path).await.problem(404, "route_not_found");
     }
     let reply = app.delete("/documents").await;
@@ -175,7 +175,7 @@ async fn before_the_engine_is_open_only_that_is_said() {
     assert_eq!(app.get("/healthz").await.status, 200);
     let unknown = app.get("/readyz").await.problem(503, "not_ready");
     assert_eq!(unknown["progress"], json!({"done": 0, "total": 0}));
-    app.state.progress.set_total(10);
+    app.state.progress.set_left(10);
     app.state.progress.add_done(4);
     for path in ["/readyz", "/documents", "/similar?id=a", "/stats", "/export"] {
         let problem: Value = app.get(path).await.problem(503, "not_ready");

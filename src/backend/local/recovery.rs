@@ -55,7 +55,7 @@ impl Recovering<'_> {
             Err(StorageError::TrimmedTail { .. }) => return self.scan_documents(),
             tail => tail?,
         };
-        self.progress.set_total(snapshot.documents() + tail.born.len() as u64);
+        self.progress.set_left(snapshot.documents() + tail.born.len() as u64);
         let (index, catalog) =
             self.empty(snapshot.entries() as usize, snapshot.documents() as usize);
         match snapshot.read(|entry| self.load_entry(&entry, &tail, &index, &catalog)) {

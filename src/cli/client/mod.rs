@@ -15,6 +15,7 @@ use ureq::{Agent, Body};
 
 use self::transport::DuplexConnector;
 use super::failure::Failure;
+use crate::engine::CollectionName;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Of one read or write: a server that stands still for so long is given up.
@@ -28,6 +29,24 @@ pub struct Server {
     /// The server's address
     #[arg(long, value_name = "URL", env = "AKIN_URL", default_value = "http://127.0.0.1:7700")]
     pub url: String,
+}
+
+/// Which collection of a server, for every command that asks one.
+#[derive(Args, Clone)]
+pub struct InCollection {
+    /// The collection
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    collection: CollectionName,
+}
+
+impl InCollection {
+    /// The path as it is below this collection.
+    pub fn path(&self, path: &str) -> String {
+        if self.collection.is_default() {
+            return path.to_owned();
+        }
+        format!("/collections/{}{path}", self.collection)
+    }
 }
 
 /// One server.

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::client::{Client, Server};
+use super::client::{Client, InCollection, Server};
 use super::failure::Failure;
 use crate::scheme::Threshold;
 
@@ -39,6 +39,8 @@ pub struct Arguments {
     paths: Vec<PathBuf>,
     #[command(flatten)]
     server: Server,
+    #[command(flatten)]
+    within: InCollection,
     /// Read everything as this, whatever its name
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
@@ -90,7 +92,7 @@ pub fn threshold(text: &str) -> Result<Threshold, String> {
 }
 
 impl Arguments {
-    /// `/documents`, with what differs from the server's own ways.
+    /// `/documents` of the collection, with what differs from the server's own ways.
     fn path(&self) -> String {
         let parts = [
             self.no_check.then(|| "check=false".to_owned()),
@@ -98,11 +100,8 @@ impl Arguments {
             self.threshold.map(|threshold| format!("threshold={}", threshold.get())),
         ];
         let query: Vec<String> = parts.into_iter().flatten().collect();
-        if query.is_empty() {
-            "/documents".into()
-        } else {
-            format!("/documents?{}", query.join("&"))
-        }
+        let path = self.within.path("/documents");
+        if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) }
     }
 }
 

@@ -1,0 +1,240 @@
+use std::fs;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::document::{Content, Document, DocumentId};
+use crate::engine::AddOptions;
+
+fn settings() -> CollectionsSettings {
+    let store = StorageSettings { readers: 1, ..StorageSettings::default() };
+    CollectionsSettings { store, sets_cache_bytes: 1 << 16, collections_max: 3 }
+}
+
+fn try_open(dir: &TempDir) -> Result<Arc<Collections>, EngineError> {
+    let default = CollectionSettings::default();
+    Collections::open(dir.path(), default, settings(), &Progress::default()).map(Arc::new)
+}
+
+fn open(dir: &TempDir) -> Arc<Collections> {
+    try_open(dir).unwrap()
+}
+
+fn name(name: &str) -> CollectionName {
+    name.parse().unwrap()
+}
+
+fn names(collections: &Collections) -> Vec<String> {
+    collections.list().iter().map(|collection| collection.name().to_string()).collect()
+}
+
+async fn make(collections: &Arc<Collections>, made: &str) -> Arc<Collection> {
+    let settings = CollectionSettings::default();
+    let (collection, creation) = collections.create(name(made), settings).await.unwrap();
+    assert_eq!(creation, Creation::Created);
+    collection
+}
+
+async fn add(collection: &Collection, id: &str) -> Result<(), EngineError> {
+    let id = DocumentId::new(id).unwrap();
+    let content = Content::Text("one two three four".to_owned());
+    let document = Document { id, content, metadata: None };
+    collection.add(document, AddOptions::default()).await.map(drop)
+}
+
+async fn ids(collection: &Collection) -> Vec<String> {
+    let ids = collection.list(None, 10).await.unwrap();
+    ids.iter().map(|id| id.as_str().to_owned()).collect()
+}
+
+/// Waits for the thread that removes files.
+async fn gone(dir: &Path) {
+    let gone = async {
+        while dir.exists() {
+            tokio::task::yield_now().await;
+        }
+    };
+    let limit = std::time::Duration::from_secs(60);
+    tokio::time::timeout(limit, gone).await.expect("the files go");
+}
+
+#[tokio::test]
+async fn a_collection_survives_with_its_settings_and_documents() {
+    let dir = TempDir::new().unwrap();
+    let collections = open(&dir);
+    let mut settings = CollectionSettings::default();
+    settings.shingles.size = 2;
+    settings.store.text = false;
+    let (news, _) = collections.create(name("news"), settings.clone()).await.unwrap();
+    add(&news, "a").await.unwrap();
+    drop(news);
+    collections.close().await.unwrap();
+    let refused = collections.create(name("late"), settings.clone()).await.err().unwrap();
+    assert!(matches!(refused, EngineError::Closed), "{refused}");
+    drop(collections);
+
+    let collections = open(&dir);
+    assert_eq!(names(&collections), ["default", "news"]);
+    let news = collections.get(&name("news")).unwrap();
+    assert_eq!(*news.settings(), settings);
+    assert_eq!(ids(&news).await, ["a"]);
+    assert!(ids(&collections.get(&CollectionName::default()).unwrap()).await.is_empty());
+}
+
+#[tokio::test]
+async fn of_two_who_make_one_at_once_one_does() {
+    let dir = TempDir::new().unwrap();
+    let collections = open(&dir);
+    let same = CollectionSettings::default();
+    let mut other = same.clone();
+    other.sketch.slots = 64;
+    let (first, second, third) = tokio::join!(
+        collections.create(name("a"), same.clone()),
+        collections.create(name("a"), same),
+        collections.create(name("a"), other),
+    );
+    let outcomes = [first, second, third].map(|outcome| match outcome {
+        Ok((_, creation)) => format!("{creation:?}"),
+        Err(EngineError::CollectionExists { .. }) => "Exists".to_owned(),
+        Err(error) => panic!("{error}"),
+    });
+    let count = |wanted| outcomes.iter().filter(|outcome| *outcome == wanted).count();
+    assert_eq!(count("Created"), 1, "{outcomes:?}");
+    // Whichever came first decides which settings stand.
+    let expected = if outcomes[2] == "Created" { (0, 2) } else { (1, 1) };
+    assert_eq!((count("Stands"), count("Exists")), expected, "{outcomes:?}");
+}
+
+#[tokio::test]
+async fn a_crash_while_one_is_made_leaves_all_or_nothing() {
+    let dir = TempDir::new().unwrap();
+    drop(open(&dir));
+    let json = serde_json::to_string(&CollectionSettings::default()).unwrap();
+    fs::create_dir(dir.path().join("begun")).unwrap();
+    fs::create_dir(dir.path().join("written")).unwrap();
+    fs::write(dir.path().join("written/collection.json.new"), &json[..9]).unwrap();
+    fs::create_dir(dir.path().join("named")).unwrap();
+    fs::write(dir.path().join("named/collection.json"), &json).unwrap();
+
+    let collections = open(&dir);
+    assert_eq!(names(&collections), ["default", "named"]);
+    assert!(!dir.path().join("begun").exists() && !dir.path().join("written").exists());
+    add(&collections.get(&name("named")).unwrap(), "a").await.unwrap();
+    make(&collections, "begun").await;
+}
+
+#[tokio::test]
+async fn a_crash_while_one_is_removed_leaves_nothing() {
+    let dir = TempDir::new().unwrap();
+    let collections = open(&dir);
+    for removed in ["marked", "cleared"] {
+        add(&*make(&collections, removed).await, "a").await.unwrap();
+    }
+    collections.close().await.unwrap();
+    drop(collections);
+    let rename = |of: &str| {
+        let of = dir.path().join(of);
+        fs::rename(of.join("collection.json"), of.join("collection.json.gone")).unwrap();
+    };
+    rename("marked");
+    rename("cleared");
+    fs::remove_file(dir.path().join("cleared/store.sqlite")).unwrap();
+    fs::remove_dir_all(dir.path().join("cleared/snapshots")).unwrap();
+
+    let collections = open(&dir);
+    assert_eq!(names(&collections), ["default"]);
+    assert!(!dir.path().join("marked").exists() && !dir.path().join("cleared").exists());
+    assert!(ids(&*make(&collections, "marked").await).await.is_empty());
+}
+
+#[tokio::test]
+async fn what_is_unclear_is_neither_removed_nor_passed_over() {
+    let dir = TempDir::new().unwrap();
+    let collections = open(&dir);
+    add(&*make(&collections, "news").await, "a").await.unwrap();
+    collections.close().await.unwrap();
+    drop(collections);
+    fs::create_dir(dir.path().join("lost+found")).unwrap();
+    let settings = dir.path().join("news/collection.json");
+    let whole = fs::read(&settings).unwrap();
+
+    fs::remove_file(&settings).unwrap();
+    let refused = try_open(&dir).err().unwrap().to_string();
+    assert!(refused.contains("no collection.json says what it is"), "{refused}");
+    fs::write(&settings, &whole[..whole.len() / 2]).unwrap();
+    let refused = try_open(&dir).err().unwrap().to_string();
+    assert!(refused.contains("news/collection.json"), "{refused}");
+    fs::write(&settings, &whole).unwrap();
+    fs::create_dir(dir.path().join("news.2")).unwrap();
+    fs::write(dir.path().join("news.2/collection.json"), &whole).unwrap();
+    let refused = try_open(&dir).err().unwrap().to_string();
+    assert!(refused.contains("two directories are the collection 'news'"), "{refused}");
+
+    fs::remove_dir_all(dir.path().join("news.2")).unwrap();
+    assert_eq!(ids(&open(&dir).get(&name("news")).unwrap()).await, ["a"]);
+    assert!(dir.path().join("lost+found").exists());
+}
+
+#[tokio::test]
+async fn a_removed_collection_can_be_read_by_those_who_have_it_and_its_name_is_free() {
+    let dir = TempDir::new().unwrap();
+    let collections = open(&dir);
+    let old = make(&collections, "news").await;
+    add(&old, "a").await.unwrap();
+    collections.remove(name("news")).await.unwrap();
+    let refused = collections.get(&name("news")).err().unwrap();
+    assert!(matches!(refused, EngineError::CollectionNotFound { .. }), "{refused}");
+
+    let new = make(&collections, "news").await;
+    add(&new, "b").await.unwrap();
+    assert_eq!((ids(&old).await, ids(&new).await), (vec!["a".to_owned()], vec!["b".to_owned()]));
+    let refused = async {
+        loop {
+            if let Err(error) = add(&old, "c").await {
+                return error;
+            }
+        }
+    };
+    let refused = refused.await;
+    assert!(matches!(refused, EngineError::Closed), "{refused}");
+
+    assert!(dir.path().join("news").exists());
+    drop(old);
+    gone(&dir.path().join("news")).await;
+    assert_eq!(ids(&new).await, ["b"]);
+    drop(new);
+    collections.close().await.unwrap();
+    drop(collections);
+    let collections = open(&dir);
+    assert_eq!(ids(&collections.get(&name("news")).unwrap()).await, ["b"]);
+}
+
+#[tokio::test]
+async fn there_are_only_so_many_and_default_is_always_there() {
+    let dir = TempDir::new().unwrap();
+    let collections = open(&dir);
+    make(&collections, "a").await;
+    make(&collections, "b").await;
+    let more = collections.create(name("c"), CollectionSettings::default()).await.err().unwrap();
+    assert!(matches!(more, EngineError::TooManyCollections { max: 3 }), "{more}");
+    let refused = collections.remove(CollectionName::default()).await.unwrap_err();
+    assert!(matches!(refused, EngineError::CollectionRequired), "{refused}");
+    collections.remove(name("a")).await.unwrap();
+    make(&collections, "c").await;
+    assert_eq!(names(&collections), ["b", "c", "default"]);
+}
+
+#[tokio::test]
+async fn the_failure_of_a_collection_made_later_is_told_to_who_waited_before() {
+    let dir = TempDir::new().unwrap();
+    let collections = open(&dir);
+    let failed = collections.failed();
+    let mut failed = std::pin::pin!(failed);
+    assert!(futures_util::poll!(&mut failed).is_pending());
+    let news = make(&collections, "news").await;
+    let database = rusqlite::Connection::open(dir.path().join("news/store.sqlite")).unwrap();
+    database.execute_batch("DROP TABLE log").unwrap();
+    assert!(add(&news, "a").await.is_err());
+    assert!(failed.await.contains("no such table"));
+    assert!(collections.fault().unwrap().contains("no such table"));
+}
