@@ -67,7 +67,8 @@ fn time_text(documents: &[String], bytes: usize) {
     for (unit, size) in
         [(Unit::Word, 1), (Unit::Word, 3), (Unit::Word, 5), (Unit::Word, 8), (Unit::Character, 9)]
     {
-        let shingler = Shingler::new(ShingleSettings { unit, size, lowercase: true }, 0);
+        let shingler =
+            Shingler::new(ShingleSettings { unit, size, ..ShingleSettings::default() }, 0);
         let cut =
             median(|| documents.iter().map(|text| shingler.shingles(text).len()).sum::<usize>());
         print_rate(&format!("text → shingles, {unit:?} × {size}"), megabytes, "MB/s", cut);

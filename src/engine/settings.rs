@@ -3,7 +3,7 @@ use serde_json::json;
 
 use crate::scheme::{Bands, SchemeSettings};
 use crate::sketch::SketchSettings;
-use crate::text::ShingleSettings;
+use crate::text::{ShingleSettings, Unit};
 
 /// A collection's settings. `shingles`, `sketch`, `scheme.bands`, `scheme.rows` and `store` decide
 /// what is stored and are fixed for its life.
@@ -19,11 +19,16 @@ pub struct CollectionSettings {
 
 impl CollectionSettings {
     /// Everything that decides what is stored, as one line that two equal collections have in
-    /// common.
+    /// common: the stop words only where texts are cut at them.
     pub(super) fn identity(&self, bands: &Bands) -> String {
         let scheme = json!({ "bands": bands.bands, "rows": bands.rows });
+        let mut shingles = json!(self.shingles);
+        if self.shingles.unit != Unit::Stopword {
+            let shingles = shingles.as_object_mut().expect("settings are an object");
+            shingles.remove("stopwords");
+        }
         json!({
-            "shingles": self.shingles,
+            "shingles": shingles,
             "sketch": self.sketch,
             "scheme": scheme,
             "store": self.store,

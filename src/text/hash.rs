@@ -149,11 +149,17 @@ fn combine_windows<const SIZE: usize>(hashes: &mut [u64]) {
     }
 }
 
-/// The one shingle of a text with fewer words than a shingle has. Their number is folded in, so
-/// that it is not the hash of a shingle whose other words weigh nothing.
+/// The hash of the shingle of these words, as [`combine_in_place`] gives it.
+pub(super) fn combine(hashes: &[u64]) -> u64 {
+    finalise(weighted_sum(hashes))
+}
+
+/// The one shingle of a text that has no others. The number of its words is folded in, so that it
+/// is not the hash of a shingle whose other words weigh nothing. Any number of words will do.
 pub(super) fn combine_whole(hashes: &[u64]) -> u64 {
     let count = (hashes.len() as u64).wrapping_mul(PRIME_3);
-    finalise(weighted_sum(hashes).wrapping_add(count))
+    let chunks = hashes.chunks(UNITS_MAX);
+    chunks.fold(count, |before, chunk| finalise(weighted_sum(chunk).wrapping_add(before)))
 }
 
 #[inline]

@@ -2,9 +2,17 @@ use proptest::prelude::*;
 
 use super::*;
 
-const WORDS_3: ShingleSettings = ShingleSettings { unit: Unit::Word, size: 3, lowercase: true };
-const CHARACTERS_9: ShingleSettings =
-    ShingleSettings { unit: Unit::Character, size: 9, lowercase: true };
+fn of(unit: Unit, size: u32) -> ShingleSettings {
+    ShingleSettings { unit, size, ..ShingleSettings::default() }
+}
+
+fn words_3() -> ShingleSettings {
+    of(Unit::Word, 3)
+}
+
+fn characters_9() -> ShingleSettings {
+    of(Unit::Character, 9)
+}
 
 /// Texts of many scripts, with everything that lowercasing and cutting stumble over.
 const TEXTS: [&str; 10] = [
@@ -45,10 +53,10 @@ fn assert_spans_are_the_shingles(settings: &ShingleSettings, text: &str) {
 }
 
 fn all_settings() -> impl Iterator<Item = ShingleSettings> {
-    let units = [Unit::Word, Unit::Character].into_iter();
+    let units = [Unit::Word, Unit::Character, Unit::Stopword].into_iter();
     units.flat_map(|unit| {
         [(1, true), (2, false), (3, true), (7, true), (64, true)]
-            .map(|(size, lowercase)| ShingleSettings { unit, size, lowercase })
+            .map(|(size, lowercase)| ShingleSettings { lowercase, ..of(unit, size) })
     })
 }
 
@@ -75,7 +83,7 @@ proptest! {
 
     #[test]
     fn the_words_of_a_text_are_those_of_its_halves(a in "\\PC{0,20}", b in "\\PC{0,20}") {
-        let shingler = Shingler::new(ShingleSettings { size: 1, ..WORDS_3 }, 0);
+        let shingler = Shingler::new(ShingleSettings { size: 1, ..words_3() }, 0);
         let halves = [shingler.shingles(&a), shingler.shingles(&b)].concat();
         prop_assert_eq!(shingler.shingles(&format!("{a} {b}")), halves);
     }
@@ -85,50 +93,50 @@ proptest! {
 fn spans_cover_the_original_text() {
     let text = " Ünï—İx  中文\nz ";
     let mut covered = Vec::new();
-    Shingler::new(WORDS_3, 0).spans(text, |_, span| covered.push(&text[span]));
+    Shingler::new(words_3(), 0).spans(text, |_, span| covered.push(&text[span]));
     assert_eq!(covered, ["Ünï—İx  中", "İx  中文", "中文\nz"]);
     covered.clear();
-    let characters = ShingleSettings { size: 4, ..CHARACTERS_9 };
+    let characters = ShingleSettings { size: 4, ..characters_9() };
     Shingler::new(characters, 0).spans("İ  \n bẞ ", |_, span| covered.push(&"İ  \n bẞ "[span]));
     assert_eq!(covered, ["İ  \n b", "İ  \n bẞ"]);
     covered.clear();
-    Shingler::new(WORDS_3, 0).spans(", One two. ", |_, span| covered.push(&", One two. "[span]));
+    Shingler::new(words_3(), 0).spans(", One two. ", |_, span| covered.push(&", One two. "[span]));
     assert_eq!(covered, ["One two"]);
 }
 
 #[test]
 fn rewrapped_lines_punctuation_and_case_do_not_matter_to_words() {
-    let expected = set(&WORDS_3, "the quick brown fox jumps over the lazy dog");
+    let expected = set(&words_3(), "the quick brown fox jumps over the lazy dog");
     for text in [
         "The quick brown\nfox jumps\r\nover the lazy dog.",
         "THE QUICK: brown fox, jumps over\tthe “lazy” dog…",
     ] {
-        assert_eq!(set(&WORDS_3, text), expected);
+        assert_eq!(set(&words_3(), text), expected);
     }
-    assert_ne!(set(&WORDS_3, "the quick brown fox jumps over the dog lazy"), expected);
-    let rewrapped = set(&CHARACTERS_9, " some  text\r\nof Lines\n");
-    assert_eq!(rewrapped, set(&CHARACTERS_9, "some text of lines"));
-    let cased = ShingleSettings { lowercase: false, ..WORDS_3 };
+    assert_ne!(set(&words_3(), "the quick brown fox jumps over the dog lazy"), expected);
+    let rewrapped = set(&characters_9(), " some  text\r\nof Lines\n");
+    assert_eq!(rewrapped, set(&characters_9(), "some text of lines"));
+    let cased = ShingleSettings { lowercase: false, ..words_3() };
     assert_ne!(set(&cased, "One two three"), set(&cased, "one two three"));
 }
 
 #[test]
 fn a_set_holds_each_shingle_once() {
-    assert_eq!(set(&WORDS_3, "a b c a b c").count(), 3);
-    assert_eq!(set(&ShingleSettings { size: 1, ..WORDS_3 }, "a b c, a b").count(), 3);
-    assert_eq!(set(&CHARACTERS_9, "aaaaaaaaaaaaaaaaa").count(), 1);
+    assert_eq!(set(&words_3(), "a b c a b c").count(), 3);
+    assert_eq!(set(&ShingleSettings { size: 1, ..words_3() }, "a b c, a b").count(), 3);
+    assert_eq!(set(&characters_9(), "aaaaaaaaaaaaaaaaa").count(), 1);
 }
 
 #[test]
 fn a_short_text_is_one_shingle_of_its_own() {
-    let shingler = Shingler::new(WORDS_3, 0);
+    let shingler = Shingler::new(words_3(), 0);
     for (text, whole_document) in [("a b", true), ("a", true), ("a b c", false), ("a b c d", false)]
     {
         assert_eq!(shingler.text(text).unwrap().whole_document, whole_document, "{text}");
     }
     assert_eq!(shingler.text("a b").unwrap().set, shingler.text(" A,\n B").unwrap().set);
     let short = ["a", "b", "a a", "a b", "b a", "ab", "a b c", "a b a", "aa", "a a a"];
-    for settings in [WORDS_3, CHARACTERS_9] {
+    for settings in [words_3(), characters_9()] {
         let mut distinct: Vec<u64> =
             short.iter().map(|text| set(&settings, text).as_slice()[0]).collect();
         distinct.sort_unstable();
@@ -139,11 +147,11 @@ fn a_short_text_is_one_shingle_of_its_own() {
 
 #[test]
 fn nothing_to_make_a_shingle_of_is_refused() {
-    let words = Shingler::new(WORDS_3, 0);
+    let words = Shingler::new(words_3(), 0);
     for text in ["", " \n", "… — !", "🎉"] {
         assert_eq!(words.text(text).unwrap_err(), EmptyDocument, "{text:?}");
     }
-    let characters = Shingler::new(CHARACTERS_9, 0);
+    let characters = Shingler::new(characters_9(), 0);
     assert_eq!(characters.text(" \u{3000}\n").unwrap_err(), EmptyDocument);
     assert!(characters.text("…").unwrap().whole_document);
     assert_eq!(words.shingle(&Content::Tokens(vec![])).unwrap_err(), EmptyDocument);
@@ -151,7 +159,7 @@ fn nothing_to_make_a_shingle_of_is_refused() {
 
 #[test]
 fn tokens_are_elements_as_they_are() {
-    let shingler = Shingler::new(WORDS_3, 0);
+    let shingler = Shingler::new(words_3(), 0);
     let set = |texts: &[&str]| shingler.tokens(&tokens(texts)).unwrap().set;
     assert_ne!(set(&["ab", "c"]), set(&["a", "bc"]));
     assert_ne!(set(&["ab", "c"]), set(&["abc"]));
@@ -167,17 +175,17 @@ fn tokens_are_elements_as_they_are() {
 
 #[test]
 fn another_seed_makes_other_shingles() {
-    for settings in [WORDS_3, CHARACTERS_9] {
+    for settings in [words_3(), characters_9()] {
         let [a, b] = [0, 1].map(|seed| Shingler::new(settings.clone(), seed).shingles(TEXTS[0]));
         assert!(a.iter().all(|shingle| !b.contains(shingle)));
     }
-    let [a, b] = [0, 1].map(|seed| Shingler::new(WORDS_3, seed).tokens(&tokens(&["a"])).unwrap());
+    let [a, b] = [0, 1].map(|seed| Shingler::new(words_3(), seed).tokens(&tokens(&["a"])).unwrap());
     assert_ne!(a.set, b.set);
 }
 
 #[test]
 fn settings_name_their_faults() {
-    let faults = |size| ShingleSettings { size, ..WORDS_3 }.faults();
+    let faults = |size| ShingleSettings { size, ..words_3() }.faults();
     assert_eq!(faults(0), ["size must be from 1 to 64, not 0"]);
     assert_eq!(faults(65), ["size must be from 1 to 64, not 65"]);
     assert!(faults(1).is_empty() && faults(64).is_empty());
