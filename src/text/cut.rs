@@ -4,10 +4,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::characters::Normalised;
-use super::hash::{WordHasher, combine, combine_in_place, combine_whole};
+use super::hash::{WordHasher, combine, combine_in_place, combine_whole, token_element};
 use super::settings::{ShingleSettings, Unit};
 use super::stop_words::StopWordHashes;
-use super::words::for_each_word;
+use super::words::{for_each_word, push_folded};
 
 /// Cuts texts into shingles.
 #[derive(Clone, Debug)]
@@ -68,6 +68,7 @@ impl Cutter {
             Unit::Word => self.cut_words(self.words(text, visit)),
             Unit::Stopword => self.cut_at_stop_words(&self.words(text, visit)),
             Unit::Character => self.cut_characters(text, visit),
+            Unit::Token => self.cut_tokens(text, visit),
         }
     }
 
@@ -115,6 +116,22 @@ impl Cutter {
         let size = self.size.min(units.max(1));
         let shingles = normalised.shingles(size, self.seed);
         Cut { shingles, whole_document: units < self.size, size, firsts: Firsts::Every }
+    }
+
+    fn cut_tokens(&self, text: &str, mut visit: impl FnMut(Range<usize>)) -> Cut {
+        let mut hashes = Vec::with_capacity(text.len() / 6 + 1);
+        let mut folded = String::new();
+        for token in text.split_whitespace() {
+            folded.clear();
+            token.chars().for_each(|c| push_folded(c, self.lowercase, &mut folded));
+            hashes.push(token_element(&folded, self.seed));
+            let start = token.as_ptr().addr() - text.as_ptr().addr();
+            visit(start..start + token.len());
+        }
+        if self.size == 1 && !hashes.is_empty() {
+            return self.every(hashes);
+        }
+        self.cut_words(hashes)
     }
 
     fn every(&self, shingles: Vec<u64>) -> Cut {

@@ -114,6 +114,11 @@ impl WordHasher {
     }
 }
 
+/// The element of a set that a token is, as it is.
+pub(super) fn token_element(token: &str, seed: u64) -> u64 {
+    xxh3_64_with_seed(token.as_bytes(), seed)
+}
+
 /// The last words of a text have fewer than 16 bytes to load.
 #[cold]
 fn load_padded(text: &[u8]) -> u128 {

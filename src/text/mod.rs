@@ -15,11 +15,10 @@ pub use stop_words::{StopWords, StopWordsError};
 
 use std::ops::Range;
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
-
 use crate::document::{Content, Token};
 
 use self::cut::Cutter;
+use self::hash::token_element;
 
 /// Cuts contents into sets.
 #[derive(Clone, Debug)]
@@ -76,8 +75,7 @@ impl Shingler {
     /// # Errors
     /// [`EmptyDocument`] for no tokens.
     pub fn tokens(&self, tokens: &[Token]) -> Result<Shingled, EmptyDocument> {
-        let elements =
-            tokens.iter().map(|token| xxh3_64_with_seed(token.text.as_bytes(), self.seed));
+        let elements = tokens.iter().map(|token| token_element(&token.text, self.seed));
         let set = ShingleSet::from_shingles(elements.collect()).ok_or(EmptyDocument)?;
         Ok(Shingled { set, whole_document: false })
     }

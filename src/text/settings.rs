@@ -47,4 +47,7 @@ pub enum Unit {
     /// and advertisements have hardly any, so that pages are compared by their articles
     /// (Theobald, Siddharth and Paepcke 2008).
     Stopword,
+    /// Pieces between white space as they are, punctuation and all. With size 1 each is the
+    /// element that it would be as a ready-made token.
+    Token,
 }

@@ -53,7 +53,7 @@ fn assert_spans_are_the_shingles(settings: &ShingleSettings, text: &str) {
 }
 
 fn all_settings() -> impl Iterator<Item = ShingleSettings> {
-    let units = [Unit::Word, Unit::Character, Unit::Stopword].into_iter();
+    let units = [Unit::Word, Unit::Character, Unit::Stopword, Unit::Token].into_iter();
     units.flat_map(|unit| {
         [(1, true), (2, false), (3, true), (7, true), (64, true)]
             .map(|(size, lowercase)| ShingleSettings { lowercase, ..of(unit, size) })
@@ -171,6 +171,25 @@ fn tokens_are_elements_as_they_are() {
     let of_counted = shingler.shingle(&counted).unwrap();
     assert_eq!(of_counted.set, set(&["a"]));
     assert!(!of_counted.whole_document);
+}
+
+#[test]
+fn pieces_between_white_space_are_tokens() {
+    let token = |size| Shingler::new(of(Unit::Token, size), 0);
+    let set = |size, text: &str| token(size).text(text).unwrap().set;
+    assert_eq!(
+        set(1, " A-1\t…\u{3000}x.y\n"),
+        token(1).tokens(&tokens(&["a-1", "…", "x.y"])).unwrap().set
+    );
+    assert_ne!(set(1, "a1"), set(1, "a 1"));
+    assert_eq!(set(2, "a, b c"), set(2, "A,\r\nB C"));
+    assert_ne!(set(2, "a, b c"), set(2, "a b c"));
+    assert_eq!(set(2, "a b c d a b").count(), 4);
+    assert!(token(3).text("a b").unwrap().whole_document);
+    let mut covered = Vec::new();
+    token(2).spans(" a,  b\n(c) ", |_, span| covered.push(&" a,  b\n(c) "[span]));
+    assert_eq!(covered, ["a,  b", "b\n(c)"]);
+    assert_eq!(token(1).text(" \u{2003}\n").unwrap_err(), EmptyDocument);
 }
 
 #[test]
