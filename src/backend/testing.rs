@@ -8,7 +8,7 @@ use crate::text::{ShingleSettings, Shingler};
 /// A text on its way in under an id.
 pub(crate) fn filing(id: &str, text: &str) -> Filing {
     let content = Content::Text(text.to_owned());
-    let shingled = Shingler::new(ShingleSettings::default(), 0).shingle(&content).unwrap();
+    let shingled = Shingler::new(ShingleSettings::default(), 0, 1_000).shingle(&content).unwrap();
     let sketch = Sketcher::new(SketchSettings::default()).sketch(&shingled.set);
     Filing {
         document: Document { id: DocumentId::new(id).unwrap(), content, metadata: None },
@@ -17,5 +17,6 @@ pub(crate) fn filing(id: &str, text: &str) -> Filing {
         sketch,
         keys: Vec::new(),
         whole_document: shingled.whole_document,
+        sampled_to_one: shingled.sampled_to_one,
     }
 }

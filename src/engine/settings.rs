@@ -57,7 +57,7 @@ pub struct LimitSettings {
     pub candidates_max: usize,
     /// Near-duplicates told when a document is added.
     pub duplicates_max: usize,
-    /// Distinct shingles of one document.
+    /// Shingles of one document: the distinct ones, or all of a multiset.
     pub shingles_max: usize,
     /// Bytes of one document's metadata.
     pub metadata_bytes_max: usize,

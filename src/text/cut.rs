@@ -55,7 +55,7 @@ impl Cut {
 
 impl Cutter {
     pub(super) fn new(settings: ShingleSettings, seed: u64) -> Self {
-        let ShingleSettings { unit, size, lowercase, stopwords } = settings;
+        let ShingleSettings { unit, size, lowercase, stopwords, .. } = settings;
         let hasher = WordHasher::new(lowercase, seed);
         let hashes = || Arc::new(StopWordHashes::new(&stopwords, lowercase, hasher));
         let stop_words = (unit == Unit::Stopword).then(hashes);
@@ -144,13 +144,15 @@ mod tests {
     use super::super::{Shingler, StopWords};
     use super::*;
 
+    const MAX: usize = 1_000;
+
     fn stop_words_3() -> ShingleSettings {
         ShingleSettings { unit: Unit::Stopword, ..ShingleSettings::default() }
     }
 
     /// What each shingle of the text covers, and whether the text became one as a whole.
     fn covered<'t>(settings: &ShingleSettings, text: &'t str) -> (Vec<&'t str>, bool) {
-        let shingler = Shingler::new(settings.clone(), 0);
+        let shingler = Shingler::new(settings.clone(), 0, MAX);
         let mut covered = Vec::new();
         shingler.spans(text, |_, span| covered.push(&text[span]));
         (covered, shingler.text(text).unwrap().whole_document)
@@ -177,7 +179,7 @@ mod tests {
             let of_one = text != "News from the end of it";
             assert_eq!(covered(&settings, text).1, of_one, "{text}");
         }
-        let shingles = |text: &str| Shingler::new(settings.clone(), 0).shingles(text);
+        let shingles = |text: &str| Shingler::new(settings.clone(), 0, MAX).shingles(text);
         assert_ne!(shingles("Apple pie, the"), shingles("Stock crash, the"));
         // Beyond the words that a shingle can have, each still counts.
         let long: Vec<String> = (0..200).map(|n| format!("product{n}")).collect();
@@ -214,7 +216,7 @@ mod tests {
     fn articles_are_alike_at_their_stop_words_whatever_surrounds_them() {
         let resemblance = |unit: Unit, a: &str, b: &str| {
             let settings = ShingleSettings { unit, ..ShingleSettings::default() };
-            let shingler = Shingler::new(settings, 0);
+            let shingler = Shingler::new(settings, 0, MAX);
             let [a, b] = [a, b].map(|text| shingler.text(text).unwrap().set);
             let shared = a.as_slice().iter().filter(|it| b.as_slice().contains(it)).count();
             shared as f64 / (a.count() + b.count() - shared) as f64

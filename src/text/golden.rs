@@ -3,11 +3,14 @@
 
 use super::*;
 
+const MAX: usize = 1_000;
+
 const ENGLISH: &str = "The quick brown fox, and Characteristically long words";
 const MIXED: &str = "Été à İstanbul: 我们 สวัสดี 3½";
 
 fn shingles(unit: Unit, size: u32, text: &str) -> Vec<u64> {
-    Shingler::new(ShingleSettings { unit, size, ..ShingleSettings::default() }, 0).shingles(text)
+    Shingler::new(ShingleSettings { unit, size, ..ShingleSettings::default() }, 0, MAX)
+        .shingles(text)
 }
 
 #[test]
@@ -81,7 +84,7 @@ fn shingles_of_characters() {
 
 #[test]
 fn tokens() {
-    let shingler = Shingler::new(ShingleSettings::default(), 0);
+    let shingler = Shingler::new(ShingleSettings::default(), 0, MAX);
     let golden = [
         ("", 0x2d06_8005_38d3_94c2),
         ("a", 0xe6c6_32b6_1e96_4e1f),
@@ -103,8 +106,9 @@ fn shingles_of_tokens() {
 
 #[test]
 fn fingerprints() {
-    let fingerprint =
-        |settings, seed| Shingler::new(settings, seed).text(ENGLISH).unwrap().set.fingerprint();
+    let fingerprint = |settings, seed| {
+        Shingler::new(settings, seed, MAX).text(ENGLISH).unwrap().set.fingerprint()
+    };
     assert_eq!(fingerprint(ShingleSettings::default(), 0), 0xf289_d2fe_bc74_c617);
     let cased = ShingleSettings { lowercase: false, ..ShingleSettings::default() };
     assert_eq!(fingerprint(cased, 0xfeed), 0x2dc9_9d15_0311_5854);

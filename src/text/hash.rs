@@ -154,6 +154,15 @@ fn combine_windows<const SIZE: usize>(hashes: &mut [u64]) {
     }
 }
 
+/// The element that an occurrence of a shingle is in a bag: the first, number 0, is the shingle
+/// itself.
+pub(super) fn occurrence(shingle: u64, number: u64) -> u64 {
+    if number == 0 {
+        return shingle;
+    }
+    finalise(shingle.wrapping_add(number.wrapping_mul(PRIME_2)))
+}
+
 /// The hash of the shingle of these words, as [`combine_in_place`] gives it.
 pub(super) fn combine(hashes: &[u64]) -> u64 {
     finalise(weighted_sum(hashes))

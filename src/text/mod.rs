@@ -1,14 +1,17 @@
 //! Text → tokens → shingles → set.
 
+mod bag;
 mod characters;
 mod classes;
 mod cut;
 mod hash;
+mod sample;
 mod set;
 mod settings;
 mod stop_words;
 mod words;
 
+pub use bag::Bag;
 pub use set::ShingleSet;
 pub use settings::{ShingleSettings, Unit};
 pub use stop_words::{StopWords, StopWordsError};
@@ -17,14 +20,19 @@ use std::ops::Range;
 
 use crate::document::{Content, Token};
 
+use self::bag::Occurrences;
 use self::cut::Cutter;
 use self::hash::token_element;
+use self::sample::Sample;
 
 /// Cuts contents into sets.
 #[derive(Clone, Debug)]
 pub struct Shingler {
     cutter: Cutter,
     seed: u64,
+    multiset: bool,
+    sample_modulo: u32,
+    elements_max: usize,
 }
 
 /// A content's set, and how it came about.
@@ -34,25 +42,35 @@ pub struct Shingled {
     /// The text was shorter than one shingle or had no stop word to begin one, so the whole of it
     /// became the only one.
     pub whole_document: bool,
+    /// No shingle of the text was in the sample, so the least of them was kept.
+    pub sampled_to_one: bool,
 }
 
-/// The content has no word, no character, no token.
+/// Why a content has no set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the document is empty: it has nothing to make a shingle of")]
-pub struct EmptyDocument;
+pub enum ShingleError {
+    /// It has no word, no character, no token.
+    #[error("the document is empty: it has nothing to make a shingle of")]
+    Empty,
+    #[error("the document has {found} shingles, more than {max}")]
+    TooMany { found: usize, max: usize },
+}
 
 impl Shingler {
+    /// A set may have `elements_max` elements.
+    ///
     /// # Panics
     /// If the settings have [`ShingleSettings::faults`].
     #[must_use]
-    pub fn new(settings: ShingleSettings, seed: u64) -> Self {
+    pub fn new(settings: ShingleSettings, seed: u64, elements_max: usize) -> Self {
         assert!(settings.faults().is_empty(), "{:?}", settings.faults());
-        Self { cutter: Cutter::new(settings, seed), seed }
+        let ShingleSettings { multiset, sample_modulo, .. } = settings;
+        Self { cutter: Cutter::new(settings, seed), seed, multiset, sample_modulo, elements_max }
     }
 
     /// # Errors
-    /// [`EmptyDocument`] if there is nothing to make a shingle of.
-    pub fn shingle(&self, content: &Content) -> Result<Shingled, EmptyDocument> {
+    /// [`ShingleError`]
+    pub fn shingle(&self, content: &Content) -> Result<Shingled, ShingleError> {
         match content {
             Content::Text(text) => self.text(text),
             Content::Tokens(tokens) => self.tokens(tokens),
@@ -62,39 +80,93 @@ impl Shingler {
     /// A text that has no shingle becomes one as a whole.
     ///
     /// # Errors
-    /// [`EmptyDocument`] for a text without a unit.
-    pub fn text(&self, text: &str) -> Result<Shingled, EmptyDocument> {
-        let cut = self.cutter.cut(text, |_| ());
-        let set = ShingleSet::from_shingles(cut.shingles).ok_or(EmptyDocument)?;
-        Ok(Shingled { set, whole_document: cut.whole_document })
+    /// [`ShingleError`]
+    pub fn text(&self, text: &str) -> Result<Shingled, ShingleError> {
+        let mut cut = self.cutter.cut(text, |_| ());
+        let sample = Sample::of(&cut, self.sample_modulo);
+        sample.retain(&mut cut.shingles);
+        let set = match self.multiset {
+            true => self.set_of_bag(Bag::from_shingles(cut.shingles)),
+            false => self.set(cut.shingles),
+        }?;
+        let sampled_to_one = matches!(sample, Sample::Least(_));
+        Ok(Shingled { set, whole_document: cut.whole_document, sampled_to_one })
     }
 
-    /// The set of the tokens as they are: neither lowercased nor joined, and however often they
-    /// occur.
+    /// The set of the tokens as they are: neither lowercased, nor joined, nor sampled. How often
+    /// they occur matters in multisets only.
     ///
     /// # Errors
-    /// [`EmptyDocument`] for no tokens.
-    pub fn tokens(&self, tokens: &[Token]) -> Result<Shingled, EmptyDocument> {
-        let elements = tokens.iter().map(|token| token_element(&token.text, self.seed));
-        let set = ShingleSet::from_shingles(elements.collect()).ok_or(EmptyDocument)?;
-        Ok(Shingled { set, whole_document: false })
+    /// [`ShingleError`]
+    pub fn tokens(&self, tokens: &[Token]) -> Result<Shingled, ShingleError> {
+        let counted = self.counted(tokens);
+        let set = match self.multiset {
+            true => self.set_of_bag(Bag::from_counted(counted)),
+            false => self.set(counted.map(|(element, _)| element).collect()),
+        }?;
+        Ok(Shingled { set, whole_document: false, sampled_to_one: false })
     }
 
-    /// Every shingle of the text in order, repetitions and all: what the set is made of.
+    /// The content's shingles and how often each occurs, whether sets are multisets or not.
+    ///
+    /// # Errors
+    /// [`ShingleError`], if too many shingles are distinct.
+    pub fn bag(&self, content: &Content) -> Result<Bag, ShingleError> {
+        let bag = match content {
+            Content::Tokens(tokens) => Bag::from_counted(self.counted(tokens)),
+            Content::Text(text) => {
+                let mut cut = self.cutter.cut(text, |_| ());
+                Sample::of(&cut, self.sample_modulo).retain(&mut cut.shingles);
+                Bag::from_shingles(cut.shingles)
+            }
+        }
+        .ok_or(ShingleError::Empty)?;
+        self.within_limit(bag.as_slice().len() as u64)?;
+        Ok(bag)
+    }
+
+    /// Every shingle of the text in order, before they are sampled and counted.
     #[must_use]
     pub fn shingles(&self, text: &str) -> Vec<u64> {
         self.cutter.cut(text, |_| ()).shingles
     }
 
-    /// Every shingle of the text in order, with the bytes of the text that it covers: from the
-    /// first of its first unit to the last of its last.
+    /// Every element of the text's set in order, as often as it occurs, with the bytes of the
+    /// text that it covers: from the first of its first unit to the last of its last.
     pub fn spans(&self, text: &str, mut visit: impl FnMut(u64, Range<usize>)) {
         let mut places = Vec::new();
         let cut = self.cutter.cut(text, |place| places.push(place));
-        for (number, &shingle) in cut.shingles.iter().enumerate() {
+        let sample = Sample::of(&cut, self.sample_modulo);
+        let mut occurrences = self.multiset.then(Occurrences::default);
+        let numbered = cut.shingles.iter().enumerate();
+        for (number, &shingle) in numbered.filter(|(_, shingle)| sample.keeps(**shingle)) {
+            let element = occurrences.as_mut().map_or(shingle, |known| known.next(shingle));
             let units = cut.units_of(number);
-            visit(shingle, places[units.start].start..places[units.end - 1].end);
+            visit(element, places[units.start].start..places[units.end - 1].end);
         }
+    }
+
+    fn counted(&self, tokens: &[Token]) -> impl Iterator<Item = (u64, u32)> {
+        tokens.iter().map(|token| (token_element(&token.text, self.seed), token.count))
+    }
+
+    fn set(&self, elements: Vec<u64>) -> Result<ShingleSet, ShingleError> {
+        let set = ShingleSet::from_shingles(elements).ok_or(ShingleError::Empty)?;
+        self.within_limit(set.count() as u64)?;
+        Ok(set)
+    }
+
+    /// Counts are a client's to choose: nothing is made of them before their sum is known to be
+    /// within the limit.
+    fn set_of_bag(&self, bag: Option<Bag>) -> Result<ShingleSet, ShingleError> {
+        let bag = bag.ok_or(ShingleError::Empty)?;
+        self.within_limit(bag.total())?;
+        self.set(bag.elements())
+    }
+
+    fn within_limit(&self, elements: u64) -> Result<(), ShingleError> {
+        let (found, max) = (elements as usize, self.elements_max);
+        if found > max { Err(ShingleError::TooMany { found, max }) } else { Ok(()) }
     }
 }
 
