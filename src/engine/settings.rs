@@ -5,8 +5,8 @@ use crate::scheme::{Bands, SchemeSettings};
 use crate::sketch::SketchSettings;
 use crate::text::{ShingleSettings, Unit};
 
-/// A collection's settings. `shingles`, `sketch`, `scheme.bands`, `scheme.rows` and `store` decide
-/// what is stored and are fixed for its life.
+/// A collection's settings. `shingles`, `sketch`, `scheme.kind`, `scheme.bands`, `scheme.rows` and
+/// `store` decide what is stored and are fixed for its life.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CollectionSettings {
@@ -21,7 +21,7 @@ impl CollectionSettings {
     /// Everything that decides what is stored, as one line that two equal collections have in
     /// common: the stop words only where texts are cut at them.
     pub(super) fn identity(&self, bands: &Bands) -> String {
-        let scheme = json!({ "bands": bands.bands, "rows": bands.rows });
+        let scheme = json!({ "kind": self.scheme.kind, "bands": bands.bands, "rows": bands.rows });
         let mut shingles = json!(self.shingles);
         if self.shingles.unit != Unit::Stopword {
             let shingles = shingles.as_object_mut().expect("settings are an object");
