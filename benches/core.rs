@@ -18,6 +18,9 @@ const ROUNDS: usize = 7;
 const DOCUMENTS: usize = 2_000;
 const DOCUMENT_BYTES: usize = 5_800;
 
+/// More shingles than any document here has.
+const SHINGLES_MAX: usize = 100_000_000;
+
 /// Lines of a file are joined to documents of at least this size.
 const JOINED_BYTES_MIN: usize = 1_000;
 
@@ -39,7 +42,7 @@ fn main() {
     print_rate("xxh3 of the bytes (the limit)", bytes as f64 / 1e6, "MB/s", limit);
     time_text(&documents, bytes);
 
-    let shingler = Shingler::new(ShingleSettings::default(), 0);
+    let shingler = Shingler::new(ShingleSettings::default(), 0, SHINGLES_MAX);
     let sets: Vec<ShingleSet> =
         documents.iter().filter_map(|text| Some(shingler.text(text).ok()?.set)).collect();
     time_sets(&sets);
@@ -67,7 +70,11 @@ fn time_text(documents: &[String], bytes: usize) {
     for (unit, size) in
         [(Unit::Word, 1), (Unit::Word, 3), (Unit::Word, 5), (Unit::Word, 8), (Unit::Character, 9)]
     {
-        let shingler = Shingler::new(ShingleSettings { unit, size, lowercase: true }, 0);
+        let shingler = Shingler::new(
+            ShingleSettings { unit, size, ..ShingleSettings::default() },
+            0,
+            SHINGLES_MAX,
+        );
         let cut =
             median(|| documents.iter().map(|text| shingler.shingles(text).len()).sum::<usize>());
         print_rate(&format!("text → shingles, {unit:?} × {size}"), megabytes, "MB/s", cut);

@@ -106,5 +106,6 @@ fn record(ordinal: u32, text_bytes: usize) -> Record {
         content_hash: random(),
         sketch: Sketch::from_bytes((0..128).map(|_| random() as u8).collect()),
         whole_document: false,
+        sampled_to_one: false,
     }
 }

@@ -42,8 +42,10 @@ pub struct Filing {
     pub sketch: Sketch,
     /// All the keys it will be found under.
     pub keys: Vec<Key>,
-    /// The text was shorter than a shingle.
+    /// The text has no shingle but the whole of it.
     pub whole_document: bool,
+    /// None of the text's shingles was in the sample.
+    pub sampled_to_one: bool,
 }
 
 /// A document's place in the order of arrival. Dropping it unstored gives the place up.

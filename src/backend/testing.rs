@@ -9,7 +9,7 @@ use crate::text::{ShingleSettings, Shingler};
 /// A text on its way in under an id.
 pub(crate) fn filing(id: &str, text: &str) -> Filing {
     let content = Content::Text(text.to_owned());
-    let shingled = Shingler::new(ShingleSettings::default(), 0).shingle(&content).unwrap();
+    let shingled = Shingler::new(ShingleSettings::default(), 0, 1_000).shingle(&content).unwrap();
     let sketch = Sketcher::new(SketchSettings::default()).sketch(&shingled.set);
     let bands = Bands::new(&SchemeSettings::default(), &SketchSettings::default());
     Filing {
@@ -19,5 +19,6 @@ pub(crate) fn filing(id: &str, text: &str) -> Filing {
         keys: bands.keys(sketch.as_bytes(), u32::MAX).collect(),
         sketch,
         whole_document: shingled.whole_document,
+        sampled_to_one: shingled.sampled_to_one,
     }
 }

@@ -92,6 +92,7 @@ impl Engine {
             set: analysis.set,
             sketch: analysis.sketch,
             whole_document: analysis.whole_document,
+            sampled_to_one: analysis.sampled_to_one,
         }
     }
 

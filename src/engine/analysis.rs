@@ -4,15 +4,17 @@ use crate::document::Content;
 use crate::engine::{CollectionSettings, EngineError, Policy};
 use crate::scheme::{Bands, Threshold};
 use crate::sketch::{Estimator, Sketch, Sketcher};
-use crate::text::{ShingleSet, Shingler};
+use crate::text::{ShingleError, ShingleSet, Shingled, Shingler};
 
 /// Everything about a content that lookups and comparisons need.
 #[derive(Clone, Debug)]
 pub struct Analysis {
     pub set: ShingleSet,
     pub sketch: Sketch,
-    /// The text was shorter than one shingle.
+    /// The text has no shingle but the whole of it.
     pub whole_document: bool,
+    /// None of the text's shingles was in the sample.
+    pub sampled_to_one: bool,
 }
 
 /// From a content to its set, sketch and keys. Needs no store.
@@ -23,33 +25,36 @@ pub struct Analyser {
     pub(super) estimator: Estimator,
     pub(super) bands: Bands,
     pub(super) threshold: Threshold,
-    shingles_max: usize,
 }
 
 impl Analyser {
     #[must_use]
     pub fn new(settings: &CollectionSettings) -> Self {
+        let (seed, shingles_max) = (settings.sketch.seed, settings.limits.shingles_max);
         Self {
-            shingler: Shingler::new(settings.shingles.clone(), settings.sketch.seed),
+            shingler: Shingler::new(settings.shingles.clone(), seed, shingles_max),
             sketcher: Sketcher::new(settings.sketch.clone()),
             estimator: Estimator::new(&settings.sketch),
             bands: Bands::new(&settings.scheme, &settings.sketch),
             threshold: settings.scheme.threshold,
-            shingles_max: settings.limits.shingles_max,
         }
     }
 
     /// # Errors
     /// `EmptyDocument`, `TooManyShingles`.
     pub fn analyse(&self, content: &Content) -> Result<Analysis, EngineError> {
-        let shingled =
-            self.shingler.shingle(content).map_err(|_empty| EngineError::EmptyDocument)?;
-        let found = shingled.set.count();
-        if found > self.shingles_max {
-            return Err(EngineError::TooManyShingles { found, max: self.shingles_max });
+        let Shingled { set, whole_document, sampled_to_one } = self.shingler.shingle(content)?;
+        let sketch = self.sketcher.sketch(&set);
+        Ok(Analysis { set, sketch, whole_document, sampled_to_one })
+    }
+}
+
+impl From<ShingleError> for EngineError {
+    fn from(error: ShingleError) -> Self {
+        match error {
+            ShingleError::Empty => Self::EmptyDocument,
+            ShingleError::TooMany { found, max } => Self::TooManyShingles { found, max },
         }
-        let sketch = self.sketcher.sketch(&shingled.set);
-        Ok(Analysis { set: shingled.set, sketch, whole_document: shingled.whole_document })
     }
 }
 
@@ -57,10 +62,12 @@ impl Analysis {
     /// What was done that the sender of the content may not expect.
     #[must_use]
     pub fn policy(&self) -> Vec<Policy> {
-        policy(self.whole_document)
+        policy(self.whole_document, self.sampled_to_one)
     }
 }
 
-pub(super) fn policy(whole_document: bool) -> Vec<Policy> {
-    if whole_document { vec![Policy::WholeDocument] } else { vec![] }
+/// No text is both.
+pub(super) fn policy(whole_document: bool, sampled_to_one: bool) -> Vec<Policy> {
+    let done = [(whole_document, Policy::WholeDocument), (sampled_to_one, Policy::SampledToOne)];
+    done.into_iter().filter_map(|(is_done, policy)| is_done.then_some(policy)).collect()
 }

@@ -112,7 +112,7 @@ impl From<Record> for StoredDocument {
             fingerprint: record.fingerprint,
             set: record.set,
             sketch: record.sketch,
-            policy: policy(record.whole_document),
+            policy: policy(record.whole_document, record.sampled_to_one),
         }
     }
 }

@@ -3,10 +3,10 @@ use serde_json::{Value, json};
 
 use crate::scheme::{Bands, SchemeSettings};
 use crate::sketch::SketchSettings;
-use crate::text::ShingleSettings;
+use crate::text::{ShingleSettings, Unit};
 
-/// A collection's settings. `shingles`, `sketch`, `scheme.bands`, `scheme.rows` and `store` decide
-/// what is stored and are fixed for its life.
+/// A collection's settings. `shingles`, `sketch`, `scheme.kind`, `scheme.bands`, `scheme.rows` and
+/// `store` decide what is stored and are fixed for its life.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CollectionSettings {
@@ -19,11 +19,16 @@ pub struct CollectionSettings {
 
 impl CollectionSettings {
     /// Everything that decides what is stored, as one line that two equal collections have in
-    /// common.
+    /// common: the stop words only where texts are cut at them.
     pub(super) fn identity(&self, bands: &Bands) -> String {
-        let scheme = json!({ "bands": bands.bands, "rows": bands.rows });
+        let scheme = json!({ "kind": self.scheme.kind, "bands": bands.bands, "rows": bands.rows });
+        let mut shingles = json!(self.shingles);
+        if self.shingles.unit != Unit::Stopword {
+            let shingles = shingles.as_object_mut().expect("settings are an object");
+            shingles.remove("stopwords");
+        }
         json!({
-            "shingles": self.shingles,
+            "shingles": shingles,
             "sketch": self.sketch,
             "scheme": scheme,
             "store": self.store,
@@ -85,7 +90,7 @@ pub struct LimitSettings {
     pub candidates_max: usize,
     /// Near-duplicates told when a document is added.
     pub duplicates_max: usize,
-    /// Distinct shingles of one document.
+    /// Shingles of one document: the distinct ones, or all of a multiset.
     pub shingles_max: usize,
     /// Bytes of one document's metadata.
     pub metadata_bytes_max: usize,

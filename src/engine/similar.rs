@@ -71,7 +71,7 @@ impl Engine {
             Probe::Stored(id) => {
                 let known = self.backend.known(id).await?;
                 let Known { set, sketch } = known.ok_or_else(|| EngineError::not_found(id))?;
-                Ok(Analysis { set, sketch, whole_document: false })
+                Ok(Analysis { set, sketch, whole_document: false, sampled_to_one: false })
             }
             Probe::Content(content) if content_bytes(content) > CONTENT_INLINE_BYTES_MAX => {
                 let (analyser, content) = (self.analyser.clone(), content.clone());

@@ -80,8 +80,11 @@ pub enum AddStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
-    /// Shorter than one shingle: the whole text is its only one.
+    /// No shingle in it, as it is shorter than one or has no stop word to begin one: the whole
+    /// text is its only one.
     WholeDocument,
+    /// None of its shingles is in the sample that the collection keeps: the least of them is.
+    SampledToOne,
 }
 
 /// How a candidate is scored.

@@ -24,8 +24,9 @@ pub struct AddedReply {
     pub duplicates: Vec<MatchReply>,
     /// Its distinct shingles.
     pub shingles: usize,
-    /// What was done that its sender may not expect: `whole_document`, the text is shorter than
-    /// one shingle, so the whole of it is its only one.
+    /// What was done that its sender may not expect: `whole_document`, the text has no shingle, so
+    /// the whole of it is its only one; `sampled_to_one`, none of its shingles is in the sample
+    /// that the collection keeps, so the least of them is.
     #[schema(value_type = Vec<String>)]
     pub policy: Vec<Policy>,
     /// There, and true, if a work limit was hit while looking for near-duplicates.

@@ -1,6 +1,9 @@
-//! Exact measures of two sets.
+//! Exact measures of two sets, and of two bags.
 
+mod bag;
 mod shared;
+
+pub use bag::BagOverlap;
 
 use crate::text::ShingleSet;
 

@@ -1,4 +1,4 @@
-//! Banded minhash LSH.
+//! Minhash LSH: keys of a few slots each.
 
 use std::sync::Arc;
 
@@ -7,8 +7,9 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::sketch::SketchSettings;
 
+use super::drawn::draw;
 use super::tuner::{ProbePlan, Tuner};
-use super::{SchemeSettings, Threshold};
+use super::{Kind, ROWS_MAX, SchemeSettings, Threshold};
 
 /// Rows of a band when the settings name none: with fewer, bands find more that is not alike;
 /// with more, thresholds under the usual one would not be served any more.
@@ -17,6 +18,13 @@ const ROWS_USUAL_MAX: u32 = 4;
 /// Plans kept, one for each threshold that was asked for lately.
 const PLANS_MAX: usize = 256;
 
+/// Keys and rows of [`Kind::RandomRows`] when the settings name none.
+const RANDOM_BANDS_USUAL: u32 = 125;
+const RANDOM_ROWS_USUAL: u32 = 3;
+
+/// The most bytes of a key's slots.
+const KEY_BYTES_MAX: usize = ROWS_MAX as usize * 4;
+
 /// What a sketch is filed under: a value in one of the scheme's tables (a band is a table).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
@@ -24,16 +32,25 @@ pub struct Key {
     pub value: u32,
 }
 
-/// Banded minhash LSH: `bands` keys of `rows` consecutive slots (Indyk and Motwani 1998; Broder
-/// 1997). Sets of resemblance s share a given band's key with a chance of at least sʳ.
+/// Minhash LSH: `bands` keys of `rows` slots, consecutive or drawn at random (Indyk and Motwani
+/// 1998; Broder 1997). Sets of resemblance s share a given key with a chance of at least sʳ.
 #[derive(Clone, Debug)]
 pub struct Bands {
     pub bands: u32,
     pub rows: u32,
-    band_bytes: usize,
+    slot_bytes: usize,
+    slots: KeySlots,
     tuner: Tuner,
     /// By the bits of the threshold.
     plans: Arc<Cache<u64, ProbePlan>>,
+}
+
+/// Which slots of a sketch each key has.
+#[derive(Clone, Debug)]
+enum KeySlots {
+    Consecutive,
+    /// `rows` slots a key.
+    Drawn(Arc<[u16]>),
 }
 
 impl Bands {
@@ -43,13 +60,23 @@ impl Bands {
     pub fn new(scheme: &SchemeSettings, sketch: &SketchSettings) -> Self {
         assert!(sketch.faults().is_empty(), "{:?}", sketch.faults());
         assert!(scheme.faults(sketch).is_empty(), "{:?}", scheme.faults(sketch));
-        let rows = scheme.rows.unwrap_or_else(|| Self::most_rows(scheme, sketch));
-        let bands = scheme.bands.unwrap_or(sketch.slots / rows);
+        let (bands, rows, slots) = match scheme.kind {
+            Kind::Bands => {
+                let rows = scheme.rows.unwrap_or_else(|| Self::most_rows(scheme, sketch));
+                (scheme.bands.unwrap_or(sketch.slots / rows), rows, KeySlots::Consecutive)
+            }
+            Kind::RandomRows => {
+                let bands = scheme.bands.unwrap_or(RANDOM_BANDS_USUAL);
+                let rows = scheme.rows.unwrap_or(RANDOM_ROWS_USUAL);
+                (bands, rows, KeySlots::Drawn(draw(bands, rows, sketch)))
+            }
+        };
         Self {
             bands,
             rows,
-            band_bytes: rows as usize * sketch.slot_bytes(),
-            tuner: Tuner::new(scheme.recall, sketch),
+            slot_bytes: sketch.slot_bytes(),
+            slots,
+            tuner: Tuner::new(scheme, sketch),
             plans: Arc::new(Cache::new(PLANS_MAX)),
         }
     }
@@ -57,7 +84,7 @@ impl Bands {
     /// The most rows with which the wanted recall is reached at the threshold by the bands that
     /// are given or else fit the sketch; 1 if it never is.
     fn most_rows(scheme: &SchemeSettings, sketch: &SketchSettings) -> u32 {
-        let tuner = Tuner::new(scheme.recall, sketch);
+        let tuner = Tuner::new(scheme, sketch);
         let reaches = |rows: &u32| {
             let bands = scheme.bands.unwrap_or(sketch.slots / rows);
             let fits = bands * rows <= sketch.slots;
@@ -66,24 +93,39 @@ impl Bands {
         (2..=ROWS_USUAL_MAX).rev().find(reaches).unwrap_or(1)
     }
 
-    /// The first `bands` keys of a sketch, in band order.
+    /// The first `bands` keys of a sketch, in the order of their tables.
     ///
-    /// A band that fits a key is the key; a longer one is hashed to 32 bits. Equal bands have
-    /// equal hashes, so hashing cannot lower recall: it only adds candidates, one in 2³² bands.
+    /// Slots that fit a key are the key; more are hashed to 32 bits. Equal slots have equal
+    /// hashes, so hashing cannot lower recall: it only adds candidates, one in 2³² keys.
     pub fn keys<'a>(&'a self, sketch: &'a [u8], bands: u32) -> impl Iterator<Item = Key> + 'a {
-        let bands = bands.min(self.bands) as usize;
-        let band_slots = sketch.chunks_exact(self.band_bytes).take(bands);
-        (0..).zip(band_slots).map(|(table, slots)| Key { table, value: key_value(slots) })
+        let tables = 0..bands.min(self.bands);
+        tables.map(|table| Key { table, value: self.value(sketch, table) })
     }
 
-    /// The value of a sketch's key in one table (the number of a band filed under).
+    /// The value of a sketch's key in one table (the number of a key filed under).
     #[must_use]
     pub fn value(&self, sketch: &[u8], table: u32) -> u32 {
-        let start = table as usize * self.band_bytes;
-        key_value(&sketch[start..start + self.band_bytes])
+        let first = table as usize * self.rows as usize;
+        let rows = first..first + self.rows as usize;
+        match &self.slots {
+            KeySlots::Consecutive => {
+                key_value(&sketch[rows.start * self.slot_bytes..rows.end * self.slot_bytes])
+            }
+            KeySlots::Drawn(slots) => self.drawn_value(sketch, &slots[rows]),
+        }
     }
 
-    /// The fewest bands that reach the wanted recall at this threshold, or all there are. Plans
+    fn drawn_value(&self, sketch: &[u8], slots: &[u16]) -> u32 {
+        let mut gathered = [0; KEY_BYTES_MAX];
+        let gathered = &mut gathered[..slots.len() * self.slot_bytes];
+        for (place, slot) in gathered.chunks_exact_mut(self.slot_bytes).zip(slots) {
+            let start = *slot as usize * self.slot_bytes;
+            place.copy_from_slice(&sketch[start..start + self.slot_bytes]);
+        }
+        key_value(gathered)
+    }
+
+    /// The fewest keys that reach the wanted recall at this threshold, or all there are. Plans
     /// are kept, so that asking again costs next to nothing.
     #[must_use]
     pub fn plan(&self, threshold: Threshold) -> ProbePlan {
@@ -96,12 +138,17 @@ impl Bands {
         plan
     }
 
-    /// The chance that sets of a given resemblance share a key in one of so many bands: the
+    /// The chance that sets of a given resemblance share one of so many keys: for bands the
     /// S-curve 1 − (1 − sʳ)ᵇ. Accidental agreements of slots can only raise it.
     #[must_use]
     pub fn probability_candidate(&self, similarity: f64, bands: u32) -> f64 {
-        let band_agrees = similarity.powf(f64::from(self.rows));
-        1.0 - (1.0 - band_agrees).powf(f64::from(bands))
+        match &self.slots {
+            KeySlots::Consecutive => {
+                let band_agrees = similarity.powf(f64::from(self.rows));
+                1.0 - (1.0 - band_agrees).powf(f64::from(bands))
+            }
+            KeySlots::Drawn(_) => self.tuner.probability_found(similarity, bands, self.rows, 0),
+        }
     }
 
     /// The chance that sets of a given resemblance are found as planned: they share a key, and

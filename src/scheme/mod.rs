@@ -1,9 +1,13 @@
 //! Sketches → keys, and how many keys a wanted recall takes.
 
 mod bands;
+mod binomial;
+mod drawn;
+mod misses;
 mod tuner;
 
 pub use bands::{Bands, Key};
+pub use binomial::binomial_at_least;
 pub use tuner::ProbePlan;
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +15,9 @@ use serde::{Deserialize, Serialize};
 use crate::sketch::SketchSettings;
 
 const ROWS_MAX: u32 = 32;
+
+/// Each key has a table of its own in the index.
+const BANDS_MAX: u32 = 1024;
 
 /// A resemblance from which documents count as near-duplicates: above 0, at most 1.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
@@ -47,19 +54,34 @@ impl From<Threshold> for f64 {
 #[error("a threshold must be above 0 and at most 1, not {0}")]
 pub struct ThresholdError(f64);
 
-/// How keys are made. `bands` and `rows` decide what is stored: fixed for a collection's life.
+/// Which slots of a sketch make a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Consecutive ones, a band: no slot is in two keys.
+    #[default]
+    Bands,
+    /// Distinct ones, drawn at random for each key.
+    RandomRows,
+}
+
+/// How keys are made. `kind`, `bands` and `rows` decide what is stored: fixed for a collection's
+/// life.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct SchemeSettings {
+    pub kind: Kind,
     /// The threshold of calls that name none.
     pub threshold: Threshold,
     /// The wanted chance to find a document at just the threshold: above 0, below 1.
     pub recall: f64,
-    /// Bands filed under; without it, as many as the sketch has slots for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Keys filed under; without it, as many bands as the sketch has slots for, or 125 keys of
+    /// random rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub bands: Option<u32>,
-    /// Rows of a band; without it, the most (up to 4) that reach the recall at the threshold.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Slots of a key; without it, the most (up to 4) with which bands reach the recall at the
+    /// threshold, or 3 random rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u32>,
 }
 
@@ -71,26 +93,33 @@ impl SchemeSettings {
         if !(self.recall > 0.0 && self.recall < 1.0) {
             faults.push(format!("recall must be above 0 and below 1, not {}", self.recall));
         }
-        if self.bands == Some(0) {
-            faults.push("bands must be at least 1, not 0".to_owned());
+        if let Some(bands) = self.bands.filter(|bands| !(1..=BANDS_MAX).contains(bands)) {
+            faults.push(format!("bands must be from 1 to {BANDS_MAX}, not {bands}"));
         }
         if let Some(rows) = self.rows.filter(|rows| !(1..=ROWS_MAX).contains(rows)) {
             faults.push(format!("rows must be from 1 to {ROWS_MAX}, not {rows}"));
         }
-        let (bands, rows) = (self.bands.unwrap_or(1), self.rows.unwrap_or(1));
-        if u64::from(bands) * u64::from(rows) > u64::from(sketch.slots) {
-            let slots = sketch.slots;
-            faults.push(format!(
-                "bands of rows must fit the sketch: {bands} × {rows} is more than {slots} slots"
-            ));
-        }
+        faults.extend(self.misfit(sketch.slots));
         faults
+    }
+
+    fn misfit(&self, slots: u32) -> Option<String> {
+        let (bands, rows) = (self.bands.unwrap_or(1), self.rows.unwrap_or(1));
+        match self.kind {
+            Kind::Bands if u64::from(bands) * u64::from(rows) > u64::from(slots) => Some(format!(
+                "bands of rows must fit the sketch: {bands} × {rows} is more than {slots} slots"
+            )),
+            Kind::RandomRows if rows > slots => {
+                Some(format!("rows must be distinct slots: {rows} is more than {slots} slots"))
+            }
+            _ => None,
+        }
     }
 }
 
 impl Default for SchemeSettings {
     fn default() -> Self {
-        Self { threshold: Threshold(0.8), recall: 0.99, bands: None, rows: None }
+        Self { kind: Kind::Bands, threshold: Threshold(0.8), recall: 0.99, bands: None, rows: None }
     }
 }
 

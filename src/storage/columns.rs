@@ -15,6 +15,7 @@ pub(super) mod flags {
     /// The content was kept.
     pub const CONTENT: i64 = 4;
     pub const METADATA: i64 = 8;
+    pub const SAMPLED_TO_ONE: i64 = 16;
 }
 
 /// Names a part in its checksum, so that one cannot stand in for another.

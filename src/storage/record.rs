@@ -26,8 +26,10 @@ pub struct Record {
     /// One number for content and metadata, by which the caller knows an unchanged document.
     pub content_hash: u64,
     pub sketch: Sketch,
-    /// The content was shorter than a shingle: see [`crate::text::Shingled`].
+    /// The content has no shingle but the whole of it: see [`crate::text::Shingled`].
     pub whole_document: bool,
+    /// None of the text's shingles was in the sample: see [`crate::text::Shingled`].
+    pub sampled_to_one: bool,
 }
 
 impl Record {
@@ -61,6 +63,7 @@ impl Record {
         let set_if = |flag, condition| if condition { flag } else { 0 };
         set_if(flags::TOKENS, matches!(self.content, Some(Content::Tokens(_))))
             | set_if(flags::WHOLE_DOCUMENT, self.whole_document)
+            | set_if(flags::SAMPLED_TO_ONE, self.sampled_to_one)
             | set_if(flags::CONTENT, self.content.is_some())
             | set_if(flags::METADATA, self.metadata.is_some())
     }
@@ -193,6 +196,7 @@ impl Record {
             content_hash: set.content_hash,
             sketch: Sketch::from_bytes(filing.sketch.into()),
             whole_document: filing.flags & flags::WHOLE_DOCUMENT != 0,
+            sampled_to_one: filing.flags & flags::SAMPLED_TO_ONE != 0,
         })
     }
 }

@@ -3,11 +3,14 @@
 
 use super::*;
 
+const MAX: usize = 1_000;
+
 const ENGLISH: &str = "The quick brown fox, and Characteristically long words";
 const MIXED: &str = "Été à İstanbul: 我们 สวัสดี 3½";
 
 fn shingles(unit: Unit, size: u32, text: &str) -> Vec<u64> {
-    Shingler::new(ShingleSettings { unit, size, lowercase: true }, 0).shingles(text)
+    Shingler::new(ShingleSettings { unit, size, ..ShingleSettings::default() }, 0, MAX)
+        .shingles(text)
 }
 
 #[test]
@@ -81,7 +84,7 @@ fn shingles_of_characters() {
 
 #[test]
 fn tokens() {
-    let shingler = Shingler::new(ShingleSettings::default(), 0);
+    let shingler = Shingler::new(ShingleSettings::default(), 0, MAX);
     let golden = [
         ("", 0x2d06_8005_38d3_94c2),
         ("a", 0xe6c6_32b6_1e96_4e1f),
@@ -94,10 +97,45 @@ fn tokens() {
 }
 
 #[test]
+fn shingles_of_tokens() {
+    let text = "a Crème";
+    assert_eq!(shingles(Unit::Token, 1, text)[0], 0xe6c6_32b6_1e96_4e1f);
+    assert_eq!(shingles(Unit::Token, 2, text), [0x7507_314a_5b5d_0dcc]);
+    assert_eq!(shingles(Unit::Token, 3, text), [0x08d6_c5c7_c13e_ad40]);
+}
+
+#[test]
 fn fingerprints() {
-    let fingerprint =
-        |settings, seed| Shingler::new(settings, seed).text(ENGLISH).unwrap().set.fingerprint();
+    let fingerprint = |settings, seed| {
+        Shingler::new(settings, seed, MAX).text(ENGLISH).unwrap().set.fingerprint()
+    };
     assert_eq!(fingerprint(ShingleSettings::default(), 0), 0xf289_d2fe_bc74_c617);
     let cased = ShingleSettings { lowercase: false, ..ShingleSettings::default() };
     assert_eq!(fingerprint(cased, 0xfeed), 0x2dc9_9d15_0311_5854);
+}
+
+#[test]
+fn shingles_at_stop_words() {
+    let text = "The quick brown fox, and Characteristically long words of the dog";
+    let shingles = shingles(Unit::Stopword, 3, text);
+    let golden = [0x8134_3258_7aa0_9e42, 0x9bb0_ff52_b803_3165, 0x1ec9_d3e7_290a_2d0a];
+    assert_eq!(shingles, golden, "{shingles:x?}");
+    assert_eq!(self::shingles(Unit::Stopword, 3, "quick brown fox"), [0x994c_3b3c_c71a_fc74]);
+}
+
+#[test]
+fn stop_words_of_every_language() {
+    let languages = ::stop_words::available_languages();
+    let mut words: Vec<String> = Vec::new();
+    for language in languages {
+        let mut of_language = StopWords::of_language(language).unwrap().words();
+        of_language.sort_unstable();
+        words.append(&mut of_language);
+    }
+    let digest = xxhash_rust::xxh3::xxh3_64(words.join("\n").as_bytes());
+    assert_eq!(
+        (languages.len(), words.len(), digest),
+        (67, 17_845, 0x5ab3_167d_edeb_8c56),
+        "{digest:x}"
+    );
 }

@@ -114,6 +114,11 @@ impl WordHasher {
     }
 }
 
+/// The element of a set that a token is, as it is.
+pub(super) fn token_element(token: &str, seed: u64) -> u64 {
+    xxh3_64_with_seed(token.as_bytes(), seed)
+}
+
 /// The last words of a text have fewer than 16 bytes to load.
 #[cold]
 fn load_padded(text: &[u8]) -> u128 {
@@ -149,11 +154,26 @@ fn combine_windows<const SIZE: usize>(hashes: &mut [u64]) {
     }
 }
 
-/// The one shingle of a text with fewer words than a shingle has. Their number is folded in, so
-/// that it is not the hash of a shingle whose other words weigh nothing.
+/// The element that an occurrence of a shingle is in a bag: the first, number 0, is the shingle
+/// itself.
+pub(super) fn occurrence(shingle: u64, number: u64) -> u64 {
+    if number == 0 {
+        return shingle;
+    }
+    finalise(shingle.wrapping_add(number.wrapping_mul(PRIME_2)))
+}
+
+/// The hash of the shingle of these words, as [`combine_in_place`] gives it.
+pub(super) fn combine(hashes: &[u64]) -> u64 {
+    finalise(weighted_sum(hashes))
+}
+
+/// The one shingle of a text that has no others. The number of its words is folded in, so that it
+/// is not the hash of a shingle whose other words weigh nothing. Any number of words will do.
 pub(super) fn combine_whole(hashes: &[u64]) -> u64 {
     let count = (hashes.len() as u64).wrapping_mul(PRIME_3);
-    finalise(weighted_sum(hashes).wrapping_add(count))
+    let chunks = hashes.chunks(UNITS_MAX);
+    chunks.fold(count, |before, chunk| finalise(weighted_sum(chunk).wrapping_add(before)))
 }
 
 #[inline]

@@ -1,181 +1,172 @@
 //! Text → tokens → shingles → set.
 
+mod bag;
 mod characters;
 mod classes;
+mod cut;
 mod hash;
+mod sample;
 mod set;
+mod settings;
+mod stop_words;
 mod words;
 
+pub use bag::Bag;
 pub use set::ShingleSet;
+pub use settings::{ShingleSettings, Unit};
+pub use stop_words::{StopWords, StopWordsError};
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64_with_seed;
-
 use crate::document::{Content, Token};
 
-use self::characters::Normalised;
-use self::hash::{UNITS_MAX, WordHasher, combine_in_place, combine_whole};
-use self::words::for_each_word;
-
-/// What a shingle is made of. Decides what is stored: fixed for a collection's life.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ShingleSettings {
-    pub unit: Unit,
-    /// How many units make a shingle: 1..=64.
-    pub size: u32,
-    pub lowercase: bool,
-}
-
-impl ShingleSettings {
-    /// What is wrong with the settings, a sentence a fault that starts with the key's name.
-    #[must_use]
-    pub fn faults(&self) -> Vec<String> {
-        if (1..=UNITS_MAX as u32).contains(&self.size) {
-            return Vec::new();
-        }
-        vec![format!("size must be from 1 to {UNITS_MAX}, not {}", self.size)]
-    }
-}
-
-impl Default for ShingleSettings {
-    fn default() -> Self {
-        Self { unit: Unit::Word, size: 3, lowercase: true }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    /// Runs of letters, marks and digits of any script; in scripts that are written without
-    /// spaces (Han, Kana, Thai, Lao, Khmer, Burmese) single letters.
-    Word,
-    /// Unicode characters, with each run of white space a single space.
-    Character,
-}
+use self::bag::Occurrences;
+use self::cut::Cutter;
+use self::hash::token_element;
+use self::sample::Sample;
 
 /// Cuts contents into sets.
 #[derive(Clone, Debug)]
 pub struct Shingler {
-    settings: ShingleSettings,
+    cutter: Cutter,
     seed: u64,
+    multiset: bool,
+    sample_modulo: u32,
+    elements_max: usize,
 }
 
 /// A content's set, and how it came about.
 #[derive(Clone, Debug)]
 pub struct Shingled {
     pub set: ShingleSet,
-    /// The text was shorter than one shingle, so the whole of it became the only one.
+    /// The text was shorter than one shingle or had no stop word to begin one, so the whole of it
+    /// became the only one.
     pub whole_document: bool,
+    /// No shingle of the text was in the sample, so the least of them was kept.
+    pub sampled_to_one: bool,
 }
 
-/// The content has no word, no character, no token.
+/// Why a content has no set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the document is empty: it has nothing to make a shingle of")]
-pub struct EmptyDocument;
-
-/// The shingles of a text in its order, and the number of units they were made of.
-struct Cut {
-    shingles: Vec<u64>,
-    units: usize,
+pub enum ShingleError {
+    /// It has no word, no character, no token.
+    #[error("the document is empty: it has nothing to make a shingle of")]
+    Empty,
+    #[error("the document has {found} shingles, more than {max}")]
+    TooMany { found: usize, max: usize },
 }
 
 impl Shingler {
+    /// A set may have `elements_max` elements.
+    ///
     /// # Panics
     /// If the settings have [`ShingleSettings::faults`].
     #[must_use]
-    pub fn new(settings: ShingleSettings, seed: u64) -> Self {
+    pub fn new(settings: ShingleSettings, seed: u64, elements_max: usize) -> Self {
         assert!(settings.faults().is_empty(), "{:?}", settings.faults());
-        Self { settings, seed }
+        let ShingleSettings { multiset, sample_modulo, .. } = settings;
+        Self { cutter: Cutter::new(settings, seed), seed, multiset, sample_modulo, elements_max }
     }
 
     /// # Errors
-    /// [`EmptyDocument`] if there is nothing to make a shingle of.
-    pub fn shingle(&self, content: &Content) -> Result<Shingled, EmptyDocument> {
+    /// [`ShingleError`]
+    pub fn shingle(&self, content: &Content) -> Result<Shingled, ShingleError> {
         match content {
             Content::Text(text) => self.text(text),
             Content::Tokens(tokens) => self.tokens(tokens),
         }
     }
 
-    /// A text with fewer units than a shingle has becomes one shingle.
+    /// A text that has no shingle becomes one as a whole.
     ///
     /// # Errors
-    /// [`EmptyDocument`] for a text without a unit.
-    pub fn text(&self, text: &str) -> Result<Shingled, EmptyDocument> {
-        let Cut { shingles, units } = self.cut(text, |_| ());
-        let set = ShingleSet::from_shingles(shingles).ok_or(EmptyDocument)?;
-        Ok(Shingled { set, whole_document: units < self.size() })
+    /// [`ShingleError`]
+    pub fn text(&self, text: &str) -> Result<Shingled, ShingleError> {
+        let mut cut = self.cutter.cut(text, |_| ());
+        let sample = Sample::of(&cut, self.sample_modulo);
+        sample.retain(&mut cut.shingles);
+        let set = match self.multiset {
+            true => self.set_of_bag(Bag::from_shingles(cut.shingles)),
+            false => self.set(cut.shingles),
+        }?;
+        let sampled_to_one = matches!(sample, Sample::Least(_));
+        Ok(Shingled { set, whole_document: cut.whole_document, sampled_to_one })
     }
 
-    /// The set of the tokens as they are: neither lowercased nor joined, and however often they
-    /// occur.
+    /// The set of the tokens as they are: neither lowercased, nor joined, nor sampled. How often
+    /// they occur matters in multisets only.
     ///
     /// # Errors
-    /// [`EmptyDocument`] for no tokens.
-    pub fn tokens(&self, tokens: &[Token]) -> Result<Shingled, EmptyDocument> {
-        let elements =
-            tokens.iter().map(|token| xxh3_64_with_seed(token.text.as_bytes(), self.seed));
-        let set = ShingleSet::from_shingles(elements.collect()).ok_or(EmptyDocument)?;
-        Ok(Shingled { set, whole_document: false })
+    /// [`ShingleError`]
+    pub fn tokens(&self, tokens: &[Token]) -> Result<Shingled, ShingleError> {
+        let counted = self.counted(tokens);
+        let set = match self.multiset {
+            true => self.set_of_bag(Bag::from_counted(counted)),
+            false => self.set(counted.map(|(element, _)| element).collect()),
+        }?;
+        Ok(Shingled { set, whole_document: false, sampled_to_one: false })
     }
 
-    /// Every shingle of the text in order, repetitions and all: what the set is made of.
+    /// The content's shingles and how often each occurs, whether sets are multisets or not.
+    ///
+    /// # Errors
+    /// [`ShingleError`], if too many shingles are distinct.
+    pub fn bag(&self, content: &Content) -> Result<Bag, ShingleError> {
+        let bag = match content {
+            Content::Tokens(tokens) => Bag::from_counted(self.counted(tokens)),
+            Content::Text(text) => {
+                let mut cut = self.cutter.cut(text, |_| ());
+                Sample::of(&cut, self.sample_modulo).retain(&mut cut.shingles);
+                Bag::from_shingles(cut.shingles)
+            }
+        }
+        .ok_or(ShingleError::Empty)?;
+        self.within_limit(bag.as_slice().len() as u64)?;
+        Ok(bag)
+    }
+
+    /// Every shingle of the text in order, before they are sampled and counted.
     #[must_use]
     pub fn shingles(&self, text: &str) -> Vec<u64> {
-        self.cut(text, |_| ()).shingles
+        self.cutter.cut(text, |_| ()).shingles
     }
 
-    /// Every shingle of the text in order, with the bytes of the text that it covers: from the
-    /// first of its first unit to the last of its last.
+    /// Every element of the text's set in order, as often as it occurs, with the bytes of the
+    /// text that it covers: from the first of its first unit to the last of its last.
     pub fn spans(&self, text: &str, mut visit: impl FnMut(u64, Range<usize>)) {
         let mut places = Vec::new();
-        let cut = self.cut(text, |place| places.push(place));
-        let last = self.size().min(cut.units).saturating_sub(1);
-        let spans = places.iter().zip(places.iter().skip(last));
-        for (shingle, (first, last)) in cut.shingles.into_iter().zip(spans) {
-            visit(shingle, first.start..last.end);
+        let cut = self.cutter.cut(text, |place| places.push(place));
+        let sample = Sample::of(&cut, self.sample_modulo);
+        let mut occurrences = self.multiset.then(Occurrences::default);
+        let numbered = cut.shingles.iter().enumerate();
+        for (number, &shingle) in numbered.filter(|(_, shingle)| sample.keeps(**shingle)) {
+            let element = occurrences.as_mut().map_or(shingle, |known| known.next(shingle));
+            let units = cut.units_of(number);
+            visit(element, places[units.start].start..places[units.end - 1].end);
         }
     }
 
-    /// Units in a shingle.
-    fn size(&self) -> usize {
-        self.settings.size as usize
+    fn counted(&self, tokens: &[Token]) -> impl Iterator<Item = (u64, u32)> {
+        tokens.iter().map(|token| (token_element(&token.text, self.seed), token.count))
     }
 
-    /// Visits the place of each unit on the way, so that sets and spans are cut by the same code.
-    fn cut(&self, text: &str, visit: impl FnMut(Range<usize>)) -> Cut {
-        match self.settings.unit {
-            Unit::Word => self.cut_words(text, visit),
-            Unit::Character => self.cut_characters(text, visit),
-        }
+    fn set(&self, elements: Vec<u64>) -> Result<ShingleSet, ShingleError> {
+        let set = ShingleSet::from_shingles(elements).ok_or(ShingleError::Empty)?;
+        self.within_limit(set.count() as u64)?;
+        Ok(set)
     }
 
-    fn cut_words(&self, text: &str, mut visit: impl FnMut(Range<usize>)) -> Cut {
-        // English has a word in six bytes; a guess too low costs one more allocation.
-        let mut hashes = Vec::with_capacity(text.len() / 6 + 1);
-        let words = WordHasher::new(self.settings.lowercase, self.seed);
-        for_each_word(text, self.settings.lowercase, words, |hash, place| {
-            hashes.push(hash);
-            visit(place);
-        });
-        let units = hashes.len();
-        if units >= self.size() {
-            combine_in_place(&mut hashes, self.size());
-        } else if units > 0 {
-            hashes = vec![combine_whole(&hashes)];
-        }
-        Cut { shingles: hashes, units }
+    /// Counts are a client's to choose: nothing is made of them before their sum is known to be
+    /// within the limit.
+    fn set_of_bag(&self, bag: Option<Bag>) -> Result<ShingleSet, ShingleError> {
+        let bag = bag.ok_or(ShingleError::Empty)?;
+        self.within_limit(bag.total())?;
+        self.set(bag.elements())
     }
 
-    fn cut_characters(&self, text: &str, visit: impl FnMut(Range<usize>)) -> Cut {
-        let normalised = Normalised::new(text, self.settings.lowercase, visit);
-        let units = normalised.count();
-        // A text with fewer characters is one window, and no window of others has as few.
-        let size = self.size().min(units.max(1));
-        Cut { shingles: normalised.shingles(size, self.seed), units }
+    fn within_limit(&self, elements: u64) -> Result<(), ShingleError> {
+        let (found, max) = (elements as usize, self.elements_max);
+        if found > max { Err(ShingleError::TooMany { found, max }) } else { Ok(()) }
     }
 }
 

@@ -2,9 +2,20 @@ use proptest::prelude::*;
 
 use super::*;
 
-const WORDS_3: ShingleSettings = ShingleSettings { unit: Unit::Word, size: 3, lowercase: true };
-const CHARACTERS_9: ShingleSettings =
-    ShingleSettings { unit: Unit::Character, size: 9, lowercase: true };
+/// As many elements as any set here may have.
+const MAX: usize = 1_000;
+
+fn of(unit: Unit, size: u32) -> ShingleSettings {
+    ShingleSettings { unit, size, ..ShingleSettings::default() }
+}
+
+fn words_3() -> ShingleSettings {
+    of(Unit::Word, 3)
+}
+
+fn characters_9() -> ShingleSettings {
+    of(Unit::Character, 9)
+}
 
 /// Texts of many scripts, with everything that lowercasing and cutting stumble over.
 const TEXTS: [&str; 10] = [
@@ -25,11 +36,11 @@ fn tokens(texts: &[&str]) -> Vec<Token> {
 }
 
 fn set(settings: &ShingleSettings, text: &str) -> ShingleSet {
-    Shingler::new(settings.clone(), 0).text(text).unwrap().set
+    Shingler::new(settings.clone(), 0, MAX).text(text).unwrap().set
 }
 
 fn assert_spans_are_the_shingles(settings: &ShingleSettings, text: &str) {
-    let shingler = Shingler::new(settings.clone(), 3);
+    let shingler = Shingler::new(settings.clone(), 3, MAX);
     let mut spanned = Vec::new();
     shingler.spans(text, |shingle, span| {
         // The text of a span alone gives its shingle, unless white space at its ends is trimmed.
@@ -45,10 +56,10 @@ fn assert_spans_are_the_shingles(settings: &ShingleSettings, text: &str) {
 }
 
 fn all_settings() -> impl Iterator<Item = ShingleSettings> {
-    let units = [Unit::Word, Unit::Character].into_iter();
+    let units = [Unit::Word, Unit::Character, Unit::Stopword, Unit::Token].into_iter();
     units.flat_map(|unit| {
         [(1, true), (2, false), (3, true), (7, true), (64, true)]
-            .map(|(size, lowercase)| ShingleSettings { unit, size, lowercase })
+            .map(|(size, lowercase)| ShingleSettings { lowercase, ..of(unit, size) })
     })
 }
 
@@ -75,7 +86,7 @@ proptest! {
 
     #[test]
     fn the_words_of_a_text_are_those_of_its_halves(a in "\\PC{0,20}", b in "\\PC{0,20}") {
-        let shingler = Shingler::new(ShingleSettings { size: 1, ..WORDS_3 }, 0);
+        let shingler = Shingler::new(ShingleSettings { size: 1, ..words_3() }, 0, MAX);
         let halves = [shingler.shingles(&a), shingler.shingles(&b)].concat();
         prop_assert_eq!(shingler.shingles(&format!("{a} {b}")), halves);
     }
@@ -85,50 +96,52 @@ proptest! {
 fn spans_cover_the_original_text() {
     let text = " Ünï—İx  中文\nz ";
     let mut covered = Vec::new();
-    Shingler::new(WORDS_3, 0).spans(text, |_, span| covered.push(&text[span]));
+    Shingler::new(words_3(), 0, MAX).spans(text, |_, span| covered.push(&text[span]));
     assert_eq!(covered, ["Ünï—İx  中", "İx  中文", "中文\nz"]);
     covered.clear();
-    let characters = ShingleSettings { size: 4, ..CHARACTERS_9 };
-    Shingler::new(characters, 0).spans("İ  \n bẞ ", |_, span| covered.push(&"İ  \n bẞ "[span]));
+    let characters = ShingleSettings { size: 4, ..characters_9() };
+    Shingler::new(characters, 0, MAX)
+        .spans("İ  \n bẞ ", |_, span| covered.push(&"İ  \n bẞ "[span]));
     assert_eq!(covered, ["İ  \n b", "İ  \n bẞ"]);
     covered.clear();
-    Shingler::new(WORDS_3, 0).spans(", One two. ", |_, span| covered.push(&", One two. "[span]));
+    Shingler::new(words_3(), 0, MAX)
+        .spans(", One two. ", |_, span| covered.push(&", One two. "[span]));
     assert_eq!(covered, ["One two"]);
 }
 
 #[test]
 fn rewrapped_lines_punctuation_and_case_do_not_matter_to_words() {
-    let expected = set(&WORDS_3, "the quick brown fox jumps over the lazy dog");
+    let expected = set(&words_3(), "the quick brown fox jumps over the lazy dog");
     for text in [
         "The quick brown\nfox jumps\r\nover the lazy dog.",
         "THE QUICK: brown fox, jumps over\tthe “lazy” dog…",
     ] {
-        assert_eq!(set(&WORDS_3, text), expected);
+        assert_eq!(set(&words_3(), text), expected);
     }
-    assert_ne!(set(&WORDS_3, "the quick brown fox jumps over the dog lazy"), expected);
-    let rewrapped = set(&CHARACTERS_9, " some  text\r\nof Lines\n");
-    assert_eq!(rewrapped, set(&CHARACTERS_9, "some text of lines"));
-    let cased = ShingleSettings { lowercase: false, ..WORDS_3 };
+    assert_ne!(set(&words_3(), "the quick brown fox jumps over the dog lazy"), expected);
+    let rewrapped = set(&characters_9(), " some  text\r\nof Lines\n");
+    assert_eq!(rewrapped, set(&characters_9(), "some text of lines"));
+    let cased = ShingleSettings { lowercase: false, ..words_3() };
     assert_ne!(set(&cased, "One two three"), set(&cased, "one two three"));
 }
 
 #[test]
 fn a_set_holds_each_shingle_once() {
-    assert_eq!(set(&WORDS_3, "a b c a b c").count(), 3);
-    assert_eq!(set(&ShingleSettings { size: 1, ..WORDS_3 }, "a b c, a b").count(), 3);
-    assert_eq!(set(&CHARACTERS_9, "aaaaaaaaaaaaaaaaa").count(), 1);
+    assert_eq!(set(&words_3(), "a b c a b c").count(), 3);
+    assert_eq!(set(&ShingleSettings { size: 1, ..words_3() }, "a b c, a b").count(), 3);
+    assert_eq!(set(&characters_9(), "aaaaaaaaaaaaaaaaa").count(), 1);
 }
 
 #[test]
 fn a_short_text_is_one_shingle_of_its_own() {
-    let shingler = Shingler::new(WORDS_3, 0);
+    let shingler = Shingler::new(words_3(), 0, MAX);
     for (text, whole_document) in [("a b", true), ("a", true), ("a b c", false), ("a b c d", false)]
     {
         assert_eq!(shingler.text(text).unwrap().whole_document, whole_document, "{text}");
     }
     assert_eq!(shingler.text("a b").unwrap().set, shingler.text(" A,\n B").unwrap().set);
     let short = ["a", "b", "a a", "a b", "b a", "ab", "a b c", "a b a", "aa", "a a a"];
-    for settings in [WORDS_3, CHARACTERS_9] {
+    for settings in [words_3(), characters_9()] {
         let mut distinct: Vec<u64> =
             short.iter().map(|text| set(&settings, text).as_slice()[0]).collect();
         distinct.sort_unstable();
@@ -139,19 +152,19 @@ fn a_short_text_is_one_shingle_of_its_own() {
 
 #[test]
 fn nothing_to_make_a_shingle_of_is_refused() {
-    let words = Shingler::new(WORDS_3, 0);
+    let words = Shingler::new(words_3(), 0, MAX);
     for text in ["", " \n", "… — !", "🎉"] {
-        assert_eq!(words.text(text).unwrap_err(), EmptyDocument, "{text:?}");
+        assert_eq!(words.text(text).unwrap_err(), ShingleError::Empty, "{text:?}");
     }
-    let characters = Shingler::new(CHARACTERS_9, 0);
-    assert_eq!(characters.text(" \u{3000}\n").unwrap_err(), EmptyDocument);
+    let characters = Shingler::new(characters_9(), 0, MAX);
+    assert_eq!(characters.text(" \u{3000}\n").unwrap_err(), ShingleError::Empty);
     assert!(characters.text("…").unwrap().whole_document);
-    assert_eq!(words.shingle(&Content::Tokens(vec![])).unwrap_err(), EmptyDocument);
+    assert_eq!(words.shingle(&Content::Tokens(vec![])).unwrap_err(), ShingleError::Empty);
 }
 
 #[test]
 fn tokens_are_elements_as_they_are() {
-    let shingler = Shingler::new(WORDS_3, 0);
+    let shingler = Shingler::new(words_3(), 0, MAX);
     let set = |texts: &[&str]| shingler.tokens(&tokens(texts)).unwrap().set;
     assert_ne!(set(&["ab", "c"]), set(&["a", "bc"]));
     assert_ne!(set(&["ab", "c"]), set(&["abc"]));
@@ -166,19 +179,143 @@ fn tokens_are_elements_as_they_are() {
 }
 
 #[test]
+fn pieces_between_white_space_are_tokens() {
+    let token = |size| Shingler::new(of(Unit::Token, size), 0, MAX);
+    let set = |size, text: &str| token(size).text(text).unwrap().set;
+    assert_eq!(
+        set(1, " A-1\t…\u{3000}x.y\n"),
+        token(1).tokens(&tokens(&["a-1", "…", "x.y"])).unwrap().set
+    );
+    assert_ne!(set(1, "a1"), set(1, "a 1"));
+    assert_eq!(set(2, "a, b c"), set(2, "A,\r\nB C"));
+    assert_ne!(set(2, "a, b c"), set(2, "a b c"));
+    assert_eq!(set(2, "a b c d a b").count(), 4);
+    assert!(token(3).text("a b").unwrap().whole_document);
+    let mut covered = Vec::new();
+    token(2).spans(" a,  b\n(c) ", |_, span| covered.push(&" a,  b\n(c) "[span]));
+    assert_eq!(covered, ["a,  b", "b\n(c)"]);
+    assert_eq!(token(1).text(" \u{2003}\n").unwrap_err(), ShingleError::Empty);
+}
+
+#[test]
+fn sets_have_a_most_of_elements_before_anything_is_made_of_them() {
+    let shingler =
+        |multiset| Shingler::new(ShingleSettings { multiset, ..of(Unit::Word, 1) }, 0, 5);
+    let token = |text: &str, count| Token { text: text.to_owned(), count };
+    let billions = [token("a", u32::MAX), token("b", u32::MAX), token("a", 1)];
+    let found = 2 * u32::MAX as usize + 1;
+    let error = shingler(true).tokens(&billions).unwrap_err();
+    assert_eq!(error, ShingleError::TooMany { found, max: 5 });
+    // Where nothing is repeated, counts do not count.
+    assert_eq!(shingler(false).tokens(&billions).unwrap().set.count(), 2);
+    assert_eq!(
+        shingler(true).bag(&Content::Tokens(billions.to_vec())).unwrap().total(),
+        found as u64
+    );
+    for multiset in [false, true] {
+        assert_eq!(shingler(multiset).text("a b c d e").unwrap().set.count(), 5);
+        let error = shingler(multiset).text("a b c d e f").unwrap_err();
+        assert_eq!(error, ShingleError::TooMany { found: 6, max: 5 });
+    }
+    assert_eq!(shingler(false).text("a b c d e a").unwrap().set.count(), 5);
+    assert!(shingler(true).text("a b c d e a").is_err());
+    let many = Content::Text("a b c d e f".to_owned());
+    assert!(shingler(false).bag(&many).is_err());
+}
+
+#[test]
+fn each_occurrence_is_an_element_of_a_multiset() {
+    let [plain, multi] = [false, true]
+        .map(|multiset| Shingler::new(ShingleSettings { multiset, ..of(Unit::Token, 1) }, 0, MAX));
+    let set = |shingler: &Shingler, text: &str| shingler.text(text).unwrap().set;
+    assert_eq!(set(&multi, "a b c"), set(&plain, "a b c"));
+    assert_eq!(set(&multi, "a b a a").count(), 4);
+    assert_eq!(set(&multi, "a b a a"), set(&multi, "b a a a"));
+    let counted = |a, b| {
+        let token = |text: &str, count| Token { text: text.to_owned(), count };
+        multi.tokens(&[token("a", a), token("b", b), token("a", 1)]).unwrap().set
+    };
+    assert_eq!(counted(2, 1), set(&multi, "a b a a"));
+    let mut covered = Vec::new();
+    multi.spans("a b a", |element, span| covered.push((element, span.start)));
+    let of_one = |text: &str| set(&plain, text).as_slice()[0];
+    assert_eq!(covered[..2], [(of_one("a"), 0), (of_one("b"), 2)]);
+    assert_ne!(covered[2].0, of_one("a"));
+}
+
+#[test]
+fn spans_are_the_elements_of_samples_and_multisets() {
+    for settings in all_settings() {
+        for (multiset, sample_modulo) in [(true, 1), (false, 3), (true, 3), (true, 65_536)] {
+            let settings = ShingleSettings { multiset, sample_modulo, ..settings.clone() };
+            let shingler = Shingler::new(settings, 0, MAX);
+            for text in TEXTS.iter().map(|text| format!("{text} {text} a a a a a a a a a")) {
+                let mut spanned = Vec::new();
+                shingler.spans(&text, |element, _| spanned.push(element));
+                let set = shingler.text(&text).unwrap().set;
+                assert_eq!(spanned.len(), if multiset { set.count() } else { spanned.len() });
+                assert_eq!(ShingleSet::from_shingles(spanned), Some(set));
+            }
+        }
+    }
+}
+
+#[test]
+fn shingles_that_are_0_modulo_are_kept() {
+    let sampling = |sample_modulo| ShingleSettings { sample_modulo, ..of(Unit::Word, 1) };
+    let text = (0..900).map(|n| format!("w{n}")).collect::<Vec<_>>().join(" ");
+    let all = set(&of(Unit::Word, 1), &text);
+    for modulo in [2, 7, 30] {
+        let kept = Shingler::new(sampling(modulo), 0, MAX).text(&text).unwrap();
+        let divisible = |shingle: &&u64| shingle.is_multiple_of(u64::from(modulo));
+        let expected: Vec<u64> = all.as_slice().iter().filter(divisible).copied().collect();
+        assert_eq!((kept.set.as_slice(), kept.sampled_to_one), (&expected[..], false));
+        assert!((0.7..1.3).contains(&(expected.len() as f64 * f64::from(modulo) / 900.0)));
+    }
+    let least = Shingler::new(sampling(65_536), 0, MAX).text("a b c c").unwrap();
+    assert_eq!(least.set.as_slice(), &set(&of(Unit::Word, 1), "a b c").as_slice()[..1]);
+    assert!(least.sampled_to_one && !least.whole_document);
+    let short = ShingleSettings { size: 3, ..sampling(65_536) };
+    let short = Shingler::new(short, 0, MAX).text("a b").unwrap();
+    assert!(short.whole_document && !short.sampled_to_one);
+    assert_eq!(short.set, set(&words_3(), "a b"));
+    let ready_made = Shingler::new(sampling(7), 0, MAX).tokens(&tokens(&["a", "b", "c"])).unwrap();
+    assert_eq!((ready_made.set.count(), ready_made.sampled_to_one), (3, false));
+}
+
+#[test]
+fn a_bag_counts_the_shingles_of_a_content() {
+    let shingler = Shingler::new(of(Unit::Token, 1), 0, MAX);
+    let text = shingler.bag(&Content::Text("b a b b".to_owned())).unwrap();
+    let counted = |counts: &[(&str, u32)]| {
+        let token = |&(text, count): &(&str, u32)| Token { text: text.to_owned(), count };
+        shingler.bag(&Content::Tokens(counts.iter().map(token).collect())).unwrap()
+    };
+    assert_eq!(text, counted(&[("a", 1), ("b", 3)]));
+    assert_eq!(text, counted(&[("b", 1), ("a", 1), ("b", 2)]));
+    assert_eq!(shingler.bag(&Content::Tokens(vec![])).unwrap_err(), ShingleError::Empty);
+}
+
+#[test]
 fn another_seed_makes_other_shingles() {
-    for settings in [WORDS_3, CHARACTERS_9] {
-        let [a, b] = [0, 1].map(|seed| Shingler::new(settings.clone(), seed).shingles(TEXTS[0]));
+    for settings in [words_3(), characters_9()] {
+        let [a, b] =
+            [0, 1].map(|seed| Shingler::new(settings.clone(), seed, MAX).shingles(TEXTS[0]));
         assert!(a.iter().all(|shingle| !b.contains(shingle)));
     }
-    let [a, b] = [0, 1].map(|seed| Shingler::new(WORDS_3, seed).tokens(&tokens(&["a"])).unwrap());
+    let [a, b] =
+        [0, 1].map(|seed| Shingler::new(words_3(), seed, MAX).tokens(&tokens(&["a"])).unwrap());
     assert_ne!(a.set, b.set);
 }
 
 #[test]
 fn settings_name_their_faults() {
-    let faults = |size| ShingleSettings { size, ..WORDS_3 }.faults();
+    let faults = |size| ShingleSettings { size, ..words_3() }.faults();
     assert_eq!(faults(0), ["size must be from 1 to 64, not 0"]);
     assert_eq!(faults(65), ["size must be from 1 to 64, not 65"]);
     assert!(faults(1).is_empty() && faults(64).is_empty());
+    let faults = |sample_modulo| ShingleSettings { sample_modulo, ..words_3() }.faults();
+    assert_eq!(faults(0), ["sample_modulo must be from 1 to 65536, not 0"]);
+    assert_eq!(faults(65_537), ["sample_modulo must be from 1 to 65536, not 65537"]);
+    assert!(faults(1).is_empty() && faults(65_536).is_empty());
 }

@@ -5,6 +5,7 @@ mod arrival;
 mod corpus;
 mod recall;
 mod restart;
+mod shingles;
 
 use std::path::Path;
 

@@ -99,6 +99,7 @@ impl Local {
             content_hash: content_hash(&filing.document),
             sketch: filing.sketch.clone(),
             whole_document: filing.whole_document,
+            sampled_to_one: filing.sampled_to_one,
         };
         record.encode(self.settings.store.compression_level)
     }

@@ -69,6 +69,7 @@ fn record(ordinal: u32) -> Record {
         content_hash: number << 40,
         sketch: Sketch::from_bytes((0..16).map(|i| i ^ ordinal as u8).collect()),
         whole_document: ordinal % 2 == 1,
+        sampled_to_one: ordinal % 3 == 1,
     }
 }
 

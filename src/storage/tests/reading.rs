@@ -142,6 +142,7 @@ async fn the_example_in_the_layout() {
         content_hash: 7,
         sketch: Sketch::from_bytes([0xc0, 0xc1].into()),
         whole_document: false,
+        sampled_to_one: false,
     };
     write(&store, put(&example)).await;
     let raw = home.raw();

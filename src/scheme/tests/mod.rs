@@ -1,3 +1,5 @@
+mod drawn;
+
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::*;
@@ -9,7 +11,7 @@ fn threshold(value: f64) -> Threshold {
 }
 
 fn scheme(at: f64, bands: Option<u32>, rows: Option<u32>) -> SchemeSettings {
-    SchemeSettings { threshold: threshold(at), recall: 0.99, bands, rows }
+    SchemeSettings { threshold: threshold(at), bands, rows, ..SchemeSettings::default() }
 }
 
 fn sketch(slots: u32, bits: u32) -> SketchSettings {
@@ -182,23 +184,28 @@ fn longer_bands_have_hashed_keys_as_they_always_had() {
     assert_eq!(golden, [0x85af_88f8, 0x6124_e219], "{golden:08x?}");
 }
 
+/// Two sets of a known resemblance; others for each trial.
+fn sets(trial: u64, similarity: f64) -> (ShingleSet, ShingleSet) {
+    const UNION: u64 = 800;
+    let shared = (UNION as f64 * similarity) as u64;
+    let half = shared + (UNION - shared) / 2;
+    let element = |n: u64| xxh3_64(&(trial * UNION + n).to_le_bytes());
+    let set = |own: std::ops::Range<u64>| {
+        ShingleSet::from_shingles((0..shared).chain(own).map(element).collect()).unwrap()
+    };
+    (set(shared..half), set(half..UNION))
+}
+
 /// Pairs of sets of a known resemblance share keys as often as the S-curve says.
 #[test]
 fn the_s_curve_is_that_of_real_sketches() {
     const TRIALS: u64 = 1000;
-    const UNION: u64 = 800;
     let sketcher = Sketcher::new(SketchSettings::default());
     let bands = usual_bands();
     for (similarity, probed) in [(0.8, 9), (0.7, 4), (0.5, 32), (0.3, 32)] {
-        let shared = (UNION as f64 * similarity) as u64;
         let found = (0..TRIALS).filter(|trial| {
-            let element = |n: u64| xxh3_64(&(trial * UNION + n).to_le_bytes());
-            let set = |from: u64, to: u64| {
-                let elements = (0..shared).chain(from..to).map(element);
-                sketcher.sketch(&ShingleSet::from_shingles(elements.collect()).unwrap())
-            };
-            let half = shared + (UNION - shared) / 2;
-            let (a, b) = (set(shared, half), set(half, UNION));
+            let (a, b) = sets(*trial, similarity);
+            let [a, b] = [a, b].map(|set| sketcher.sketch(&set));
             let [a, b] = [&a, &b].map(|sketch| bands.keys(sketch.as_bytes(), probed));
             a.zip(b).any(|(a, b)| a == b)
         });
@@ -219,7 +226,7 @@ fn settings_name_their_faults() {
         assert_eq!(faults, [format!("recall must be above 0 and below 1, not {recall}")]);
     }
     let faults = |bands, rows| scheme(0.8, bands, rows).faults(&usual);
-    assert_eq!(faults(Some(0), None), ["bands must be at least 1, not 0"]);
+    assert_eq!(faults(Some(0), None), ["bands must be from 1 to 1024, not 0"]);
     assert_eq!(faults(None, Some(0)), ["rows must be from 1 to 32, not 0"]);
     assert_eq!(faults(None, Some(33)), ["rows must be from 1 to 32, not 33"]);
     let unfit = "bands of rows must fit the sketch: 33 × 4 is more than 128 slots";

@@ -1,0 +1,55 @@
+//! How many of independent slots agree.
+
+/// The chance that at least `agreeing` of so many slots agree, of sets of a given resemblance: what
+/// a rule such as "90 of 100 slots agree" finds of them.
+#[must_use]
+pub fn binomial_at_least(slots: u32, agreeing: u32, similarity: f64) -> f64 {
+    let chances = binomial(slots as usize, similarity);
+    // From the least chances on, so that none is lost in the sum.
+    chances.iter().skip(agreeing as usize).rev().sum()
+}
+
+/// The chances of 0, 1, … `trials` successes. From the likeliest number outwards by the ratio of
+/// neighbours, then scaled to a sum of 1: the chance of no success would often be too small for
+/// a float to start from.
+pub(super) fn binomial(trials: usize, success: f64) -> Vec<f64> {
+    let likeliest = (((trials + 1) as f64 * success) as usize).min(trials);
+    let mut chances = vec![0.0; trials + 1];
+    chances[likeliest] = 1.0;
+    for n in likeliest..trials {
+        let ratio = (trials - n) as f64 / (n + 1) as f64 * (success / (1.0 - success));
+        chances[n + 1] = chances[n] * ratio;
+    }
+    for n in (0..likeliest).rev() {
+        let ratio = (n + 1) as f64 / (trials - n) as f64 * ((1.0 - success) / success);
+        chances[n] = chances[n + 1] * ratio;
+    }
+    let sum: f64 = chances.iter().sum();
+    chances.iter().map(|chance| chance / sum).collect()
+}
+
+/// From the chances of each number, those of at least each number.
+pub(super) fn at_least(mut chances: Vec<f64>) -> Vec<f64> {
+    let mut sum = 0.0;
+    for chance in chances.iter_mut().rev() {
+        sum += *chance;
+        *chance = sum;
+    }
+    chances
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ninety_of_a_hundred_slots_tell_alike_from_unlike() {
+        let found = |similarity| binomial_at_least(100, 90, similarity);
+        assert!((0.005..0.006).contains(&found(0.8)), "{}", found(0.8));
+        assert!((0.988..0.989).contains(&found(0.95)), "{}", found(0.95));
+        assert_eq!((found(0.0), found(1.0)), (0.0, 1.0));
+        assert_eq!(binomial_at_least(100, 101, 1.0), 0.0);
+        assert!((binomial_at_least(100, 0, 0.3) - 1.0).abs() < 1e-12);
+        assert!((binomial_at_least(4, 3, 0.5) - 5.0 / 16.0).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,60 @@
+//! Keys of random rows.
+
+use std::sync::Arc;
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::sketch::SketchSettings;
+
+/// The slots of each key in turn: `rows` distinct ones of the sketch's, drawn with its seed. More
+/// keys do not change those before them.
+pub(super) fn draw(bands: u32, rows: u32, sketch: &SketchSettings) -> Arc<[u16]> {
+    (0..bands).flat_map(|key| draw_key(key, rows, sketch)).collect()
+}
+
+/// The first steps of a shuffle (Fisher and Yates).
+fn draw_key(key: u32, rows: u32, sketch: &SketchSettings) -> Vec<u16> {
+    let mut slots: Vec<u16> = (0..sketch.slots as u16).collect();
+    for row in 0..rows {
+        let draw = (u64::from(key) << 32 | u64::from(row)).to_le_bytes();
+        let random = xxh3_64_with_seed(&draw, sketch.seed);
+        let rest = u128::from(sketch.slots - row);
+        let drawn = row as usize + (u128::from(random) * rest >> 64) as usize;
+        slots.swap(row as usize, drawn);
+    }
+    slots.truncate(rows as usize);
+    slots
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_distinct_slots_and_all_slots_are_drawn_alike() {
+        let sketch = SketchSettings { slots: 16, ..SketchSettings::default() };
+        let mut times = [0; 16];
+        for key in draw(8_000, 6, &sketch).chunks(6) {
+            let mut distinct = key.to_vec();
+            distinct.sort_unstable();
+            distinct.dedup();
+            assert_eq!(distinct.len(), 6);
+            key.iter().for_each(|slot| times[*slot as usize] += 1);
+        }
+        assert!(times.iter().all(|times| (2_750..3_250).contains(times)), "{times:?}");
+        let mut all = draw(1, 16, &sketch).to_vec();
+        all.sort_unstable();
+        assert_eq!(all, (0..16).collect::<Vec<u16>>());
+    }
+
+    /// A changed draw would change what every stored collection is filed under.
+    #[test]
+    fn rows_are_drawn_as_they_always_were() {
+        let drawn = draw(125, 3, &SketchSettings::default());
+        assert_eq!(drawn[..6], [99, 24, 18, 119, 44, 23]);
+        assert_eq!(drawn[372..], [29, 77, 12]);
+        assert_eq!(draw(2, 3, &SketchSettings::default())[..], drawn[..6]);
+        let seeded = SketchSettings { seed: 7, ..SketchSettings::default() };
+        assert_eq!(draw(1, 4, &seeded)[..], [35, 83, 43, 17]);
+    }
+}

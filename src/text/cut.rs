@@ -1,0 +1,234 @@
+//! Text → shingles.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::characters::Normalised;
+use super::hash::{WordHasher, combine, combine_in_place, combine_whole, token_element};
+use super::settings::{ShingleSettings, Unit};
+use super::stop_words::StopWordHashes;
+use super::words::{for_each_word, push_folded};
+
+/// Cuts texts into shingles.
+#[derive(Clone, Debug)]
+pub(super) struct Cutter {
+    unit: Unit,
+    size: usize,
+    lowercase: bool,
+    seed: u64,
+    stop_words: Option<Arc<StopWordHashes>>,
+}
+
+/// The shingles of a text in its order.
+pub(super) struct Cut {
+    pub shingles: Vec<u64>,
+    /// No shingle was found, so the whole text is the only one.
+    pub whole_document: bool,
+    /// Units in a shingle.
+    size: usize,
+    firsts: Firsts,
+}
+
+/// The number of the unit that each shingle begins with.
+enum Firsts {
+    /// Shingle n begins with unit n.
+    Every,
+    Some(Vec<usize>),
+}
+
+impl Cut {
+    /// The numbers of a shingle's units.
+    pub(super) fn units_of(&self, shingle: usize) -> Range<usize> {
+        let first = match &self.firsts {
+            Firsts::Every => shingle,
+            Firsts::Some(firsts) => firsts[shingle],
+        };
+        first..first + self.size
+    }
+
+    /// A text of these words is one shingle; one without words has none.
+    fn whole(words: &[u64]) -> Self {
+        let shingles = if words.is_empty() { vec![] } else { vec![combine_whole(words)] };
+        Self { shingles, whole_document: true, size: words.len(), firsts: Firsts::Every }
+    }
+}
+
+impl Cutter {
+    pub(super) fn new(settings: ShingleSettings, seed: u64) -> Self {
+        let ShingleSettings { unit, size, lowercase, stopwords, .. } = settings;
+        let hasher = WordHasher::new(lowercase, seed);
+        let hashes = || Arc::new(StopWordHashes::new(&stopwords, lowercase, hasher));
+        let stop_words = (unit == Unit::Stopword).then(hashes);
+        Self { unit, size: size as usize, lowercase, seed, stop_words }
+    }
+
+    /// Visits the place of each unit on the way, so that sets and spans are cut by the same code.
+    pub(super) fn cut(&self, text: &str, visit: impl FnMut(Range<usize>)) -> Cut {
+        match self.unit {
+            Unit::Word => self.cut_words(self.words(text, visit)),
+            Unit::Stopword => self.cut_at_stop_words(&self.words(text, visit)),
+            Unit::Character => self.cut_characters(text, visit),
+            Unit::Token => self.cut_tokens(text, visit),
+        }
+    }
+
+    fn words(&self, text: &str, mut visit: impl FnMut(Range<usize>)) -> Vec<u64> {
+        // English has a word in six bytes; a guess too low costs one more allocation.
+        let mut hashes = Vec::with_capacity(text.len() / 6 + 1);
+        let hasher = WordHasher::new(self.lowercase, self.seed);
+        for_each_word(text, self.lowercase, hasher, |hash, place| {
+            hashes.push(hash);
+            visit(place);
+        });
+        hashes
+    }
+
+    fn cut_words(&self, mut hashes: Vec<u64>) -> Cut {
+        if hashes.len() < self.size {
+            return Cut::whole(&hashes);
+        }
+        combine_in_place(&mut hashes, self.size);
+        self.every(hashes)
+    }
+
+    /// A stop word with too few words behind it begins no shingle. If no other does, the whole
+    /// text is one: "… the end" would otherwise equal every text that ends so.
+    fn cut_at_stop_words(&self, hashes: &[u64]) -> Cut {
+        let stop_words = self.stop_words.as_ref().expect("made for this unit by `new`");
+        let mut firsts = Vec::with_capacity(hashes.len() / 2);
+        let mut shingles = Vec::with_capacity(hashes.len() / 2);
+        for (first, words) in hashes.windows(self.size).enumerate() {
+            if stop_words.contains(words[0]) {
+                firsts.push(first);
+                shingles.push(combine(words));
+            }
+        }
+        if shingles.is_empty() {
+            return Cut::whole(hashes);
+        }
+        Cut { shingles, whole_document: false, size: self.size, firsts: Firsts::Some(firsts) }
+    }
+
+    fn cut_characters(&self, text: &str, visit: impl FnMut(Range<usize>)) -> Cut {
+        let normalised = Normalised::new(text, self.lowercase, visit);
+        let units = normalised.count();
+        // A text with fewer characters is one window, and no window of others has as few.
+        let size = self.size.min(units.max(1));
+        let shingles = normalised.shingles(size, self.seed);
+        Cut { shingles, whole_document: units < self.size, size, firsts: Firsts::Every }
+    }
+
+    fn cut_tokens(&self, text: &str, mut visit: impl FnMut(Range<usize>)) -> Cut {
+        let mut hashes = Vec::with_capacity(text.len() / 6 + 1);
+        let mut folded = String::new();
+        for token in text.split_whitespace() {
+            folded.clear();
+            token.chars().for_each(|c| push_folded(c, self.lowercase, &mut folded));
+            hashes.push(token_element(&folded, self.seed));
+            let start = token.as_ptr().addr() - text.as_ptr().addr();
+            visit(start..start + token.len());
+        }
+        if self.size == 1 && !hashes.is_empty() {
+            return self.every(hashes);
+        }
+        self.cut_words(hashes)
+    }
+
+    fn every(&self, shingles: Vec<u64>) -> Cut {
+        Cut { shingles, whole_document: false, size: self.size, firsts: Firsts::Every }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Shingler, StopWords};
+    use super::*;
+
+    const MAX: usize = 1_000;
+
+    fn stop_words_3() -> ShingleSettings {
+        ShingleSettings { unit: Unit::Stopword, ..ShingleSettings::default() }
+    }
+
+    /// What each shingle of the text covers, and whether the text became one as a whole.
+    fn covered<'t>(settings: &ShingleSettings, text: &'t str) -> (Vec<&'t str>, bool) {
+        let shingler = Shingler::new(settings.clone(), 0, MAX);
+        let mut covered = Vec::new();
+        shingler.spans(text, |_, span| covered.push(&text[span]));
+        (covered, shingler.text(text).unwrap().whole_document)
+    }
+
+    #[test]
+    fn a_stop_word_begins_a_shingle_with_the_words_behind_it() {
+        let english = stop_words_3();
+        let text = "A spokesperson for the Sudzo Corporation revealed today that studies…";
+        let shingles = ["A spokesperson for", "for the Sudzo", "the Sudzo Corporation"];
+        assert_eq!(covered(&english, text), (shingles.to_vec(), false));
+        let german = StopWords::of_language("de").unwrap();
+        let german = ShingleSettings { stopwords: german, size: 2, ..stop_words_3() };
+        assert_eq!(covered(&german, "DER Zug und die").0, ["DER Zug", "und die"]);
+        let own = StopWords::of_list(vec!["BUY".to_owned()]).unwrap();
+        let own = ShingleSettings { stopwords: own, lowercase: false, ..stop_words_3() };
+        assert_eq!(covered(&own, "the end. Buy now, buy a car").0, ["Buy now, buy", "buy a car"]);
+    }
+
+    #[test]
+    fn a_text_without_a_whole_shingle_at_a_stop_word_is_one() {
+        let settings = stop_words_3();
+        for text in ["Products Prices Contact", "Breaking news", "News from the end of it", "the"] {
+            let of_one = text != "News from the end of it";
+            assert_eq!(covered(&settings, text).1, of_one, "{text}");
+        }
+        let shingles = |text: &str| Shingler::new(settings.clone(), 0, MAX).shingles(text);
+        assert_ne!(shingles("Apple pie, the"), shingles("Stock crash, the"));
+        // Beyond the words that a shingle can have, each still counts.
+        let long: Vec<String> = (0..200).map(|n| format!("product{n}")).collect();
+        for changed in [0, 63, 64, 150, 199] {
+            let mut other = long.clone();
+            other[changed].push('x');
+            assert_ne!(shingles(&long.join(" ")), shingles(&other.join(" ")), "word {changed}");
+        }
+    }
+
+    /// A word for each number: never a stop word.
+    fn word(number: u64) -> String {
+        format!("word{}", xxhash_rust::xxh3::xxh3_64(&number.to_le_bytes()) % 100_000)
+    }
+
+    fn words(from: u64, count: u64) -> String {
+        (from..from + count).map(word).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Prose, in which every other word is a stop word, between menus, advertisements and links.
+    fn page(article: u64, site: u64) -> String {
+        let stop_words = ["the", "of", "and", "to", "is", "in", "that", "with", "was", "for"];
+        let prose = (0..60).map(|n| {
+            let number = article * 1000 + n;
+            format!("{} {}", stop_words[(number * number % 10) as usize], word(number))
+        });
+        let prose = prose.collect::<Vec<_>>().join(" ");
+        let [menu, advertisement, links] =
+            [1, 2, 3].map(|part| words(site * 10_000 + part * 100, 60));
+        format!("{menu}\n{prose}.\n{advertisement}\n{links}")
+    }
+
+    #[test]
+    fn articles_are_alike_at_their_stop_words_whatever_surrounds_them() {
+        let resemblance = |unit: Unit, a: &str, b: &str| {
+            let settings = ShingleSettings { unit, ..ShingleSettings::default() };
+            let shingler = Shingler::new(settings, 0, MAX);
+            let [a, b] = [a, b].map(|text| shingler.text(text).unwrap().set);
+            let shared = a.as_slice().iter().filter(|it| b.as_slice().contains(it)).count();
+            shared as f64 / (a.count() + b.count() - shared) as f64
+        };
+        for article in 1..20 {
+            let [here, there] = [11, 12].map(|site| page(article, site));
+            let other = page(article + 100, 11);
+            assert!(resemblance(Unit::Stopword, &here, &there) > 0.95);
+            assert!(resemblance(Unit::Word, &here, &there) < 0.3);
+            // And what only the surroundings make alike is not.
+            assert!(resemblance(Unit::Stopword, &here, &other) < 0.1);
+            assert!(resemblance(Unit::Word, &here, &other) > 0.4);
+        }
+    }
+}

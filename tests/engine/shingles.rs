@@ -1,0 +1,61 @@
+//! What a collection makes of its contents when it is not told the usual.
+
+use akin::document::Token;
+use akin::engine::Policy;
+use akin::text::{StopWords, Unit};
+use tempfile::tempdir;
+
+use super::*;
+
+fn tokens(name: &str, counts: &[(&str, u32)]) -> Document {
+    let token = |&(text, count): &(&str, u32)| Token { text: text.to_owned(), count };
+    let content = Content::Tokens(counts.iter().map(token).collect());
+    Document { id: id(name), content, metadata: None }
+}
+
+#[tokio::test]
+async fn bags_resemble_each_other_by_their_counts() {
+    let dir = tempdir().unwrap();
+    let mut settings = CollectionSettings::default();
+    settings.shingles.multiset = true;
+    settings.limits.shingles_max = 100;
+    let engine = try_open(dir.path(), settings).unwrap();
+    add(&engine, tokens("a", &[("x", 50), ("y", 40)])).await;
+    add(&engine, tokens("b", &[("x", 40), ("y", 50)])).await;
+    add(&engine, tokens("c", &[("x", 1), ("y", 1)])).await;
+    assert_eq!(similar(&engine, "a", 0.7).await, [("b".to_owned(), 0.8)]);
+
+    let billions = tokens("d", &[("x", u32::MAX), ("y", u32::MAX)]);
+    let error = engine.add(billions, AddOptions::default()).await.unwrap_err();
+    let found = u32::MAX as usize * 2;
+    assert!(matches!(error, EngineError::TooManyShingles { found: f, max: 100 } if f == found));
+}
+
+#[tokio::test]
+async fn a_sample_of_nothing_is_the_least_and_told_now_and_later() {
+    let dir = tempdir().unwrap();
+    let mut settings = CollectionSettings::default();
+    settings.shingles.sample_modulo = 65_536;
+    let engine = try_open(dir.path(), settings.clone()).unwrap();
+    let words = "one two three four five";
+    let added = add(&engine, text("a", words)).await;
+    assert_eq!((added.shingles, &added.policy[..]), (1, &[Policy::SampledToOne][..]));
+    assert_eq!(add(&engine, text("b", words)).await.duplicates.len(), 1);
+    drop(engine);
+    let engine = try_open(dir.path(), settings).unwrap();
+    assert_eq!(engine.get(&id("a")).await.unwrap().policy, [Policy::SampledToOne]);
+    assert_eq!(similar(&engine, "a", 1.0).await.len(), 1);
+}
+
+#[tokio::test]
+async fn stop_words_are_fixed_where_texts_are_cut_at_them() {
+    let french = StopWords::of_language("fr").unwrap();
+    for (unit, refused) in [(Unit::Word, false), (Unit::Stopword, true)] {
+        let dir = tempdir().unwrap();
+        let mut settings = CollectionSettings::default();
+        settings.shingles.unit = unit;
+        drop(try_open(dir.path(), settings.clone()).unwrap());
+        settings.shingles.stopwords = french.clone();
+        assert_eq!(try_open(dir.path(), settings).is_err(), refused, "{unit:?}");
+    }
+}
