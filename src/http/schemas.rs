@@ -191,6 +191,15 @@ pub struct ShinglesSchema {
     /// Ignore upper and lower case.
     #[schema(default = true, required = false)]
     lowercase: bool,
+    /// The second occurrence of a shingle is an element of its own, and so on.
+    #[schema(default = false, required = false)]
+    multiset: bool,
+    /// Only shingles that are 0 modulo this are kept: one in so many.
+    #[schema(minimum = 1, maximum = 65_536, default = 1, required = false)]
+    sample_modulo: u32,
+    /// For the unit `stopword`: a language's list by its code, or words.
+    #[schema(inline, default = "en", required = false)]
+    stopwords: StopWordsSchema,
 }
 
 #[derive(ToSchema)]
@@ -198,6 +207,19 @@ pub struct ShinglesSchema {
 pub enum UnitSchema {
     Word,
     Character,
+    /// A stop word and the words that follow it.
+    Stopword,
+    /// Whatever stands between white space.
+    Token,
+}
+
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "it stands for a shape, and is never made")]
+pub enum StopWordsSchema {
+    /// A language, such as `en`.
+    Language(String),
+    Words(Vec<String>),
 }
 
 #[derive(ToSchema)]
@@ -230,6 +252,8 @@ pub enum MethodSchema {
 #[schema(as = SchemeSettings)]
 #[serde(deny_unknown_fields)]
 pub struct SchemeSchema {
+    #[schema(inline, default = "bands", required = false)]
+    kind: KindSchema,
     /// The resemblance from which documents count as near-duplicates, for calls that name none.
     #[schema(exclusive_minimum = 0.0, maximum = 1.0, default = 0.8, required = false)]
     threshold: f64,
@@ -240,6 +264,15 @@ pub struct SchemeSchema {
     bands: Option<u32>,
     /// Slots of a key. Chosen like `bands`.
     rows: Option<u32>,
+}
+
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+pub enum KindSchema {
+    /// Keys of consecutive slots.
+    Bands,
+    /// Keys of slots drawn at random.
+    RandomRows,
 }
 
 #[derive(ToSchema)]
