@@ -19,7 +19,7 @@ fn draw_key(key: u32, rows: u32, sketch: &SketchSettings) -> Vec<u16> {
         let draw = (u64::from(key) << 32 | u64::from(row)).to_le_bytes();
         let random = xxh3_64_with_seed(&draw, sketch.seed);
         let rest = u128::from(sketch.slots - row);
-        let drawn = row as usize + (u128::from(random) * rest >> 64) as usize;
+        let drawn = row as usize + ((u128::from(random) * rest) >> 64) as usize;
         slots.swap(row as usize, drawn);
     }
     slots.truncate(rows as usize);
@@ -39,7 +39,9 @@ mod tests {
             distinct.sort_unstable();
             distinct.dedup();
             assert_eq!(distinct.len(), 6);
-            key.iter().for_each(|slot| times[*slot as usize] += 1);
+            for slot in key {
+                times[*slot as usize] += 1;
+            }
         }
         assert!(times.iter().all(|times| (2_750..3_250).contains(times)), "{times:?}");
         let mut all = draw(1, 16, &sketch).to_vec();
