@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use akin::measure::Overlap;
-use akin::scheme::{Bands, SchemeSettings, Threshold};
+use akin::scheme::{Bands, Curve, IndexBytes, Kind, SchemeSettings, Threshold};
 use akin::sketch::{Estimator, Method, Sketch, SketchSettings, Sketcher};
 use akin::text::{ShingleSet, ShingleSettings, Shingler, Unit};
 use xxhash_rust::xxh3::xxh3_64;
@@ -67,14 +67,18 @@ fn read_documents(path: &str) -> Vec<String> {
 
 fn time_text(documents: &[String], bytes: usize) {
     let megabytes = bytes as f64 / 1e6;
-    for (unit, size) in
-        [(Unit::Word, 1), (Unit::Word, 3), (Unit::Word, 5), (Unit::Word, 8), (Unit::Character, 9)]
-    {
-        let shingler = Shingler::new(
-            ShingleSettings { unit, size, ..ShingleSettings::default() },
-            0,
-            SHINGLES_MAX,
-        );
+    let cuts = [
+        (Unit::Word, 1),
+        (Unit::Word, 3),
+        (Unit::Word, 5),
+        (Unit::Word, 8),
+        (Unit::Stopword, 3),
+        (Unit::Token, 3),
+        (Unit::Character, 9),
+    ];
+    for (unit, size) in cuts {
+        let settings = ShingleSettings { unit, size, ..ShingleSettings::default() };
+        let shingler = Shingler::new(settings.clone(), 0, SHINGLES_MAX);
         let cut =
             median(|| documents.iter().map(|text| shingler.shingles(text).len()).sum::<usize>());
         print_rate(&format!("text → shingles, {unit:?} × {size}"), megabytes, "MB/s", cut);
@@ -86,6 +90,10 @@ fn time_text(documents: &[String], bytes: usize) {
                 .sum::<usize>()
         });
         print_rate(&format!("text → set, {unit:?} × {size}"), megabytes, "MB/s", sets);
+        let multiset = ShingleSettings { multiset: true, ..settings };
+        let shingler = Shingler::new(multiset, 0, SHINGLES_MAX);
+        let sets = median(|| documents.iter().filter_map(|text| shingler.text(text).ok()).count());
+        print_rate(&format!("text → multiset, {unit:?} × {size}"), megabytes, "MB/s", sets);
     }
 }
 
@@ -129,18 +137,17 @@ fn time_sketches(sets: &[ShingleSet]) {
                 .sum::<u32>()
         });
         print_each(&format!("agreeing slots, 128 × {bits} bits"), sketches.len(), "pair", agreeing);
-        let bands = Bands::new(&SchemeSettings::default(), &settings);
-        let keys = median(|| {
-            let keys =
-                sketches.iter().flat_map(|sketch| bands.keys(sketch.as_bytes(), bands.bands));
-            keys.map(|key| u64::from(key.value)).sum::<u64>()
-        });
-        print_each(
-            &format!("{} keys of a sketch, {bits} bits", bands.bands),
-            sketches.len(),
-            "sketch",
-            keys,
-        );
+        for kind in [Kind::Bands, Kind::RandomRows] {
+            let scheme = SchemeSettings { kind, ..SchemeSettings::default() };
+            let bands = Bands::new(&scheme, &settings);
+            let keys = median(|| {
+                let keys =
+                    sketches.iter().flat_map(|sketch| bands.keys(sketch.as_bytes(), bands.bands));
+                keys.map(|key| u64::from(key.value)).sum::<u64>()
+            });
+            let what = format!("{} keys of a sketch, {kind:?}, {bits} bits", bands.bands);
+            print_each(&what, sketches.len(), "sketch", keys);
+        }
     }
     time_plans();
 }
@@ -156,6 +163,9 @@ fn time_plans() {
         black_box(probed);
         let again = median(|| (0..1000).map(|n| bands.plan(threshold(n % 50)).bands).sum::<u32>());
         print_each(&format!("a known plan, {slots} slots"), 1000, "plan", again);
+        let (at, index) = (threshold(0), IndexBytes { key: 8.0, entry: 0.0 });
+        let curve = median(|| Curve::of(&bands, at, &bands.plan_all(at), index));
+        print_each(&format!("a curve, {slots} slots"), 1, "curve", curve);
     }
 }
 

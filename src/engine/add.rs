@@ -166,9 +166,12 @@ impl From<Stored> for AddStatus {
     }
 }
 
+/// What a content weighs in work; in a multiset a count is work as well as a byte is.
 pub(super) fn content_bytes(content: &Content) -> usize {
     match content {
         Content::Text(text) => text.len(),
-        Content::Tokens(tokens) => tokens.iter().map(|token| token.text.len()).sum(),
+        Content::Tokens(tokens) => {
+            tokens.iter().map(|token| token.text.len() + token.count as usize).sum()
+        }
     }
 }

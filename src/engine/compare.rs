@@ -65,7 +65,12 @@ fn passages(analyser: &Analyser, content: &Content, other: &ShingleSet) -> Passa
         let is_shared = other.as_slice().binary_search(&shingle).is_ok();
         match shared.last_mut() {
             // Shingles that follow each other make one passage, and so do those that overlap.
-            Some(last) if is_shared && (last_was_shared || span.start <= last.end) => {
+            // Between those at stop words, and those of a sample, there may be words of no shingle.
+            Some(last)
+                if is_shared
+                    && (span.start <= last.end
+                        || last_was_shared && !has_word(&text[last.end..span.start])) =>
+            {
                 last.end = last.end.max(span.end);
             }
             _ if is_shared => shared.push(span),
@@ -75,6 +80,10 @@ fn passages(analyser: &Analyser, content: &Content, other: &ShingleSet) -> Passa
     });
     let differing = between(text, &shared);
     Passages { shared, differing }
+}
+
+fn has_word(text: &str) -> bool {
+    text.contains(char::is_alphanumeric)
 }
 
 /// What lies between the passages, without the white space around it.
@@ -107,6 +116,7 @@ impl From<Overlap> for Exact {
 mod tests {
     use super::*;
     use crate::engine::CollectionSettings;
+    use crate::text::Unit;
 
     fn compare(a: &str, b: &str) -> Comparison {
         let analyser = Analyser::new(&CollectionSettings::default());
@@ -126,6 +136,20 @@ mod tests {
         assert_eq!(of(a, &explanation.a.differing), ["Intro.", "dog, they say."]);
         assert_eq!(of(b, &explanation.b.shared), ["the QUICK brown fox jumps over\nthe lazy"]);
         assert_eq!(of(b, &explanation.b.differing), ["Ünlike:", "cat."]);
+    }
+
+    #[test]
+    fn words_of_no_shingle_are_of_no_passage() {
+        let mut settings = CollectionSettings::default();
+        settings.shingles.unit = Unit::Stopword;
+        let text = "The quick fox. Buy cars now! And it jumps, of course it does.";
+        let content = Content::Text(text.to_owned());
+        let analyser = Analyser::new(&settings);
+        let explanation = compare_contents(&analyser, &content, &content, true).unwrap();
+        let explanation = explanation.explanation.unwrap();
+        let shared: Vec<&str> =
+            explanation.a.shared.iter().map(|range| &text[range.clone()]).collect();
+        assert_eq!(shared, ["The quick fox", "now! And it jumps, of course it"]);
     }
 
     #[test]

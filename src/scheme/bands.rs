@@ -22,9 +22,6 @@ const PLANS_MAX: usize = 256;
 const RANDOM_BANDS_USUAL: u32 = 125;
 const RANDOM_ROWS_USUAL: u32 = 3;
 
-/// The most bytes of a key's slots.
-const KEY_BYTES_MAX: usize = ROWS_MAX as usize * 4;
-
 /// What a sketch is filed under: a value in one of the scheme's tables (a band is a table).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
@@ -39,6 +36,7 @@ pub struct Bands {
     pub bands: u32,
     pub rows: u32,
     slot_bytes: usize,
+    sketch_bytes: usize,
     slots: KeySlots,
     tuner: Tuner,
     /// By the bits of the threshold.
@@ -75,6 +73,7 @@ impl Bands {
             bands,
             rows,
             slot_bytes: sketch.slot_bytes(),
+            sketch_bytes: sketch.sketch_bytes(),
             slots,
             tuner: Tuner::new(scheme, sketch),
             plans: Arc::new(Cache::new(PLANS_MAX)),
@@ -104,6 +103,7 @@ impl Bands {
 
     /// The value of a sketch's key in one table (the number of a key filed under).
     #[must_use]
+    #[inline]
     pub fn value(&self, sketch: &[u8], table: u32) -> u32 {
         let first = table as usize * self.rows as usize;
         let rows = first..first + self.rows as usize;
@@ -111,18 +111,12 @@ impl Bands {
             KeySlots::Consecutive => {
                 key_value(&sketch[rows.start * self.slot_bytes..rows.end * self.slot_bytes])
             }
-            KeySlots::Drawn(slots) => self.drawn_value(sketch, &slots[rows]),
+            KeySlots::Drawn(slots) => match self.slot_bytes {
+                1 => drawn_value::<1>(sketch, &slots[rows]),
+                2 => drawn_value::<2>(sketch, &slots[rows]),
+                _ => drawn_value::<4>(sketch, &slots[rows]),
+            },
         }
-    }
-
-    fn drawn_value(&self, sketch: &[u8], slots: &[u16]) -> u32 {
-        let mut gathered = [0; KEY_BYTES_MAX];
-        let gathered = &mut gathered[..slots.len() * self.slot_bytes];
-        for (place, slot) in gathered.chunks_exact_mut(self.slot_bytes).zip(slots) {
-            let start = *slot as usize * self.slot_bytes;
-            place.copy_from_slice(&sketch[start..start + self.slot_bytes]);
-        }
-        key_value(gathered)
     }
 
     /// The fewest keys that reach the wanted recall at this threshold, or all there are. Plans
@@ -136,6 +130,17 @@ impl Bands {
         let plan = self.tuner.plan(threshold, self.bands, self.rows);
         self.plans.insert(by, plan);
         plan
+    }
+
+    /// All keys, whatever recall that gives.
+    #[must_use]
+    pub fn plan_all(&self, threshold: Threshold) -> ProbePlan {
+        self.tuner.plan_all(threshold, self.bands, self.rows)
+    }
+
+    /// Bytes of the sketches that keys are made of.
+    pub(super) fn sketch_bytes(&self) -> usize {
+        self.sketch_bytes
     }
 
     /// The chance that sets of a given resemblance share one of so many keys: for bands the
@@ -159,6 +164,18 @@ impl Bands {
     }
 }
 
+#[inline(never)]
+fn drawn_value<const SLOT_BYTES: usize>(sketch: &[u8], slots: &[u16]) -> u32 {
+    let (sketch, _) = sketch.as_chunks::<SLOT_BYTES>();
+    let mut gathered = [[0; SLOT_BYTES]; ROWS_MAX as usize];
+    let gathered = &mut gathered[..slots.len()];
+    for (place, slot) in gathered.iter_mut().zip(slots) {
+        *place = sketch[*slot as usize];
+    }
+    key_value(gathered.as_flattened())
+}
+
+#[inline]
 fn key_value(slots: &[u8]) -> u32 {
     if let Ok(band) = slots.try_into() {
         return u32::from_le_bytes(band);

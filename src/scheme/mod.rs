@@ -2,12 +2,14 @@
 
 mod bands;
 mod binomial;
+mod curve;
 mod drawn;
 mod misses;
 mod tuner;
 
 pub use bands::{Bands, Key};
 pub use binomial::binomial_at_least;
+pub use curve::{Curve, CurvePoint, IndexBytes};
 pub use tuner::ProbePlan;
 
 use serde::{Deserialize, Serialize};

@@ -51,12 +51,21 @@ impl Tuner {
 
     /// The fewest of `bands` keys of `rows` rows that reach the wanted recall, or all of them.
     pub(super) fn plan(&self, threshold: Threshold, bands: u32, rows: u32) -> ProbePlan {
+        self.plan_until(self.recall, threshold, bands, rows)
+    }
+
+    /// All of `bands` keys of `rows` rows, whatever recall that gives.
+    pub(super) fn plan_all(&self, threshold: Threshold, bands: u32, rows: u32) -> ProbePlan {
+        self.plan_until(f64::INFINITY, threshold, bands, rows)
+    }
+
+    fn plan_until(&self, wanted: f64, threshold: Threshold, bands: u32, rows: u32) -> ProbePlan {
         let similarity = threshold.get();
         let agreeing_min = self.agreeing_min(similarity);
         let mut misses = self.misses(similarity, rows);
         let mut recall = 0.0;
         let mut probed = 0;
-        while probed < bands && recall < self.recall {
+        while probed < bands && recall < wanted {
             misses.probe_key();
             recall = misses.probability_found(agreeing_min);
             probed += 1;
@@ -78,7 +87,7 @@ impl Tuner {
     ) -> f64 {
         let mut misses = self.misses(similarity, rows);
         (0..bands).for_each(|_| misses.probe_key());
-        misses.probability_found(agreeing_min as usize)
+        misses.probability_found(agreeing_min as usize).clamp(0.0, 1.0)
     }
 
     fn misses(&self, similarity: f64, rows: u32) -> Box<dyn Misses> {

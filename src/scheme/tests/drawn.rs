@@ -29,7 +29,7 @@ fn keys_are_the_drawn_slots_of_a_sketch() {
     for (bits, rows) in [(8, 3), (8, 4), (16, 2), (32, 1), (16, 5), (32, 32)] {
         let sketch = sketch(128, bits);
         let bands = Bands::new(&random_rows(Some(50), Some(rows)), &sketch);
-        let bytes: Vec<u8> = (0..128 * bits / 8).map(|n| ((n * 7) >> 2) as u8).collect();
+        let bytes: Vec<u8> = (0..128 * bits / 8).map(|n| (n * 7 / 4) as u8).collect();
         let keys: Vec<Key> = bands.keys(&bytes, 50).collect();
         assert_eq!(bands.keys(&bytes, 9).collect::<Vec<_>>(), keys[..9]);
         // A key changes if, and only if, one of its slots does.
