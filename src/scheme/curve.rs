@@ -163,9 +163,9 @@ mod tests {
                 let plan = bands.plan(at(threshold));
                 let curve = Curve::of(&bands, at(threshold), &plan, INDEX);
                 let mean = |from: f64, to: f64| {
-                    let middle = |n: i32| from + (to - from) * (f64::from(n) + 0.5) / 500.0;
-                    let found = (0..500).map(|n| bands.probability_found(middle(n), &plan));
-                    found.sum::<f64>() / 500.0
+                    let middle = |n: i32| from + (to - from) * (f64::from(n) + 0.5) / 200.0;
+                    let found = (0..200).map(|n| bands.probability_found(middle(n), &plan));
+                    found.sum::<f64>() / 200.0
                 };
                 let missed = 1.0 - mean(threshold, 1.0);
                 assert!((curve.false_negatives - missed).abs() < 1e-4, "{curve:?} {missed}");

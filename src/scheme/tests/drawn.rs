@@ -94,7 +94,7 @@ fn a_higher_threshold_takes_fewer_keys() {
 /// Each trial draws sets and rows anew: what is foretold is the average over draws.
 #[test]
 fn real_sketches_are_found_as_often_as_expected() {
-    const TRIALS: u64 = 800;
+    const TRIALS: u64 = 400;
     for (similarity, keys) in [(0.8, 5), (0.5, 12), (0.3, 40)] {
         let mut expected = 0.0;
         let found = (0..TRIALS).filter(|trial| {
