@@ -23,6 +23,7 @@ use smallvec::SmallVec;
 use tokio::sync::{mpsc, watch};
 
 use crate::document::{Document, DocumentId, Metadata, Ordinal};
+use crate::index::Search;
 use crate::scheme::Key;
 use crate::sketch::Sketch;
 use crate::storage::{Record, SnapshotInfo, StorageError};
@@ -81,19 +82,6 @@ pub enum Stored {
     Unchanged,
 }
 
-/// What to look under, and how far to go.
-#[derive(Clone, Debug)]
-pub struct Search {
-    pub keys: Vec<Key>,
-    pub sketch: Sketch,
-    /// Sets whose sketches agree in fewer slots are not worth scoring.
-    pub agreeing_min: u32,
-    /// Postings read at most.
-    pub postings_max: usize,
-    /// Documents given of one set at most: those that were stored first.
-    pub members_max: usize,
-}
-
 /// A stored set that shares a key with the probe, and the documents that have it.
 #[derive(Clone, Debug)]
 pub struct Candidate {
@@ -149,7 +137,7 @@ pub trait Backend: Send + Sync {
     /// `false` if there is no such document.
     async fn remove(&self, id: &DocumentId) -> Result<bool, BackendError>;
 
-    async fn candidates(&self, search: Search) -> Result<Candidates, BackendError>;
+    async fn candidates(&self, search: &Search<'_>) -> Result<Candidates, BackendError>;
 
     /// The sets of candidates, in their order; `None` for one whose documents are gone meanwhile.
     async fn sets(&self, candidates: &[Candidate])

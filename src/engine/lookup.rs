@@ -3,9 +3,10 @@
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
-use crate::backend::{Candidate, Rival, Search};
+use crate::backend::{Candidate, Rival};
 use crate::document::{DocumentId, Metadata, Ordinal};
 use crate::engine::{Engine, EngineError, Exact, Match, Mode};
+use crate::index::Search;
 use crate::measure::Overlap;
 use crate::scheme::{ProbePlan, Threshold};
 use crate::sketch::Sketch;
@@ -65,15 +66,16 @@ impl Engine {
     /// Every stored document at or over the threshold, in no order.
     pub(super) async fn find(&self, sought: &Sought<'_>) -> Result<Found, EngineError> {
         let plan = self.analyser.bands.plan(sought.threshold);
+        let keys: Vec<_> = self.analyser.bands.keys(sought.sketch.as_bytes(), plan.bands).collect();
         let search = Search {
-            keys: self.analyser.bands.keys(sought.sketch.as_bytes(), plan.bands).collect(),
-            sketch: sought.sketch.clone(),
+            keys: &keys,
+            sketch: sought.sketch,
             agreeing_min: plan.agreeing_min,
             postings_max: self.settings.limits.candidates_max,
             members_max: sought.members_max,
         };
         for looks in 1.. {
-            let candidates = self.backend.candidates(search.clone()).await?;
+            let candidates = self.backend.candidates(&search).await?;
             let checked = match sought.mode {
                 Mode::Verified => self.verify(sought, candidates.found).await?,
                 Mode::Estimated => self.estimate(sought, &candidates.found),

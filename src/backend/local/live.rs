@@ -6,9 +6,9 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
 use super::catalog::{Catalog, Listing};
-use crate::backend::{Candidate, Candidates, Filing, Known, Member, Search};
+use crate::backend::{Candidate, Candidates, Filing, Known, Member};
 use crate::document::{DocumentId, Ordinal};
-use crate::index::{self, Index};
+use crate::index::{self, Index, Search};
 use crate::scheme::Bands;
 use crate::text::ShingleSet;
 
@@ -86,15 +86,9 @@ impl Live {
         self.deaths.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn candidates(&self, search: &Search) -> Candidates {
+    pub fn candidates(&self, search: &Search<'_>) -> Candidates {
         let _alive = self.nobody_dies();
-        let found = self.index.candidates(&index::Search {
-            keys: &search.keys,
-            sketch: &search.sketch,
-            agreeing_min: search.agreeing_min,
-            postings_max: search.postings_max,
-            members_max: search.members_max,
-        });
+        let found = self.index.candidates(search);
         Candidates {
             found: found.found.iter().filter_map(|candidate| self.name(candidate)).collect(),
             seen: found.seen,
@@ -164,8 +158,8 @@ mod tests {
         let versions = texts.map(|text| filed(&live, text));
         let probe = &versions[0];
         let search = Search {
-            keys: probe.keys.clone(),
-            sketch: probe.sketch.clone(),
+            keys: &probe.keys,
+            sketch: &probe.sketch,
             agreeing_min: 0,
             postings_max: 100,
             members_max: 10,

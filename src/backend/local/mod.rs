@@ -22,9 +22,10 @@ use xxhash_rust::xxh3::Xxh3Default;
 use crate::backend::arrivals::Arrivals;
 use crate::backend::{
     Announced, Backend, BackendError, BackendStats, Candidate, Candidates, Filing, Known, Progress,
-    Recovery, Search, Stored,
+    Recovery, Stored,
 };
 use crate::document::{Content, Document, DocumentId, Metadata, Ordinal};
+use crate::index::Search;
 use crate::scheme::{Bands, Key};
 use crate::sketch::SketchSettings;
 use crate::storage::{EncodedRecord, Part, Record, SnapshotInfo, StorageError, Store, Write};
@@ -170,8 +171,8 @@ impl Backend for Local {
         Ok(true)
     }
 
-    async fn candidates(&self, search: Search) -> Result<Candidates, BackendError> {
-        Ok(self.live.candidates(&search))
+    async fn candidates(&self, search: &Search<'_>) -> Result<Candidates, BackendError> {
+        Ok(self.live.candidates(search))
     }
 
     async fn sets(
