@@ -62,7 +62,7 @@ fn measure(sketches: &[Sketch]) {
     for (number, sketch) in sketches.iter().enumerate() {
         let keys: Vec<Key> = bands.keys(sketch.as_bytes(), bands.bands).collect();
         let fingerprint = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let filing = Filing { fingerprint, shingles: 900, sketch, keys: &keys };
+        let filing = Filing { fingerprint, shingles: 900, sketch, keys: &keys, set: None };
         index.insert(Ordinal(number as u32), &filing);
     }
     let insert = started.elapsed();

@@ -25,6 +25,7 @@ impl CollectionSettings {
             Scheme::Bands(bands) => {
                 json!({ "kind": self.scheme.kind, "bands": bands.bands, "rows": bands.rows })
             }
+            Scheme::Prefix(_) => json!({ "kind": self.scheme.kind }),
         };
         let mut shingles = json!(self.shingles);
         if self.shingles.unit != Unit::Stopword {

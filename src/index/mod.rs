@@ -9,19 +9,24 @@
 //! Nothing here blocks for long: every lock covers one shard of one table for one operation.
 
 mod entries;
+mod exact;
 mod postings;
+mod prefix;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use smallvec::SmallVec;
 
 use crate::document::Ordinal;
-use crate::scheme::Key;
+use crate::scheme::{Key, Threshold};
 use crate::sketch::{Estimator, Sketch};
+use crate::text::ShingleSet;
 use entries::{Entries, Removal};
 use postings::Postings;
+use prefix::PrefixIndex;
 
 pub use entries::EntryCopy;
+pub use exact::ExactSearch;
 
 /// Postings up to this length are read at once; longer ones wait until the short ones are read.
 const SHORT: usize = 64;
@@ -38,6 +43,8 @@ pub struct Filing<'a> {
     pub shingles: u32,
     pub sketch: &'a Sketch,
     pub keys: &'a [Key],
+    /// The set itself, for exact lookups; without it, [`Index::file_prefix`] has to follow.
+    pub set: Option<&'a ShingleSet>,
 }
 
 /// What to look for, and how far to go.
@@ -89,9 +96,10 @@ pub struct IndexStats {
 /// The map from keys to the sets filed under them.
 #[derive(Debug)]
 pub struct Index {
-    tables: Box<[Postings]>,
+    tables: Box<[Postings<u32>]>,
     /// Fingerprint (folded to 32 bits) → entry: where an equal set is found.
-    identity: Postings,
+    identity: Postings<u32>,
+    prefix: Option<PrefixIndex>,
     entries: Entries,
     estimator: Estimator,
     /// Two threads must not make two entries of one set: filing and removing take the stripe of its
@@ -112,10 +120,18 @@ impl Index {
         Self {
             tables: (0..tables).map(|_| Postings::new(sets_expected)).collect(),
             identity: Postings::new(sets_expected),
+            prefix: None,
             entries: Entries::new(sketch_bytes),
             estimator,
             stripes: std::array::from_fn(|_| Mutex::new(())),
         }
+    }
+
+    /// The same index, empty as it is yet, with one for exact lookups from a threshold up beside
+    /// the tables.
+    #[must_use]
+    pub fn with_prefix(self, exact_from: Option<Threshold>) -> Self {
+        Self { prefix: exact_from.map(PrefixIndex::new), ..self }
     }
 
     /// Files a document's set. Filing an ordinal again changes nothing. An ordinal must not be
@@ -126,6 +142,9 @@ impl Index {
         {
             for key in filing.keys {
                 self.tables[key.table as usize].insert(key.value, entry);
+            }
+            if let (Some(prefix), Some(set)) = (&self.prefix, filing.set) {
+                prefix.insert(entry, set);
             }
         }
     }
@@ -150,6 +169,12 @@ impl Index {
     /// Takes a document out; with the last document of a set goes the set. `false` if it wasn't
     /// there.
     pub fn remove(&self, ordinal: Ordinal, fingerprint: u64, keys: &[Key]) -> bool {
+        let was_there = self.take_out(ordinal, fingerprint, keys);
+        self.release_parked();
+        was_there
+    }
+
+    fn take_out(&self, ordinal: Ordinal, fingerprint: u64, keys: &[Key]) -> bool {
         let _stripe = self.stripe(fingerprint);
         let Some(entry) = self.entry_of(fingerprint) else { return false };
         match self.entries.remove_member(entry, ordinal) {
@@ -160,7 +185,10 @@ impl Index {
                     self.tables[key.table as usize].remove(key.value, entry);
                 }
                 self.identity.remove(fold(fingerprint), entry);
-                self.entries.release(entry);
+                match &self.prefix {
+                    None => self.entries.release(entry),
+                    Some(prefix) => prefix.park(entry),
+                }
                 true
             }
         }
@@ -214,11 +242,12 @@ impl Index {
     #[must_use]
     pub fn stats(&self) -> IndexStats {
         let mut stats = IndexStats {
-            entries: self.entries.count(),
+            entries: self.living(),
             bytes: self.entries.bytes() + self.identity.size().bytes,
             ..IndexStats::default()
         };
-        for size in self.tables.iter().map(Postings::size) {
+        let prefix = self.prefix.as_ref().map(PrefixIndex::size);
+        for size in self.tables.iter().map(Postings::size).chain(prefix) {
             stats.keys += size.keys;
             stats.postings += size.postings;
             stats.postings_longest = stats.postings_longest.max(size.longest);

@@ -1,4 +1,4 @@
-//! One table: key → the entries filed under it.
+//! One table: key → the entries filed under it, each with what else its posting says.
 //!
 //! Most keys have one entry, so a key costs eight bytes in a flat map; the few that have more are
 //! marked there and keep their list in a second map. Locks are always taken in that order, first
@@ -12,13 +12,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dashmap::{DashMap, Entry};
 
-/// Marks a key whose entries are in the second map. No entry has this number.
-const CROWDED: u32 = u32::MAX;
+/// What is filed under a key: an entry's number, and maybe more.
+pub(super) trait Posting: Copy + PartialEq {
+    /// Marks a key whose postings are in the second map. No entry has its number.
+    const CROWDED: Self;
+}
+
+impl Posting for u32 {
+    const CROWDED: Self = u32::MAX;
+}
 
 /// Keys are hash values already. They only need to be spread over 64 bits, since the map takes the
 /// shard and the tag from the high ones: Fibonacci hashing (Knuth, TAOCP 3, 6.4).
 #[derive(Clone, Default)]
-struct Spread(u64);
+pub(super) struct Spread(u64);
 
 impl Hasher for Spread {
     fn write(&mut self, _bytes: &[u8]) {
@@ -34,12 +41,12 @@ impl Hasher for Spread {
     }
 }
 
-type Spreading = BuildHasherDefault<Spread>;
+pub(super) type Spreading = BuildHasherDefault<Spread>;
 
 #[derive(Debug)]
-pub(super) struct Postings {
-    first: DashMap<u32, u32, Spreading>,
-    crowded: DashMap<u32, Vec<u32>, Spreading>,
+pub(super) struct Postings<P> {
+    first: DashMap<u32, P, Spreading>,
+    crowded: DashMap<u32, Vec<P>, Spreading>,
     totals: Mutex<Totals>,
 }
 
@@ -54,13 +61,13 @@ struct Totals {
 }
 
 impl Totals {
-    fn add(&mut self, list: &Vec<u32>) {
+    fn add<P>(&mut self, list: &Vec<P>) {
         self.entries += list.len();
         self.places += list.capacity();
         *self.lengths.entry(list.len()).or_default() += 1;
     }
 
-    fn take_off(&mut self, list: &Vec<u32>) {
+    fn take_off<P>(&mut self, list: &Vec<P>) {
         self.entries -= list.len();
         self.places -= list.capacity();
         let lists = self.lengths.get_mut(&list.len()).expect("the list was added");
@@ -79,7 +86,7 @@ pub(super) struct PostingsSize {
     pub bytes: u64,
 }
 
-impl Postings {
+impl<P: Posting> Postings<P> {
     pub fn new(keys_expected: usize) -> Self {
         Self {
             first: DashMap::with_capacity_and_hasher(keys_expected, Spreading::default()),
@@ -88,13 +95,23 @@ impl Postings {
         }
     }
 
+    /// Of maps in so many parts each: whoever goes through all keys locks one part at a time.
+    pub fn in_parts(parts: usize) -> Self {
+        let map = || Spreading::default();
+        Self {
+            first: DashMap::with_hasher_and_shard_amount(map(), parts),
+            crowded: DashMap::with_hasher_and_shard_amount(map(), parts),
+            totals: Mutex::default(),
+        }
+    }
+
     /// Filing an entry twice under a key would count it twice: callers file each once.
-    pub fn insert(&self, key: u32, entry: u32) {
+    pub fn insert(&self, key: u32, entry: P) {
         match self.first.entry(key) {
             Entry::Vacant(vacant) => {
                 vacant.insert(entry);
             }
-            Entry::Occupied(occupied) if *occupied.get() == CROWDED => {
+            Entry::Occupied(occupied) if *occupied.get() == P::CROWDED => {
                 let mut list = self.crowded.entry(key).or_default();
                 let mut totals = self.totals();
                 totals.take_off(&list);
@@ -105,16 +122,16 @@ impl Postings {
                 let list = vec![*occupied.get(), entry];
                 self.totals().add(&list);
                 self.crowded.insert(key, list);
-                occupied.insert(CROWDED);
+                occupied.insert(P::CROWDED);
             }
         }
     }
 
-    pub fn remove(&self, key: u32, entry: u32) {
+    pub fn remove(&self, key: u32, entry: P) {
         let Entry::Occupied(mut occupied) = self.first.entry(key) else { return };
         if *occupied.get() == entry {
             occupied.remove();
-        } else if *occupied.get() == CROWDED
+        } else if *occupied.get() == P::CROWDED
             && let Some(alone) = self.leave_crowd(key, entry)
         {
             occupied.insert(alone);
@@ -122,9 +139,9 @@ impl Postings {
     }
 
     /// What `read` makes of the entries under a key; `None` for a key without any.
-    pub fn read<R>(&self, key: u32, read: impl FnOnce(&[u32]) -> R) -> Option<R> {
+    pub fn read<R>(&self, key: u32, read: impl FnOnce(&[P]) -> R) -> Option<R> {
         let first = self.first.get(&key)?;
-        if *first != CROWDED {
+        if *first != P::CROWDED {
             return Some(read(std::slice::from_ref(&*first)));
         }
         self.crowded.get(&key).map(|entries| read(&entries))
@@ -132,14 +149,14 @@ impl Postings {
 
     pub fn size(&self) -> PostingsSize {
         let totals = self.totals();
-        let (entries, lists_bytes) = (totals.entries, totals.places * size_of::<u32>());
+        let (entries, lists_bytes) = (totals.entries, totals.places * size_of::<P>());
         let lists: usize = totals.lengths.values().sum();
         let longest = totals.lengths.last_key_value().map(|(&length, _)| length);
         // Whoever changes a list holds a lock of the maps already when taking this one.
         drop(totals);
         let keys = self.first.len();
-        let bytes = table_bytes(self.first.capacity(), size_of::<(u32, u32)>())
-            + table_bytes(self.crowded.capacity(), size_of::<(u32, Vec<u32>)>())
+        let bytes = table_bytes(self.first.capacity(), size_of::<(u32, P)>())
+            + table_bytes(self.crowded.capacity(), size_of::<(u32, Vec<P>)>())
             + lists_bytes;
         PostingsSize {
             keys: keys as u64,
@@ -150,7 +167,7 @@ impl Postings {
     }
 
     /// The one entry that is left, if only one is.
-    fn leave_crowd(&self, key: u32, entry: u32) -> Option<u32> {
+    fn leave_crowd(&self, key: u32, entry: P) -> Option<P> {
         let mut list = self.crowded.get_mut(&key)?;
         let position = list.iter().position(|&e| e == entry)?;
         let mut totals = self.totals();
@@ -167,6 +184,35 @@ impl Postings {
         }
         totals.add(&list);
         None
+    }
+
+    /// Drops every posting that is not to be kept, one part of the keys after the other.
+    pub fn retain(&self, keep: impl Fn(&P) -> bool) {
+        self.first.retain(|key, first| match *first == P::CROWDED {
+            true => self.retain_crowd(*key, first, &keep),
+            false => keep(first),
+        });
+    }
+
+    /// Whether any posting is left; one that is left alone takes the place of the mark.
+    fn retain_crowd(&self, key: u32, first: &mut P, keep: impl Fn(&P) -> bool) -> bool {
+        let Some(mut list) = self.crowded.get_mut(&key) else { return false };
+        let mut totals = self.totals();
+        totals.take_off(&list);
+        list.retain(keep);
+        if let [_, _, ..] = **list {
+            list.shrink_to_fit();
+            totals.add(&list);
+            return true;
+        }
+        let alone = list.first().copied();
+        drop(totals);
+        drop(list);
+        self.crowded.remove(&key);
+        alone.is_some_and(|alone| {
+            *first = alone;
+            true
+        })
     }
 
     fn totals(&self) -> MutexGuard<'_, Totals> {

@@ -1,3 +1,5 @@
+mod exact;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
@@ -26,8 +28,13 @@ fn keys(set: u8) -> Vec<Key> {
 
 fn insert(index: &Index, ordinal: u32, set: u8) {
     let (sketch, keys) = (sketch(set), keys(set));
-    let filing =
-        Filing { fingerprint: fingerprint(set), shingles: 1, sketch: &sketch, keys: &keys };
+    let filing = Filing {
+        fingerprint: fingerprint(set),
+        shingles: 1,
+        sketch: &sketch,
+        keys: &keys,
+        set: None,
+    };
     index.insert(Ordinal(ordinal), &filing);
 }
 
@@ -162,6 +169,7 @@ fn a_cut_lookup_says_so_and_reads_rare_keys_first() {
             shingles: 1,
             sketch: &sketch,
             keys: &keys,
+            set: None,
         };
         index.insert(Ordinal(number), &filing);
     }

@@ -41,10 +41,27 @@ impl Overlap {
         Self { shared: a.min(b), a, b }.resemblance() >= threshold
     }
 
+    /// The size of the smallest set that could resemble one of `size` elements as much as the
+    /// threshold. It is also the fewest elements that any such set shares with it: the union has
+    /// at least `size` elements, so less shared is less resemblance, rounding and all.
+    #[must_use]
+    pub fn size_min(size: usize, threshold: f64) -> usize {
+        let reaches = |smaller: &usize| Self::can_reach(size, *smaller, threshold);
+        let mut smallest = ((threshold * size as f64) as usize).clamp(1, size);
+        while smallest < size && !reaches(&smallest) {
+            smallest += 1;
+        }
+        while smallest > 1 && reaches(&(smallest - 1)) {
+            smallest -= 1;
+        }
+        smallest
+    }
+
     /// The fewest shared elements with which sets of these sizes resemble each other as much as
     /// the threshold; `None` if no number does. Resemblance, rounding and all, never falls when
     /// more is shared, so the fewest can be searched for from J·(a + b) / (1 + J).
-    fn shared_min(a: usize, b: usize, threshold: f64) -> Option<usize> {
+    #[must_use]
+    pub fn shared_min(a: usize, b: usize, threshold: f64) -> Option<usize> {
         if !Self::can_reach(a, b, threshold) {
             return None;
         }
@@ -133,6 +150,17 @@ mod tests {
             let own = overlap.resemblance();
             prop_assert_eq!(Overlap::reaching(&a, &b, own), Some(overlap));
             prop_assert_eq!(Overlap::reaching(&a, &b, own.next_up()), None);
+        }
+    }
+
+    #[test]
+    fn the_smallest_size_is_that_of_a_search_from_below() {
+        for size in (1..200).chain([4_999, 5_000, 1_000_000]) {
+            for threshold in [0.001, 0.3, 0.5, 0.7, 0.8, 0.9, 0.99, 1.0, 2.0 / 3.0] {
+                let least = Overlap::size_min(size, threshold);
+                assert!(Overlap::can_reach(size, least, threshold));
+                assert!(least == 1 || !Overlap::can_reach(size, least - 1, threshold));
+            }
         }
     }
 

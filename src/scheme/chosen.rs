@@ -1,13 +1,17 @@
 //! The scheme that a collection's settings choose.
 
-use super::{Bands, Key, Kind, ProbePlan, SchemeSettings, Threshold};
-use crate::sketch::SketchSettings;
+use super::{Bands, Key, Kind, Prefix, ProbePlan, SchemeSettings, Threshold};
+use crate::sketch::{Sketch, SketchSettings};
+use crate::text::ShingleSet;
 
 /// What a collection files sets under, and how it looks them up.
 #[derive(Clone, Debug)]
 pub enum Scheme {
     /// Minhash LSH, of bands or of random rows.
     Bands(Bands),
+    /// The prefix filter: keys are elements, and those are not in tables but in an index of
+    /// their own.
+    Prefix(Prefix),
 }
 
 impl Scheme {
@@ -17,6 +21,7 @@ impl Scheme {
     pub fn new(scheme: &SchemeSettings, sketch: &SketchSettings) -> Self {
         match scheme.kind {
             Kind::Bands | Kind::RandomRows => Self::Bands(Bands::new(scheme, sketch)),
+            Kind::Prefix => Self::Prefix(Prefix::new(scheme, sketch)),
         }
     }
 
@@ -25,6 +30,7 @@ impl Scheme {
     pub fn tables(&self) -> u32 {
         match self {
             Self::Bands(bands) => bands.bands,
+            Self::Prefix(_) => 0,
         }
     }
 
@@ -34,6 +40,7 @@ impl Scheme {
     pub fn value(&self, sketch: &[u8], table: u32) -> Option<u32> {
         match self {
             Self::Bands(bands) => Some(bands.value(sketch, table)),
+            Self::Prefix(_) => None,
         }
     }
 
@@ -48,6 +55,27 @@ impl Scheme {
         self.keys(sketch, u32::MAX)
     }
 
+    /// Everything that others may meet a set under while it is on its way into the index: its keys
+    /// in all tables, where the scheme has tables.
+    #[must_use]
+    pub fn arrival_keys(&self, set: &ShingleSet, sketch: &Sketch) -> Vec<Key> {
+        match self {
+            Self::Prefix(prefix) => prefix.arrival_keys(set),
+            Self::Bands(_) => self.all_keys(sketch.as_bytes()).collect(),
+        }
+    }
+
+    /// What a probe looks under for sets on their way, at a threshold.
+    #[must_use]
+    pub fn probe_keys(&self, set: &ShingleSet, sketch: &Sketch, threshold: Threshold) -> Vec<Key> {
+        match self {
+            Self::Prefix(prefix) => prefix.probe_keys(set, threshold),
+            Self::Bands(bands) => {
+                bands.keys(sketch.as_bytes(), bands.plan(threshold).bands).collect()
+            }
+        }
+    }
+
     /// The tables in which two sketches have the same key.
     pub fn tables_shared<'a>(&'a self, a: &'a [u8], b: &'a [u8]) -> impl Iterator<Item = u32> + 'a {
         let both = self.all_keys(a).filter(|key| self.value(b, key.table) == Some(key.value));
@@ -59,6 +87,7 @@ impl Scheme {
     pub fn plan(&self, threshold: Threshold) -> ProbePlan {
         match self {
             Self::Bands(bands) => bands.plan(threshold),
+            Self::Prefix(_) => Prefix::PLAN,
         }
     }
 
@@ -67,6 +96,8 @@ impl Scheme {
     pub fn probability_found(&self, similarity: f64, threshold: Threshold) -> f64 {
         match self {
             Self::Bands(bands) => bands.probability_found(similarity, &bands.plan(threshold)),
+            Self::Prefix(_) if similarity < threshold.get() => 0.0,
+            Self::Prefix(_) => 1.0,
         }
     }
 
@@ -75,6 +106,7 @@ impl Scheme {
     pub fn bands(&self) -> Option<&Bands> {
         match self {
             Self::Bands(bands) => Some(bands),
+            Self::Prefix(_) => None,
         }
     }
 }

@@ -1,17 +1,22 @@
-//! Sketches → keys, and how many keys a wanted recall takes.
+//! Sketches and sets → keys, and how many keys a wanted recall takes.
 
 mod bands;
 mod binomial;
 mod chosen;
 mod curve;
 mod drawn;
+mod meeting;
 mod misses;
+mod order;
+mod prefix;
 mod tuner;
 
 pub use bands::{Bands, Key};
 pub use binomial::binomial_at_least;
 pub use chosen::Scheme;
 pub use curve::{Curve, CurvePoint, IndexBytes};
+pub use order::{Order, Sample};
+pub use prefix::{Place, Prefix, prefix_len};
 pub use tuner::ProbePlan;
 
 use serde::{Deserialize, Serialize};
@@ -58,15 +63,17 @@ impl From<Threshold> for f64 {
 #[error("a threshold must be above 0 and at most 1, not {0}")]
 pub struct ThresholdError(f64);
 
-/// Which slots of a sketch make a key.
+/// What makes a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Consecutive ones, a band: no slot is in two keys.
+    /// Consecutive slots of a sketch, a band: no slot is in two keys.
     #[default]
     Bands,
-    /// Distinct ones, drawn at random for each key.
+    /// Distinct slots, drawn at random for each key.
     RandomRows,
+    /// The first elements of the set itself, rare ones first: no near-duplicate is missed.
+    Prefix,
 }
 
 /// How keys are made. `kind`, `bands` and `rows` decide what is stored: fixed for a collection's
@@ -87,9 +94,19 @@ pub struct SchemeSettings {
     /// threshold, or 3 random rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u32>,
+    /// The lowest threshold that exact lookups are indexed for; below, they look at every set.
+    /// Without it none are, and with [`Kind::Prefix`] those from `threshold` up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exact_from: Option<Threshold>,
 }
 
 impl SchemeSettings {
+    /// The lowest threshold that exact lookups are indexed for, if they are at all.
+    #[must_use]
+    pub fn exact_from(&self) -> Option<Threshold> {
+        self.exact_from.or((self.kind == Kind::Prefix).then_some(self.threshold))
+    }
+
     /// What is wrong with the settings, a sentence a fault that starts with the key's name.
     #[must_use]
     pub fn faults(&self, sketch: &SketchSettings) -> Vec<String> {
@@ -116,6 +133,12 @@ impl SchemeSettings {
             Kind::RandomRows if rows > slots => {
                 Some(format!("rows must be distinct slots: {rows} is more than {slots} slots"))
             }
+            Kind::Prefix if self.bands.is_some() || self.rows.is_some() => {
+                Some("kind prefix makes its keys of elements: it has no bands or rows".to_owned())
+            }
+            Kind::Prefix if self.exact_from.is_some_and(|from| from > self.threshold) => {
+                Some("exact_from must be at most the threshold where kind is prefix".to_owned())
+            }
             _ => None,
         }
     }
@@ -123,7 +146,14 @@ impl SchemeSettings {
 
 impl Default for SchemeSettings {
     fn default() -> Self {
-        Self { kind: Kind::Bands, threshold: Threshold(0.8), recall: 0.99, bands: None, rows: None }
+        Self {
+            kind: Kind::Bands,
+            threshold: Threshold(0.8),
+            recall: 0.99,
+            bands: None,
+            rows: None,
+            exact_from: None,
+        }
     }
 }
 

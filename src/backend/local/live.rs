@@ -51,6 +51,8 @@ impl Live {
         self.sets.insert(filing.fingerprint, filing.set.clone());
         let has_metadata = filing.document.metadata.is_some();
         let listing = Listing { id: id.clone(), fingerprint: filing.fingerprint, has_metadata };
+        // Where the scheme has no tables, its keys are for arrivals alone.
+        let tables = filing.keys.len().min(self.scheme.tables() as usize);
         let _deaths = replaced.is_some().then(|| self.dying());
         // Listed first, so that what is found has a name.
         self.catalog.insert(ordinal, listing);
@@ -60,7 +62,8 @@ impl Live {
                 fingerprint: filing.fingerprint,
                 shingles: filing.set.count() as u32,
                 sketch: &filing.sketch,
-                keys: &filing.keys,
+                keys: &filing.keys[..tables],
+                set: Some(&filing.set),
             },
         );
         if let Some((old, listing)) = replaced {

@@ -122,6 +122,7 @@ impl Recovering<'_> {
                 shingles: row.shingles,
                 sketch: &sketch,
                 keys: &keys,
+                set: None,
             },
         );
         self.list(row, catalog);

@@ -1,0 +1,154 @@
+//! The order of elements: rare ones first.
+//!
+//! Sets are filed under their first elements, so the rarer those are the fewer sets meet. How rare
+//! an element is gets guessed from the sets of an early sample and is then frozen, since sets that
+//! are filed in one order cannot be found in another. Any order finds the same: a bad guess only
+//! costs time.
+
+use std::collections::HashMap;
+
+use crate::text::ShingleSet;
+
+/// Sets that make a whole sample.
+const SAMPLE_SETS_MAX: usize = 1_024;
+
+/// Elements, repetitions in other sets included, that make a whole sample of fewer sets.
+const SAMPLE_ELEMENTS_MAX: usize = 1 << 20;
+
+/// Elements that an order knows to be common; further ones count as rare.
+const COMMON_MAX: usize = 1 << 16;
+
+/// An order of elements: by the class of how many sets of a sample had them, then by themselves
+/// (they are hashes).
+#[derive(Clone, Debug, Default)]
+pub struct Order {
+    /// Of elements in more than one set of the sample: the logarithm of how many.
+    classes: HashMap<u64, u8>,
+}
+
+impl Order {
+    /// The order of a sample in which so many sets have an element. Without any it is that of the
+    /// elements themselves.
+    fn of(frequencies: HashMap<u64, u32>) -> Self {
+        let mut common: Vec<(u32, u64)> = frequencies
+            .into_iter()
+            .filter_map(|(element, sets)| (sets > 1).then_some((sets, element)))
+            .collect();
+        common.sort_unstable_by(|a, b| b.cmp(a));
+        common.truncate(COMMON_MAX);
+        let class = |(sets, element): (u32, u64)| (element, sets.ilog2() as u8);
+        Self { classes: common.into_iter().map(class).collect() }
+    }
+
+    /// The first `len` elements of a set in this order, or all that it has.
+    #[must_use]
+    pub fn prefix(&self, set: &[u64], len: usize) -> Vec<u64> {
+        let mut prefix = Vec::with_capacity(len.min(set.len()));
+        let mut common = Vec::new();
+        for element in set {
+            if prefix.len() == len {
+                return prefix;
+            }
+            match self.classes.get(element) {
+                None => prefix.push(*element),
+                Some(class) => common.push((*class, *element)),
+            }
+        }
+        common.sort_unstable();
+        let room = len - prefix.len();
+        prefix.extend(common.into_iter().take(room).map(|(_, element)| element));
+        prefix
+    }
+
+    /// Memory that it takes, about.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.classes.capacity() * (size_of::<(u64, u8)>() + 1)
+    }
+}
+
+/// The sets that an order is made from.
+#[derive(Clone, Debug, Default)]
+pub struct Sample {
+    frequencies: HashMap<u64, u32>,
+    sets: usize,
+    elements: usize,
+}
+
+impl Sample {
+    pub fn add(&mut self, set: &[u64]) {
+        self.sets += 1;
+        self.elements += set.len();
+        for element in set {
+            *self.frequencies.entry(*element).or_default() += 1;
+        }
+    }
+
+    /// It is large enough to go by.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.sets >= SAMPLE_SETS_MAX || self.elements >= SAMPLE_ELEMENTS_MAX
+    }
+
+    #[must_use]
+    pub fn order(self) -> Order {
+        Order::of(self.frequencies)
+    }
+}
+
+/// The order of the first sets, as many as make a sample.
+impl<'s> FromIterator<&'s ShingleSet> for Order {
+    fn from_iter<I: IntoIterator<Item = &'s ShingleSet>>(sets: I) -> Self {
+        let mut sample = Sample::default();
+        for set in sets {
+            if sample.is_whole() {
+                break;
+            }
+            sample.add(set.as_slice());
+        }
+        sample.order()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sets(sets: &[&[u64]]) -> Vec<ShingleSet> {
+        sets.iter().map(|set| ShingleSet::from_shingles(set.to_vec()).unwrap()).collect()
+    }
+
+    #[test]
+    fn rare_elements_come_first_and_then_the_least() {
+        let sample = sets(&[&[1, 2, 3, 4], &[1, 2, 3, 5], &[1, 2, 6], &[1, 7]]);
+        let order: Order = sample.iter().collect();
+        assert_eq!(order.prefix(&[1, 2, 3, 4, 9], 5), [4, 9, 2, 3, 1]);
+        assert_eq!(order.prefix(&[1, 2, 3, 4, 9], 3), [4, 9, 2]);
+        assert_eq!(order.prefix(&[1, 3], 9), [3, 1]);
+        assert_eq!(Order::default().prefix(&[1, 2, 3], 2), [1, 2]);
+    }
+
+    #[test]
+    fn a_prefix_is_the_beginning_of_a_longer_one() {
+        let sample = sets(&[&[1, 2, 3, 4, 5, 6], &[2, 4, 6, 8], &[4, 8]]);
+        let order: Order = sample.iter().collect();
+        let whole = order.prefix(&[1, 2, 3, 4, 5, 6, 7, 8], 8);
+        for len in 0..8 {
+            assert_eq!(order.prefix(&[1, 2, 3, 4, 5, 6, 7, 8], len), whole[..len]);
+        }
+    }
+
+    #[test]
+    fn an_order_knows_a_bounded_number_of_common_elements() {
+        let everything: Vec<u64> = (0..200_000).collect();
+        let twice = sets(&[&everything, &everything, &[7], &[9]]);
+        let order: Order = twice.iter().collect();
+        assert_eq!(order.classes.len(), COMMON_MAX);
+        assert!(order.classes.contains_key(&7), "the most frequent ones are kept");
+        let mut sample = Sample::default();
+        (0..5).for_each(|_| sample.add(&everything));
+        assert!(!sample.is_whole());
+        sample.add(&everything);
+        assert!(sample.is_whole());
+    }
+}
