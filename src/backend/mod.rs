@@ -23,7 +23,8 @@ use smallvec::SmallVec;
 use tokio::sync::{mpsc, watch};
 
 use crate::document::{Document, DocumentId, Metadata, Ordinal};
-use crate::index::Search;
+use crate::index::{ExactSearch, Search};
+use crate::measure::Overlap;
 use crate::scheme::Key;
 use crate::sketch::Sketch;
 use crate::storage::{Part, Record, SnapshotInfo, StorageError};
@@ -41,7 +42,7 @@ pub struct Filing {
     pub set: ShingleSet,
     pub fingerprint: u64,
     pub sketch: Sketch,
-    /// All the keys it will be found under.
+    /// All the keys it will be found under, or met under on its way.
     pub keys: Vec<Key>,
     /// The text has no shingle but the whole of it.
     pub whole_document: bool,
@@ -108,6 +109,22 @@ pub struct Candidates {
     pub truncated: bool,
 }
 
+/// What looking at every document came to.
+#[derive(Clone, Debug, Default)]
+pub struct Scan {
+    pub found: Vec<Scanned>,
+    /// Documents looked at.
+    pub seen: usize,
+}
+
+/// A document whose set reaches the threshold.
+#[derive(Clone, Debug)]
+pub struct Scanned {
+    /// With this document as its only member.
+    pub candidate: Candidate,
+    pub overlap: Overlap,
+}
+
 /// What lookups need of a stored document.
 #[derive(Clone, Debug)]
 pub struct Known {
@@ -138,6 +155,17 @@ pub trait Backend: Send + Sync {
     async fn remove(&self, id: &DocumentId) -> Result<bool, BackendError>;
 
     async fn candidates(&self, search: &Search<'_>) -> Result<Candidates, BackendError>;
+
+    /// The sets that may resemble the probe as much as the threshold: all that do are among them.
+    /// `None` if there is no index for so low a threshold.
+    async fn exact_candidates(
+        &self,
+        search: &ExactSearch<'_>,
+    ) -> Result<Option<Candidates>, BackendError>;
+
+    /// Every document whose set resembles the probe as much as the threshold, from one consistent
+    /// view. Looks at all of them: few at a time do, and it ends when the future is dropped.
+    async fn scan(&self, search: &ExactSearch<'_>) -> Result<Scan, BackendError>;
 
     /// The sets of candidates, in their order; `None` for one whose documents are gone meanwhile.
     async fn sets(&self, candidates: &[Candidate])

@@ -31,7 +31,8 @@ pub struct Arguments {
     /// The most matches to show [default: 20]
     #[arg(long, value_name = "N")]
     limit: Option<u32>,
-    /// Check candidates exactly, or go by their sketches alone [default: verified]
+    /// Check candidates exactly, go by their sketches alone, or miss none [default: the
+    /// collection's: verified, or exact where its kind is prefix]
     #[arg(long)]
     mode: Option<Mode>,
     /// Write the server's answer as it came
@@ -43,6 +44,7 @@ pub struct Arguments {
 enum Mode {
     Verified,
     Estimated,
+    Exact,
 }
 
 /// A server's answer, as far as it is shown.
@@ -91,6 +93,7 @@ impl Arguments {
         let mode = self.mode.map(|mode| match mode {
             Mode::Verified => "mode=verified".to_owned(),
             Mode::Estimated => "mode=estimated".to_owned(),
+            Mode::Exact => "mode=exact".to_owned(),
         });
         let parts = [
             self.id.as_ref().map(|id| format!("id={}", query_value(id))),

@@ -39,12 +39,11 @@ impl Engine {
     ) -> Result<Admitted, EngineError> {
         let policy = prepared.analysis.policy();
         let filing = self.filing(prepared);
-        let scheme = &self.analyser.scheme;
-        let tables = match options.looks() {
-            true => scheme.plan(self.threshold_of(&options)).bands,
-            false => 0,
-        };
-        let probe: Vec<Key> = scheme.keys(filing.sketch.as_bytes(), tables).collect();
+        let mut probe: Vec<Key> = Vec::new();
+        if options.looks() {
+            let threshold = self.threshold_of(&options);
+            probe = self.analyser.scheme.probe_keys(&filing.set, &filing.sketch, threshold);
+        }
         let tentative = options.on_duplicate == OnDuplicate::Skip;
         let announced = self.backend.announce(filing, tentative, &probe).await?;
         Ok(Admitted { announced, options, policy })
@@ -89,7 +88,7 @@ impl Engine {
         Filing {
             document,
             fingerprint: analysis.set.fingerprint(),
-            keys: self.analyser.scheme.all_keys(analysis.sketch.as_bytes()).collect(),
+            keys: self.analyser.scheme.arrival_keys(&analysis.set, &analysis.sketch),
             set: analysis.set,
             sketch: analysis.sketch,
             whole_document: analysis.whole_document,

@@ -16,6 +16,8 @@ pub enum EngineError {
     MetadataTooLarge { found: usize, max: usize },
     #[error("the text of '{id}' is not kept: the collection has store.text = false")]
     TextNotKept { id: DocumentId },
+    #[error("mode must be exact or verified: a collection of kind prefix has no keys of sketches")]
+    ModeNotServed,
     #[error("there is no collection '{name}'")]
     CollectionNotFound { name: CollectionName },
     /// Both as JSON.

@@ -5,10 +5,10 @@ use std::collections::HashSet;
 
 use crate::backend::{Candidate, Rival};
 use crate::document::{DocumentId, Metadata, Ordinal};
-use crate::engine::{Engine, EngineError, Exact, Match, Mode};
+use crate::engine::{Engine, EngineError, Exact, FoundBy, Match, Mode};
 use crate::index::Search;
 use crate::measure::Overlap;
-use crate::scheme::{ProbePlan, Threshold};
+use crate::scheme::{Scheme, Threshold};
 use crate::sketch::Sketch;
 use crate::text::ShingleSet;
 
@@ -22,7 +22,7 @@ const SHINGLES_AT_ONCE_MAX: usize = 4 << 20;
 
 /// A candidate whose documents are gone once its set is read may have been replaced by one as near,
 /// so it is looked again, this many times at most.
-const LOOKS_MAX: usize = 4;
+pub(super) const LOOKS_MAX: usize = 4;
 
 /// What is looked for.
 pub(super) struct Sought<'a> {
@@ -49,22 +49,31 @@ pub(super) struct Scored {
 
 pub(super) struct Found {
     pub scored: Vec<Scored>,
-    /// Distinct sets that shared a key.
+    /// Distinct sets that shared a key, or all that were looked at.
     pub candidates: usize,
     pub truncated: bool,
-    pub plan: ProbePlan,
+    /// The chance that a document at just the threshold is found.
+    pub expected_recall: f64,
+    pub found_by: FoundBy,
 }
 
 /// What became of candidates.
-struct Checked {
-    scored: Vec<Scored>,
+pub(super) struct Checked {
+    pub scored: Vec<Scored>,
     /// The set of every candidate could be read.
-    none_gone: bool,
+    pub none_gone: bool,
 }
 
 impl Engine {
-    /// Every stored document at or over the threshold, in no order.
+    /// Stored documents at or over the threshold, in no order.
     pub(super) async fn find(&self, sought: &Sought<'_>) -> Result<Found, EngineError> {
+        match (&self.analyser.scheme, sought.mode) {
+            (Scheme::Prefix(_), _) | (_, Mode::Exact) => self.find_exactly(sought).await,
+            _ => self.find_by_keys(sought).await,
+        }
+    }
+
+    async fn find_by_keys(&self, sought: &Sought<'_>) -> Result<Found, EngineError> {
         let scheme = &self.analyser.scheme;
         let plan = scheme.plan(sought.threshold);
         let keys: Vec<_> = scheme.keys(sought.sketch.as_bytes(), plan.bands).collect();
@@ -77,14 +86,20 @@ impl Engine {
         };
         for looks in 1.. {
             let candidates = self.backend.candidates(&search).await?;
-            let checked = match sought.mode {
-                Mode::Verified => self.verify(sought, candidates.found).await?,
-                Mode::Estimated => self.estimate(sought, &candidates.found),
+            let (checked, expected_recall) = match sought.mode {
+                Mode::Estimated => {
+                    (self.estimate(sought, &candidates.found), plan.expected_recall_estimated)
+                }
+                _ => (self.verify(sought, candidates.found).await?, plan.expected_recall),
             };
             if checked.none_gone || looks == LOOKS_MAX {
-                let truncated = candidates.truncated || !checked.none_gone;
-                let scored = checked.scored;
-                return Ok(Found { scored, candidates: candidates.seen, truncated, plan });
+                return Ok(Found {
+                    scored: checked.scored,
+                    candidates: candidates.seen,
+                    truncated: candidates.truncated || !checked.none_gone,
+                    expected_recall,
+                    found_by: FoundBy::Keys,
+                });
             }
         }
         unreachable!("the last look returns");
@@ -130,7 +145,7 @@ impl Engine {
         Ok((scored.into_iter().map(|scored| scored.found).collect(), more))
     }
 
-    async fn verify(
+    pub(super) async fn verify(
         &self,
         sought: &Sought<'_>,
         mut candidates: Vec<Candidate>,
@@ -168,7 +183,7 @@ impl Engine {
         Checked { scored, none_gone: true }
     }
 
-    fn score_members(
+    pub(super) fn score_members(
         &self,
         sought: &Sought<'_>,
         candidate: &Candidate,

@@ -6,6 +6,7 @@ mod analysis;
 mod collections;
 mod compare;
 mod error;
+mod exact;
 mod lookup;
 mod operate;
 mod settings;
@@ -28,8 +29,8 @@ pub use compare::compare_contents;
 pub use error::EngineError;
 pub use settings::{CollectionSettings, LimitSettings, StoreSettings};
 pub use types::{
-    AddOptions, AddStatus, Added, Admitted, Answer, Comparison, Exact, Explanation, Lookup, Match,
-    Mode, OnDuplicate, Passages, Policy, Prepared, Probe, Stats, StoredDocument,
+    AddOptions, AddStatus, Added, Admitted, Answer, Comparison, Exact, Explanation, FoundBy,
+    Lookup, Match, Mode, OnDuplicate, Passages, Policy, Prepared, Probe, Stats, StoredDocument,
 };
 
 /// One collection, ready to serve. A clone is another handle on the same.
@@ -59,6 +60,7 @@ impl Engine {
         let local = LocalSettings {
             store: storage.clone(),
             keep_content: settings.store.text,
+            exact_from: settings.scheme.exact_from(),
             cache_bytes,
         };
         let scheme = analyser.scheme.clone();

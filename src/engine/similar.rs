@@ -6,13 +6,16 @@ use crate::engine::add::{CONTENT_INLINE_BYTES_MAX, content_bytes};
 use crate::engine::compare::{compare_analyses, compare_contents};
 use crate::engine::lookup::Sought;
 use crate::engine::{Analysis, Answer, Comparison, Engine, EngineError, Lookup, Mode, Probe};
+use crate::scheme::Scheme;
 
 impl Engine {
     /// The near-duplicates of a content or of a stored document, which itself is left out.
     ///
     /// # Errors
-    /// `DocumentNotFound`, `EmptyDocument`, `TooManyShingles`, `OutOfService`, `Store`.
+    /// `DocumentNotFound`, `EmptyDocument`, `TooManyShingles`, `ModeNotServed`, `OutOfService`,
+    /// `Store`.
     pub async fn similar(&self, probe: Probe, lookup: Lookup) -> Result<Answer, EngineError> {
+        let mode = self.mode_of(lookup)?;
         let analysis = self.analyse(&probe).await?;
         let threshold = lookup.threshold.unwrap_or(self.settings.scheme.threshold);
         let found = self
@@ -21,23 +24,29 @@ impl Engine {
                 sketch: &analysis.sketch,
                 own_id: probe.id(),
                 threshold,
-                mode: lookup.mode,
+                mode,
                 members_max: self.settings.limits.candidates_max,
             })
             .await?;
-        let expected_recall = match lookup.mode {
-            Mode::Verified => found.plan.expected_recall,
-            Mode::Estimated => found.plan.expected_recall_estimated,
-        };
         let (matches, _more) = self.best(found.scored, lookup.limit).await?;
         Ok(Answer {
             matches,
             candidates: found.candidates,
             truncated: found.truncated,
-            expected_recall,
+            expected_recall: found.expected_recall,
             threshold,
-            mode: lookup.mode,
+            mode,
+            found_by: found.found_by,
         })
+    }
+
+    /// Where keys are elements there is no finding by sketches: what is found is exact.
+    fn mode_of(&self, lookup: Lookup) -> Result<Mode, EngineError> {
+        match (&self.analyser.scheme, lookup.mode) {
+            (Scheme::Prefix(_), None) => Ok(Mode::Exact),
+            (Scheme::Prefix(_), Some(Mode::Estimated)) => Err(EngineError::ModeNotServed),
+            (_, mode) => Ok(mode.unwrap_or_default()),
+        }
     }
 
     /// Estimated beside exact resemblance; `explain` adds where the texts are alike.

@@ -87,7 +87,7 @@ pub enum Policy {
     SampledToOne,
 }
 
-/// How a candidate is scored.
+/// How candidates are found and scored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -96,6 +96,20 @@ pub enum Mode {
     Verified,
     /// Candidates are scored by their sketches alone.
     Estimated,
+    /// No false positive, and no false negative either.
+    Exact,
+}
+
+/// How the candidates of a lookup were found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FoundBy {
+    /// They share a key of the sketch with the probe.
+    Keys,
+    /// They share one of the first elements with the probe.
+    Prefix,
+    /// By looking at every document.
+    Scan,
 }
 
 /// How a lookup goes.
@@ -105,7 +119,8 @@ pub struct Lookup {
     pub threshold: Option<Threshold>,
     /// Matches given back, at most.
     pub limit: usize,
-    pub mode: Mode,
+    /// The collection's usual one if `None`.
+    pub mode: Option<Mode>,
 }
 
 /// The near-duplicates of a probe.
@@ -113,7 +128,7 @@ pub struct Lookup {
 pub struct Answer {
     /// Resemblance falling, then id.
     pub matches: Vec<Match>,
-    /// Distinct sets that shared a key with the probe.
+    /// Distinct sets that shared a key with the probe, or all documents if each was looked at.
     pub candidates: usize,
     /// A work limit was hit: there may be more.
     pub truncated: bool,
@@ -121,6 +136,7 @@ pub struct Answer {
     pub expected_recall: f64,
     pub threshold: Threshold,
     pub mode: Mode,
+    pub found_by: FoundBy,
 }
 
 #[derive(Clone, Debug)]
@@ -130,7 +146,7 @@ pub struct Match {
     pub resemblance: f64,
     pub estimated: f64,
     pub exact: Option<Exact>,
-    /// Keys of the probe's that the match is filed under.
+    /// Keys of the probe's that the match is filed under; elements, if it was found by those.
     pub keys_shared: u32,
     pub metadata: Option<Metadata>,
 }

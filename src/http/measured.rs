@@ -20,6 +20,7 @@ pub fn looked_up(answer: &Answer, took: Duration) {
     let mode = match answer.mode {
         Mode::Verified => "verified",
         Mode::Estimated => "estimated",
+        Mode::Exact => "exact",
     };
     metrics::histogram!("akin_lookup_duration_seconds", "mode" => mode).record(took);
     metrics::histogram!("akin_lookup_candidates").record(answer.candidates as f64);

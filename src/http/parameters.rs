@@ -133,7 +133,8 @@ pub struct LookupParameters {
     /// Matches, at most.
     #[param(minimum = 1, maximum = 10_000, default = 20, required = false)]
     pub limit: usize,
-    /// `verified` (default): each candidate is checked exactly; `estimated`: scored by its sketch.
+    /// `verified`: each candidate is checked exactly; `estimated`: scored by its sketch; `exact`:
+    /// checked, and none is missed. By default `verified`, and `exact` where the kind is `prefix`.
     #[param(value_type = Option<ModeSchema>)]
     pub mode: Option<Mode>,
 }
@@ -150,8 +151,7 @@ impl ReadParameters for LookupParameters {
 
 impl LookupParameters {
     pub fn lookup(&self) -> Lookup {
-        let mode = self.mode.unwrap_or_default();
-        Lookup { threshold: self.threshold, limit: self.limit, mode }
+        Lookup { threshold: self.threshold, limit: self.limit, mode: self.mode }
     }
 }
 

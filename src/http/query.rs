@@ -155,7 +155,8 @@ impl Parameter for Mode {
         match text {
             "verified" => Ok(Self::Verified),
             "estimated" => Ok(Self::Estimated),
-            _ => Err("verified or estimated".to_owned()),
+            "exact" => Ok(Self::Exact),
+            _ => Err("exact, verified or estimated".to_owned()),
         }
     }
 }
@@ -188,7 +189,7 @@ mod tests {
     #[test]
     fn a_lookup_has_defaults() {
         let lookup = read::<LookupParameters>("/similar").unwrap().lookup();
-        assert_eq!((lookup.threshold, lookup.limit, lookup.mode), (None, 20, Mode::Verified));
+        assert_eq!((lookup.threshold, lookup.limit, lookup.mode), (None, 20, None));
     }
 
     #[test]
@@ -200,7 +201,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_with_what_is_allowed() {
         let faults = [
-            ("/?mode=exact", "'mode' must be verified or estimated"),
+            ("/?mode=fuzzy", "'mode' must be exact, verified or estimated"),
             ("/?limit=0", "'limit' must be 1..=10000"),
             ("/?limit=10001", "'limit' must be 1..=10000"),
             ("/?limit=-1", "'limit' must be a whole number"),

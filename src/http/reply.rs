@@ -7,9 +7,9 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::schemas::{AddStatusSchema, IdSchema, ModeSchema};
+use super::schemas::{AddStatusSchema, FoundBySchema, IdSchema, ModeSchema};
 use crate::document::{DocumentId, Metadata};
-use crate::engine::{AddStatus, Added, Answer, Exact, Match, Mode, Policy};
+use crate::engine::{AddStatus, Added, Answer, Exact, FoundBy, Match, Mode, Policy};
 
 /// What became of an added document.
 #[derive(Serialize, ToSchema)]
@@ -53,7 +53,7 @@ impl From<Added> for AddedReply {
 #[schema(as = Answer)]
 pub struct AnswerReply {
     pub matches: Vec<MatchReply>,
-    /// Distinct sets that shared a key with the probe.
+    /// Distinct sets that shared a key with the probe, or all documents where it was a scan.
     pub candidates: usize,
     /// A work limit was hit: there may be more matches.
     pub truncated: bool,
@@ -64,6 +64,10 @@ pub struct AnswerReply {
     pub threshold: f64,
     #[schema(value_type = ModeSchema)]
     pub mode: Mode,
+    /// Whether the candidates share a key of the sketch with the probe (`keys`), one of the first
+    /// elements (`prefix`), or are all documents (`scan`).
+    #[schema(value_type = FoundBySchema)]
+    pub found_by: FoundBy,
     pub took_us: u64,
 }
 
@@ -76,6 +80,7 @@ impl AnswerReply {
             expected_recall: answer.expected_recall,
             threshold: answer.threshold.get(),
             mode: answer.mode,
+            found_by: answer.found_by,
             took_us: took.as_micros() as u64,
         }
     }
@@ -105,7 +110,7 @@ pub struct MatchReply {
     /// Shingles that either has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub union: Option<usize>,
-    /// Keys of the probe's that the match is filed under.
+    /// Keys of the probe's that the match is filed under; elements, where it was found by those.
     pub keys_shared: u32,
     #[serde(serialize_with = "metadata", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]

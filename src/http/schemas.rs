@@ -159,6 +159,15 @@ pub enum OnDuplicateSchema {
 pub enum ModeSchema {
     Verified,
     Estimated,
+    Exact,
+}
+
+#[derive(ToSchema)]
+#[schema(as = FoundBy, rename_all = "snake_case")]
+pub enum FoundBySchema {
+    Keys,
+    Prefix,
+    Scan,
 }
 
 /// A collection's settings. What is left out has the default shown.
@@ -264,6 +273,9 @@ pub struct SchemeSchema {
     bands: Option<u32>,
     /// Slots of a key. Chosen like `bands`.
     rows: Option<u32>,
+    /// The lowest threshold that exact lookups have an index for; below, they look at every set.
+    #[schema(exclusive_minimum = 0.0, maximum = 1.0, example = 0.7)]
+    exact_from: Option<f64>,
 }
 
 #[derive(ToSchema)]
@@ -273,6 +285,8 @@ pub enum KindSchema {
     Bands,
     /// Keys of slots drawn at random.
     RandomRows,
+    /// The first elements of the set itself: lookups are exact.
+    Prefix,
 }
 
 #[derive(ToSchema)]

@@ -1,6 +1,6 @@
 //! Exact lookups: by the prefix index beside the tables.
 
-use super::prefix::{PrefixIndex, Sharing};
+use super::prefix::PrefixIndex;
 use super::{Candidate, Candidates, Index};
 use crate::document::Ordinal;
 use crate::measure::Overlap;
@@ -8,19 +8,38 @@ use crate::scheme::Threshold;
 use crate::sketch::Sketch;
 use crate::text::ShingleSet;
 
-/// What to look for without missing anything, and how far to go.
+/// What to look for without missing anything.
 #[derive(Clone, Copy, Debug)]
 pub struct ExactSearch<'a> {
     pub set: &'a ShingleSet,
     pub sketch: &'a Sketch,
     pub threshold: Threshold,
-    /// Postings read at most; beyond, sets are missing.
-    pub postings_max: usize,
     /// Members given of one set at most: those with the lowest ordinals.
     pub members_max: usize,
 }
 
+/// Why the prefix index does not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unanswered {
+    /// Sets are not filed for so low a threshold, or not at all.
+    NotFiled,
+    /// There are more postings than were to be read.
+    TooManyPostings,
+}
+
 impl Index {
+    /// The same index without exact lookups.
+    #[must_use]
+    pub fn without_prefix(self) -> Self {
+        Self { prefix: None, ..self }
+    }
+
+    /// In how many slots two sketches agree.
+    #[must_use]
+    pub fn agreeing(&self, a: &[u8], b: &[u8]) -> u32 {
+        self.estimator.agreeing(a, b)
+    }
+
     /// Files a set for exact lookups that was filed under its keys before; but only if the
     /// document is the first of those that have it, so that it is filed once if the call is made
     /// for all of them. For loading only, while nobody else writes.
@@ -33,16 +52,24 @@ impl Index {
         }
     }
 
-    /// The sets that may resemble the probe as much as the threshold: all that do are among them
-    /// unless the answer is truncated. `None` if sets are not filed for so low a threshold.
-    #[must_use]
-    pub fn exact_candidates(&self, search: &ExactSearch<'_>) -> Option<Candidates> {
-        let prefix = self.prefix.as_ref().filter(|prefix| prefix.serves(search.threshold))?;
-        let Sharing { elements_shared, truncated } =
-            prefix.sharing(search.set, search.threshold, search.postings_max);
-        let mut candidates = Candidates { truncated, ..Candidates::default() };
-        let mut sharing: Vec<(u32, u32)> = elements_shared.into_iter().collect();
+    /// The sets that may resemble the probe as much as the threshold: all that do are among them.
+    /// `truncated` says only that some of them have more members than are given.
+    ///
+    /// # Errors
+    /// If that would take more than `postings_max` postings, or cannot be told.
+    pub fn exact_candidates(
+        &self,
+        search: &ExactSearch<'_>,
+        postings_max: usize,
+    ) -> Result<Candidates, Unanswered> {
+        let prefix = self.prefix.as_ref().filter(|prefix| prefix.serves(search.threshold));
+        let sharing = prefix
+            .ok_or(Unanswered::NotFiled)?
+            .sharing(search.set, search.threshold, postings_max)
+            .ok_or(Unanswered::TooManyPostings)?;
+        let mut sharing: Vec<(u32, u32)> = sharing.into_iter().collect();
         sharing.sort_unstable();
+        let mut candidates = Candidates::default();
         for (entry, elements_shared) in sharing {
             let Some((mut found, clipped)) = self.judge_exactly(entry, search) else { continue };
             found.keys_shared = elements_shared;
@@ -50,7 +77,7 @@ impl Index {
             candidates.truncated |= clipped;
             candidates.found.push(found);
         }
-        Some(candidates)
+        Ok(candidates)
     }
 
     /// The entry as a candidate, if it lives and its size does not rule it out; and whether members

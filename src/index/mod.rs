@@ -26,7 +26,7 @@ use postings::Postings;
 use prefix::PrefixIndex;
 
 pub use entries::EntryCopy;
-pub use exact::ExactSearch;
+pub use exact::{ExactSearch, Unanswered};
 
 /// Postings up to this length are read at once; longer ones wait until the short ones are read.
 const SHORT: usize = 64;

@@ -58,12 +58,8 @@ pub(super) struct PrefixIndex {
     parked: Mutex<Vec<u32>>,
 }
 
-/// Entries that share an element of the prefix at places that admit the threshold, and how many.
-pub(super) struct Sharing {
-    pub elements_shared: HashMap<u32, u32, Spreading>,
-    /// There were more postings than were to be read: some are left out.
-    pub truncated: bool,
-}
+/// Entries that share elements of the prefix at places that admit the threshold, and how many.
+pub(super) type Sharing = HashMap<u32, u32, Spreading>;
 
 impl PrefixIndex {
     pub fn new(from: Threshold) -> Self {
@@ -123,28 +119,31 @@ impl PrefixIndex {
     }
 
     /// The sets that may resemble this one as much as the threshold, for which the index must
-    /// [serve](Self::serves): each of those that do is among them, unless it is truncated.
-    pub fn sharing(&self, set: &ShingleSet, threshold: Threshold, postings_max: usize) -> Sharing {
+    /// [serve](Self::serves): each of those that do is among them. `None` if there are more
+    /// postings than `postings_max`.
+    pub fn sharing(
+        &self,
+        set: &ShingleSet,
+        threshold: Threshold,
+        postings_max: usize,
+    ) -> Option<Sharing> {
         let filed = self.filed();
-        let mut elements_shared = HashMap::<u32, u32, Spreading>::default();
+        let mut sharing = Sharing::default();
         let mut left = postings_max;
         for (at, element) in filed.prefix(set, threshold).into_iter().enumerate() {
             let own = Place::new(at, set.count());
-            let fits = filed.postings.read(key(element), |postings| {
-                for placed in postings.iter().take(left) {
-                    if own.admits(placed.place, threshold) {
-                        *elements_shared.entry(placed.entry).or_default() += 1;
-                    }
+            let read = filed.postings.read(key(element), |postings| {
+                left = left.checked_sub(postings.len())?;
+                for placed in postings.iter().filter(|placed| own.admits(placed.place, threshold)) {
+                    *sharing.entry(placed.entry).or_default() += 1;
                 }
-                let fits = postings.len() <= left;
-                left = left.saturating_sub(postings.len());
-                fits
+                Some(())
             });
-            if fits == Some(false) {
-                return Sharing { elements_shared, truncated: true };
+            if read == Some(None) {
+                return None;
             }
         }
-        Sharing { elements_shared, truncated: false }
+        Some(sharing)
     }
 
     #[cfg(test)]

@@ -1,16 +1,18 @@
 //! Reads while writes go on: a few connections, each used by one blocking task at a time.
 
+use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::{JoinError, spawn_blocking};
 
 use super::columns::{Columns, FILING_COLUMNS, FilingPart, SET_COLUMNS, SetPart};
 use super::counters::Counters;
 use super::record::{Part, Record};
+use super::sets::{SetRow, Visited, visit_sets};
 use super::store::Files;
 use super::{StorageError, StorageSettings, log, schema};
 use crate::document::{DocumentId, Metadata, Ordinal};
@@ -76,6 +78,25 @@ impl Readers {
             }
         });
         receiver
+    }
+
+    pub async fn visit_sets<T: Send + 'static>(
+        &self,
+        mut state: T,
+        mut visit: impl FnMut(&mut T, &SetRow<'_>) -> Visited + Send + 'static,
+    ) -> Result<T, StorageError> {
+        let pool = Arc::clone(&self.pool);
+        // Its other end goes when this future does.
+        let (waited_for, _waiting) = oneshot::channel::<()>();
+        let task = spawn_blocking(move || {
+            let visit = |row: &SetRow<'_>| match waited_for.is_closed() {
+                true => Ok(ControlFlow::Break(())),
+                false => visit(&mut state, row),
+            };
+            pool.read(|connection| visit_sets(connection, visit))?;
+            Ok(state)
+        });
+        task.await.unwrap_or_else(|error| Err(closed(error)))
     }
 }
 

@@ -11,6 +11,8 @@ pub struct StorageSettings {
     pub sync_interval_ms: u64,
     /// Reads at a time, each on a connection of its own.
     pub readers: u32,
+    /// Lookups at a time that look at all sets, or through very long postings.
+    pub scans_max: u32,
     /// zstd level of contents: -7..=19.
     pub compression_level: i32,
     /// Writes that may wait for the committer; further ones wait to be queued.
@@ -42,6 +44,7 @@ impl Default for StorageSettings {
             sync: Sync::Always,
             sync_interval_ms: 1000,
             readers: 4,
+            scans_max: 2,
             compression_level: 1,
             queue_writes_max: 1024,
             group_writes_max: 1024,
@@ -64,6 +67,7 @@ impl StorageSettings {
         };
         within("sync_interval_ms", self.sync_interval_ms.into(), 1, 3_600_000);
         within("readers", self.readers.into(), 1, 256);
+        within("scans_max", self.scans_max.into(), 1, 256);
         within("compression_level", self.compression_level.into(), -7, 19);
         within("queue_writes_max", self.queue_writes_max.into(), 1, 1 << 20);
         within("group_writes_max", self.group_writes_max.into(), 1, 1 << 20);

@@ -29,8 +29,16 @@ async fn a_stored_document_is_looked_up_without_itself() {
     assert_eq!(ids(&answer), ["a"]);
     let mut fields = keys(&answer);
     fields.sort_unstable();
-    let expected =
-        ["candidates", "expected_recall", "matches", "mode", "threshold", "took_us", "truncated"];
+    let expected = [
+        "candidates",
+        "expected_recall",
+        "found_by",
+        "matches",
+        "mode",
+        "threshold",
+        "took_us",
+        "truncated",
+    ];
     assert_eq!(fields, expected);
     assert_eq!((&answer["mode"], &answer["threshold"]), (&json!("verified"), &json!(0.8)));
 

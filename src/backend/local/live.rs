@@ -8,7 +8,7 @@ use quick_cache::sync::Cache;
 use super::catalog::{Catalog, Listing};
 use crate::backend::{Candidate, Candidates, Filing, Known, Member};
 use crate::document::{DocumentId, Ordinal};
-use crate::index::{self, Index, Search};
+use crate::index::{self, ExactSearch, Index, Search, Unanswered};
 use crate::scheme::Scheme;
 use crate::text::ShingleSet;
 
@@ -91,11 +91,24 @@ impl Live {
 
     pub fn candidates(&self, search: &Search<'_>) -> Candidates {
         let _alive = self.nobody_dies();
-        let found = self.index.candidates(search);
+        self.named(&self.index.candidates(search))
+    }
+
+    /// As [`Index::exact_candidates`] has it.
+    pub fn exact_candidates(
+        &self,
+        search: &ExactSearch<'_>,
+        postings_max: usize,
+    ) -> Result<Candidates, Unanswered> {
+        let _alive = self.nobody_dies();
+        Ok(self.named(&self.index.exact_candidates(search, postings_max)?))
+    }
+
+    fn named(&self, candidates: &index::Candidates) -> Candidates {
         Candidates {
-            found: found.found.iter().filter_map(|candidate| self.name(candidate)).collect(),
-            seen: found.seen,
-            truncated: found.truncated,
+            found: candidates.found.iter().filter_map(|candidate| self.name(candidate)).collect(),
+            seen: candidates.seen,
+            truncated: candidates.truncated,
         }
     }
 

@@ -5,6 +5,7 @@
 //! the log.
 
 mod catalog;
+mod exact;
 mod live;
 mod recovery;
 mod settings;
@@ -16,16 +17,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::backend::arrivals::Arrivals;
 use crate::backend::{
     Announced, Backend, BackendError, BackendStats, Candidate, Candidates, Filing, Known, Progress,
-    Recovery, Stored,
+    Recovery, Scan, Stored,
 };
 use crate::document::{Content, Document, DocumentId, Metadata, Ordinal};
-use crate::index::Search;
+use crate::index::{ExactSearch, Search};
 use crate::scheme::{Key, Scheme};
 use crate::sketch::SketchSettings;
 use crate::storage::{EncodedRecord, Part, Record, SnapshotInfo, StorageError, Store, Write};
@@ -40,6 +41,8 @@ pub struct Local {
     store: Arc<Store>,
     /// One snapshot is written at a time.
     snapshotting: Arc<tokio::sync::Mutex<()>>,
+    /// Lookups that may look at all sets, or through very long postings, at a time.
+    scans: Arc<Semaphore>,
     next_ordinal: AtomicU32,
     sketch_bytes: u32,
     recovery: Recovery,
@@ -65,12 +68,14 @@ impl Local {
     ) -> Result<Self, BackendError> {
         let store = Store::open(dir, &settings.store, identity)?;
         let recovered = recovery::recover(&store, identity, &scheme, sketch, progress)?;
-        let live = Live::new(recovered.index, recovered.catalog, scheme, settings.cache_bytes);
+        let index = recovery::with_prefix(recovered.index, settings.exact_from, &store)?;
+        let live = Live::new(index, recovered.catalog, scheme, settings.cache_bytes);
         Ok(Self {
             live: Arc::new(live),
             arrivals: Arrivals::default(),
             store: Arc::new(store),
             snapshotting: Arc::default(),
+            scans: Arc::new(Semaphore::new(settings.store.scans_max as usize)),
             next_ordinal: AtomicU32::new(recovered.next_ordinal),
             sketch_bytes: sketch.sketch_bytes() as u32,
             recovery: recovered.recovery,
@@ -173,6 +178,17 @@ impl Backend for Local {
 
     async fn candidates(&self, search: &Search<'_>) -> Result<Candidates, BackendError> {
         Ok(self.live.candidates(search))
+    }
+
+    async fn exact_candidates(
+        &self,
+        search: &ExactSearch<'_>,
+    ) -> Result<Option<Candidates>, BackendError> {
+        self.search_exactly(search).await
+    }
+
+    async fn scan(&self, search: &ExactSearch<'_>) -> Result<Scan, BackendError> {
+        self.look_at_all(search).await
     }
 
     async fn sets(

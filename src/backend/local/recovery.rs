@@ -1,6 +1,7 @@
 //! How the index comes back at a start: the newest good snapshot and what the log says happened
 //! after it; or, without a snapshot that serves, every document's stored sketch.
 
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 use std::{iter, thread};
@@ -9,7 +10,7 @@ use super::catalog::{Catalog, Listing};
 use crate::backend::{Progress, Recovery, RecoverySource};
 use crate::document::Ordinal;
 use crate::index::{self, Index};
-use crate::scheme::Scheme;
+use crate::scheme::{Scheme, Threshold};
 use crate::sketch::{Estimator, Sketch, SketchSettings};
 use crate::storage::{FilingRow, SnapshotEntry, SnapshotReader, StorageError, Store, Tail};
 
@@ -39,6 +40,33 @@ pub(super) fn recover(
     recovered.next_ordinal = recovered.next_ordinal.max(store.next_ordinal()?);
     recovered.recovery.took_ms = started.elapsed().as_millis() as u64;
     Ok(recovered)
+}
+
+/// The index with one of prefixes beside its tables, which is made anew from the stored sets at
+/// every start.
+///
+/// A damaged set would be missing in it without a word; so then there is none, and exact lookups
+/// look at every set and say what is wrong.
+pub(super) fn with_prefix(
+    index: Index,
+    exact_from: Option<Threshold>,
+    store: &Store,
+) -> Result<Index, StorageError> {
+    if exact_from.is_none() {
+        return Ok(index);
+    }
+    let index = index.with_prefix(exact_from);
+    let filed = store.scan_sets(|row| {
+        index.file_prefix(row.filing.ordinal, row.filing.fingerprint, &row.set()?);
+        Ok(ControlFlow::Continue(()))
+    });
+    match filed {
+        Err(error @ StorageError::CorruptDocument { .. }) => {
+            tracing::error!(%error, "exact lookups go without an index until it is replaced or removed");
+            Ok(index.without_prefix())
+        }
+        filed => filed.map(|()| index),
+    }
 }
 
 struct Recovering<'a> {

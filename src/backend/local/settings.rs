@@ -1,3 +1,4 @@
+use crate::scheme::Threshold;
 use crate::storage::StorageSettings;
 
 /// How a collection lives in this process.
@@ -6,6 +7,8 @@ pub struct LocalSettings {
     pub store: StorageSettings,
     /// Keep texts and tokens themselves.
     pub keep_content: bool,
+    /// The lowest threshold that exact lookups have an index for, if any.
+    pub exact_from: Option<Threshold>,
     /// Memory for sets that were used lately.
     pub cache_bytes: u64,
 }

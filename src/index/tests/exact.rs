@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::measure::Overlap;
-use crate::scheme::Threshold;
+use crate::scheme::{Threshold, prefix_len};
 
 /// A small generator of numbers that look random (Steele, Lea and Flood 2014).
 struct Numbers(u64);
@@ -95,14 +95,9 @@ fn take_out(index: &Index, ordinal: usize, set: &ShingleSet) {
 }
 
 fn exact(index: &Index, set: &ShingleSet, threshold: f64) -> Candidates {
-    let search = ExactSearch {
-        set,
-        sketch: &sketch(0),
-        threshold: at(threshold),
-        postings_max: usize::MAX,
-        members_max: usize::MAX,
-    };
-    let candidates = index.exact_candidates(&search).unwrap();
+    let search =
+        ExactSearch { set, sketch: &sketch(0), threshold: at(threshold), members_max: usize::MAX };
+    let candidates = index.exact_candidates(&search, usize::MAX).unwrap();
     assert!(!candidates.truncated);
     candidates
 }
@@ -173,17 +168,15 @@ fn a_lower_threshold_than_it_is_for_is_not_served() {
     let set = Numbers(1).set(20);
     let index = exact_index(0.7);
     file(&index, 0, &set);
-    let search = ExactSearch {
-        set: &set,
-        sketch: &sketch(0),
-        threshold: at(0.69),
-        postings_max: 100,
-        members_max: 1,
+    let search = ExactSearch { set: &set, sketch: &sketch(0), threshold: at(0.69), members_max: 1 };
+    let answer = |index: &Index, search: &ExactSearch<'_>, postings_max| {
+        index.exact_candidates(search, postings_max).map(|found| found.seen)
     };
-    assert!(index.exact_candidates(&search).is_none());
-    assert!(super::index().exact_candidates(&search).is_none());
-    let cut = ExactSearch { threshold: at(0.7), postings_max: 0, ..search };
-    assert!(index.exact_candidates(&cut).unwrap().truncated);
+    assert_eq!(answer(&index, &search, 100), Err(Unanswered::NotFiled));
+    let search = ExactSearch { threshold: at(0.7), ..search };
+    assert_eq!(answer(&super::index(), &search, 100), Err(Unanswered::NotFiled));
+    assert_eq!(answer(&index, &search, prefix_len(at(0.7), 20)), Ok(1));
+    assert_eq!(answer(&index, &search, 1), Err(Unanswered::TooManyPostings));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! A changed bit anywhere in a row is an error and never another document.
 
+use std::ops::ControlFlow;
+
 use super::*;
 
 /// The columns that hold bytes, and the part that each is in.
@@ -60,6 +62,8 @@ async fn assert_noticed(store: &Store, part: usize, change: &str) {
     assert_eq!(is_corrupt(store.ids(None, 9).await), part == 1, "{change}");
     assert_eq!(is_corrupt(store.scan(Ordinal(0), |_| ())), part == 1, "{change}");
     assert_eq!(is_corrupt(store.filing_rows(&[Ordinal(1)], |_| ())), part == 1, "{change}");
+    let sets = store.scan_sets(|row| row.set().map(|_| ControlFlow::Continue(())));
+    assert_eq!(is_corrupt(sets), part <= 2, "{change}");
     assert_eq!(fetch(store, 2).await.unwrap(), Some(record(2)), "{change}");
 }
 

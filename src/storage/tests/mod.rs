@@ -5,6 +5,7 @@ mod failure;
 mod opening;
 mod reading;
 mod recovery;
+mod sets;
 mod snapshots;
 mod writing;
 

@@ -1,0 +1,115 @@
+//! Lookups that miss nothing: by the prefix index, or by looking at every set.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use smallvec::smallvec;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::Local;
+use crate::backend::{BackendError, Candidate, Candidates, Member, Scan, Scanned};
+use crate::index::{ExactSearch, Unanswered};
+use crate::measure::Overlap;
+use crate::scheme::Threshold;
+use crate::sketch::Sketch;
+use crate::storage::{SetRow, StorageError, Visited};
+use crate::text::ShingleSet;
+
+/// Reading more postings than this (about a millisecond's work) leaves the runtime's thread, and is
+/// done for few lookups at a time.
+const POSTINGS_INLINE_MAX: usize = 16_384;
+
+/// An [`ExactSearch`] that goes along to another thread.
+struct OwnedSearch {
+    set: ShingleSet,
+    sketch: Sketch,
+    threshold: Threshold,
+    members_max: usize,
+}
+
+impl Local {
+    pub(super) async fn search_exactly(
+        &self,
+        search: &ExactSearch<'_>,
+    ) -> Result<Option<Candidates>, BackendError> {
+        match self.live.exact_candidates(search, POSTINGS_INLINE_MAX) {
+            Ok(candidates) => return Ok(Some(candidates)),
+            Err(Unanswered::NotFiled) => return Ok(None),
+            Err(Unanswered::TooManyPostings) => {}
+        }
+        let permit = self.scan_permit().await;
+        let (live, owned) = (Arc::clone(&self.live), OwnedSearch::from(search));
+        let read_all = super::blocking(move || {
+            let _permit = permit;
+            Ok(live.exact_candidates(&owned.search(), usize::MAX).ok())
+        });
+        Ok(read_all.await?)
+    }
+
+    pub(super) async fn look_at_all(&self, search: &ExactSearch<'_>) -> Result<Scan, BackendError> {
+        let permit = self.scan_permit().await;
+        let (live, owned) = (Arc::clone(&self.live), OwnedSearch::from(search));
+        let visit = move |scan: &mut Scan, row: &SetRow<'_>| -> Visited {
+            let _held = &permit;
+            scan.seen += 1;
+            if let Some(overlap) = owned.overlap(row)? {
+                let agreeing = live.index.agreeing(owned.sketch.as_bytes(), row.filing.sketch);
+                scan.found.push(Scanned { candidate: candidate(row, agreeing), overlap });
+            }
+            Ok(ControlFlow::Continue(()))
+        };
+        Ok(self.store.visit_sets(Scan::default(), visit).await?)
+    }
+
+    async fn scan_permit(&self) -> OwnedSemaphorePermit {
+        let permit = Arc::clone(&self.scans).acquire_owned();
+        permit.await.expect("the semaphore is never closed")
+    }
+}
+
+impl OwnedSearch {
+    fn search(&self) -> ExactSearch<'_> {
+        ExactSearch {
+            set: &self.set,
+            sketch: &self.sketch,
+            threshold: self.threshold,
+            members_max: self.members_max,
+        }
+    }
+
+    /// Reads the set only if its size does not rule it out.
+    fn overlap(&self, row: &SetRow<'_>) -> Result<Option<Overlap>, StorageError> {
+        let (size, threshold) = (row.filing.shingles as usize, self.threshold.get());
+        if !Overlap::can_reach(self.set.count(), size, threshold) {
+            return Ok(None);
+        }
+        Ok(Overlap::reaching(&self.set, &row.set()?, threshold))
+    }
+}
+
+impl From<&ExactSearch<'_>> for OwnedSearch {
+    fn from(search: &ExactSearch<'_>) -> Self {
+        Self {
+            set: search.set.clone(),
+            sketch: search.sketch.clone(),
+            threshold: search.threshold,
+            members_max: search.members_max,
+        }
+    }
+}
+
+fn candidate(row: &SetRow<'_>, agreeing: u32) -> Candidate {
+    let filing = &row.filing;
+    let member = Member {
+        ordinal: filing.ordinal,
+        id: filing.id.clone(),
+        has_metadata: filing.has_metadata,
+    };
+    Candidate {
+        fingerprint: filing.fingerprint,
+        shingles: filing.shingles,
+        agreeing,
+        keys_shared: 0,
+        members: smallvec![member],
+    }
+}

@@ -1,0 +1,69 @@
+//! Going through all sets, one row after the other.
+
+use std::ops::ControlFlow;
+
+use rusqlite::Connection;
+
+use super::columns::{Columns, SET_COLUMNS, SetPart};
+use super::{FilingRow, StorageError, Store, elements};
+use crate::text::ShingleSet;
+
+/// A document as an index files it, and its set.
+pub struct SetRow<'a> {
+    pub filing: FilingRow<'a>,
+    columns: Columns<'a>,
+}
+
+impl SetRow<'_> {
+    /// # Errors
+    /// [`StorageError::CorruptDocument`] if it is not what was written.
+    pub fn set(&self) -> Result<ShingleSet, StorageError> {
+        let part = SetPart::read(&self.columns)?;
+        elements::decode(part.elements, self.filing.shingles)
+            .ok_or_else(|| self.columns.corrupt("its elements"))
+    }
+}
+
+/// What a visit of a row says: whether to go on.
+pub type Visited = Result<ControlFlow<()>, StorageError>;
+
+impl Store {
+    /// Visits the sets of all documents by ordinal, on this thread: for the start.
+    ///
+    /// # Errors
+    /// What `visit` fails with; [`StorageError::CorruptDocument`] at the first row that is not what
+    /// was written; [`StorageError::Database`].
+    pub fn scan_sets(&self, visit: impl FnMut(&SetRow<'_>) -> Visited) -> Result<(), StorageError> {
+        self.readers.read_here(|connection| visit_sets(connection, visit))
+    }
+
+    /// Visits the sets of all documents by ordinal, in one state of the store, on a thread that may
+    /// block. Stops if nobody waits for it any more. How many there are at once is for the caller
+    /// to limit.
+    ///
+    /// # Errors
+    /// Those of [`Store::scan_sets`].
+    pub async fn visit_sets<T: Send + 'static>(
+        &self,
+        state: T,
+        visit: impl FnMut(&mut T, &SetRow<'_>) -> Visited + Send + 'static,
+    ) -> Result<T, StorageError> {
+        self.readers.visit_sets(state, visit).await
+    }
+}
+
+pub(super) fn visit_sets(
+    connection: &Connection,
+    mut visit: impl FnMut(&SetRow<'_>) -> Visited,
+) -> Result<(), StorageError> {
+    let query = format!("SELECT {SET_COLUMNS} FROM documents ORDER BY ordinal");
+    let mut statement = connection.prepare_cached(&query)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let row = SetRow { filing: FilingRow::decode(row)?, columns: Columns::new(row)? };
+        if visit(&row)?.is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
