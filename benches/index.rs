@@ -93,8 +93,10 @@ fn look_up(index: &Index, bands: &Bands, sketches: &[Sketch]) -> Vec<Duration> {
             black_box(index.candidates(&Search {
                 keys: &keys,
                 sketch,
+                fingerprint: 0,
                 agreeing_min: plan.agreeing_min,
                 postings_max: 10_000,
+                found_max: 100,
                 members_max: 20,
             }));
             started.elapsed()

@@ -6,7 +6,7 @@
 //! circle.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use smallvec::SmallVec;
@@ -120,7 +120,9 @@ impl Arrivals {
 impl Queue {
     fn rivals(&self, id: &DocumentId, probe: &[Key]) -> Vec<Rival> {
         let sharing = probe.iter().filter_map(|key| self.by_key.get(key)).flatten();
-        let sharing: BTreeSet<u64> = sharing.copied().collect();
+        let mut sharing: Vec<u64> = sharing.copied().collect();
+        sharing.sort_unstable();
+        sharing.dedup();
         let others = sharing.iter().filter_map(|number| self.on_the_way.get(number));
         others.filter(|other| other.id != *id).filter_map(OnTheWay::as_rival).collect()
     }

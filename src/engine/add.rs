@@ -113,35 +113,43 @@ impl Engine {
             own_id: Some(&filing.document.id),
             threshold: self.threshold_of(options),
             mode: Mode::Verified,
+            limit,
             // One more than is told, in case that the document itself is among them.
             members_max: limit + 1,
         };
         let found = self.find(&sought).await?;
         let mut scored = found.scored;
         let rivals = std::mem::take(&mut announced.rivals);
-        scored.extend(self.score_rivals(&sought, rivals, options.on_duplicate).await);
+        let left = self.score_rivals(&sought, rivals, options.on_duplicate, &mut scored).await;
         let (duplicates, more) = self.best(scored, limit).await?;
-        Ok((duplicates, more || found.truncated))
+        Ok((duplicates, more || left || found.truncated))
     }
 
-    /// Of the documents on their way, those over the threshold that will be there. Whoever may
-    /// still be withdrawn is waited for; and whoever would give way to another waits until the
-    /// other is stored.
+    /// Adds those of the documents on their way that are over the threshold and will be there.
+    /// Whoever may still be withdrawn is waited for; and whoever would give way to another waits
+    /// until the other is stored. In a crowd there are always some more on their way: no more are
+    /// looked at than are told, and than it takes to give way. Whether some were left out.
     async fn score_rivals(
         &self,
         sought: &Sought<'_>,
         rivals: Vec<Rival>,
         on_duplicate: OnDuplicate,
-    ) -> Vec<Scored> {
-        let mut near = Vec::new();
-        for rival in rivals {
+        near: &mut Vec<Scored>,
+    ) -> bool {
+        let enough = match on_duplicate {
+            OnDuplicate::Keep => near.len() + sought.limit + 1,
+            OnDuplicate::Skip => 1,
+        };
+        let mut rivals = rivals.into_iter();
+        while near.len() < enough {
+            let Some(rival) = rivals.next() else { return false };
             let Some(scored) = self.score_rival(sought, &rival) else { continue };
             let sure = !rival.tentative && on_duplicate == OnDuplicate::Keep;
             if sure || rival.was_stored().await {
                 near.push(scored);
             }
         }
-        near
+        rivals.len() > 0
     }
 
     fn threshold_of(&self, options: &AddOptions) -> Threshold {

@@ -32,6 +32,8 @@ pub(super) struct Sought<'a> {
     pub own_id: Option<&'a DocumentId>,
     pub threshold: Threshold,
     pub mode: Mode,
+    /// Documents that are told, at most.
+    pub limit: usize,
     /// Documents of one and the same set that are worth knowing.
     pub members_max: usize,
 }
@@ -80,8 +82,11 @@ impl Engine {
         let search = Search {
             keys: &keys,
             sketch: sought.sketch,
+            fingerprint: sought.set.fingerprint(),
             agreeing_min: plan.agreeing_min,
             postings_max: self.settings.limits.candidates_max,
+            // One is who is asking, and one more tells whether there are more.
+            found_max: self.settings.limits.checked_max.max(sought.limit + 2),
             members_max: sought.members_max,
         };
         for looks in 1.. {

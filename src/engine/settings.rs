@@ -93,6 +93,9 @@ impl Default for StoreSettings {
 pub struct LimitSettings {
     /// Candidates of one lookup; beyond, the answer says `truncated`.
     pub candidates_max: usize,
+    /// Of those, the ones that are checked and given, which agree best; `limit` if that is more.
+    /// Beyond, the answer says `truncated`.
+    pub checked_max: usize,
     /// Near-duplicates told when a document is added.
     pub duplicates_max: usize,
     /// Shingles of one document: the distinct ones, or all of a multiset.
@@ -105,6 +108,7 @@ impl Default for LimitSettings {
     fn default() -> Self {
         Self {
             candidates_max: 10_000,
+            checked_max: 100,
             duplicates_max: 20,
             shingles_max: 1_000_000,
             metadata_bytes_max: 65_536,
@@ -118,6 +122,7 @@ impl LimitSettings {
     pub fn faults(&self) -> Vec<String> {
         let at_least_one = [
             ("candidates_max", self.candidates_max),
+            ("checked_max", self.checked_max),
             ("duplicates_max", self.duplicates_max),
             ("shingles_max", self.shingles_max),
         ];

@@ -25,6 +25,7 @@ impl Engine {
                 own_id: probe.id(),
                 threshold,
                 mode,
+                limit: lookup.limit,
                 members_max: self.settings.limits.candidates_max,
             })
             .await?;

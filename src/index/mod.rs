@@ -12,6 +12,7 @@ mod entries;
 mod exact;
 mod postings;
 mod prefix;
+mod shortlist;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -24,12 +25,10 @@ use crate::text::ShingleSet;
 use entries::{Entries, Removal};
 use postings::Postings;
 use prefix::PrefixIndex;
+use shortlist::Shortlist;
 
 pub use entries::EntryCopy;
 pub use exact::{ExactSearch, Unanswered};
-
-/// Postings up to this length are read at once; longer ones wait until the short ones are read.
-const SHORT: usize = 64;
 
 /// Members of a set that are given however many other sets have: one, and another in case that the
 /// first is who is asking.
@@ -52,11 +51,15 @@ pub struct Filing<'a> {
 pub struct Search<'a> {
     pub keys: &'a [Key],
     pub sketch: &'a Sketch,
+    /// Of the probe's set: an equal one is found whatever is cut off.
+    pub fingerprint: u64,
     /// Sets whose sketches agree with the probe's in fewer slots are left out.
     pub agreeing_min: u32,
     /// Postings read at most; and members given of all sets together, but for two of each, which
     /// are sure.
     pub postings_max: usize,
+    /// Sets given at most: those whose sketches agree best.
+    pub found_max: usize,
     /// Members given of one set at most: those with the lowest ordinals.
     pub members_max: usize,
 }
@@ -79,7 +82,7 @@ pub struct Candidates {
     pub found: Vec<Candidate>,
     /// Distinct sets that shared a key, before sketches were compared.
     pub seen: usize,
-    /// A limit was hit: some postings or members were not read.
+    /// A limit was hit: some postings, sets or members are left out.
     pub truncated: bool,
 }
 
@@ -200,16 +203,14 @@ impl Index {
     /// Rare keys are read first, so that what a limit cuts off are the commonplaces.
     #[must_use]
     pub fn candidates(&self, search: &Search<'_>) -> Candidates {
-        let (mut numbers, truncated) = self.read_postings(search.keys, search.postings_max);
-        numbers.sort_unstable();
-        let mut candidates = Candidates { truncated, ..Candidates::default() };
+        let Shortlist { entries, seen, truncated } = self.shortlist(search);
+        let mut candidates = Candidates { seen, truncated, ..Candidates::default() };
         let mut members_left = search.postings_max;
-        for run in numbers.chunk_by(|a, b| a == b) {
-            candidates.seen += 1;
+        for (entry, keys_shared) in entries {
             let members_max = search.members_max.min(members_left.max(MEMBERS_SURE));
-            if let Some((mut found, clipped)) = self.judge(run[0], search, members_max) {
+            if let Some((mut found, clipped)) = self.judge(entry, search, members_max) {
                 members_left = members_left.saturating_sub(found.members.len());
-                found.keys_shared = run.len() as u32;
+                found.keys_shared = keys_shared;
                 candidates.truncated |= clipped;
                 candidates.found.push(found);
             }
@@ -279,30 +280,6 @@ impl Index {
             self.entries.read(entry, |head, _| head.fingerprint == fingerprint) == Some(true)
         };
         self.identity.read(fold(fingerprint), |entries| entries.iter().copied().find(has))?
-    }
-
-    fn read_postings(&self, keys: &[Key], postings_max: usize) -> (Vec<u32>, bool) {
-        let mut numbers = Vec::new();
-        let mut long = Vec::new();
-        for key in keys {
-            self.tables[key.table as usize].read(key.value, |entries| {
-                if entries.len() <= SHORT && numbers.len() + entries.len() <= postings_max {
-                    numbers.extend_from_slice(entries);
-                } else {
-                    long.push((entries.len(), *key));
-                }
-            });
-        }
-        long.sort_unstable_by_key(|(length, _)| *length);
-        let mut truncated = false;
-        for (_, key) in long {
-            let room = postings_max.saturating_sub(numbers.len());
-            self.tables[key.table as usize].read(key.value, |entries| {
-                truncated |= entries.len() > room;
-                numbers.extend_from_slice(&entries[..entries.len().min(room)]);
-            });
-        }
-        (numbers, truncated)
     }
 
     /// The entry as a candidate, if its sketch agrees well enough; and whether members were left

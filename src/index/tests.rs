@@ -53,8 +53,10 @@ fn search(index: &Index, set: u8, agreeing_min: u32, postings_max: usize) -> Can
     index.candidates(&Search {
         keys: &keys,
         sketch: &sketch,
+        fingerprint: fingerprint(set),
         agreeing_min,
         postings_max,
+        found_max: usize::MAX,
         members_max: 1000,
     })
 }
@@ -174,8 +176,15 @@ fn a_cut_lookup_says_so_and_reads_rare_keys_first() {
         index.insert(Ordinal(number), &filing);
     }
     let keys = [common, Key { table: 1, value: 99 }];
-    let search =
-        Search { keys: &keys, sketch: &sketch, agreeing_min: 0, postings_max: 20, members_max: 1 };
+    let search = Search {
+        keys: &keys,
+        sketch: &sketch,
+        fingerprint: 1,
+        agreeing_min: 0,
+        postings_max: 20,
+        found_max: 1_000,
+        members_max: 1,
+    };
     let candidates = index.candidates(&search);
     assert!(candidates.truncated);
     for number in 495..500u64 {
@@ -187,6 +196,40 @@ fn a_cut_lookup_says_so_and_reads_rare_keys_first() {
     assert!(!index.candidates(&Search { postings_max: 505, ..search }).truncated);
 }
 
+/// A crowd: sets that share all keys, of which each agrees with the probe in some slots.
+#[test]
+fn of_a_crowd_the_best_are_given_and_an_equal_set_surely() {
+    let index = index();
+    let keys = keys(0);
+    let probe = sketch(1);
+    for number in 0..2_000u32 {
+        let mut slots = vec![1; 16];
+        slots[..(number % 8) as usize].fill(0);
+        let sketch = Sketch::from_bytes(slots.into());
+        let fingerprint = u64::from(number) << 20;
+        let filing = Filing { fingerprint, shingles: 1, sketch: &sketch, keys: &keys, set: None };
+        index.insert(Ordinal(number), &filing);
+    }
+    let search = Search {
+        keys: &keys,
+        sketch: &probe,
+        fingerprint: 1_999 << 20,
+        agreeing_min: 8,
+        postings_max: 10_000,
+        found_max: 50,
+        members_max: 10,
+    };
+    let candidates = index.candidates(&search);
+    assert!(candidates.truncated);
+    assert_eq!(candidates.found.len(), 51);
+    let equal = candidates.found.last().unwrap();
+    assert_eq!((equal.fingerprint, equal.keys_shared), (1_999 << 20, TABLES));
+    let worst = candidates.found[..50].iter().map(|found| found.agreeing).min();
+    assert_eq!(worst, Some(15), "there are 25 of 16 and 25 of 15 among the first 200");
+    let all = index.candidates(&Search { found_max: 2_000, ..search });
+    assert_eq!((all.found.len(), all.truncated), (2_000, false));
+}
+
 #[test]
 fn members_of_all_sets_together_are_limited_and_each_set_keeps_two() {
     let index = index();
@@ -194,8 +237,15 @@ fn members_of_all_sets_together_are_limited_and_each_set_keeps_two() {
         insert(&index, ordinal, 8 + (ordinal % 8) as u8);
     }
     let (sketch, keys) = (sketch(8), keys(8));
-    let search =
-        Search { keys: &keys, sketch: &sketch, agreeing_min: 0, postings_max: 60, members_max: 50 };
+    let search = Search {
+        keys: &keys,
+        sketch: &sketch,
+        fingerprint: fingerprint(8),
+        agreeing_min: 0,
+        postings_max: 60,
+        found_max: 1_000,
+        members_max: 50,
+    };
     let candidates = index.candidates(&search);
     assert!(candidates.truncated);
     let members: Vec<_> = candidates.found.iter().map(|found| found.members.len()).collect();

@@ -176,8 +176,10 @@ mod tests {
         let search = Search {
             keys: &probe.keys,
             sketch: &probe.sketch,
+            fingerprint: probe.fingerprint,
             agreeing_min: 0,
             postings_max: 100,
+            found_max: 10,
             members_max: 10,
         };
         live.put(Ordinal(0), &versions[0]);

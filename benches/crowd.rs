@@ -1,0 +1,129 @@
+//! What a crowd costs, documents made from one template with a number changed, beside as many that
+//! have nothing to do with each other: `cargo bench --bench crowd -- [DOCUMENTS]`.
+//!
+//! Documents are added as a bulk request adds them, several at a time and each checked; then
+//! stored ones are looked up one after the other. The store does not wait for the disk, so that
+//! what is timed is akin's own work. A crowd is to cost no more than ten times the ordinary.
+
+#[path = "corpus/mod.rs"]
+mod corpus;
+
+use std::time::{Duration, Instant};
+
+use akin::document::{Content, Document, DocumentId};
+use akin::engine::{AddOptions, CollectionSettings, Engine, Lookup, Mode, Probe, Progress};
+use akin::storage::{StorageSettings, Sync};
+use corpus::Random;
+use futures_util::{StreamExt, stream};
+
+const DOCUMENTS: usize = 100_000;
+const DOCUMENT_BYTES: usize = 1_000;
+
+/// Documents at work at once, as of one bulk request.
+const AT_ONCE: usize = 64;
+
+const LOOKUPS: usize = 2_000;
+
+fn main() {
+    let given = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
+    let documents = given.map_or(DOCUMENTS, |given| given.parse().expect("a number"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    println!("{documents} documents of about {DOCUMENT_BYTES} bytes; times in µs\n");
+    println!(
+        "{:<12} {:>10} {:>10} {:>11} {:>11} {:>12} {:>10}",
+        "", "insert p50", "insert p99", "similar p50", "similar p99", "bytes a doc", "truncated"
+    );
+    let ordinary = runtime.block_on(measure("ordinary", ordinary(documents)));
+    let crowd = runtime.block_on(measure("one template", crowd(documents)));
+    let ratio = |figure: fn(&Figures) -> f64| figure(&crowd) / figure(&ordinary);
+    println!(
+        "{:<12} {:>9.1}x {:>9.1}x {:>10.1}x {:>10.1}x {:>11.1}x",
+        "ratio",
+        ratio(|figures| figures.insert.p50),
+        ratio(|figures| figures.insert.p99),
+        ratio(|figures| figures.similar.p50),
+        ratio(|figures| figures.similar.p99),
+        ratio(|figures| figures.document_bytes),
+    );
+}
+
+fn ordinary(count: usize) -> Vec<String> {
+    corpus::documents(count, DOCUMENT_BYTES)
+}
+
+/// One text with a number in its middle, another in each copy.
+fn crowd(count: usize) -> Vec<String> {
+    let template = corpus::documents(1, DOCUMENT_BYTES).remove(0);
+    let middle = (DOCUMENT_BYTES / 2..).find(|at| template.as_bytes()[*at] == b' ');
+    let (before, after) = template.split_at(middle.expect("there are words"));
+    (0..count).map(|number| format!("{before} number {number}{after}")).collect()
+}
+
+struct Figures {
+    insert: Times,
+    similar: Times,
+    document_bytes: f64,
+}
+
+struct Times {
+    p50: f64,
+    p99: f64,
+}
+
+impl Times {
+    fn of(mut times: Vec<Duration>) -> Self {
+        times.sort_unstable();
+        let at = |share: usize| times[times.len() * share / 100].as_secs_f64() * 1e6;
+        Self { p50: at(50), p99: at(99) }
+    }
+}
+
+async fn measure(name: &str, texts: Vec<String>) -> Figures {
+    let dir = tempfile::tempdir().expect("a directory");
+    let storage = StorageSettings { sync: Sync::Interval, ..StorageSettings::default() };
+    let (settings, progress) = (CollectionSettings::default(), Progress::default());
+    let engine = Engine::open(dir.path(), settings, &storage, 256 << 20, &progress);
+    let engine = engine.expect("a collection");
+    let documents = texts.len();
+    let insert = Times::of(add_all(&engine, texts).await);
+    let stats = engine.stats().await.expect("statistics").backend;
+    let (times, truncated) = look_up(&engine, documents).await;
+    let similar = Times::of(times);
+    let document_bytes = stats.index_bytes as f64 / documents as f64;
+    println!(
+        "{name:<12} {:>10.0} {:>10.0} {:>11.0} {:>11.0} {document_bytes:>12.0} {truncated:>10}",
+        insert.p50, insert.p99, similar.p50, similar.p99
+    );
+    Figures { insert, similar, document_bytes }
+}
+
+/// The time that each took, as one of several at work: so it is that of all by how many they are.
+async fn add_all(engine: &Engine, texts: Vec<String>) -> Vec<Duration> {
+    let documents = texts.into_iter().enumerate().map(|(number, text)| {
+        let id = DocumentId::new(format!("document/{number}")).expect("a valid id");
+        Document { id, content: Content::Text(text), metadata: None }
+    });
+    let add = |document| async {
+        let started = Instant::now();
+        engine.add(document, AddOptions::default()).await.expect("it is added");
+        started.elapsed() / AT_ONCE as u32
+    };
+    stream::iter(documents).map(add).buffered(AT_ONCE).collect().await
+}
+
+/// The time of each lookup, and how many were truncated.
+async fn look_up(engine: &Engine, documents: usize) -> (Vec<Duration>, usize) {
+    let mut random = Random(7);
+    let (mut times, mut truncated) = (Vec::with_capacity(LOOKUPS), 0);
+    for _ in 0..LOOKUPS {
+        let id = DocumentId::new(format!("document/{}", random.below(documents)));
+        let probe = Probe::Stored(id.expect("a valid id"));
+        let lookup = Lookup { threshold: None, limit: 20, mode: Some(Mode::Verified) };
+        let started = Instant::now();
+        let answer = engine.similar(probe, lookup).await.expect("an answer");
+        times.push(started.elapsed());
+        truncated += usize::from(answer.truncated);
+    }
+    (times, truncated)
+}
