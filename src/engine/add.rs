@@ -6,7 +6,7 @@ use crate::engine::lookup::{Scored, Sought};
 use crate::engine::{
     AddOptions, AddStatus, Added, Admitted, Engine, EngineError, Match, Mode, OnDuplicate, Prepared,
 };
-use crate::scheme::{Key, Threshold};
+use crate::scheme::Key;
 
 /// Shingling more bytes than this (about a quarter of a millisecond's work) leaves the runtime's
 /// thread.
@@ -16,7 +16,7 @@ impl Engine {
     /// Makes set and sketch. Pure computation: a few microseconds a kilobyte of text.
     ///
     /// # Errors
-    /// `EmptyDocument`, `TooManyShingles`, `MetadataTooLarge`.
+    /// `MetadataTooLarge`, and those of [`Analyser::analyse`](crate::engine::Analyser::analyse).
     pub fn prepare(&self, document: Document) -> Result<Prepared, EngineError> {
         let max = self.settings.limits.metadata_bytes_max;
         let found = document.metadata.as_ref().map_or(0, |metadata| metadata.as_json().len());
@@ -31,7 +31,7 @@ impl Engine {
     /// documents with one id, the one admitted first counts as first. Quick.
     ///
     /// # Errors
-    /// `OutOfService`.
+    /// `PointsWanted`, `NoPointsWanted`, `PointsOutOfRange`, `OutOfService`.
     pub async fn admit(
         &self,
         prepared: Prepared,
@@ -40,10 +40,8 @@ impl Engine {
         let policy = prepared.analysis.policy();
         let filing = self.filing(prepared);
         let scheme = &self.analyser.scheme;
-        let tables = match options.looks() {
-            true => scheme.plan(self.threshold_of(&options)).bands,
-            false => 0,
-        };
+        let threshold = self.least(options.threshold, options.points)?.threshold;
+        let tables = if options.looks() { scheme.plan(threshold).bands } else { 0 };
         let probe: Vec<Key> = scheme.keys(filing.sketch.as_bytes(), tables).collect();
         let tentative = options.on_duplicate == OnDuplicate::Skip;
         let announced = self.backend.announce(filing, tentative, &probe).await?;
@@ -108,12 +106,14 @@ impl Engine {
         }
         let limit = self.settings.limits.duplicates_max;
         let filing = announced.filing.clone();
+        let least = self.least(options.threshold, options.points)?;
         let sought = Sought {
             set: &filing.set,
             sketch: &filing.sketch,
             own_id: Some(&filing.document.id),
-            threshold: self.threshold_of(options),
+            threshold: least.threshold,
             mode: Mode::Verified,
+            record: self.sought_record(&filing.document.content, least)?,
             // One more than is told, in case that the document itself is among them.
             members_max: limit + 1,
         };
@@ -144,10 +144,6 @@ impl Engine {
         }
         near
     }
-
-    fn threshold_of(&self, options: &AddOptions) -> Threshold {
-        options.threshold.unwrap_or(self.settings.scheme.threshold)
-    }
 }
 
 impl AddOptions {
@@ -174,5 +170,6 @@ pub(super) fn content_bytes(content: &Content) -> usize {
         Content::Tokens(tokens) => {
             tokens.iter().map(|token| token.text.len() + token.count as usize).sum()
         }
+        Content::Fields(fields) => fields.iter().map(|(name, text)| name.len() + text.len()).sum(),
     }
 }

@@ -3,8 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
-use crate::backend::{Candidate, Rival};
+use crate::backend::{Candidate, Member, Rival};
 use crate::document::{DocumentId, Metadata, Ordinal};
+use crate::engine::records::SoughtRecord;
 use crate::engine::{Engine, EngineError, Exact, Match, Mode};
 use crate::index::Search;
 use crate::measure::Overlap;
@@ -32,19 +33,27 @@ pub(super) struct Sought<'a> {
     pub own_id: Option<&'a DocumentId>,
     pub threshold: Threshold,
     pub mode: Mode,
+    /// In place of set, sketch and threshold, what a record is scored by.
+    pub record: Option<SoughtRecord>,
     /// Documents of one and the same set that are worth knowing.
     pub members_max: usize,
 }
 
 /// Where a match's metadata is.
-enum MetadataAt {
+pub(super) enum MetadataAt {
     Here(Option<Metadata>),
     Stored(Ordinal),
 }
 
+impl MetadataAt {
+    pub fn of(member: &Member) -> Self {
+        if member.has_metadata { Self::Stored(member.ordinal) } else { Self::Here(None) }
+    }
+}
+
 pub(super) struct Scored {
-    found: Match,
-    metadata: MetadataAt,
+    pub found: Match,
+    pub metadata: MetadataAt,
 }
 
 pub(super) struct Found {
@@ -56,10 +65,10 @@ pub(super) struct Found {
 }
 
 /// What became of candidates.
-struct Checked {
-    scored: Vec<Scored>,
+pub(super) struct Checked {
+    pub scored: Vec<Scored>,
     /// The set of every candidate could be read.
-    none_gone: bool,
+    pub none_gone: bool,
 }
 
 impl Engine {
@@ -77,9 +86,10 @@ impl Engine {
         };
         for looks in 1.. {
             let candidates = self.backend.candidates(&search).await?;
-            let checked = match sought.mode {
-                Mode::Verified => self.verify(sought, candidates.found).await?,
-                Mode::Estimated => self.estimate(sought, &candidates.found),
+            let checked = match (&sought.record, sought.mode) {
+                (Some(record), _) => self.score_records(sought, record, &candidates.found).await?,
+                (None, Mode::Verified) => self.verify(sought, candidates.found).await?,
+                (None, Mode::Estimated) => self.estimate(sought, &candidates.found),
             };
             if checked.none_gone || looks == LOOKS_MAX {
                 let truncated = candidates.truncated || !checked.none_gone;
@@ -93,6 +103,9 @@ impl Engine {
     /// A document that is on its way, scored like a stored one; `None` under the threshold.
     pub(super) fn score_rival(&self, sought: &Sought<'_>, rival: &Rival) -> Option<Scored> {
         let filing = &rival.filing;
+        if let Some(record) = &sought.record {
+            return self.score_rival_record(sought, record, filing);
+        }
         let scheme = &self.analyser.scheme;
         let plan = scheme.plan(sought.threshold);
         let agreeing = self.agreeing(sought.sketch, &filing.sketch);
@@ -108,6 +121,7 @@ impl Engine {
             exact: Some(overlap.into()),
             keys_shared: scheme.tables_shared(ours, its).count() as u32,
             metadata: None,
+            points: None,
         };
         Some(Scored { found, metadata: MetadataAt::Here(filing.document.metadata.clone()) })
     }
@@ -186,11 +200,9 @@ impl Engine {
                 exact,
                 keys_shared: candidate.keys_shared,
                 metadata: None,
+                points: None,
             },
-            metadata: match member.has_metadata {
-                true => MetadataAt::Stored(member.ordinal),
-                false => MetadataAt::Here(None),
-            },
+            metadata: MetadataAt::of(member),
         }));
     }
 

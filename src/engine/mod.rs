@@ -8,6 +8,7 @@ mod compare;
 mod error;
 mod lookup;
 mod operate;
+mod records;
 mod settings;
 mod similar;
 mod types;
@@ -19,6 +20,7 @@ use crate::backend::{Backend, Local, LocalSettings};
 use crate::storage::StorageSettings;
 
 pub use crate::backend::{BackendStats, Progress, Recovery, RecoverySource};
+pub use crate::measure::Points;
 pub use crate::storage::SnapshotInfo;
 pub use analysis::{Analyser, Analysis};
 pub use collections::{
@@ -28,8 +30,8 @@ pub use compare::compare_contents;
 pub use error::EngineError;
 pub use settings::{CollectionSettings, LimitSettings, StoreSettings};
 pub use types::{
-    AddOptions, AddStatus, Added, Admitted, Answer, Comparison, Exact, Explanation, Lookup, Match,
-    Mode, OnDuplicate, Passages, Policy, Prepared, Probe, Stats, StoredDocument,
+    AddOptions, AddStatus, Added, Admitted, Answer, ComparedField, Comparison, Exact, Explanation,
+    Lookup, Match, Mode, OnDuplicate, Passages, Policy, Prepared, Probe, Stats, StoredDocument,
 };
 
 /// One collection, ready to serve. A clone is another handle on the same.

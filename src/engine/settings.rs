@@ -1,12 +1,13 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::scheme::{Scheme, SchemeSettings};
+use crate::scheme::{Kind, Scheme, SchemeSettings};
 use crate::sketch::SketchSettings;
 use crate::text::{ShingleSettings, Unit};
 
-/// A collection's settings. `shingles`, `sketch`, `scheme.kind`, `scheme.bands`, `scheme.rows` and
-/// `store` decide what is stored and are fixed for its life.
+/// A collection's settings. `shingles`, `sketch`, `scheme.kind`, `scheme.bands`, `scheme.rows`,
+/// `scheme.fields`, `scheme.field_sketches` and `store` decide what is stored and are fixed for its
+/// life.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CollectionSettings {
@@ -25,6 +26,11 @@ impl CollectionSettings {
             Scheme::Bands(bands) => {
                 json!({ "kind": self.scheme.kind, "bands": bands.bands, "rows": bands.rows })
             }
+            Scheme::Fields(fields) => json!({
+                "kind": self.scheme.kind,
+                "fields": fields.names(),
+                "field_sketches": self.scheme.field_sketches,
+            }),
         };
         let mut shingles = json!(self.shingles);
         if self.shingles.unit != Unit::Stopword {
@@ -59,7 +65,23 @@ impl CollectionSettings {
             ("limits", self.limits.faults()),
         ];
         let of = |(part, faults): (_, Vec<_>)| faults.into_iter().map(move |fault| (part, fault));
-        parts.into_iter().flat_map(of).collect()
+        parts.into_iter().flat_map(of).chain(self.misfits()).collect()
+    }
+
+    /// What records need of several parts, where it is not all there.
+    fn misfits(&self) -> Vec<(&'static str, String)> {
+        let (by_fields, of_fields) =
+            (self.scheme.kind == Kind::Fields, self.shingles.unit == Unit::Field);
+        let misfit = |part, fault: &str| Some((part, fault.to_owned()));
+        let misfits = [
+            misfit("shingles", "unit must be field where scheme.kind is fields")
+                .filter(|_| by_fields && !of_fields),
+            misfit("scheme", "kind must be fields where shingles.unit is field")
+                .filter(|_| of_fields && !by_fields),
+            misfit("store", "text must be true where scheme.kind is fields: it is compared")
+                .filter(|_| by_fields && !self.store.text),
+        ];
+        misfits.into_iter().flatten().collect()
     }
 }
 
@@ -98,6 +120,8 @@ pub struct LimitSettings {
     pub shingles_max: usize,
     /// Bytes of one document's metadata.
     pub metadata_bytes_max: usize,
+    /// Bytes of one field of a record.
+    pub field_bytes_max: usize,
 }
 
 impl Default for LimitSettings {
@@ -107,6 +131,7 @@ impl Default for LimitSettings {
             duplicates_max: 20,
             shingles_max: 1_000_000,
             metadata_bytes_max: 65_536,
+            field_bytes_max: 4_096,
         }
     }
 }
@@ -119,6 +144,7 @@ impl LimitSettings {
             ("candidates_max", self.candidates_max),
             ("duplicates_max", self.duplicates_max),
             ("shingles_max", self.shingles_max),
+            ("field_bytes_max", self.field_bytes_max),
         ];
         let zeros = at_least_one.iter().filter(|(_, value)| *value == 0);
         zeros.map(|(key, _)| format!("{key} must be at least 1, not 0")).collect()

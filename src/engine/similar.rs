@@ -5,23 +5,27 @@ use crate::document::{Content, DocumentId};
 use crate::engine::add::{CONTENT_INLINE_BYTES_MAX, content_bytes};
 use crate::engine::compare::{compare_analyses, compare_contents};
 use crate::engine::lookup::Sought;
+use crate::engine::records::{Least, SoughtRecord};
 use crate::engine::{Analysis, Answer, Comparison, Engine, EngineError, Lookup, Mode, Probe};
 
 impl Engine {
     /// The near-duplicates of a content or of a stored document, which itself is left out.
     ///
     /// # Errors
-    /// `DocumentNotFound`, `EmptyDocument`, `TooManyShingles`, `OutOfService`, `Store`.
+    /// `DocumentNotFound`, `PointsWanted`, `NoPointsWanted`, `PointsOutOfRange`, `OnlyVerified`,
+    /// `OutOfService`, `Store`, and those of [`Analyser::analyse`](crate::engine::Analyser::analyse).
     pub async fn similar(&self, probe: Probe, lookup: Lookup) -> Result<Answer, EngineError> {
-        let analysis = self.analyse(&probe).await?;
-        let threshold = lookup.threshold.unwrap_or(self.settings.scheme.threshold);
+        self.check_mode(&lookup)?;
+        let least = self.least(lookup.threshold, lookup.points)?;
+        let (analysis, record) = self.analyse_sought(&probe, least).await?;
         let found = self
             .find(&Sought {
                 set: &analysis.set,
                 sketch: &analysis.sketch,
                 own_id: probe.id(),
-                threshold,
+                threshold: least.threshold,
                 mode: lookup.mode,
+                record,
                 members_max: self.settings.limits.candidates_max,
             })
             .await?;
@@ -35,7 +39,8 @@ impl Engine {
             candidates: found.candidates,
             truncated: found.truncated,
             expected_recall,
-            threshold,
+            threshold: least.threshold,
+            points: least.points,
             mode: lookup.mode,
         })
     }
@@ -51,7 +56,7 @@ impl Engine {
         b: Probe,
         explain: bool,
     ) -> Result<Comparison, EngineError> {
-        if explain {
+        if explain || self.takes_records() {
             return self.compare_texts(self.content(a).await?, self.content(b).await?).await;
         }
         let (a, b) = (self.analyse(&a).await?, self.analyse(&b).await?);
@@ -79,6 +84,21 @@ impl Engine {
             }
             Probe::Content(content) => self.analyser.analyse(content),
         }
+    }
+
+    /// A record's fields are needed to score others by, also those of a stored one. They are few
+    /// and short.
+    async fn analyse_sought(
+        &self,
+        probe: &Probe,
+        least: Least,
+    ) -> Result<(Analysis, Option<SoughtRecord>), EngineError> {
+        if !self.takes_records() {
+            return Ok((self.analyse(probe).await?, None));
+        }
+        let content = self.content(probe.clone()).await?;
+        let analysis = self.analyser.analyse(&content)?;
+        Ok((analysis, self.sought_record(&content, least)?))
     }
 
     async fn content(&self, probe: Probe) -> Result<Content, EngineError> {

@@ -2,6 +2,8 @@
 //! only.
 #![expect(dead_code, reason = "no value of these types is ever made")]
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -31,13 +33,14 @@ pub struct CountedToken((String, u32));
 #[schema(value_type = u64, minimum = 1, maximum = 4_294_967_295_u64)]
 pub struct Count(u32);
 
-/// A document: a text, or the elements of a ready-made set.
+/// A document: a text, the elements of a ready-made set, or a record's fields.
 #[derive(ToSchema)]
 #[schema(as = Document)]
 #[serde(untagged)]
 pub enum DocumentSchema {
     Text(TextDocument),
     Tokens(TokensDocument),
+    Fields(FieldsDocument),
 }
 
 #[derive(ToSchema)]
@@ -64,6 +67,23 @@ pub struct TokensDocument {
     metadata: Option<()>,
 }
 
+/// For a collection of records.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FieldsDocument {
+    /// Without one the server makes a UUIDv7.
+    id: Option<IdSchema>,
+    fields: FieldsSchema,
+    /// Given back as it came.
+    #[schema(value_type = Option<Object>)]
+    metadata: Option<()>,
+}
+
+/// Texts by the names of fields, each of them one that the collection declares.
+#[derive(ToSchema)]
+#[schema(as = Fields, example = json!({"name": "William Smith", "phone": "555-1234"}))]
+pub struct FieldsSchema(BTreeMap<String, String>);
+
 /// One document, or an array of them.
 #[derive(ToSchema)]
 #[schema(as = Documents)]
@@ -81,6 +101,7 @@ pub enum ProbeSchema {
     Stored(StoredProbe),
     Text(TextProbe),
     Tokens(TokensProbe),
+    Fields(FieldsProbe),
 }
 
 #[derive(ToSchema)]
@@ -105,6 +126,14 @@ pub struct TextProbe {
 pub struct TokensProbe {
     #[schema(min_items = 1)]
     tokens: Vec<TokenSchema>,
+    /// Of no consequence.
+    metadata: Option<Value>,
+}
+
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FieldsProbe {
+    fields: FieldsSchema,
     /// Of no consequence.
     metadata: Option<Value>,
 }
@@ -200,6 +229,9 @@ pub struct ShinglesSchema {
     /// For the unit `stopword`: a language's list by its code, or words.
     #[schema(inline, default = "en", required = false)]
     stopwords: StopWordsSchema,
+    /// For the unit `field`: groups of words and whole values that mean the same.
+    #[schema(example = json!([["william", "bill", "will"]]))]
+    equivalents: Option<Vec<Vec<String>>>,
 }
 
 #[derive(ToSchema)]
@@ -211,6 +243,8 @@ pub enum UnitSchema {
     Stopword,
     /// Whatever stands between white space.
     Token,
+    /// The fields of records, each as a whole.
+    Field,
 }
 
 #[derive(ToSchema)]
@@ -264,6 +298,20 @@ pub struct SchemeSchema {
     bands: Option<u32>,
     /// Slots of a key. Chosen like `bands`.
     rows: Option<u32>,
+    /// For the kind `fields`: the names of the fields that records may have.
+    #[schema(min_items = 1, max_items = 32, example = json!(["name", "address", "phone"]))]
+    fields: Option<Vec<String>>,
+    /// For the kind `fields`: file records under what is nearly the value of a field, too.
+    #[schema(default = false, required = false)]
+    field_sketches: bool,
+    /// For the kind `fields`: the points from which records count as near-duplicates, for calls
+    /// that name none; 80 a field unless given.
+    #[schema(minimum = 1, maximum = 3_200, example = 250)]
+    points: Option<u32>,
+    /// For the kind `fields`: the points that one edit costs, d edits costing d² as many; 4 unless
+    /// given.
+    #[schema(minimum = 1, maximum = 100)]
+    penalty: Option<u32>,
 }
 
 #[derive(ToSchema)]
@@ -273,6 +321,8 @@ pub enum KindSchema {
     Bands,
     /// Keys of slots drawn at random.
     RandomRows,
+    /// A key for each field of a record.
+    Fields,
 }
 
 #[derive(ToSchema)]
@@ -301,4 +351,7 @@ pub struct LimitsSchema {
     /// Bytes of a document's metadata.
     #[schema(default = 65_536, required = false)]
     metadata_bytes_max: u64,
+    /// Bytes of one field of a record.
+    #[schema(minimum = 1, default = 4_096, required = false)]
+    field_bytes_max: u64,
 }

@@ -68,6 +68,7 @@ impl Bands {
                 let rows = scheme.rows.unwrap_or(RANDOM_ROWS_USUAL);
                 (bands, rows, KeySlots::Drawn(draw(bands, rows, sketch)))
             }
+            Kind::Fields => unreachable!("the keys of records are not of slots"),
         };
         Self {
             bands,

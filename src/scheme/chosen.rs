@@ -1,6 +1,6 @@
 //! The scheme that a collection's settings choose.
 
-use super::{Bands, Key, Kind, ProbePlan, SchemeSettings, Threshold};
+use super::{Bands, Fields, Key, Kind, ProbePlan, SchemeSettings, Threshold};
 use crate::sketch::SketchSettings;
 
 /// What a collection files sets under, and how it looks them up.
@@ -8,6 +8,8 @@ use crate::sketch::SketchSettings;
 pub enum Scheme {
     /// Minhash LSH, of bands or of random rows.
     Bands(Bands),
+    /// Records, by their fields.
+    Fields(Fields),
 }
 
 impl Scheme {
@@ -17,6 +19,7 @@ impl Scheme {
     pub fn new(scheme: &SchemeSettings, sketch: &SketchSettings) -> Self {
         match scheme.kind {
             Kind::Bands | Kind::RandomRows => Self::Bands(Bands::new(scheme, sketch)),
+            Kind::Fields => Self::Fields(Fields::new(scheme, sketch)),
         }
     }
 
@@ -25,6 +28,16 @@ impl Scheme {
     pub fn tables(&self) -> u32 {
         match self {
             Self::Bands(bands) => bands.bands,
+            Self::Fields(fields) => fields.tables(),
+        }
+    }
+
+    /// Bytes of the sketches that keys are made of.
+    #[must_use]
+    pub fn sketch_bytes(&self) -> usize {
+        match self {
+            Self::Bands(bands) => bands.sketch_bytes(),
+            Self::Fields(fields) => fields.sketch_bytes(),
         }
     }
 
@@ -34,6 +47,7 @@ impl Scheme {
     pub fn value(&self, sketch: &[u8], table: u32) -> Option<u32> {
         match self {
             Self::Bands(bands) => Some(bands.value(sketch, table)),
+            Self::Fields(fields) => fields.value(sketch, table),
         }
     }
 
@@ -59,14 +73,23 @@ impl Scheme {
     pub fn plan(&self, threshold: Threshold) -> ProbePlan {
         match self {
             Self::Bands(bands) => bands.plan(threshold),
+            // Whatever agrees in a field is found, and scored by more than its sketch.
+            Self::Fields(fields) => ProbePlan {
+                bands: fields.tables(),
+                agreeing_min: 0,
+                expected_recall: 1.0,
+                expected_recall_estimated: 1.0,
+            },
         }
     }
 
-    /// The chance that a lookup at the threshold finds a set of a given resemblance.
+    /// The chance that a lookup at the threshold finds a set of a given resemblance; 1 for a record
+    /// that agrees in a field.
     #[must_use]
     pub fn probability_found(&self, similarity: f64, threshold: Threshold) -> f64 {
         match self {
             Self::Bands(bands) => bands.probability_found(similarity, &bands.plan(threshold)),
+            Self::Fields(_) => 1.0,
         }
     }
 
@@ -75,6 +98,16 @@ impl Scheme {
     pub fn bands(&self) -> Option<&Bands> {
         match self {
             Self::Bands(bands) => Some(bands),
+            Self::Fields(_) => None,
+        }
+    }
+
+    /// What files records, if it does.
+    #[must_use]
+    pub fn fields(&self) -> Option<&Fields> {
+        match self {
+            Self::Bands(_) => None,
+            Self::Fields(fields) => Some(fields),
         }
     }
 }

@@ -5,13 +5,16 @@ mod binomial;
 mod chosen;
 mod curve;
 mod drawn;
+mod fields;
 mod misses;
+mod points;
 mod tuner;
 
 pub use bands::{Bands, Key};
 pub use binomial::binomial_at_least;
 pub use chosen::Scheme;
 pub use curve::{Curve, CurvePoint, IndexBytes};
+pub use fields::Fields;
 pub use tuner::ProbePlan;
 
 use serde::{Deserialize, Serialize};
@@ -67,10 +70,12 @@ pub enum Kind {
     Bands,
     /// Distinct ones, drawn at random for each key.
     RandomRows,
+    /// None: records are filed under each of their fields.
+    Fields,
 }
 
-/// How keys are made. `kind`, `bands` and `rows` decide what is stored: fixed for a collection's
-/// life.
+/// How keys are made. `kind`, `bands`, `rows`, `fields` and `field_sketches` decide what is stored:
+/// fixed for a collection's life.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SchemeSettings {
@@ -87,6 +92,20 @@ pub struct SchemeSettings {
     /// threshold, or 3 random rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u32>,
+    /// The names of the fields that records may have: 1..=32 for records, none for other kinds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<String>,
+    /// File records under what is nearly the value of a field, too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub field_sketches: bool,
+    /// The points from which records count as near-duplicates, for calls that name none: at most
+    /// 100 a field; without it, 80 a field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub points: Option<u32>,
+    /// The points that one edit of a field costs, d edits costing d² as many: 1..=100; without it,
+    /// 4.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub penalty: Option<u32>,
 }
 
 impl SchemeSettings {
@@ -104,6 +123,7 @@ impl SchemeSettings {
             faults.push(format!("rows must be from 1 to {ROWS_MAX}, not {rows}"));
         }
         faults.extend(self.misfit(sketch.slots));
+        faults.extend(self.faults_of_records());
         faults
     }
 
@@ -123,7 +143,17 @@ impl SchemeSettings {
 
 impl Default for SchemeSettings {
     fn default() -> Self {
-        Self { kind: Kind::Bands, threshold: Threshold(0.8), recall: 0.99, bands: None, rows: None }
+        Self {
+            kind: Kind::Bands,
+            threshold: Threshold(0.8),
+            recall: 0.99,
+            bands: None,
+            rows: None,
+            fields: Vec::new(),
+            field_sketches: false,
+            points: None,
+            penalty: None,
+        }
     }
 }
 

@@ -91,9 +91,10 @@ impl Tuner {
     }
 
     fn misses(&self, similarity: f64, rows: u32) -> Box<dyn Misses> {
+        let (slots, rows) = (self.slots, rows as usize);
         match self.kind {
-            Kind::Bands => Box::new(BandMisses::new(self.slots, rows as usize, similarity)),
-            Kind::RandomRows => Box::new(DrawnMisses::new(self.slots, rows as usize, similarity)),
+            Kind::RandomRows => Box::new(DrawnMisses::new(slots, rows, similarity)),
+            _ => Box::new(BandMisses::new(slots, rows, similarity)),
         }
     }
 
