@@ -25,7 +25,9 @@ pub enum EngineError {
     FieldTooLarge { field: String, found: usize, max: usize },
     #[error("the collection takes records: they are compared in points, not by a threshold")]
     PointsWanted,
-    #[error("the collection takes no records: documents are compared by a threshold, not in points")]
+    #[error(
+        "the collection takes no records: documents are compared by a threshold, not in points"
+    )]
     NoPointsWanted,
     #[error("two records of this collection have from 1 to {max} points, not {points}")]
     PointsOutOfRange { points: u32, max: u32 },

@@ -150,3 +150,36 @@ impl LimitSettings {
         zeros.map(|(key, _)| format!("{key} must be at least 1, not 0")).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(given: Value) -> Vec<(&'static str, String)> {
+        let completed = CollectionSettings::completed(given);
+        serde_json::from_value::<CollectionSettings>(completed).unwrap().faults()
+    }
+
+    #[test]
+    fn unit_kind_and_texts_of_records_go_together() {
+        let scheme = json!({"kind": "fields", "fields": ["name"]});
+        let unit = json!({"unit": "field"});
+        assert!(faults(json!({"shingles": unit, "scheme": scheme})).is_empty());
+        let parts = |given| faults(given).into_iter().map(|(part, _)| part).collect::<Vec<_>>();
+        assert_eq!(parts(json!({"shingles": unit})), ["scheme"]);
+        assert_eq!(parts(json!({"scheme": scheme})), ["shingles"]);
+        let no_text = json!({"shingles": unit, "scheme": scheme, "store": {"text": false}});
+        assert_eq!(parts(no_text), ["store"]);
+    }
+
+    /// Collections that were made before there were records must open as they did.
+    #[test]
+    fn records_have_no_part_in_the_identity_of_others() {
+        let settings = CollectionSettings::default();
+        let identity = settings.identity(&Scheme::new(&settings.scheme, &settings.sketch));
+        assert_eq!(
+            identity,
+            r#"{"scheme":{"bands":32,"kind":"bands","rows":4},"shingles":{"lowercase":true,"multiset":false,"sample_modulo":1,"size":3,"unit":"word"},"sketch":{"bits":8,"method":"fast","seed":0,"slots":128},"store":{"text":true}}"#
+        );
+    }
+}

@@ -38,8 +38,13 @@ pub struct DocumentReply {
 
 impl From<StoredDocument> for DocumentReply {
     fn from(stored: StoredDocument) -> Self {
-        let mut reply =
-            Self { id: stored.id, text: None, tokens: None, fields: None, metadata: stored.metadata };
+        let mut reply = Self {
+            id: stored.id,
+            text: None,
+            tokens: None,
+            fields: None,
+            metadata: stored.metadata,
+        };
         match stored.content {
             Some(Content::Text(text)) => reply.text = Some(text),
             Some(Content::Tokens(tokens)) => reply.tokens = Some(tokens),

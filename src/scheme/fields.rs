@@ -206,8 +206,9 @@ mod tests {
     #[test]
     fn sketches_are_made_as_they_always_were() {
         let ann = [("name", "Ann")];
-        assert_eq!(sketch(&scheme(false), &ann).as_bytes(), [0; 8]);
+        assert_eq!(sketch(&scheme(false), &ann).as_bytes(), [200, 98, 189, 76, 0, 0, 0, 0]);
         let sketched = sketch(&scheme(true), &ann);
         assert_eq!(sketched.as_bytes()[8..16], [0; 8]);
+        assert_eq!(sketched.as_bytes()[40..], [0; 32], "of the absent field");
     }
 }

@@ -4,6 +4,7 @@
 mod arrival;
 mod corpus;
 mod recall;
+mod records;
 mod restart;
 mod shingles;
 
@@ -40,7 +41,7 @@ async fn add(engine: &Engine, document: Document) -> Added {
 
 fn lookup(threshold: f64, mode: Mode) -> Lookup {
     let threshold = Some(threshold.try_into().unwrap());
-    Lookup { threshold, limit: 10_000, mode }
+    Lookup { threshold, points: None, limit: 10_000, mode }
 }
 
 /// Ids and resemblances of a stored document's near-duplicates.

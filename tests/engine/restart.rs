@@ -29,7 +29,8 @@ async fn answers(engine: &Engine) -> Vec<String> {
     let mut all = Vec::new();
     for name in engine.list(None, 10_000).await.unwrap() {
         for mode in [Mode::Verified, Mode::Estimated] {
-            let lookup = Lookup { threshold: Some(0.7.try_into().unwrap()), limit: 100, mode };
+            let threshold = Some(0.7.try_into().unwrap());
+            let lookup = Lookup { threshold, points: None, limit: 100, mode };
             let answer = engine.similar(Probe::Stored(name.clone()), lookup).await.unwrap();
             all.push(format!("{name} {answer:?}"));
         }
