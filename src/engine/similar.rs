@@ -57,7 +57,9 @@ impl Engine {
         explain: bool,
     ) -> Result<Comparison, EngineError> {
         if explain || self.takes_records() {
-            return self.compare_texts(self.content(a).await?, self.content(b).await?).await;
+            return self
+                .compare_texts(self.content(a).await?, self.content(b).await?, explain)
+                .await;
         }
         let (a, b) = (self.analyse(&a).await?, self.analyse(&b).await?);
         let analyser = self.analyser.clone();
@@ -65,10 +67,15 @@ impl Engine {
         super::off_runtime_if(large, move || compare_analyses(&analyser, &a, &b)).await
     }
 
-    async fn compare_texts(&self, a: Content, b: Content) -> Result<Comparison, EngineError> {
+    async fn compare_texts(
+        &self,
+        a: Content,
+        b: Content,
+        explain: bool,
+    ) -> Result<Comparison, EngineError> {
         let analyser = self.analyser.clone();
         let large = content_bytes(&a) + content_bytes(&b) > CONTENT_INLINE_BYTES_MAX;
-        super::off_runtime_if(large, move || compare_contents(&analyser, &a, &b, true)).await?
+        super::off_runtime_if(large, move || compare_contents(&analyser, &a, &b, explain)).await?
     }
 
     async fn analyse(&self, probe: &Probe) -> Result<Analysis, EngineError> {

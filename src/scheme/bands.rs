@@ -58,17 +58,13 @@ impl Bands {
     pub fn new(scheme: &SchemeSettings, sketch: &SketchSettings) -> Self {
         assert!(sketch.faults().is_empty(), "{:?}", sketch.faults());
         assert!(scheme.faults(sketch).is_empty(), "{:?}", scheme.faults(sketch));
-        let (bands, rows, slots) = match scheme.kind {
-            Kind::Bands => {
-                let rows = scheme.rows.unwrap_or_else(|| Self::most_rows(scheme, sketch));
-                (scheme.bands.unwrap_or(sketch.slots / rows), rows, KeySlots::Consecutive)
-            }
-            Kind::RandomRows => {
-                let bands = scheme.bands.unwrap_or(RANDOM_BANDS_USUAL);
-                let rows = scheme.rows.unwrap_or(RANDOM_ROWS_USUAL);
-                (bands, rows, KeySlots::Drawn(draw(bands, rows, sketch)))
-            }
-            Kind::Fields => unreachable!("the keys of records are not of slots"),
+        let (bands, rows, slots) = if scheme.kind == Kind::RandomRows {
+            let bands = scheme.bands.unwrap_or(RANDOM_BANDS_USUAL);
+            let rows = scheme.rows.unwrap_or(RANDOM_ROWS_USUAL);
+            (bands, rows, KeySlots::Drawn(draw(bands, rows, sketch)))
+        } else {
+            let rows = scheme.rows.unwrap_or_else(|| Self::most_rows(scheme, sketch));
+            (scheme.bands.unwrap_or(sketch.slots / rows), rows, KeySlots::Consecutive)
         };
         Self {
             bands,

@@ -33,7 +33,8 @@ pub struct ProbePlan {
 /// Plans lookups that reach a wanted recall.
 #[derive(Clone, Debug)]
 pub(super) struct Tuner {
-    kind: Kind,
+    /// Keys have rows drawn at random.
+    drawn: bool,
     recall: f64,
     slots: usize,
     estimator: Estimator,
@@ -42,7 +43,7 @@ pub(super) struct Tuner {
 impl Tuner {
     pub(super) fn new(scheme: &SchemeSettings, sketch: &SketchSettings) -> Self {
         Self {
-            kind: scheme.kind,
+            drawn: scheme.kind == Kind::RandomRows,
             recall: scheme.recall,
             slots: sketch.slots as usize,
             estimator: Estimator::new(sketch),
@@ -91,10 +92,9 @@ impl Tuner {
     }
 
     fn misses(&self, similarity: f64, rows: u32) -> Box<dyn Misses> {
-        let (slots, rows) = (self.slots, rows as usize);
-        match self.kind {
-            Kind::RandomRows => Box::new(DrawnMisses::new(slots, rows, similarity)),
-            _ => Box::new(BandMisses::new(slots, rows, similarity)),
+        match self.drawn {
+            false => Box::new(BandMisses::new(self.slots, rows as usize, similarity)),
+            true => Box::new(DrawnMisses::new(self.slots, rows as usize, similarity)),
         }
     }
 

@@ -211,7 +211,7 @@ async fn a_comparison_says_what_each_field_is_worth() {
 
 /// A few letters, so that values are near each other and are shared by many.
 fn random_value(numbers: &mut Numbers) -> String {
-    (0..1 + numbers.below(3)).map(|_| char::from(b'a' + numbers.below(3) as u8)).collect()
+    (0..=numbers.below(3)).map(|_| char::from(b'a' + numbers.below(3) as u8)).collect()
 }
 
 fn random_record(numbers: &mut Numbers) -> BTreeMap<String, String> {
