@@ -177,9 +177,11 @@ mod tests {
     fn records_have_no_part_in_the_identity_of_others() {
         let settings = CollectionSettings::default();
         let identity = settings.identity(&Scheme::new(&settings.scheme, &settings.sketch));
-        assert_eq!(
-            identity,
-            r#"{"scheme":{"bands":32,"kind":"bands","rows":4},"shingles":{"lowercase":true,"multiset":false,"sample_modulo":1,"size":3,"unit":"word"},"sketch":{"bits":8,"method":"fast","seed":0,"slots":128},"store":{"text":true}}"#
-        );
+        let shingles = json!({
+            "lowercase": true, "multiset": false, "sample_modulo": 1, "size": 3, "unit": "word",
+        });
+        let identity: Value = serde_json::from_str(&identity).unwrap();
+        assert_eq!(identity["shingles"], shingles);
+        assert_eq!(identity["scheme"], json!({"bands": 32, "kind": "bands", "rows": 4}));
     }
 }

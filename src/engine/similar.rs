@@ -13,7 +13,7 @@ impl Engine {
     ///
     /// # Errors
     /// `DocumentNotFound`, `PointsWanted`, `NoPointsWanted`, `PointsOutOfRange`, `OnlyVerified`,
-    /// `OutOfService`, `Store`, and those of [`Analyser::analyse`](crate::engine::Analyser::analyse).
+    /// `OutOfService`, `Store`, and those of [`Analyser::analyse`](super::Analyser::analyse).
     pub async fn similar(&self, probe: Probe, lookup: Lookup) -> Result<Answer, EngineError> {
         self.check_mode(&lookup)?;
         let least = self.least(lookup.threshold, lookup.points)?;

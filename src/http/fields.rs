@@ -6,8 +6,10 @@ use std::fmt;
 
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::schemas::IdSchema;
 use crate::engine::ComparedField;
 
 /// A record's fields: an object of strings, no name of which comes twice.
@@ -38,6 +40,34 @@ impl<'de> Visitor<'de> for FieldsVisitor {
         }
         Ok(FieldsBody(fields))
     }
+}
+
+/// For a collection of records.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "read for its schema only")]
+pub struct FieldsDocument {
+    /// Without one the server makes a UUIDv7.
+    id: Option<IdSchema>,
+    fields: FieldsSchema,
+    /// Given back as it came.
+    #[schema(value_type = Option<Object>)]
+    metadata: Option<()>,
+}
+
+/// Texts by the names of fields, each of them one that the collection declares.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "read for its schema only")]
+#[schema(as = Fields, example = json!({"name": "William Smith", "phone": "555-1234"}))]
+pub struct FieldsSchema(BTreeMap<String, String>);
+
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "read for its schema only")]
+pub struct FieldsProbe {
+    fields: FieldsSchema,
+    /// Of no consequence.
+    metadata: Option<Value>,
 }
 
 /// A field of two records, as it is compared.

@@ -2,11 +2,10 @@
 //! only.
 #![expect(dead_code, reason = "no value of these types is ever made")]
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::fields::{FieldsDocument, FieldsProbe};
 use super::reply::AnswerReply;
 
 /// 1..=1024 bytes of UTF-8 without control characters.
@@ -67,23 +66,6 @@ pub struct TokensDocument {
     metadata: Option<()>,
 }
 
-/// For a collection of records.
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct FieldsDocument {
-    /// Without one the server makes a UUIDv7.
-    id: Option<IdSchema>,
-    fields: FieldsSchema,
-    /// Given back as it came.
-    #[schema(value_type = Option<Object>)]
-    metadata: Option<()>,
-}
-
-/// Texts by the names of fields, each of them one that the collection declares.
-#[derive(ToSchema)]
-#[schema(as = Fields, example = json!({"name": "William Smith", "phone": "555-1234"}))]
-pub struct FieldsSchema(BTreeMap<String, String>);
-
 /// One document, or an array of them.
 #[derive(ToSchema)]
 #[schema(as = Documents)]
@@ -126,14 +108,6 @@ pub struct TextProbe {
 pub struct TokensProbe {
     #[schema(min_items = 1)]
     tokens: Vec<TokenSchema>,
-    /// Of no consequence.
-    metadata: Option<Value>,
-}
-
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct FieldsProbe {
-    fields: FieldsSchema,
     /// Of no consequence.
     metadata: Option<Value>,
 }

@@ -208,7 +208,7 @@ mod tests {
         let ann = [("name", "Ann")];
         assert_eq!(sketch(&scheme(false), &ann).as_bytes(), [200, 98, 189, 76, 0, 0, 0, 0]);
         let sketched = sketch(&scheme(true), &ann);
-        assert_eq!(sketched.as_bytes()[8..16], [0; 8]);
+        assert_eq!(sketched.as_bytes()[8..16], [118, 150, 16, 32, 236, 57, 168, 160]);
         assert_eq!(sketched.as_bytes()[40..], [0; 32], "of the absent field");
     }
 }

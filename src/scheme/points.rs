@@ -83,7 +83,7 @@ impl SchemeSettings {
             if !(1..=FIELD_NAME_BYTES_MAX).contains(&bytes) || !is_clean {
                 faults.push(format!(
                     "fields must have names of 1 to {FIELD_NAME_BYTES_MAX} bytes without control \
-                     characters, not {name:?}"
+                     characters, not one of {bytes}"
                 ));
             } else if !known.insert(name) {
                 faults.push(format!("fields must have distinct names: '{name}' comes twice"));
@@ -124,9 +124,9 @@ mod tests {
         assert_eq!(faults(&with_fields(&[])), ["fields must be from 1 to 32 names, not 0"]);
         assert_eq!(faults(&with_fields(&["a"; 33])), ["fields must be from 1 to 32 names, not 33"]);
         let bad = faults(&with_fields(&["a", "", "a", "b\n"]));
-        assert!(bad[0].ends_with(r#"not """#), "{bad:?}");
+        assert!(bad[0].ends_with("not one of 0"), "{bad:?}");
         assert_eq!(bad[1], "fields must have distinct names: 'a' comes twice");
-        assert!(bad[2].ends_with(r#"not "b\n""#), "{bad:?}");
+        assert!(bad[2].ends_with("not one of 2"), "{bad:?}");
     }
 
     #[test]

@@ -9,6 +9,13 @@ use super::fields::normalised_words;
 /// The most words and values in all groups together.
 const EQUIVALENTS_MAX: usize = 10_000;
 
+/// The longest of them: a field may have thousands of words, and what stands for each may be as
+/// long as this.
+const EQUIVALENT_BYTES_MAX: usize = 64;
+
+/// Faults that are told at once: there may be one of each word.
+const FAULTS_TOLD_MAX: usize = 8;
+
 /// Groups of words or whole values that mean the same in a field, as "Bill" and "William" do. The
 /// first of a group stands for all of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,17 +44,23 @@ impl Equivalents {
         let mut groups = HashMap::new();
         for (number, group) in self.0.iter().enumerate() {
             if group.len() < 2 {
-                faults.push(format!("equivalents must be groups of two or more, not {group:?}"));
+                faults.push(format!("equivalents must be two or more, not {}", group.len()));
             }
             for member in group {
                 let value = normalised_words(member, lowercase).text;
-                if value.is_empty() {
+                let bytes = member.len().max(value.len());
+                if bytes > EQUIVALENT_BYTES_MAX {
+                    faults.push(format!(
+                        "equivalents must have at most {EQUIVALENT_BYTES_MAX} bytes, not {bytes}"
+                    ));
+                } else if value.is_empty() {
                     faults.push(format!("equivalents must have a letter or digit, not {member:?}"));
                 } else if groups.insert(value, number).is_some_and(|other| other != number) {
                     faults.push(format!("equivalents must be in one group each, not {member:?}"));
                 }
             }
         }
+        faults.truncate(FAULTS_TOLD_MAX);
         faults
     }
 
@@ -82,9 +95,14 @@ mod tests {
             [
                 r#"equivalents must be in one group each, not "b""#,
                 r#"equivalents must have a letter or digit, not "--""#,
-                r#"equivalents must be groups of two or more, not ["c"]"#,
+                "equivalents must be two or more, not 1",
             ]
         );
+        let long = "x".repeat(65);
+        let faults = groups(&[&["x", &long], &[]]).faults(true);
+        assert_eq!(faults[0], "equivalents must have at most 64 bytes, not 65");
+        assert_eq!(faults.len(), 2);
+        assert_eq!(groups(&[&["-"; 100]]).faults(true).len(), FAULTS_TOLD_MAX);
         assert_eq!(groups(&[&["a", "B"], &["b", "c"]]).faults(false), [""; 0], "case is kept");
         let many = Equivalents::new(vec![vec!["a".to_owned(); EQUIVALENTS_MAX + 1]]);
         assert_eq!(many.faults(true), ["equivalents must be at most 10000, not 10001"]);
