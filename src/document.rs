@@ -4,6 +4,7 @@
 //! checks again.
 
 use std::borrow::Borrow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -101,6 +102,8 @@ pub enum Content {
     Text(String),
     /// Elements of the set as they are.
     Tokens(Vec<Token>),
+    /// A record: name → text of each of its fields.
+    Fields(BTreeMap<String, String>),
 }
 
 /// A document as a client posts it.

@@ -22,7 +22,7 @@ use async_trait::async_trait;
 use smallvec::SmallVec;
 use tokio::sync::{mpsc, watch};
 
-use crate::document::{Document, DocumentId, Metadata, Ordinal};
+use crate::document::{Content, Document, DocumentId, Metadata, Ordinal};
 use crate::index::{ExactSearch, Search};
 use crate::measure::Overlap;
 use crate::scheme::Key;
@@ -170,6 +170,13 @@ pub trait Backend: Send + Sync {
     /// The sets of candidates, in their order; `None` for one whose documents are gone meanwhile.
     async fn sets(&self, candidates: &[Candidate])
     -> Result<Vec<Option<ShingleSet>>, BackendError>;
+
+    /// The content of one document of each candidate, in their order; `None` where all of them are
+    /// gone meanwhile. For collections that keep contents.
+    async fn contents(
+        &self,
+        candidates: &[Candidate],
+    ) -> Result<Vec<Option<Content>>, BackendError>;
 
     /// The metadata of documents, in their order.
     async fn metadata(&self, ordinals: Vec<Ordinal>)

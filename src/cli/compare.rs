@@ -134,7 +134,7 @@ fn shortened(passage: &str) -> String {
 
 /// The shape of the HTTP interface's comparison.
 fn as_json(comparison: &Comparison) -> serde_json::Value {
-    let Comparison { estimated, exact, probability_found, explanation } = comparison;
+    let Comparison { estimated, exact, probability_found, explanation, .. } = comparison;
     let mut value = json!({
         "estimated": {
             "value": estimated.value,

@@ -6,6 +6,7 @@ use tracing_subscriber::EnvFilter;
 use crate::engine::CollectionSettings;
 use crate::http::ServerSettings;
 use crate::storage::StorageSettings;
+use crate::text::Equivalents;
 
 /// Everything that can be set. `config/default.toml` explains each key.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -67,22 +68,23 @@ pub enum LogFormat {
 }
 
 impl Settings {
-    /// What is wrong with values that are well-formed each for itself.
+    /// What is wrong with values that are well-formed each for itself, after the section that it is
+    /// in.
     #[must_use]
-    pub fn faults(&self) -> Vec<(&'static str, String)> {
+    pub fn faults(&self) -> Vec<(String, String)> {
         let sections = [
             ("server", self.server.faults()),
             ("storage", self.storage.faults()),
-            ("collection.shingles", self.collection.shingles.faults()),
-            ("collection.sketch", self.collection.sketch.faults()),
-            ("collection.scheme", self.collection.scheme.faults(&self.collection.sketch)),
-            ("collection.limits", self.collection.limits.faults()),
             ("log", self.log.faults()),
         ];
-        sections
-            .into_iter()
-            .flat_map(|(section, faults)| faults.into_iter().map(move |fault| (section, fault)))
-            .collect()
+        let of = |(section, faults): (&str, Vec<String>)| {
+            let section = section.to_owned();
+            faults.into_iter().map(move |fault| (section.clone(), fault))
+        };
+        let of_collection = self.collection.faults().into_iter();
+        let of_collection =
+            of_collection.map(|(part, fault)| (format!("collection.{part}"), fault));
+        sections.into_iter().flat_map(of).chain(of_collection).collect()
     }
 
     /// Every key that there is has a value here, also those without a default.
@@ -90,6 +92,12 @@ impl Settings {
         let mut settings = Self::default();
         settings.collection.scheme.bands = Some(32);
         settings.collection.scheme.rows = Some(4);
+        settings.collection.scheme.fields = vec!["name".to_owned()];
+        settings.collection.scheme.field_sketches = true;
+        settings.collection.scheme.points = Some(80);
+        settings.collection.scheme.penalty = Some(4);
+        settings.collection.shingles.equivalents =
+            Equivalents::new(vec![vec!["william".to_owned(), "bill".to_owned()]]);
         settings
     }
 }

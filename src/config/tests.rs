@@ -104,3 +104,18 @@ fn the_defaults_as_a_file_change_nothing() {
     let (_file, sources) = file(DEFAULT_TOML);
     assert_eq!(sources.load().unwrap(), Settings::default());
 }
+
+#[test]
+fn records_are_set_up_in_a_file() {
+    let (_file, mut sources) = file(
+        "[collection.shingles]\nunit = 'field'\nequivalents = [['william', 'bill']]\n\
+         [collection.scheme]\nkind = 'fields'\nfields = ['name', 'phone']\npenalty = 9",
+    );
+    sources.environment = environment(&[("AKIN__COLLECTION__SCHEME__POINTS", "150")]).environment;
+    let scheme = sources.load().unwrap().collection.scheme;
+    assert_eq!((scheme.fields.len(), scheme.points_min(), scheme.edit_penalty()), (2, 150, 9));
+    sources.environment = environment(&[("AKIN__COLLECTION__STORE__TEXT", "false")]).environment;
+    let faults = faults(&sources);
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    assert_eq!(faults[0].key, "collection.store.text");
+}

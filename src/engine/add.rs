@@ -6,7 +6,7 @@ use crate::engine::lookup::{Scored, Sought};
 use crate::engine::{
     AddOptions, AddStatus, Added, Admitted, Engine, EngineError, Match, Mode, OnDuplicate, Prepared,
 };
-use crate::scheme::{Key, Threshold};
+use crate::scheme::Key;
 
 /// Shingling more bytes than this (about a quarter of a millisecond's work) leaves the runtime's
 /// thread.
@@ -16,7 +16,7 @@ impl Engine {
     /// Makes set and sketch. Pure computation: a few microseconds a kilobyte of text.
     ///
     /// # Errors
-    /// `EmptyDocument`, `TooManyShingles`, `MetadataTooLarge`.
+    /// `MetadataTooLarge`, and those of [`Analyser::analyse`](crate::engine::Analyser::analyse).
     pub fn prepare(&self, document: Document) -> Result<Prepared, EngineError> {
         let max = self.settings.limits.metadata_bytes_max;
         let found = document.metadata.as_ref().map_or(0, |metadata| metadata.as_json().len());
@@ -31,7 +31,7 @@ impl Engine {
     /// documents with one id, the one admitted first counts as first. Quick.
     ///
     /// # Errors
-    /// `OutOfService`.
+    /// `PointsWanted`, `NoPointsWanted`, `PointsOutOfRange`, `OutOfService`.
     pub async fn admit(
         &self,
         prepared: Prepared,
@@ -39,9 +39,9 @@ impl Engine {
     ) -> Result<Admitted, EngineError> {
         let policy = prepared.analysis.policy();
         let filing = self.filing(prepared);
+        let threshold = self.least(options.threshold, options.points)?.threshold;
         let mut probe: Vec<Key> = Vec::new();
         if options.looks() {
-            let threshold = self.threshold_of(&options);
             probe = self.analyser.scheme.probe_keys(&filing.set, &filing.sketch, threshold);
         }
         let tentative = options.on_duplicate == OnDuplicate::Skip;
@@ -107,13 +107,15 @@ impl Engine {
         }
         let limit = self.settings.limits.duplicates_max;
         let filing = announced.filing.clone();
+        let least = self.least(options.threshold, options.points)?;
         let sought = Sought {
             set: &filing.set,
             sketch: &filing.sketch,
             own_id: Some(&filing.document.id),
-            threshold: self.threshold_of(options),
+            threshold: least.threshold,
             mode: Mode::Verified,
             limit,
+            record: self.sought_record(&filing.document.content, least)?,
             // One more than is told, in case that the document itself is among them.
             members_max: limit + 1,
         };
@@ -151,10 +153,6 @@ impl Engine {
         }
         rivals.len() > 0
     }
-
-    fn threshold_of(&self, options: &AddOptions) -> Threshold {
-        options.threshold.unwrap_or(self.settings.scheme.threshold)
-    }
 }
 
 impl AddOptions {
@@ -181,5 +179,6 @@ pub(super) fn content_bytes(content: &Content) -> usize {
         Content::Tokens(tokens) => {
             tokens.iter().map(|token| token.text.len() + token.count as usize).sum()
         }
+        Content::Fields(fields) => fields.iter().map(|(name, text)| name.len() + text.len()).sum(),
     }
 }

@@ -25,6 +25,9 @@ pub struct Analyser {
     pub(super) estimator: Estimator,
     pub(super) scheme: Scheme,
     pub(super) threshold: Threshold,
+    /// Points that an edit in a field of a record costs.
+    pub(super) edit_penalty: u32,
+    field_bytes_max: usize,
 }
 
 impl Analyser {
@@ -37,15 +40,44 @@ impl Analyser {
             estimator: Estimator::new(&settings.sketch),
             scheme: Scheme::new(&settings.scheme, &settings.sketch),
             threshold: settings.scheme.threshold,
+            edit_penalty: settings.scheme.edit_penalty(),
+            field_bytes_max: settings.limits.field_bytes_max,
         }
     }
 
     /// # Errors
-    /// `EmptyDocument`, `TooManyShingles`.
+    /// `EmptyDocument`, `TooManyShingles`, `WrongContent`; of a record `UnknownField`,
+    /// `FieldTooLarge`.
     pub fn analyse(&self, content: &Content) -> Result<Analysis, EngineError> {
+        self.check_fields(content)?;
         let Shingled { set, whole_document, sampled_to_one } = self.shingler.shingle(content)?;
-        let sketch = self.sketcher.sketch(&set);
+        let sketch = match self.scheme.fields() {
+            Some(records) => records.sketch(&self.shingler.fields(content)?),
+            None => self.sketcher.sketch(&set),
+        };
         Ok(Analysis { set, sketch, whole_document, sampled_to_one })
+    }
+
+    /// That a record has no field but those declared, and none of them too large.
+    ///
+    /// # Errors
+    /// `UnknownField`, `FieldTooLarge`.
+    pub(super) fn check_fields(&self, content: &Content) -> Result<(), EngineError> {
+        let (Some(records), Content::Fields(fields)) = (self.scheme.fields(), content) else {
+            return Ok(());
+        };
+        let max = self.field_bytes_max;
+        for (name, text) in fields {
+            if !records.names().contains(name) {
+                let declared = records.names().join(", ");
+                return Err(EngineError::UnknownField { field: name.clone(), declared });
+            }
+            if text.len() > max {
+                let (field, found) = (name.clone(), text.len());
+                return Err(EngineError::FieldTooLarge { field, found, max });
+            }
+        }
+        Ok(())
     }
 }
 
@@ -54,6 +86,9 @@ impl From<ShingleError> for EngineError {
         match error {
             ShingleError::Empty => Self::EmptyDocument,
             ShingleError::TooMany { found, max } => Self::TooManyShingles { found, max },
+            ShingleError::FieldsWanted | ShingleError::NoFieldsWanted => {
+                Self::WrongContent { wanted: error.to_string() }
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::document::Content;
+use crate::engine::records::compare_records;
 use crate::engine::{Analyser, Analysis, Comparison, EngineError, Exact, Explanation, Passages};
 use crate::measure::Overlap;
 use crate::text::ShingleSet;
@@ -10,13 +11,16 @@ use crate::text::ShingleSet;
 /// Compares two contents; needs no store.
 ///
 /// # Errors
-/// `EmptyDocument`, `TooManyShingles`.
+/// Those of [`Analyser::analyse`].
 pub fn compare_contents(
     analyser: &Analyser,
     a: &Content,
     b: &Content,
     explain: bool,
 ) -> Result<Comparison, EngineError> {
+    if let Some(records) = analyser.scheme.fields() {
+        return compare_records(analyser, records, (a, b), explain);
+    }
     let (of_a, of_b) = (analyser.analyse(a)?, analyser.analyse(b)?);
     let mut comparison = compare_analyses(analyser, &of_a, &of_b);
     if explain {
@@ -34,6 +38,7 @@ pub(super) fn compare_analyses(analyser: &Analyser, a: &Analysis, b: &Analysis) 
         exact,
         probability_found: analyser.scheme.probability_found(exact.value, analyser.threshold),
         explanation: None,
+        points: None,
     }
 }
 
@@ -47,6 +52,7 @@ fn explain_contents(
         a: passages(analyser, a, &of_b.set),
         b: passages(analyser, b, &of_a.set),
         bands_shared: analyser.scheme.tables_shared(sketch_a, sketch_b).collect(),
+        fields: Vec::new(),
     }
 }
 

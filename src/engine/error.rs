@@ -16,8 +16,23 @@ pub enum EngineError {
     MetadataTooLarge { found: usize, max: usize },
     #[error("the text of '{id}' is not kept: the collection has store.text = false")]
     TextNotKept { id: DocumentId },
-    #[error("mode must be exact or verified: a collection of kind prefix has no keys of sketches")]
-    ModeNotServed,
+    /// The collection takes other contents.
+    #[error("{wanted}")]
+    WrongContent { wanted: String },
+    #[error("the collection has no such field, only {declared}")]
+    UnknownField { field: String, declared: String },
+    #[error("the field has {found} bytes, more than the {max} of limits.field_bytes_max")]
+    FieldTooLarge { field: String, found: usize, max: usize },
+    #[error("the collection takes records: they are compared in points, not by a threshold")]
+    PointsWanted,
+    #[error(
+        "the collection takes no records: documents are compared by a threshold, not in points"
+    )]
+    NoPointsWanted,
+    #[error("two records of this collection have from 1 to {max} points, not {points}")]
+    PointsOutOfRange { points: u32, max: u32 },
+    #[error("mode must be {served} in a collection of this kind")]
+    UnsupportedMode { served: &'static str },
     #[error("there is no collection '{name}'")]
     CollectionNotFound { name: CollectionName },
     /// Both as JSON.

@@ -3,8 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
-use crate::backend::{Candidate, Rival};
+use crate::backend::{Candidate, Member, Rival};
 use crate::document::{DocumentId, Metadata, Ordinal};
+use crate::engine::records::SoughtRecord;
 use crate::engine::{Engine, EngineError, Exact, FoundBy, Match, Mode};
 use crate::index::Search;
 use crate::measure::Overlap;
@@ -34,19 +35,27 @@ pub(super) struct Sought<'a> {
     pub mode: Mode,
     /// Documents that are told, at most.
     pub limit: usize,
+    /// In place of set, sketch and threshold, what a record is scored by.
+    pub record: Option<SoughtRecord>,
     /// Documents of one and the same set that are worth knowing.
     pub members_max: usize,
 }
 
 /// Where a match's metadata is.
-enum MetadataAt {
+pub(super) enum MetadataAt {
     Here(Option<Metadata>),
     Stored(Ordinal),
 }
 
+impl MetadataAt {
+    pub fn of(member: &Member) -> Self {
+        if member.has_metadata { Self::Stored(member.ordinal) } else { Self::Here(None) }
+    }
+}
+
 pub(super) struct Scored {
-    found: Match,
-    metadata: MetadataAt,
+    pub found: Match,
+    pub metadata: MetadataAt,
 }
 
 pub(super) struct Found {
@@ -91,11 +100,15 @@ impl Engine {
         };
         for looks in 1.. {
             let candidates = self.backend.candidates(&search).await?;
-            let (checked, expected_recall) = match sought.mode {
-                Mode::Estimated => {
-                    (self.estimate(sought, &candidates.found), plan.expected_recall_estimated)
+            let found = candidates.found;
+            let (checked, expected_recall) = match (&sought.record, sought.mode) {
+                (Some(record), _) => {
+                    (self.score_records(sought, record, &found).await?, plan.expected_recall)
                 }
-                _ => (self.verify(sought, candidates.found).await?, plan.expected_recall),
+                (None, Mode::Estimated) => {
+                    (self.estimate(sought, &found), plan.expected_recall_estimated)
+                }
+                (None, _) => (self.verify(sought, found).await?, plan.expected_recall),
             };
             if checked.none_gone || looks == LOOKS_MAX {
                 return Ok(Found {
@@ -113,6 +126,9 @@ impl Engine {
     /// A document that is on its way, scored like a stored one; `None` under the threshold.
     pub(super) fn score_rival(&self, sought: &Sought<'_>, rival: &Rival) -> Option<Scored> {
         let filing = &rival.filing;
+        if let Some(record) = &sought.record {
+            return self.score_rival_record(sought, record, filing);
+        }
         let scheme = &self.analyser.scheme;
         let plan = scheme.plan(sought.threshold);
         let agreeing = self.agreeing(sought.sketch, &filing.sketch);
@@ -128,6 +144,7 @@ impl Engine {
             exact: Some(overlap.into()),
             keys_shared: scheme.tables_shared(ours, its).count() as u32,
             metadata: None,
+            points: None,
         };
         Some(Scored { found, metadata: MetadataAt::Here(filing.document.metadata.clone()) })
     }
@@ -206,11 +223,9 @@ impl Engine {
                 exact,
                 keys_shared: candidate.keys_shared,
                 metadata: None,
+                points: None,
             },
-            metadata: match member.has_metadata {
-                true => MetadataAt::Stored(member.ordinal),
-                false => MetadataAt::Here(None),
-            },
+            metadata: MetadataAt::of(member),
         }));
     }
 

@@ -9,6 +9,7 @@ mod error;
 mod exact;
 mod lookup;
 mod operate;
+mod records;
 mod settings;
 mod similar;
 mod types;
@@ -20,6 +21,7 @@ use crate::backend::{Backend, Local, LocalSettings};
 use crate::storage::StorageSettings;
 
 pub use crate::backend::{BackendStats, Progress, Recovery, RecoverySource};
+pub use crate::measure::Points;
 pub use crate::storage::SnapshotInfo;
 pub use analysis::{Analyser, Analysis};
 pub use collections::{
@@ -29,8 +31,9 @@ pub use compare::compare_contents;
 pub use error::EngineError;
 pub use settings::{CollectionSettings, LimitSettings, StoreSettings};
 pub use types::{
-    AddOptions, AddStatus, Added, Admitted, Answer, Comparison, Exact, Explanation, FoundBy,
-    Lookup, Match, Mode, OnDuplicate, Passages, Policy, Prepared, Probe, Stats, StoredDocument,
+    AddOptions, AddStatus, Added, Admitted, Answer, ComparedField, Comparison, Exact, Explanation,
+    FoundBy, Lookup, Match, Mode, OnDuplicate, Passages, Policy, Prepared, Probe, Stats,
+    StoredDocument,
 };
 
 /// One collection, ready to serve. A clone is another handle on the same.

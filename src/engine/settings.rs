@@ -1,12 +1,13 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::scheme::{Scheme, SchemeSettings};
+use crate::scheme::{Kind, Scheme, SchemeSettings};
 use crate::sketch::SketchSettings;
 use crate::text::{ShingleSettings, Unit};
 
-/// A collection's settings. `shingles`, `sketch`, `scheme.kind`, `scheme.bands`, `scheme.rows` and
-/// `store` decide what is stored and are fixed for its life.
+/// A collection's settings. `shingles`, `sketch`, `scheme.kind`, `scheme.bands`, `scheme.rows`,
+/// `scheme.fields`, `scheme.field_sketches` and `store` decide what is stored and are fixed for its
+/// life.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CollectionSettings {
@@ -26,6 +27,11 @@ impl CollectionSettings {
                 json!({ "kind": self.scheme.kind, "bands": bands.bands, "rows": bands.rows })
             }
             Scheme::Prefix(_) => json!({ "kind": self.scheme.kind }),
+            Scheme::Fields(fields) => json!({
+                "kind": self.scheme.kind,
+                "fields": fields.names(),
+                "field_sketches": self.scheme.field_sketches,
+            }),
         };
         let mut shingles = json!(self.shingles);
         if self.shingles.unit != Unit::Stopword {
@@ -60,7 +66,23 @@ impl CollectionSettings {
             ("limits", self.limits.faults()),
         ];
         let of = |(part, faults): (_, Vec<_>)| faults.into_iter().map(move |fault| (part, fault));
-        parts.into_iter().flat_map(of).collect()
+        parts.into_iter().flat_map(of).chain(self.misfits()).collect()
+    }
+
+    /// What records need of several parts, where it is not all there.
+    fn misfits(&self) -> Vec<(&'static str, String)> {
+        let (by_fields, of_fields) =
+            (self.scheme.kind == Kind::Fields, self.shingles.unit == Unit::Field);
+        let misfit = |part, fault: &str| Some((part, fault.to_owned()));
+        let misfits = [
+            misfit("shingles", "unit must be field where scheme.kind is fields")
+                .filter(|_| by_fields && !of_fields),
+            misfit("scheme", "kind must be fields where shingles.unit is field")
+                .filter(|_| of_fields && !by_fields),
+            misfit("store", "text must be true where scheme.kind is fields: it is compared")
+                .filter(|_| by_fields && !self.store.text),
+        ];
+        misfits.into_iter().flatten().collect()
     }
 }
 
@@ -102,6 +124,8 @@ pub struct LimitSettings {
     pub shingles_max: usize,
     /// Bytes of one document's metadata.
     pub metadata_bytes_max: usize,
+    /// Bytes of one field of a record.
+    pub field_bytes_max: usize,
 }
 
 impl Default for LimitSettings {
@@ -112,6 +136,7 @@ impl Default for LimitSettings {
             duplicates_max: 20,
             shingles_max: 1_000_000,
             metadata_bytes_max: 65_536,
+            field_bytes_max: 4_096,
         }
     }
 }
@@ -125,8 +150,44 @@ impl LimitSettings {
             ("checked_max", self.checked_max),
             ("duplicates_max", self.duplicates_max),
             ("shingles_max", self.shingles_max),
+            ("field_bytes_max", self.field_bytes_max),
         ];
         let zeros = at_least_one.iter().filter(|(_, value)| *value == 0);
         zeros.map(|(key, _)| format!("{key} must be at least 1, not 0")).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults(given: Value) -> Vec<(&'static str, String)> {
+        let completed = CollectionSettings::completed(given);
+        serde_json::from_value::<CollectionSettings>(completed).unwrap().faults()
+    }
+
+    #[test]
+    fn unit_kind_and_texts_of_records_go_together() {
+        let scheme = json!({"kind": "fields", "fields": ["name"]});
+        let unit = json!({"unit": "field"});
+        assert!(faults(json!({"shingles": unit, "scheme": scheme})).is_empty());
+        let parts = |given| faults(given).into_iter().map(|(part, _)| part).collect::<Vec<_>>();
+        assert_eq!(parts(json!({"shingles": unit})), ["scheme"]);
+        assert_eq!(parts(json!({"scheme": scheme})), ["shingles"]);
+        let no_text = json!({"shingles": unit, "scheme": scheme, "store": {"text": false}});
+        assert_eq!(parts(no_text), ["store"]);
+    }
+
+    /// Collections that were made before there were records must open as they did.
+    #[test]
+    fn records_have_no_part_in_the_identity_of_others() {
+        let settings = CollectionSettings::default();
+        let identity = settings.identity(&Scheme::new(&settings.scheme, &settings.sketch));
+        let shingles = json!({
+            "lowercase": true, "multiset": false, "sample_modulo": 1, "size": 3, "unit": "word",
+        });
+        let identity: Value = serde_json::from_str(&identity).unwrap();
+        assert_eq!(identity["shingles"], shingles);
+        assert_eq!(identity["scheme"], json!({"bands": 32, "kind": "bands", "rows": 4}));
     }
 }

@@ -5,6 +5,7 @@ use crate::document::{Content, DocumentId};
 use crate::engine::add::{CONTENT_INLINE_BYTES_MAX, content_bytes};
 use crate::engine::compare::{compare_analyses, compare_contents};
 use crate::engine::lookup::Sought;
+use crate::engine::records::{Least, SoughtRecord};
 use crate::engine::{Analysis, Answer, Comparison, Engine, EngineError, Lookup, Mode, Probe};
 use crate::scheme::Scheme;
 
@@ -12,19 +13,21 @@ impl Engine {
     /// The near-duplicates of a content or of a stored document, which itself is left out.
     ///
     /// # Errors
-    /// `DocumentNotFound`, `EmptyDocument`, `TooManyShingles`, `ModeNotServed`, `OutOfService`,
-    /// `Store`.
+    /// `DocumentNotFound`, `UnsupportedMode`, `PointsWanted`, `NoPointsWanted`,
+    /// `PointsOutOfRange`, `OutOfService`, `Store`, and those of
+    /// [`Analyser::analyse`](super::Analyser::analyse).
     pub async fn similar(&self, probe: Probe, lookup: Lookup) -> Result<Answer, EngineError> {
         let mode = self.mode_of(lookup)?;
-        let analysis = self.analyse(&probe).await?;
-        let threshold = lookup.threshold.unwrap_or(self.settings.scheme.threshold);
+        let least = self.least(lookup.threshold, lookup.points)?;
+        let (analysis, record) = self.analyse_sought(&probe, least).await?;
         let found = self
             .find(&Sought {
                 set: &analysis.set,
                 sketch: &analysis.sketch,
                 own_id: probe.id(),
-                threshold,
+                threshold: least.threshold,
                 mode,
+                record,
                 limit: lookup.limit,
                 members_max: self.settings.limits.candidates_max,
             })
@@ -35,17 +38,21 @@ impl Engine {
             candidates: found.candidates,
             truncated: found.truncated,
             expected_recall: found.expected_recall,
-            threshold,
+            threshold: least.threshold,
+            points: least.points,
             mode,
             found_by: found.found_by,
         })
     }
 
-    /// Where keys are elements there is no finding by sketches: what is found is exact.
+    /// Where keys are elements there is no finding by sketches: what is found is exact. And
+    /// nothing but its fields tells how alike a record is.
     fn mode_of(&self, lookup: Lookup) -> Result<Mode, EngineError> {
+        let refused = |served| Err(EngineError::UnsupportedMode { served });
         match (&self.analyser.scheme, lookup.mode) {
             (Scheme::Prefix(_), None) => Ok(Mode::Exact),
-            (Scheme::Prefix(_), Some(Mode::Estimated)) => Err(EngineError::ModeNotServed),
+            (Scheme::Prefix(_), Some(Mode::Estimated)) => refused("exact or verified"),
+            (Scheme::Fields(_), Some(Mode::Exact | Mode::Estimated)) => refused("verified"),
             (_, mode) => Ok(mode.unwrap_or_default()),
         }
     }
@@ -61,8 +68,10 @@ impl Engine {
         b: Probe,
         explain: bool,
     ) -> Result<Comparison, EngineError> {
-        if explain {
-            return self.compare_texts(self.content(a).await?, self.content(b).await?).await;
+        if explain || self.takes_records() {
+            return self
+                .compare_texts(self.content(a).await?, self.content(b).await?, explain)
+                .await;
         }
         let (a, b) = (self.analyse(&a).await?, self.analyse(&b).await?);
         let analyser = self.analyser.clone();
@@ -70,10 +79,15 @@ impl Engine {
         super::off_runtime_if(large, move || compare_analyses(&analyser, &a, &b)).await
     }
 
-    async fn compare_texts(&self, a: Content, b: Content) -> Result<Comparison, EngineError> {
+    async fn compare_texts(
+        &self,
+        a: Content,
+        b: Content,
+        explain: bool,
+    ) -> Result<Comparison, EngineError> {
         let analyser = self.analyser.clone();
         let large = content_bytes(&a) + content_bytes(&b) > CONTENT_INLINE_BYTES_MAX;
-        super::off_runtime_if(large, move || compare_contents(&analyser, &a, &b, true)).await?
+        super::off_runtime_if(large, move || compare_contents(&analyser, &a, &b, explain)).await?
     }
 
     async fn analyse(&self, probe: &Probe) -> Result<Analysis, EngineError> {
@@ -89,6 +103,21 @@ impl Engine {
             }
             Probe::Content(content) => self.analyser.analyse(content),
         }
+    }
+
+    /// A record's fields are needed to score others by, also those of a stored one. They are few
+    /// and short.
+    async fn analyse_sought(
+        &self,
+        probe: &Probe,
+        least: Least,
+    ) -> Result<(Analysis, Option<SoughtRecord>), EngineError> {
+        if !self.takes_records() {
+            return Ok((self.analyse(probe).await?, None));
+        }
+        let content = self.content(probe.clone()).await?;
+        let analysis = self.analyser.analyse(&content)?;
+        Ok((analysis, self.sought_record(&content, least)?))
     }
 
     async fn content(&self, probe: Probe) -> Result<Content, EngineError> {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use crate::backend::{Announced, BackendStats};
 use crate::document::{Content, Document, DocumentId, Metadata};
 use crate::engine::Analysis;
+use crate::measure::Points;
 use crate::scheme::Threshold;
 use crate::sketch::{Estimate, Sketch};
 use crate::storage::SnapshotInfo;
@@ -19,11 +20,13 @@ pub struct AddOptions {
     pub on_duplicate: OnDuplicate,
     /// The collection's threshold if `None`.
     pub threshold: Option<Threshold>,
+    /// Of records: the collection's points if `None`.
+    pub points: Option<u32>,
 }
 
 impl Default for AddOptions {
     fn default() -> Self {
-        Self { check: true, on_duplicate: OnDuplicate::Keep, threshold: None }
+        Self { check: true, on_duplicate: OnDuplicate::Keep, threshold: None, points: None }
     }
 }
 
@@ -117,6 +120,8 @@ pub enum FoundBy {
 pub struct Lookup {
     /// The collection's threshold if `None`.
     pub threshold: Option<Threshold>,
+    /// Of records: the collection's points if `None`.
+    pub points: Option<u32>,
     /// Matches given back, at most.
     pub limit: usize,
     /// The collection's usual one if `None`.
@@ -132,9 +137,13 @@ pub struct Answer {
     pub candidates: usize,
     /// A work limit was hit: there may be more.
     pub truncated: bool,
-    /// The chance that a document at just the threshold is found.
+    /// The chance that a document at just the threshold is found; of records, that of one which
+    /// agrees in a field.
     pub expected_recall: f64,
+    /// Of records, the share of the points that two of them can have.
     pub threshold: Threshold,
+    /// Of records only.
+    pub points: Option<u32>,
     pub mode: Mode,
     pub found_by: FoundBy,
 }
@@ -142,13 +151,16 @@ pub struct Answer {
 #[derive(Clone, Debug)]
 pub struct Match {
     pub id: DocumentId,
-    /// The exact value where it is known, else the estimate.
+    /// The exact value where it is known, else the estimate; of records, the share of the points
+    /// that there could be for the fields that either has.
     pub resemblance: f64,
     pub estimated: f64,
     pub exact: Option<Exact>,
     /// Keys of the probe's that the match is filed under; elements, if it was found by those.
     pub keys_shared: u32,
     pub metadata: Option<Metadata>,
+    /// Of records only.
+    pub points: Option<Points>,
 }
 
 /// What two sets share, exactly.
@@ -170,6 +182,8 @@ pub struct Comparison {
     /// their resemblance the exact one.
     pub probability_found: f64,
     pub explanation: Option<Explanation>,
+    /// Of records only.
+    pub points: Option<Points>,
 }
 
 /// Where two texts are alike. Ranges are bytes; shared and differing ranges of a text do not
@@ -180,6 +194,19 @@ pub struct Explanation {
     pub b: Passages,
     /// The bands whose keys both have.
     pub bands_shared: Vec<u32>,
+    /// Of records: every field that either has. These have no passages.
+    pub fields: Vec<ComparedField>,
+}
+
+/// A field of two records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComparedField {
+    pub name: String,
+    /// Its normalised value in the first, if that has it.
+    pub a: Option<String>,
+    pub b: Option<String>,
+    /// If both have it.
+    pub points: Option<u32>,
 }
 
 #[derive(Clone, Debug, Default)]

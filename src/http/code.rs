@@ -28,6 +28,10 @@ pub enum Code {
     TooManyShingles,
     MetadataTooLarge,
     TextNotKept,
+    WrongContent,
+    UnknownField,
+    FieldTooLarge,
+    UnsupportedMode,
     Internal,
     NotReady,
     OutOfService,
@@ -36,7 +40,7 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 31] = [
         Self::MalformedJson,
         Self::MalformedText,
         Self::InvalidParameter,
@@ -59,6 +63,10 @@ impl Code {
         Self::TooManyShingles,
         Self::MetadataTooLarge,
         Self::TextNotKept,
+        Self::WrongContent,
+        Self::UnknownField,
+        Self::FieldTooLarge,
+        Self::UnsupportedMode,
         Self::Internal,
         Self::NotReady,
         Self::OutOfService,
@@ -99,6 +107,10 @@ impl Code {
             Self::TooManyShingles => ("too_many_shingles", s(422), "Too many shingles"),
             Self::MetadataTooLarge => ("metadata_too_large", s(422), "The metadata is too large"),
             Self::TextNotKept => ("text_not_kept", s(422), "The text is not kept"),
+            Self::WrongContent => ("wrong_content", s(422), "The content is not taken here"),
+            Self::UnknownField => ("unknown_field", s(422), "No such field"),
+            Self::FieldTooLarge => ("field_too_large", s(422), "A field is too large"),
+            Self::UnsupportedMode => ("unsupported_mode", s(422), "The mode is not to be had here"),
             Self::Internal => ("internal", s(500), "The server failed"),
             Self::NotReady => ("not_ready", s(503), "The server is not ready yet"),
             Self::OutOfService => ("out_of_service", s(503), "The store is out of service"),

@@ -1,12 +1,14 @@
 //! The wire type of a comparison.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::{Comparison, Exact, Explanation, Passages};
+use super::fields::ComparedFieldReply;
+use crate::engine::{Comparison, Exact, Explanation, Passages, Points};
 use crate::sketch::Estimate;
 
 /// Estimated beside exact resemblance.
@@ -19,6 +21,13 @@ pub struct ComparisonReply {
     /// The chance that a lookup of one at the collection's threshold finds the other.
     #[schema(example = 0.999)]
     probability_found: f64,
+    /// Of records only: those of all fields.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 296)]
+    points: Option<u32>,
+    /// Of records only: the points of each field that both have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fields: Option<BTreeMap<String, u32>>,
     /// With `?explain=true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     explanation: Option<ExplanationReply>,
@@ -65,6 +74,10 @@ struct ExplanationReply {
     b: PassagesReply,
     /// The bands whose keys both have.
     bands_shared: Vec<u32>,
+    /// Of records only, which have no passages: every field that either has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    fields: Vec<ComparedFieldReply>,
 }
 
 /// Byte ranges of a text, each `[from, to)`; shared and differing ones do not overlap.
@@ -85,6 +98,8 @@ impl ComparisonReply {
                 b_in_a: comparison.exact.containment_of_b,
             },
             probability_found: comparison.probability_found,
+            points: comparison.points.as_ref().map(Points::total),
+            fields: comparison.points.map(|points| points.by_field),
             explanation: comparison.explanation.map(ExplanationReply::from),
             took_us: took.as_micros() as u64,
         }
@@ -115,6 +130,7 @@ impl From<Explanation> for ExplanationReply {
             a: (&explanation.a).into(),
             b: (&explanation.b).into(),
             bands_shared: explanation.bands_shared,
+            fields: explanation.fields.into_iter().map(ComparedFieldReply::from).collect(),
         }
     }
 }

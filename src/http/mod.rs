@@ -3,9 +3,9 @@
 //!
 //! In reading order: `router` below; the handlers (`documents` with `bulk` and `intake`, `similar`,
 //! `resemblance`, `collections`, `operate`); what they act on (`extract`), take (`parameters`,
-//! `request`) and give (`reply`, `stored`, `comparison`, `stats`, `problem` with `code`); how it is
-//! read (`query`, `body`, `json`, `split` with `array`); the layers around them (`identity`,
-//! `layers`); the connections below (`serve`, `write_timeout`).
+//! `request`, `fields`) and give (`reply`, `stored`, `comparison`, `stats`, `problem` with `code`);
+//! how it is read (`query`, `body`, `json`, `split` with `array`); the layers around them
+//! (`identity`, `layers`); the connections below (`serve`, `write_timeout`).
 
 mod array;
 mod body;
@@ -15,6 +15,7 @@ mod collections;
 mod comparison;
 mod documents;
 mod extract;
+mod fields;
 mod identity;
 mod intake;
 mod json;

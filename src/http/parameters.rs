@@ -36,6 +36,10 @@ impl FromRequestParts<AppState> for PathId {
     }
 }
 
+/// Points that records are to have.
+#[derive(Clone, Copy, Debug)]
+pub struct Points(pub u32);
+
 /// How documents are added.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -52,6 +56,10 @@ pub struct AddParameters {
     /// For these checks only; the collection's own by default.
     #[param(value_type = Option<f64>, exclusive_minimum = 0.0, maximum = 1.0, example = 0.9)]
     pub threshold: Option<Threshold>,
+    /// For these checks of records only; the collection's own by default. Other documents have a
+    /// `threshold` instead.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 3_200, example = 250)]
+    pub points: Option<Points>,
 }
 
 impl ReadParameters for AddParameters {
@@ -61,6 +69,7 @@ impl ReadParameters for AddParameters {
             check: parameters.optional("check")?,
             on_duplicate: parameters.optional("on_duplicate")?,
             threshold: parameters.optional("threshold")?,
+            points: parameters.optional("points")?,
         })
     }
 }
@@ -73,6 +82,7 @@ impl AddParameters {
             check: self.check.unwrap_or(true),
             on_duplicate: self.on_duplicate.unwrap_or_default(),
             threshold: self.threshold,
+            points: self.points.map(|points| points.0),
         };
         if options.on_duplicate == OnDuplicate::Skip && !options.check {
             let detail = "the parameter 'on_duplicate' must be keep where 'check' is false";
@@ -130,6 +140,10 @@ pub struct LookupParameters {
     /// The least resemblance of a match; the collection's own by default.
     #[param(value_type = Option<f64>, exclusive_minimum = 0.0, maximum = 1.0, example = 0.8)]
     pub threshold: Option<Threshold>,
+    /// Of records, the least points of a match; the collection's own by default. Other documents
+    /// have a `threshold` instead.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 3_200, example = 250)]
+    pub points: Option<Points>,
     /// Matches, at most.
     #[param(minimum = 1, maximum = 10_000, default = 20, required = false)]
     pub limit: usize,
@@ -143,6 +157,7 @@ impl ReadParameters for LookupParameters {
     fn read(parameters: &mut Parameters) -> Result<Self, Problem> {
         Ok(Self {
             threshold: parameters.optional("threshold")?,
+            points: parameters.optional("points")?,
             limit: parameters.limit()?,
             mode: parameters.optional("mode")?,
         })
@@ -151,7 +166,8 @@ impl ReadParameters for LookupParameters {
 
 impl LookupParameters {
     pub fn lookup(&self) -> Lookup {
-        Lookup { threshold: self.threshold, limit: self.limit, mode: self.mode }
+        let points = self.points.map(|points| points.0);
+        Lookup { threshold: self.threshold, points, limit: self.limit, mode: self.mode }
     }
 }
 

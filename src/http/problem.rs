@@ -5,7 +5,11 @@ use utoipa::ToSchema;
 
 use super::code::Code;
 use super::identity::RequestId;
+use super::json;
 use crate::engine::EngineError;
+
+/// A longer name of a field is not given back.
+const FIELD_NAME_SHOWN_BYTES_MAX: usize = 64;
 
 /// One bad field of a body.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
@@ -177,7 +181,17 @@ impl From<EngineError> for Problem {
             EngineError::TooManyShingles { .. } => Code::TooManyShingles,
             EngineError::MetadataTooLarge { .. } => Code::MetadataTooLarge,
             EngineError::TextNotKept { .. } => Code::TextNotKept,
-            EngineError::ModeNotServed => Code::InvalidParameter,
+            EngineError::WrongContent { .. } => Code::WrongContent,
+            EngineError::UnknownField { field, .. } => {
+                return Self::of_field(Code::UnknownField, pointer_to(field), error.to_string());
+            }
+            EngineError::FieldTooLarge { field, .. } => {
+                return Self::of_field(Code::FieldTooLarge, pointer_to(field), error.to_string());
+            }
+            EngineError::PointsWanted
+            | EngineError::NoPointsWanted
+            | EngineError::PointsOutOfRange { .. } => Code::InvalidParameter,
+            EngineError::UnsupportedMode { .. } => Code::UnsupportedMode,
             EngineError::CollectionNotFound { .. } => Code::CollectionNotFound,
             EngineError::CollectionExists { .. } => Code::CollectionExists,
             EngineError::CollectionRequired => Code::CollectionRequired,
@@ -188,6 +202,12 @@ impl From<EngineError> for Problem {
         };
         Self::new(code, error.to_string())
     }
+}
+
+/// The pointer to a record's field, or to all of them if the name is longer than any may be.
+fn pointer_to(field: &str) -> String {
+    let name = if field.len() > FIELD_NAME_SHOWN_BYTES_MAX { "" } else { &json::pointer_to(field) };
+    format!("/fields{name}")
 }
 
 /// Each fault points at the part of the settings that it is in.

@@ -47,9 +47,12 @@ const BODY: &[Code] = &[
     Code::UnsupportedEncoding,
     Code::EmptyDocument,
     Code::TooManyShingles,
+    Code::WrongContent,
+    Code::UnknownField,
+    Code::FieldTooLarge,
 ];
 
-const BY_ID: &[Code] = &[Code::DocumentNotFound, Code::TextNotKept];
+const BY_ID: &[Code] = &[Code::DocumentNotFound, Code::TextNotKept, Code::UnsupportedMode];
 
 impl IntoResponses for Plain {
     fn responses() -> BTreeMap<String, RefOr<Response>> {

@@ -7,7 +7,7 @@ use axum::http::request::Parts;
 
 use super::AppState;
 use super::code::Code;
-use super::parameters::Include;
+use super::parameters::{Include, Points};
 use super::problem::Problem;
 use crate::document::DocumentId;
 use crate::engine::{Mode, OnDuplicate};
@@ -130,6 +130,13 @@ impl Parameter for Threshold {
     }
 }
 
+impl Parameter for Points {
+    fn parse(text: &str) -> Result<Self, String> {
+        let points = text.parse().ok().filter(|points| *points > 0);
+        points.map(Self).ok_or_else(|| "a whole number above 0".to_owned())
+    }
+}
+
 impl Parameter for DocumentId {
     fn parse(text: &str) -> Result<Self, String> {
         Self::new(text).map_err(|error| format!("an id ({error})"))
@@ -208,8 +215,10 @@ mod tests {
             ("/?threshold=0", "'threshold' must be a number above 0 and at most 1"),
             ("/?threshold=1.01", "'threshold' must be a number above 0 and at most 1"),
             ("/?threshold=NaN", "'threshold' must be a number above 0 and at most 1"),
+            ("/?points=0", "'points' must be a whole number above 0"),
+            ("/?points=1.5", "'points' must be a whole number above 0"),
             ("/?limit=1&limit=2", "'limit' is given more than once"),
-            ("/?sort=id", "'sort': this call takes only threshold, limit, mode"),
+            ("/?sort=id", "'sort': this call takes only threshold, points, limit, mode"),
         ];
         for (query, expected) in faults {
             let detail = read::<LookupParameters>(query).err().unwrap();

@@ -1,5 +1,6 @@
 //! The wire types of replies, and what they are made from.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::ser::Error;
@@ -9,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::schemas::{AddStatusSchema, FoundBySchema, IdSchema, ModeSchema};
 use crate::document::{DocumentId, Metadata};
-use crate::engine::{AddStatus, Added, Answer, Exact, FoundBy, Match, Mode, Policy};
+use crate::engine::{AddStatus, Added, Answer, Exact, FoundBy, Match, Mode, Points, Policy};
 
 /// What became of an added document.
 #[derive(Serialize, ToSchema)]
@@ -57,11 +58,17 @@ pub struct AnswerReply {
     pub candidates: usize,
     /// A work limit was hit: there may be more matches.
     pub truncated: bool,
-    /// The chance that a document at just the threshold is found.
+    /// The chance that a document at just the threshold is found; of records, that of one which
+    /// agrees in a field.
     #[schema(example = 0.997)]
     pub expected_recall: f64,
+    /// Of records, `points` as a share of those that two of them can have.
     #[schema(example = 0.8)]
     pub threshold: f64,
+    /// Of records only: the least that a match has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 250)]
+    pub points: Option<u32>,
     #[schema(value_type = ModeSchema)]
     pub mode: Mode,
     /// Whether the candidates share a key of the sketch with the probe (`keys`), one of the first
@@ -79,6 +86,7 @@ impl AnswerReply {
             truncated: answer.truncated,
             expected_recall: answer.expected_recall,
             threshold: answer.threshold.get(),
+            points: answer.points,
             mode: answer.mode,
             found_by: answer.found_by,
             took_us: took.as_micros() as u64,
@@ -94,7 +102,8 @@ pub struct MatchReply {
     #[serde(serialize_with = "id")]
     #[schema(value_type = IdSchema)]
     pub id: DocumentId,
-    /// The exact value where it is known, else the estimate.
+    /// The exact value where it is known, else the estimate; of records, `points` as a share of
+    /// those that there could be for the fields that either has.
     #[schema(example = 0.91)]
     pub resemblance: f64,
     #[schema(example = 0.898)]
@@ -115,11 +124,20 @@ pub struct MatchReply {
     #[serde(serialize_with = "metadata", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub metadata: Option<Metadata>,
+    /// Of records only: those of all its fields.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 296)]
+    pub points: Option<u32>,
+    /// Of records only: the points of each field that both have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = json!({"name": 96, "address": 100, "phone": 100}))]
+    pub fields: Option<BTreeMap<String, u32>>,
 }
 
 impl From<Match> for MatchReply {
     fn from(found: Match) -> Self {
         Self {
+            points: found.points.as_ref().map(Points::total),
             id: found.id,
             resemblance: found.resemblance,
             estimated: found.estimated,
@@ -129,6 +147,7 @@ impl From<Match> for MatchReply {
             union: found.exact.map(|exact| exact.union),
             keys_shared: found.keys_shared,
             metadata: found.metadata,
+            fields: found.points.map(|points| points.by_field),
         }
     }
 }

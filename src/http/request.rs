@@ -9,30 +9,33 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::code::Code;
+use super::fields::FieldsBody;
 use super::json::{self, Object};
 use super::problem::Problem;
 use crate::document::{Content, Document, DocumentId, Metadata, Token};
 use crate::engine::{CollectionSettings, Probe};
 
-/// A document: an object with either `text` or `tokens`.
+/// A document: an object with one of `text`, `tokens` and `fields`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DocumentBody<'a> {
     id: Option<String>,
     text: Option<String>,
     tokens: Option<Vec<TokenBody>>,
+    fields: Option<FieldsBody>,
     #[serde(borrow)]
     metadata: Option<&'a RawValue>,
 }
 
-/// What is looked up or compared: an object with one of `id` (of a stored document), `text` and
-/// `tokens`.
+/// What is looked up or compared: an object with one of `id` (of a stored document), `text`,
+/// `tokens` and `fields`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ProbeBody {
     id: Option<String>,
     text: Option<String>,
     tokens: Option<Vec<TokenBody>>,
+    fields: Option<FieldsBody>,
     /// Taken so that a document can be posted as a probe; of no consequence.
     #[serde(rename = "metadata")]
     _metadata: Option<IgnoredAny>,
@@ -96,14 +99,13 @@ fn id(code: Code, pointer: &str, id: String) -> Result<DocumentId, Problem> {
 pub fn document(json: &[u8]) -> Result<Document, Problem> {
     const CODE: Code = Code::InvalidDocument;
     let Object(body) = json::read::<Object<DocumentBody<'_>>>(json, CODE)?;
-    let content = match (body.text, body.tokens) {
-        (Some(text), None) => Content::Text(text),
-        (None, Some(list)) => tokens(list),
-        (None, None) => {
-            return Err(Problem::of_field(CODE, "", "a document has either text or tokens"));
-        }
-        (Some(_), Some(_)) => {
-            return Err(Problem::of_field(CODE, "", "a document has text or tokens, not both"));
+    let content = match (body.text, body.tokens, body.fields) {
+        (Some(text), None, None) => Content::Text(text),
+        (None, Some(list), None) => tokens(list),
+        (None, None, Some(fields)) => Content::Fields(fields.0),
+        _ => {
+            let detail = "a document has exactly one of text, tokens and fields";
+            return Err(Problem::of_field(CODE, "", detail));
         }
     };
     let id = body.id.map_or_else(|| Ok(new_id()), |text| id(CODE, "/id", text))?;
@@ -120,11 +122,15 @@ pub fn new_id() -> DocumentId {
 impl ProbeBody {
     fn probe(self) -> Result<Probe, Problem> {
         const CODE: Code = Code::InvalidRequest;
-        match (self.id, self.text, self.tokens) {
-            (Some(text), None, None) => id(CODE, "/id", text).map(Probe::Stored),
-            (None, Some(text), None) => Ok(Probe::Content(Content::Text(text))),
-            (None, None, Some(list)) => Ok(Probe::Content(tokens(list))),
-            _ => Err(Problem::of_field(CODE, "", "a probe has exactly one of id, text and tokens")),
+        match (self.id, self.text, self.tokens, self.fields) {
+            (Some(text), None, None, None) => id(CODE, "/id", text).map(Probe::Stored),
+            (None, Some(text), None, None) => Ok(Probe::Content(Content::Text(text))),
+            (None, None, Some(list), None) => Ok(Probe::Content(tokens(list))),
+            (None, None, None, Some(fields)) => Ok(Probe::Content(Content::Fields(fields.0))),
+            _ => {
+                let detail = "a probe has exactly one of id, text, tokens and fields";
+                Err(Problem::of_field(CODE, "", detail))
+            }
         }
     }
 }

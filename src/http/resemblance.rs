@@ -17,7 +17,7 @@ use super::problems_of::{ById, Probing};
 use super::query::Query;
 use super::request;
 use super::schemas::PairSchema;
-use crate::engine::{Engine, Probe};
+use crate::engine::{Engine, EngineError, Probe};
 
 /// The two probes of a `POST /resemblance`.
 pub struct Pair(Probe, Probe);
@@ -79,6 +79,11 @@ async fn compare(
     explain: bool,
 ) -> Result<Json<ComparisonReply>, Problem> {
     let started = Instant::now();
-    let comparison = engine.compare(a, b, explain).await?;
+    let comparison = engine.compare(a, b, explain).await.map_err(of_either)?;
     Ok(Json(ComparisonReply::new(comparison, started.elapsed())))
+}
+
+/// Which of the two a fault is of is not known, so it points at neither.
+fn of_either(error: EngineError) -> Problem {
+    Problem { errors: Vec::new(), ..Problem::from(error) }
 }

@@ -5,6 +5,7 @@
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::fields::{FieldsDocument, FieldsProbe};
 use super::reply::AnswerReply;
 
 /// 1..=1024 bytes of UTF-8 without control characters.
@@ -31,13 +32,14 @@ pub struct CountedToken((String, u32));
 #[schema(value_type = u64, minimum = 1, maximum = 4_294_967_295_u64)]
 pub struct Count(u32);
 
-/// A document: a text, or the elements of a ready-made set.
+/// A document: a text, the elements of a ready-made set, or a record's fields.
 #[derive(ToSchema)]
 #[schema(as = Document)]
 #[serde(untagged)]
 pub enum DocumentSchema {
     Text(TextDocument),
     Tokens(TokensDocument),
+    Fields(FieldsDocument),
 }
 
 #[derive(ToSchema)]
@@ -81,6 +83,7 @@ pub enum ProbeSchema {
     Stored(StoredProbe),
     Text(TextProbe),
     Tokens(TokensProbe),
+    Fields(FieldsProbe),
 }
 
 #[derive(ToSchema)]
@@ -209,6 +212,9 @@ pub struct ShinglesSchema {
     /// For the unit `stopword`: a language's list by its code, or words.
     #[schema(inline, default = "en", required = false)]
     stopwords: StopWordsSchema,
+    /// For the unit `field`: groups of words and whole values that mean the same.
+    #[schema(example = json!([["william", "bill", "will"]]))]
+    equivalents: Option<Vec<Vec<String>>>,
 }
 
 #[derive(ToSchema)]
@@ -220,6 +226,8 @@ pub enum UnitSchema {
     Stopword,
     /// Whatever stands between white space.
     Token,
+    /// The fields of records, each as a whole.
+    Field,
 }
 
 #[derive(ToSchema)]
@@ -276,6 +284,20 @@ pub struct SchemeSchema {
     /// The lowest threshold that exact lookups have an index for; below, they look at every set.
     #[schema(exclusive_minimum = 0.0, maximum = 1.0, example = 0.7)]
     exact_from: Option<f64>,
+    /// For the kind `fields`: the names of the fields that records may have.
+    #[schema(min_items = 1, max_items = 32, example = json!(["name", "address", "phone"]))]
+    fields: Option<Vec<String>>,
+    /// For the kind `fields`: file records under what is nearly the value of a field, too.
+    #[schema(default = false, required = false)]
+    field_sketches: bool,
+    /// For the kind `fields`: the points from which records count as near-duplicates, for calls
+    /// that name none; 80 a field unless given.
+    #[schema(minimum = 1, maximum = 3_200, example = 250)]
+    points: Option<u32>,
+    /// For the kind `fields`: the points that one edit costs, d edits costing d² as many; 4 unless
+    /// given.
+    #[schema(minimum = 1, maximum = 100)]
+    penalty: Option<u32>,
 }
 
 #[derive(ToSchema)]
@@ -287,6 +309,8 @@ pub enum KindSchema {
     RandomRows,
     /// The first elements of the set itself: lookups are exact.
     Prefix,
+    /// A key for each field of a record.
+    Fields,
 }
 
 #[derive(ToSchema)]
@@ -318,4 +342,7 @@ pub struct LimitsSchema {
     /// Bytes of a document's metadata.
     #[schema(default = 65_536, required = false)]
     metadata_bytes_max: u64,
+    /// Bytes of one field of a record.
+    #[schema(minimum = 1, default = 4_096, required = false)]
+    field_bytes_max: u64,
 }

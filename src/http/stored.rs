@@ -1,5 +1,6 @@
 //! The wire types of what is stored.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use jiff::Timestamp;
@@ -22,12 +23,14 @@ pub struct DocumentReply {
     #[serde(serialize_with = "id")]
     #[schema(value_type = IdSchema)]
     id: DocumentId,
-    /// Absent, as `tokens` is, in a collection that does not keep texts.
+    /// Absent, as `tokens` and `fields` are, in a collection that does not keep texts.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
     #[serde(serialize_with = "tokens", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<TokenSchema>>)]
     tokens: Option<Vec<Token>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fields: Option<BTreeMap<String, String>>,
     #[serde(serialize_with = "metadata", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     metadata: Option<Metadata>,
@@ -35,12 +38,20 @@ pub struct DocumentReply {
 
 impl From<StoredDocument> for DocumentReply {
     fn from(stored: StoredDocument) -> Self {
-        let (text, tokens) = match stored.content {
-            Some(Content::Text(text)) => (Some(text), None),
-            Some(Content::Tokens(tokens)) => (None, Some(tokens)),
-            None => (None, None),
+        let mut reply = Self {
+            id: stored.id,
+            text: None,
+            tokens: None,
+            fields: None,
+            metadata: stored.metadata,
         };
-        Self { id: stored.id, text, tokens, metadata: stored.metadata }
+        match stored.content {
+            Some(Content::Text(text)) => reply.text = Some(text),
+            Some(Content::Tokens(tokens)) => reply.tokens = Some(tokens),
+            Some(Content::Fields(fields)) => reply.fields = Some(fields),
+            None => {}
+        }
+        reply
     }
 }
 

@@ -1,9 +1,11 @@
-//! Exact measures of two sets, and of two bags.
+//! Exact measures of two sets, of two bags, and of two records.
 
 mod bag;
+mod points;
 mod shared;
 
 pub use bag::BagOverlap;
+pub use points::{FIELD_POINTS_MAX, Points};
 
 use crate::text::ShingleSet;
 

@@ -1,6 +1,6 @@
 //! The scheme that a collection's settings choose.
 
-use super::{Bands, Key, Kind, Prefix, ProbePlan, SchemeSettings, Threshold};
+use super::{Bands, Fields, Key, Kind, Prefix, ProbePlan, SchemeSettings, Threshold};
 use crate::sketch::{Sketch, SketchSettings};
 use crate::text::ShingleSet;
 
@@ -12,6 +12,8 @@ pub enum Scheme {
     /// The prefix filter: keys are elements, and those are not in tables but in an index of
     /// their own.
     Prefix(Prefix),
+    /// Records, by their fields.
+    Fields(Fields),
 }
 
 impl Scheme {
@@ -22,6 +24,7 @@ impl Scheme {
         match scheme.kind {
             Kind::Bands | Kind::RandomRows => Self::Bands(Bands::new(scheme, sketch)),
             Kind::Prefix => Self::Prefix(Prefix::new(scheme, sketch)),
+            Kind::Fields => Self::Fields(Fields::new(scheme, sketch)),
         }
     }
 
@@ -31,6 +34,17 @@ impl Scheme {
         match self {
             Self::Bands(bands) => bands.bands,
             Self::Prefix(_) => 0,
+            Self::Fields(fields) => fields.tables(),
+        }
+    }
+
+    /// Bytes of the sketches that keys are made of.
+    #[must_use]
+    pub fn sketch_bytes(&self) -> usize {
+        match self {
+            Self::Bands(bands) => bands.sketch_bytes(),
+            Self::Prefix(prefix) => prefix.sketch_bytes,
+            Self::Fields(fields) => fields.sketch_bytes(),
         }
     }
 
@@ -41,6 +55,7 @@ impl Scheme {
         match self {
             Self::Bands(bands) => Some(bands.value(sketch, table)),
             Self::Prefix(_) => None,
+            Self::Fields(fields) => fields.value(sketch, table),
         }
     }
 
@@ -61,7 +76,7 @@ impl Scheme {
     pub fn arrival_keys(&self, set: &ShingleSet, sketch: &Sketch) -> Vec<Key> {
         match self {
             Self::Prefix(prefix) => prefix.arrival_keys(set),
-            Self::Bands(_) => self.all_keys(sketch.as_bytes()).collect(),
+            Self::Bands(_) | Self::Fields(_) => self.all_keys(sketch.as_bytes()).collect(),
         }
     }
 
@@ -70,8 +85,8 @@ impl Scheme {
     pub fn probe_keys(&self, set: &ShingleSet, sketch: &Sketch, threshold: Threshold) -> Vec<Key> {
         match self {
             Self::Prefix(prefix) => prefix.probe_keys(set, threshold),
-            Self::Bands(bands) => {
-                bands.keys(sketch.as_bytes(), bands.plan(threshold).bands).collect()
+            Self::Bands(_) | Self::Fields(_) => {
+                self.keys(sketch.as_bytes(), self.plan(threshold).bands).collect()
             }
         }
     }
@@ -88,16 +103,25 @@ impl Scheme {
         match self {
             Self::Bands(bands) => bands.plan(threshold),
             Self::Prefix(_) => Prefix::PLAN,
+            // Whatever agrees in a field is found, and scored by more than its sketch.
+            Self::Fields(fields) => ProbePlan {
+                bands: fields.tables(),
+                agreeing_min: 0,
+                expected_recall: 1.0,
+                expected_recall_estimated: 1.0,
+            },
         }
     }
 
-    /// The chance that a lookup at the threshold finds a set of a given resemblance.
+    /// The chance that a lookup at the threshold finds a set of a given resemblance; 1 for a record
+    /// that agrees in a field.
     #[must_use]
     pub fn probability_found(&self, similarity: f64, threshold: Threshold) -> f64 {
         match self {
             Self::Bands(bands) => bands.probability_found(similarity, &bands.plan(threshold)),
             Self::Prefix(_) if similarity < threshold.get() => 0.0,
             Self::Prefix(_) => 1.0,
+            Self::Fields(_) => 1.0,
         }
     }
 
@@ -107,6 +131,16 @@ impl Scheme {
         match self {
             Self::Bands(bands) => Some(bands),
             Self::Prefix(_) => None,
+            Self::Fields(_) => None,
+        }
+    }
+
+    /// What files records, if it does.
+    #[must_use]
+    pub fn fields(&self) -> Option<&Fields> {
+        match self {
+            Self::Bands(_) | Self::Prefix(_) => None,
+            Self::Fields(fields) => Some(fields),
         }
     }
 }

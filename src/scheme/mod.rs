@@ -5,9 +5,11 @@ mod binomial;
 mod chosen;
 mod curve;
 mod drawn;
+mod fields;
 mod meeting;
 mod misses;
 mod order;
+mod points;
 mod prefix;
 mod tuner;
 
@@ -15,6 +17,7 @@ pub use bands::{Bands, Key};
 pub use binomial::binomial_at_least;
 pub use chosen::Scheme;
 pub use curve::{Curve, CurvePoint, IndexBytes};
+pub use fields::Fields;
 pub use order::{Order, Sample};
 pub use prefix::{Place, Prefix, prefix_len};
 pub use tuner::ProbePlan;
@@ -74,10 +77,12 @@ pub enum Kind {
     RandomRows,
     /// The first elements of the set itself, rare ones first: no near-duplicate is missed.
     Prefix,
+    /// None: records are filed under each of their fields.
+    Fields,
 }
 
-/// How keys are made. `kind`, `bands` and `rows` decide what is stored: fixed for a collection's
-/// life.
+/// How keys are made. `kind`, `bands`, `rows`, `fields` and `field_sketches` decide what is stored:
+/// fixed for a collection's life.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SchemeSettings {
@@ -98,6 +103,20 @@ pub struct SchemeSettings {
     /// Without it none are, and with [`Kind::Prefix`] those from `threshold` up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exact_from: Option<Threshold>,
+    /// The names of the fields that records may have: 1..=32 for records, none for other kinds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<String>,
+    /// File records under what is nearly the value of a field, too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub field_sketches: bool,
+    /// The points from which records count as near-duplicates, for calls that name none: at most
+    /// 100 a field; without it, 80 a field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub points: Option<u32>,
+    /// The points that one edit of a field costs, d edits costing d² as many: 1..=100; without it,
+    /// 4.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub penalty: Option<u32>,
 }
 
 impl SchemeSettings {
@@ -121,6 +140,7 @@ impl SchemeSettings {
             faults.push(format!("rows must be from 1 to {ROWS_MAX}, not {rows}"));
         }
         faults.extend(self.misfit(sketch.slots));
+        faults.extend(self.faults_of_records());
         faults
     }
 
@@ -153,6 +173,10 @@ impl Default for SchemeSettings {
             bands: None,
             rows: None,
             exact_from: None,
+            fields: Vec::new(),
+            field_sketches: false,
+            points: None,
+            penalty: None,
         }
     }
 }

@@ -56,6 +56,7 @@ impl Place {
 #[derive(Clone, Debug)]
 pub struct Prefix {
     pub(super) exact_from: Threshold,
+    pub(super) sketch_bytes: usize,
 }
 
 impl Prefix {
@@ -72,7 +73,10 @@ impl Prefix {
     pub(super) fn new(scheme: &SchemeSettings, sketch: &SketchSettings) -> Self {
         assert!(sketch.faults().is_empty(), "{:?}", sketch.faults());
         assert!(scheme.faults(sketch).is_empty(), "{:?}", scheme.faults(sketch));
-        Self { exact_from: scheme.exact_from().unwrap_or(scheme.threshold) }
+        Self {
+            exact_from: scheme.exact_from().unwrap_or(scheme.threshold),
+            sketch_bytes: sketch.sketch_bytes(),
+        }
     }
 }
 

@@ -16,6 +16,8 @@ pub(super) mod flags {
     pub const CONTENT: i64 = 4;
     pub const METADATA: i64 = 8;
     pub const SAMPLED_TO_ONE: i64 = 16;
+    /// The content is fields.
+    pub const FIELDS: i64 = 32;
 }
 
 /// Names a part in its checksum, so that one cannot stand in for another.

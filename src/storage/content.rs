@@ -1,8 +1,10 @@
 //! A content as bytes: zstd, whose frame knows the length of what it holds, over
 //! - for a text, its UTF-8;
-//! - for tokens, each one's byte length (u32), count (u32) and UTF-8, little-endian.
+//! - for tokens, each one's byte length (u32), count (u32) and UTF-8, little-endian;
+//! - for fields, each one's name and text, each as its byte length (u32, little-endian) and UTF-8.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io;
 
 use zstd::bulk::{Compressor, Decompressor};
@@ -10,23 +12,43 @@ use zstd::zstd_safe::get_frame_content_size;
 
 use crate::document::{Content, Token};
 
+/// Which of the above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Text,
+    Tokens,
+    Fields,
+}
+
+impl Form {
+    pub(super) fn of(content: &Content) -> Self {
+        match content {
+            Content::Text(_) => Self::Text,
+            Content::Tokens(_) => Self::Tokens,
+            Content::Fields(_) => Self::Fields,
+        }
+    }
+}
+
 pub(super) fn encode(content: &Content, level: i32) -> Vec<u8> {
     let compressed = match content {
         Content::Text(text) => compress(text.as_bytes(), level),
         Content::Tokens(tokens) => compress(&token_bytes(tokens), level),
+        Content::Fields(fields) => compress(&field_bytes(fields), level),
     };
     compressed
         .expect("compressing into a buffer that is large enough fails only for want of memory")
 }
 
 /// `None` for bytes that [`encode`] cannot have made.
-pub(super) fn decode(bytes: &[u8], tokens: bool) -> Option<Content> {
+pub(super) fn decode(bytes: &[u8], form: Form) -> Option<Content> {
     let length = get_frame_content_size(bytes).ok()??;
     let plain = decompress(bytes, usize::try_from(length).ok()?).ok()?;
-    if tokens {
-        return tokens_of(&plain).map(Content::Tokens);
+    match form {
+        Form::Text => String::from_utf8(plain).ok().map(Content::Text),
+        Form::Tokens => tokens_of(&plain).map(Content::Tokens),
+        Form::Fields => fields_of(&plain).map(Content::Fields),
     }
-    String::from_utf8(plain).ok().map(Content::Text)
 }
 
 // Making a zstd context costs more than compressing a short text, so each thread keeps one.
@@ -80,12 +102,44 @@ fn tokens_of(mut bytes: &[u8]) -> Option<Vec<Token>> {
     Some(tokens)
 }
 
+fn field_bytes(fields: &BTreeMap<String, String>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for text in fields.iter().flat_map(|(name, text)| [name, text]) {
+        let length = u32::try_from(text.len()).expect("a field is shorter than 4 GiB");
+        bytes.extend_from_slice(&length.to_le_bytes());
+        bytes.extend_from_slice(text.as_bytes());
+    }
+    bytes
+}
+
+fn fields_of(mut bytes: &[u8]) -> Option<BTreeMap<String, String>> {
+    let mut fields = BTreeMap::new();
+    while !bytes.is_empty() {
+        let (name, rest) = text_of(bytes)?;
+        let (text, rest) = text_of(rest)?;
+        fields.insert(name, text);
+        bytes = rest;
+    }
+    Some(fields)
+}
+
+/// The text that the bytes begin with, and what follows it.
+fn text_of(bytes: &[u8]) -> Option<(String, &[u8])> {
+    let (length, rest) = bytes.split_first_chunk()?;
+    let (text, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+    Some((str::from_utf8(text).ok()?.to_owned(), rest))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn token(text: &str, count: u32) -> Token {
         Token { text: text.to_owned(), count }
+    }
+
+    fn fields(fields: &[(&str, &str)]) -> BTreeMap<String, String> {
+        fields.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
     }
 
     #[test]
@@ -95,11 +149,13 @@ mod tests {
             Content::Text("Ein Text über alles. ".repeat(1000)),
             Content::Tokens(vec![]),
             Content::Tokens(vec![token("ab", 1), token("c", u32::MAX), token("", 2)]),
+            Content::Fields(fields(&[])),
+            Content::Fields(fields(&[("name", "Ünn"), ("", "x"), ("phone", "")])),
         ];
         for level in [-7, 1, 19] {
             for content in &contents {
-                let tokens = matches!(content, Content::Tokens(_));
-                assert_eq!(decode(&encode(content, level), tokens).as_ref(), Some(content));
+                let decoded = decode(&encode(content, level), Form::of(content));
+                assert_eq!(decoded.as_ref(), Some(content));
             }
         }
     }
@@ -107,8 +163,10 @@ mod tests {
     #[test]
     fn what_is_cut_short_is_refused() {
         let bytes = encode(&Content::Text("a text".repeat(9)), 1);
-        assert_eq!(decode(&bytes[..bytes.len() - 1], false), None);
-        assert_eq!(decode(&[], false), None);
+        assert_eq!(decode(&bytes[..bytes.len() - 1], Form::Text), None);
+        assert_eq!(decode(&[], Form::Text), None);
         assert_eq!(tokens_of(&token_bytes(&[token("ab", 1)])[..9]), None);
+        let bytes = field_bytes(&fields(&[("a", "b")]));
+        assert!((1..bytes.len()).all(|end| fields_of(&bytes[..end]).is_none()));
     }
 }

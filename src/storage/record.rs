@@ -5,7 +5,8 @@ use rusqlite::{Connection, Row, params};
 use super::columns::{
     ALL_COLUMNS, Columns, ContentPart, FilingPart, RowPart, SET_COLUMNS, SetPart, flags, seal,
 };
-use super::{StorageError, content, elements};
+use super::content::{self, Form};
+use super::{StorageError, elements};
 use crate::document::{Content, DocumentId, Metadata, Ordinal};
 use crate::sketch::Sketch;
 use crate::text::ShingleSet;
@@ -61,7 +62,9 @@ impl Record {
 
     fn flags(&self) -> i64 {
         let set_if = |flag, condition| if condition { flag } else { 0 };
-        set_if(flags::TOKENS, matches!(self.content, Some(Content::Tokens(_))))
+        let form = self.content.as_ref().map(Form::of);
+        set_if(flags::TOKENS, form == Some(Form::Tokens))
+            | set_if(flags::FIELDS, form == Some(Form::Fields))
             | set_if(flags::WHOLE_DOCUMENT, self.whole_document)
             | set_if(flags::SAMPLED_TO_ONE, self.sampled_to_one)
             | set_if(flags::CONTENT, self.content.is_some())
@@ -180,9 +183,9 @@ impl Record {
             Part::Set => None,
             Part::All => ContentPart::read(&columns)?.content,
         };
-        let tokens = filing.flags & flags::TOKENS != 0;
+        let form = form(filing.flags);
         let content = content
-            .map(|bytes| content::decode(bytes, tokens).ok_or(columns.corrupt("its content")))
+            .map(|bytes| content::decode(bytes, form).ok_or(columns.corrupt("its content")))
             .transpose()?;
         Ok(Self {
             ordinal: columns.ordinal,
@@ -198,5 +201,14 @@ impl Record {
             whole_document: filing.flags & flags::WHOLE_DOCUMENT != 0,
             sampled_to_one: filing.flags & flags::SAMPLED_TO_ONE != 0,
         })
+    }
+}
+
+/// The form of the content, if there is one.
+fn form(all: i64) -> Form {
+    match all {
+        _ if all & flags::TOKENS != 0 => Form::Tokens,
+        _ if all & flags::FIELDS != 0 => Form::Fields,
+        _ => Form::Text,
     }
 }

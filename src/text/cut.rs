@@ -69,6 +69,8 @@ impl Cutter {
             Unit::Stopword => self.cut_at_stop_words(&self.words(text, visit)),
             Unit::Character => self.cut_characters(text, visit),
             Unit::Token => self.cut_tokens(text, visit),
+            // A text has no fields.
+            Unit::Field => Cut::whole(&[]),
         }
     }
 

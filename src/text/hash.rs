@@ -119,6 +119,12 @@ pub(super) fn token_element(token: &str, seed: u64) -> u64 {
     xxh3_64_with_seed(token.as_bytes(), seed)
 }
 
+/// The element of a set that a field is: the hash of its value, seeded with that of its name, so
+/// that the two do not run into each other.
+pub(super) fn field_element(name: &str, value: &str, seed: u64) -> u64 {
+    xxh3_64_with_seed(value.as_bytes(), xxh3_64_with_seed(name.as_bytes(), seed))
+}
+
 /// The last words of a text have fewer than 16 bytes to load.
 #[cold]
 fn load_padded(text: &[u8]) -> u128 {

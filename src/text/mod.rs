@@ -4,6 +4,8 @@ mod bag;
 mod characters;
 mod classes;
 mod cut;
+mod equivalents;
+mod fields;
 mod hash;
 mod sample;
 mod set;
@@ -12,6 +14,8 @@ mod stop_words;
 mod words;
 
 pub use bag::Bag;
+pub use equivalents::Equivalents;
+pub use fields::NormalisedFields;
 pub use set::ShingleSet;
 pub use settings::{ShingleSettings, Unit};
 pub use stop_words::{StopWords, StopWordsError};
@@ -22,6 +26,7 @@ use crate::document::{Content, Token};
 
 use self::bag::Occurrences;
 use self::cut::Cutter;
+use self::fields::FieldNormaliser;
 use self::hash::token_element;
 use self::sample::Sample;
 
@@ -29,6 +34,8 @@ use self::sample::Sample;
 #[derive(Clone, Debug)]
 pub struct Shingler {
     cutter: Cutter,
+    /// Where the unit is a field.
+    fields: Option<FieldNormaliser>,
     seed: u64,
     multiset: bool,
     sample_modulo: u32,
@@ -54,6 +61,12 @@ pub enum ShingleError {
     Empty,
     #[error("the document has {found} shingles, more than {max}")]
     TooMany { found: usize, max: usize },
+    /// The unit is a field, and this is a text or tokens.
+    #[error("the collection takes records: a document there has fields, not text or tokens")]
+    FieldsWanted,
+    /// These are fields, and the unit is another.
+    #[error("the collection takes text or tokens, not fields: those are for the unit field")]
+    NoFieldsWanted,
 }
 
 impl Shingler {
@@ -65,16 +78,37 @@ impl Shingler {
     pub fn new(settings: ShingleSettings, seed: u64, elements_max: usize) -> Self {
         assert!(settings.faults().is_empty(), "{:?}", settings.faults());
         let ShingleSettings { multiset, sample_modulo, .. } = settings;
-        Self { cutter: Cutter::new(settings, seed), seed, multiset, sample_modulo, elements_max }
+        let fields = (settings.unit == Unit::Field)
+            .then(|| FieldNormaliser::new(&settings.equivalents, settings.lowercase));
+        let cutter = Cutter::new(settings, seed);
+        Self { cutter, fields, seed, multiset, sample_modulo, elements_max }
     }
 
     /// # Errors
     /// [`ShingleError`]
     pub fn shingle(&self, content: &Content) -> Result<Shingled, ShingleError> {
         match content {
+            Content::Fields(_) => self.record(content),
+            _ if self.fields.is_some() => Err(ShingleError::FieldsWanted),
             Content::Text(text) => self.text(text),
             Content::Tokens(tokens) => self.tokens(tokens),
         }
+    }
+
+    /// A record's fields as they are compared.
+    ///
+    /// # Errors
+    /// [`ShingleError`], if none of them has a word or the content is no record.
+    pub fn fields(&self, content: &Content) -> Result<NormalisedFields, ShingleError> {
+        let normaliser = self.fields.as_ref().ok_or(ShingleError::NoFieldsWanted)?;
+        let Content::Fields(fields) = content else { return Err(ShingleError::FieldsWanted) };
+        normaliser.normalise_all(fields).ok_or(ShingleError::Empty)
+    }
+
+    /// The set of a record's normalised fields.
+    fn record(&self, content: &Content) -> Result<Shingled, ShingleError> {
+        let set = self.set(self.fields(content)?.elements(self.seed).collect())?;
+        Ok(Shingled { set, whole_document: false, sampled_to_one: false })
     }
 
     /// A text that has no shingle becomes one as a whole.
@@ -118,6 +152,9 @@ impl Shingler {
                 let mut cut = self.cutter.cut(text, |_| ());
                 Sample::of(&cut, self.sample_modulo).retain(&mut cut.shingles);
                 Bag::from_shingles(cut.shingles)
+            }
+            Content::Fields(_) => {
+                Bag::from_shingles(self.fields(content)?.elements(self.seed).collect())
             }
         }
         .ok_or(ShingleError::Empty)?;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::equivalents::Equivalents;
 use super::hash::UNITS_MAX;
 use super::stop_words::StopWords;
 
@@ -23,6 +24,9 @@ pub struct ShingleSettings {
     pub sample_modulo: u32,
     /// The words that shingles of the unit `stopword` begin with; other units do without.
     pub stopwords: StopWords,
+    /// What means the same in the fields of records; other units have none.
+    #[serde(skip_serializing_if = "Equivalents::is_empty")]
+    pub equivalents: Equivalents,
 }
 
 impl ShingleSettings {
@@ -39,6 +43,10 @@ impl ShingleSettings {
                 self.sample_modulo
             ));
         }
+        if self.unit != Unit::Field && !self.equivalents.is_empty() {
+            faults.push("equivalents are for the unit field only".to_owned());
+        }
+        faults.extend(self.equivalents.faults(self.lowercase));
         faults
     }
 }
@@ -52,6 +60,7 @@ impl Default for ShingleSettings {
             multiset: false,
             sample_modulo: 1,
             stopwords: StopWords::default(),
+            equivalents: Equivalents::default(),
         }
     }
 }
@@ -71,4 +80,7 @@ pub enum Unit {
     /// Pieces between white space as they are, punctuation and all. With size 1 each is the
     /// element that it would be as a ready-made token.
     Token,
+    /// The fields of records, each as a whole; there are no shingles of several. Texts and tokens
+    /// are refused.
+    Field,
 }

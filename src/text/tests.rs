@@ -319,3 +319,25 @@ fn settings_name_their_faults() {
     assert_eq!(faults(65_537), ["sample_modulo must be from 1 to 65536, not 65537"]);
     assert!(faults(1).is_empty() && faults(65_536).is_empty());
 }
+
+#[test]
+fn records_and_texts_are_not_mistaken_for_each_other() {
+    let fields = Shingler::new(ShingleSettings { unit: Unit::Field, ..words_3() }, 0, 2);
+    let record = |names: &[&str]| {
+        let text = |name: &&str| ((*name).to_owned(), "some text".to_owned());
+        Content::Fields(names.iter().map(text).collect())
+    };
+    let shingled = fields.shingle(&record(&["a", "b"])).unwrap();
+    assert_eq!((shingled.set.count(), shingled.whole_document), (2, false));
+    let bag = fields.bag(&record(&["a", "b"])).unwrap();
+    assert_eq!(bag.total(), 2);
+    let too_many = fields.shingle(&record(&["a", "b", "c"])).unwrap_err();
+    assert_eq!(too_many, ShingleError::TooMany { found: 3, max: 2 });
+    assert_eq!(fields.shingle(&record(&[])).unwrap_err(), ShingleError::Empty);
+    for content in [Content::Text("a b c".to_owned()), Content::Tokens(vec![])] {
+        assert_eq!(fields.shingle(&content).unwrap_err(), ShingleError::FieldsWanted);
+    }
+    let words = Shingler::new(words_3(), 0, 2);
+    assert_eq!(words.shingle(&record(&["a"])).unwrap_err(), ShingleError::NoFieldsWanted);
+    assert_eq!(words.bag(&record(&["a"])).unwrap_err(), ShingleError::NoFieldsWanted);
+}

@@ -11,7 +11,7 @@ use crate::corpus::{Numbers, edited, words};
 use crate::{add, id, lookup, open, similar, text};
 
 const SKIP: AddOptions =
-    AddOptions { check: true, on_duplicate: OnDuplicate::Skip, threshold: None };
+    AddOptions { check: true, on_duplicate: OnDuplicate::Skip, threshold: None, points: None };
 
 /// `copies` texts that all resemble each other at 0.8 and more.
 fn near_copies(round: u64, copies: usize) -> Vec<String> {

@@ -145,7 +145,7 @@ async fn a_prefix_collection_tells_every_near_duplicate_of_what_is_added() {
     let verified = engine.similar(probe(), lookup(0.8, Mode::Verified)).await.unwrap();
     assert_eq!((verified.mode, verified.found_by), (Mode::Verified, FoundBy::Prefix));
     let estimated = engine.similar(probe(), lookup(0.8, Mode::Estimated)).await;
-    assert!(matches!(estimated, Err(EngineError::ModeNotServed)));
+    assert!(matches!(estimated, Err(EngineError::UnsupportedMode { .. })));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

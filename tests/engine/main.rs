@@ -5,6 +5,7 @@ mod arrival;
 mod corpus;
 mod exact;
 mod recall;
+mod records;
 mod restart;
 mod shingles;
 
@@ -41,7 +42,7 @@ async fn add(engine: &Engine, document: Document) -> Added {
 
 fn lookup(threshold: f64, mode: Mode) -> Lookup {
     let threshold = Some(threshold.try_into().unwrap());
-    Lookup { threshold, limit: 10_000, mode: Some(mode) }
+    Lookup { threshold, points: None, limit: 10_000, mode: Some(mode) }
 }
 
 /// Ids and resemblances of a stored document's near-duplicates.

@@ -8,7 +8,7 @@ use tokio::runtime::Runtime;
 
 use crate::app::{App, Reply};
 
-const PATHS: [&str; 22] = [
+const PATHS: [&str; 25] = [
     "/documents",
     "/documents/",
     "/documents/a",
@@ -31,6 +31,9 @@ const PATHS: [&str; 22] = [
     "/collections/a/documents",
     "/collections/a/similar",
     "/collections/%ff/documents/a",
+    "/collections/records/documents",
+    "/collections/records/similar",
+    "/collections/records/resemblance",
 ];
 
 const MEDIA: [&str; 7] = [
@@ -69,6 +72,7 @@ fn query() -> impl Strategy<Value = String> {
         "after",
         "limit",
         "threshold",
+        "points",
         "mode",
         "check",
         "on_duplicate",
@@ -139,6 +143,8 @@ fn body() -> impl Strategy<Value = Vec<u8>> {
         "[\"t\",2]",
         "{\"text\":\"one two three\"}",
         "{\"id\":\"a\"}",
+        "\"fields\":",
+        "{\"fields\":{\"a\":\"one\",\"b\":\"two\"}}",
         "{\"id\":\"a\",\"tokens\":[\"t\",[\"u\",3]],\"metadata\":{\"k\":[]}}",
         "\u{feff}",
         "é",
@@ -190,6 +196,9 @@ fn check(method: &str, reply: &Reply) -> Result<(), TestCaseError> {
 fn whatever_is_sent_is_answered_or_refused_by_a_problem() {
     let runtime = Runtime::new().unwrap();
     let app = runtime.block_on(App::new());
+    let records = r#"{"shingles": {"unit": "field"},
+        "scheme": {"kind": "fields", "fields": ["a", "b"], "field_sketches": true}}"#;
+    assert_eq!(runtime.block_on(app.put_json("/collections/records", records)).status, 201);
     let config = ProptestConfig { cases: 4_000, ..ProptestConfig::default() };
     proptest!(config, |(sent in sent())| {
         let reply = runtime.block_on(app.call(request(&sent)));

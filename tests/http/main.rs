@@ -12,6 +12,7 @@ mod limits;
 mod lookups;
 mod openapi;
 mod operating;
+mod records;
 mod refusals;
 mod socket;
 mod transport;

@@ -5,6 +5,7 @@
 //! the log.
 
 mod catalog;
+mod contents;
 mod exact;
 mod live;
 mod recovery;
@@ -18,7 +19,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use async_trait::async_trait;
 use jiff::Timestamp;
 use tokio::sync::{Semaphore, mpsc, watch};
-use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::backend::arrivals::Arrivals;
 use crate::backend::{
@@ -31,6 +31,7 @@ use crate::scheme::{Key, Scheme};
 use crate::sketch::SketchSettings;
 use crate::storage::{EncodedRecord, Part, Record, SnapshotInfo, StorageError, Store, Write};
 use crate::text::ShingleSet;
+use contents::content_hash;
 use live::Live;
 
 pub use settings::LocalSettings;
@@ -69,6 +70,7 @@ impl Local {
         let store = Store::open(dir, &settings.store, identity)?;
         let recovered = recovery::recover(&store, identity, &scheme, sketch, progress)?;
         let index = recovery::with_prefix(recovered.index, settings.exact_from, &store)?;
+        let sketch_bytes = scheme.sketch_bytes() as u32;
         let live = Live::new(index, recovered.catalog, scheme, settings.cache_bytes);
         Ok(Self {
             live: Arc::new(live),
@@ -77,7 +79,7 @@ impl Local {
             snapshotting: Arc::default(),
             scans: Arc::new(Semaphore::new(settings.store.scans_max as usize)),
             next_ordinal: AtomicU32::new(recovered.next_ordinal),
-            sketch_bytes: sketch.sketch_bytes() as u32,
+            sketch_bytes,
             recovery: recovered.recovery,
             settings,
             identity: identity.to_owned(),
@@ -213,6 +215,13 @@ impl Backend for Local {
         Ok(sets)
     }
 
+    async fn contents(
+        &self,
+        candidates: &[Candidate],
+    ) -> Result<Vec<Option<Content>>, BackendError> {
+        self.read_contents(candidates).await
+    }
+
     async fn metadata(
         &self,
         ordinals: Vec<Ordinal>,
@@ -304,24 +313,4 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, StorageError> {
     // It fails if the runtime is shutting down, or if the work panicked, which was reported then.
     tokio::task::spawn_blocking(work).await.unwrap_or(Err(StorageError::Closed))
-}
-
-/// One number for all that a document is beside its id.
-fn content_hash(document: &Document) -> u64 {
-    let mut hash = Xxh3Default::new();
-    let mut part = |bytes: &[u8]| {
-        hash.update(&(bytes.len() as u64).to_le_bytes());
-        hash.update(bytes);
-    };
-    part(document.metadata.as_ref().map_or("", Metadata::as_json).as_bytes());
-    match &document.content {
-        Content::Text(text) => part(text.as_bytes()),
-        Content::Tokens(tokens) => {
-            for token in tokens {
-                part(token.text.as_bytes());
-                part(&token.count.to_le_bytes());
-            }
-        }
-    }
-    hash.digest()
 }

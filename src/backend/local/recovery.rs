@@ -121,7 +121,7 @@ impl Recovering<'_> {
 
     fn empty(&self, sets: usize, documents: usize) -> (Index, Catalog) {
         let estimator = Estimator::new(self.sketch);
-        let index = Index::new(self.scheme.tables(), self.sketch.sketch_bytes(), estimator, sets);
+        let index = Index::new(self.scheme.tables(), self.scheme.sketch_bytes(), estimator, sets);
         (index, Catalog::with_capacity(documents))
     }
 

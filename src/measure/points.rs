@@ -1,0 +1,138 @@
+//! Points for records that may be of one and the same: a hundred for each field in which they
+//! agree, and less the more edits lie between (Leskovec, Rajaraman and Ullman, "Mining of Massive
+//! Datasets", 3.8.2).
+
+use std::collections::BTreeMap;
+
+use rapidfuzz::distance::levenshtein;
+
+use crate::measure::Overlap;
+use crate::text::NormalisedFields;
+
+/// Points for a field in which two records agree.
+pub const FIELD_POINTS_MAX: u32 = 100;
+
+/// How alike two records are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Points {
+    /// Of each field that both have, 0..=100: a hundred if the values are the same.
+    pub by_field: BTreeMap<String, u32>,
+    /// Fields of the first record, at least 1.
+    a: usize,
+    /// Fields of the second record, at least 1.
+    b: usize,
+}
+
+impl Points {
+    /// `penalty`: points that one edit costs, at least 1; d edits cost d² as many.
+    #[must_use]
+    pub fn of(a: &NormalisedFields, b: &NormalisedFields, penalty: u32) -> Self {
+        let of_field = |(name, ours): (&str, &str)| {
+            Some((name.to_owned(), field_points(ours, b.get(name)?, penalty)))
+        };
+        Self { by_field: a.iter().filter_map(of_field).collect(), a: a.count(), b: b.count() }
+    }
+
+    #[must_use]
+    pub fn total(&self) -> u32 {
+        self.by_field.values().sum()
+    }
+
+    /// The share of the points that there could be for the fields that either has: 0..=1.
+    #[must_use]
+    pub fn resemblance(&self) -> f64 {
+        let either = self.a + self.b - self.by_field.len();
+        f64::from(self.total()) / (f64::from(FIELD_POINTS_MAX) * either as f64)
+    }
+
+    /// Of the records' sets, whose elements are fields with their values.
+    #[must_use]
+    pub fn overlap(&self) -> Overlap {
+        let agree = |points: &&u32| **points == FIELD_POINTS_MAX;
+        Overlap { shared: self.by_field.values().filter(agree).count(), a: self.a, b: self.b }
+    }
+}
+
+/// A hundred less `penalty` · d² for d edits of a character, at least 0.
+fn field_points(a: &str, b: &str, penalty: u32) -> u32 {
+    if a == b {
+        return FIELD_POINTS_MAX;
+    }
+    let edits_max = ((FIELD_POINTS_MAX - 1) / penalty).isqrt() as usize;
+    let args = levenshtein::Args::default().score_cutoff(edits_max);
+    let edits = levenshtein::distance_with_args(a.chars(), b.chars(), &args);
+    edits.map_or(0, |edits| FIELD_POINTS_MAX - penalty * (edits * edits) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::document::Content;
+    use crate::text::{ShingleSettings, Shingler, Unit};
+
+    fn record(fields: &[(&str, &str)]) -> NormalisedFields {
+        let settings = ShingleSettings { unit: Unit::Field, ..ShingleSettings::default() };
+        let fields = fields.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+        Shingler::new(settings, 0, 100).fields(&Content::Fields(fields.collect())).unwrap()
+    }
+
+    /// The edit distance as it is defined (Wagner and Fischer 1974).
+    fn edits(a: &[char], b: &[char]) -> u32 {
+        let mut row: Vec<u32> = (0..=b.len() as u32).collect();
+        for (i, x) in a.iter().enumerate() {
+            let mut diagonal = row[0];
+            row[0] = i as u32 + 1;
+            for (j, y) in b.iter().enumerate() {
+                let exchanged = diagonal + u32::from(x != y);
+                diagonal = row[j + 1];
+                row[j + 1] = exchanged.min(row[j] + 1).min(diagonal + 1);
+            }
+        }
+        row[b.len()]
+    }
+
+    #[test]
+    fn the_penalty_grows_with_the_square_of_the_edits() {
+        let points = ["smith", "smyth", "smythe", "smythes", "smythess", "smythesses"]
+            .map(|other| field_points("smith", other, 4));
+        assert_eq!(points, [100, 96, 84, 64, 36, 0]);
+        assert_eq!(field_points("smith", "smyth", 100), 0);
+        assert_eq!(field_points("smith", "smyth", 99), 1);
+        assert_eq!(field_points("smith", "jones", 1), 75);
+        assert_eq!(field_points("é", "e", 1), 99, "an edit is of a character");
+    }
+
+    #[test]
+    fn fields_that_one_lacks_give_nothing() {
+        let a = record(&[("name", "Ann Lee"), ("phone", "555 1234"), ("city", "Rome")]);
+        let b = record(&[("name", "Anne Lee"), ("phone", "555-1234"), ("mail", "a@b.c")]);
+        let points = Points::of(&a, &b, 4);
+        let by_field = [("name".to_owned(), 96), ("phone".to_owned(), 100)];
+        assert_eq!(points.by_field, BTreeMap::from(by_field));
+        assert_eq!((points.total(), points.resemblance()), (196, 0.49));
+        assert_eq!(points.overlap(), Overlap { shared: 1, a: 3, b: 3 });
+        assert_eq!(Points::of(&a, &a, 4).resemblance(), 1.0);
+        let none = Points::of(&a, &record(&[("mail", "x")]), 4);
+        assert_eq!((none.total(), none.resemblance(), none.by_field.len()), (0, 0.0, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn points_are_those_of_the_definition(
+            a in "[abcé]{0,90}", b in "[abcé]{0,90}", cut in 0..90_usize, penalty in 1..=100_u32,
+        ) {
+            // The second pair is alike but for a few edits, as random ones never are.
+            let near: String = a.chars().take(cut).chain(['x']).chain(a.chars().skip(cut + 1))
+                .collect();
+            for (a, b) in [(&a, &b), (&a, &near)] {
+                let chars = |text: &str| text.chars().collect::<Vec<_>>();
+                let edits = edits(&chars(a), &chars(b));
+                let points = 100_u32.saturating_sub(penalty * edits * edits);
+                prop_assert_eq!(field_points(a, b, penalty), points);
+                prop_assert_eq!(field_points(b, a, penalty), points);
+            }
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Records: a key for each field (Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets",
+//! 3.8.1 and 3.8.3).
+//!
+//! A record's sketch holds what its keys are made of, by the order in which the fields are
+//! declared, and zeros for a field that the record lacks:
+//!
+//! ```text
+//! for each field   the hash of its normalised value, 4 bytes, little-endian, never 0
+//! for each field   with `field_sketches`: the sketch of its value, 16 slots of 2 bytes
+//! ```
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::document::Content;
+use crate::sketch::{Sketch, SketchSettings, Sketcher};
+use crate::text::{NormalisedFields, ShingleSettings, Shingler, Unit};
+
+use super::SchemeSettings;
+
+/// Bytes of a field's hash: a key.
+const HASH_BYTES: usize = 4;
+
+/// A field is sketched by its pairs of characters. Values of ten characters that differ in one
+/// have 7 pairs of 11 in common, and with these bands a key with a chance of 98 %.
+const PAIR: u32 = 2;
+const BANDS: u32 = 8;
+const ROWS: u32 = 2;
+const SLOT_BITS: u32 = 16;
+const BAND_BYTES: usize = (ROWS * SLOT_BITS / 8) as usize;
+
+/// Files records under each of their fields, and, if that is wanted, under bands of each field's
+/// sketch, for values that are nearly the same.
+#[derive(Clone, Debug)]
+pub struct Fields {
+    names: Arc<[String]>,
+    seed: u64,
+    sketched: Option<FieldSketcher>,
+}
+
+/// Sketches single fields.
+#[derive(Clone, Debug)]
+struct FieldSketcher {
+    shingler: Shingler,
+    sketcher: Sketcher,
+}
+
+impl Fields {
+    #[must_use]
+    pub(super) fn new(scheme: &SchemeSettings, sketch: &SketchSettings) -> Self {
+        Self {
+            names: scheme.fields.clone().into(),
+            seed: sketch.seed,
+            sketched: scheme.field_sketches.then(|| FieldSketcher::new(sketch)),
+        }
+    }
+
+    /// The declared names.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// What a record's keys are made of. Fields that are not declared have none.
+    #[must_use]
+    pub fn sketch(&self, record: &NormalisedFields) -> Sketch {
+        let mut bytes = vec![0; self.sketch_bytes()].into_boxed_slice();
+        let (hashes, sketches) = bytes.split_at_mut(self.names.len() * HASH_BYTES);
+        let values = self.names.iter().map(|name| record.get(name));
+        for (place, value) in hashes.as_chunks_mut::<HASH_BYTES>().0.iter_mut().zip(values.clone())
+        {
+            *place = value.map_or(0, |value| self.hash(value)).to_le_bytes();
+        }
+        if let Some(sketcher) = &self.sketched {
+            let places = sketches.chunks_exact_mut(FieldSketcher::BYTES);
+            for (place, value) in places.zip(values) {
+                if let Some(sketch) = value.and_then(|value| sketcher.sketch(value)) {
+                    place.copy_from_slice(sketch.as_bytes());
+                }
+            }
+        }
+        Sketch::from_bytes(bytes)
+    }
+
+    fn hash(&self, value: &str) -> u32 {
+        (xxh3_64_with_seed(value.as_bytes(), self.seed) as u32).max(1)
+    }
+
+    /// One for each field, then, if fields are sketched, eight for each.
+    pub(super) fn tables(&self) -> u32 {
+        let tables_each = if self.sketched.is_some() { 1 + BANDS } else { 1 };
+        self.names.len() as u32 * tables_each
+    }
+
+    pub(super) fn sketch_bytes(&self) -> usize {
+        let sketch_bytes = if self.sketched.is_some() { FieldSketcher::BYTES } else { 0 };
+        self.names.len() * (HASH_BYTES + sketch_bytes)
+    }
+
+    /// `None` if the record lacks the field that the table is for.
+    pub(super) fn value(&self, sketch: &[u8], table: u32) -> Option<u32> {
+        let (table, fields) = (table as usize, self.names.len());
+        if table < fields {
+            return Some(number(sketch, hash_place(table))).filter(|hash| *hash != 0);
+        }
+        let (field, band) = ((table - fields) / BANDS as usize, (table - fields) % BANDS as usize);
+        if number(sketch, hash_place(field)) == 0 {
+            return None;
+        }
+        let start = fields * HASH_BYTES + field * FieldSketcher::BYTES + band * BAND_BYTES;
+        Some(number(sketch, start..start + BAND_BYTES))
+    }
+}
+
+impl FieldSketcher {
+    const BYTES: usize = BANDS as usize * BAND_BYTES;
+
+    fn new(collection: &SketchSettings) -> Self {
+        let pairs = ShingleSettings {
+            unit: Unit::Character,
+            size: PAIR,
+            lowercase: false,
+            ..ShingleSettings::default()
+        };
+        let slots = SketchSettings { slots: BANDS * ROWS, bits: SLOT_BITS, ..collection.clone() };
+        Self {
+            shingler: Shingler::new(pairs, collection.seed, usize::MAX),
+            sketcher: Sketcher::new(slots),
+        }
+    }
+
+    /// A normalised value is never empty, so it has a sketch.
+    fn sketch(&self, value: &str) -> Option<Sketch> {
+        let shingled = self.shingler.shingle(&Content::Text(value.to_owned())).ok()?;
+        Some(self.sketcher.sketch(&shingled.set))
+    }
+}
+
+fn hash_place(field: usize) -> Range<usize> {
+    field * HASH_BYTES..(field + 1) * HASH_BYTES
+}
+
+fn number(sketch: &[u8], place: Range<usize>) -> u32 {
+    u32::from_le_bytes(sketch[place].try_into().expect("a key has four bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::{Kind, Scheme};
+    use super::*;
+
+    fn scheme(field_sketches: bool) -> Scheme {
+        let fields = ["name", "phone"].map(str::to_owned).to_vec();
+        let scheme = SchemeSettings {
+            kind: Kind::Fields,
+            fields,
+            field_sketches,
+            ..SchemeSettings::default()
+        };
+        Scheme::new(&scheme, &SketchSettings::default())
+    }
+
+    fn sketch(scheme: &Scheme, fields: &[(&str, &str)]) -> Sketch {
+        let settings = ShingleSettings { unit: Unit::Field, ..ShingleSettings::default() };
+        let fields: BTreeMap<_, _> =
+            fields.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        let content = Content::Fields(fields);
+        let record = Shingler::new(settings, 0, 100).fields(&content).unwrap();
+        scheme.fields().unwrap().sketch(&record)
+    }
+
+    fn shared(scheme: &Scheme, a: &[(&str, &str)], b: &[(&str, &str)]) -> Vec<u32> {
+        let (a, b) = (sketch(scheme, a), sketch(scheme, b));
+        scheme.tables_shared(a.as_bytes(), b.as_bytes()).collect()
+    }
+
+    #[test]
+    fn a_key_is_a_field_that_both_have_and_agree_in() {
+        let scheme = scheme(false);
+        assert_eq!((scheme.tables(), scheme.sketch_bytes()), (2, 8));
+        let ann = [("name", "Ann"), ("phone", "1")];
+        assert_eq!(shared(&scheme, &ann, &[("name", "ann!"), ("phone", "2")]), [0]);
+        assert_eq!(shared(&scheme, &ann, &[("phone", "1")]), [1]);
+        assert_eq!(shared(&scheme, &ann, &[("name", "1"), ("phone", "Ann")]), [0; 0]);
+        assert_eq!(shared(&scheme, &[("name", "Ann")], &[("name", "Bob")]), [0; 0], "absent");
+        assert_eq!(scheme.all_keys(sketch(&scheme, &[("phone", "1")]).as_bytes()).count(), 1);
+    }
+
+    #[test]
+    fn sketched_fields_are_found_by_what_is_nearly_the_same() {
+        let scheme = scheme(true);
+        assert_eq!((scheme.tables(), scheme.sketch_bytes()), (18, 72));
+        let one = [("name", "katherine johnson")];
+        let near = shared(&scheme, &one, &[("name", "catherine johnson")]);
+        assert!(!near.is_empty() && near.iter().all(|table| (2..10).contains(table)), "{near:?}");
+        assert_eq!(shared(&scheme, &one, &[("phone", "katherine johnson")]), [0; 0]);
+        assert_eq!(shared(&scheme, &one, &one).len(), 9);
+        assert_eq!(shared(&scheme, &one, &[("name", "bob")]), [0; 0]);
+    }
+
+    /// A changed hash would change what every stored record is filed under.
+    #[test]
+    fn sketches_are_made_as_they_always_were() {
+        let ann = [("name", "Ann")];
+        assert_eq!(sketch(&scheme(false), &ann).as_bytes(), [200, 98, 189, 76, 0, 0, 0, 0]);
+        let sketched = sketch(&scheme(true), &ann);
+        assert_eq!(sketched.as_bytes()[8..16], [118, 150, 16, 32, 236, 57, 168, 160]);
+        assert_eq!(sketched.as_bytes()[40..], [0; 32], "of the absent field");
+    }
+}

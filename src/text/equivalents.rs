@@ -1,0 +1,110 @@
+//! Words that mean the same.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::fields::normalised_words;
+
+/// The most words and values in all groups together.
+const EQUIVALENTS_MAX: usize = 10_000;
+
+/// The longest of them: a field may have thousands of words, and what stands for each may be as
+/// long as this.
+const EQUIVALENT_BYTES_MAX: usize = 64;
+
+/// Faults that are told at once: there may be one of each word.
+const FAULTS_TOLD_MAX: usize = 8;
+
+/// Groups of words or whole values that mean the same in a field, as "Bill" and "William" do. The
+/// first of a group stands for all of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Equivalents(Vec<Vec<String>>);
+
+impl Equivalents {
+    #[must_use]
+    pub fn new(groups: Vec<Vec<String>>) -> Self {
+        Self(groups)
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What is wrong with the groups, a sentence a fault that starts with the setting's name.
+    pub(super) fn faults(&self, lowercase: bool) -> Vec<String> {
+        let mut faults = Vec::new();
+        let count: usize = self.0.iter().map(Vec::len).sum();
+        if count > EQUIVALENTS_MAX {
+            faults.push(format!("equivalents must be at most {EQUIVALENTS_MAX}, not {count}"));
+            return faults;
+        }
+        let mut groups = HashMap::new();
+        for (number, group) in self.0.iter().enumerate() {
+            if group.len() < 2 {
+                faults.push(format!("equivalents must be two or more, not {}", group.len()));
+            }
+            for member in group {
+                let value = normalised_words(member, lowercase).text;
+                let bytes = member.len().max(value.len());
+                if bytes > EQUIVALENT_BYTES_MAX {
+                    faults.push(format!(
+                        "equivalents must have at most {EQUIVALENT_BYTES_MAX} bytes, not {bytes}"
+                    ));
+                } else if value.is_empty() {
+                    faults.push(format!("equivalents must have a letter or digit, not {member:?}"));
+                } else if groups.insert(value, number).is_some_and(|other| other != number) {
+                    faults.push(format!("equivalents must be in one group each, not {member:?}"));
+                }
+            }
+        }
+        faults.truncate(FAULTS_TOLD_MAX);
+        faults
+    }
+
+    /// Each member of each group, normalised → the first of its group.
+    pub(super) fn firsts(&self, lowercase: bool) -> HashMap<String, String> {
+        let normalise = |member: &String| normalised_words(member, lowercase).text;
+        let of_group = |group: &Vec<String>| {
+            let members: Vec<String> = group.iter().map(normalise).collect();
+            let first = members.first().cloned().unwrap_or_default();
+            members.into_iter().map(move |member| (member, first.clone())).collect::<Vec<_>>()
+        };
+        self.0.iter().flat_map(of_group).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn groups(groups: &[&[&str]]) -> Equivalents {
+        let group = |group: &&[&str]| group.iter().map(|word| (*word).to_owned()).collect();
+        Equivalents::new(groups.iter().map(group).collect())
+    }
+
+    #[test]
+    fn what_is_wrong_with_groups_is_named() {
+        let good = groups(&[&["william", "Bill", "bill"], &["st", "saint"]]);
+        assert_eq!(good.faults(true), [""; 0]);
+        let faults = groups(&[&["a", "B"], &["b", "--"], &["c"]]).faults(true);
+        assert_eq!(
+            faults,
+            [
+                r#"equivalents must be in one group each, not "b""#,
+                r#"equivalents must have a letter or digit, not "--""#,
+                "equivalents must be two or more, not 1",
+            ]
+        );
+        let long = "x".repeat(65);
+        let faults = groups(&[&["x", &long], &[]]).faults(true);
+        assert_eq!(faults[0], "equivalents must have at most 64 bytes, not 65");
+        assert_eq!(faults.len(), 2);
+        assert_eq!(groups(&[&["-"; 100]]).faults(true).len(), FAULTS_TOLD_MAX);
+        assert_eq!(groups(&[&["a", "B"], &["b", "c"]]).faults(false), [""; 0], "case is kept");
+        let many = Equivalents::new(vec![vec!["a".to_owned(); EQUIVALENTS_MAX + 1]]);
+        assert_eq!(many.faults(true), ["equivalents must be at most 10000, not 10001"]);
+    }
+}

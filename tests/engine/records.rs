@@ -1,0 +1,276 @@
+//! Records: found by a field that they share, scored in points.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use akin::document::{Content, Document};
+use akin::engine::{
+    AddOptions, AddStatus, CollectionSettings, Engine, EngineError, Lookup, Mode, OnDuplicate,
+    Probe,
+};
+use akin::scheme::{Kind, Threshold};
+use akin::text::{Equivalents, Unit};
+use futures_util::future::join_all;
+use tempfile::tempdir;
+
+use crate::corpus::Numbers;
+use crate::{add, id, text, try_open};
+
+const NAMES: [&str; 3] = ["name", "address", "phone"];
+
+type Fields<'a> = [(&'a str, &'a str)];
+
+fn settings() -> CollectionSettings {
+    let mut settings = CollectionSettings::default();
+    settings.shingles.unit = Unit::Field;
+    let group = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    settings.shingles.equivalents =
+        Equivalents::new(vec![group(&["william", "bill"]), group(&["street", "st"])]);
+    settings.scheme.kind = Kind::Fields;
+    settings.scheme.fields = NAMES.map(str::to_owned).to_vec();
+    settings.scheme.points = Some(250);
+    settings
+}
+
+fn open(dir: &Path) -> Engine {
+    try_open(dir, settings()).unwrap()
+}
+
+fn content(fields: &Fields<'_>) -> Content {
+    let owned = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
+    Content::Fields(fields.iter().map(owned).collect())
+}
+
+fn record(name: &str, fields: &Fields<'_>) -> Document {
+    Document { id: id(name), content: content(fields), metadata: None }
+}
+
+fn lookup(points: Option<u32>) -> Lookup {
+    Lookup { threshold: None, points, limit: 10_000, mode: Mode::Verified }
+}
+
+/// Ids and points of a probe's matches.
+async fn found(engine: &Engine, probe: Probe, points: Option<u32>) -> Vec<(String, u32)> {
+    let answer = engine.similar(probe, lookup(points)).await.unwrap();
+    assert!(!answer.truncated);
+    let points = |found: &akin::engine::Match| found.points.as_ref().unwrap().total();
+    answer.matches.iter().map(|found| (found.id.to_string(), points(found))).collect()
+}
+
+fn stored(name: &str) -> Probe {
+    Probe::Stored(id(name))
+}
+
+const BILL: [(&str, &str); 3] =
+    [("name", "Bill Smith"), ("address", "12 Main St."), ("phone", "555-1234")];
+
+#[tokio::test]
+async fn equivalents_are_the_same_and_edits_cost_points() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    add(&engine, record("bill", &BILL)).await;
+    let william = [("name", "William SMYTH"), ("address", "12 Main Street"), ("phone", "555 1234")];
+    let added = add(&engine, record("william", &william)).await;
+    let points = added.duplicates[0].points.as_ref().unwrap();
+    let by_field = [("address", 100), ("name", 96), ("phone", 100)];
+    assert_eq!(points.by_field, BTreeMap::from(by_field.map(|(name, p)| (name.to_owned(), p))));
+    assert_eq!((added.duplicates[0].id.as_str(), points.total()), ("bill", 296));
+    assert_eq!(added.duplicates[0].resemblance, 296.0 / 300.0);
+    let exact = added.duplicates[0].exact.unwrap();
+    assert_eq!((exact.shared, exact.union), (2, 4));
+    assert_eq!(added.duplicates[0].keys_shared, 2);
+
+    // Another person of the same address, and one without an address or phone in common.
+    add(&engine, record("anna", &[("name", "Anna Berg"), ("address", "12 Main Street")])).await;
+    add(&engine, record("other", &[("name", "Bill Smith"), ("phone", "777-9999")])).await;
+    assert_eq!(found(&engine, stored("bill"), None).await, [("william".to_owned(), 296)]);
+    let all = found(&engine, stored("bill"), Some(100)).await;
+    let all: Vec<_> = all.iter().map(|(name, points)| (name.as_str(), *points)).collect();
+    assert_eq!(all, [("william", 296), ("anna", 100), ("other", 100)]);
+
+    let probe = || Probe::Content(content(&[("phone", "(555) 1234")]));
+    let by_phone = found(&engine, probe(), Some(100)).await;
+    assert_eq!(by_phone, [("bill".to_owned(), 100), ("william".to_owned(), 100)]);
+    let answer = engine.similar(probe(), lookup(None)).await.unwrap();
+    assert_eq!((answer.points, answer.expected_recall), (Some(250), 1.0));
+}
+
+#[tokio::test]
+async fn of_two_that_are_near_one_is_stored_also_when_they_come_at_once() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    let options = AddOptions { on_duplicate: OnDuplicate::Skip, ..AddOptions::default() };
+    let near = |n: usize| {
+        let name = format!("Bill Smith{}", "x".repeat(n % 2));
+        record(&format!("r{n}"), &[("name", name.as_str()), BILL[1], BILL[2]])
+    };
+    let added = join_all((0..6).map(|n| engine.add(near(n), options))).await;
+    let statuses: Vec<_> = added.into_iter().map(|added| added.unwrap().status).collect();
+    assert_eq!(statuses.iter().filter(|status| **status == AddStatus::Created).count(), 1);
+    assert_eq!(statuses.iter().filter(|status| **status == AddStatus::Skipped).count(), 5);
+    let strict = AddOptions { points: Some(300), ..options };
+    assert_eq!(engine.add(near(1), strict).await.unwrap().status, AddStatus::Created);
+}
+
+#[tokio::test]
+async fn sketched_fields_find_records_that_agree_in_none() {
+    let typed = [("name", "Katherina Johnsonn"), ("address", "742 Evergreen Terace")];
+    let right = [("name", "Katherine Johnsonn"), ("address", "742 Evergreen Terrace")];
+    for (sketched, matches) in [(false, 0), (true, 1)] {
+        let dir = tempdir().unwrap();
+        let mut settings = settings();
+        settings.scheme.field_sketches = sketched;
+        let engine = try_open(dir.path(), settings.clone()).unwrap();
+        add(&engine, record("right", &right)).await;
+        let probe = || Probe::Content(content(&typed));
+        let before = found(&engine, probe(), Some(190)).await;
+        assert_eq!(before.len(), matches);
+        engine.snapshot().await.unwrap();
+        drop(engine);
+        let engine = try_open(dir.path(), settings).unwrap();
+        assert_eq!(found(&engine, probe(), Some(190)).await, before);
+        engine.remove(&id("right")).await.unwrap();
+        assert_eq!(engine.stats().await.unwrap().backend.keys, 0);
+    }
+}
+
+#[tokio::test]
+async fn a_restart_a_replacement_and_a_removal_change_what_is_found() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    add(&engine, record("a", &BILL)).await;
+    add(&engine, record("b", &BILL)).await;
+    engine.snapshot().await.unwrap();
+    add(&engine, record("c", &BILL)).await;
+    let moved = [BILL[0], ("address", "1 Elm Road"), BILL[2]];
+    add(&engine, record("b", &moved)).await;
+    let all = |engine: Engine| async move {
+        let found = found(&engine, stored("a"), Some(200)).await;
+        (found, engine.get(&id("b")).await.unwrap().content)
+    };
+    let before = all(engine.clone()).await;
+    assert_eq!(before.0, [("c".to_owned(), 300), ("b".to_owned(), 200)]);
+    assert_eq!(before.1, Some(content(&moved)));
+    drop(engine);
+    let engine = open(dir.path());
+    assert_eq!(all(engine.clone()).await, before);
+    engine.remove(&id("c")).await.unwrap();
+    assert_eq!(all(engine).await.0, [("b".to_owned(), 200)]);
+    let status = add(&open(dir.path()), record("b", &moved)).await.status;
+    assert_eq!(status, AddStatus::Unchanged);
+}
+
+#[tokio::test]
+async fn what_does_not_fit_a_collection_of_records_is_refused() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    let refused = |document| engine.add(document, AddOptions::default());
+    let error = refused(text("a", "a text")).await.unwrap_err();
+    assert!(matches!(error, EngineError::WrongContent { .. }), "{error}");
+    let error = refused(record("a", &[("fax", "1")])).await.unwrap_err();
+    assert!(error.to_string().contains("name, address, phone"), "{error}");
+    let error = refused(record("a", &[("name", "x".repeat(4_097).as_str())])).await.unwrap_err();
+    assert!(matches!(error, EngineError::FieldTooLarge { found: 4_097, max: 4_096, .. }));
+    let error = refused(record("a", &[("name", "--")])).await.unwrap_err();
+    assert!(matches!(error, EngineError::EmptyDocument));
+    let probe = || Probe::Content(content(&BILL));
+    let estimated = Lookup { mode: Mode::Estimated, ..lookup(None) };
+    let error = engine.similar(probe(), estimated).await.unwrap_err();
+    assert!(matches!(error, EngineError::UnsupportedMode { .. }));
+    let threshold = Some(Threshold::new(0.5).unwrap());
+    let error = engine.similar(probe(), Lookup { threshold, ..lookup(None) }).await.unwrap_err();
+    assert!(matches!(error, EngineError::PointsWanted));
+    let error = engine.similar(probe(), lookup(Some(301))).await.unwrap_err();
+    assert!(matches!(error, EngineError::PointsOutOfRange { points: 301, max: 300 }));
+
+    let other = tempdir().unwrap();
+    let texts = crate::open(other.path());
+    let error = texts.add(record("a", &BILL), AddOptions::default()).await.unwrap_err();
+    assert!(matches!(error, EngineError::WrongContent { .. }), "{error}");
+    let options = AddOptions { points: Some(1), ..AddOptions::default() };
+    let error = texts.add(text("a", "a text"), options).await.unwrap_err();
+    assert!(matches!(error, EngineError::NoPointsWanted));
+}
+
+#[tokio::test]
+async fn a_comparison_says_what_each_field_is_worth() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    add(&engine, record("bill", &BILL)).await;
+    let near = Probe::Content(content(&[("name", "William Smithe"), ("phone", "5551234")]));
+    let comparison = engine.compare(stored("bill"), near, true).await.unwrap();
+    assert_eq!(comparison.points.unwrap().total(), 96 + 96);
+    assert_eq!((comparison.exact.shared, comparison.exact.union), (0, 5));
+    assert_eq!(comparison.probability_found, 0.0, "they agree in no field");
+    let fields = comparison.explanation.unwrap().fields;
+    let names: Vec<_> = fields.iter().map(|field| field.name.as_str()).collect();
+    assert_eq!(names, ["address", "name", "phone"]);
+    assert_eq!((fields[0].b.as_deref(), fields[0].points), (None, None));
+    assert_eq!(fields[1].a.as_deref(), Some("william smith"));
+}
+
+/// A few letters, so that values are near each other and are shared by many.
+fn random_value(numbers: &mut Numbers) -> String {
+    (0..=numbers.below(3)).map(|_| char::from(b'a' + numbers.below(3) as u8)).collect()
+}
+
+fn random_record(numbers: &mut Numbers) -> BTreeMap<String, String> {
+    let mut fields = BTreeMap::new();
+    while fields.is_empty() {
+        for name in NAMES {
+            if numbers.below(4) > 0 {
+                fields.insert(name.to_owned(), random_value(numbers));
+            }
+        }
+    }
+    fields
+}
+
+/// Levenshtein's distance by its recursive definition.
+fn edits(a: &[u8], b: &[u8]) -> u32 {
+    match (a, b) {
+        ([], rest) | (rest, []) => rest.len() as u32,
+        ([x, a @ ..], [y, b @ ..]) if x == y => edits(a, b),
+        ([_, a_rest @ ..], [_, b_rest @ ..]) => {
+            1 + edits(a_rest, b_rest).min(edits(a, b_rest)).min(edits(a_rest, b))
+        }
+    }
+}
+
+/// `None` if they agree in no field.
+fn true_points(a: &BTreeMap<String, String>, b: &BTreeMap<String, String>) -> Option<u32> {
+    let both: Vec<_> = a.iter().filter_map(|(name, ours)| Some((ours, b.get(name)?))).collect();
+    let points = |(ours, theirs): &(&String, &String)| {
+        100_u32.saturating_sub(4 * edits(ours.as_bytes(), theirs.as_bytes()).pow(2))
+    };
+    both.iter().any(|(ours, theirs)| ours == theirs).then(|| both.iter().map(points).sum())
+}
+
+#[tokio::test]
+async fn lookups_find_what_brute_force_finds_among_those_that_share_a_field() {
+    for seed in 0..3 {
+        let dir = tempdir().unwrap();
+        let engine = open(dir.path());
+        let mut numbers = Numbers(seed);
+        let records: Vec<_> = (0..80).map(|_| random_record(&mut numbers)).collect();
+        join_all(records.iter().enumerate().map(|(n, fields)| {
+            let content = Content::Fields(fields.clone());
+            add(&engine, Document { id: id(&format!("r{n:02}")), content, metadata: None })
+        }))
+        .await;
+        for points_min in [1, 150, 196, 250] {
+            for (n, ours) in records.iter().enumerate() {
+                let others = records.iter().enumerate().filter(|(m, _)| *m != n);
+                let mut truth: Vec<_> = others
+                    .filter_map(|(m, other)| Some((format!("r{m:02}"), true_points(ours, other)?)))
+                    .filter(|(_, points)| *points >= points_min)
+                    .collect();
+                let mut answer =
+                    found(&engine, stored(&format!("r{n:02}")), Some(points_min)).await;
+                answer.sort();
+                truth.sort();
+                assert_eq!(answer, truth, "of r{n:02} at {points_min}, seed {seed}");
+            }
+        }
+    }
+}
