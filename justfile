@@ -12,11 +12,12 @@ test *ARGS:
 openapi:
     cargo run --quiet -- openapi > openapi.yaml
 
-# Times the core (text, sketch, keys), the index, the store and the server; FILE is an optional corpus.
+# Times the core (text, sketch, keys), the index, the store, crowds and the server; FILE is an optional corpus.
 bench FILE="":
     cargo bench --bench core -- {{FILE}}
     cargo bench --bench index -- {{FILE}}
     cargo bench --bench storage
+    cargo bench --bench crowd
     cargo bench --bench http
 
 # What a running server finds of a corpus imported into it, against brute force.

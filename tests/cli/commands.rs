@@ -42,9 +42,10 @@ fn similar_looks_a_text_up_without_storing_it() {
 fn similar_looks_into_the_collection_that_is_named() {
     let server = Server::scripted(|_, _| Some(Response::new(Body::from(ANSWER))));
     let url = server.url();
-    let ended = akin(&["similar", "--id", "a", "--collection", "news", "--url", &url]);
+    let ended =
+        akin(&["similar", "--id", "a", "--collection", "news", "--mode", "exact", "--url", &url]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert_eq!(server.received()[0].uri, "/collections/news/similar?id=a");
+    assert_eq!(server.received()[0].uri, "/collections/news/similar?id=a&mode=exact");
     let ended = akin(&["similar", "--id", "a", "--collection", "../x", "--url", &url]);
     assert_eq!(ended.code, Some(2));
     assert!(ended.stderr.contains("begins with a letter or a digit"), "{}", ended.stderr);

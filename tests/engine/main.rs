@@ -3,6 +3,7 @@
 
 mod arrival;
 mod corpus;
+mod crowd;
 mod exact;
 mod recall;
 mod records;

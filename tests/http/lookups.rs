@@ -149,3 +149,50 @@ async fn what_is_not_stored_is_not_found() {
     let reply = app.post_json("/similar", json!([{"id": "a"}, {"id": "x"}])).await;
     assert_eq!(reply.problem(404, "document_not_found")["errors"][0]["pointer"], "/1");
 }
+
+#[tokio::test]
+async fn an_exact_lookup_says_how_it_found_what_it_found() {
+    let app = app_with_three().await;
+    let answer = app.get("/similar?id=b&mode=exact").await.json();
+    assert_eq!(ids(&answer), ["a"]);
+    assert_eq!((&answer["mode"], &answer["found_by"]), (&json!("exact"), &json!("scan")));
+    assert_eq!((&answer["candidates"], &answer["expected_recall"]), (&json!(3), &json!(1.0)));
+    assert_eq!(app.get("/similar?id=b").await.json()["found_by"], "keys");
+}
+
+#[tokio::test]
+async fn in_a_prefix_collection_lookups_are_exact() {
+    let app = App::new().await;
+    let settings = json!({"scheme": {"kind": "prefix", "exact_from": 0.6}});
+    let made = app.put_json("/collections/c", settings).await.json();
+    assert_eq!(made["settings"]["scheme"]["exact_from"], 0.6);
+    let documents = json!([{"id": "a", "text": text(0)}, {"id": "b", "text": text(100)}]);
+    app.post_json("/collections/c/documents", documents).await;
+    for (query, mode, found_by) in [
+        ("", "exact", "prefix"),
+        ("&mode=verified", "verified", "prefix"),
+        ("&threshold=0.5", "exact", "scan"),
+    ] {
+        let answer = app.get(&format!("/collections/c/similar?id=b{query}")).await.json();
+        assert_eq!(ids(&answer), ["a"], "{query}");
+        assert_eq!((&answer["mode"], &answer["found_by"]), (&json!(mode), &json!(found_by)));
+        assert_eq!(answer["expected_recall"], 1.0);
+    }
+    let refused = app.get("/collections/c/similar?id=b&mode=estimated").await;
+    let problem = refused.problem(400, "invalid_parameter");
+    assert!(problem["detail"].as_str().unwrap().starts_with("mode must be"), "{problem}");
+}
+
+#[tokio::test]
+async fn settings_that_a_prefix_collection_cannot_have_are_named() {
+    let app = App::new().await;
+    for (scheme, fault) in [
+        (json!({"kind": "prefix", "bands": 3}), "no bands or rows"),
+        (json!({"kind": "prefix", "exact_from": 0.9}), "exact_from must be at most"),
+        (json!({"exact_from": 0}), "above 0 and at most 1"),
+    ] {
+        let reply = app.put_json("/collections/c", json!({"scheme": scheme})).await;
+        let problem = reply.problem(422, "invalid_request");
+        assert!(problem.to_string().contains(fault), "{problem}");
+    }
+}

@@ -1,0 +1,63 @@
+//! Many documents made from one template.
+
+use akin::document::Content;
+use tempfile::tempdir;
+
+use super::*;
+use crate::corpus::{Numbers, words};
+
+const CROWD: usize = 500;
+
+/// The template with a number in its middle.
+fn copy(number: usize) -> String {
+    let mut words = words(&mut Numbers(31), 120);
+    words.insert(60, format!("number{number}"));
+    words.join(" ")
+}
+
+#[tokio::test]
+async fn a_lookup_in_a_crowd_says_that_it_is_cut_and_misses_no_equal() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    for number in 0..CROWD {
+        let added = add(&engine, text(&format!("{number}"), &copy(number))).await;
+        assert_eq!(added.duplicates.len(), number.min(20));
+        assert_eq!(added.truncated, number > 20, "{number}");
+    }
+    add(&engine, text("apart", "this page has nothing to do with the others")).await;
+
+    let last = CROWD - 1;
+    let of_text = Probe::Content(Content::Text(copy(last)));
+    let few = Lookup { limit: 5, ..lookup(0.8, Mode::Verified) };
+    let answer = engine.similar(of_text.clone(), few).await.unwrap();
+    assert!(answer.truncated);
+    assert_eq!(answer.candidates, CROWD);
+    assert_eq!(answer.matches.len(), 5);
+    assert_eq!((answer.matches[0].id.as_str(), answer.matches[0].resemblance), ("499", 1.0));
+    assert!(answer.matches.iter().all(|found| found.resemblance >= 0.8));
+
+    let answer = engine.similar(of_text.clone(), lookup(0.8, Mode::Verified)).await.unwrap();
+    assert_eq!((answer.matches.len(), answer.truncated), (CROWD, false), "as many as asked for");
+    let answer = engine.similar(of_text, Lookup { limit: 5, ..lookup(0.8, Mode::Exact) }).await;
+    assert!(!answer.unwrap().truncated, "an exact lookup is never cut");
+    let apart = engine.similar(Probe::Stored(id("apart")), few).await.unwrap();
+    assert!(!apart.truncated && apart.matches.is_empty());
+}
+
+/// The places of those on their way are limited as well.
+#[tokio::test]
+async fn a_crowd_on_its_way_is_told_of_no_more_than_is_asked_for() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    let mut admitted = Vec::new();
+    for number in 0..60 {
+        let prepared = engine.prepare(text(&format!("{number}"), &copy(number))).unwrap();
+        admitted.push(engine.admit(prepared, AddOptions::default()).await.unwrap());
+    }
+    let added = futures_util::future::join_all(admitted.into_iter().map(|a| engine.complete(a)));
+    for (number, added) in added.await.into_iter().enumerate() {
+        let added = added.unwrap();
+        assert_eq!(added.duplicates.len(), number.min(20));
+        assert_eq!(added.truncated, number > 20, "{number}");
+    }
+}
