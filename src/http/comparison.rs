@@ -27,7 +27,7 @@ pub struct ComparisonReply {
     points: Option<u32>,
     /// Of records only: the points of each field that both have.
     #[serde(skip_serializing_if = "Option::is_none")]
-    fields: Option<BTreeMap<String, u32>>,
+    field_points: Option<BTreeMap<String, u32>>,
     /// With `?explain=true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     explanation: Option<ExplanationReply>,
@@ -99,7 +99,7 @@ impl ComparisonReply {
             },
             probability_found: comparison.probability_found,
             points: comparison.points.as_ref().map(Points::total),
-            fields: comparison.points.map(|points| points.by_field),
+            field_points: comparison.points.map(|points| points.by_field),
             explanation: comparison.explanation.map(ExplanationReply::from),
             took_us: took.as_micros() as u64,
         }

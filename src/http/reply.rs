@@ -131,7 +131,7 @@ pub struct MatchReply {
     /// Of records only: the points of each field that both have.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = json!({"name": 96, "address": 100, "phone": 100}))]
-    pub fields: Option<BTreeMap<String, u32>>,
+    pub field_points: Option<BTreeMap<String, u32>>,
 }
 
 impl From<Match> for MatchReply {
@@ -147,7 +147,7 @@ impl From<Match> for MatchReply {
             union: found.exact.map(|exact| exact.union),
             keys_shared: found.keys_shared,
             metadata: found.metadata,
-            fields: found.points.map(|points| points.by_field),
+            field_points: found.points.map(|points| points.by_field),
         }
     }
 }

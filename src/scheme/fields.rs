@@ -14,7 +14,6 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::document::Content;
 use crate::sketch::{Sketch, SketchSettings, Sketcher};
 use crate::text::{NormalisedFields, ShingleSettings, Shingler, Unit};
 
@@ -66,22 +65,17 @@ impl Fields {
     /// What a record's keys are made of. Fields that are not declared have none.
     #[must_use]
     pub fn sketch(&self, record: &NormalisedFields) -> Sketch {
-        let mut bytes = vec![0; self.sketch_bytes()].into_boxed_slice();
-        let (hashes, sketches) = bytes.split_at_mut(self.names.len() * HASH_BYTES);
-        let values = self.names.iter().map(|name| record.get(name));
-        for (place, value) in hashes.as_chunks_mut::<HASH_BYTES>().0.iter_mut().zip(values.clone())
-        {
-            *place = value.map_or(0, |value| self.hash(value)).to_le_bytes();
+        let mut bytes = Vec::with_capacity(self.sketch_bytes());
+        for name in self.names.iter() {
+            let hash = record.get(name).map_or(0, |value| self.hash(value));
+            bytes.extend_from_slice(&hash.to_le_bytes());
         }
         if let Some(sketcher) = &self.sketched {
-            let places = sketches.chunks_exact_mut(FieldSketcher::BYTES);
-            for (place, value) in places.zip(values) {
-                if let Some(sketch) = value.and_then(|value| sketcher.sketch(value)) {
-                    place.copy_from_slice(sketch.as_bytes());
-                }
+            for name in self.names.iter() {
+                bytes.extend_from_slice(&sketcher.slots(record.get(name)));
             }
         }
-        Sketch::from_bytes(bytes)
+        Sketch::from_bytes(bytes.into())
     }
 
     fn hash(&self, value: &str) -> u32 {
@@ -131,10 +125,12 @@ impl FieldSketcher {
         }
     }
 
-    /// A normalised value is never empty, so it has a sketch.
-    fn sketch(&self, value: &str) -> Option<Sketch> {
-        let shingled = self.shingler.shingle(&Content::Text(value.to_owned())).ok()?;
-        Some(self.sketcher.sketch(&shingled.set))
+    /// Zeros for a value that is not there.
+    fn slots(&self, value: Option<&str>) -> [u8; Self::BYTES] {
+        let Some(value) = value else { return [0; Self::BYTES] };
+        let pairs = self.shingler.text(value).expect("a normalised value has a character");
+        let sketch = self.sketcher.sketch(&pairs.set);
+        sketch.as_bytes().try_into().expect("made with slots of so many bytes")
     }
 }
 
@@ -152,6 +148,7 @@ mod tests {
 
     use super::super::{Kind, Scheme};
     use super::*;
+    use crate::document::Content;
 
     fn scheme(field_sketches: bool) -> Scheme {
         let fields = ["name", "phone"].map(str::to_owned).to_vec();

@@ -17,7 +17,7 @@ pub(super) mod flags {
     pub const METADATA: i64 = 8;
     pub const SAMPLED_TO_ONE: i64 = 16;
     /// The content is fields.
-    pub const FIELDS: i64 = 32;
+    pub const FIELDS: i64 = 64;
 }
 
 /// Names a part in its checksum, so that one cannot stand in for another.

@@ -25,7 +25,7 @@
 //! | `id` | The client's name for it; unique. |
 //! | `shingles` | Elements of the set. |
 //! | `fingerprint` | One number for the set. |
-//! | `flags` | Sum of: 1 tokens, 2 one shingle, 4 content, 8 metadata, 16 sampled, 32 fields. |
+//! | `flags` | Sum of: 1 tokens, 2 one shingle, 4 content, 8 metadata, 16 sampled, 64 fields. |
 //! | `sketch` | The slots, little-endian. |
 //! | `filing_checksum` | Of the part so far: what the index is rebuilt from. |
 //! | `stored_at` | Milliseconds since the epoch. |

@@ -145,12 +145,16 @@ async fn a_restart_a_replacement_and_a_removal_change_what_is_found() {
     let moved = [BILL[0], ("address", "1 Elm Road"), BILL[2]];
     add(&engine, record("b", &moved)).await;
     let all = |engine: Engine| async move {
-        let found = found(&engine, stored("a"), Some(200)).await;
-        (found, engine.get(&id("b")).await.unwrap().content)
+        let near = found(&engine, stored("a"), Some(200)).await;
+        let mut by_field = 0;
+        for field in BILL {
+            by_field += found(&engine, Probe::Content(content(&[field])), Some(100)).await.len();
+        }
+        (near, engine.get(&id("b")).await.unwrap().content, by_field)
     };
     let before = all(engine.clone()).await;
     assert_eq!(before.0, [("c".to_owned(), 300), ("b".to_owned(), 200)]);
-    assert_eq!(before.1, Some(content(&moved)));
+    assert_eq!((&before.1, before.2), (&Some(content(&moved)), 3 + 2 + 3));
     drop(engine);
     let engine = open(dir.path());
     assert_eq!(all(engine.clone()).await, before);

@@ -10,8 +10,8 @@ async fn a_document_that_is_json_but_no_document_is_invalid_where_it_is() {
     let app = App::new().await;
     let long_id = format!(r#"{{"id": "{}", "text": "a"}}"#, "x".repeat(1025));
     let invalid = [
-        (r#"{"id": "a"}"#, "", "either text or tokens"),
-        (r#"{"text": "a", "tokens": ["a"]}"#, "", "not both"),
+        (r#"{"id": "a"}"#, "", "one of text, tokens and fields"),
+        (r#"{"text": "a", "tokens": ["a"]}"#, "", "exactly one of text"),
         (r#"{"text": "a", "txt": "b"}"#, "/txt", "unknown field `txt`, expected one of `id`"),
         (r#"{"text": "a", "text": "b"}"#, "", "duplicate field `text`"),
         (r#"{"text": 1}"#, "/text", "invalid type: integer `1`, expected a string"),

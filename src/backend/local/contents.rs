@@ -59,3 +59,45 @@ pub(super) fn content_hash(document: &Document) -> u64 {
     }
     hash.digest()
 }
+
+#[cfg(test)]
+mod tests {
+    use smallvec::SmallVec;
+    use tempfile::tempdir;
+
+    use super::*;
+    use crate::backend::testing::filing;
+    use crate::backend::{Backend, LocalSettings, Member, Progress};
+    use crate::scheme::{Scheme, SchemeSettings};
+    use crate::sketch::SketchSettings;
+    use crate::storage::StorageSettings;
+
+    fn candidate(ordinals: &[Ordinal]) -> Candidate {
+        let id = filing("a", "x").document.id;
+        let member =
+            |ordinal: &Ordinal| Member { ordinal: *ordinal, id: id.clone(), has_metadata: false };
+        let members: SmallVec<_> = ordinals.iter().map(member).collect();
+        Candidate { fingerprint: 0, shingles: 1, agreeing: 0, keys_shared: 1, members }
+    }
+
+    #[tokio::test]
+    async fn whichever_member_is_left_tells_the_content() {
+        let dir = tempdir().unwrap();
+        let settings = LocalSettings {
+            store: StorageSettings::default(),
+            keep_content: true,
+            cache_bytes: 1 << 20,
+        };
+        let sketch = SketchSettings::default();
+        let scheme = Scheme::new(&SchemeSettings::default(), &sketch);
+        let progress = Progress::default();
+        let local = Local::open(dir.path(), settings, "", scheme, &sketch, &progress).unwrap();
+        let filing = filing("a", "one two three");
+        let (id, content) = (filing.document.id.clone(), filing.document.content.clone());
+        local.store(local.announce(filing, false, &[]).await.unwrap()).await.unwrap();
+        let (there, gone) = (local.live.catalog.ordinal(&id).unwrap(), Ordinal(77));
+        let candidates = [candidate(&[gone, gone, there]), candidate(&[gone]), candidate(&[there])];
+        let contents = local.contents(&candidates).await.unwrap();
+        assert_eq!(contents, [Some(content.clone()), None, Some(content)]);
+    }
+}
