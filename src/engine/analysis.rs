@@ -40,6 +40,10 @@ impl Analyser {
         }
     }
 
+    pub(super) fn sketch_bytes(&self) -> usize {
+        self.sketcher.sketch_bytes()
+    }
+
     /// # Errors
     /// `EmptyDocument`, `TooManyShingles`.
     pub fn analyse(&self, content: &Content) -> Result<Analysis, EngineError> {

@@ -94,6 +94,8 @@ pub struct LimitSettings {
     pub shingles_max: usize,
     /// Bytes of one document's metadata.
     pub metadata_bytes_max: usize,
+    /// Clusters of more documents are told of as giant, in metrics and log.
+    pub cluster_members_alarm: usize,
 }
 
 impl Default for LimitSettings {
@@ -103,6 +105,7 @@ impl Default for LimitSettings {
             duplicates_max: 20,
             shingles_max: 1_000_000,
             metadata_bytes_max: 65_536,
+            cluster_members_alarm: 1_000,
         }
     }
 }
@@ -115,6 +118,7 @@ impl LimitSettings {
             ("candidates_max", self.candidates_max),
             ("duplicates_max", self.duplicates_max),
             ("shingles_max", self.shingles_max),
+            ("cluster_members_alarm", self.cluster_members_alarm),
         ];
         let zeros = at_least_one.iter().filter(|(_, value)| *value == 0);
         zeros.map(|(key, _)| format!("{key} must be at least 1, not 0")).collect()

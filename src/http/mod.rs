@@ -2,8 +2,8 @@
 //! here.
 //!
 //! In reading order: `router` below; the handlers (`documents` with `bulk` and `intake`, `similar`,
-//! `resemblance`, `collections`, `operate`); what they act on (`extract`), take (`parameters`,
-//! `request`) and give (`reply`, `stored`, `comparison`, `stats`, `problem` with `code`); how it is
+//! `resemblance`, `discovery`, `collections`, `operate`); what they act on (`extract`), take (`parameters`,
+//! `request`) and give (`reply`, `stored`, `comparison`, `found`, `stats`, `problem` with `code`); how it is
 //! read (`query`, `body`, `json`, `split` with `array`); the layers around them (`identity`,
 //! `layers`); the connections below (`serve`, `write_timeout`).
 
@@ -13,8 +13,10 @@ mod bulk;
 mod code;
 mod collections;
 mod comparison;
+mod discovery;
 mod documents;
 mod extract;
+mod found;
 mod identity;
 mod intake;
 mod json;
@@ -87,6 +89,8 @@ fn on_one_collection() -> OpenApiRouter<AppState> {
         .routes(routes!(documents::export))
         .routes(routes!(similar::stored, similar::posted))
         .routes(routes!(resemblance::stored, resemblance::posted))
+        .routes(routes!(discovery::pairs))
+        .routes(routes!(discovery::clusters))
         .routes(routes!(operate::stats))
         .routes(routes!(operate::take_snapshot, operate::snapshots))
 }

@@ -301,4 +301,7 @@ pub struct LimitsSchema {
     /// Bytes of a document's metadata.
     #[schema(default = 65_536, required = false)]
     metadata_bytes_max: u64,
+    /// Clusters of more documents are told of as giant.
+    #[schema(minimum = 1, default = 1_000, required = false)]
+    cluster_members_alarm: u64,
 }

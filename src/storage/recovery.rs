@@ -105,7 +105,7 @@ impl Store {
 }
 
 impl<'a> FilingRow<'a> {
-    fn decode(row: &'a Row<'a>) -> Result<Self, StorageError> {
+    pub(super) fn decode(row: &'a Row<'a>) -> Result<Self, StorageError> {
         let columns = Columns::new(row)?;
         let part = FilingPart::read(&columns)?;
         Ok(Self {

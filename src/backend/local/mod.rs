@@ -9,6 +9,7 @@ mod live;
 mod recovery;
 mod settings;
 mod snapshots;
+mod view;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 use crate::backend::arrivals::Arrivals;
 use crate::backend::{
     Announced, Backend, BackendError, BackendStats, Candidate, Candidates, Filing, Known, Progress,
-    Recovery, Stored,
+    Recovery, Stored, View,
 };
 use crate::document::{Content, Document, DocumentId, Metadata, Ordinal};
 use crate::index::Search;
@@ -31,6 +32,7 @@ use crate::sketch::SketchSettings;
 use crate::storage::{EncodedRecord, Part, Record, SnapshotInfo, StorageError, Store, Write};
 use crate::text::ShingleSet;
 use live::Live;
+use view::LocalView;
 
 pub use settings::LocalSettings;
 
@@ -229,6 +231,10 @@ impl Backend for Local {
 
     async fn export(&self) -> mpsc::Receiver<Result<Record, StorageError>> {
         self.store.export().await
+    }
+
+    async fn view(&self) -> Result<Box<dyn View>, BackendError> {
+        Ok(Box::new(LocalView::new(self.store.view().await?)))
     }
 
     async fn stats(&self) -> Result<BackendStats, BackendError> {

@@ -1,0 +1,183 @@
+//! Discovery: all pairs and all clusters, from one consistent view, while writes go on.
+//!
+//! The work is done on a thread of its own that may block, by the pure [`crate::join`]. What it
+//! finds goes through a channel of bounded length, so it waits for whoever reads. It stops soon
+//! after its stream is dropped or the engine is closed.
+
+mod clusters;
+mod pairs;
+mod running;
+mod stream;
+mod view;
+
+use std::sync::Arc;
+
+use futures_util::stream::BoxStream;
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+
+use crate::backend::{BackendError, View};
+use crate::document::DocumentId;
+use crate::engine::{Analyser, Engine, EngineError, Exact};
+use crate::join::{JoinError, Linkage, Stopped};
+use crate::scheme::Threshold;
+use stream::Message;
+
+pub(super) use running::Discoveries;
+pub use running::{ClusterFigures, DiscoveryKind, DiscoveryStats, Running};
+
+/// Pairs or parts of clusters that are found ahead of who reads them.
+const FOUND_AHEAD: usize = 1_024;
+
+/// How near-duplicates are found and scored when all documents are gone through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DiscoveryMode {
+    /// Found by their keys, checked exactly: no false positive.
+    #[default]
+    Verified,
+    /// Found by their keys, scored by their sketches alone.
+    Estimated,
+    /// Found by their rarest shingles, checked exactly: none is missed, none is false.
+    Exact,
+}
+
+/// What counts as a pair.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Discovery {
+    /// The collection's threshold if `None`.
+    pub threshold: Option<Threshold>,
+    pub mode: DiscoveryMode,
+}
+
+/// Two near-duplicates.
+#[derive(Clone, Debug)]
+pub struct FoundPair {
+    /// The lower id in byte order.
+    pub a: DocumentId,
+    pub b: DocumentId,
+    /// The exact value where it is known, else the estimate.
+    pub resemblance: f64,
+    pub estimated: f64,
+    /// `None` in mode `Estimated`.
+    pub exact: Option<Exact>,
+}
+
+/// Clusters come in parts, as one may be as large as the collection.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ClusterPart {
+    Begin {
+        /// The same for as long as the representative is.
+        name: String,
+        /// The lowest id in byte order.
+        representative: DocumentId,
+        /// How many members follow.
+        size: usize,
+    },
+    /// In the byte order of their ids, the representative first.
+    Member {
+        id: DocumentId,
+        /// To the representative: exact, but in mode `Estimated`.
+        resemblance: f64,
+    },
+    End,
+}
+
+/// What was found since the batch before.
+pub type Batch<T> = Result<Vec<T>, EngineError>;
+
+/// What one discovery works with.
+struct Work {
+    view: Box<dyn View>,
+    analyser: Arc<Analyser>,
+    threshold: Threshold,
+    mode: DiscoveryMode,
+    running: Running,
+}
+
+/// What a discovery fails with on its way.
+type Interrupted = JoinError<BackendError>;
+
+impl Engine {
+    /// Every pair of documents at or over the threshold, each once, in batches. `keep` is dropped
+    /// when the work has ended.
+    ///
+    /// # Errors
+    /// `Store`, `Closed`; the stream ends with the same, if anything keeps it from being whole.
+    pub async fn pairs(
+        &self,
+        discovery: Discovery,
+        keep: impl Send + 'static,
+    ) -> Result<BoxStream<'static, Batch<FoundPair>>, EngineError> {
+        let work = self.begin(DiscoveryKind::Pairs, discovery).await?;
+        Ok(work.start(keep, |work, found| pairs::give(work, &found)))
+    }
+
+    /// Every cluster of at least `min_size` documents, in parts, in the order of their
+    /// representatives; otherwise as [`Engine::pairs`].
+    ///
+    /// # Errors
+    /// As [`Engine::pairs`].
+    pub async fn clusters(
+        &self,
+        discovery: Discovery,
+        linkage: Linkage,
+        min_size: usize,
+        keep: impl Send + 'static,
+    ) -> Result<BoxStream<'static, Batch<ClusterPart>>, EngineError> {
+        let work = self.begin(DiscoveryKind::Clusters(linkage), discovery).await?;
+        let discoveries = Arc::clone(&self.discoveries);
+        let alarm = self.settings.limits.cluster_members_alarm;
+        Ok(work.start(keep, move |work, found| {
+            let tell = |sizes: &[usize]| discoveries.tell_clusters(sizes, alarm);
+            clusters::give(work, linkage, min_size, tell, &found)
+        }))
+    }
+
+    async fn begin(&self, kind: DiscoveryKind, discovery: Discovery) -> Result<Work, EngineError> {
+        let threshold = discovery.threshold.unwrap_or(self.settings.scheme.threshold);
+        let running = self.discoveries.begin(kind, threshold, discovery.mode)?;
+        Ok(Work {
+            view: self.backend.view().await?,
+            analyser: Arc::clone(&self.analyser),
+            threshold,
+            mode: discovery.mode,
+            running,
+        })
+    }
+}
+
+impl Work {
+    /// Sets it going, and gives what it finds.
+    fn start<T: Send + 'static>(
+        self,
+        keep: impl Send + 'static,
+        give: impl FnOnce(&mut Self, Found<T>) -> Result<(), Interrupted> + Send + 'static,
+    ) -> BoxStream<'static, Batch<T>> {
+        let (sender, receiver) = mpsc::channel(FOUND_AHEAD);
+        let progress = Arc::clone(self.running.progress());
+        tokio::task::spawn_blocking(move || {
+            let (mut work, _keep) = (self, keep);
+            let ended = match give(&mut work, Found(sender.clone())) {
+                Ok(()) => Ok(()),
+                Err(JoinError::Stopped(Stopped)) => Err(EngineError::Closed),
+                Err(JoinError::Sets(error)) => Err(error.into()),
+            };
+            // Whoever learns that it has ended finds it gone from the list.
+            drop(work);
+            let _ = sender.blocking_send(Message::End(ended));
+        });
+        stream::of(receiver, progress)
+    }
+}
+
+/// Where what is found goes.
+struct Found<T>(mpsc::Sender<Message<T>>);
+
+impl<T> Found<T> {
+    /// # Errors
+    /// [`Stopped`]: nobody reads any more.
+    fn send(&self, found: T) -> Result<(), Stopped> {
+        self.0.blocking_send(Message::Found(found)).map_err(|_| Stopped)
+    }
+}

@@ -1,0 +1,73 @@
+//! A view as the corpus of a join.
+
+use std::ops::ControlFlow;
+
+use super::{DiscoveryMode, Interrupted, Work};
+use crate::backend::{BackendError, View};
+use crate::document::Ordinal;
+use crate::join::{Corpus, Documents, Gathering, Join, Keys, Progress, Scoring, Sets, Stage};
+use crate::sketch::Estimator;
+use crate::text::ShingleSet;
+
+/// The sets of a view by the numbers of its corpus.
+pub(super) struct ViewSets<'v> {
+    pub view: &'v mut dyn View,
+    pub documents: &'v Documents,
+}
+
+impl Sets for ViewSets<'_> {
+    type Error = BackendError;
+
+    fn set(&mut self, number: u32) -> Result<ShingleSet, BackendError> {
+        let (_, ordinal) = self.documents.of(number)[0];
+        self.view.set(Ordinal(ordinal))
+    }
+}
+
+impl Work {
+    pub(super) fn estimator(&self) -> Estimator {
+        self.analyser.estimator
+    }
+
+    pub(super) fn progress(&self) -> &Progress {
+        self.running.progress()
+    }
+
+    pub(super) fn corpus(&mut self) -> Result<(Corpus, Documents), Interrupted> {
+        let progress = self.running.progress();
+        progress.begin(Stage::Reading, self.view.documents());
+        let mut gathering = Gathering::new(self.analyser.sketch_bytes());
+        let mut visit = |row: crate::storage::FilingRow<'_>| {
+            let document = (row.id, row.ordinal.0);
+            gathering.push(document, row.fingerprint, row.shingles, row.sketch);
+            match progress.advance(1) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        };
+        self.view.filings(&mut visit).map_err(Interrupted::Sets)?;
+        progress.go_on()?;
+        Ok(gathering.finish())
+    }
+
+    pub(super) fn join<'c>(
+        &mut self,
+        corpus: &'c Corpus,
+        documents: &Documents,
+    ) -> Result<Join<'c>, Interrupted> {
+        let judged = (self.estimator(), self.threshold);
+        let scoring = match self.mode {
+            DiscoveryMode::Verified => Scoring::Verified,
+            DiscoveryMode::Estimated => Scoring::Estimated,
+            DiscoveryMode::Exact => {
+                let mut sets = ViewSets { view: &mut *self.view, documents };
+                return Join::exact(corpus, judged, &mut sets, self.running.progress());
+            }
+        };
+        let bands = &self.analyser.bands;
+        let plan = bands.plan(self.threshold);
+        let value = |sketch: &[u8], table| Some(bands.value(sketch, table));
+        let keys = Keys { tables: plan.bands, value, agreeing_min: plan.agreeing_min };
+        Ok(Join::by_keys(corpus, &keys, judged, scoring, self.progress())?)
+    }
+}
