@@ -122,12 +122,18 @@ pub trait View: Send {
     fn documents(&self) -> u64;
 
     /// Visits what each document is filed by, in any order, until the visitor breaks off.
+    ///
+    /// # Errors
+    /// [`BackendError::Storage`] at the first document that cannot be read.
     fn filings(
         &mut self,
         visit: &mut dyn FnMut(FilingRow<'_>) -> ControlFlow<()>,
     ) -> Result<(), BackendError>;
 
     /// The set of a document that [`View::filings`] has told of.
+    ///
+    /// # Errors
+    /// [`BackendError::Storage`] if it cannot be read.
     fn set(&mut self, ordinal: Ordinal) -> Result<ShingleSet, BackendError>;
 }
 

@@ -14,7 +14,9 @@ use std::sync::Arc;
 
 use futures_util::stream::BoxStream;
 use serde::{Deserialize, Serialize};
-use tokio::sync::mpsc;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{Notify, mpsc};
 
 use crate::backend::{BackendError, View};
 use crate::document::DocumentId;
@@ -156,15 +158,21 @@ impl Work {
     ) -> BoxStream<'static, Batch<T>> {
         let (sender, receiver) = mpsc::channel(FOUND_AHEAD);
         let progress = Arc::clone(self.running.progress());
+        let closed = Arc::clone(self.running.closed());
+        let found = Found { sender: sender.clone(), closed, runtime: Handle::current() };
         tokio::task::spawn_blocking(move || {
-            let (mut work, _keep) = (self, keep);
-            let ended = match give(&mut work, Found(sender.clone())) {
+            let (mut work, keep) = (self, keep);
+            let ended = match give(&mut work, found) {
                 Ok(()) => Ok(()),
                 Err(JoinError::Stopped(Stopped)) => Err(EngineError::Closed),
                 Err(JoinError::Sets(error)) => Err(error.into()),
             };
-            // Whoever learns that it has ended finds it gone from the list.
-            drop(work);
+            // Whoever learns that it has ended, or finds it gone, finds room for another.
+            let Self { view, running, .. } = work;
+            drop(view);
+            drop(keep);
+            drop(running);
+            // Nobody is told if nobody listens any more.
             let _ = sender.blocking_send(Message::End(ended));
         });
         stream::of(receiver, progress)
@@ -172,12 +180,28 @@ impl Work {
 }
 
 /// Where what is found goes.
-struct Found<T>(mpsc::Sender<Message<T>>);
+struct Found<T> {
+    sender: mpsc::Sender<Message<T>>,
+    /// Is notified when the engine is closed.
+    closed: Arc<Notify>,
+    runtime: Handle,
+}
 
 impl<T> Found<T> {
+    /// Waits until there is room.
+    ///
     /// # Errors
-    /// [`Stopped`]: nobody reads any more.
+    /// [`Stopped`]: nobody reads any more, or the engine is closed.
     fn send(&self, found: T) -> Result<(), Stopped> {
-        self.0.blocking_send(Message::Found(found)).map_err(|_| Stopped)
+        match self.sender.try_send(Message::Found(found)) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Closed(_)) => Err(Stopped),
+            Err(TrySendError::Full(found)) => self.runtime.block_on(async {
+                tokio::select! {
+                    sent = self.sender.send(found) => sent.map_err(|_| Stopped),
+                    () = self.closed.notified() => Err(Stopped),
+                }
+            }),
+        }
     }
 }

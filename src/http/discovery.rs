@@ -149,7 +149,9 @@ fn streamed<T: 'static>(
     let pieces = batches.map(move |batch| match batch {
         Ok(batch) => {
             let mut text = Vec::new();
-            batch.into_iter().for_each(|found| write(found, &mut text));
+            for found in batch {
+                write(found, &mut text);
+            }
             Ok(Bytes::from(text))
         }
         Err(error) => {

@@ -286,7 +286,6 @@ pub struct StoreSchema {
 
 #[derive(ToSchema)]
 #[schema(as = LimitSettings)]
-#[expect(clippy::struct_field_names, reason = "they are called so in the settings")]
 #[serde(deny_unknown_fields)]
 pub struct LimitsSchema {
     /// Candidates that one lookup looks at.

@@ -3,6 +3,7 @@
 
 mod arrival;
 mod corpus;
+mod discovery;
 mod recall;
 mod restart;
 mod shingles;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
+use tokio::sync::Notify;
 
 use super::DiscoveryMode;
 use crate::engine::EngineError;
@@ -54,17 +55,18 @@ pub struct Discoveries {
 struct State {
     closed: bool,
     next: u64,
-    running: BTreeMap<u64, Started>,
+    running: BTreeMap<u64, UnderWay>,
     clusters: Option<ClusterFigures>,
 }
 
 #[derive(Debug)]
-struct Started {
+struct UnderWay {
     kind: DiscoveryKind,
     threshold: Threshold,
     mode: DiscoveryMode,
     started_at_ms: i64,
     progress: Arc<Progress>,
+    closed: Arc<Notify>,
 }
 
 /// A discovery's place in the list, until it is dropped.
@@ -73,11 +75,17 @@ pub struct Running {
     discoveries: Arc<Discoveries>,
     number: u64,
     progress: Arc<Progress>,
+    closed: Arc<Notify>,
 }
 
 impl Running {
     pub(super) fn progress(&self) -> &Arc<Progress> {
         &self.progress
+    }
+
+    /// Is notified when the discovery is stopped from without, as it may be waiting.
+    pub(super) fn closed(&self) -> &Arc<Notify> {
+        &self.closed
     }
 }
 
@@ -102,23 +110,31 @@ impl Discoveries {
         let number = state.next;
         state.next += 1;
         let started_at_ms = Timestamp::now().as_millisecond();
-        let started =
-            Started { kind, threshold, mode, started_at_ms, progress: Arc::clone(&progress) };
-        state.running.insert(number, started);
-        Ok(Running { discoveries: Arc::clone(self), number, progress })
+        let closed = Arc::new(Notify::new());
+        let under_way = UnderWay {
+            kind,
+            threshold,
+            mode,
+            started_at_ms,
+            progress: Arc::clone(&progress),
+            closed: Arc::clone(&closed),
+        };
+        state.running.insert(number, under_way);
+        Ok(Running { discoveries: Arc::clone(self), number, progress, closed })
     }
 
     /// Those under way, the oldest first.
     pub fn list(&self) -> Vec<DiscoveryStats> {
-        self.state().running.values().map(Started::stats).collect()
+        self.state().running.values().map(UnderWay::stats).collect()
     }
 
     /// Stops those under way and begins none any more.
     pub fn close(&self) {
         let mut state = self.state();
         state.closed = true;
-        for started in state.running.values() {
-            started.progress.stop();
+        for under_way in state.running.values() {
+            under_way.progress.stop();
+            under_way.closed.notify_one();
         }
     }
 
@@ -142,7 +158,7 @@ impl Discoveries {
     }
 }
 
-impl Started {
+impl UnderWay {
     fn stats(&self) -> DiscoveryStats {
         let (done, total) = self.progress.get();
         DiscoveryStats {
