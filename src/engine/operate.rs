@@ -91,8 +91,8 @@ impl Engine {
         self.backend.poisoned()
     }
 
-    /// Stops discoveries, takes a last snapshot, if anything happened since the one before, and closes the store; that
-    /// also if the snapshot fails.
+    /// Stops discoveries, takes a last snapshot, if anything happened since the one before, and
+    /// closes the store; that also if the snapshot fails.
     ///
     /// # Errors
     /// `Store`.

@@ -24,8 +24,8 @@ pub struct ServerSettings {
     pub requests_in_flight_max: usize,
     /// Streamed requests (bulk additions and exports) at once, of those in flight.
     pub bulk_requests_max: usize,
-    /// Discoveries of pairs or clusters at once, of those in flight. Each holds the sketches and ids
-    /// of its collection in memory.
+    /// Discoveries of pairs or clusters at once, of those in flight. Each holds the sketches and
+    /// ids of its collection in memory.
     pub discoveries_max: usize,
     /// Documents of one bulk addition worked on at once; a document counts once for each 64 KiB
     /// begun.

@@ -32,6 +32,9 @@ async fn many(app: &App) {
 #[tokio::test]
 async fn every_pair_comes_once() {
     let app = App::new().await;
+    for path in ["/pairs", "/pairs?mode=exact", "/clusters", "/clusters?mode=exact"] {
+        assert!(app.get(path).await.lines().is_empty(), "there is nothing yet");
+    }
     three_and_a_stranger(&app).await;
     for mode in ["verified", "exact"] {
         let mut pairs = app.get(&format!("/pairs?threshold=0.9&mode={mode}")).await.lines();

@@ -67,3 +67,44 @@ async fn next<T>(mut reading: Reading<T>) -> Option<(Batch<T>, Reading<T>)> {
     let nothing = batch.is_empty();
     (!nothing).then_some((Ok(batch), reading))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stream(messages: Vec<Message<u32>>) -> (BoxStream<'static, Batch<u32>>, Arc<Progress>) {
+        let (sender, receiver) = mpsc::channel(messages.len().max(1));
+        for message in messages {
+            assert!(sender.try_send(message).is_ok());
+        }
+        let progress = Arc::new(Progress::default());
+        (of(receiver, Arc::clone(&progress)), progress)
+    }
+
+    #[tokio::test]
+    async fn what_is_there_comes_at_once_and_the_end_is_the_end() {
+        let found = (0..300).map(Message::Found).chain([Message::End(Ok(()))]).collect();
+        let (mut stream, _) = stream(found);
+        assert_eq!(stream.next().await.unwrap().unwrap().len(), BATCH_MAX);
+        assert_eq!(stream.next().await.unwrap().unwrap().len(), 300 - BATCH_MAX);
+        assert!(stream.next().await.is_none());
+        assert!(stream.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn without_an_end_it_is_not_whole() {
+        for end in [None, Some(Message::End(Err(EngineError::Closed)))] {
+            let (stream, _) = stream([Message::Found(1)].into_iter().chain(end).collect());
+            let batches: Vec<_> = stream.collect().await;
+            assert!(batches.last().unwrap().is_err(), "{batches:?}");
+        }
+    }
+
+    #[test]
+    fn whoever_drops_it_stops_the_work() {
+        let (stream, progress) = stream(Vec::new());
+        assert!(progress.go_on().is_ok());
+        drop(stream);
+        assert!(progress.go_on().is_err());
+    }
+}
