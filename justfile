@@ -16,6 +16,7 @@ openapi:
 bench FILE="":
     cargo bench --bench core -- {{FILE}}
     cargo bench --bench index -- {{FILE}}
+    cargo bench --bench join
     cargo bench --bench storage
     cargo bench --bench crowd
     cargo bench --bench http

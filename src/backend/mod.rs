@@ -16,6 +16,7 @@ mod state;
 #[cfg(test)]
 pub(crate) mod testing;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -27,7 +28,7 @@ use crate::index::{ExactSearch, Search};
 use crate::measure::Overlap;
 use crate::scheme::Key;
 use crate::sketch::Sketch;
-use crate::storage::{Part, Record, SnapshotInfo, StorageError};
+use crate::storage::{FilingRow, Part, Record, SnapshotInfo, StorageError};
 use crate::text::ShingleSet;
 
 use arrivals::{Outcome, Place};
@@ -132,6 +133,27 @@ pub struct Known {
     pub sketch: Sketch,
 }
 
+/// Every document as it was at one moment, whatever is written meanwhile. Its methods block.
+pub trait View: Send {
+    /// How many documents there are.
+    fn documents(&self) -> u64;
+
+    /// Visits what each document is filed by, in any order, until the visitor breaks off.
+    ///
+    /// # Errors
+    /// [`BackendError::Storage`] at the first document that cannot be read.
+    fn filings(
+        &mut self,
+        visit: &mut dyn FnMut(FilingRow<'_>) -> ControlFlow<()>,
+    ) -> Result<(), BackendError>;
+
+    /// The set of a document that [`View::filings`] has told of.
+    ///
+    /// # Errors
+    /// [`BackendError::Storage`] if it cannot be read.
+    fn set(&mut self, ordinal: Ordinal) -> Result<ShingleSet, BackendError>;
+}
+
 /// Where documents live.
 #[async_trait]
 pub trait Backend: Send + Sync {
@@ -195,6 +217,9 @@ pub trait Backend: Send + Sync {
 
     /// Every document, whole or without its content, from one consistent view.
     async fn export(&self, part: Part) -> mpsc::Receiver<Result<Record, StorageError>>;
+
+    /// All documents as they are now. The caller limits how many views there are at once.
+    async fn view(&self) -> Result<Box<dyn View>, BackendError>;
 
     async fn stats(&self) -> Result<BackendStats, BackendError>;
 

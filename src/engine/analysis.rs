@@ -45,6 +45,10 @@ impl Analyser {
         }
     }
 
+    pub(super) fn sketch_bytes(&self) -> usize {
+        self.sketcher.sketch_bytes()
+    }
+
     /// # Errors
     /// `EmptyDocument`, `TooManyShingles`, `WrongContent`; of a record `UnknownField`,
     /// `FieldTooLarge`.

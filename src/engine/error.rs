@@ -31,6 +31,8 @@ pub enum EngineError {
     NoPointsWanted,
     #[error("two records of this collection have from 1 to {max} points, not {points}")]
     PointsOutOfRange { points: u32, max: u32 },
+    #[error("the collection takes records: pairs and clusters are of texts and tokens")]
+    NoDiscoveryOfRecords,
     #[error("mode must be {served} in a collection of this kind")]
     UnsupportedMode { served: &'static str },
     #[error("there is no collection '{name}'")]

@@ -1,10 +1,11 @@
-//! The product on a page: collections, and of each add, similar, compare, get, remove, list,
-//! export, snapshot.
+//! The product on a page: collections, and of each add, similar, compare, discovery, get,
+//! remove, list, export, snapshot.
 
 mod add;
 mod analysis;
 mod collections;
 mod compare;
+mod discovery;
 mod error;
 mod exact;
 mod lookup;
@@ -19,8 +20,10 @@ use std::sync::Arc;
 
 use crate::backend::{Backend, Local, LocalSettings};
 use crate::storage::StorageSettings;
+use discovery::Discoveries;
 
 pub use crate::backend::{BackendStats, Progress, Recovery, RecoverySource};
+pub use crate::join::{Linkage, Stage};
 pub use crate::measure::Points;
 pub use crate::storage::SnapshotInfo;
 pub use analysis::{Analyser, Analysis};
@@ -28,6 +31,9 @@ pub use collections::{
     Collection, CollectionName, Collections, CollectionsSettings, Creation, InvalidCollectionName,
 };
 pub use compare::compare_contents;
+pub use discovery::{
+    Batch, ClusterFigures, ClusterPart, Discovery, DiscoveryKind, DiscoveryStats, FoundPair,
+};
 pub use error::EngineError;
 pub use settings::{CollectionSettings, LimitSettings, StoreSettings};
 pub use types::{
@@ -42,6 +48,7 @@ pub struct Engine {
     settings: Arc<CollectionSettings>,
     analyser: Arc<Analyser>,
     backend: Arc<dyn Backend>,
+    discoveries: Arc<Discoveries>,
 }
 
 impl Engine {
@@ -72,6 +79,7 @@ impl Engine {
             settings: Arc::new(settings),
             analyser: Arc::new(analyser),
             backend: Arc::new(backend),
+            discoveries: Arc::default(),
         })
     }
 

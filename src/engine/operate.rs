@@ -55,7 +55,9 @@ impl Engine {
     pub async fn stats(&self) -> Result<Stats, EngineError> {
         let backend = self.backend.stats().await?;
         let last_snapshot = self.backend.snapshots().await?.into_iter().max_by_key(|s| s.sequence);
-        Ok(Stats { backend, last_snapshot })
+        let discoveries = self.discoveries.list();
+        let last_clusters = self.discoveries.last_clusters();
+        Ok(Stats { backend, last_snapshot, discoveries, last_clusters })
     }
 
     /// Writes a snapshot of the index and returns once it is on disk. One is written at a time:
@@ -89,12 +91,13 @@ impl Engine {
         self.backend.poisoned()
     }
 
-    /// Takes a last snapshot, if anything happened since the one before, and closes the store; that
-    /// also if the snapshot fails.
+    /// Stops discoveries, takes a last snapshot, if anything happened since the one before, and
+    /// closes the store; that also if the snapshot fails.
     ///
     /// # Errors
     /// `Store`.
     pub async fn close(&self) -> Result<(), EngineError> {
+        self.discoveries.close();
         let poisoned = self.poisoned().borrow().is_some();
         let snapshot = if poisoned { Ok(None) } else { self.snapshot_if_changed().await };
         self.backend.close().await?;

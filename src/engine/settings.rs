@@ -126,6 +126,8 @@ pub struct LimitSettings {
     pub metadata_bytes_max: usize,
     /// Bytes of one field of a record.
     pub field_bytes_max: usize,
+    /// Clusters of more documents are told of as giant, in metrics and log.
+    pub cluster_members_alarm: usize,
 }
 
 impl Default for LimitSettings {
@@ -137,6 +139,7 @@ impl Default for LimitSettings {
             shingles_max: 1_000_000,
             metadata_bytes_max: 65_536,
             field_bytes_max: 4_096,
+            cluster_members_alarm: 1_000,
         }
     }
 }
@@ -151,6 +154,7 @@ impl LimitSettings {
             ("duplicates_max", self.duplicates_max),
             ("shingles_max", self.shingles_max),
             ("field_bytes_max", self.field_bytes_max),
+            ("cluster_members_alarm", self.cluster_members_alarm),
         ];
         let zeros = at_least_one.iter().filter(|(_, value)| *value == 0);
         zeros.map(|(key, _)| format!("{key} must be at least 1, not 0")).collect()

@@ -17,7 +17,7 @@ impl Engine {
     /// `PointsOutOfRange`, `OutOfService`, `Store`, and those of
     /// [`Analyser::analyse`](super::Analyser::analyse).
     pub async fn similar(&self, probe: Probe, lookup: Lookup) -> Result<Answer, EngineError> {
-        let mode = self.mode_of(lookup)?;
+        let mode = self.mode_of(lookup.mode)?;
         let least = self.least(lookup.threshold, lookup.points)?;
         let (analysis, record) = self.analyse_sought(&probe, least).await?;
         let found = self
@@ -47,9 +47,9 @@ impl Engine {
 
     /// Where keys are elements there is no finding by sketches: what is found is exact. And
     /// nothing but its fields tells how alike a record is.
-    fn mode_of(&self, lookup: Lookup) -> Result<Mode, EngineError> {
+    pub(super) fn mode_of(&self, mode: Option<Mode>) -> Result<Mode, EngineError> {
         let refused = |served| Err(EngineError::UnsupportedMode { served });
-        match (&self.analyser.scheme, lookup.mode) {
+        match (&self.analyser.scheme, mode) {
             (Scheme::Prefix(_), None) => Ok(Mode::Exact),
             (Scheme::Prefix(_), Some(Mode::Estimated)) => refused("exact or verified"),
             (Scheme::Fields(_), Some(Mode::Exact | Mode::Estimated)) => refused("verified"),

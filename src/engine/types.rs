@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::backend::{Announced, BackendStats};
 use crate::document::{Content, Document, DocumentId, Metadata};
-use crate::engine::Analysis;
+use crate::engine::{Analysis, ClusterFigures, DiscoveryStats};
 use crate::measure::Points;
 use crate::scheme::Threshold;
 use crate::sketch::{Estimate, Sketch};
@@ -242,4 +242,8 @@ pub enum Probe {
 pub struct Stats {
     pub backend: BackendStats,
     pub last_snapshot: Option<SnapshotInfo>,
+    /// Those under way, the oldest first.
+    pub discoveries: Vec<DiscoveryStats>,
+    /// `None` before the first.
+    pub last_clusters: Option<ClusterFigures>,
 }

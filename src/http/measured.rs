@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::{AddStatus, Answer, Collection, CollectionName, Mode, Stats};
+use crate::engine::{AddStatus, Answer, ClusterFigures, Collection, CollectionName, Mode, Stats};
 
 pub fn added(status: AddStatus) {
     let status = match status {
@@ -56,6 +56,15 @@ const GAUGES: [(&str, Figure); 10] = [
     ("akin_sequence", |stats| stats.backend.sequence),
 ];
 
+type ClusterFigure = fn(&ClusterFigures) -> u64;
+
+/// Of the last whole run of `GET /clusters`.
+const CLUSTER_GAUGES: [(&str, ClusterFigure); 3] = [
+    ("akin_clusters", |figures| figures.clusters),
+    ("akin_cluster_members_largest", |figures| figures.members_largest),
+    ("akin_clusters_over_alarm", |figures| figures.over_alarm),
+];
+
 /// The collections' gauges in the text format of Prometheus. Not kept in the recorder, which never
 /// forgets a series: those of a removed collection would stay, and clients choose the names.
 pub fn gauges(figures: &[(CollectionName, Stats)], now_ms: i64) -> String {
@@ -69,6 +78,12 @@ pub fn gauges(figures: &[(CollectionName, Stats)], now_ms: i64) -> String {
         Some((name, (age_ms as f64 / 1_000.0).to_string()))
     });
     write_gauge(&mut text, "akin_snapshot_age_seconds", ages_s);
+    for (gauge, figure) in CLUSTER_GAUGES {
+        let values = figures.iter().filter_map(|(name, stats)| {
+            Some((name, figure(stats.last_clusters.as_ref()?).to_string()))
+        });
+        write_gauge(&mut text, gauge, values);
+    }
     text
 }
 

@@ -2,10 +2,10 @@
 //! here.
 //!
 //! In reading order: `router` below; the handlers (`documents` with `bulk` and `intake`, `similar`,
-//! `resemblance`, `collections`, `operate`); what they act on (`extract`), take (`parameters`,
-//! `request`, `fields`) and give (`reply`, `stored`, `comparison`, `stats`, `problem` with `code`);
-//! how it is read (`query`, `body`, `json`, `split` with `array`); the layers around them
-//! (`identity`, `layers`); the connections below (`serve`, `write_timeout`).
+//! `resemblance`, `discovery`, `collections`, `operate`); what they act on (`extract`), take
+//! (`parameters`, `request`) and give (`reply`, `stored`, `comparison`, `found`, `stats`, `problem`
+//! with `code`); how it is read (`query`, `body`, `json`, `split` with `array`); the layers around
+//! them (`identity`, `layers`); the connections below (`serve`, `write_timeout`).
 
 mod array;
 mod body;
@@ -13,9 +13,11 @@ mod bulk;
 mod code;
 mod collections;
 mod comparison;
+mod discovery;
 mod documents;
 mod extract;
 mod fields;
+mod found;
 mod identity;
 mod intake;
 mod json;
@@ -88,6 +90,8 @@ fn on_one_collection() -> OpenApiRouter<AppState> {
         .routes(routes!(documents::export))
         .routes(routes!(similar::stored, similar::posted))
         .routes(routes!(resemblance::stored, resemblance::posted))
+        .routes(routes!(discovery::pairs))
+        .routes(routes!(discovery::clusters))
         .routes(routes!(operate::stats))
         .routes(routes!(operate::take_snapshot, operate::snapshots))
 }

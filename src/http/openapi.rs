@@ -21,6 +21,7 @@ pub const ONE_COLLECTION: &str = "/collections/{collection}";
     tags(
         (name = "Documents", description = "Adding, getting, removing."),
         (name = "Looking up", description = "Which documents are nearly this one?"),
+        (name = "Discovery", description = "Which of all documents are nearly the same?"),
         (name = "Collections", description = "Documents apart from others, with settings of \
             their own."),
         (name = "Operating", description = "Health, figures, snapshots."),

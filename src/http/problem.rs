@@ -192,6 +192,7 @@ impl From<EngineError> for Problem {
             | EngineError::NoPointsWanted
             | EngineError::PointsOutOfRange { .. } => Code::InvalidParameter,
             EngineError::UnsupportedMode { .. } => Code::UnsupportedMode,
+            EngineError::NoDiscoveryOfRecords => Code::WrongContent,
             EngineError::CollectionNotFound { .. } => Code::CollectionNotFound,
             EngineError::CollectionExists { .. } => Code::CollectionExists,
             EngineError::CollectionRequired => Code::CollectionRequired,

@@ -7,10 +7,11 @@ use axum::http::request::Parts;
 
 use super::AppState;
 use super::code::Code;
+use super::discovery::MinSize;
 use super::parameters::{Include, Points};
 use super::problem::Problem;
 use crate::document::DocumentId;
-use crate::engine::{Mode, OnDuplicate};
+use crate::engine::{Linkage, Mode, OnDuplicate};
 use crate::scheme::Threshold;
 
 /// Matches of a lookup, and ids of a page, when the call does not say how many.
@@ -140,6 +141,23 @@ impl Parameter for Points {
 impl Parameter for DocumentId {
     fn parse(text: &str) -> Result<Self, String> {
         Self::new(text).map_err(|error| format!("an id ({error})"))
+    }
+}
+
+impl Parameter for Linkage {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "single" => Ok(Self::Single),
+            "representative" => Ok(Self::Representative),
+            _ => Err("single or representative".to_owned()),
+        }
+    }
+}
+
+impl Parameter for MinSize {
+    fn parse(text: &str) -> Result<Self, String> {
+        let size = text.parse().ok().filter(|size| *size > 0).map(Self);
+        size.ok_or_else(|| "a whole number from 1 on".to_owned())
     }
 }
 

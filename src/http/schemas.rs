@@ -324,7 +324,6 @@ pub struct StoreSchema {
 
 #[derive(ToSchema)]
 #[schema(as = LimitSettings)]
-#[expect(clippy::struct_field_names, reason = "they are called so in the settings")]
 #[serde(deny_unknown_fields)]
 pub struct LimitsSchema {
     /// Candidates that one lookup looks at.
@@ -345,4 +344,7 @@ pub struct LimitsSchema {
     /// Bytes of one field of a record.
     #[schema(minimum = 1, default = 4_096, required = false)]
     field_bytes_max: u64,
+    /// Clusters of more documents are told of as giant.
+    #[schema(minimum = 1, default = 1_000, required = false)]
+    cluster_members_alarm: u64,
 }

@@ -24,6 +24,9 @@ pub struct ServerSettings {
     pub requests_in_flight_max: usize,
     /// Streamed requests (bulk additions and exports) at once, of those in flight.
     pub bulk_requests_max: usize,
+    /// Discoveries of pairs or clusters at once, of those in flight. Each holds the sketches and
+    /// ids of its collection in memory.
+    pub discoveries_max: usize,
     /// Documents of one bulk addition worked on at once; a document counts once for each 64 KiB
     /// begun.
     pub bulk_documents_in_flight_max: usize,
@@ -46,6 +49,7 @@ impl Default for ServerSettings {
             probes_max: 100,
             requests_in_flight_max: 1_024,
             bulk_requests_max: 8,
+            discoveries_max: 2,
             bulk_documents_in_flight_max: 512,
             limit_max: 10_000,
             shutdown_grace_ms: 10_000,
@@ -71,6 +75,7 @@ impl ServerSettings {
             ("probes_max", self.probes_max as u64),
             ("requests_in_flight_max", self.requests_in_flight_max as u64),
             ("bulk_requests_max", self.bulk_requests_max as u64),
+            ("discoveries_max", self.discoveries_max as u64),
             ("bulk_documents_in_flight_max", self.bulk_documents_in_flight_max as u64),
             ("limit_max", self.limit_max as u64),
         ];
@@ -80,6 +85,7 @@ impl ServerSettings {
             ("connections_max", self.connections_max),
             ("requests_in_flight_max", self.requests_in_flight_max),
             ("bulk_requests_max", self.bulk_requests_max),
+            ("discoveries_max", self.discoveries_max),
             ("bulk_documents_in_flight_max", self.bulk_documents_in_flight_max),
         ];
         let excesses = at_most_a_million.iter().filter(|(_, value)| *value > 1_000_000);

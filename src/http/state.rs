@@ -24,6 +24,8 @@ pub struct AppState {
     pub(super) requests: Arc<Semaphore>,
     /// A permit for each streamed request that may be worked on.
     pub(super) bulk_requests: Arc<Semaphore>,
+    /// A permit for each discovery that may be under way.
+    discoveries: Arc<Semaphore>,
 }
 
 impl AppState {
@@ -35,6 +37,7 @@ impl AppState {
             metrics,
             started_at: Timestamp::now(),
             requests: Arc::new(Semaphore::new(settings.requests_in_flight_max)),
+            discoveries: Arc::new(Semaphore::new(settings.discoveries_max)),
             bulk_requests: Arc::new(Semaphore::new(settings.bulk_requests_max)),
             settings: Arc::new(settings),
         }
@@ -48,6 +51,18 @@ impl AppState {
         Arc::clone(&self.bulk_requests).try_acquire_owned().map_err(|_| {
             let max = self.settings.bulk_requests_max;
             let detail = format!("{max} bulk additions and exports are being worked on already");
+            Problem::new(Code::Overloaded, detail)
+        })
+    }
+
+    /// Leave to go through all documents, for as long as it is held.
+    ///
+    /// # Errors
+    /// `overloaded` while `discoveries_max` others do.
+    pub(super) fn discovery_permit(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        Arc::clone(&self.discoveries).try_acquire_owned().map_err(|_| {
+            let max = self.settings.discoveries_max;
+            let detail = format!("{max} discoveries of pairs or clusters are under way already");
             Problem::new(Code::Overloaded, detail)
         })
     }

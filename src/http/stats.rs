@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::found::DiscoveryReply;
 use super::schemas::SettingsSchema;
 use super::stored::time;
 use crate::engine::{Collection, CollectionSettings, Recovery, SnapshotInfo, Stats};
@@ -135,6 +136,8 @@ pub struct StatsReply {
     sequence: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     last_snapshot: Option<SnapshotReply>,
+    /// Those under way, the oldest first.
+    discoveries: Vec<DiscoveryReply>,
     /// How the index came back at start: its `source` (`empty`, `snapshot` or `rebuilt`), the
     /// `snapshot_sequence` it began from, the operations `replayed` on top, and `took_ms`.
     #[schema(value_type = Object)]
@@ -150,7 +153,7 @@ pub struct StatsReply {
 
 impl StatsReply {
     pub fn new(stats: Stats, started_at: Timestamp, settings: CollectionSettings) -> Self {
-        let Stats { backend: stats, last_snapshot } = stats;
+        let Stats { backend: stats, last_snapshot, discoveries, .. } = stats;
         let bytes_per_document =
             (stats.documents > 0).then(|| stats.index_bytes as f64 / stats.documents as f64);
         Self {
@@ -166,6 +169,7 @@ impl StatsReply {
             log_rows: stats.log_rows,
             sequence: stats.sequence,
             last_snapshot: last_snapshot.map(SnapshotReply::from),
+            discoveries: discoveries.into_iter().map(DiscoveryReply::from).collect(),
             recovery: stats.recovery,
             uptime_s: Timestamp::now().duration_since(started_at).as_secs().max(0) as u64,
             version: env!("CARGO_PKG_VERSION"),

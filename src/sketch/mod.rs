@@ -121,6 +121,12 @@ impl Sketcher {
         Self { remix: Remix::new(settings.seed), minima, settings }
     }
 
+    /// Bytes of each sketch.
+    #[must_use]
+    pub fn sketch_bytes(&self) -> usize {
+        self.settings.sketch_bytes()
+    }
+
     #[must_use]
     pub fn sketch(&self, set: &ShingleSet) -> Sketch {
         let shingles = set.as_slice();

@@ -99,6 +99,7 @@ mod snapshot_file;
 mod snapshot_reader;
 mod snapshot_writer;
 mod store;
+mod view;
 mod wal_sync;
 
 pub use committer::Write;
@@ -113,6 +114,7 @@ pub use snapshot_file::{SnapshotEntry, SnapshotHeader, SnapshotInfo, SnapshotMem
 pub use snapshot_reader::SnapshotReader;
 pub use snapshot_writer::SnapshotWriter;
 pub use store::Store;
+pub use view::View;
 
 #[cfg(test)]
 mod tests;

@@ -14,7 +14,7 @@ use super::counters::Counters;
 use super::record::{Part, Record};
 use super::sets::{SetRow, Visited, visit_sets};
 use super::store::Files;
-use super::{StorageError, StorageSettings, log, schema};
+use super::{StorageError, StorageSettings, View, log, schema};
 use crate::document::{DocumentId, Metadata, Ordinal};
 
 /// Exports that may be under way at once; each keeps the write-ahead log from being cut.
@@ -97,6 +97,15 @@ impl Readers {
             Ok(state)
         });
         task.await.unwrap_or_else(|error| Err(closed(error)))
+    }
+}
+
+impl Readers {
+    /// A state to look at for long, on a connection of its own.
+    pub async fn view(&self) -> Result<View, StorageError> {
+        let pool = Arc::clone(&self.pool);
+        let open = move || View::open(schema::open_reader(&pool.database, pool.page_cache_kib)?);
+        spawn_blocking(open).await.unwrap_or_else(|error| Err(closed(error)))
     }
 }
 

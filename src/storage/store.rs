@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::committer::{Committer, Message, Write};
 use super::readers::{self, Readers, StoreSizes};
 use super::record::{Part, Record};
-use super::{Snapshots, StorageError, StorageSettings, directory, schema};
+use super::{Snapshots, StorageError, StorageSettings, View, directory, schema};
 use crate::document::{DocumentId, Metadata, Ordinal};
 
 /// Log rows removed in one transaction, so that trimming holds no write up for long.
@@ -253,6 +253,14 @@ impl Store {
     /// after any other error nothing follows.
     pub async fn export(&self, part: Part) -> mpsc::Receiver<Result<Record, StorageError>> {
         self.readers.export(part).await
+    }
+
+    /// All documents as they are now. How many views there are at once is for the caller to limit.
+    ///
+    /// # Errors
+    /// [`StorageError::Database`], [`StorageError::Corrupt`].
+    pub async fn view(&self) -> Result<View, StorageError> {
+        self.readers.view().await
     }
 
     /// # Errors

@@ -4,6 +4,7 @@
 mod arrival;
 mod corpus;
 mod crowd;
+mod discovery;
 mod exact;
 mod recall;
 mod records;

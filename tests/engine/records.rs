@@ -178,7 +178,7 @@ async fn what_does_not_fit_a_collection_of_records_is_refused() {
     let error = refused(record("a", &[("name", "--")])).await.unwrap_err();
     assert!(matches!(error, EngineError::EmptyDocument));
     let probe = || Probe::Content(content(&BILL));
-    let estimated = Lookup { mode: Mode::Estimated, ..lookup(None) };
+    let estimated = Lookup { mode: Some(Mode::Estimated), ..lookup(None) };
     let error = engine.similar(probe(), estimated).await.unwrap_err();
     assert!(matches!(error, EngineError::UnsupportedMode { .. }));
     let threshold = Some(Threshold::new(0.5).unwrap());

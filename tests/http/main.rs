@@ -5,6 +5,7 @@
 mod app;
 mod bulk;
 mod collections;
+mod discovery;
 mod documents;
 mod failing;
 mod fuzz;

@@ -87,6 +87,7 @@ mod tests {
             store: StorageSettings::default(),
             keep_content: true,
             cache_bytes: 1 << 20,
+            exact_from: None,
         };
         let sketch = SketchSettings::default();
         let scheme = Scheme::new(&SchemeSettings::default(), &sketch);

@@ -11,6 +11,7 @@ mod live;
 mod recovery;
 mod settings;
 mod snapshots;
+mod view;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use crate::backend::arrivals::Arrivals;
 use crate::backend::{
     Announced, Backend, BackendError, BackendStats, Candidate, Candidates, Filing, Known, Progress,
-    Recovery, Scan, Stored,
+    Recovery, Scan, Stored, View,
 };
 use crate::document::{Content, Document, DocumentId, Metadata, Ordinal};
 use crate::index::{ExactSearch, Search};
@@ -33,6 +34,7 @@ use crate::storage::{EncodedRecord, Part, Record, SnapshotInfo, StorageError, St
 use crate::text::ShingleSet;
 use contents::content_hash;
 use live::Live;
+use view::LocalView;
 
 pub use settings::LocalSettings;
 
@@ -254,6 +256,10 @@ impl Backend for Local {
 
     async fn export(&self, part: Part) -> mpsc::Receiver<Result<Record, StorageError>> {
         self.store.export(part).await
+    }
+
+    async fn view(&self) -> Result<Box<dyn View>, BackendError> {
+        Ok(Box::new(LocalView::new(self.store.view().await?)))
     }
 
     async fn stats(&self) -> Result<BackendStats, BackendError> {

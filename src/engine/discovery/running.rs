@@ -1,0 +1,175 @@
+//! The discoveries under way, and what the last one found.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use tokio::sync::Notify;
+
+use super::Mode;
+use crate::engine::EngineError;
+use crate::join::{Linkage, Progress, Stage};
+use crate::scheme::Threshold;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DiscoveryKind {
+    Pairs,
+    Clusters(Linkage),
+}
+
+/// How far a discovery has come.
+#[derive(Clone, Debug)]
+pub struct DiscoveryStats {
+    pub kind: DiscoveryKind,
+    pub threshold: Threshold,
+    pub mode: Mode,
+    /// Milliseconds since the epoch.
+    pub started_at_ms: i64,
+    pub stage: Stage,
+    /// Of the stage.
+    pub done: u64,
+    /// Of the stage; 0 while unknown.
+    pub total: u64,
+    /// Pairs or clusters given so far.
+    pub found: u64,
+}
+
+/// What the last whole run of clusters came to, whatever it was asked to give.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClusterFigures {
+    /// Of at least two documents.
+    pub clusters: u64,
+    /// Documents of the largest.
+    pub members_largest: u64,
+    /// Clusters with more documents than `limits.cluster_members_alarm`.
+    pub over_alarm: u64,
+}
+
+/// Of one collection.
+#[derive(Debug, Default)]
+pub struct Discoveries {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    closed: bool,
+    next: u64,
+    running: BTreeMap<u64, UnderWay>,
+    clusters: Option<ClusterFigures>,
+}
+
+#[derive(Debug)]
+struct UnderWay {
+    kind: DiscoveryKind,
+    threshold: Threshold,
+    mode: Mode,
+    started_at_ms: i64,
+    progress: Arc<Progress>,
+    closed: Arc<Notify>,
+}
+
+/// A discovery's place in the list, until it is dropped.
+#[derive(Debug)]
+pub struct Running {
+    discoveries: Arc<Discoveries>,
+    number: u64,
+    progress: Arc<Progress>,
+    closed: Arc<Notify>,
+}
+
+impl Running {
+    pub(super) fn progress(&self) -> &Arc<Progress> {
+        &self.progress
+    }
+
+    /// Is notified when the discovery is stopped from without, as it may be waiting.
+    pub(super) fn closed(&self) -> &Arc<Notify> {
+        &self.closed
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.discoveries.state().running.remove(&self.number);
+    }
+}
+
+impl Discoveries {
+    pub(super) fn begin(
+        self: &Arc<Self>,
+        kind: DiscoveryKind,
+        threshold: Threshold,
+        mode: Mode,
+    ) -> Result<Running, EngineError> {
+        let progress = Arc::new(Progress::default());
+        let mut state = self.state();
+        if state.closed {
+            return Err(EngineError::Closed);
+        }
+        let number = state.next;
+        state.next += 1;
+        let started_at_ms = Timestamp::now().as_millisecond();
+        let closed = Arc::new(Notify::new());
+        let under_way = UnderWay {
+            kind,
+            threshold,
+            mode,
+            started_at_ms,
+            progress: Arc::clone(&progress),
+            closed: Arc::clone(&closed),
+        };
+        state.running.insert(number, under_way);
+        Ok(Running { discoveries: Arc::clone(self), number, progress, closed })
+    }
+
+    /// Those under way, the oldest first.
+    pub fn list(&self) -> Vec<DiscoveryStats> {
+        self.state().running.values().map(UnderWay::stats).collect()
+    }
+
+    /// Stops those under way and begins none any more.
+    pub fn close(&self) {
+        let mut state = self.state();
+        state.closed = true;
+        for under_way in state.running.values() {
+            under_way.progress.stop();
+            under_way.closed.notify_one();
+        }
+    }
+
+    pub fn last_clusters(&self) -> Option<ClusterFigures> {
+        self.state().clusters
+    }
+
+    /// Keeps the figures of clusters with these numbers of documents, and warns of giant ones.
+    pub(super) fn tell_clusters(&self, sizes: &[usize], members_alarm: usize) {
+        let over_alarm = sizes.iter().filter(|size| **size > members_alarm).count() as u64;
+        let members_largest = sizes.iter().copied().max().unwrap_or(0) as u64;
+        if over_alarm > 0 {
+            tracing::warn!(over_alarm, members_largest, members_alarm, "giant clusters");
+        }
+        let clusters = sizes.iter().filter(|size| **size > 1).count() as u64;
+        self.state().clusters = Some(ClusterFigures { clusters, members_largest, over_alarm });
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl UnderWay {
+    fn stats(&self) -> DiscoveryStats {
+        let (done, total) = self.progress.get();
+        DiscoveryStats {
+            kind: self.kind,
+            threshold: self.threshold,
+            mode: self.mode,
+            started_at_ms: self.started_at_ms,
+            stage: self.progress.stage(),
+            done,
+            total,
+            found: self.progress.found(),
+        }
+    }
+}

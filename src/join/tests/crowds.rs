@@ -1,0 +1,88 @@
+//! Equal sets, near-copies in crowds, chains; and stopping.
+
+use std::ops::ControlFlow;
+
+use super::{ALL, By, Gathered, clusters, gathered, join, named, set};
+use crate::document::DocumentId;
+use crate::join::{JoinError, Linkage, Progress, cluster_name};
+use crate::measure::Overlap;
+use crate::text::ShingleSet;
+
+#[test]
+fn documents_with_equal_sets_are_one_set() {
+    let documents = [("b", 1..9), ("a", 5..20), ("d", 1..9), ("c", 5..20), ("e", 0..3)];
+    let documents = documents.map(|(id, range)| (id.to_owned(), set(range)));
+    let Gathered { corpus, documents, .. } = gathered(&documents);
+    assert_eq!((corpus.count(), documents.count()), (3, 5));
+    let sizes: Vec<_> = (0..3).map(|number| corpus.shingles(number)).collect();
+    assert_eq!(sizes, [15, 8, 3]);
+    let ids =
+        |number| -> String { documents.of(number).iter().map(|(id, _)| id.as_str()).collect() };
+    assert_eq!([ids(0), ids(1), ids(2)], ["ac", "bd", "e"]);
+}
+
+/// n copies of a template, each with a number of its own: n² / 2 pairs.
+fn template(copies: u64) -> Vec<(String, ShingleSet)> {
+    named((0..copies).map(|copy| set((0..60).chain([1_000 + copy]))))
+}
+
+#[test]
+fn a_bucket_of_near_copies_does_not_cost_its_square() {
+    const COPIES: usize = 3_000;
+    let Gathered { corpus, mut sets, .. } = gathered(&template(COPIES as u64));
+    for by in ALL {
+        for linkage in [Linkage::Single, Linkage::Representative] {
+            sets.reads = 0;
+            let representatives = clusters(by, linkage, &corpus, &mut sets, 0.9);
+            // Bands may find a few of the copies by another one only.
+            let with_first = representatives.iter().filter(|first| **first == 0).count();
+            assert!(with_first > COPIES * 99 / 100, "{by:?} {linkage:?}: {with_first}");
+            assert!(sets.reads < 6 * COPIES, "{by:?} {linkage:?}: {} sets read", sets.reads);
+        }
+    }
+}
+
+#[test]
+fn whoever_has_seen_enough_stops_it() {
+    let Gathered { corpus, mut sets, .. } = gathered(&template(200));
+    for by in ALL {
+        let join = join(by, &corpus, &mut sets, 0.9);
+        let mut seen = 0;
+        let outcome = join.pairs(&mut sets, &Progress::default(), |_| {
+            seen += 1;
+            if seen == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        assert!(matches!(outcome, Err(JoinError::Stopped(_))));
+        assert_eq!(seen, 3);
+
+        let progress = Progress::default();
+        progress.stop();
+        sets.reads = 0;
+        let outcome = join.clusters(Linkage::Single, &mut sets, &progress);
+        assert!(matches!(outcome, Err(JoinError::Stopped(_))));
+        assert!(sets.reads <= 2);
+    }
+}
+
+#[test]
+fn clusters_of_representatives_do_not_chain() {
+    // Each shares 18 of 22 with the next, and a third of them share less than half.
+    let chain = (0..10).map(|link| set(link * 2..link * 2 + 20));
+    let Gathered { corpus, mut sets, .. } = gathered(&named(chain));
+    let single = clusters(By::Prefix, Linkage::Single, &corpus, &mut sets, 0.8);
+    assert_eq!(single, [0; 10]);
+    let represented = clusters(By::Prefix, Linkage::Representative, &corpus, &mut sets, 0.8);
+    assert_eq!(represented, [0, 0, 2, 2, 4, 4, 6, 6, 8, 8]);
+    let sets = &sets.sets;
+    for (member, representative) in (0..).zip(represented) {
+        let overlap = Overlap::of(&sets[member], &sets[representative as usize]);
+        assert!(overlap.resemblance() >= 0.8);
+    }
+}
+
+#[test]
+fn a_cluster_has_the_name_that_it_always_had() {
+    let name = |id| cluster_name(&DocumentId::new(id).unwrap());
+    assert_eq!(name("a"), "e6c632b61e964e1f");
+    assert_ne!(name("a"), name("b"));
+}

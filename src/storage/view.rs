@@ -1,0 +1,73 @@
+//! One state of the store, looked at for long.
+
+use std::ops::ControlFlow;
+
+use rusqlite::Connection;
+
+use super::columns::{Columns, FILING_COLUMNS, FilingPart, SET_COLUMNS, SetPart};
+use super::counters::Counters;
+use super::{FilingRow, StorageError, elements};
+use crate::document::Ordinal;
+use crate::text::ShingleSet;
+
+/// All documents as they were at one moment, whatever is written meanwhile. Its methods block.
+///
+/// While it is held the write-ahead log is not cut.
+pub struct View {
+    /// In a transaction, which ends with the connection.
+    connection: Connection,
+    documents: u64,
+}
+
+impl View {
+    pub(super) fn open(connection: Connection) -> Result<Self, StorageError> {
+        connection.execute_batch("BEGIN")?;
+        // The first read is what fixes the state.
+        let documents = Counters::read(&connection)?.documents;
+        Ok(Self { connection, documents })
+    }
+
+    /// How many documents there are.
+    #[must_use]
+    pub fn documents(&self) -> u64 {
+        self.documents
+    }
+
+    /// Visits all documents by ordinal, until the visitor breaks off.
+    ///
+    /// # Errors
+    /// [`StorageError::CorruptDocument`] at the first row that is not what was written.
+    pub fn filings(
+        &self,
+        mut visit: impl FnMut(FilingRow<'_>) -> ControlFlow<()>,
+    ) -> Result<(), StorageError> {
+        let query = format!("SELECT {FILING_COLUMNS} FROM documents ORDER BY ordinal");
+        let mut statement = self.connection.prepare_cached(&query)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            if visit(FilingRow::decode(row)?).is_break() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// The set of a document.
+    ///
+    /// # Errors
+    /// [`StorageError::CorruptDocument`] if the row is not what was written;
+    /// [`StorageError::Corrupt`] if there is none.
+    pub fn set(&self, ordinal: Ordinal) -> Result<ShingleSet, StorageError> {
+        let query = format!("SELECT {SET_COLUMNS} FROM documents WHERE ordinal = ?1");
+        let mut statement = self.connection.prepare_cached(&query)?;
+        let mut rows = statement.query([ordinal.0])?;
+        let Some(row) = rows.next()? else {
+            let what = format!("the document with ordinal {} is not in its view", ordinal.0);
+            return Err(StorageError::corrupt(what));
+        };
+        let columns = Columns::new(row)?;
+        let shingles = FilingPart::read(&columns)?.shingles;
+        let set = elements::decode(SetPart::read(&columns)?.elements, shingles);
+        set.ok_or_else(|| columns.corrupt("its elements"))
+    }
+}

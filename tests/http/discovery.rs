@@ -1,0 +1,171 @@
+//! All pairs and clusters, streamed.
+
+use std::time::Duration;
+
+use akin::engine::CollectionSettings;
+use akin::http::ServerSettings;
+use axum::body::{Body, to_bytes};
+use axum::http::Request;
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use crate::app::{App, text};
+
+async fn three_and_a_stranger(app: &App) {
+    app.add(&[
+        json!({"id": "c", "text": text(0)}),
+        json!({"id": "b", "text": text(0)}),
+        json!({"id": "a", "text": text(100)}),
+        json!({"id": "z", "text": "something else altogether"}),
+    ])
+    .await;
+}
+
+/// More pairs than are found ahead of who reads them.
+async fn many(app: &App) {
+    let documents = (0..80).map(|n| json!({"id": format!("d{n}"), "text": text(n)}).to_string());
+    let body = documents.collect::<Vec<_>>().join("\n");
+    let reply = app.post("/documents?check=false", "application/x-ndjson", body).await;
+    assert_eq!(reply.lines().len(), 80);
+}
+
+#[tokio::test]
+async fn every_pair_comes_once() {
+    let app = App::new().await;
+    for path in ["/pairs", "/pairs?mode=exact", "/clusters", "/clusters?mode=exact"] {
+        assert!(app.get(path).await.lines().is_empty(), "there is nothing yet");
+    }
+    three_and_a_stranger(&app).await;
+    for mode in ["verified", "exact"] {
+        let mut pairs = app.get(&format!("/pairs?threshold=0.9&mode={mode}")).await.lines();
+        pairs.sort_unstable_by_key(ToString::to_string);
+        let names: Vec<_> = pairs.iter().map(|pair| (&pair["a"], &pair["b"])).collect();
+        let [a, b, c] = ["a", "b", "c"].map(|id| json!(id));
+        assert_eq!(names, [(&a, &b), (&a, &c), (&b, &c)]);
+        // 198 shingles each, of which the 3 around the changed word differ; at an end it is 1.
+        assert_eq!((&pairs[0]["shared"], &pairs[0]["union"]), (&json!(194), &json!(202)));
+        assert_eq!(pairs[0]["resemblance"], json!(194.0 / 202.0));
+        assert_eq!(pairs[0]["containment"]["a_in_b"], json!(194.0 / 198.0));
+        assert_eq!((&pairs[2]["resemblance"], &pairs[2]["exact"]), (&json!(1.0), &json!(1.0)));
+    }
+    let pairs = app.get("/collections/default/pairs?mode=estimated").await.lines();
+    assert_eq!(pairs.len(), 3);
+    assert!(pairs.iter().all(|pair| pair["exact"].is_null() && pair["shared"].is_null()));
+    assert!(pairs.iter().all(|pair| pair["resemblance"] == pair["estimated"]));
+}
+
+#[tokio::test]
+async fn clusters_are_lines() {
+    let app = App::new().await;
+    three_and_a_stranger(&app).await;
+    for query in ["", "?linkage=representative", "?linkage=single&mode=exact&threshold=0.9"] {
+        let clusters = app.get(&format!("/clusters{query}")).await.lines();
+        let members = json!([
+            {"id": "a", "resemblance": 1.0},
+            {"id": "b", "resemblance": 194.0 / 202.0},
+            {"id": "c", "resemblance": 194.0 / 202.0},
+        ]);
+        let name = clusters[0]["cluster"].clone();
+        assert_eq!(name.as_str().unwrap().len(), 16);
+        let expected =
+            json!({"cluster": name, "representative": "a", "size": 3, "members": members});
+        assert_eq!(clusters, [expected], "{query}");
+    }
+    let sizes = |clusters: Vec<Value>| -> Vec<_> {
+        clusters.iter().map(|cluster| cluster["size"].clone()).collect()
+    };
+    assert_eq!(sizes(app.get("/clusters?min_size=1").await.lines()), [3, 1]);
+    assert_eq!(sizes(app.get("/clusters?min_size=4").await.lines()), [0; 0]);
+}
+
+#[tokio::test]
+async fn giant_clusters_raise_an_alarm() {
+    let mut collection = CollectionSettings::default();
+    collection.limits.cluster_members_alarm = 2;
+    let app = App::with_collection(collection).await;
+    three_and_a_stranger(&app).await;
+    let metrics = || async { String::from_utf8(app.get("/metrics").await.body.into()).unwrap() };
+    assert!(!metrics().await.contains("akin_clusters_over_alarm{"));
+    app.get("/clusters?min_size=100").await;
+    let metrics = metrics().await;
+    for gauge in ["akin_clusters", "akin_clusters_over_alarm"] {
+        assert!(metrics.contains(&format!("{gauge}{{collection=\"default\"}} 1\n")), "{metrics}");
+    }
+    assert!(metrics.contains("akin_cluster_members_largest{collection=\"default\"} 3\n"));
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_refused() {
+    let app = App::new().await;
+    for (path, detail) in [
+        ("/pairs?mode=fast", "'mode' must be verified, estimated or exact"),
+        ("/pairs?threshold=0", "'threshold' must be a number above 0 and at most 1"),
+        ("/pairs?min_size=2", "this call takes only threshold, mode"),
+        ("/clusters?linkage=complete", "'linkage' must be single or representative"),
+        ("/clusters?min_size=0", "'min_size' must be a whole number from 1 on"),
+    ] {
+        let problem = app.get(path).await.problem(400, "invalid_parameter");
+        assert!(problem["detail"].as_str().unwrap().contains(detail), "{path}: {problem}");
+    }
+    app.get("/collections/none/pairs").await.problem(404, "collection_not_found");
+}
+
+/// Nothing of the body is read.
+async fn unread(app: &App, path: &str) -> axum::response::Response {
+    let request = Request::get(path).body(Body::empty()).unwrap();
+    app.router.clone().oneshot(request).await.unwrap()
+}
+
+async fn under_way(app: &App) -> Vec<Value> {
+    app.get("/stats").await.json()["discoveries"].as_array().unwrap().clone()
+}
+
+/// Waits until as many are under way, having found something or not.
+async fn until(app: &App, count: usize, found: bool) -> Vec<Value> {
+    let waiting = async {
+        loop {
+            let discoveries = under_way(app).await;
+            let has_found = |discovery: &Value| discovery["found"] != 0;
+            if discoveries.len() == count && (!found || discoveries.iter().all(has_found)) {
+                return discoveries;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), waiting).await.expect("it comes about")
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_stops_the_work() {
+    let app = App::with_server(ServerSettings { discoveries_max: 1, ..Default::default() }).await;
+    many(&app).await;
+    assert_eq!(under_way(&app).await.len(), 0);
+    for path in ["/pairs?threshold=0.7", "/pairs?mode=exact&threshold=0.7"] {
+        let response = unread(&app, path).await;
+        let discoveries = until(&app, 1, true).await;
+        let discovery = &discoveries[0];
+        assert_eq!((&discovery["kind"], &discovery["stage"]), (&"pairs".into(), &"joining".into()));
+        assert_eq!((&discovery["total"], &discovery["threshold"]), (&80.into(), &json!(0.7)));
+        app.get("/clusters").await.problem(503, "overloaded");
+        drop(response);
+        until(&app, 0, false).await;
+    }
+    // All of it is given to who stays.
+    assert_eq!(app.get("/pairs?threshold=0.7").await.lines().len(), 80 * 79 / 2);
+    assert_eq!(app.get("/clusters?threshold=0.7").await.lines().len(), 1);
+}
+
+#[tokio::test]
+async fn a_failure_on_the_way_breaks_off() {
+    let app = App::new().await;
+    three_and_a_stranger(&app).await;
+    let path = app.dir.path().join("default/store.sqlite");
+    let database = rusqlite::Connection::open(path).unwrap();
+    let corrupted = "UPDATE documents SET elements = x'00' WHERE id = 'z'";
+    assert_eq!(database.execute(corrupted, []).unwrap(), 1);
+    for path in ["/pairs?mode=exact", "/clusters?mode=exact"] {
+        let response = unread(&app, path).await;
+        assert_eq!(response.status(), 200);
+        assert!(to_bytes(response.into_body(), usize::MAX).await.is_err(), "{path}");
+    }
+}
