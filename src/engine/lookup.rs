@@ -56,7 +56,7 @@ pub(super) struct Found {
     pub truncated: bool,
     /// The chance that a document at just the threshold is found.
     pub expected_recall: f64,
-    pub found_by: FoundBy,
+    pub by: FoundBy,
 }
 
 /// What became of candidates.
@@ -103,7 +103,7 @@ impl Engine {
                     candidates: candidates.seen,
                     truncated: candidates.truncated || !checked.none_gone,
                     expected_recall,
-                    found_by: FoundBy::Keys,
+                    by: FoundBy::Keys,
                 });
             }
         }

@@ -37,7 +37,7 @@ impl Engine {
             expected_recall: found.expected_recall,
             threshold,
             mode,
-            found_by: found.found_by,
+            found_by: found.by,
         })
     }
 
