@@ -26,7 +26,7 @@ impl Engine {
                     candidates: candidates.seen,
                     truncated: candidates.truncated || !checked.none_gone,
                     expected_recall: 1.0,
-                    found_by: FoundBy::Prefix,
+                    by: FoundBy::Prefix,
                 });
             }
         }
@@ -44,7 +44,7 @@ impl Engine {
             candidates: scan.seen,
             truncated: false,
             expected_recall: 1.0,
-            found_by: FoundBy::Scan,
+            by: FoundBy::Scan,
         }
     }
 }

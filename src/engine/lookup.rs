@@ -65,7 +65,7 @@ pub(super) struct Found {
     pub truncated: bool,
     /// The chance that a document at just the threshold is found.
     pub expected_recall: f64,
-    pub found_by: FoundBy,
+    pub by: FoundBy,
 }
 
 /// What became of candidates.
@@ -116,7 +116,7 @@ impl Engine {
                     candidates: candidates.seen,
                     truncated: candidates.truncated || !checked.none_gone,
                     expected_recall,
-                    found_by: FoundBy::Keys,
+                    by: FoundBy::Keys,
                 });
             }
         }

@@ -41,7 +41,7 @@ impl Engine {
             threshold: least.threshold,
             points: least.points,
             mode,
-            found_by: found.found_by,
+            found_by: found.by,
         })
     }
 

@@ -105,9 +105,10 @@ impl Index {
         self.entries.count().saturating_sub(parked as u64)
     }
 
-    /// Gives the numbers of entries back that died, once no posting of the prefix index leads to
-    /// them.
-    pub(super) fn release_parked(&self) {
+    /// Rids the prefix index of sets that were taken out, if there are more of them than of those
+    /// that are left, and gives their numbers back. Goes through all postings then, a part at a
+    /// time, and lookups go on: to be called without a lock that they need.
+    pub fn compact(&self) {
         let Some(prefix) = &self.prefix else { return };
         for entry in prefix.unpark(self.living()) {
             self.entries.release(entry);

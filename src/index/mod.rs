@@ -170,14 +170,8 @@ impl Index {
     }
 
     /// Takes a document out; with the last document of a set goes the set. `false` if it wasn't
-    /// there.
+    /// there. [`Index::compact`] is to follow, now and then.
     pub fn remove(&self, ordinal: Ordinal, fingerprint: u64, keys: &[Key]) -> bool {
-        let was_there = self.take_out(ordinal, fingerprint, keys);
-        self.release_parked();
-        was_there
-    }
-
-    fn take_out(&self, ordinal: Ordinal, fingerprint: u64, keys: &[Key]) -> bool {
         let _stripe = self.stripe(fingerprint);
         let Some(entry) = self.entry_of(fingerprint) else { return false };
         match self.entries.remove_member(entry, ordinal) {

@@ -53,7 +53,7 @@ impl Live {
         let listing = Listing { id: id.clone(), fingerprint: filing.fingerprint, has_metadata };
         // Where the scheme has no tables, its keys are for arrivals alone.
         let tables = filing.keys.len().min(self.scheme.tables() as usize);
-        let _deaths = replaced.is_some().then(|| self.dying());
+        let deaths = replaced.is_some().then(|| self.dying());
         // Listed first, so that what is found has a name.
         self.catalog.insert(ordinal, listing);
         self.index.insert(
@@ -68,17 +68,21 @@ impl Live {
         );
         if let Some((old, listing)) = replaced {
             self.take_out(old, listing.fingerprint);
+            drop(deaths);
+            self.index.compact();
         }
     }
 
     /// A document's removal has become durable.
     pub fn remove(&self, id: &DocumentId, ordinal: Ordinal) {
         let listing = self.catalog.listing(ordinal);
-        let _deaths = self.dying();
+        let deaths = self.dying();
         self.catalog.remove(id);
         if let Some(listing) = listing {
             self.take_out(ordinal, listing.fingerprint);
         }
+        drop(deaths);
+        self.index.compact();
     }
 
     fn dying(&self) -> RwLockWriteGuard<'_, ()> {
