@@ -20,7 +20,7 @@ use super::ndjson;
 use super::problem::Problem;
 use super::problems_of::Plain;
 use super::query::{Parameters, Query, ReadParameters};
-use crate::engine::{Batch, Discovery, DiscoveryMode, Linkage};
+use crate::engine::{Batch, Discovery, DiscoveryMode, EngineError, Linkage};
 use crate::scheme::Threshold;
 
 /// What counts as a pair.
@@ -155,7 +155,10 @@ fn streamed<T: 'static>(
             Ok(Bytes::from(text))
         }
         Err(error) => {
-            tracing::error!(%error, "a discovery broke off");
+            match error {
+                EngineError::Closed => tracing::warn!("a discovery was stopped"),
+                error => tracing::error!(%error, "a discovery broke off"),
+            }
             Err(io::Error::other("a discovery broke off"))
         }
     });
