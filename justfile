@@ -12,7 +12,7 @@ test *ARGS:
 openapi:
     cargo run --quiet -- openapi > openapi.yaml
 
-# Times the core (text, sketch, keys), the index, the store, crowds and the server; FILE is an optional corpus.
+# Times the core (text, sketch, keys), the index, the join, the store, crowds and the server; FILE is an optional corpus.
 bench FILE="":
     cargo bench --bench core -- {{FILE}}
     cargo bench --bench index -- {{FILE}}

@@ -19,7 +19,7 @@ use super::problem::Problem;
 use super::problems_of::Plain;
 use super::query::{Parameters, Query, ReadParameters};
 use super::schemas::ModeSchema;
-use crate::engine::{Batch, Discovery, Linkage, Mode};
+use crate::engine::{Batch, Discovery, EngineError, Linkage, Mode};
 use crate::scheme::Threshold;
 
 /// What counts as a pair.
@@ -154,7 +154,10 @@ fn streamed<T: 'static>(
             Ok(Bytes::from(text))
         }
         Err(error) => {
-            tracing::error!(%error, "a discovery broke off");
+            match error {
+                EngineError::Closed => tracing::warn!("a discovery was stopped"),
+                error => tracing::error!(%error, "a discovery broke off"),
+            }
             Err(io::Error::other("a discovery broke off"))
         }
     });

@@ -77,22 +77,18 @@ impl Join<'_> {
             let mut at = 0;
             while at < groups.len() {
                 let first = self.buckets.number(groups[at][0].place);
-                let mut connected = forest.root(first) == forest.root(number);
-                if !connected
-                    && self.any_pair(&mut subject, *member, &groups[at], sets, progress)?
-                {
-                    forest.connect(first, number);
-                    connected = true;
-                }
-                if connected {
-                    let mut group = groups.swap_remove(at);
-                    if group.len() > own.len() {
-                        std::mem::swap(&mut group, &mut own);
-                    }
-                    own.append(&mut group);
-                } else {
+                let connected = forest.root(first) == forest.root(number)
+                    || self.any_pair(&mut subject, *member, &groups[at], sets, progress)?;
+                if !connected {
                     at += 1;
+                    continue;
                 }
+                forest.connect(first, number);
+                let mut group = groups.swap_remove(at);
+                if group.len() > own.len() {
+                    std::mem::swap(&mut group, &mut own);
+                }
+                own.append(&mut group);
             }
             groups.push(own);
         }
