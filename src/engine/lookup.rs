@@ -44,7 +44,20 @@ enum MetadataAt {
 
 pub(super) struct Scored {
     found: Match,
+    /// `None` for a document that is on its way.
+    ordinal: Option<Ordinal>,
     metadata: MetadataAt,
+}
+
+impl Scored {
+    pub fn ordinal(&self) -> Option<Ordinal> {
+        self.ordinal
+    }
+
+    /// The same, with its metadata read already.
+    pub fn with_metadata(self, metadata: Option<Metadata>) -> Self {
+        Self { metadata: MetadataAt::Here(metadata), ..self }
+    }
 }
 
 pub(super) struct Found {
@@ -92,6 +105,9 @@ impl Engine {
     /// A document that is on its way, scored like a stored one; `None` under the threshold.
     pub(super) fn score_rival(&self, sought: &Sought<'_>, rival: &Rival) -> Option<Scored> {
         let filing = &rival.filing;
+        if filing.document.expires_at_ms.is_some_and(|at| at <= self.clock.now_ms()) {
+            return None;
+        }
         let plan = self.analyser.bands.plan(sought.threshold);
         let agreeing = self.agreeing(sought.sketch, &filing.sketch);
         if agreeing < plan.agreeing_min {
@@ -108,7 +124,8 @@ impl Engine {
             keys_shared,
             metadata: None,
         };
-        Some(Scored { found, metadata: MetadataAt::Here(filing.document.metadata.clone()) })
+        let metadata = MetadataAt::Here(filing.document.metadata.clone());
+        Some(Scored { found, ordinal: None, metadata })
     }
 
     /// The best `limit`, in the order of the contract, with their metadata; whether there were
@@ -118,7 +135,7 @@ impl Engine {
         mut scored: Vec<Scored>,
         limit: usize,
     ) -> Result<(Vec<Match>, bool), EngineError> {
-        scored.sort_unstable_by(|a, b| by_resemblance_then_id(&a.found, &b.found));
+        put_in_order(&mut scored);
         // A document that was on its way may have been found in the index as well: as the same, or
         // as what it is about to replace.
         let mut told = HashSet::new();
@@ -186,6 +203,7 @@ impl Engine {
                 keys_shared: candidate.keys_shared,
                 metadata: None,
             },
+            ordinal: Some(member.ordinal),
             metadata: match member.has_metadata {
                 true => MetadataAt::Stored(member.ordinal),
                 false => MetadataAt::Here(None),
@@ -201,13 +219,13 @@ impl Engine {
         let ordinals: Vec<Ordinal> = scored.iter().filter_map(ordinal).collect();
         let mut read = Vec::new();
         if !ordinals.is_empty() {
-            read = self.backend.metadata(ordinals).await?;
+            read = self.backend.particulars(ordinals).await?;
         }
         let mut read = read.into_iter();
         for scored in scored {
             scored.found.metadata = match &mut scored.metadata {
                 MetadataAt::Here(metadata) => metadata.take(),
-                MetadataAt::Stored(_) => read.next().flatten(),
+                MetadataAt::Stored(_) => read.next().flatten().and_then(|of| of.metadata),
             };
         }
         Ok(())
@@ -241,6 +259,11 @@ async fn overlaps(
         sets.into_iter().map(reaching).collect()
     };
     super::off_runtime_if(shingles > SHINGLES_INLINE_MAX, check).await
+}
+
+/// In the order of the contract.
+pub(super) fn put_in_order(scored: &mut [Scored]) {
+    scored.sort_unstable_by(|a, b| by_resemblance_then_id(&a.found, &b.found));
 }
 
 fn by_resemblance_then_id(a: &Match, b: &Match) -> Ordering {

@@ -5,9 +5,12 @@ mod add;
 mod analysis;
 mod collections;
 mod compare;
+mod conditions;
 mod error;
+mod filter;
 mod lookup;
 mod operate;
+mod removal;
 mod settings;
 mod similar;
 mod types;
@@ -18,14 +21,17 @@ use std::sync::Arc;
 use crate::backend::{Backend, Local, LocalSettings};
 use crate::storage::StorageSettings;
 
-pub use crate::backend::{BackendStats, Progress, Recovery, RecoverySource};
+pub use crate::backend::{BackendStats, Clock, Progress, Recovery, RecoverySource};
 pub use crate::storage::SnapshotInfo;
 pub use analysis::{Analyser, Analysis};
 pub use collections::{
     Collection, CollectionName, Collections, CollectionsSettings, Creation, InvalidCollectionName,
 };
 pub use compare::compare_contents;
+pub use conditions::Conditions;
 pub use error::EngineError;
+pub use filter::{Filter, FilterError};
+pub use removal::Removed;
 pub use settings::{CollectionSettings, LimitSettings, StoreSettings};
 pub use types::{
     AddOptions, AddStatus, Added, Admitted, Answer, Comparison, Exact, Explanation, Lookup, Match,
@@ -38,6 +44,7 @@ pub struct Engine {
     settings: Arc<CollectionSettings>,
     analyser: Arc<Analyser>,
     backend: Arc<dyn Backend>,
+    clock: Clock,
 }
 
 impl Engine {
@@ -54,12 +61,29 @@ impl Engine {
         cache_bytes: u64,
         progress: &Progress,
     ) -> Result<Self, EngineError> {
+        Self::open_at(dir, settings, storage, cache_bytes, progress, Clock::system())
+    }
+
+    /// The same, with a clock by which documents are stored and expire.
+    ///
+    /// # Errors
+    /// Those of [`Engine::open`].
+    pub fn open_at(
+        dir: &Path,
+        settings: CollectionSettings,
+        storage: &StorageSettings,
+        cache_bytes: u64,
+        progress: &Progress,
+        clock: Clock,
+    ) -> Result<Self, EngineError> {
         let analyser = Analyser::new(&settings);
         let identity = settings.identity(&analyser.bands);
         let local = LocalSettings {
             store: storage.clone(),
             keep_content: settings.store.text,
+            ttl_ms: settings.store.ttl_ms(),
             cache_bytes,
+            clock: clock.clone(),
         };
         let bands = analyser.bands.clone();
         let backend = Local::open(dir, local, &identity, bands, &settings.sketch, progress)?;
@@ -67,6 +91,7 @@ impl Engine {
             settings: Arc::new(settings),
             analyser: Arc::new(analyser),
             backend: Arc::new(backend),
+            clock,
         })
     }
 

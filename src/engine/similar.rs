@@ -4,8 +4,10 @@ use crate::backend::Known;
 use crate::document::{Content, DocumentId};
 use crate::engine::add::{CONTENT_INLINE_BYTES_MAX, content_bytes};
 use crate::engine::compare::{compare_analyses, compare_contents};
-use crate::engine::lookup::Sought;
-use crate::engine::{Analysis, Answer, Comparison, Engine, EngineError, Lookup, Mode, Probe};
+use crate::engine::lookup::{Sought, put_in_order};
+use crate::engine::{
+    Analysis, Answer, Comparison, Conditions, Engine, EngineError, Lookup, Mode, Probe,
+};
 
 impl Engine {
     /// The near-duplicates of a content or of a stored document, which itself is left out.
@@ -13,9 +15,23 @@ impl Engine {
     /// # Errors
     /// `DocumentNotFound`, `EmptyDocument`, `TooManyShingles`, `OutOfService`, `Store`.
     pub async fn similar(&self, probe: Probe, lookup: Lookup) -> Result<Answer, EngineError> {
+        self.similar_where(probe, lookup, &Conditions::default()).await
+    }
+
+    /// The same, of the documents that meet the conditions: they are scored, then held against the
+    /// conditions, then limited.
+    ///
+    /// # Errors
+    /// Those of [`Engine::similar`].
+    pub async fn similar_where(
+        &self,
+        probe: Probe,
+        lookup: Lookup,
+        conditions: &Conditions,
+    ) -> Result<Answer, EngineError> {
         let analysis = self.analyse(&probe).await?;
         let threshold = lookup.threshold.unwrap_or(self.settings.scheme.threshold);
-        let found = self
+        let mut found = self
             .find(&Sought {
                 set: &analysis.set,
                 sketch: &analysis.sketch,
@@ -29,6 +45,12 @@ impl Engine {
             Mode::Verified => found.plan.expected_recall,
             Mode::Estimated => found.plan.expected_recall_estimated,
         };
+        if !conditions.is_empty() {
+            put_in_order(&mut found.scored);
+            let (met, cut) = self.meeting(found.scored, lookup.limit, conditions).await?;
+            found.scored = met;
+            found.truncated |= cut;
+        }
         let (matches, _more) = self.best(found.scored, lookup.limit).await?;
         Ok(Answer {
             matches,

@@ -177,6 +177,10 @@ impl From<EngineError> for Problem {
             EngineError::TooManyShingles { .. } => Code::TooManyShingles,
             EngineError::MetadataTooLarge { .. } => Code::MetadataTooLarge,
             EngineError::TextNotKept { .. } => Code::TextNotKept,
+            EngineError::NoConditions => Code::InvalidRequest,
+            EngineError::AlreadyExpired { .. } => {
+                return Self::of_field(Code::InvalidDocument, "/expires_at", error.to_string());
+            }
             EngineError::CollectionNotFound { .. } => Code::CollectionNotFound,
             EngineError::CollectionExists { .. } => Code::CollectionExists,
             EngineError::CollectionRequired => Code::CollectionRequired,

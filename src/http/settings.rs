@@ -27,6 +27,8 @@ pub struct ServerSettings {
     /// Documents of one bulk addition worked on at once; a document counts once for each 64 KiB
     /// begun.
     pub bulk_documents_in_flight_max: usize,
+    /// The longest `filter` of a call, in bytes.
+    pub filter_bytes_max: usize,
     /// The highest `limit` a call may ask for.
     pub limit_max: usize,
     /// How long requests may go on after the server was told to stop.
@@ -47,6 +49,7 @@ impl Default for ServerSettings {
             requests_in_flight_max: 1_024,
             bulk_requests_max: 8,
             bulk_documents_in_flight_max: 512,
+            filter_bytes_max: 2_048,
             limit_max: 10_000,
             shutdown_grace_ms: 10_000,
         }
@@ -72,6 +75,7 @@ impl ServerSettings {
             ("requests_in_flight_max", self.requests_in_flight_max as u64),
             ("bulk_requests_max", self.bulk_requests_max as u64),
             ("bulk_documents_in_flight_max", self.bulk_documents_in_flight_max as u64),
+            ("filter_bytes_max", self.filter_bytes_max as u64),
             ("limit_max", self.limit_max as u64),
         ];
         let zeros = at_least_one.iter().filter(|(_, value)| *value == 0);

@@ -5,17 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::{JoinError, spawn_blocking};
 
-use super::columns::{Columns, FILING_COLUMNS, FilingPart, SET_COLUMNS, SetPart};
+use super::columns::{Columns, FILING_COLUMNS, FilingPart};
 use super::counters::Counters;
 use super::record::{Part, Record};
+use super::selection::{self, Particulars};
 use super::store::Files;
 use super::{StorageError, StorageSettings, log, schema};
-use crate::document::{DocumentId, Metadata, Ordinal};
+use crate::document::{DocumentId, Ordinal};
 
-/// Exports that may be under way at once; each keeps the write-ahead log from being cut.
+/// Exports and selections that may be under way at once; each keeps the write-ahead log from being cut.
 const EXPORTS_MAX: usize = 4;
 
 /// Records that an export reads ahead of its receiver.
@@ -63,13 +64,35 @@ impl Readers {
         task.await.unwrap_or_else(|error| Err(closed(error)))
     }
 
-    pub async fn export(&self) -> mpsc::Receiver<Result<Record, StorageError>> {
+    /// Chooses among all documents alive at `now_ms`; stops when nobody waits for it any more.
+    pub async fn select(
+        &self,
+        now_ms: i64,
+        matches: impl Fn(&Particulars) -> bool + Send + 'static,
+    ) -> Result<Vec<Ordinal>, StorageError> {
+        let permit = permit_of(&self.exports).await;
+        let pool = Arc::clone(&self.pool);
+        let (sender, selected) = oneshot::channel();
+        let task = spawn_blocking(move || {
+            let _permit = permit;
+            let nobody_waits = || sender.is_closed();
+            let selected = pool
+                .read(|connection| selection::select(connection, now_ms, matches, nobody_waits));
+            let _ = sender.send(selected);
+        });
+        match selected.await {
+            Ok(selected) => selected,
+            Err(_) => Err(task.await.err().map_or(StorageError::Closed, closed)),
+        }
+    }
+
+    pub async fn export(&self, now_ms: i64) -> mpsc::Receiver<Result<Record, StorageError>> {
         let permit = permit_of(&self.exports).await;
         let pool = Arc::clone(&self.pool);
         let (sender, receiver) = mpsc::channel(EXPORT_RECORDS_AHEAD);
         spawn_blocking(move || {
             let _permit = permit;
-            let exported = pool.read(|connection| export(connection, &sender));
+            let exported = pool.read(|connection| export(connection, now_ms, &sender));
             if let Err(error) = exported {
                 // A receiver that has gone away needs no error.
                 let _ = sender.blocking_send(Err(error));
@@ -139,24 +162,9 @@ pub(super) fn records(
     let mut statement = connection.prepare_cached(&query)?;
     let record = |ordinal: &Ordinal| {
         let mut rows = statement.query([ordinal.0])?;
-        rows.next()?.map(|row| Record::decode(row, part)).transpose()
+        rows.next()?.map(|row| Record::decode(connection, row, part)).transpose()
     };
     ordinals.iter().map(record).collect()
-}
-
-pub(super) fn metadata(
-    connection: &Connection,
-    ordinals: &[Ordinal],
-) -> Result<Vec<Option<Metadata>>, StorageError> {
-    let query = format!("SELECT {SET_COLUMNS} FROM documents WHERE ordinal = ?1");
-    let mut statement = connection.prepare_cached(&query)?;
-    let metadata = |ordinal: &Ordinal| {
-        let mut rows = statement.query([ordinal.0])?;
-        let Some(row) = rows.next()? else { return Ok(None) };
-        let columns = Columns::new(row)?;
-        SetPart::read(&columns)?.metadata(&columns)
-    };
-    ordinals.iter().map(metadata).collect()
 }
 
 pub(super) fn record_by_id(
@@ -166,7 +174,7 @@ pub(super) fn record_by_id(
     let query = format!("SELECT {} FROM documents WHERE id = ?1", Part::All.columns());
     let mut statement = connection.prepare_cached(&query)?;
     let mut rows = statement.query([id.as_str()])?;
-    rows.next()?.map(|row| Record::decode(row, Part::All)).transpose()
+    rows.next()?.map(|row| Record::decode(connection, row, Part::All)).transpose()
 }
 
 /// Reads the filing part for each id, so that an id is checked before it is given out.
@@ -174,16 +182,21 @@ pub(super) fn ids(
     connection: &Connection,
     after: Option<&DocumentId>,
     limit: u32,
+    now_ms: i64,
 ) -> Result<Vec<DocumentId>, StorageError> {
-    let query =
-        format!("SELECT {FILING_COLUMNS} FROM documents WHERE id > ?1 ORDER BY id LIMIT ?2");
+    let query = format!("SELECT {FILING_COLUMNS} FROM documents WHERE id > ?1 ORDER BY id");
     let mut statement = connection.prepare_cached(&query)?;
-    let after = after.map_or("", DocumentId::as_str);
-    let mut rows = statement.query(rusqlite::params![after, limit])?;
+    let mut rows = statement.query([after.map_or("", DocumentId::as_str)])?;
     let mut ids = Vec::new();
-    while let Some(row) = rows.next()? {
+    // Those that have expired but are still there are stepped over, so that a page is full.
+    while ids.len() < limit as usize
+        && let Some(row) = rows.next()?
+    {
         let columns = Columns::new(row)?;
-        ids.push(FilingPart::read(&columns)?.document_id(&columns)?);
+        let part = FilingPart::read(&columns)?;
+        if part.is_alive(connection, columns.ordinal, now_ms)? {
+            ids.push(part.document_id(&columns)?);
+        }
     }
     Ok(ids)
 }
@@ -204,16 +217,18 @@ pub(super) fn sizes(connection: &Connection, files: &Files) -> Result<StoreSizes
 /// A corrupt document does not hide the others; any other error ends the export.
 fn export(
     connection: &Connection,
+    now_ms: i64,
     sender: &mpsc::Sender<Result<Record, StorageError>>,
 ) -> Result<(), StorageError> {
     let query = format!("SELECT {} FROM documents ORDER BY ordinal", Part::All.columns());
     let mut statement = connection.prepare_cached(&query)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let record = match Record::decode(row, Part::All) {
+        let record = match Record::decode(connection, row, Part::All) {
             Err(error) if !matches!(error, StorageError::CorruptDocument { .. }) => {
                 return Err(error);
             }
+            Ok(record) if !record.is_alive(now_ms) => continue,
             record => record,
         };
         if sender.blocking_send(record).is_err() {

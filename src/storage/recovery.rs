@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row};
 use super::columns::{Columns, FILING_COLUMNS, FilingPart, flags};
 use super::counters::Counters;
 use super::log::{self, Operation};
-use super::{StorageError, Store};
+use super::{StorageError, Store, expiries};
 use crate::document::{DocumentId, Ordinal};
 
 /// What happened after a sequence.
@@ -79,6 +79,14 @@ impl Store {
             }
             Ok(())
         })
+    }
+
+    /// Visits every document that expires, with when it does in milliseconds since the epoch.
+    ///
+    /// # Errors
+    /// [`StorageError::CorruptDocument`] at the first row that is not what was written.
+    pub fn expiries(&self, visit: impl FnMut(Ordinal, i64)) -> Result<(), StorageError> {
+        self.readers.read_here(|connection| expiries::visit(connection, visit))
     }
 
     /// Visits the documents with these ordinals, in the order given, leaving out any not there.

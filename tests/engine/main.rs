@@ -31,7 +31,8 @@ fn id(id: &str) -> DocumentId {
 }
 
 fn text(name: &str, text: &str) -> Document {
-    Document { id: id(name), content: Content::Text(text.to_owned()), metadata: None }
+    let content = Content::Text(text.to_owned());
+    Document { id: id(name), content, metadata: None, expires_at_ms: None }
 }
 
 async fn add(engine: &Engine, document: Document) -> Added {

@@ -1,3 +1,4 @@
+use crate::backend::Clock;
 use crate::storage::StorageSettings;
 
 /// How a collection lives in this process.
@@ -6,6 +7,10 @@ pub struct LocalSettings {
     pub store: StorageSettings,
     /// Keep texts and tokens themselves.
     pub keep_content: bool,
+    /// How long documents live that do not say when they expire; `None` for ever.
+    pub ttl_ms: Option<i64>,
     /// Memory for sets that were used lately.
     pub cache_bytes: u64,
+    /// By which documents are stored and expire.
+    pub clock: Clock,
 }

@@ -1,0 +1,30 @@
+//! Removing for good what has expired, from time to time.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+
+use crate::engine::{Collection, Collections, EngineError};
+
+pub(super) async fn remove_expired(collections: &Collections, every: Duration) -> Infallible {
+    let mut ticks = interval_at(Instant::now() + every, every);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        for collection in collections.list() {
+            remove_expired_of(&collection).await;
+        }
+    }
+}
+
+async fn remove_expired_of(collection: &Collection) {
+    let name = collection.name();
+    match collection.remove_expired().await {
+        Ok(0) => {}
+        Ok(removed) => tracing::info!(collection = %name, removed, "removed what has expired"),
+        // It may have been removed meanwhile.
+        Err(EngineError::Closed) => {}
+        Err(error) => tracing::error!(collection = %name, %error, "cannot remove what has expired"),
+    }
+}
