@@ -21,10 +21,9 @@ pub(super) async fn remove_expired(collections: &Collections, every: Duration) -
 async fn remove_expired_of(collection: &Collection) {
     let name = collection.name();
     match collection.remove_expired().await {
-        Ok(0) => {}
+        // The collection may have been removed meanwhile.
+        Ok(0) | Err(EngineError::Closed) => {}
         Ok(removed) => tracing::info!(collection = %name, removed, "removed what has expired"),
-        // It may have been removed meanwhile.
-        Err(EngineError::Closed) => {}
         Err(error) => tracing::error!(collection = %name, %error, "cannot remove what has expired"),
     }
 }

@@ -150,7 +150,7 @@ pub trait Backend: Send + Sync {
 
     /// Removes those of the documents that are still there; how many. Dropping the future stops it
     /// between documents.
-    async fn remove_selected(&self, ordinals: &[Ordinal]) -> Result<u64, BackendError>;
+    async fn remove_selected(&self, ordinals: Vec<Ordinal>) -> Result<u64, BackendError>;
 
     /// Removes documents that have expired, soonest first and at most `max`; how many.
     async fn remove_expired(&self, max: usize) -> Result<u64, BackendError>;

@@ -27,7 +27,7 @@ impl Engine {
         let selected = self.backend.select(Box::new(move |of| conditions.hold(of))).await?;
         let mut removed = 0;
         for batch in selected.chunks(REMOVED_AT_ONCE) {
-            removed += self.backend.remove_selected(batch).await?;
+            removed += self.backend.remove_selected(batch.to_vec()).await?;
         }
         Ok(Removed { matched: selected.len() as u64, removed })
     }

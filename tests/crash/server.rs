@@ -48,12 +48,14 @@ impl Server {
         self.child.wait().unwrap();
     }
 
-    /// Every document's text by its id.
+    /// Every document's text by its id, once it is seen that each expires as it should.
     pub fn export(&self) -> HashMap<String, String> {
         let lines = self.get("/export").unwrap();
         let document = |line: &str| {
             let document: Value = serde_json::from_str(line).unwrap();
             let text = |name: &str| document[name].as_str().unwrap().to_owned();
+            let expires_at = document.get("expires_at").and_then(Value::as_str);
+            assert_eq!(expires_at, crate::writer::expires_at(&text("text")), "{document}");
             (text("id"), text("text"))
         };
         lines.lines().map(document).collect()

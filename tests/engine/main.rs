@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod arrival;
+mod conditions;
 mod corpus;
+mod expiry;
 mod recall;
 mod restart;
 mod shingles;

@@ -8,6 +8,7 @@ mod collections;
 mod documents;
 mod failing;
 mod fuzz;
+mod lifecycle;
 mod limits;
 mod lookups;
 mod openapi;

@@ -174,7 +174,7 @@ impl Backend for Local {
         Ok(self.store.select(self.settings.clock.now_ms(), matches).await?)
     }
 
-    async fn remove_selected(&self, ordinals: &[Ordinal]) -> Result<u64, BackendError> {
+    async fn remove_selected(&self, ordinals: Vec<Ordinal>) -> Result<u64, BackendError> {
         self.remove_all(ordinals).await
     }
 

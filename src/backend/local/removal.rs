@@ -24,16 +24,15 @@ impl Local {
         }
     }
 
-    pub(super) async fn remove_all(&self, ordinals: &[Ordinal]) -> Result<u64, BackendError> {
-        let ordinals = ordinals.to_vec().into_iter();
-        let removals = ordinals.map(|ordinal| self.remove_one(ordinal));
+    pub(super) async fn remove_all(&self, ordinals: Vec<Ordinal>) -> Result<u64, BackendError> {
+        let removals = ordinals.into_iter().map(|ordinal| self.remove_one(ordinal));
         let removed = stream::iter(removals).buffer_unordered(REMOVALS_AT_ONCE);
         removed.try_fold(0, async |sum, removed| Ok(sum + u64::from(removed))).await
     }
 
     pub(super) async fn remove_due(&self, max: usize) -> Result<u64, BackendError> {
         let now_ms = self.settings.clock.now_ms();
-        self.remove_all(&self.live.catalog.expiries.due(now_ms, max)).await
+        self.remove_all(self.live.catalog.expiries.due(now_ms, max)).await
     }
 
     /// `false` if it is gone, or another document has its id, by the time that its turn comes.

@@ -30,7 +30,7 @@ pub enum FilterError {
     #[error("it has {found} bytes, more than the {max} of server.filter_bytes_max")]
     TooLong { found: usize, max: usize },
     /// Characters are counted from 1.
-    #[error("at character {at}, {found} is not what is expected there")]
+    #[error("at character {at}, {found} was not expected")]
     Syntax { at: usize, found: String },
     #[error("it is too intricate to be read")]
     TooIntricate,

@@ -21,8 +21,9 @@ const BEFORE: &str = "$[?";
 /// Steps that reading may take: a few milliseconds. Some expressions are read again and again.
 const STEPS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).expect("it is not zero");
 
-/// Characters of an expression that an error shows.
+/// Characters of an expression that an error shows, and of what the crate says of one.
 const SHOWN_MAX: usize = 20;
+const DETAIL_MAX: usize = 200;
 
 pub(super) fn read(expression: &str) -> Result<Condition, FilterError> {
     // Holds for the whole process, in which nobody else uses that parser.
@@ -136,25 +137,21 @@ fn step(segment: &Segment, depth: Depth) -> Result<Step, FilterError> {
 
 /// The crate's errors in the words of a filter.
 fn told(error: JsonPathError, expression: &str) -> FilterError {
-    match error {
-        JsonPathError::PestError(error) => match (error.variant, error.location) {
-            (ErrorVariant::ParsingError { .. }, InputLocation::Pos(byte)) => {
-                syntax(expression, byte)
-            }
-            (ErrorVariant::ParsingError { .. }, InputLocation::Span((byte, _))) => {
-                syntax(expression, byte)
-            }
-            (ErrorVariant::CustomError { .. }, _) => FilterError::TooIntricate,
-        },
-        JsonPathError::MaxNestingDepthExceeded(_) => FilterError::TooIntricate,
-        other => FilterError::Other(shown(&other.to_string(), 200)),
+    let error = match error {
+        JsonPathError::PestError(error) => error,
+        JsonPathError::MaxNestingDepthExceeded(_) => return FilterError::TooIntricate,
+        other => return FilterError::Other(shown(&other.to_string(), DETAIL_MAX)),
+    };
+    let (InputLocation::Pos(byte) | InputLocation::Span((byte, _))) = error.location;
+    match error.variant {
+        ErrorVariant::ParsingError { .. } => syntax(expression, byte.saturating_sub(BEFORE.len())),
+        ErrorVariant::CustomError { .. } => FilterError::TooIntricate,
     }
 }
 
-/// `byte` counts in the whole path.
+/// What stands at this byte of the expression, or behind its end, was not expected.
 fn syntax(expression: &str, byte: usize) -> FilterError {
-    let byte = expression.floor_char_boundary(byte.saturating_sub(BEFORE.len()));
-    let (before, rest) = expression.split_at(byte);
+    let (before, rest) = expression.split_at_checked(byte).unwrap_or((expression, ""));
     let found = match rest {
         "" => "the end".to_owned(),
         rest => format!("'{}'", shown(rest, SHOWN_MAX)),
