@@ -136,7 +136,7 @@ async fn an_id_whose_document_has_expired_is_free() {
 async fn what_would_have_expired_already_is_refused() {
     let dir = tempdir().unwrap();
     let engine = Time::new().open(dir.path(), None);
-    for after_ms in [0, -1, i64::MIN - START_MS.wrapping_neg()] {
+    for after_ms in [0, -1] {
         let document = expiring("a", PAGE, after_ms);
         let error = engine.add(document, AddOptions::default()).await.unwrap_err();
         assert!(matches!(error, EngineError::AlreadyExpired { .. }), "{error}");
