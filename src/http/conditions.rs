@@ -27,13 +27,13 @@ impl Parameter for Time {
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct ConditionParameters {
-    /// A condition on the metadata, as the filter expressions of JSONPath have it (RFC 9535, section
-    /// 2.3.5), in which `@` is the metadata: comparisons (`==`, `!=`, `<`, `<=`, `>`, `>=`) of
-    /// strings, numbers, `true`, `false`, `null` and paths like `@.author.name` and `@.tags[0]`;
-    /// tests whether there is a value, as `@.lang`, `@.tags[*]` and `@.tags[?@ == "news"]`; and `!`,
-    /// `&&`, `||` and parentheses. Not there are `$`, `..`, functions, slices, lists of selectors,
-    /// and filters within filters. What is absent equals nothing, and is not less or greater; a
-    /// document without metadata counts as one with `{}`.
+    /// A condition on the metadata, as the filter expressions of JSONPath have it (RFC 9535,
+    /// section 2.3.5), in which `@` is the metadata: comparisons (`==`, `!=`, `<`, `<=`, `>`,
+    /// `>=`) of strings, numbers, `true`, `false`, `null` and paths like `@.author.name` and
+    /// `@.tags[0]`; tests whether there is a value, as `@.lang`, `@.tags[*]` and
+    /// `@.tags[?@ == "news"]`; and `!`, `&&`, `||` and parentheses. Not there are `$`, `..`,
+    /// functions, slices, lists of selectors, and filters within filters. What is absent equals
+    /// nothing, and is not less or greater; a document without metadata counts as one with `{}`.
     #[param(value_type = Option<String>, max_length = 2048,
         example = "@.lang == \"en\" && @.year >= 2020")]
     pub filter: Option<Arc<Filter>>,

@@ -3,9 +3,9 @@
 //!
 //! In reading order: `router` below; the handlers (`documents` with `bulk` and `intake`, `removal`,
 //! `similar`, `resemblance`, `collections`, `operate`); what they act on (`extract`), take
-//! (`parameters`, `conditions`, `request`) and give (`reply`, `stored`, `comparison`, `stats`, `problem` with `code`); how it is
-//! read (`query`, `body`, `json`, `split` with `array`); the layers around them (`identity`,
-//! `layers`); the connections below (`serve`, `write_timeout`).
+//! (`parameters`, `conditions`, `request`) and give (`reply`, `stored`, `comparison`, `stats`,
+//! `problem` with `code`); how it is read (`query`, `body`, `json`, `split` with `array`); the
+//! layers around them (`identity`, `layers`); the connections below (`serve`, `write_timeout`).
 
 mod array;
 mod body;

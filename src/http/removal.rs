@@ -27,10 +27,10 @@ pub struct RemovedReply {
 
 /// Remove documents
 ///
-/// Removes every document that meets the conditions, of which there must be one, as they are found
-/// in one consistent view; a document that is added or replaced meanwhile stays. Answers once all
-/// are gone for good, however long that takes. If the client goes away, it stops; what is removed by
-/// then is gone, and the same call again removes the rest.
+/// Removes every document that meets the conditions, of which there must be one, as they are in one
+/// consistent view; a document that is added or replaced meanwhile stays. Answers once all are gone
+/// for good, however long that takes. If the client goes away, it stops; what is removed by then is
+/// gone, and the same call again removes the rest.
 #[utoipa::path(
     delete, path = "/documents", operation_id = "remove_documents", tag = "Documents",
     params(ConditionParameters),

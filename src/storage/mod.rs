@@ -25,7 +25,7 @@
 //! | `id` | The client's name for it; unique. |
 //! | `shingles` | Elements of the set. |
 //! | `fingerprint` | One number for the set. |
-//! | `flags` | 1 tokens + 2 no shingle + 4 content kept + 8 metadata + 16 none sampled + 32 expires |
+//! | `flags` | 1 tokens + 2 no shingle + 4 content kept + 8 metadata + 16 unsampled + 32 expires |
 //! | `sketch` | The slots, little-endian. |
 //! | `filing_checksum` | Of the part so far: what the index is rebuilt from. |
 //! | `stored_at` | Milliseconds since the epoch. |

@@ -16,7 +16,8 @@ use super::store::Files;
 use super::{StorageError, StorageSettings, log, schema};
 use crate::document::{DocumentId, Ordinal};
 
-/// Exports and selections that may be under way at once; each keeps the write-ahead log from being cut.
+/// Exports and selections that may be under way at once; each keeps the write-ahead log from being
+/// cut.
 const EXPORTS_MAX: usize = 4;
 
 /// Records that an export reads ahead of its receiver.

@@ -219,8 +219,8 @@ impl Store {
         self.readers.read(move |connection| readers::records(connection, &ordinals, part)).await
     }
 
-    /// The particulars of the documents with these ordinals, in the order asked; `None` for one that
-    /// is not there. Of their sets, one at a time is in memory.
+    /// The particulars of the documents with these ordinals, in the order asked; `None` for one
+    /// that is not there. Of their sets, one at a time is in memory.
     ///
     /// # Errors
     /// [`StorageError::CorruptDocument`] if one of them is not what was written.
@@ -231,8 +231,8 @@ impl Store {
         self.readers.read(move |connection| selection::particulars(connection, &ordinals)).await
     }
 
-    /// Every document alive at `now_ms` (milliseconds since the epoch) that matches, ascending, from
-    /// one state of the store. Reading ends early if the future is dropped.
+    /// Every document alive at `now_ms` (milliseconds since the epoch) that matches, ascending,
+    /// from one state of the store. Reading ends early if the future is dropped.
     ///
     /// # Errors
     /// [`StorageError::CorruptDocument`] if one of the documents is not what was written.
@@ -266,9 +266,9 @@ impl Store {
         self.readers.read(ids).await
     }
 
-    /// Every document alive at `now_ms` (milliseconds since the epoch) by ordinal, from one state of the store; ends early if the receiver is
-    /// dropped. A document that is corrupt comes as an error and the others follow; after any other
-    /// error nothing follows.
+    /// Every document alive at `now_ms` (milliseconds since the epoch) by ordinal, from one state of
+    /// the store; ends early if the receiver is dropped. A document that is corrupt comes as an
+    /// error and the others follow; after any other error nothing follows.
     pub async fn export(&self, now_ms: i64) -> mpsc::Receiver<Result<Record, StorageError>> {
         self.readers.export(now_ms).await
     }
