@@ -266,8 +266,8 @@ impl Store {
         self.readers.read(ids).await
     }
 
-    /// Every document alive at `now_ms` (milliseconds since the epoch) by ordinal, from one state of
-    /// the store; ends early if the receiver is dropped. A document that is corrupt comes as an
+    /// Every document alive at `now_ms` (milliseconds since the epoch) by ordinal, from one state
+    /// of the store; ends early if the receiver is dropped. A document that is corrupt comes as an
     /// error and the others follow; after any other error nothing follows.
     pub async fn export(&self, now_ms: i64) -> mpsc::Receiver<Result<Record, StorageError>> {
         self.readers.export(now_ms).await
