@@ -13,6 +13,7 @@ use super::extract::Ready;
 use super::problem::Problem;
 use super::problems_of::RemovingMany;
 use super::query::Query;
+use crate::engine::Removed;
 
 /// What removing by conditions did.
 #[derive(Serialize, ToSchema)]
@@ -48,6 +49,7 @@ pub async fn remove(
     let started = Instant::now();
     let removed = engine.remove_where(parameters.conditions()).await?;
     let took_us = started.elapsed().as_micros() as u64;
-    tracing::info!(matched = removed.matched, removed = removed.removed, took_us, "removal");
-    Ok(Json(RemovedReply { matched: removed.matched, removed: removed.removed, took_us }))
+    let Removed { matched, removed } = removed;
+    tracing::info!(collection = %engine.name(), matched, removed, took_us, "removal");
+    Ok(Json(RemovedReply { matched, removed, took_us }))
 }

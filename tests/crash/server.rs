@@ -21,6 +21,7 @@ impl Server {
             .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
             .arg(dir)
             .env("AKIN__LOG__FORMAT", "json")
+            .env("AKIN__STORAGE__EXPIRY_INTERVAL_S", "1")
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
@@ -37,6 +38,11 @@ impl Server {
             std::thread::yield_now();
         }
         server
+    }
+
+    pub fn add(&self, document: &Value) {
+        let request = self.agent.post(format!("{}/documents", self.url));
+        request.content_type("application/json").send(document.to_string()).unwrap();
     }
 
     pub fn begin_snapshot(&self) {
