@@ -102,7 +102,7 @@ async fn measure(name: &str, texts: Vec<String>) -> Figures {
 async fn add_all(engine: &Engine, texts: Vec<String>) -> Vec<Duration> {
     let documents = texts.into_iter().enumerate().map(|(number, text)| {
         let id = DocumentId::new(format!("document/{number}")).expect("a valid id");
-        Document { id, content: Content::Text(text), metadata: None }
+        Document { id, content: Content::Text(text), metadata: None, expires_at_ms: None }
     });
     let add = |document| async {
         let started = Instant::now();

@@ -99,6 +99,7 @@ fn record(ordinal: u32, text_bytes: usize) -> Record {
         id: DocumentId::new(format!("https://example.org/{:016x}/{ordinal}", random()))
             .expect("it is a good id"),
         stored_at_ms: 0,
+        expires_at_ms: None,
         content: Some(Content::Text(text)),
         metadata: None,
         set: ShingleSet::from_shingles(shingles).expect("there are some"),

@@ -112,6 +112,9 @@ pub struct Document {
     pub id: DocumentId,
     pub content: Content,
     pub metadata: Option<Metadata>,
+    /// Milliseconds since the epoch, from when on it is as if it were not there. Without, whatever
+    /// the collection has for documents that do not say.
+    pub expires_at_ms: Option<i64>,
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Composition: a listener, collections and what runs beside them, from start to a clean end.
 
 mod error;
+mod expiry;
 mod signals;
 
 pub use error::AppError;
@@ -78,10 +79,12 @@ async fn close(collections: Option<&Arc<Collections>>) -> Result<(), AppError> {
 async fn work(settings: Settings, state: http::AppState) -> Result<Infallible, AppError> {
     let metrics = state.metrics.clone();
     let every = Duration::from_secs(settings.storage.snapshot_interval_s);
+    let expiry_every = Duration::from_secs(settings.storage.expiry_interval_s);
     let collections = open(settings, &state).await?;
     let collections = state.collections.get_or_init(|| collections);
     tokio::select! {
         never = take_snapshots(collections, every) => match never {},
+        never = expiry::remove_expired(collections, expiry_every) => match never {},
         never = keep_metrics(metrics) => match never {},
         reason = collections.failed() => Err(AppError::OutOfService { reason }),
     }

@@ -10,6 +10,7 @@
 //! what makes check-and-store one step.
 
 pub(crate) mod arrivals;
+mod clock;
 mod error;
 mod local;
 mod state;
@@ -23,15 +24,16 @@ use async_trait::async_trait;
 use smallvec::SmallVec;
 use tokio::sync::{mpsc, watch};
 
-use crate::document::{Content, Document, DocumentId, Metadata, Ordinal};
+use crate::document::{Content, Document, DocumentId, Ordinal};
 use crate::index::{ExactSearch, Search};
 use crate::measure::Overlap;
 use crate::scheme::Key;
 use crate::sketch::Sketch;
-use crate::storage::{FilingRow, Part, Record, SnapshotInfo, StorageError};
+use crate::storage::{FilingRow, Part, Particulars, Record, SnapshotInfo, StorageError};
 use crate::text::ShingleSet;
 
 use arrivals::{Outcome, Place};
+pub use clock::Clock;
 pub use error::BackendError;
 pub use local::{Local, LocalSettings};
 pub use state::{BackendStats, Progress, Recovery, RecoverySource};
@@ -133,7 +135,7 @@ pub struct Known {
     pub sketch: Sketch,
 }
 
-/// Every document as it was at one moment, whatever is written meanwhile. Its methods block.
+/// Every document as it was at one moment, but those that had expired by then, whatever is written meanwhile. Its methods block.
 pub trait View: Send {
     /// How many documents there are.
     fn documents(&self) -> u64;
@@ -154,7 +156,11 @@ pub trait View: Send {
     fn set(&mut self, ordinal: Ordinal) -> Result<ShingleSet, BackendError>;
 }
 
-/// Where documents live.
+/// Whether a document is meant.
+pub type Matches = Box<dyn Fn(&Particulars) -> bool + Send>;
+
+/// Where documents live. From the moment that one expires it is as if it were not there, also
+/// before it is removed.
 #[async_trait]
 pub trait Backend: Send + Sync {
     /// Gives the document its place in the order of arrival. `tentative`: it may be withdrawn.
@@ -170,11 +176,23 @@ pub trait Backend: Send + Sync {
     /// this has begun to write, dropping the future does not stop it.
     async fn store(&self, announced: Announced) -> Result<Stored, BackendError>;
 
-    /// Whether this very document is stored: the same content and metadata under its id.
+    /// Whether this very document is stored: the same content and metadata under its id, whenever
+    /// it expires.
     async fn stands(&self, document: &Document) -> Result<bool, BackendError>;
 
     /// `false` if there is no such document.
     async fn remove(&self, id: &DocumentId) -> Result<bool, BackendError>;
+
+    /// Every document that matches, from one consistent view; stops reading if the future is
+    /// dropped.
+    async fn select(&self, matches: Matches) -> Result<Vec<Ordinal>, BackendError>;
+
+    /// Removes those of the documents that are still there; how many. Dropping the future stops it
+    /// between documents.
+    async fn remove_selected(&self, ordinals: Vec<Ordinal>) -> Result<u64, BackendError>;
+
+    /// Removes documents that have expired, soonest first and at most `max`; how many.
+    async fn remove_expired(&self, max: usize) -> Result<u64, BackendError>;
 
     async fn candidates(&self, search: &Search<'_>) -> Result<Candidates, BackendError>;
 
@@ -200,9 +218,12 @@ pub trait Backend: Send + Sync {
         candidates: &[Candidate],
     ) -> Result<Vec<Option<Content>>, BackendError>;
 
-    /// The metadata of documents, in their order.
-    async fn metadata(&self, ordinals: Vec<Ordinal>)
-    -> Result<Vec<Option<Metadata>>, BackendError>;
+    /// What is told of documents besides their content, in their order; `None` for one that is gone
+    /// meanwhile.
+    async fn particulars(
+        &self,
+        ordinals: Vec<Ordinal>,
+    ) -> Result<Vec<Option<Particulars>>, BackendError>;
 
     async fn known(&self, id: &DocumentId) -> Result<Option<Known>, BackendError>;
 

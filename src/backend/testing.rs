@@ -13,7 +13,12 @@ pub(crate) fn filing(id: &str, text: &str) -> Filing {
     let sketch = Sketcher::new(SketchSettings::default()).sketch(&shingled.set);
     let scheme = Scheme::new(&SchemeSettings::default(), &SketchSettings::default());
     Filing {
-        document: Document { id: DocumentId::new(id).unwrap(), content, metadata: None },
+        document: Document {
+            id: DocumentId::new(id).unwrap(),
+            content,
+            metadata: None,
+            expires_at_ms: None,
+        },
         fingerprint: shingled.set.fingerprint(),
         set: shingled.set,
         keys: scheme.all_keys(sketch.as_bytes()).collect(),

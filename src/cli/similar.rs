@@ -28,6 +28,9 @@ pub struct Arguments {
     /// The resemblance from which documents count as near-duplicates [default: the server's]
     #[arg(long, value_name = "0..1", value_parser = import::threshold)]
     threshold: Option<Threshold>,
+    /// Only matches whose metadata this holds for, as: @.lang == "en"
+    #[arg(long, value_name = "EXPRESSION")]
+    filter: Option<String>,
     /// The most matches to show [default: 20]
     #[arg(long, value_name = "N")]
     limit: Option<u32>,
@@ -98,6 +101,7 @@ impl Arguments {
         let parts = [
             self.id.as_ref().map(|id| format!("id={}", query_value(id))),
             self.threshold.map(|threshold| format!("threshold={}", threshold.get())),
+            self.filter.as_ref().map(|filter| format!("filter={}", query_value(filter))),
             self.limit.map(|limit| format!("limit={limit}")),
             mode,
         ];

@@ -24,6 +24,8 @@ pub struct StorageSection {
     pub data_dir: PathBuf,
     /// Seconds between snapshots of the index; 0: only on request and at the end.
     pub snapshot_interval_s: u64,
+    /// Seconds between removals of what has expired.
+    pub expiry_interval_s: u64,
     /// Memory of each collection for the sets of documents that were looked up or stored lately.
     pub sets_cache_bytes: u64,
     /// Collections at a time.
@@ -37,6 +39,7 @@ impl Default for StorageSection {
         Self {
             data_dir: "./akin-data".into(),
             snapshot_interval_s: 300,
+            expiry_interval_s: 60,
             sets_cache_bytes: 256 << 20,
             collections_max: 64,
             store: StorageSettings::default(),
@@ -98,6 +101,7 @@ impl Settings {
         settings.collection.scheme.penalty = Some(4);
         settings.collection.shingles.equivalents =
             Equivalents::new(vec![vec!["william".to_owned(), "bill".to_owned()]]);
+        settings.collection.store.ttl_s = Some(1);
         settings
     }
 }
@@ -107,6 +111,10 @@ impl StorageSection {
         let mut faults = self.store.faults();
         if self.data_dir.as_os_str().is_empty() {
             faults.push("data_dir must not be empty".into());
+        }
+        if !(1..=86_400).contains(&self.expiry_interval_s) {
+            let found = self.expiry_interval_s;
+            faults.push(format!("expiry_interval_s must be 1..=86400, not {found}"));
         }
         if !(1..=1_000).contains(&self.collections_max) {
             faults.push(format!("collections_max must be 1..=1000, not {}", self.collections_max));

@@ -1,5 +1,7 @@
 //! Adding: check for near-duplicates and store, in one step as far as anybody can see.
 
+use jiff::Timestamp;
+
 use crate::backend::{Announced, Filing, Rival, Stored};
 use crate::document::{Content, Document};
 use crate::engine::lookup::{Scored, Sought};
@@ -16,12 +18,18 @@ impl Engine {
     /// Makes set and sketch. Pure computation: a few microseconds a kilobyte of text.
     ///
     /// # Errors
-    /// `MetadataTooLarge`, and those of [`Analyser::analyse`](crate::engine::Analyser::analyse).
+    /// `MetadataTooLarge`, `AlreadyExpired`, and those of
+    /// [`Analyser::analyse`](crate::engine::Analyser::analyse).
     pub fn prepare(&self, document: Document) -> Result<Prepared, EngineError> {
         let max = self.settings.limits.metadata_bytes_max;
         let found = document.metadata.as_ref().map_or(0, |metadata| metadata.as_json().len());
         if found > max {
             return Err(EngineError::MetadataTooLarge { found, max });
+        }
+        if let Some(expires_at_ms) = document.expires_at_ms.filter(|at| *at <= self.clock.now_ms())
+        {
+            let expires_at = Timestamp::from_millisecond(expires_at_ms).unwrap_or_default();
+            return Err(EngineError::AlreadyExpired { expires_at });
         }
         let analysis = self.analyser.analyse(&document.content)?;
         Ok(Prepared { document, analysis })
@@ -61,12 +69,11 @@ impl Engine {
         let id = announced.filing.document.id.clone();
         let shingles = announced.filing.set.count();
         let skip = options.on_duplicate == OnDuplicate::Skip && !duplicates.is_empty();
-        let status = if !skip {
-            self.backend.store(announced).await?.into()
-        } else if self.backend.stands(&announced.filing.document).await? {
-            AddStatus::Unchanged
-        } else {
+        // One that stands is stored again all the same: it may expire at another time now.
+        let status = if skip && !self.backend.stands(&announced.filing.document).await? {
             AddStatus::Skipped
+        } else {
+            self.backend.store(announced).await?.into()
         };
         Ok(Added { id, status, duplicates, shingles, policy, truncated })
     }

@@ -1,3 +1,5 @@
+use jiff::Timestamp;
+
 use crate::backend::BackendError;
 use crate::document::DocumentId;
 use crate::engine::CollectionName;
@@ -8,6 +10,8 @@ use crate::storage::StorageError;
 pub enum EngineError {
     #[error("the document is empty: it has nothing to make a shingle of")]
     EmptyDocument,
+    #[error("the document would have expired already, at {expires_at}")]
+    AlreadyExpired { expires_at: Timestamp },
     #[error("there is no document '{id}'")]
     DocumentNotFound { id: DocumentId },
     #[error("the document has {found} shingles, more than the {max} of limits.shingles_max")]
@@ -35,6 +39,8 @@ pub enum EngineError {
     NoDiscoveryOfRecords,
     #[error("mode must be {served} in a collection of this kind")]
     UnsupportedMode { served: &'static str },
+    #[error("removing documents takes a condition: filter, stored_after or stored_before")]
+    NoConditions,
     #[error("there is no collection '{name}'")]
     CollectionNotFound { name: CollectionName },
     /// Both as JSON.

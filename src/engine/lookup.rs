@@ -55,7 +55,20 @@ impl MetadataAt {
 
 pub(super) struct Scored {
     pub found: Match,
+    /// `None` for a document that is on its way.
+    pub ordinal: Option<Ordinal>,
     pub metadata: MetadataAt,
+}
+
+impl Scored {
+    pub fn ordinal(&self) -> Option<Ordinal> {
+        self.ordinal
+    }
+
+    /// The same, with its metadata read already.
+    pub fn with_metadata(self, metadata: Option<Metadata>) -> Self {
+        Self { metadata: MetadataAt::Here(metadata), ..self }
+    }
 }
 
 pub(super) struct Found {
@@ -126,6 +139,9 @@ impl Engine {
     /// A document that is on its way, scored like a stored one; `None` under the threshold.
     pub(super) fn score_rival(&self, sought: &Sought<'_>, rival: &Rival) -> Option<Scored> {
         let filing = &rival.filing;
+        if filing.document.expires_at_ms.is_some_and(|at| at <= self.clock.now_ms()) {
+            return None;
+        }
         if let Some(record) = &sought.record {
             return self.score_rival_record(sought, record, filing);
         }
@@ -146,7 +162,8 @@ impl Engine {
             metadata: None,
             points: None,
         };
-        Some(Scored { found, metadata: MetadataAt::Here(filing.document.metadata.clone()) })
+        let metadata = MetadataAt::Here(filing.document.metadata.clone());
+        Some(Scored { found, ordinal: None, metadata })
     }
 
     /// The best `limit`, in the order of the contract, with their metadata; whether there were
@@ -156,7 +173,7 @@ impl Engine {
         mut scored: Vec<Scored>,
         limit: usize,
     ) -> Result<(Vec<Match>, bool), EngineError> {
-        scored.sort_unstable_by(|a, b| by_resemblance_then_id(&a.found, &b.found));
+        put_in_order(&mut scored);
         // A document that was on its way may have been found in the index as well: as the same, or
         // as what it is about to replace.
         let mut told = HashSet::new();
@@ -225,6 +242,7 @@ impl Engine {
                 metadata: None,
                 points: None,
             },
+            ordinal: Some(member.ordinal),
             metadata: MetadataAt::of(member),
         }));
     }
@@ -237,13 +255,13 @@ impl Engine {
         let ordinals: Vec<Ordinal> = scored.iter().filter_map(ordinal).collect();
         let mut read = Vec::new();
         if !ordinals.is_empty() {
-            read = self.backend.metadata(ordinals).await?;
+            read = self.backend.particulars(ordinals).await?;
         }
         let mut read = read.into_iter();
         for scored in scored {
             scored.found.metadata = match &mut scored.metadata {
                 MetadataAt::Here(metadata) => metadata.take(),
-                MetadataAt::Stored(_) => read.next().flatten(),
+                MetadataAt::Stored(_) => read.next().flatten().and_then(|of| of.metadata),
             };
         }
         Ok(())
@@ -277,6 +295,11 @@ async fn overlaps(
         sets.into_iter().map(reaching).collect()
     };
     super::off_runtime_if(shingles > SHINGLES_INLINE_MAX, check).await
+}
+
+/// In the order of the contract.
+pub(super) fn put_in_order(scored: &mut [Scored]) {
+    scored.sort_unstable_by(|a, b| by_resemblance_then_id(&a.found, &b.found));
 }
 
 fn by_resemblance_then_id(a: &Match, b: &Match) -> Ordering {

@@ -5,12 +5,15 @@ mod add;
 mod analysis;
 mod collections;
 mod compare;
+mod conditions;
 mod discovery;
 mod error;
 mod exact;
+mod filter;
 mod lookup;
 mod operate;
 mod records;
+mod removal;
 mod settings;
 mod similar;
 mod types;
@@ -22,7 +25,7 @@ use crate::backend::{Backend, Local, LocalSettings};
 use crate::storage::StorageSettings;
 use discovery::Discoveries;
 
-pub use crate::backend::{BackendStats, Progress, Recovery, RecoverySource};
+pub use crate::backend::{BackendStats, Clock, Progress, Recovery, RecoverySource};
 pub use crate::join::{Linkage, Stage};
 pub use crate::measure::Points;
 pub use crate::storage::SnapshotInfo;
@@ -31,10 +34,13 @@ pub use collections::{
     Collection, CollectionName, Collections, CollectionsSettings, Creation, InvalidCollectionName,
 };
 pub use compare::compare_contents;
+pub use conditions::Conditions;
 pub use discovery::{
     Batch, ClusterFigures, ClusterPart, Discovery, DiscoveryKind, DiscoveryStats, FoundPair,
 };
 pub use error::EngineError;
+pub use filter::{Filter, FilterError};
+pub use removal::Removed;
 pub use settings::{CollectionSettings, LimitSettings, StoreSettings};
 pub use types::{
     AddOptions, AddStatus, Added, Admitted, Answer, ComparedField, Comparison, Exact, Explanation,
@@ -49,6 +55,7 @@ pub struct Engine {
     analyser: Arc<Analyser>,
     backend: Arc<dyn Backend>,
     discoveries: Arc<Discoveries>,
+    clock: Clock,
 }
 
 impl Engine {
@@ -65,13 +72,30 @@ impl Engine {
         cache_bytes: u64,
         progress: &Progress,
     ) -> Result<Self, EngineError> {
+        Self::open_at(dir, settings, storage, cache_bytes, progress, Clock::system())
+    }
+
+    /// The same, with a clock by which documents are stored and expire.
+    ///
+    /// # Errors
+    /// Those of [`Engine::open`].
+    pub fn open_at(
+        dir: &Path,
+        settings: CollectionSettings,
+        storage: &StorageSettings,
+        cache_bytes: u64,
+        progress: &Progress,
+        clock: Clock,
+    ) -> Result<Self, EngineError> {
         let analyser = Analyser::new(&settings);
         let identity = settings.identity(&analyser.scheme);
         let local = LocalSettings {
             store: storage.clone(),
             keep_content: settings.store.text,
             exact_from: settings.scheme.exact_from(),
+            ttl_ms: settings.store.ttl_ms(),
             cache_bytes,
+            clock: clock.clone(),
         };
         let scheme = analyser.scheme.clone();
         let backend = Local::open(dir, local, &identity, scheme, &settings.sketch, progress)?;
@@ -80,6 +104,7 @@ impl Engine {
             analyser: Arc::new(analyser),
             backend: Arc::new(backend),
             discoveries: Arc::default(),
+            clock,
         })
     }
 

@@ -112,6 +112,7 @@ impl From<Record> for StoredDocument {
             content: record.content,
             metadata: record.metadata,
             stored_at_ms: record.stored_at_ms,
+            expires_at_ms: record.expires_at_ms,
             fingerprint: record.fingerprint,
             set: record.set,
             sketch: record.sketch,

@@ -96,7 +96,11 @@ impl Engine {
                 let members = candidate.members.iter();
                 for member in members.filter(|member| Some(&member.id) != sought.own_id) {
                     let found = match_of(&member.id, &points, candidate.keys_shared);
-                    checked.scored.push(Scored { found, metadata: MetadataAt::of(member) });
+                    checked.scored.push(Scored {
+                        found,
+                        ordinal: Some(member.ordinal),
+                        metadata: MetadataAt::of(member),
+                    });
                 }
             }
         }
@@ -114,7 +118,8 @@ impl Engine {
         let (ours, its) = (sought.sketch.as_bytes(), rival.sketch.as_bytes());
         let keys_shared = self.analyser.scheme.tables_shared(ours, its).count() as u32;
         let found = match_of(&rival.document.id, &points, keys_shared);
-        Some(Scored { found, metadata: MetadataAt::Here(rival.document.metadata.clone()) })
+        let metadata = MetadataAt::Here(rival.document.metadata.clone());
+        Some(Scored { found, ordinal: None, metadata })
     }
 
     async fn points(

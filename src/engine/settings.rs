@@ -6,8 +6,8 @@ use crate::sketch::SketchSettings;
 use crate::text::{ShingleSettings, Unit};
 
 /// A collection's settings. `shingles`, `sketch`, `scheme.kind`, `scheme.bands`, `scheme.rows`,
-/// `scheme.fields`, `scheme.field_sketches` and `store` decide what is stored and are fixed for its
-/// life.
+/// `scheme.fields`, `scheme.field_sketches` and `store.text` decide what is stored and are fixed for
+/// its life.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CollectionSettings {
@@ -42,7 +42,7 @@ impl CollectionSettings {
             "shingles": shingles,
             "sketch": self.sketch,
             "scheme": scheme,
-            "store": self.store,
+            "store": { "text": self.store.text },
         })
         .to_string()
     }
@@ -63,6 +63,7 @@ impl CollectionSettings {
             ("shingles", self.shingles.faults()),
             ("sketch", self.sketch.faults()),
             ("scheme", self.scheme.faults(&self.sketch)),
+            ("store", self.store.faults()),
             ("limits", self.limits.faults()),
         ];
         let of = |(part, faults): (_, Vec<_>)| faults.into_iter().map(move |fault| (part, fault));
@@ -102,11 +103,32 @@ fn overlay(below: &mut Value, above: Value) {
 pub struct StoreSettings {
     /// Keep the text (or tokens) itself, to give it back and to explain matches.
     pub text: bool,
+    /// Seconds that a document lives that does not say when it expires; `None` for ever.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl_s: Option<u64>,
+}
+
+/// A hundred years in seconds.
+const TTL_S_MAX: u64 = 3_155_760_000;
+
+impl StoreSettings {
+    /// Every fault of the settings, each beginning with its key.
+    #[must_use]
+    pub fn faults(&self) -> Vec<String> {
+        let fault = |ttl_s| format!("ttl_s must be 1..={TTL_S_MAX}, not {ttl_s}");
+        let outside = self.ttl_s.filter(|ttl_s| !(1..=TTL_S_MAX).contains(ttl_s));
+        outside.map(fault).into_iter().collect()
+    }
+
+    /// The same in milliseconds.
+    pub(super) fn ttl_ms(&self) -> Option<i64> {
+        self.ttl_s.map(|ttl_s| ttl_s as i64 * 1_000)
+    }
 }
 
 impl Default for StoreSettings {
     fn default() -> Self {
-        Self { text: true }
+        Self { text: true, ttl_s: None }
     }
 }
 

@@ -4,9 +4,11 @@ use crate::backend::Known;
 use crate::document::{Content, DocumentId};
 use crate::engine::add::{CONTENT_INLINE_BYTES_MAX, content_bytes};
 use crate::engine::compare::{compare_analyses, compare_contents};
-use crate::engine::lookup::Sought;
+use crate::engine::lookup::{Sought, put_in_order};
 use crate::engine::records::{Least, SoughtRecord};
-use crate::engine::{Analysis, Answer, Comparison, Engine, EngineError, Lookup, Mode, Probe};
+use crate::engine::{
+    Analysis, Answer, Comparison, Conditions, Engine, EngineError, Lookup, Mode, Probe,
+};
 use crate::scheme::Scheme;
 
 impl Engine {
@@ -17,10 +19,24 @@ impl Engine {
     /// `PointsOutOfRange`, `OutOfService`, `Store`, and those of
     /// [`Analyser::analyse`](super::Analyser::analyse).
     pub async fn similar(&self, probe: Probe, lookup: Lookup) -> Result<Answer, EngineError> {
+        self.similar_where(probe, lookup, &Conditions::default()).await
+    }
+
+    /// The same, of the documents that meet the conditions: they are scored, then held against the
+    /// conditions, then limited.
+    ///
+    /// # Errors
+    /// Those of [`Engine::similar`].
+    pub async fn similar_where(
+        &self,
+        probe: Probe,
+        lookup: Lookup,
+        conditions: &Conditions,
+    ) -> Result<Answer, EngineError> {
         let mode = self.mode_of(lookup.mode)?;
         let least = self.least(lookup.threshold, lookup.points)?;
         let (analysis, record) = self.analyse_sought(&probe, least).await?;
-        let found = self
+        let mut found = self
             .find(&Sought {
                 set: &analysis.set,
                 sketch: &analysis.sketch,
@@ -32,6 +48,12 @@ impl Engine {
                 members_max: self.settings.limits.candidates_max,
             })
             .await?;
+        if !conditions.is_empty() {
+            put_in_order(&mut found.scored);
+            let (met, cut) = self.meeting(found.scored, lookup.limit, conditions).await?;
+            found.scored = met;
+            found.truncated |= cut;
+        }
         let (matches, _more) = self.best(found.scored, lookup.limit).await?;
         Ok(Answer {
             matches,

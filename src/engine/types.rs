@@ -73,7 +73,7 @@ pub struct Added {
 pub enum AddStatus {
     Created,
     Replaced,
-    /// The same content and metadata were stored under this id already.
+    /// The same content and metadata were stored under this id already, to expire at the same time.
     Unchanged,
     /// Not stored, since it has a near-duplicate. An older document of its id stays as it is.
     Skipped,
@@ -224,6 +224,8 @@ pub struct StoredDocument {
     pub metadata: Option<Metadata>,
     /// Milliseconds since the epoch.
     pub stored_at_ms: i64,
+    /// The same; `None` if it never does.
+    pub expires_at_ms: Option<i64>,
     pub fingerprint: u64,
     pub set: ShingleSet,
     pub sketch: Sketch,

@@ -84,7 +84,7 @@ async fn text(
     let body = reader.whole(bytes_max, Code::DocumentTooLarge).await?;
     let content = Content::Text(body::text(body)?);
     let id = parameters.id.unwrap_or_else(request::new_id);
-    Ok(Document { id, content, metadata: None })
+    Ok(Document { id, content, metadata: None, expires_at_ms: None })
 }
 
 async fn object(reader: BodyReader, state: &AppState) -> Result<Document, Problem> {

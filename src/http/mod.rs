@@ -1,11 +1,11 @@
 //! The engine over HTTP. A handler is extract → one engine call → reply; wire types live only
 //! here.
 //!
-//! In reading order: `router` below; the handlers (`documents` with `bulk` and `intake`, `similar`,
-//! `resemblance`, `discovery`, `collections`, `operate`); what they act on (`extract`), take
-//! (`parameters`, `request`) and give (`reply`, `stored`, `comparison`, `found`, `stats`, `problem`
-//! with `code`); how it is read (`query`, `body`, `json`, `split` with `array`); the layers around
-//! them (`identity`, `layers`); the connections below (`serve`, `write_timeout`).
+//! In reading order: `router` below; the handlers (`documents` with `bulk` and `intake`, `removal`,
+//! `similar`, `resemblance`, `collections`, `operate`); what they act on (`extract`), take
+//! (`parameters`, `conditions`, `request`) and give (`reply`, `stored`, `comparison`, `stats`,
+//! `problem` with `code`); how it is read (`query`, `body`, `json`, `split` with `array`); the
+//! layers around them (`identity`, `layers`); the connections below (`serve`, `write_timeout`).
 
 mod array;
 mod body;
@@ -13,6 +13,7 @@ mod bulk;
 mod code;
 mod collections;
 mod comparison;
+mod conditions;
 mod discovery;
 mod documents;
 mod extract;
@@ -30,6 +31,7 @@ mod parameters;
 mod problem;
 mod problems_of;
 mod query;
+mod removal;
 mod reply;
 mod request;
 mod resemblance;
@@ -64,13 +66,18 @@ use problem::Problem;
 pub fn router(state: AppState) -> Router {
     let limited =
         on_collections().layer(middleware::from_fn_with_state(state.clone(), layers::limit));
-    let (router, _) = limited.merge(vital()).split_for_parts();
+    let unhurried = on_collections_unhurried()
+        .layer(middleware::from_fn_with_state(state.clone(), layers::limit_number));
+    let (router, _) = limited.merge(unhurried).merge(vital()).split_for_parts();
     layered(router).with_state(state)
 }
 
 /// Every route, for the OpenAPI document.
 fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::with_openapi(openapi::Head::openapi()).merge(on_collections()).merge(vital())
+    OpenApiRouter::with_openapi(openapi::Head::openapi())
+        .merge(on_collections())
+        .merge(on_collections_unhurried())
+        .merge(vital())
 }
 
 /// What acts on one collection is there twice: for the one that is named, and for `default`.
@@ -94,6 +101,12 @@ fn on_one_collection() -> OpenApiRouter<AppState> {
         .routes(routes!(discovery::clusters))
         .routes(routes!(operate::stats))
         .routes(routes!(operate::take_snapshot, operate::snapshots))
+}
+
+/// What may take as long as it does. It stops by itself when its client goes away.
+fn on_collections_unhurried() -> OpenApiRouter<AppState> {
+    let on_one = || OpenApiRouter::new().routes(routes!(removal::remove));
+    on_one().nest(openapi::ONE_COLLECTION, on_one())
 }
 
 /// What is answered however much else there is to do.

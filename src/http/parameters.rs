@@ -7,11 +7,12 @@ use utoipa::IntoParams;
 
 use super::AppState;
 use super::code::Code;
+use super::conditions::ConditionParameters;
 use super::problem::Problem;
 use super::query::{Parameters, ReadParameters};
 use super::schemas::{IdSchema, ModeSchema, OnDuplicateSchema};
 use crate::document::DocumentId;
-use crate::engine::{AddOptions, Lookup, Mode, OnDuplicate, Probe};
+use crate::engine::{AddOptions, Conditions, Lookup, Mode, OnDuplicate, Probe};
 use crate::scheme::Threshold;
 
 /// The id in a path: all of the path after `/documents/`, percent-decoded.
@@ -175,12 +176,28 @@ impl LookupParameters {
 pub struct StoredLookupParameters {
     pub id: DocumentId,
     pub lookup: Lookup,
+    pub conditions: Conditions,
 }
 
 impl ReadParameters for StoredLookupParameters {
     fn read(parameters: &mut Parameters) -> Result<Self, Problem> {
         let id = parameters.required("id")?;
-        Ok(Self { id, lookup: LookupParameters::read(parameters)?.lookup() })
+        let PostedLookupParameters { lookup, conditions } =
+            PostedLookupParameters::read(parameters)?;
+        Ok(Self { id, lookup, conditions })
+    }
+}
+
+/// A lookup of what is posted.
+pub struct PostedLookupParameters {
+    pub lookup: Lookup,
+    pub conditions: Conditions,
+}
+
+impl ReadParameters for PostedLookupParameters {
+    fn read(parameters: &mut Parameters) -> Result<Self, Problem> {
+        let lookup = LookupParameters::read(parameters)?.lookup();
+        Ok(Self { lookup, conditions: ConditionParameters::read(parameters)?.conditions() })
     }
 }
 

@@ -193,6 +193,10 @@ impl From<EngineError> for Problem {
             | EngineError::PointsOutOfRange { .. } => Code::InvalidParameter,
             EngineError::UnsupportedMode { .. } => Code::UnsupportedMode,
             EngineError::NoDiscoveryOfRecords => Code::WrongContent,
+            EngineError::NoConditions => Code::InvalidRequest,
+            EngineError::AlreadyExpired { .. } => {
+                return Self::of_field(Code::InvalidDocument, "/expires_at", error.to_string());
+            }
             EngineError::CollectionNotFound { .. } => Code::CollectionNotFound,
             EngineError::CollectionExists { .. } => Code::CollectionExists,
             EngineError::CollectionRequired => Code::CollectionRequired,

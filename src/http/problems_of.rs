@@ -19,6 +19,9 @@ pub struct Probing;
 /// Of a call that takes documents.
 pub struct Adding;
 
+/// Of a call that removes many documents.
+pub struct RemovingMany;
+
 /// Of a call that names a collection.
 pub struct OfCollection;
 
@@ -75,6 +78,12 @@ impl IntoResponses for Probing {
 impl IntoResponses for Adding {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         by_status(&[PLAIN, BODY, &[Code::InvalidDocument, Code::MetadataTooLarge]])
+    }
+}
+
+impl IntoResponses for RemovingMany {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        by_status(&[PLAIN, &[Code::InvalidRequest]])
     }
 }
 

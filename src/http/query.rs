@@ -5,13 +5,13 @@ use axum::extract::FromRequestParts;
 use axum::http::Uri;
 use axum::http::request::Parts;
 
-use super::AppState;
 use super::code::Code;
 use super::discovery::MinSize;
 use super::parameters::{Include, Points};
 use super::problem::Problem;
+use super::{AppState, ServerSettings};
 use crate::document::DocumentId;
-use crate::engine::{Linkage, Mode, OnDuplicate};
+use crate::engine::{Filter, Linkage, Mode, OnDuplicate};
 use crate::scheme::Threshold;
 
 /// Matches of a lookup, and ids of a page, when the call does not say how many.
@@ -29,7 +29,7 @@ impl<T: ReadParameters> FromRequestParts<AppState> for Query<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Problem> {
-        let mut parameters = Parameters::of(&parts.uri, state.settings.limit_max)?;
+        let mut parameters = Parameters::of(&parts.uri, &state.settings)?;
         let read = T::read(&mut parameters)?;
         parameters.finish()?;
         Ok(Self(read))
@@ -42,14 +42,16 @@ pub struct Parameters {
     /// The names asked for so far, which are those that the call knows.
     known: Vec<&'static str>,
     limit_max: usize,
+    filter_bytes_max: usize,
 }
 
 impl Parameters {
-    fn of(uri: &Uri, limit_max: usize) -> Result<Self, Problem> {
+    fn of(uri: &Uri, settings: &ServerSettings) -> Result<Self, Problem> {
+        let &ServerSettings { limit_max, filter_bytes_max, .. } = settings;
         let pairs = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(uri)
             .map_err(|error| Problem::new(Code::InvalidParameter, error.body_text()))?
             .0;
-        Ok(Self { pairs, known: Vec::new(), limit_max })
+        Ok(Self { pairs, known: Vec::new(), limit_max, filter_bytes_max })
     }
 
     pub fn optional<T: Parameter>(&mut self, name: &'static str) -> Result<Option<T>, Problem> {
@@ -72,6 +74,12 @@ impl Parameters {
             return Err(wrong("limit", &format!("must be 1..={}", self.limit_max)));
         }
         Ok(limit)
+    }
+
+    pub fn filter(&mut self) -> Result<Option<Filter>, Problem> {
+        let Some(expression) = self.optional::<String>("filter")? else { return Ok(None) };
+        let filter = Filter::parse(&expression, self.filter_bytes_max);
+        filter.map(Some).map_err(|error| wrong("filter", &format!("is no filter: {error}")))
     }
 
     fn finish(self) -> Result<(), Problem> {
@@ -115,6 +123,12 @@ struct Limit(usize);
 impl Parameter for Limit {
     fn parse(text: &str) -> Result<Self, String> {
         text.parse().map(Self).map_err(|_| "a whole number".to_owned())
+    }
+}
+
+impl Parameter for String {
+    fn parse(text: &str) -> Result<Self, String> {
+        Ok(text.to_owned())
     }
 }
 
@@ -203,7 +217,7 @@ mod tests {
 
     fn read<T: ReadParameters>(query: &'static str) -> Result<T, String> {
         let uri = Uri::from_static(query);
-        let mut parameters = Parameters::of(&uri, 10_000).unwrap();
+        let mut parameters = Parameters::of(&uri, &ServerSettings::default()).unwrap();
         let read = T::read(&mut parameters).and_then(|read| parameters.finish().map(|()| read));
         read.map_err(|problem| {
             assert_eq!(problem.code, Code::InvalidParameter);

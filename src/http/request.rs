@@ -9,9 +9,11 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::code::Code;
+use super::conditions::Time;
 use super::fields::FieldsBody;
 use super::json::{self, Object};
 use super::problem::Problem;
+use super::query::Parameter;
 use crate::document::{Content, Document, DocumentId, Metadata, Token};
 use crate::engine::{CollectionSettings, Probe};
 
@@ -25,6 +27,7 @@ struct DocumentBody<'a> {
     fields: Option<FieldsBody>,
     #[serde(borrow)]
     metadata: Option<&'a RawValue>,
+    expires_at: Option<String>,
 }
 
 /// What is looked up or compared: an object with one of `id` (of a stored document), `text`,
@@ -39,6 +42,9 @@ struct ProbeBody {
     /// Taken so that a document can be posted as a probe; of no consequence.
     #[serde(rename = "metadata")]
     _metadata: Option<IgnoredAny>,
+    /// The same.
+    #[serde(rename = "expires_at")]
+    _expires_at: Option<IgnoredAny>,
 }
 
 /// Two probes to be compared.
@@ -95,6 +101,11 @@ fn id(code: Code, pointer: &str, id: String) -> Result<DocumentId, Problem> {
     DocumentId::new(id).map_err(|error| Problem::of_field(code, pointer, error.to_string()))
 }
 
+fn time(code: Code, pointer: &str, text: &str) -> Result<Time, Problem> {
+    let fault = |allowed| Problem::of_field(code, pointer, format!("must be {allowed}"));
+    Time::parse(text).map_err(fault)
+}
+
 /// Reads one document as JSON.
 pub fn document(json: &[u8]) -> Result<Document, Problem> {
     const CODE: Code = Code::InvalidDocument;
@@ -112,7 +123,8 @@ pub fn document(json: &[u8]) -> Result<Document, Problem> {
     let metadata = body.metadata.map(|raw| Metadata::from_json(raw.get())).transpose();
     let metadata =
         metadata.map_err(|error| Problem::of_field(CODE, "/metadata", error.to_string()))?;
-    Ok(Document { id, content, metadata })
+    let expires_at = body.expires_at.map(|text| time(CODE, "/expires_at", &text)).transpose()?;
+    Ok(Document { id, content, metadata, expires_at_ms: expires_at.map(|time| time.0) })
 }
 
 pub fn new_id() -> DocumentId {

@@ -52,6 +52,10 @@ pub struct TextDocument {
     /// Given back as it came.
     #[schema(value_type = Option<Object>)]
     metadata: Option<()>,
+    /// In the future: from then on it is as if the document were not there. Without it, the
+    /// collection's `store.ttl_s` after it is stored, if it has one.
+    #[schema(format = DateTime)]
+    expires_at: Option<String>,
 }
 
 #[derive(ToSchema)]
@@ -64,6 +68,10 @@ pub struct TokensDocument {
     /// Given back as it came.
     #[schema(value_type = Option<Object>)]
     metadata: Option<()>,
+    /// In the future: from then on it is as if the document were not there. Without it, the
+    /// collection's `store.ttl_s` after it is stored, if it has one.
+    #[schema(format = DateTime)]
+    expires_at: Option<String>,
 }
 
 /// One document, or an array of them.
@@ -92,6 +100,8 @@ pub struct StoredProbe {
     id: IdSchema,
     /// Of no consequence.
     metadata: Option<Value>,
+    /// Of no consequence.
+    expires_at: Option<Value>,
 }
 
 #[derive(ToSchema)]
@@ -101,6 +111,8 @@ pub struct TextProbe {
     text: String,
     /// Of no consequence.
     metadata: Option<Value>,
+    /// Of no consequence.
+    expires_at: Option<Value>,
 }
 
 #[derive(ToSchema)]
@@ -110,6 +122,8 @@ pub struct TokensProbe {
     tokens: Vec<TokenSchema>,
     /// Of no consequence.
     metadata: Option<Value>,
+    /// Of no consequence.
+    expires_at: Option<Value>,
 }
 
 /// Two probes to be compared.
@@ -144,7 +158,7 @@ pub enum AnswersSchema {
 pub enum AddStatusSchema {
     Created,
     Replaced,
-    /// The same content and metadata were stored under this id already.
+    /// The same content and metadata were stored under this id already, to expire at the same time.
     Unchanged,
     /// Not stored, since it has a near-duplicate.
     Skipped,
@@ -320,13 +334,16 @@ pub struct StoreSchema {
     /// Keep the texts themselves, to give them back and to explain matches.
     #[schema(default = true, required = false)]
     text: bool,
+    /// Seconds that a document lives that does not say when it expires; without it, for ever.
+    #[schema(minimum = 1, maximum = 3_155_760_000_u64)]
+    ttl_s: Option<u64>,
 }
 
 #[derive(ToSchema)]
 #[schema(as = LimitSettings)]
 #[serde(deny_unknown_fields)]
 pub struct LimitsSchema {
-    /// Candidates that one lookup looks at.
+    /// Candidates that one lookup looks at, and matches that it holds against a filter.
     #[schema(minimum = 1, default = 10_000, required = false)]
     candidates_max: u64,
     /// Of those, the ones that are checked, which agree best; `limit` if that is more.

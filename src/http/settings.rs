@@ -30,6 +30,8 @@ pub struct ServerSettings {
     /// Documents of one bulk addition worked on at once; a document counts once for each 64 KiB
     /// begun.
     pub bulk_documents_in_flight_max: usize,
+    /// The longest `filter` of a call, in bytes.
+    pub filter_bytes_max: usize,
     /// The highest `limit` a call may ask for.
     pub limit_max: usize,
     /// How long requests may go on after the server was told to stop.
@@ -51,6 +53,7 @@ impl Default for ServerSettings {
             bulk_requests_max: 8,
             discoveries_max: 2,
             bulk_documents_in_flight_max: 512,
+            filter_bytes_max: 2_048,
             limit_max: 10_000,
             shutdown_grace_ms: 10_000,
         }
@@ -77,6 +80,7 @@ impl ServerSettings {
             ("bulk_requests_max", self.bulk_requests_max as u64),
             ("discoveries_max", self.discoveries_max as u64),
             ("bulk_documents_in_flight_max", self.bulk_documents_in_flight_max as u64),
+            ("filter_bytes_max", self.filter_bytes_max as u64),
             ("limit_max", self.limit_max as u64),
         ];
         let zeros = at_least_one.iter().filter(|(_, value)| *value == 0);

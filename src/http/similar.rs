@@ -10,10 +10,11 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use super::AppState;
 use super::body::{self, BodyReader, Media};
 use super::code::Code;
+use super::conditions::ConditionParameters;
 use super::extract::Ready;
 use super::json;
 use super::measured;
-use super::parameters::{LookupParameters, StoredLookupParameters};
+use super::parameters::{LookupParameters, PostedLookupParameters, StoredLookupParameters};
 use super::problem::Problem;
 use super::problems_of::{ById, Probing};
 use super::query::Query;
@@ -21,7 +22,7 @@ use super::reply::AnswerReply;
 use super::request::{self, Probes};
 use super::schemas::{AnswersSchema, IdSchema, ProbesSchema};
 use crate::document::Content;
-use crate::engine::{Engine, Lookup, Probe};
+use crate::engine::{Conditions, Engine, Lookup, Probe};
 
 /// Probes of one call that are looked up at once.
 const PROBES_AT_ONCE: usize = 4;
@@ -52,6 +53,7 @@ impl FromRequest<AppState> for Probes {
     params(
         ("id" = IdSchema, Query, description = "The id of a stored document."),
         LookupParameters,
+        ConditionParameters,
     ),
     responses((status = 200, description = "Its near-duplicates.", body = AnswerReply), ById),
 )]
@@ -59,7 +61,8 @@ pub async fn stored(
     Query(parameters): Query<StoredLookupParameters>,
     Ready(engine): Ready,
 ) -> Result<Json<AnswerReply>, Problem> {
-    look_up(&engine, Probe::Stored(parameters.id), parameters.lookup).await.map(Json)
+    let StoredLookupParameters { id, lookup, conditions } = parameters;
+    look_up(&engine, Probe::Stored(id), lookup, &conditions).await.map(Json)
 }
 
 /// Look up what is posted
@@ -68,7 +71,7 @@ pub async fn stored(
 /// probe of an array is refused, so is the call, and `errors` points at it.
 #[utoipa::path(
     post, path = "/similar", operation_id = "similar_to_posted", tag = "Looking up",
-    params(LookupParameters),
+    params(LookupParameters, ConditionParameters),
     request_body(
         content(
             (ProbesSchema = "application/json", example = json!({"text": "the quick brown fox"})),
@@ -83,22 +86,29 @@ pub async fn stored(
     ),
 )]
 pub async fn posted(
-    Query(parameters): Query<LookupParameters>,
+    Query(parameters): Query<PostedLookupParameters>,
     Ready(engine): Ready,
     probes: Probes,
 ) -> Result<Response, Problem> {
-    let lookup = parameters.lookup();
+    let PostedLookupParameters { lookup, conditions } = parameters;
     match probes {
-        Probes::One(probe) => Ok(Json(look_up(&engine, probe, lookup).await?).into_response()),
+        Probes::One(probe) => {
+            Ok(Json(look_up(&engine, probe, lookup, &conditions).await?).into_response())
+        }
         Probes::Many(probes) => {
-            Ok(Json(look_all_up(&engine, probes, lookup).await?).into_response())
+            Ok(Json(look_all_up(&engine, probes, lookup, &conditions).await?).into_response())
         }
     }
 }
 
-async fn look_up(engine: &Engine, probe: Probe, lookup: Lookup) -> Result<AnswerReply, Problem> {
+async fn look_up(
+    engine: &Engine,
+    probe: Probe,
+    lookup: Lookup,
+    conditions: &Conditions,
+) -> Result<AnswerReply, Problem> {
     let started = Instant::now();
-    let answer = engine.similar(probe, lookup).await?;
+    let answer = engine.similar_where(probe, lookup, conditions).await?;
     let took = started.elapsed();
     measured::looked_up(&answer, took);
     Ok(AnswerReply::new(answer, took))
@@ -108,9 +118,10 @@ async fn look_all_up(
     engine: &Engine,
     probes: Vec<Probe>,
     lookup: Lookup,
+    conditions: &Conditions,
 ) -> Result<Vec<AnswerReply>, Problem> {
     let look_one_up = |(at, probe)| async move {
-        let answer = look_up(engine, probe, lookup).await;
+        let answer = look_up(engine, probe, lookup, conditions).await;
         answer.map_err(|problem| problem.under(&format!("/{at}")))
     };
     stream::iter(probes.into_iter().enumerate())

@@ -43,14 +43,15 @@ impl AppState {
         }
     }
 
-    /// Leave to stream, for as long as it is held.
+    /// Leave to stream or to remove many, for as long as it is held.
     ///
     /// # Errors
-    /// `overloaded` while `bulk_requests_max` others stream.
+    /// `overloaded` while `bulk_requests_max` others do.
     pub(super) fn bulk_permit(&self) -> Result<OwnedSemaphorePermit, Problem> {
         Arc::clone(&self.bulk_requests).try_acquire_owned().map_err(|_| {
             let max = self.settings.bulk_requests_max;
-            let detail = format!("{max} bulk additions and exports are being worked on already");
+            let detail =
+                format!("{max} bulk additions, exports and removals are being worked on already");
             Problem::new(Code::Overloaded, detail)
         })
     }

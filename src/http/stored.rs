@@ -34,6 +34,10 @@ pub struct DocumentReply {
     #[serde(serialize_with = "metadata", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     metadata: Option<Metadata>,
+    /// Absent if it never does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime)]
+    expires_at: Option<String>,
 }
 
 impl From<StoredDocument> for DocumentReply {
@@ -44,6 +48,7 @@ impl From<StoredDocument> for DocumentReply {
             tokens: None,
             fields: None,
             metadata: stored.metadata,
+            expires_at: stored.expires_at_ms.map(time),
         };
         match stored.content {
             Some(Content::Text(text)) => reply.text = Some(text),
@@ -117,7 +122,8 @@ fn shingles(set: &ShingleSet) -> Vec<String> {
 
 /// RFC 3339 in UTC, to the millisecond.
 pub fn time(ms: i64) -> String {
-    let time = Timestamp::from_millisecond(ms).expect("the store keeps times that a clock gave");
+    // A time to live may lead beyond the last that can be written.
+    let time = Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX);
     format!("{time:.3}")
 }
 

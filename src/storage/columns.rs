@@ -1,10 +1,10 @@
 //! The three parts of a row of `documents`: their columns, checksums and reading.
 
-use rusqlite::Row;
 use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row};
 
-use super::StorageError;
 use super::checksum::Digest;
+use super::{StorageError, expiries};
 use crate::document::{DocumentId, Metadata, Ordinal};
 
 /// The bits of the column `flags`.
@@ -16,6 +16,8 @@ pub(super) mod flags {
     pub const CONTENT: i64 = 4;
     pub const METADATA: i64 = 8;
     pub const SAMPLED_TO_ONE: i64 = 16;
+    /// When is in the table `expiries`.
+    pub const EXPIRES: i64 = 32;
     /// The content is fields.
     pub const FIELDS: i64 = 64;
 }
@@ -82,6 +84,26 @@ impl<'a> FilingPart<'a> {
         };
         columns.check(6, seal(part.digest(), columns.ordinal, RowPart::Filing))?;
         Ok(part)
+    }
+
+    /// When the document expires, which is looked up only if it does.
+    pub fn expires_at_ms(
+        &self,
+        connection: &Connection,
+        ordinal: Ordinal,
+    ) -> Result<Option<i64>, StorageError> {
+        let expires = self.flags & flags::EXPIRES != 0;
+        expires.then(|| expiries::read(connection, ordinal)).transpose()
+    }
+
+    /// Whether the document has not expired yet.
+    pub fn is_alive(
+        &self,
+        connection: &Connection,
+        ordinal: Ordinal,
+        now_ms: i64,
+    ) -> Result<bool, StorageError> {
+        Ok(self.expires_at_ms(connection, ordinal)?.is_none_or(|at| at > now_ms))
     }
 
     pub fn document_id(&self, columns: &Columns<'_>) -> Result<DocumentId, StorageError> {

@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout_at};
 use super::counters::Counters;
 use super::log::{self, Operation};
 use super::wal_sync::WalSync;
-use super::{EncodedRecord, StorageError, StorageSettings, Sync};
+use super::{EncodedRecord, StorageError, StorageSettings, Sync, expiries};
 use crate::document::Ordinal;
 
 /// A change to what is stored.
@@ -243,6 +243,7 @@ fn remove(
         let what = format!("a document to be removed is not there, ordinal {}", ordinal.0);
         return Err(StorageError::corrupt(what));
     }
+    expiries::remove(connection, ordinal)?;
     counters.documents -= 1;
     log::append(connection, counters, Operation::Remove, ordinal)
 }

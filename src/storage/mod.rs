@@ -25,7 +25,7 @@
 //! | `id` | The client's name for it; unique. |
 //! | `shingles` | Elements of the set. |
 //! | `fingerprint` | One number for the set. |
-//! | `flags` | Sum of: 1 tokens, 2 one shingle, 4 content, 8 metadata, 16 sampled, 64 fields. |
+//! | `flags` | 1 tokens + 2 one shingle + 4 content + 8 metadata + 16 sampled + 32 expires + 64 fields |
 //! | `sketch` | The slots, little-endian. |
 //! | `filing_checksum` | Of the part so far: what the index is rebuilt from. |
 //! | `stored_at` | Milliseconds since the epoch. |
@@ -65,6 +65,15 @@
 //! | `ordinal` | Whose. |
 //! | `checksum` | Of the three. |
 //!
+//! ## `expiries`: a row for each document that expires
+//! Written and removed with its document, in the same transaction. Format 1 had no such table.
+//!
+//! | column | what it is |
+//! |---|---|
+//! | `ordinal` | Whose. |
+//! | `expires_at` | Milliseconds since the epoch: from then on it is as if it were not there. |
+//! | `checksum` | Of the two. |
+//!
 //! ## `counters`: one row for life
 //! Written with every transaction; it outlives removed documents and a trimmed log.
 //!
@@ -87,11 +96,13 @@ mod counters;
 mod directory;
 mod elements;
 mod error;
+mod expiries;
 mod log;
 mod readers;
 mod record;
 mod recovery;
 mod schema;
+mod selection;
 mod sets;
 mod settings;
 mod snapshot;
@@ -107,6 +118,7 @@ pub use error::StorageError;
 pub use readers::StoreSizes;
 pub use record::{EncodedRecord, Part, Record};
 pub use recovery::{FilingRow, Tail};
+pub use selection::Particulars;
 pub use sets::{SetRow, Visited};
 pub use settings::{StorageSettings, Sync};
 pub use snapshot::Snapshots;

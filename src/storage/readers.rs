@@ -9,15 +9,17 @@ use rusqlite::Connection;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::{JoinError, spawn_blocking};
 
-use super::columns::{Columns, FILING_COLUMNS, FilingPart, SET_COLUMNS, SetPart};
+use super::columns::{Columns, FILING_COLUMNS, FilingPart};
 use super::counters::Counters;
 use super::record::{Part, Record};
+use super::selection::{self, Particulars};
 use super::sets::{SetRow, Visited, visit_sets};
 use super::store::Files;
 use super::{StorageError, StorageSettings, View, log, schema};
-use crate::document::{DocumentId, Metadata, Ordinal};
+use crate::document::{DocumentId, Ordinal};
 
-/// Exports that may be under way at once; each keeps the write-ahead log from being cut.
+/// Exports and selections that may be under way at once; each keeps the write-ahead log from being
+/// cut.
 const EXPORTS_MAX: usize = 4;
 
 /// Records that an export reads ahead of its receiver.
@@ -65,13 +67,39 @@ impl Readers {
         task.await.unwrap_or_else(|error| Err(closed(error)))
     }
 
-    pub async fn export(&self, part: Part) -> mpsc::Receiver<Result<Record, StorageError>> {
+    /// Chooses among all documents alive at `now_ms`; stops when nobody waits for it any more.
+    pub async fn select(
+        &self,
+        now_ms: i64,
+        matches: impl Fn(&Particulars) -> bool + Send + 'static,
+    ) -> Result<Vec<Ordinal>, StorageError> {
+        let permit = permit_of(&self.exports).await;
+        let pool = Arc::clone(&self.pool);
+        let (sender, selected) = oneshot::channel();
+        let task = spawn_blocking(move || {
+            let _permit = permit;
+            let nobody_waits = || sender.is_closed();
+            let selected = pool
+                .read(|connection| selection::select(connection, now_ms, matches, nobody_waits));
+            let _ = sender.send(selected);
+        });
+        match selected.await {
+            Ok(selected) => selected,
+            Err(_) => Err(task.await.err().map_or(StorageError::Closed, closed)),
+        }
+    }
+
+    pub async fn export(
+        &self,
+        part: Part,
+        now_ms: i64,
+    ) -> mpsc::Receiver<Result<Record, StorageError>> {
         let permit = permit_of(&self.exports).await;
         let pool = Arc::clone(&self.pool);
         let (sender, receiver) = mpsc::channel(EXPORT_RECORDS_AHEAD);
         spawn_blocking(move || {
             let _permit = permit;
-            let exported = pool.read(|connection| export(connection, part, &sender));
+            let exported = pool.read(|connection| export(connection, part, now_ms, &sender));
             if let Err(error) = exported {
                 // A receiver that has gone away needs no error.
                 let _ = sender.blocking_send(Err(error));
@@ -82,6 +110,7 @@ impl Readers {
 
     pub async fn visit_sets<T: Send + 'static>(
         &self,
+        now_ms: i64,
         mut state: T,
         mut visit: impl FnMut(&mut T, &SetRow<'_>) -> Visited + Send + 'static,
     ) -> Result<T, StorageError> {
@@ -93,7 +122,7 @@ impl Readers {
                 true => Ok(ControlFlow::Break(())),
                 false => visit(&mut state, row),
             };
-            pool.read(|connection| visit_sets(connection, visit))?;
+            pool.read(|connection| visit_sets(connection, now_ms, visit))?;
             Ok(state)
         });
         task.await.unwrap_or_else(|error| Err(closed(error)))
@@ -102,9 +131,10 @@ impl Readers {
 
 impl Readers {
     /// A state to look at for long, on a connection of its own.
-    pub async fn view(&self) -> Result<View, StorageError> {
+    pub async fn view(&self, now_ms: i64) -> Result<View, StorageError> {
         let pool = Arc::clone(&self.pool);
-        let open = move || View::open(schema::open_reader(&pool.database, pool.page_cache_kib)?);
+        let open =
+            move || View::open(schema::open_reader(&pool.database, pool.page_cache_kib)?, now_ms);
         spawn_blocking(open).await.unwrap_or_else(|error| Err(closed(error)))
     }
 }
@@ -169,24 +199,9 @@ pub(super) fn records(
     let mut statement = connection.prepare_cached(&query)?;
     let record = |ordinal: &Ordinal| {
         let mut rows = statement.query([ordinal.0])?;
-        rows.next()?.map(|row| Record::decode(row, part)).transpose()
+        rows.next()?.map(|row| Record::decode(connection, row, part)).transpose()
     };
     ordinals.iter().map(record).collect()
-}
-
-pub(super) fn metadata(
-    connection: &Connection,
-    ordinals: &[Ordinal],
-) -> Result<Vec<Option<Metadata>>, StorageError> {
-    let query = format!("SELECT {SET_COLUMNS} FROM documents WHERE ordinal = ?1");
-    let mut statement = connection.prepare_cached(&query)?;
-    let metadata = |ordinal: &Ordinal| {
-        let mut rows = statement.query([ordinal.0])?;
-        let Some(row) = rows.next()? else { return Ok(None) };
-        let columns = Columns::new(row)?;
-        SetPart::read(&columns)?.metadata(&columns)
-    };
-    ordinals.iter().map(metadata).collect()
 }
 
 pub(super) fn record_by_id(
@@ -196,7 +211,7 @@ pub(super) fn record_by_id(
     let query = format!("SELECT {} FROM documents WHERE id = ?1", Part::All.columns());
     let mut statement = connection.prepare_cached(&query)?;
     let mut rows = statement.query([id.as_str()])?;
-    rows.next()?.map(|row| Record::decode(row, Part::All)).transpose()
+    rows.next()?.map(|row| Record::decode(connection, row, Part::All)).transpose()
 }
 
 /// Reads the filing part for each id, so that an id is checked before it is given out.
@@ -204,16 +219,21 @@ pub(super) fn ids(
     connection: &Connection,
     after: Option<&DocumentId>,
     limit: u32,
+    now_ms: i64,
 ) -> Result<Vec<DocumentId>, StorageError> {
-    let query =
-        format!("SELECT {FILING_COLUMNS} FROM documents WHERE id > ?1 ORDER BY id LIMIT ?2");
+    let query = format!("SELECT {FILING_COLUMNS} FROM documents WHERE id > ?1 ORDER BY id");
     let mut statement = connection.prepare_cached(&query)?;
-    let after = after.map_or("", DocumentId::as_str);
-    let mut rows = statement.query(rusqlite::params![after, limit])?;
+    let mut rows = statement.query([after.map_or("", DocumentId::as_str)])?;
     let mut ids = Vec::new();
-    while let Some(row) = rows.next()? {
+    // Those that have expired but are still there are stepped over, so that a page is full.
+    while ids.len() < limit as usize
+        && let Some(row) = rows.next()?
+    {
         let columns = Columns::new(row)?;
-        ids.push(FilingPart::read(&columns)?.document_id(&columns)?);
+        let part = FilingPart::read(&columns)?;
+        if part.is_alive(connection, columns.ordinal, now_ms)? {
+            ids.push(part.document_id(&columns)?);
+        }
     }
     Ok(ids)
 }
@@ -235,16 +255,18 @@ pub(super) fn sizes(connection: &Connection, files: &Files) -> Result<StoreSizes
 fn export(
     connection: &Connection,
     part: Part,
+    now_ms: i64,
     sender: &mpsc::Sender<Result<Record, StorageError>>,
 ) -> Result<(), StorageError> {
     let query = format!("SELECT {} FROM documents ORDER BY ordinal", part.columns());
     let mut statement = connection.prepare_cached(&query)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let record = match Record::decode(row, part) {
+        let record = match Record::decode(connection, row, part) {
             Err(error) if !matches!(error, StorageError::CorruptDocument { .. }) => {
                 return Err(error);
             }
+            Ok(record) if !record.is_alive(now_ms) => continue,
             record => record,
         };
         if sender.blocking_send(record).is_err() {

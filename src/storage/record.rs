@@ -6,7 +6,7 @@ use super::columns::{
     ALL_COLUMNS, Columns, ContentPart, FilingPart, RowPart, SET_COLUMNS, SetPart, flags, seal,
 };
 use super::content::{self, Form};
-use super::{StorageError, elements};
+use super::{StorageError, elements, expiries};
 use crate::document::{Content, DocumentId, Metadata, Ordinal};
 use crate::sketch::Sketch;
 use crate::text::ShingleSet;
@@ -18,6 +18,8 @@ pub struct Record {
     pub id: DocumentId,
     /// Milliseconds since the epoch.
     pub stored_at_ms: i64,
+    /// Milliseconds since the epoch; `None` if it never does.
+    pub expires_at_ms: Option<i64>,
     /// `None` in a collection that keeps no contents.
     pub content: Option<Content>,
     pub metadata: Option<Metadata>,
@@ -50,6 +52,7 @@ impl Record {
             flags: self.flags(),
             sketch: self.sketch.clone(),
             stored_at_ms: self.stored_at_ms,
+            expires_at_ms: self.expires_at_ms,
             content_hash: self.content_hash,
             metadata: self.metadata.clone(),
             elements: elements::encode(&self.set),
@@ -69,6 +72,7 @@ impl Record {
             | set_if(flags::SAMPLED_TO_ONE, self.sampled_to_one)
             | set_if(flags::CONTENT, self.content.is_some())
             | set_if(flags::METADATA, self.metadata.is_some())
+            | set_if(flags::EXPIRES, self.expires_at_ms.is_some())
     }
 }
 
@@ -82,6 +86,7 @@ pub struct EncodedRecord {
     flags: i64,
     sketch: Sketch,
     stored_at_ms: i64,
+    expires_at_ms: Option<i64>,
     content_hash: u64,
     metadata: Option<Metadata>,
     elements: Vec<u8>,
@@ -130,7 +135,10 @@ impl EncodedRecord {
             self.content,
             seal(content, self.ordinal, RowPart::Content),
         ])?;
-        Ok(())
+        match self.expires_at_ms {
+            Some(expires_at_ms) => expiries::insert(connection, self.ordinal, expires_at_ms),
+            None => Ok(()),
+        }
     }
 
     fn digests(&self) -> [u64; 3] {
@@ -171,11 +179,21 @@ impl Part {
 }
 
 impl Record {
-    /// Reads a row of [`Part::columns`].
+    /// Whether the document has not expired yet; the time is in milliseconds since the epoch.
+    #[must_use]
+    pub fn is_alive(&self, now_ms: i64) -> bool {
+        self.expires_at_ms.is_none_or(|at| at > now_ms)
+    }
+
+    /// Reads a row of [`Part::columns`], and from the same state when the document expires.
     ///
     /// # Errors
     /// [`StorageError::CorruptDocument`] if any of it is not what was written.
-    pub(super) fn decode(row: &Row<'_>, part: Part) -> Result<Self, StorageError> {
+    pub(super) fn decode(
+        connection: &Connection,
+        row: &Row<'_>,
+        part: Part,
+    ) -> Result<Self, StorageError> {
         let columns = Columns::new(row)?;
         let filing = FilingPart::read(&columns)?;
         let set = SetPart::read(&columns)?;
@@ -191,6 +209,7 @@ impl Record {
             ordinal: columns.ordinal,
             id: filing.document_id(&columns)?,
             stored_at_ms: set.stored_at_ms,
+            expires_at_ms: filing.expires_at_ms(connection, columns.ordinal)?,
             content,
             metadata: set.metadata(&columns)?,
             set: elements::decode(set.elements, filing.shingles)

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row};
 use super::columns::{Columns, FILING_COLUMNS, FilingPart, flags};
 use super::counters::Counters;
 use super::log::{self, Operation};
-use super::{StorageError, Store};
+use super::{StorageError, Store, expiries};
 use crate::document::{DocumentId, Ordinal};
 
 /// What happened after a sequence.
@@ -81,6 +81,14 @@ impl Store {
         })
     }
 
+    /// Visits every document that expires, with when it does in milliseconds since the epoch.
+    ///
+    /// # Errors
+    /// [`StorageError::CorruptDocument`] at the first row that is not what was written.
+    pub fn expiries(&self, visit: impl FnMut(Ordinal, i64)) -> Result<(), StorageError> {
+        self.readers.read_here(|connection| expiries::visit(connection, visit))
+    }
+
     /// Visits the documents with these ordinals, in the order given, leaving out any not there.
     ///
     /// # Errors
@@ -107,10 +115,25 @@ impl Store {
 impl<'a> FilingRow<'a> {
     pub(super) fn decode(row: &'a Row<'a>) -> Result<Self, StorageError> {
         let columns = Columns::new(row)?;
+        Self::of(&columns, &FilingPart::read(&columns)?)
+    }
+
+    /// `None` for a document that has expired at `now_ms`.
+    pub(super) fn decode_alive(
+        row: &'a Row<'a>,
+        connection: &Connection,
+        now_ms: i64,
+    ) -> Result<Option<Self>, StorageError> {
+        let columns = Columns::new(row)?;
         let part = FilingPart::read(&columns)?;
+        let is_alive = part.is_alive(connection, columns.ordinal, now_ms)?;
+        is_alive.then(|| Self::of(&columns, &part)).transpose()
+    }
+
+    fn of(columns: &Columns<'a>, part: &FilingPart<'a>) -> Result<Self, StorageError> {
         Ok(Self {
             ordinal: columns.ordinal,
-            id: part.document_id(&columns)?,
+            id: part.document_id(columns)?,
             fingerprint: part.fingerprint,
             shingles: part.shingles,
             sketch: part.sketch,

@@ -12,8 +12,9 @@ use super::{StorageError, StorageSettings, Sync};
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"akin");
 
 /// The layout below. A change to it that an older version would misread takes the next number.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
+/// What format 1 has.
 const TABLES: &str = "
 CREATE TABLE documents (
     ordinal INTEGER PRIMARY KEY,
@@ -50,6 +51,15 @@ CREATE TABLE settings (
 ) STRICT, WITHOUT ROWID;
 ";
 
+/// What format 2 has besides.
+const TABLES_2: &str = "
+CREATE TABLE expiries (
+    ordinal INTEGER PRIMARY KEY,
+    expires_at INTEGER NOT NULL,
+    checksum INTEGER NOT NULL
+) STRICT;
+";
+
 /// How long to wait for a lock that another program (a backup, a shell) has on the database.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -59,7 +69,8 @@ const CHECKPOINT_PAGES: u32 = 4000;
 /// A write-ahead log that a long read has let grow shrinks to this again.
 const WAL_KEPT_BYTES: u32 = 64 << 20;
 
-/// The one connection that writes; makes the database if there is none.
+/// The one connection that writes; makes the database if there is none, and brings one of an older
+/// format to this.
 pub(super) fn open_writer(
     path: &Path,
     settings: &StorageSettings,
@@ -68,9 +79,7 @@ pub(super) fn open_writer(
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     let empty = is_empty(&connection).map_err(|error| not_akin(error, path))?;
-    if !empty {
-        check_format(&connection, path)?;
-    }
+    let found = if empty { FORMAT } else { check_format(&connection, path)? };
     let synchronous = match settings.sync {
         Sync::Always => "FULL",
         Sync::Interval => "NORMAL",
@@ -84,6 +93,7 @@ pub(super) fn open_writer(
         create(&mut connection, identity)?;
     }
     check_identity(&connection, path, identity)?;
+    upgrade(&mut connection, found)?;
     Ok(connection)
 }
 
@@ -113,7 +123,8 @@ fn not_akin(error: rusqlite::Error, path: &Path) -> StorageError {
     error.into()
 }
 
-fn check_format(connection: &Connection, path: &Path) -> Result<(), StorageError> {
+/// The format of a database that is ours to open.
+fn check_format(connection: &Connection, path: &Path) -> Result<u32, StorageError> {
     if application_id(connection)? != APPLICATION_ID {
         return Err(StorageError::NotAkin { path: path.to_owned() });
     }
@@ -121,6 +132,18 @@ fn check_format(connection: &Connection, path: &Path) -> Result<(), StorageError
     if found > FORMAT {
         return Err(StorageError::NewerFormat { path: path.to_owned(), found, known: FORMAT });
     }
+    Ok(found)
+}
+
+/// All or nothing. Only once the settings are those of the store: a refused one stays as it is.
+fn upgrade(connection: &mut Connection, found: u32) -> Result<(), StorageError> {
+    if found == FORMAT {
+        return Ok(());
+    }
+    let transaction = connection.transaction()?;
+    transaction.execute_batch(TABLES_2)?;
+    transaction.pragma_update(None, "user_version", FORMAT)?;
+    transaction.commit()?;
     Ok(())
 }
 
@@ -131,6 +154,7 @@ fn create(connection: &mut Connection, identity: &str) -> Result<(), StorageErro
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", FORMAT)?;
     transaction.execute_batch(TABLES)?;
+    transaction.execute_batch(TABLES_2)?;
     let setting = "INSERT INTO settings (name, value) VALUES (?1, ?2)";
     transaction.execute(setting, params!["identity", identity])?;
     transaction.execute(setting, params!["created_at_ms", created_at_ms])?;

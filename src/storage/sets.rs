@@ -24,6 +24,9 @@ impl SetRow<'_> {
     }
 }
 
+/// A time at which no document has expired.
+const ALL_ALIVE_MS: i64 = i64::MIN;
+
 /// What a visit of a row says: whether to go on.
 pub type Visited = Result<ControlFlow<()>, StorageError>;
 
@@ -34,34 +37,36 @@ impl Store {
     /// What `visit` fails with; [`StorageError::CorruptDocument`] at the first row that is not what
     /// was written; [`StorageError::Database`].
     pub fn scan_sets(&self, visit: impl FnMut(&SetRow<'_>) -> Visited) -> Result<(), StorageError> {
-        self.readers.read_here(|connection| visit_sets(connection, visit))
+        self.readers.read_here(|connection| visit_sets(connection, ALL_ALIVE_MS, visit))
     }
 
-    /// Visits the sets of all documents by ordinal, in one state of the store, on a thread that may
-    /// block. Stops if nobody waits for it any more. How many there are at once is for the caller
+    /// Visits the sets of all documents alive at `now_ms` (milliseconds since the epoch) by ordinal,
+    /// in one state of the store, on a thread that may block. Stops if nobody waits for it any more. How many there are at once is for the caller
     /// to limit.
     ///
     /// # Errors
     /// Those of [`Store::scan_sets`].
     pub async fn visit_sets<T: Send + 'static>(
         &self,
+        now_ms: i64,
         state: T,
         visit: impl FnMut(&mut T, &SetRow<'_>) -> Visited + Send + 'static,
     ) -> Result<T, StorageError> {
-        self.readers.visit_sets(state, visit).await
+        self.readers.visit_sets(now_ms, state, visit).await
     }
 }
 
 pub(super) fn visit_sets(
     connection: &Connection,
+    now_ms: i64,
     mut visit: impl FnMut(&SetRow<'_>) -> Visited,
 ) -> Result<(), StorageError> {
     let query = format!("SELECT {SET_COLUMNS} FROM documents ORDER BY ordinal");
     let mut statement = connection.prepare_cached(&query)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let row = SetRow { filing: FilingRow::decode(row)?, columns: Columns::new(row)? };
-        if visit(&row)?.is_break() {
+        let Some(filing) = FilingRow::decode_alive(row, connection, now_ms)? else { continue };
+        if visit(&SetRow { filing, columns: Columns::new(row)? })?.is_break() {
             break;
         }
     }

@@ -12,8 +12,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::committer::{Committer, Message, Write};
 use super::readers::{self, Readers, StoreSizes};
 use super::record::{Part, Record};
+use super::selection::{self, Particulars};
 use super::{Snapshots, StorageError, StorageSettings, View, directory, schema};
-use crate::document::{DocumentId, Metadata, Ordinal};
+use crate::document::{DocumentId, Ordinal};
 
 /// Log rows removed in one transaction, so that trimming holds no write up for long.
 const TRIM_ROWS_MAX: u64 = 4096;
@@ -218,16 +219,29 @@ impl Store {
         self.readers.read(move |connection| readers::records(connection, &ordinals, part)).await
     }
 
-    /// The metadata of the documents with these ordinals, in the order asked; `None` for one that
-    /// has none or is not there. Of their sets, one at a time is in memory.
+    /// The particulars of the documents with these ordinals, in the order asked; `None` for one
+    /// that is not there. Of their sets, one at a time is in memory.
     ///
     /// # Errors
     /// [`StorageError::CorruptDocument`] if one of them is not what was written.
-    pub async fn metadata(
+    pub async fn particulars(
         &self,
         ordinals: Vec<Ordinal>,
-    ) -> Result<Vec<Option<Metadata>>, StorageError> {
-        self.readers.read(move |connection| readers::metadata(connection, &ordinals)).await
+    ) -> Result<Vec<Option<Particulars>>, StorageError> {
+        self.readers.read(move |connection| selection::particulars(connection, &ordinals)).await
+    }
+
+    /// Every document alive at `now_ms` (milliseconds since the epoch) that matches, ascending,
+    /// from one state of the store. Reading ends early if the future is dropped.
+    ///
+    /// # Errors
+    /// [`StorageError::CorruptDocument`] if one of the documents is not what was written.
+    pub async fn select(
+        &self,
+        now_ms: i64,
+        matches: impl Fn(&Particulars) -> bool + Send + 'static,
+    ) -> Result<Vec<Ordinal>, StorageError> {
+        self.readers.select(now_ms, matches).await
     }
 
     /// # Errors
@@ -236,7 +250,8 @@ impl Store {
         self.readers.read(move |connection| readers::record_by_id(connection, &id)).await
     }
 
-    /// At most `limit` ids in the order of their bytes, beginning after `after`.
+    /// At most `limit` ids of documents alive at `now_ms` (milliseconds since the epoch), in the
+    /// order of their bytes, beginning after `after`.
     ///
     /// # Errors
     /// [`StorageError::CorruptDocument`] if one of the documents is not what was written.
@@ -244,23 +259,31 @@ impl Store {
         &self,
         after: Option<DocumentId>,
         limit: u32,
+        now_ms: i64,
     ) -> Result<Vec<DocumentId>, StorageError> {
-        self.readers.read(move |connection| readers::ids(connection, after.as_ref(), limit)).await
+        let ids =
+            move |connection: &Connection| readers::ids(connection, after.as_ref(), limit, now_ms);
+        self.readers.read(ids).await
     }
 
-    /// This part of every document by ordinal, from one state of the store; ends early if the
-    /// receiver is dropped. A document that is corrupt comes as an error and the others follow;
-    /// after any other error nothing follows.
-    pub async fn export(&self, part: Part) -> mpsc::Receiver<Result<Record, StorageError>> {
-        self.readers.export(part).await
+    /// This part of every document alive at `now_ms` (milliseconds since the epoch) by ordinal,
+    /// from one state of the store; ends early if the receiver is dropped. A document that is
+    /// corrupt comes as an error and the others follow; after any other error nothing follows.
+    pub async fn export(
+        &self,
+        part: Part,
+        now_ms: i64,
+    ) -> mpsc::Receiver<Result<Record, StorageError>> {
+        self.readers.export(part, now_ms).await
     }
 
-    /// All documents as they are now. How many views there are at once is for the caller to limit.
+    /// All documents alive at `now_ms` (milliseconds since the epoch). How many views there are at
+    /// once is for the caller to limit.
     ///
     /// # Errors
     /// [`StorageError::Database`], [`StorageError::Corrupt`].
-    pub async fn view(&self) -> Result<View, StorageError> {
-        self.readers.view().await
+    pub async fn view(&self, now_ms: i64) -> Result<View, StorageError> {
+        self.readers.view(now_ms).await
     }
 
     /// # Errors

@@ -10,30 +10,32 @@ use super::{FilingRow, StorageError, elements};
 use crate::document::Ordinal;
 use crate::text::ShingleSet;
 
-/// All documents as they were at one moment, whatever is written meanwhile. Its methods block.
+/// All documents as they were at one moment, but those that had expired; whatever is written
+/// meanwhile. Its methods block.
 ///
 /// While it is held the write-ahead log is not cut.
 pub struct View {
     /// In a transaction, which ends with the connection.
     connection: Connection,
     documents: u64,
+    now_ms: i64,
 }
 
 impl View {
-    pub(super) fn open(connection: Connection) -> Result<Self, StorageError> {
+    pub(super) fn open(connection: Connection, now_ms: i64) -> Result<Self, StorageError> {
         connection.execute_batch("BEGIN")?;
         // The first read is what fixes the state.
         let documents = Counters::read(&connection)?.documents;
-        Ok(Self { connection, documents })
+        Ok(Self { connection, documents, now_ms })
     }
 
-    /// How many documents there are.
+    /// How many documents there are, with those that have expired and were not cleared yet.
     #[must_use]
     pub fn documents(&self) -> u64 {
         self.documents
     }
 
-    /// Visits all documents by ordinal, until the visitor breaks off.
+    /// Visits all documents that have not expired by ordinal, until the visitor breaks off.
     ///
     /// # Errors
     /// [`StorageError::CorruptDocument`] at the first row that is not what was written.
@@ -45,7 +47,8 @@ impl View {
         let mut statement = self.connection.prepare_cached(&query)?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            if visit(FilingRow::decode(row)?).is_break() {
+            let filing = FilingRow::decode_alive(row, &self.connection, self.now_ms)?;
+            if filing.is_some_and(|filing| visit(filing).is_break()) {
                 return Ok(());
             }
         }

@@ -11,6 +11,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
 use server::Server;
 use writer::{State, Writer};
 
@@ -37,6 +39,22 @@ fn nothing_acknowledged_is_lost_and_nothing_is_there_by_half() {
         from_snapshot > KILLS / 2,
         "{from_snapshot} starts went through a snapshot and the log"
     );
+}
+
+#[test]
+fn what_expires_is_cleared_also_after_a_kill() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut server = Server::start(dir.path());
+    let soon = Timestamp::now() + SignedDuration::from_millis(1_500);
+    server.add(&json!({"id": "brief", "text": "one two three", "expires_at": soon.to_string()}));
+    server.add(&json!({"id": "lasting", "text": "one two three"}));
+    server.kill();
+    let server = Server::start(dir.path());
+    // Two additions, and a removal that nobody asked for.
+    let cleared = (0..100_000).any(|_| server.stats()["sequence"] == 3);
+    assert!(cleared, "{}", server.stats());
+    assert_eq!(server.stats()["documents"], 1);
+    assert!(!server.finds("one two three", "brief") && server.finds("one two three", "lasting"));
 }
 
 /// Kills the server after a number of acknowledgements that differs each time, early and late, and

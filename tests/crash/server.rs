@@ -21,6 +21,7 @@ impl Server {
             .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
             .arg(dir)
             .env("AKIN__LOG__FORMAT", "json")
+            .env("AKIN__STORAGE__EXPIRY_INTERVAL_S", "1")
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
@@ -39,6 +40,11 @@ impl Server {
         server
     }
 
+    pub fn add(&self, document: &Value) {
+        let request = self.agent.post(format!("{}/documents", self.url));
+        request.content_type("application/json").send(document.to_string()).unwrap();
+    }
+
     pub fn begin_snapshot(&self) {
         self.agent.post(format!("{}/snapshots", self.url)).send_empty().unwrap();
     }
@@ -48,12 +54,14 @@ impl Server {
         self.child.wait().unwrap();
     }
 
-    /// Every document's text by its id.
+    /// Every document's text by its id, once it is seen that each expires as it should.
     pub fn export(&self) -> HashMap<String, String> {
         let lines = self.get("/export").unwrap();
         let document = |line: &str| {
             let document: Value = serde_json::from_str(line).unwrap();
             let text = |name: &str| document[name].as_str().unwrap().to_owned();
+            let expires_at = document.get("expires_at").and_then(Value::as_str);
+            assert_eq!(expires_at, crate::writer::expires_at(&text("text")), "{document}");
             (text("id"), text("text"))
         };
         lines.lines().map(document).collect()

@@ -72,11 +72,19 @@ fn text(writer: u64, step: u64) -> String {
     (0..words).map(word).collect::<Vec<_>>().join(" ")
 }
 
+/// When a document with this text is to expire: not while the test runs.
+pub fn expires_at(text: &str) -> Option<&'static str> {
+    text.len().is_multiple_of(3).then_some("2999-01-01T00:00:00.000Z")
+}
+
 /// An error when the server is gone; removing what is not there counts as done.
 fn send(agent: &Agent, url: &str, id: &str, text: Option<&str>) -> Result<(), ureq::Error> {
     match text {
         Some(text) => {
-            let body = serde_json::json!({ "id": id, "text": text }).to_string();
+            let document = serde_json::json!({
+                "id": id, "text": text, "expires_at": expires_at(text),
+            });
+            let body = document.to_string();
             agent.post(format!("{url}/documents")).content_type("application/json").send(body)?;
         }
         None => {

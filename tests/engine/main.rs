@@ -2,10 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod arrival;
+mod conditions;
 mod corpus;
 mod crowd;
 mod discovery;
 mod exact;
+mod expiry;
 mod recall;
 mod records;
 mod restart;
@@ -35,7 +37,8 @@ fn id(id: &str) -> DocumentId {
 }
 
 fn text(name: &str, text: &str) -> Document {
-    Document { id: id(name), content: Content::Text(text.to_owned()), metadata: None }
+    let content = Content::Text(text.to_owned());
+    Document { id: id(name), content, metadata: None, expires_at_ms: None }
 }
 
 async fn add(engine: &Engine, document: Document) -> Added {

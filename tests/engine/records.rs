@@ -42,7 +42,7 @@ fn content(fields: &Fields<'_>) -> Content {
 }
 
 fn record(name: &str, fields: &Fields<'_>) -> Document {
-    Document { id: id(name), content: content(fields), metadata: None }
+    Document { id: id(name), content: content(fields), metadata: None, expires_at_ms: None }
 }
 
 fn lookup(points: Option<u32>) -> Lookup {
@@ -259,7 +259,15 @@ async fn lookups_find_what_brute_force_finds_among_those_that_share_a_field() {
         let records: Vec<_> = (0..80).map(|_| random_record(&mut numbers)).collect();
         join_all(records.iter().enumerate().map(|(n, fields)| {
             let content = Content::Fields(fields.clone());
-            add(&engine, Document { id: id(&format!("r{n:02}")), content, metadata: None })
+            add(
+                &engine,
+                Document {
+                    id: id(&format!("r{n:02}")),
+                    content,
+                    metadata: None,
+                    expires_at_ms: None,
+                },
+            )
         }))
         .await;
         for points_min in [1, 150, 196, 250] {

@@ -10,7 +10,7 @@ use super::*;
 fn tokens(name: &str, counts: &[(&str, u32)]) -> Document {
     let token = |&(text, count): &(&str, u32)| Token { text: text.to_owned(), count };
     let content = Content::Tokens(counts.iter().map(token).collect());
-    Document { id: id(name), content, metadata: None }
+    Document { id: id(name), content, metadata: None, expires_at_ms: None }
 }
 
 #[tokio::test]

@@ -157,7 +157,7 @@ async fn an_export_can_be_posted_as_it_is() {
 
 #[tokio::test]
 async fn texts_that_are_not_kept_are_not_given() {
-    let store = StoreSettings { text: false };
+    let store = StoreSettings { text: false, ..StoreSettings::default() };
     let app =
         App::with_collection(CollectionSettings { store, ..CollectionSettings::default() }).await;
     app.add(&[json!({"id": "a", "text": text(0)}), json!({"id": "b", "text": text(1)})]).await;

@@ -78,6 +78,9 @@ fn query() -> impl Strategy<Value = String> {
         "on_duplicate",
         "include",
         "explain",
+        "filter",
+        "stored_after",
+        "stored_before",
         "other",
     ]);
     let value = prop_oneof![
@@ -100,6 +103,11 @@ fn query() -> impl Strategy<Value = String> {
             "%",
             "estimated",
             "18446744073709551616",
+            "2026-11-21T12:00:00Z",
+            "9999999-01-01T00:00:00Z",
+            "@.k",
+            "@.k[%3f@",
+            "%40.k%5d%5b%3f%40",
         ])
         .prop_map(str::to_owned),
         prop::collection::vec(any::<u8>(), 0..20).prop_map(|bytes| percent_encoded(&bytes)),
@@ -136,6 +144,8 @@ fn body() -> impl Strategy<Value = Vec<u8>> {
         "\"text\":",
         "\"tokens\":",
         "\"metadata\":",
+        "\"expires_at\":",
+        "\"2999-01-01T00:00:00Z\"",
         "\"a\":",
         "\"b\":",
         "\"a b c\"",

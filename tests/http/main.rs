@@ -9,6 +9,7 @@ mod discovery;
 mod documents;
 mod failing;
 mod fuzz;
+mod lifecycle;
 mod limits;
 mod lookups;
 mod openapi;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use dashmap::DashMap;
 
+use super::expiries::Expiries;
 use crate::document::{DocumentId, Ordinal};
 
 /// What answers need of a document and the index does not know.
@@ -20,6 +21,8 @@ pub(super) struct Catalog {
     by_id: DashMap<DocumentId, Ordinal>,
     by_ordinal: DashMap<Ordinal, Listing>,
     id_bytes: AtomicU64,
+    /// Of those listed, and of those about to be.
+    pub expiries: Expiries,
 }
 
 impl Catalog {
@@ -28,6 +31,7 @@ impl Catalog {
             by_id: DashMap::with_capacity(documents),
             by_ordinal: DashMap::with_capacity(documents),
             id_bytes: AtomicU64::new(0),
+            expiries: Expiries::default(),
         }
     }
 
@@ -43,6 +47,7 @@ impl Catalog {
         self.by_ordinal.insert(ordinal, listing);
         if let Some(old) = self.by_id.insert(id, ordinal).filter(|old| *old != ordinal) {
             self.by_ordinal.remove(&old);
+            self.expiries.remove(old);
         }
     }
 
@@ -50,6 +55,7 @@ impl Catalog {
         if let Some((id, ordinal)) = self.by_id.remove(id) {
             self.id_bytes.fetch_sub(heap_bytes(&id), Ordering::Relaxed);
             self.by_ordinal.remove(&ordinal);
+            self.expiries.remove(ordinal);
         }
     }
 
@@ -57,19 +63,26 @@ impl Catalog {
         self.by_id.get(id).map(|ordinal| *ordinal)
     }
 
+    /// The document with this id, unless it has expired.
+    pub fn alive(&self, id: &DocumentId, now_ms: i64) -> Option<Ordinal> {
+        self.ordinal(id).filter(|ordinal| !self.expiries.has_expired(*ordinal, now_ms))
+    }
+
     pub fn listing(&self, ordinal: Ordinal) -> Option<Listing> {
         self.by_ordinal.get(&ordinal).map(|listing| listing.clone())
     }
 
+    /// Also those that have expired and are still to be removed.
     pub fn documents(&self) -> u64 {
         self.by_ordinal.len() as u64
     }
 
-    /// Memory of both maps and of the ids, which they share.
+    /// Memory of the maps and of the ids, which they share.
     pub fn bytes(&self) -> u64 {
         let by_id = self.by_id.capacity() * (size_of::<(DocumentId, Ordinal)>() + 1);
         let by_ordinal = self.by_ordinal.capacity() * (size_of::<(Ordinal, Listing)>() + 1);
-        (by_id + by_ordinal) as u64 * 8 / 7 + self.id_bytes.load(Ordering::Relaxed)
+        let ids = self.id_bytes.load(Ordering::Relaxed);
+        (by_id + by_ordinal) as u64 * 8 / 7 + ids + self.expiries.bytes()
     }
 }
 
@@ -90,11 +103,12 @@ mod tests {
     fn a_replacement_leaves_nothing_of_the_old() {
         let catalog = Catalog::default();
         let empty = catalog.bytes();
+        catalog.expiries.insert(Ordinal(1), 10);
         catalog.insert(Ordinal(1), listing("a"));
         catalog.insert(Ordinal(2), listing("a"));
         let id = listing("a").id;
         assert_eq!((catalog.ordinal(&id), catalog.documents()), (Some(Ordinal(2)), 1));
-        assert!(catalog.listing(Ordinal(1)).is_none());
+        assert!(catalog.listing(Ordinal(1)).is_none() && catalog.expiries.of(Ordinal(1)).is_none());
         catalog.remove(&id);
         catalog.remove(&id);
         assert_eq!((catalog.ordinal(&id), catalog.documents()), (None, 0));

@@ -88,6 +88,8 @@ mod tests {
             keep_content: true,
             cache_bytes: 1 << 20,
             exact_from: None,
+            ttl_ms: None,
+            clock: crate::backend::Clock::system(),
         };
         let sketch = SketchSettings::default();
         let scheme = Scheme::new(&SchemeSettings::default(), &sketch);

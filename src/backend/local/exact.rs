@@ -32,16 +32,16 @@ impl Local {
         &self,
         search: &ExactSearch<'_>,
     ) -> Result<Option<Candidates>, BackendError> {
-        match self.live.exact_candidates(search, POSTINGS_INLINE_MAX) {
+        match self.live.exact_candidates(search, POSTINGS_INLINE_MAX, self.now_ms()) {
             Ok(candidates) => return Ok(Some(candidates)),
             Err(Unanswered::NotFiled) => return Ok(None),
             Err(Unanswered::TooManyPostings) => {}
         }
-        let permit = self.scan_permit().await;
+        let (permit, now_ms) = (self.scan_permit().await, self.now_ms());
         let (live, owned) = (Arc::clone(&self.live), OwnedSearch::from(search));
         let read_all = super::blocking(move || {
             let _permit = permit;
-            Ok(live.exact_candidates(&owned.search(), usize::MAX).ok())
+            Ok(live.exact_candidates(&owned.search(), usize::MAX, now_ms).ok())
         });
         Ok(read_all.await?)
     }
@@ -58,7 +58,7 @@ impl Local {
             }
             Ok(ControlFlow::Continue(()))
         };
-        Ok(self.store.visit_sets(Scan::default(), visit).await?)
+        Ok(self.store.visit_sets(self.now_ms(), Scan::default(), visit).await?)
     }
 
     async fn scan_permit(&self) -> OwnedSemaphorePermit {

@@ -44,7 +44,7 @@ impl Live {
     }
 
     /// A document has become durable, in place of what its id stood for.
-    pub fn put(&self, ordinal: Ordinal, filing: &Filing) {
+    pub fn put(&self, ordinal: Ordinal, filing: &Filing, expires_at_ms: Option<i64>) {
         let id = &filing.document.id;
         let replaced =
             self.catalog.ordinal(id).and_then(|old| Some((old, self.catalog.listing(old)?)));
@@ -54,7 +54,10 @@ impl Live {
         // Where the scheme has no tables, its keys are for arrivals alone.
         let tables = filing.keys.len().min(self.scheme.tables() as usize);
         let deaths = replaced.is_some().then(|| self.dying());
-        // Listed first, so that what is found has a name.
+        // Listed first, so that what is found has a name, and is known to expire before that.
+        if let Some(expires_at_ms) = expires_at_ms {
+            self.catalog.expiries.insert(ordinal, expires_at_ms);
+        }
         self.catalog.insert(ordinal, listing);
         self.index.insert(
             ordinal,
@@ -93,9 +96,10 @@ impl Live {
         self.deaths.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn candidates(&self, search: &Search<'_>) -> Candidates {
+    /// Only documents that have not expired at `now_ms`.
+    pub fn candidates(&self, search: &Search<'_>, now_ms: i64) -> Candidates {
         let _alive = self.nobody_dies();
-        self.named(&self.index.candidates(search))
+        self.named(&self.index.candidates(search), now_ms)
     }
 
     /// As [`Index::exact_candidates`] has it.
@@ -103,30 +107,34 @@ impl Live {
         &self,
         search: &ExactSearch<'_>,
         postings_max: usize,
+        now_ms: i64,
     ) -> Result<Candidates, Unanswered> {
         let _alive = self.nobody_dies();
-        Ok(self.named(&self.index.exact_candidates(search, postings_max)?))
+        Ok(self.named(&self.index.exact_candidates(search, postings_max)?, now_ms))
     }
 
-    fn named(&self, candidates: &index::Candidates) -> Candidates {
+    fn named(&self, candidates: &index::Candidates, now_ms: i64) -> Candidates {
         Candidates {
-            found: candidates.found.iter().filter_map(|candidate| self.name(candidate)).collect(),
+            found: candidates.found.iter().filter_map(|found| self.name(found, now_ms)).collect(),
             seen: candidates.seen,
             truncated: candidates.truncated,
         }
     }
 
     /// What lookups need of a document, if its set is in the cache.
-    pub fn known(&self, id: &DocumentId) -> Option<Known> {
-        let listing = self.catalog.listing(self.catalog.ordinal(id)?)?;
+    pub fn known(&self, ordinal: Ordinal) -> Option<Known> {
+        let listing = self.catalog.listing(ordinal)?;
         let set = self.sets.get(&listing.fingerprint)?;
         let sketch = self.index.sketch_of(listing.fingerprint)?;
         Some(Known { set, sketch })
     }
 
-    /// The candidate with its members' ids; `None` if none of them is listed.
-    fn name(&self, candidate: &index::Candidate) -> Option<Candidate> {
+    /// The candidate with its members' ids; `None` if none of them is listed and alive.
+    fn name(&self, candidate: &index::Candidate, now_ms: i64) -> Option<Candidate> {
         let member = |&ordinal: &Ordinal| {
+            if self.catalog.expiries.has_expired(ordinal, now_ms) {
+                return None;
+            }
             let listing = self.catalog.listing(ordinal)?;
             Some(Member { ordinal, id: listing.id, has_metadata: listing.has_metadata })
         };
@@ -186,16 +194,16 @@ mod tests {
             found_max: 10,
             members_max: 10,
         };
-        live.put(Ordinal(0), &versions[0]);
+        live.put(Ordinal(0), &versions[0], None);
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {
                 let versions = versions.iter().cycle().zip(1..);
                 for (version, ordinal) in versions.take_while(|_| !stop.load(Ordering::Relaxed)) {
-                    live.put(Ordinal(ordinal), version);
+                    live.put(Ordinal(ordinal), version, None);
                 }
             });
-            let lost = (0..5_000).filter(|_| live.candidates(&search).found.is_empty()).count();
+            let lost = (0..5_000).filter(|_| live.candidates(&search, 0).found.is_empty()).count();
             stop.store(true, Ordering::Relaxed);
             assert_eq!(lost, 0, "lookups that found neither the old nor the new");
         });

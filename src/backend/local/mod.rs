@@ -7,8 +7,10 @@
 mod catalog;
 mod contents;
 mod exact;
+mod expiries;
 mod live;
 mod recovery;
+mod removal;
 mod settings;
 mod snapshots;
 mod view;
@@ -18,19 +20,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
-use jiff::Timestamp;
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::backend::arrivals::Arrivals;
 use crate::backend::{
-    Announced, Backend, BackendError, BackendStats, Candidate, Candidates, Filing, Known, Progress,
-    Recovery, Scan, Stored, View,
+    Announced, Backend, BackendError, BackendStats, Candidate, Candidates, Filing, Known, Matches,
+    Progress, Recovery, Scan, Stored, View,
 };
-use crate::document::{Content, Document, DocumentId, Metadata, Ordinal};
+use crate::document::{Content, Document, DocumentId, Ordinal};
 use crate::index::{ExactSearch, Search};
 use crate::scheme::{Key, Scheme};
 use crate::sketch::SketchSettings;
-use crate::storage::{EncodedRecord, Part, Record, SnapshotInfo, StorageError, Store, Write};
+use crate::storage::{
+    EncodedRecord, Part, Particulars, Record, SnapshotInfo, StorageError, Store, Write,
+};
 use crate::text::ShingleSet;
 use contents::content_hash;
 use live::Live;
@@ -88,6 +91,10 @@ impl Local {
         })
     }
 
+    fn now_ms(&self) -> i64 {
+        self.settings.clock.now_ms()
+    }
+
     fn take_ordinal(&self) -> Result<Ordinal, BackendError> {
         let next = |ordinal: u32| ordinal.checked_add(1);
         self.next_ordinal
@@ -96,12 +103,13 @@ impl Local {
             .map_err(|_| BackendError::OrdinalsExhausted)
     }
 
-    fn encode(&self, filing: &Filing, ordinal: Ordinal) -> EncodedRecord {
-        let Document { id, content, metadata } = &filing.document;
+    fn encode(&self, filing: &Filing, ordinal: Ordinal, times: Times) -> EncodedRecord {
+        let Document { id, content, metadata, .. } = &filing.document;
         let record = Record {
             ordinal,
             id: id.clone(),
-            stored_at_ms: Timestamp::now().as_millisecond(),
+            stored_at_ms: times.stored_at_ms,
+            expires_at_ms: times.expires_at_ms,
             content: self.settings.keep_content.then(|| content.clone()),
             metadata: metadata.clone(),
             set: filing.set.clone(),
@@ -144,44 +152,51 @@ impl Backend for Local {
     async fn store(&self, announced: Announced) -> Result<Stored, BackendError> {
         let Announced { filing, mut place, .. } = announced;
         place.wait_for_predecessor().await;
-        if self.stands(&filing.document).await? {
+        let times = self.times_of(&filing.document);
+        let stood = self.live.catalog.alive(&filing.document.id, times.stored_at_ms);
+        let stays = |old| self.live.catalog.expiries.of(old) == times.expires_at_ms;
+        if stood.is_some_and(stays) && self.stands(&filing.document).await? {
             place.stored();
             return Ok(Stored::Unchanged);
         }
+        // One that has expired is still to be removed, but nobody knows of it any more.
         let replaces = self.live.catalog.ordinal(&filing.document.id);
         let ordinal = self.take_ordinal()?;
-        let record = self.encode(&filing, ordinal);
+        let record = self.encode(&filing, ordinal, times);
         let live = Arc::clone(&self.live);
         let apply = move |_sequence| {
-            live.put(ordinal, &filing);
+            live.put(ordinal, &filing, times.expires_at_ms);
             place.stored();
         };
         self.store.write(Write::Put { record, replaces }, apply).await?;
-        Ok(if replaces.is_some() { Stored::Replaced } else { Stored::Created })
+        Ok(if stood.is_some() { Stored::Replaced } else { Stored::Created })
     }
 
     async fn stands(&self, document: &Document) -> Result<bool, BackendError> {
-        let Some(ordinal) = self.live.catalog.ordinal(&document.id) else { return Ok(false) };
+        let Some(ordinal) = self.alive(&document.id) else { return Ok(false) };
         let mut records = self.store.fetch(vec![ordinal], Part::Set).await?;
         let hash = content_hash(document);
         Ok(records.pop().flatten().is_some_and(|record| record.content_hash == hash))
     }
 
     async fn remove(&self, id: &DocumentId) -> Result<bool, BackendError> {
-        let mut place = self.arrivals.enter_removal(id);
-        place.wait_for_predecessor().await;
-        let Some(ordinal) = self.live.catalog.ordinal(id) else { return Ok(false) };
-        let (live, id) = (Arc::clone(&self.live), id.clone());
-        let apply = move |_sequence| {
-            live.remove(&id, ordinal);
-            place.stored();
-        };
-        self.store.write(Write::Remove { ordinal }, apply).await?;
-        Ok(true)
+        self.remove_by_id(id).await
+    }
+
+    async fn select(&self, matches: Matches) -> Result<Vec<Ordinal>, BackendError> {
+        Ok(self.store.select(self.now_ms(), matches).await?)
+    }
+
+    async fn remove_selected(&self, ordinals: Vec<Ordinal>) -> Result<u64, BackendError> {
+        self.remove_all(ordinals).await
+    }
+
+    async fn remove_expired(&self, max: usize) -> Result<u64, BackendError> {
+        self.remove_due(max).await
     }
 
     async fn candidates(&self, search: &Search<'_>) -> Result<Candidates, BackendError> {
-        Ok(self.live.candidates(search))
+        Ok(self.live.candidates(search, self.now_ms()))
     }
 
     async fn exact_candidates(
@@ -224,18 +239,18 @@ impl Backend for Local {
         self.read_contents(candidates).await
     }
 
-    async fn metadata(
+    async fn particulars(
         &self,
         ordinals: Vec<Ordinal>,
-    ) -> Result<Vec<Option<Metadata>>, BackendError> {
-        Ok(self.store.metadata(ordinals).await?)
+    ) -> Result<Vec<Option<Particulars>>, BackendError> {
+        Ok(self.store.particulars(ordinals).await?)
     }
 
     async fn known(&self, id: &DocumentId) -> Result<Option<Known>, BackendError> {
-        if let Some(known) = self.live.known(id) {
+        let Some(ordinal) = self.alive(id) else { return Ok(None) };
+        if let Some(known) = self.live.known(ordinal) {
             return Ok(Some(known));
         }
-        let Some(ordinal) = self.live.catalog.ordinal(id) else { return Ok(None) };
         let mut records = self.store.fetch(vec![ordinal], Part::Set).await?;
         let Some(record) = records.pop().flatten() else { return Ok(None) };
         self.live.sets.insert(record.fingerprint, record.set.clone());
@@ -243,7 +258,9 @@ impl Backend for Local {
     }
 
     async fn record(&self, id: &DocumentId) -> Result<Option<Record>, BackendError> {
-        Ok(self.store.fetch_by_id(id.clone()).await?)
+        let now_ms = self.now_ms();
+        let record = self.store.fetch_by_id(id.clone()).await?;
+        Ok(record.filter(|record| record.is_alive(now_ms)))
     }
 
     async fn list(
@@ -251,22 +268,23 @@ impl Backend for Local {
         after: Option<DocumentId>,
         limit: u32,
     ) -> Result<Vec<DocumentId>, BackendError> {
-        Ok(self.store.ids(after, limit).await?)
+        Ok(self.store.ids(after, limit, self.now_ms()).await?)
     }
 
     async fn export(&self, part: Part) -> mpsc::Receiver<Result<Record, StorageError>> {
-        self.store.export(part).await
+        self.store.export(part, self.now_ms()).await
     }
 
     async fn view(&self) -> Result<Box<dyn View>, BackendError> {
-        Ok(Box::new(LocalView::new(self.store.view().await?)))
+        Ok(Box::new(LocalView::new(self.store.view(self.now_ms()).await?)))
     }
 
     async fn stats(&self) -> Result<BackendStats, BackendError> {
         let sizes = self.store.sizes().await?;
         let index = self.live.index.stats();
+        let due = self.live.catalog.expiries.due_count(self.now_ms());
         Ok(BackendStats {
-            documents: self.live.catalog.documents(),
+            documents: self.live.catalog.documents().saturating_sub(due),
             distinct_sets: index.entries,
             keys: index.keys,
             postings: index.postings,
@@ -299,7 +317,25 @@ impl Backend for Local {
     }
 }
 
+/// When a document is stored, and when it expires, in milliseconds since the epoch.
+#[derive(Clone, Copy)]
+struct Times {
+    stored_at_ms: i64,
+    expires_at_ms: Option<i64>,
+}
+
 impl Local {
+    /// Of a document that is stored now.
+    fn times_of(&self, document: &Document) -> Times {
+        let stored_at_ms = self.now_ms();
+        let by_ttl = self.settings.ttl_ms.map(|ttl_ms| stored_at_ms.saturating_add(ttl_ms));
+        Times { stored_at_ms, expires_at_ms: document.expires_at_ms.or(by_ttl) }
+    }
+
+    fn alive(&self, id: &DocumentId) -> Option<Ordinal> {
+        self.live.catalog.alive(id, self.now_ms())
+    }
+
     /// The set of the first member that is still there: one is read at a time, as all of them have
     /// the same.
     async fn any_set(&self, candidate: &Candidate) -> Result<Option<ShingleSet>, BackendError> {

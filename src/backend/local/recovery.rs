@@ -37,6 +37,7 @@ pub(super) fn recover(
         Some(snapshot) => recovering.read_snapshot(snapshot)?,
         None => recovering.scan_documents()?,
     };
+    store.expiries(|ordinal, at_ms| recovered.catalog.expiries.insert(ordinal, at_ms))?;
     recovered.next_ordinal = recovered.next_ordinal.max(store.next_ordinal()?);
     recovered.recovery.took_ms = started.elapsed().as_millis() as u64;
     Ok(recovered)

@@ -1,3 +1,4 @@
+use crate::backend::Clock;
 use crate::scheme::Threshold;
 use crate::storage::StorageSettings;
 
@@ -9,6 +10,10 @@ pub struct LocalSettings {
     pub keep_content: bool,
     /// The lowest threshold that exact lookups have an index for, if any.
     pub exact_from: Option<Threshold>,
+    /// How long documents live that do not say when they expire; `None` for ever.
+    pub ttl_ms: Option<i64>,
     /// Memory for sets that were used lately.
     pub cache_bytes: u64,
+    /// By which documents are stored and expire.
+    pub clock: Clock,
 }

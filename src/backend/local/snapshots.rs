@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use jiff::Timestamp;
-
 use super::Local;
 use super::live::Live;
 use crate::backend::BackendError;
@@ -30,7 +28,7 @@ impl Local {
             sequence: self.store.applied_sequence(),
             next_ordinal: self.next_ordinal.load(Ordering::Relaxed),
             sketch_bytes: self.sketch_bytes,
-            created_at_ms: Timestamp::now().as_millisecond(),
+            created_at_ms: self.settings.clock.now_ms(),
         };
         let (live, snapshots) = (Arc::clone(&self.live), self.store.snapshots().clone());
         let copied =

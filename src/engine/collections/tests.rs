@@ -38,7 +38,7 @@ async fn make(collections: &Arc<Collections>, made: &str) -> Arc<Collection> {
 async fn add(collection: &Collection, id: &str) -> Result<(), EngineError> {
     let id = DocumentId::new(id).unwrap();
     let content = Content::Text("one two three four".to_owned());
-    let document = Document { id, content, metadata: None };
+    let document = Document { id, content, metadata: None, expires_at_ms: None };
     collection.add(document, AddOptions::default()).await.map(drop)
 }
 

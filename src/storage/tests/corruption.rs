@@ -59,7 +59,7 @@ async fn assert_noticed(store: &Store, part: usize, change: &str) {
     assert!(is_corrupt(fetch(store, 1).await), "{change}");
     let set = store.fetch(vec![Ordinal(1)], Part::Set).await;
     assert_eq!(is_corrupt(set), part <= 2, "{change}");
-    assert_eq!(is_corrupt(store.ids(None, 9).await), part == 1, "{change}");
+    assert_eq!(is_corrupt(store.ids(None, 9, NOW_MS).await), part == 1, "{change}");
     assert_eq!(is_corrupt(store.scan(Ordinal(0), |_| ())), part == 1, "{change}");
     assert_eq!(is_corrupt(store.filing_rows(&[Ordinal(1)], |_| ())), part == 1, "{change}");
     let sets = store.scan_sets(|row| row.set().map(|_| ControlFlow::Continue(())));
@@ -114,7 +114,7 @@ async fn an_export_and_a_lookup_by_id_notice_and_the_export_goes_on() {
     let (_home, store, raw) = spoilable().await;
     raw.execute_batch("UPDATE documents SET content = x'00' WHERE ordinal = 1").unwrap();
     assert!(is_corrupt(store.fetch_by_id(record(1).id).await));
-    let mut export = store.export(Part::All).await;
+    let mut export = store.export(Part::All, NOW_MS).await;
     assert_eq!(export.recv().await.unwrap().unwrap(), record(0));
     assert!(is_corrupt(export.recv().await.unwrap()));
     assert_eq!(export.recv().await.unwrap().unwrap(), record(2));

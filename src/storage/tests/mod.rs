@@ -1,6 +1,7 @@
 //! The store through its public surface, a file a behaviour.
 
 mod corruption;
+mod expiring;
 mod failure;
 mod opening;
 mod reading;
@@ -23,6 +24,9 @@ use crate::sketch::Sketch;
 use crate::text::ShingleSet;
 
 const IDENTITY: &str = r#"{"sketch":{"slots":16}}"#;
+
+/// When nothing of what the tests store has expired.
+const NOW_MS: i64 = 1_800_000_000_000;
 
 /// A store in a directory of its own.
 struct Home {
@@ -60,6 +64,7 @@ fn record(ordinal: u32) -> Record {
         ordinal: Ordinal(ordinal),
         id: DocumentId::new(format!("https://example.org/{ordinal}")).unwrap(),
         stored_at_ms: 1_800_000_000_000 + i64::from(ordinal),
+        expires_at_ms: (ordinal % 2 == 1).then_some(NOW_MS + 1_000 + number as i64),
         content: Some(Content::Text(format!("The text of document {ordinal}. ").repeat(20))),
         metadata: Some(Metadata::from_json(&format!(r#"{{"n": {ordinal}}}"#)).unwrap()),
         set: ShingleSet::from_shingles(

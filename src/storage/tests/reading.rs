@@ -58,9 +58,9 @@ async fn ids_are_paged_in_the_order_of_their_bytes() {
     for (ordinal, text) in (0..).zip(["é", "b", "B", "a", "aa", "z"]) {
         write(&store, put(&Record { id: id(text), ..record(ordinal) })).await;
     }
-    assert_eq!(store.ids(None, 4).await.unwrap(), ["B", "a", "aa", "b"].map(id));
-    assert_eq!(store.ids(Some(id("b")), 4).await.unwrap(), ["z", "é"].map(id));
-    assert_eq!(store.ids(Some(id("é")), 4).await.unwrap(), []);
+    assert_eq!(store.ids(None, 4, NOW_MS).await.unwrap(), ["B", "a", "aa", "b"].map(id));
+    assert_eq!(store.ids(Some(id("b")), 4, NOW_MS).await.unwrap(), ["z", "é"].map(id));
+    assert_eq!(store.ids(Some(id("é")), 4, NOW_MS).await.unwrap(), []);
 }
 
 #[tokio::test]
@@ -68,7 +68,7 @@ async fn an_export_is_one_view_while_writes_go_on() {
     let home = Home::new();
     let store = home.open();
     fill(&store, 100).await;
-    let mut export = store.export(Part::All).await;
+    let mut export = store.export(Part::All, NOW_MS).await;
     let first = export.recv().await.unwrap().unwrap();
     for ordinal in 0..100 {
         let replacement = Record { id: record(ordinal).id, ..record(100 + ordinal) };
@@ -87,7 +87,7 @@ async fn an_export_leaves_contents_out_if_asked() {
     let home = Home::new();
     let store = home.open();
     fill(&store, 3).await;
-    let mut export = store.export(Part::Set).await;
+    let mut export = store.export(Part::Set, NOW_MS).await;
     for ordinal in 0..3 {
         let without = Record { content: None, ..record(ordinal) };
         assert_eq!(export.recv().await.unwrap().unwrap(), without);
@@ -118,7 +118,7 @@ async fn an_export_nobody_receives_ends() {
     fill(&store, 100).await;
     // More than may be under way at once: the last ones begin only when the first ones end.
     for _ in 0..9 {
-        let mut export = store.export(Part::All).await;
+        let mut export = store.export(Part::All, NOW_MS).await;
         assert_eq!(export.recv().await.unwrap().unwrap(), record(0));
     }
 }
@@ -148,6 +148,7 @@ async fn the_example_in_the_layout() {
         ordinal: Ordinal(1),
         id: DocumentId::new("a").unwrap(),
         stored_at_ms: 1_800_000_000_000,
+        expires_at_ms: None,
         content: Some(Content::Text("x y z".to_owned())),
         metadata: Some(Metadata::from_json("{}").unwrap()),
         set: ShingleSet::from_shingles(vec![5, 9, 100]).unwrap(),

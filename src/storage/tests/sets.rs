@@ -10,7 +10,7 @@ async fn sets_are_visited_in_order_until_the_visitor_has_enough() {
     let store = home.open();
     fill(&store, 5).await;
     let visited = |most: usize| {
-        store.visit_sets(Vec::new(), move |visited, row| {
+        store.visit_sets(NOW_MS, Vec::new(), move |visited, row| {
             visited.push((row.filing.ordinal, row.filing.id.clone(), row.set()?));
             Ok(if visited.len() < most {
                 ControlFlow::Continue(())
@@ -34,7 +34,7 @@ async fn a_visit_stops_when_nobody_waits_for_it() {
     fill(&store, 5).await;
     let (go_on, told) = std::sync::mpsc::channel::<()>();
     let (tell, mut seen) = tokio::sync::mpsc::unbounded_channel();
-    let mut visit = Box::pin(store.visit_sets((), move |(), row| {
+    let mut visit = Box::pin(store.visit_sets(NOW_MS, (), move |(), row| {
         let _ = tell.send(row.filing.ordinal);
         let _ = told.recv();
         Ok(ControlFlow::Continue(()))

@@ -1,0 +1,29 @@
+//! Removing for good what has expired, from time to time.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+
+use crate::engine::{Collection, Collections, EngineError};
+
+pub(super) async fn remove_expired(collections: &Collections, every: Duration) -> Infallible {
+    let mut ticks = interval_at(Instant::now() + every, every);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        for collection in collections.list() {
+            remove_expired_of(&collection).await;
+        }
+    }
+}
+
+async fn remove_expired_of(collection: &Collection) {
+    let name = collection.name();
+    match collection.remove_expired().await {
+        // The collection may have been removed meanwhile.
+        Ok(0) | Err(EngineError::Closed) => {}
+        Ok(removed) => tracing::info!(collection = %name, removed, "removed what has expired"),
+        Err(error) => tracing::error!(collection = %name, %error, "cannot remove what has expired"),
+    }
+}

@@ -1,0 +1,62 @@
+//! Documents that go: one by its id, those that were selected, those that have expired. Each takes
+//! a place in the order of arrival, as an addition does.
+
+use std::sync::Arc;
+
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+
+use super::Local;
+use crate::backend::BackendError;
+use crate::backend::arrivals::Place;
+use crate::document::{DocumentId, Ordinal};
+use crate::storage::Write;
+
+/// Removals that wait for the disk at once: they are committed together.
+const REMOVALS_AT_ONCE: usize = 256;
+
+impl Local {
+    pub(super) async fn remove_by_id(&self, id: &DocumentId) -> Result<bool, BackendError> {
+        let mut place = self.arrivals.enter_removal(id);
+        place.wait_for_predecessor().await;
+        match self.live.catalog.alive(id, self.settings.clock.now_ms()) {
+            Some(ordinal) => self.take_away(place, id.clone(), ordinal).await.map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    pub(super) async fn remove_all(&self, ordinals: Vec<Ordinal>) -> Result<u64, BackendError> {
+        let removals = ordinals.into_iter().map(|ordinal| self.remove_one(ordinal));
+        let removed = stream::iter(removals).buffer_unordered(REMOVALS_AT_ONCE);
+        removed.try_fold(0, async |sum, removed| Ok(sum + u64::from(removed))).await
+    }
+
+    pub(super) async fn remove_due(&self, max: usize) -> Result<u64, BackendError> {
+        let now_ms = self.settings.clock.now_ms();
+        self.remove_all(self.live.catalog.expiries.due(now_ms, max)).await
+    }
+
+    /// `false` if it is gone, or another document has its id, by the time that its turn comes.
+    async fn remove_one(&self, ordinal: Ordinal) -> Result<bool, BackendError> {
+        let Some(listing) = self.live.catalog.listing(ordinal) else { return Ok(false) };
+        let mut place = self.arrivals.enter_removal(&listing.id);
+        place.wait_for_predecessor().await;
+        if self.live.catalog.ordinal(&listing.id) != Some(ordinal) {
+            return Ok(false);
+        }
+        self.take_away(place, listing.id, ordinal).await.map(|()| true)
+    }
+
+    async fn take_away(
+        &self,
+        place: Place,
+        id: DocumentId,
+        ordinal: Ordinal,
+    ) -> Result<(), BackendError> {
+        let live = Arc::clone(&self.live);
+        let apply = move |_sequence| {
+            live.remove(&id, ordinal);
+            place.stored();
+        };
+        Ok(self.store.write(Write::Remove { ordinal }, apply).await?)
+    }
+}

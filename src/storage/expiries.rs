@@ -1,0 +1,71 @@
+//! When documents expire: a row for each that does, and none for the others.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::StorageError;
+use super::checksum::Digest;
+use crate::document::Ordinal;
+
+/// Stores when a document, given in milliseconds since the epoch, expires.
+pub(super) fn insert(
+    connection: &Connection,
+    ordinal: Ordinal,
+    expires_at_ms: i64,
+) -> Result<(), StorageError> {
+    let insert = "INSERT INTO expiries (ordinal, expires_at, checksum) VALUES (?1, ?2, ?3)";
+    let checksum = checksum(ordinal, expires_at_ms);
+    connection.prepare_cached(insert)?.execute(params![ordinal.0, expires_at_ms, checksum])?;
+    Ok(())
+}
+
+/// Removes a document's row, if it has one.
+pub(super) fn remove(connection: &Connection, ordinal: Ordinal) -> Result<(), StorageError> {
+    let delete = "DELETE FROM expiries WHERE ordinal = ?1";
+    connection.prepare_cached(delete)?.execute([ordinal.0])?;
+    Ok(())
+}
+
+/// When a document expires whose flags say that it does.
+///
+/// # Errors
+/// [`StorageError::CorruptDocument`] if the row is not there or not what was written.
+pub(super) fn read(connection: &Connection, ordinal: Ordinal) -> Result<i64, StorageError> {
+    let query = "SELECT expires_at, checksum FROM expiries WHERE ordinal = ?1";
+    let mut statement = connection.prepare_cached(query)?;
+    let columns = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
+    let row = statement.query_row([ordinal.0], columns).optional()?;
+    match row {
+        Some((at, sum)) if sum == checksum(ordinal, at) => Ok(at),
+        _ => Err(StorageError::CorruptDocument { ordinal, what: "when it expires" }),
+    }
+}
+
+/// Visits every row: a document and when it expires.
+///
+/// # Errors
+/// [`StorageError::CorruptDocument`] at the first row that is not what was written.
+pub(super) fn visit(
+    connection: &Connection,
+    mut visit: impl FnMut(Ordinal, i64),
+) -> Result<(), StorageError> {
+    let query = "SELECT ordinal, expires_at, checksum FROM expiries";
+    let mut statement = connection.prepare_cached(query)?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let ordinal = Ordinal(row.get(0)?);
+        let expires_at_ms = row.get(1)?;
+        if row.get::<_, i64>(2)? != checksum(ordinal, expires_at_ms) {
+            return Err(StorageError::CorruptDocument { ordinal, what: "when it expires" });
+        }
+        visit(ordinal, expires_at_ms);
+    }
+    Ok(())
+}
+
+fn checksum(ordinal: Ordinal, expires_at_ms: i64) -> i64 {
+    Digest::new()
+        .number(u64::from(ordinal.0))
+        .number(expires_at_ms.cast_unsigned())
+        .finish()
+        .cast_signed()
+}

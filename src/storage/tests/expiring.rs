@@ -1,0 +1,86 @@
+//! When documents expire is kept and gone with them; and choosing among documents.
+
+use super::*;
+
+fn expiring(ordinal: u32, expires_at_ms: i64) -> Record {
+    Record { expires_at_ms: Some(expires_at_ms), ..record(ordinal) }
+}
+
+fn expiries(store: &Store) -> Vec<(u32, i64)> {
+    let mut all = Vec::new();
+    store.expiries(|ordinal, expires_at_ms| all.push((ordinal.0, expires_at_ms))).unwrap();
+    all
+}
+
+#[tokio::test]
+async fn the_row_comes_and_goes_with_its_document() {
+    let home = Home::new();
+    let store = home.open();
+    for ordinal in 0..3 {
+        write(&store, put(&expiring(ordinal, NOW_MS + 10))).await;
+    }
+    let replacing = Record { id: record(0).id, ..expiring(3, NOW_MS + 30) };
+    let replaces = Some(Ordinal(0));
+    write(&store, Write::Put { record: replacing.encode(1), replaces }).await;
+    write(&store, remove(1)).await;
+    assert_eq!(expiries(&store), [(2, NOW_MS + 10), (3, NOW_MS + 30)]);
+    drop(store);
+    assert_eq!(expiries(&home.open()), [(2, NOW_MS + 10), (3, NOW_MS + 30)]);
+}
+
+#[tokio::test]
+async fn what_has_expired_is_neither_listed_nor_exported_nor_selected() {
+    let home = Home::new();
+    let store = home.open();
+    for ordinal in 0..4 {
+        write(&store, put(&expiring(ordinal, NOW_MS + i64::from(ordinal)))).await;
+    }
+    let alive = [2, 3].map(|ordinal| record(ordinal).id);
+    assert_eq!(store.ids(None, 9, NOW_MS + 1).await.unwrap(), alive);
+    assert_eq!(store.ids(None, 1, NOW_MS + 1).await.unwrap(), alive[..1]);
+    let mut export = store.export(Part::All, NOW_MS + 1).await;
+    let mut exported = Vec::new();
+    while let Some(record) = export.recv().await {
+        exported.push(record.unwrap().id);
+    }
+    assert_eq!(exported, alive);
+    let selected = store.select(NOW_MS + 1, |_| true).await.unwrap();
+    assert_eq!(selected, [Ordinal(2), Ordinal(3)]);
+}
+
+#[tokio::test]
+async fn a_changed_or_missing_row_is_noticed() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 3).await;
+    let raw = home.raw();
+    raw.execute_batch("CREATE TEMP TABLE sound AS SELECT * FROM expiries").unwrap();
+    let changes = [
+        "UPDATE expiries SET expires_at = expires_at + 1",
+        "UPDATE expiries SET checksum = 0",
+        "DELETE FROM expiries",
+        "UPDATE expiries SET ordinal = 2",
+    ];
+    for change in changes {
+        raw.execute_batch(change).unwrap();
+        assert!(fetch(&store, 1).await.is_err(), "{change}");
+        assert!(store.ids(None, 9, NOW_MS).await.is_err(), "{change}");
+        assert_eq!(store.expiries(|_, _| ()).is_err(), !change.starts_with("DELETE"), "{change}");
+        raw.execute_batch("DELETE FROM expiries; INSERT INTO expiries SELECT * FROM sound")
+            .unwrap();
+        assert_eq!(fetch(&store, 1).await.unwrap(), Some(record(1)));
+    }
+}
+
+#[tokio::test]
+async fn a_selection_is_by_particulars_and_of_one_view() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 6).await;
+    let odd = |of: &Particulars| of.stored_at_ms % 2 == 1;
+    let selected = store.select(NOW_MS, odd).await.unwrap();
+    assert_eq!(selected, [1, 3, 5].map(Ordinal));
+    let told = store.particulars(vec![Ordinal(3), Ordinal(9)]).await.unwrap();
+    let Record { stored_at_ms, metadata, .. } = record(3);
+    assert_eq!(told, [Some(Particulars { stored_at_ms, metadata }), None]);
+}
