@@ -6,7 +6,7 @@
 //! - [`document`]: id, content, metadata.
 //! - [`text`]: text → tokens → shingles → set.
 //! - [`sketch`]: set → sketch, and what two sketches say of the resemblance of their sets.
-//! - [`measure`]: exact resemblance and containment of two sets.
+//! - [`measure`]: exact resemblance and containment of two sets, points of two records.
 //! - [`scheme`]: the keys a sketch is filed and looked up under, and how many of them a wanted
 //!   recall takes.
 //! - [`index`]: key → postings, in memory, concurrent.
