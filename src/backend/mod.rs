@@ -115,6 +115,14 @@ pub struct Known {
     pub sketch: Sketch,
 }
 
+/// What tells, without its set, whether a stored document may resemble another.
+#[derive(Clone, Debug)]
+pub struct Sketched {
+    /// Its set as a candidate that was found under no key.
+    pub candidate: Candidate,
+    pub sketch: Sketch,
+}
+
 /// Where documents live.
 #[async_trait]
 pub trait Backend: Send + Sync {
@@ -148,6 +156,9 @@ pub trait Backend: Send + Sync {
     -> Result<Vec<Option<Metadata>>, BackendError>;
 
     async fn known(&self, id: &DocumentId) -> Result<Option<Known>, BackendError>;
+
+    /// Of each id in order; `None` if there is no such document.
+    async fn sketched(&self, ids: &[DocumentId]) -> Result<Vec<Option<Sketched>>, BackendError>;
 
     async fn record(&self, id: &DocumentId) -> Result<Option<Record>, BackendError>;
 

@@ -12,6 +12,11 @@ pub enum EngineError {
     DocumentNotFound { id: DocumentId },
     #[error("the document has {found} shingles, more than the {max} of limits.shingles_max")]
     TooManyShingles { found: usize, max: usize },
+    #[error(
+        "the documents that may be near-duplicates of each other have {found} shingles together, \
+         more than the {max} of limits.collapse_shingles_max: collapse fewer ids at a time"
+    )]
+    TooMuchToCollapse { found: usize, max: usize },
     #[error("the metadata has {found} bytes, more than the {max} of limits.metadata_bytes_max")]
     MetadataTooLarge { found: usize, max: usize },
     #[error("the text of '{id}' is not kept: the collection has store.text = false")]

@@ -14,7 +14,7 @@ use crate::text::ShingleSet;
 
 /// Checking more shingles than this against each other (about a millisecond's work) leaves the
 /// runtime's thread.
-const SHINGLES_INLINE_MAX: usize = 500_000;
+pub(super) const SHINGLES_INLINE_MAX: usize = 500_000;
 
 /// Shingles of candidates that are in memory at once to be checked (32 MiB), unless one candidate
 /// alone has more.
@@ -22,7 +22,7 @@ const SHINGLES_AT_ONCE_MAX: usize = 4 << 20;
 
 /// A candidate whose documents are gone once its set is read may have been replaced by one as near,
 /// so it is looked again, this many times at most.
-const LOOKS_MAX: usize = 4;
+pub(super) const LOOKS_MAX: usize = 4;
 
 /// What is looked for.
 pub(super) struct Sought<'a> {

@@ -1,8 +1,9 @@
-//! The product on a page: collections, and of each add, similar, compare, get, remove, list,
-//! export, snapshot.
+//! The product on a page: collections, and of each add, similar, compare, collapse, get, remove,
+//! list, export, snapshot.
 
 mod add;
 mod analysis;
+mod collapse;
 mod collections;
 mod compare;
 mod error;
@@ -21,6 +22,7 @@ use crate::storage::StorageSettings;
 pub use crate::backend::{BackendStats, Progress, Recovery, RecoverySource};
 pub use crate::storage::SnapshotInfo;
 pub use analysis::{Analyser, Analysis};
+pub use collapse::{Collapsed, Group, GroupMember};
 pub use collections::{
     Collection, CollectionName, Collections, CollectionsSettings, Creation, InvalidCollectionName,
 };

@@ -94,6 +94,9 @@ pub struct LimitSettings {
     pub shingles_max: usize,
     /// Bytes of one document's metadata.
     pub metadata_bytes_max: usize,
+    /// Shingles that one collapse has in memory: of the documents that may be near-duplicates of
+    /// each other, equal sets counted once.
+    pub collapse_shingles_max: usize,
 }
 
 impl Default for LimitSettings {
@@ -103,6 +106,7 @@ impl Default for LimitSettings {
             duplicates_max: 20,
             shingles_max: 1_000_000,
             metadata_bytes_max: 65_536,
+            collapse_shingles_max: 4 << 20,
         }
     }
 }
@@ -115,6 +119,7 @@ impl LimitSettings {
             ("candidates_max", self.candidates_max),
             ("duplicates_max", self.duplicates_max),
             ("shingles_max", self.shingles_max),
+            ("collapse_shingles_max", self.collapse_shingles_max),
         ];
         let zeros = at_least_one.iter().filter(|(_, value)| *value == 0);
         zeros.map(|(key, _)| format!("{key} must be at least 1, not 0")).collect()

@@ -2,7 +2,7 @@
 //! here.
 //!
 //! In reading order: `router` below; the handlers (`documents` with `bulk` and `intake`, `similar`,
-//! `resemblance`, `collections`, `operate`); what they act on (`extract`), take (`parameters`,
+//! `resemblance`, `collapse`, `collections`, `operate`); what they act on (`extract`), take (`parameters`,
 //! `request`) and give (`reply`, `stored`, `comparison`, `stats`, `problem` with `code`); how it is
 //! read (`query`, `body`, `json`, `split` with `array`); the layers around them (`identity`,
 //! `layers`); the connections below (`serve`, `write_timeout`).
@@ -11,6 +11,7 @@ mod array;
 mod body;
 mod bulk;
 mod code;
+mod collapse;
 mod collections;
 mod comparison;
 mod documents;
@@ -87,6 +88,7 @@ fn on_one_collection() -> OpenApiRouter<AppState> {
         .routes(routes!(documents::export))
         .routes(routes!(similar::stored, similar::posted))
         .routes(routes!(resemblance::stored, resemblance::posted))
+        .routes(routes!(collapse::collapse))
         .routes(routes!(operate::stats))
         .routes(routes!(operate::take_snapshot, operate::snapshots))
 }

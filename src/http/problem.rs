@@ -174,7 +174,9 @@ impl From<EngineError> for Problem {
         let code = match &error {
             EngineError::EmptyDocument => Code::EmptyDocument,
             EngineError::DocumentNotFound { .. } => Code::DocumentNotFound,
-            EngineError::TooManyShingles { .. } => Code::TooManyShingles,
+            EngineError::TooMuchToCollapse { .. } | EngineError::TooManyShingles { .. } => {
+                Code::TooManyShingles
+            }
             EngineError::MetadataTooLarge { .. } => Code::MetadataTooLarge,
             EngineError::TextNotKept { .. } => Code::TextNotKept,
             EngineError::CollectionNotFound { .. } => Code::CollectionNotFound,

@@ -16,6 +16,9 @@ pub struct ById;
 /// Of a call that takes probes.
 pub struct Probing;
 
+/// Of a call that takes a list of ids.
+pub struct Collapsing;
+
 /// Of a call that takes documents.
 pub struct Adding;
 
@@ -49,6 +52,16 @@ const BODY: &[Code] = &[
     Code::TooManyShingles,
 ];
 
+const JSON_BODY: &[Code] = &[
+    Code::MalformedJson,
+    Code::UnreadableBody,
+    Code::BodyTimeout,
+    Code::BodyTooLarge,
+    Code::UnsupportedMediaType,
+    Code::UnsupportedEncoding,
+    Code::InvalidRequest,
+];
+
 const BY_ID: &[Code] = &[Code::DocumentNotFound, Code::TextNotKept];
 
 impl IntoResponses for Plain {
@@ -69,6 +82,12 @@ impl IntoResponses for Probing {
     }
 }
 
+impl IntoResponses for Collapsing {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        by_status(&[PLAIN, JSON_BODY, &[Code::TooManyShingles]])
+    }
+}
+
 impl IntoResponses for Adding {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         by_status(&[PLAIN, BODY, &[Code::InvalidDocument, Code::MetadataTooLarge]])
@@ -83,16 +102,7 @@ impl IntoResponses for OfCollection {
 
 impl IntoResponses for Making {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
-        let body = [
-            Code::MalformedJson,
-            Code::UnreadableBody,
-            Code::BodyTimeout,
-            Code::BodyTooLarge,
-            Code::UnsupportedMediaType,
-            Code::UnsupportedEncoding,
-            Code::InvalidRequest,
-        ];
-        by_status(&[PLAIN, &body, &[Code::CollectionExists, Code::TooManyCollections]])
+        by_status(&[PLAIN, JSON_BODY, &[Code::CollectionExists, Code::TooManyCollections]])
     }
 }
 

@@ -118,6 +118,18 @@ pub struct PairSchema {
     b: ProbeSchema,
 }
 
+/// A ranked list.
+#[derive(ToSchema)]
+#[schema(as = Ranked)]
+#[serde(deny_unknown_fields)]
+pub struct RankedSchema {
+    /// Distinct; the first ranks highest.
+    ids: Vec<IdSchema>,
+    /// The collection's own by default.
+    #[schema(exclusive_minimum = 0.0, maximum = 1.0)]
+    threshold: Option<f64>,
+}
+
 /// One probe, or an array of them.
 #[derive(ToSchema)]
 #[schema(as = Probes)]
@@ -301,4 +313,7 @@ pub struct LimitsSchema {
     /// Bytes of a document's metadata.
     #[schema(default = 65_536, required = false)]
     metadata_bytes_max: u64,
+    /// Shingles that one collapse has in memory.
+    #[schema(minimum = 1, default = 4_194_304, required = false)]
+    collapse_shingles_max: u64,
 }

@@ -187,9 +187,16 @@ impl Index {
     /// The sketch of a set that is filed.
     #[must_use]
     pub fn sketch_of(&self, fingerprint: u64) -> Option<Sketch> {
+        self.size_and_sketch_of(fingerprint).map(|(_, sketch)| sketch)
+    }
+
+    /// The number of shingles of a set that is filed, and its sketch.
+    #[must_use]
+    pub fn size_and_sketch_of(&self, fingerprint: u64) -> Option<(u32, Sketch)> {
         let entry = self.entry_of(fingerprint)?;
         self.entries.read(entry, |head, sketch| {
-            (head.fingerprint == fingerprint).then(|| Sketch::from_bytes(sketch.into()))
+            let same = head.fingerprint == fingerprint;
+            same.then(|| (head.shingles, Sketch::from_bytes(sketch.into())))
         })?
     }
 

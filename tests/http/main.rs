@@ -4,6 +4,7 @@
 
 mod app;
 mod bulk;
+mod collapse;
 mod collections;
 mod documents;
 mod failing;

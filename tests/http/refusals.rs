@@ -159,7 +159,7 @@ async fn a_body_of_another_type_is_refused_with_those_taken() {
 #[tokio::test]
 async fn there_is_no_such_path_and_no_such_method() {
     let app = App::new().await;
-    for path in ["/", "/document", "/documents/", "/collections/", "/collapse", "/docs"] {
+    for path in ["/", "/document", "/documents/", "/collections/", "/docs"] {
         app.get(path).await.problem(404, "route_not_found");
     }
     let reply = app.delete("/documents").await;

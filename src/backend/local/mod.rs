@@ -22,7 +22,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 use crate::backend::arrivals::Arrivals;
 use crate::backend::{
     Announced, Backend, BackendError, BackendStats, Candidate, Candidates, Filing, Known, Progress,
-    Recovery, Stored,
+    Recovery, Sketched, Stored,
 };
 use crate::document::{Content, Document, DocumentId, Metadata, Ordinal};
 use crate::index::Search;
@@ -213,6 +213,10 @@ impl Backend for Local {
         let Some(record) = records.pop().flatten() else { return Ok(None) };
         self.live.sets.insert(record.fingerprint, record.set.clone());
         Ok(Some(Known { set: record.set, sketch: record.sketch }))
+    }
+
+    async fn sketched(&self, ids: &[DocumentId]) -> Result<Vec<Option<Sketched>>, BackendError> {
+        Ok(ids.iter().map(|id| self.live.sketched(id)).collect())
     }
 
     async fn record(&self, id: &DocumentId) -> Result<Option<Record>, BackendError> {
