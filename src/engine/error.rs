@@ -31,6 +31,8 @@ pub enum EngineError {
     /// Each with the part of the settings that it is in.
     #[error("these settings cannot be: {faults:?}")]
     CollectionSettings { faults: Vec<(&'static str, String)> },
+    #[error("there can be no such scheme: {}", faults.join("; "))]
+    Curve { faults: Vec<String> },
     #[error("there are {max} collections, as many as storage.collections_max allows")]
     TooManyCollections { max: usize },
     #[error("the collection is closed: it was removed, or the server is stopping")]

@@ -6,6 +6,7 @@ mod analysis;
 mod collapse;
 mod collections;
 mod compare;
+mod curve;
 mod error;
 mod lookup;
 mod operate;
@@ -27,6 +28,7 @@ pub use collections::{
     Collection, CollectionName, Collections, CollectionsSettings, Creation, InvalidCollectionName,
 };
 pub use compare::compare_contents;
+pub use curve::{CurveAnswer, CurveOf, curve_of};
 pub use error::EngineError;
 pub use settings::{CollectionSettings, LimitSettings, StoreSettings};
 pub use types::{

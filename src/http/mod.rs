@@ -2,7 +2,7 @@
 //! here.
 //!
 //! In reading order: `router` below; the handlers (`documents` with `bulk` and `intake`, `similar`,
-//! `resemblance`, `collapse`, `collections`, `operate`); what they act on (`extract`), take (`parameters`,
+//! `resemblance`, `collapse`, `curve`, `collections`, `operate`); what they act on (`extract`), take (`parameters`,
 //! `request`) and give (`reply`, `stored`, `comparison`, `stats`, `problem` with `code`); how it is
 //! read (`query`, `body`, `json`, `split` with `array`); the layers around them (`identity`,
 //! `layers`); the connections below (`serve`, `write_timeout`).
@@ -14,6 +14,7 @@ mod code;
 mod collapse;
 mod collections;
 mod comparison;
+mod curve;
 mod documents;
 mod extract;
 mod identity;
@@ -89,6 +90,7 @@ fn on_one_collection() -> OpenApiRouter<AppState> {
         .routes(routes!(similar::stored, similar::posted))
         .routes(routes!(resemblance::stored, resemblance::posted))
         .routes(routes!(collapse::collapse))
+        .routes(routes!(curve::curve))
         .routes(routes!(operate::stats))
         .routes(routes!(operate::take_snapshot, operate::snapshots))
 }

@@ -182,6 +182,7 @@ impl From<EngineError> for Problem {
             EngineError::CollectionNotFound { .. } => Code::CollectionNotFound,
             EngineError::CollectionExists { .. } => Code::CollectionExists,
             EngineError::CollectionRequired => Code::CollectionRequired,
+            EngineError::Curve { .. } => Code::InvalidParameter,
             EngineError::CollectionSettings { faults } => return of_settings(faults),
             EngineError::TooManyCollections { .. } => Code::TooManyCollections,
             EngineError::OutOfService { .. } | EngineError::Closed => Code::OutOfService,

@@ -109,6 +109,18 @@ pub trait Parameter: Sized {
     fn parse(text: &str) -> Result<Self, String>;
 }
 
+impl Parameter for u32 {
+    fn parse(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|_| "a whole number".to_owned())
+    }
+}
+
+impl Parameter for f64 {
+    fn parse(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|_| "a number".to_owned())
+    }
+}
+
 struct Limit(usize);
 
 impl Parameter for Limit {

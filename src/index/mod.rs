@@ -16,7 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use smallvec::SmallVec;
 
 use crate::document::Ordinal;
-use crate::scheme::Key;
+use crate::scheme::{IndexBytes, Key};
 use crate::sketch::{Estimator, Sketch};
 use entries::{Entries, Removal};
 use postings::Postings;
@@ -211,6 +211,13 @@ impl Index {
     #[must_use]
     pub fn copy_part(&self, part: usize) -> Vec<EntryCopy> {
         self.entries.copy_shard(part)
+    }
+
+    /// What a document takes in memory if no other has its set and hardly another shares a key:
+    /// the layout's bytes, with what lies idle on average as the containers grow.
+    #[must_use]
+    pub fn usual_bytes() -> IndexBytes {
+        IndexBytes { key: postings::KEY_BYTES, entry: entries::HEAD_BYTES + postings::KEY_BYTES }
     }
 
     #[must_use]

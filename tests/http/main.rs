@@ -6,6 +6,7 @@ mod app;
 mod bulk;
 mod collapse;
 mod collections;
+mod curve;
 mod documents;
 mod failing;
 mod fuzz;
