@@ -26,7 +26,7 @@ use crate::document::{Document, DocumentId, Metadata, Ordinal};
 use crate::index::Search;
 use crate::scheme::Key;
 use crate::sketch::Sketch;
-use crate::storage::{Record, SnapshotInfo, StorageError};
+use crate::storage::{Part, Record, SnapshotInfo, StorageError};
 use crate::text::ShingleSet;
 
 use arrivals::{Outcome, Place};
@@ -169,8 +169,8 @@ pub trait Backend: Send + Sync {
         limit: u32,
     ) -> Result<Vec<DocumentId>, BackendError>;
 
-    /// Every document, from one consistent view.
-    async fn export(&self) -> mpsc::Receiver<Result<Record, StorageError>>;
+    /// Every document, whole or without its content, from one consistent view.
+    async fn export(&self, part: Part) -> mpsc::Receiver<Result<Record, StorageError>>;
 
     async fn stats(&self) -> Result<BackendStats, BackendError>;
 

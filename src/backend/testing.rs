@@ -2,7 +2,7 @@
 
 use super::Filing;
 use crate::document::{Content, Document, DocumentId};
-use crate::scheme::{Bands, SchemeSettings};
+use crate::scheme::{Scheme, SchemeSettings};
 use crate::sketch::{SketchSettings, Sketcher};
 use crate::text::{ShingleSettings, Shingler};
 
@@ -11,12 +11,12 @@ pub(crate) fn filing(id: &str, text: &str) -> Filing {
     let content = Content::Text(text.to_owned());
     let shingled = Shingler::new(ShingleSettings::default(), 0, 1_000).shingle(&content).unwrap();
     let sketch = Sketcher::new(SketchSettings::default()).sketch(&shingled.set);
-    let bands = Bands::new(&SchemeSettings::default(), &SketchSettings::default());
+    let scheme = Scheme::new(&SchemeSettings::default(), &SketchSettings::default());
     Filing {
         document: Document { id: DocumentId::new(id).unwrap(), content, metadata: None },
         fingerprint: shingled.set.fingerprint(),
         set: shingled.set,
-        keys: bands.keys(sketch.as_bytes(), u32::MAX).collect(),
+        keys: scheme.all_keys(sketch.as_bytes()).collect(),
         sketch,
         whole_document: shingled.whole_document,
         sampled_to_one: shingled.sampled_to_one,

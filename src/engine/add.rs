@@ -39,11 +39,12 @@ impl Engine {
     ) -> Result<Admitted, EngineError> {
         let policy = prepared.analysis.policy();
         let filing = self.filing(prepared);
-        let bands = match options.looks() {
-            true => self.analyser.bands.plan(self.threshold_of(&options)).bands,
+        let scheme = &self.analyser.scheme;
+        let tables = match options.looks() {
+            true => scheme.plan(self.threshold_of(&options)).bands,
             false => 0,
         };
-        let probe: Vec<Key> = self.analyser.bands.keys(filing.sketch.as_bytes(), bands).collect();
+        let probe: Vec<Key> = scheme.keys(filing.sketch.as_bytes(), tables).collect();
         let tentative = options.on_duplicate == OnDuplicate::Skip;
         let announced = self.backend.announce(filing, tentative, &probe).await?;
         Ok(Admitted { announced, options, policy })
@@ -88,7 +89,7 @@ impl Engine {
         Filing {
             document,
             fingerprint: analysis.set.fingerprint(),
-            keys: self.analyser.bands.keys(analysis.sketch.as_bytes(), u32::MAX).collect(),
+            keys: self.analyser.scheme.all_keys(analysis.sketch.as_bytes()).collect(),
             set: analysis.set,
             sketch: analysis.sketch,
             whole_document: analysis.whole_document,

@@ -2,7 +2,7 @@
 
 use crate::document::Content;
 use crate::engine::{CollectionSettings, EngineError, Policy};
-use crate::scheme::{Bands, Threshold};
+use crate::scheme::{Scheme, Threshold};
 use crate::sketch::{Estimator, Sketch, Sketcher};
 use crate::text::{ShingleError, ShingleSet, Shingled, Shingler};
 
@@ -23,7 +23,7 @@ pub struct Analyser {
     pub(super) shingler: Shingler,
     sketcher: Sketcher,
     pub(super) estimator: Estimator,
-    pub(super) bands: Bands,
+    pub(super) scheme: Scheme,
     pub(super) threshold: Threshold,
 }
 
@@ -35,7 +35,7 @@ impl Analyser {
             shingler: Shingler::new(settings.shingles.clone(), seed, shingles_max),
             sketcher: Sketcher::new(settings.sketch.clone()),
             estimator: Estimator::new(&settings.sketch),
-            bands: Bands::new(&settings.scheme, &settings.sketch),
+            scheme: Scheme::new(&settings.scheme, &settings.sketch),
             threshold: settings.scheme.threshold,
         }
     }

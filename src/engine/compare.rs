@@ -29,11 +29,10 @@ pub fn compare_contents(
 pub(super) fn compare_analyses(analyser: &Analyser, a: &Analysis, b: &Analysis) -> Comparison {
     let exact = Exact::from(Overlap::of(&a.set, &b.set));
     let agreeing = analyser.estimator.agreeing(a.sketch.as_bytes(), b.sketch.as_bytes());
-    let plan = analyser.bands.plan(analyser.threshold);
     Comparison {
         estimated: analyser.estimator.estimate(agreeing),
         exact,
-        probability_found: analyser.bands.probability_found(exact.value, &plan),
+        probability_found: analyser.scheme.probability_found(exact.value, analyser.threshold),
         explanation: None,
     }
 }
@@ -43,15 +42,11 @@ fn explain_contents(
     (a, of_a): (&Content, &Analysis),
     (b, of_b): (&Content, &Analysis),
 ) -> Explanation {
-    let keys = |analysis: &Analysis| -> Vec<_> {
-        analyser.bands.keys(analysis.sketch.as_bytes(), u32::MAX).collect()
-    };
-    let (keys_a, keys_b) = (keys(of_a), keys(of_b));
-    let both = keys_a.iter().zip(&keys_b).filter(|(a, b)| a == b);
+    let [sketch_a, sketch_b] = [of_a, of_b].map(|analysis| analysis.sketch.as_bytes());
     Explanation {
         a: passages(analyser, a, &of_b.set),
         b: passages(analyser, b, &of_a.set),
-        bands_shared: both.map(|(key, _)| key.table).collect(),
+        bands_shared: analyser.scheme.tables_shared(sketch_a, sketch_b).collect(),
     }
 }
 

@@ -65,8 +65,9 @@ struct Checked {
 impl Engine {
     /// Every stored document at or over the threshold, in no order.
     pub(super) async fn find(&self, sought: &Sought<'_>) -> Result<Found, EngineError> {
-        let plan = self.analyser.bands.plan(sought.threshold);
-        let keys: Vec<_> = self.analyser.bands.keys(sought.sketch.as_bytes(), plan.bands).collect();
+        let scheme = &self.analyser.scheme;
+        let plan = scheme.plan(sought.threshold);
+        let keys: Vec<_> = scheme.keys(sought.sketch.as_bytes(), plan.bands).collect();
         let search = Search {
             keys: &keys,
             sketch: sought.sketch,
@@ -92,20 +93,20 @@ impl Engine {
     /// A document that is on its way, scored like a stored one; `None` under the threshold.
     pub(super) fn score_rival(&self, sought: &Sought<'_>, rival: &Rival) -> Option<Scored> {
         let filing = &rival.filing;
-        let plan = self.analyser.bands.plan(sought.threshold);
+        let scheme = &self.analyser.scheme;
+        let plan = scheme.plan(sought.threshold);
         let agreeing = self.agreeing(sought.sketch, &filing.sketch);
         if agreeing < plan.agreeing_min {
             return None;
         }
         let overlap = Overlap::reaching(sought.set, &filing.set, sought.threshold.get())?;
-        let ours = self.analyser.bands.keys(sought.sketch.as_bytes(), u32::MAX);
-        let keys_shared = ours.zip(&filing.keys).filter(|(a, b)| a == *b).count() as u32;
+        let (ours, its) = (sought.sketch.as_bytes(), filing.sketch.as_bytes());
         let found = Match {
             id: filing.document.id.clone(),
             resemblance: overlap.resemblance(),
             estimated: self.analyser.estimator.estimate(agreeing).value,
             exact: Some(overlap.into()),
-            keys_shared,
+            keys_shared: scheme.tables_shared(ours, its).count() as u32,
             metadata: None,
         };
         Some(Scored { found, metadata: MetadataAt::Here(filing.document.metadata.clone()) })

@@ -59,14 +59,14 @@ impl Engine {
         progress: &Progress,
     ) -> Result<Self, EngineError> {
         let analyser = Analyser::new(&settings);
-        let identity = settings.identity(&analyser.bands);
+        let identity = settings.identity(&analyser.scheme);
         let local = LocalSettings {
             store: storage.clone(),
             keep_content: settings.store.text,
             cache_bytes,
         };
-        let bands = analyser.bands.clone();
-        let backend = Local::open(dir, local, &identity, bands, &settings.sketch, progress)?;
+        let scheme = analyser.scheme.clone();
+        let backend = Local::open(dir, local, &identity, scheme, &settings.sketch, progress)?;
         Ok(Self {
             settings: Arc::new(settings),
             analyser: Arc::new(analyser),

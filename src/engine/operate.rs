@@ -7,7 +7,7 @@ use crate::backend::BackendError;
 use crate::document::DocumentId;
 use crate::engine::analysis::policy;
 use crate::engine::{Engine, EngineError, SnapshotInfo, Stats, StoredDocument};
-use crate::storage::Record;
+use crate::storage::{Part, Record};
 
 impl Engine {
     /// # Errors
@@ -46,7 +46,7 @@ impl Engine {
             records.recv().await.map(|record| (record, records))
         };
         // Whoever compresses a stream asks it once more after its end.
-        let records = stream::unfold(self.backend.export().await, next).fuse();
+        let records = stream::unfold(self.backend.export(Part::All).await, next).fuse();
         records.map(|record| Ok(StoredDocument::from(record.map_err(BackendError::from)?)))
     }
 

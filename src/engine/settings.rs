@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::scheme::{Bands, SchemeSettings};
+use crate::scheme::{Scheme, SchemeSettings};
 use crate::sketch::SketchSettings;
 use crate::text::{ShingleSettings, Unit};
 
@@ -20,8 +20,12 @@ pub struct CollectionSettings {
 impl CollectionSettings {
     /// Everything that decides what is stored, as one line that two equal collections have in
     /// common: the stop words only where texts are cut at them.
-    pub(super) fn identity(&self, bands: &Bands) -> String {
-        let scheme = json!({ "kind": self.scheme.kind, "bands": bands.bands, "rows": bands.rows });
+    pub(super) fn identity(&self, scheme: &Scheme) -> String {
+        let scheme = match scheme {
+            Scheme::Bands(bands) => {
+                json!({ "kind": self.scheme.kind, "bands": bands.bands, "rows": bands.rows })
+            }
+        };
         let mut shingles = json!(self.shingles);
         if self.shingles.unit != Unit::Stopword {
             let shingles = shingles.as_object_mut().expect("settings are an object");

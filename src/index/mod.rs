@@ -135,11 +135,16 @@ impl Index {
         self.add_entry(ordinal, fingerprint, shingles, sketch);
     }
 
-    /// Files every entry in one table under the key that `value` gives for its sketch. Tables are
-    /// independent: call it for several in parallel. For loading only, while nobody else writes.
-    pub fn file_table(&self, table: u32, value: impl Fn(&[u8]) -> u32) {
+    /// Files every entry in one table under the key that `value` gives for its sketch, if any. Tables
+    /// are independent: call it for several in parallel. For loading only, while nobody else
+    /// writes.
+    pub fn file_table(&self, table: u32, value: impl Fn(&[u8]) -> Option<u32>) {
         let postings = &self.tables[table as usize];
-        self.entries.for_each(|entry, sketch| postings.insert(value(sketch), entry));
+        self.entries.for_each(|entry, sketch| {
+            if let Some(value) = value(sketch) {
+                postings.insert(value, entry);
+            }
+        });
     }
 
     /// Takes a document out; with the last document of a set goes the set. `false` if it wasn't

@@ -242,7 +242,7 @@ fn loading_files_every_entry_in_every_table() {
         loaded.insert_unfiled(Ordinal(ordinal), fingerprint(set), 1, sketch(set).as_bytes());
     }
     for table in 0..TABLES {
-        loaded.file_table(table, |sketch| u32::from(sketch[0]) >> table);
+        loaded.file_table(table, |sketch| Some(u32::from(sketch[0]) >> table));
     }
     for set in 0..60 {
         assert_eq!(found(&loaded, set), found(&filed, set));

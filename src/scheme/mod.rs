@@ -2,6 +2,7 @@
 
 mod bands;
 mod binomial;
+mod chosen;
 mod curve;
 mod drawn;
 mod misses;
@@ -9,6 +10,7 @@ mod tuner;
 
 pub use bands::{Bands, Key};
 pub use binomial::binomial_at_least;
+pub use chosen::Scheme;
 pub use curve::{Curve, CurvePoint, IndexBytes};
 pub use tuner::ProbePlan;
 

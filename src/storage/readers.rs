@@ -63,13 +63,13 @@ impl Readers {
         task.await.unwrap_or_else(|error| Err(closed(error)))
     }
 
-    pub async fn export(&self) -> mpsc::Receiver<Result<Record, StorageError>> {
+    pub async fn export(&self, part: Part) -> mpsc::Receiver<Result<Record, StorageError>> {
         let permit = permit_of(&self.exports).await;
         let pool = Arc::clone(&self.pool);
         let (sender, receiver) = mpsc::channel(EXPORT_RECORDS_AHEAD);
         spawn_blocking(move || {
             let _permit = permit;
-            let exported = pool.read(|connection| export(connection, &sender));
+            let exported = pool.read(|connection| export(connection, part, &sender));
             if let Err(error) = exported {
                 // A receiver that has gone away needs no error.
                 let _ = sender.blocking_send(Err(error));
@@ -204,13 +204,14 @@ pub(super) fn sizes(connection: &Connection, files: &Files) -> Result<StoreSizes
 /// A corrupt document does not hide the others; any other error ends the export.
 fn export(
     connection: &Connection,
+    part: Part,
     sender: &mpsc::Sender<Result<Record, StorageError>>,
 ) -> Result<(), StorageError> {
-    let query = format!("SELECT {} FROM documents ORDER BY ordinal", Part::All.columns());
+    let query = format!("SELECT {} FROM documents ORDER BY ordinal", part.columns());
     let mut statement = connection.prepare_cached(&query)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let record = match Record::decode(row, Part::All) {
+        let record = match Record::decode(row, part) {
             Err(error) if !matches!(error, StorageError::CorruptDocument { .. }) => {
                 return Err(error);
             }

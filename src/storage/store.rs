@@ -248,11 +248,11 @@ impl Store {
         self.readers.read(move |connection| readers::ids(connection, after.as_ref(), limit)).await
     }
 
-    /// Every document by ordinal, from one state of the store; ends early if the receiver is
-    /// dropped. A document that is corrupt comes as an error and the others follow; after any other
-    /// error nothing follows.
-    pub async fn export(&self) -> mpsc::Receiver<Result<Record, StorageError>> {
-        self.readers.export().await
+    /// This part of every document by ordinal, from one state of the store; ends early if the
+    /// receiver is dropped. A document that is corrupt comes as an error and the others follow;
+    /// after any other error nothing follows.
+    pub async fn export(&self, part: Part) -> mpsc::Receiver<Result<Record, StorageError>> {
+        self.readers.export(part).await
     }
 
     /// # Errors

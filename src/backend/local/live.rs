@@ -9,7 +9,7 @@ use super::catalog::{Catalog, Listing};
 use crate::backend::{Candidate, Candidates, Filing, Known, Member, Sketched};
 use crate::document::{DocumentId, Ordinal};
 use crate::index::{self, Index, Search};
-use crate::scheme::Bands;
+use crate::scheme::Scheme;
 use crate::text::ShingleSet;
 
 /// A cached set weighs its bytes in memory.
@@ -27,7 +27,7 @@ pub(super) struct Live {
     pub catalog: Catalog,
     /// Sets by fingerprint.
     pub sets: Cache<u64, ShingleSet, SetBytes>,
-    bands: Bands,
+    scheme: Scheme,
     /// Held by a lookup while it goes from keys to names, and by whoever lets a document die: or a
     /// document replaced meanwhile would be seen neither as it was nor as it is. Taken before any
     /// lock of the index or the catalog.
@@ -35,12 +35,12 @@ pub(super) struct Live {
 }
 
 impl Live {
-    pub fn new(index: Index, catalog: Catalog, bands: Bands, cache_bytes: u64) -> Self {
+    pub fn new(index: Index, catalog: Catalog, scheme: Scheme, cache_bytes: u64) -> Self {
         // The cache wants a guess at how many sets it will hold: pages have about a thousand
         // shingles.
         let sets_expected = usize::try_from(cache_bytes / 8_192).unwrap_or(usize::MAX).max(16);
         let sets = Cache::with_weighter(sets_expected, cache_bytes, SetBytes);
-        Self { index, catalog, sets, bands, deaths: RwLock::default() }
+        Self { index, catalog, sets, scheme, deaths: RwLock::default() }
     }
 
     /// A document has become durable, in place of what its id stood for.
@@ -133,7 +133,7 @@ impl Live {
 
     fn take_out(&self, ordinal: Ordinal, fingerprint: u64) {
         let Some(sketch) = self.index.sketch_of(fingerprint) else { return };
-        let keys: Vec<_> = self.bands.keys(sketch.as_bytes(), self.bands.bands).collect();
+        let keys: Vec<_> = self.scheme.all_keys(sketch.as_bytes()).collect();
         self.index.remove(ordinal, fingerprint, &keys);
     }
 }
@@ -150,15 +150,15 @@ mod tests {
 
     fn live() -> Live {
         let sketch = SketchSettings::default();
-        let bands = Bands::new(&SchemeSettings::default(), &sketch);
+        let scheme = Scheme::new(&SchemeSettings::default(), &sketch);
         let estimator = Estimator::new(&sketch);
-        let index = Index::new(bands.bands, sketch.sketch_bytes(), estimator, 0);
-        Live::new(index, Catalog::default(), bands, 1 << 20)
+        let index = Index::new(scheme.tables(), sketch.sketch_bytes(), estimator, 0);
+        Live::new(index, Catalog::default(), scheme, 1 << 20)
     }
 
     fn filed(live: &Live, text: &str) -> Filing {
         let mut filing = filing("a", text);
-        filing.keys = live.bands.keys(filing.sketch.as_bytes(), u32::MAX).collect();
+        filing.keys = live.scheme.all_keys(filing.sketch.as_bytes()).collect();
         filing
     }
 

@@ -26,7 +26,7 @@ use crate::backend::{
 };
 use crate::document::{Content, Document, DocumentId, Metadata, Ordinal};
 use crate::index::Search;
-use crate::scheme::{Bands, Key};
+use crate::scheme::{Key, Scheme};
 use crate::sketch::SketchSettings;
 use crate::storage::{EncodedRecord, Part, Record, SnapshotInfo, StorageError, Store, Write};
 use crate::text::ShingleSet;
@@ -59,13 +59,13 @@ impl Local {
         dir: &Path,
         settings: LocalSettings,
         identity: &str,
-        bands: Bands,
+        scheme: Scheme,
         sketch: &SketchSettings,
         progress: &Progress,
     ) -> Result<Self, BackendError> {
         let store = Store::open(dir, &settings.store, identity)?;
-        let recovered = recovery::recover(&store, identity, &bands, sketch, progress)?;
-        let live = Live::new(recovered.index, recovered.catalog, bands, settings.cache_bytes);
+        let recovered = recovery::recover(&store, identity, &scheme, sketch, progress)?;
+        let live = Live::new(recovered.index, recovered.catalog, scheme, settings.cache_bytes);
         Ok(Self {
             live: Arc::new(live),
             arrivals: Arrivals::default(),
@@ -231,8 +231,8 @@ impl Backend for Local {
         Ok(self.store.ids(after, limit).await?)
     }
 
-    async fn export(&self) -> mpsc::Receiver<Result<Record, StorageError>> {
-        self.store.export().await
+    async fn export(&self, part: Part) -> mpsc::Receiver<Result<Record, StorageError>> {
+        self.store.export(part).await
     }
 
     async fn stats(&self) -> Result<BackendStats, BackendError> {

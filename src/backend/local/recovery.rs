@@ -9,7 +9,7 @@ use super::catalog::{Catalog, Listing};
 use crate::backend::{Progress, Recovery, RecoverySource};
 use crate::document::Ordinal;
 use crate::index::{self, Index};
-use crate::scheme::Bands;
+use crate::scheme::Scheme;
 use crate::sketch::{Estimator, Sketch, SketchSettings};
 use crate::storage::{FilingRow, SnapshotEntry, SnapshotReader, StorageError, Store, Tail};
 
@@ -26,12 +26,12 @@ pub(super) struct Recovered {
 pub(super) fn recover(
     store: &Store,
     identity: &str,
-    bands: &Bands,
+    scheme: &Scheme,
     sketch: &SketchSettings,
     progress: &Progress,
 ) -> Result<Recovered, StorageError> {
     let started = Instant::now();
-    let recovering = Recovering { store, bands, sketch, progress };
+    let recovering = Recovering { store, scheme, sketch, progress };
     let mut recovered = match store.snapshots().newest_good(identity)? {
         Some(snapshot) => recovering.read_snapshot(snapshot)?,
         None => recovering.scan_documents()?,
@@ -43,7 +43,7 @@ pub(super) fn recover(
 
 struct Recovering<'a> {
     store: &'a Store,
-    bands: &'a Bands,
+    scheme: &'a Scheme,
     sketch: &'a SketchSettings,
     progress: &'a Progress,
 }
@@ -93,7 +93,7 @@ impl Recovering<'_> {
 
     fn empty(&self, sets: usize, documents: usize) -> (Index, Catalog) {
         let estimator = Estimator::new(self.sketch);
-        let index = Index::new(self.bands.bands, self.sketch.sketch_bytes(), estimator, sets);
+        let index = Index::new(self.scheme.tables(), self.sketch.sketch_bytes(), estimator, sets);
         (index, Catalog::with_capacity(documents))
     }
 
@@ -114,7 +114,7 @@ impl Recovering<'_> {
     /// on.
     fn load_row(&self, row: &FilingRow<'_>, index: &Index, catalog: &Catalog) {
         let sketch = Sketch::from_bytes(row.sketch.into());
-        let keys: Vec<_> = self.bands.keys(row.sketch, self.bands.bands).collect();
+        let keys: Vec<_> = self.scheme.all_keys(row.sketch).collect();
         index.insert(
             row.ordinal,
             &index::Filing {
@@ -142,8 +142,8 @@ impl Recovering<'_> {
         let next = AtomicU32::new(0);
         let file = || {
             let tables = iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
-            for table in tables.take_while(|&table| table < self.bands.bands) {
-                index.file_table(table, |sketch| self.bands.value(sketch, table));
+            for table in tables.take_while(|&table| table < self.scheme.tables()) {
+                index.file_table(table, |sketch| self.scheme.value(sketch, table));
             }
         };
         let cores = thread::available_parallelism().map_or(1, usize::from);

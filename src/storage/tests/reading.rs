@@ -68,7 +68,7 @@ async fn an_export_is_one_view_while_writes_go_on() {
     let home = Home::new();
     let store = home.open();
     fill(&store, 100).await;
-    let mut export = store.export().await;
+    let mut export = store.export(Part::All).await;
     let first = export.recv().await.unwrap().unwrap();
     for ordinal in 0..100 {
         let replacement = Record { id: record(ordinal).id, ..record(100 + ordinal) };
@@ -80,6 +80,19 @@ async fn an_export_is_one_view_while_writes_go_on() {
         exported.push(record.unwrap());
     }
     assert_eq!(exported, (0..100).map(record).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn an_export_leaves_contents_out_if_asked() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 3).await;
+    let mut export = store.export(Part::Set).await;
+    for ordinal in 0..3 {
+        let without = Record { content: None, ..record(ordinal) };
+        assert_eq!(export.recv().await.unwrap().unwrap(), without);
+    }
+    assert!(export.recv().await.is_none());
 }
 
 #[tokio::test]
@@ -105,7 +118,7 @@ async fn an_export_nobody_receives_ends() {
     fill(&store, 100).await;
     // More than may be under way at once: the last ones begin only when the first ones end.
     for _ in 0..9 {
-        let mut export = store.export().await;
+        let mut export = store.export(Part::All).await;
         assert_eq!(export.recv().await.unwrap().unwrap(), record(0));
     }
 }
