@@ -108,7 +108,7 @@ impl Ranked {
         threshold: Threshold,
     ) -> Self {
         let mut ranked = Self { ids: vec![], documents: vec![], earlier: vec![], unknown: vec![] };
-        let agreeing_min = analyser.bands.plan(threshold).agreeing_min;
+        let agreeing_min = analyser.scheme.plan(threshold).agreeing_min;
         for (id, document) in ids.into_iter().zip(sketched) {
             let Some(document) = document else {
                 ranked.unknown.push(id);

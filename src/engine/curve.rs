@@ -3,7 +3,7 @@
 
 use crate::engine::{Analyser, CollectionSettings, Engine, EngineError};
 use crate::index::Index;
-use crate::scheme::{Bands, Curve, Kind, ProbePlan, Threshold};
+use crate::scheme::{Bands, Curve, Kind, ProbePlan, Scheme, Threshold};
 
 /// Of which scheme the curve is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,7 +41,7 @@ impl Engine {
         let work = move || match of {
             CurveOf::Collection { threshold } => {
                 let threshold = threshold.unwrap_or(settings.scheme.threshold);
-                Ok(own_curve(&settings, &analyser, threshold))
+                own_curve(&settings, &analyser, threshold)
             }
             other => curve_of(&settings, other),
         };
@@ -59,9 +59,15 @@ fn own_curve(
     settings: &CollectionSettings,
     analyser: &Analyser,
     threshold: Threshold,
-) -> CurveAnswer {
-    let plan = analyser.bands.plan(threshold);
-    drawn(settings, &analyser.bands, threshold, plan)
+) -> Result<CurveAnswer, EngineError> {
+    let bands = bands_of(&analyser.scheme)?;
+    Ok(drawn(settings, bands, threshold, bands.plan(threshold)))
+}
+
+/// A curve is of keys that sketches share with a chance.
+fn bands_of(scheme: &Scheme) -> Result<&Bands, EngineError> {
+    let faults = || vec!["kind must be bands or random_rows to have a curve".to_owned()];
+    scheme.bands().ok_or_else(|| EngineError::Curve { faults: faults() })
 }
 
 /// The curve of a scheme over the sketches of a collection with these settings, from computation
@@ -89,9 +95,10 @@ pub fn curve_of(settings: &CollectionSettings, of: CurveOf) -> Result<CurveAnswe
     if !faults.is_empty() {
         return Err(EngineError::Curve { faults });
     }
-    let bands = Bands::new(&settings.scheme, &settings.sketch);
+    let scheme = Scheme::new(&settings.scheme, &settings.sketch);
+    let bands = bands_of(&scheme)?;
     let plan = if all { bands.plan_all(threshold) } else { bands.plan(threshold) };
-    Ok(drawn(&settings, &bands, threshold, plan))
+    Ok(drawn(&settings, bands, threshold, plan))
 }
 
 fn drawn(
@@ -134,7 +141,7 @@ mod tests {
     fn a_collection_s_own_curve_is_that_of_its_settings() {
         let settings = CollectionSettings::default();
         let threshold = settings.scheme.threshold;
-        let own = own_curve(&settings, &Analyser::new(&settings), threshold);
+        let own = own_curve(&settings, &Analyser::new(&settings), threshold).unwrap();
         let of = CurveOf::Collection { threshold: None };
         assert_eq!(curve_of(&settings, of).unwrap(), own);
     }
