@@ -25,6 +25,10 @@ pub struct Analyser {
     pub(super) estimator: Estimator,
     pub(super) scheme: Scheme,
     pub(super) threshold: Threshold,
+    /// Sets have an element for each occurrence of a shingle.
+    pub(super) multiset: bool,
+    /// Characters of one text times those of the other that are compared one by one.
+    pub(super) edit_product_max: u64,
 }
 
 impl Analyser {
@@ -37,6 +41,8 @@ impl Analyser {
             estimator: Estimator::new(&settings.sketch),
             scheme: Scheme::new(&settings.scheme, &settings.sketch),
             threshold: settings.scheme.threshold,
+            multiset: settings.shingles.multiset,
+            edit_product_max: settings.limits.edit_product_max,
         }
     }
 
@@ -59,6 +65,11 @@ impl From<ShingleError> for EngineError {
 }
 
 impl Analysis {
+    /// Of a stored document, whose policy was told when it was added.
+    pub(super) fn stored(set: ShingleSet, sketch: Sketch) -> Self {
+        Self { set, sketch, whole_document: false, sampled_to_one: false }
+    }
+
     /// What was done that the sender of the content may not expect.
     #[must_use]
     pub fn policy(&self) -> Vec<Policy> {

@@ -21,6 +21,13 @@ pub enum EngineError {
     MetadataTooLarge { found: usize, max: usize },
     #[error("the text of '{id}' is not kept: the collection has store.text = false")]
     TextNotKept { id: DocumentId },
+    #[error("the measures edit and lcs are of texts: a document of tokens has no characters")]
+    TextRequired,
+    #[error(
+        "the texts are too long to be compared character by character: the product of their \
+         lengths is {found}, more than the {max} of limits.edit_product_max"
+    )]
+    TextsTooLong { found: u64, max: u64 },
     #[error("there is no collection '{name}'")]
     CollectionNotFound { name: CollectionName },
     /// Both as JSON.

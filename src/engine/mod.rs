@@ -9,6 +9,7 @@ mod compare;
 mod curve;
 mod error;
 mod lookup;
+mod measures;
 mod operate;
 mod settings;
 mod similar;
@@ -30,10 +31,11 @@ pub use collections::{
 pub use compare::compare_contents;
 pub use curve::{CurveAnswer, CurveOf, curve_of};
 pub use error::EngineError;
+pub use measures::{Measured, Measures, UnknownMeasure};
 pub use settings::{CollectionSettings, LimitSettings, StoreSettings};
 pub use types::{
-    AddOptions, AddStatus, Added, Admitted, Answer, Comparison, Exact, Explanation, Lookup, Match,
-    Mode, OnDuplicate, Passages, Policy, Prepared, Probe, Stats, StoredDocument,
+    AddOptions, AddStatus, Added, Admitted, Answer, CompareOptions, Comparison, Exact, Explanation,
+    Lookup, Match, Mode, OnDuplicate, Passages, Policy, Prepared, Probe, Stats, StoredDocument,
 };
 
 /// One collection, ready to serve. A clone is another handle on the same.

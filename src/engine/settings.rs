@@ -101,6 +101,9 @@ pub struct LimitSettings {
     /// Shingles that one collapse has in memory: of the documents that may be near-duplicates of
     /// each other, equal sets counted once.
     pub collapse_shingles_max: usize,
+    /// Characters of one text times those of another whose edit distance or longest common
+    /// subsequence is asked for.
+    pub edit_product_max: u64,
 }
 
 impl Default for LimitSettings {
@@ -111,6 +114,7 @@ impl Default for LimitSettings {
             shingles_max: 1_000_000,
             metadata_bytes_max: 65_536,
             collapse_shingles_max: 4 << 20,
+            edit_product_max: 1_000_000_000,
         }
     }
 }

@@ -28,6 +28,8 @@ pub enum Code {
     TooManyShingles,
     MetadataTooLarge,
     TextNotKept,
+    TextRequired,
+    TextsTooLong,
     Internal,
     NotReady,
     OutOfService,
@@ -36,7 +38,7 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 29] = [
         Self::MalformedJson,
         Self::MalformedText,
         Self::InvalidParameter,
@@ -59,6 +61,8 @@ impl Code {
         Self::TooManyShingles,
         Self::MetadataTooLarge,
         Self::TextNotKept,
+        Self::TextRequired,
+        Self::TextsTooLong,
         Self::Internal,
         Self::NotReady,
         Self::OutOfService,
@@ -99,6 +103,8 @@ impl Code {
             Self::TooManyShingles => ("too_many_shingles", s(422), "Too many shingles"),
             Self::MetadataTooLarge => ("metadata_too_large", s(422), "The metadata is too large"),
             Self::TextNotKept => ("text_not_kept", s(422), "The text is not kept"),
+            Self::TextRequired => ("text_required", s(422), "Tokens are no text"),
+            Self::TextsTooLong => ("texts_too_long", s(422), "The texts are too long for this"),
             Self::Internal => ("internal", s(500), "The server failed"),
             Self::NotReady => ("not_ready", s(503), "The server is not ready yet"),
             Self::OutOfService => ("out_of_service", s(503), "The store is out of service"),

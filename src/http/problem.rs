@@ -179,6 +179,8 @@ impl From<EngineError> for Problem {
             }
             EngineError::MetadataTooLarge { .. } => Code::MetadataTooLarge,
             EngineError::TextNotKept { .. } => Code::TextNotKept,
+            EngineError::TextRequired => Code::TextRequired,
+            EngineError::TextsTooLong { .. } => Code::TextsTooLong,
             EngineError::CollectionNotFound { .. } => Code::CollectionNotFound,
             EngineError::CollectionExists { .. } => Code::CollectionExists,
             EngineError::CollectionRequired => Code::CollectionRequired,

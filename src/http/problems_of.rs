@@ -16,6 +16,12 @@ pub struct ById;
 /// Of a call that takes probes.
 pub struct Probing;
 
+/// Of a comparison of stored documents.
+pub struct ComparingStored;
+
+/// Of a comparison of what is posted.
+pub struct Comparing;
+
 /// Of a call that takes a list of ids.
 pub struct Collapsing;
 
@@ -52,6 +58,8 @@ const BODY: &[Code] = &[
     Code::TooManyShingles,
 ];
 
+const MEASURES: &[Code] = &[Code::TextRequired, Code::TextsTooLong];
+
 const JSON_BODY: &[Code] = &[
     Code::MalformedJson,
     Code::UnreadableBody,
@@ -79,6 +87,19 @@ impl IntoResponses for ById {
 impl IntoResponses for Probing {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         by_status(&[PLAIN, BODY, BY_ID, &[Code::BodyTooLarge, Code::InvalidRequest]])
+    }
+}
+
+impl IntoResponses for ComparingStored {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        by_status(&[PLAIN, BY_ID, MEASURES, &[Code::TooManyShingles]])
+    }
+}
+
+impl IntoResponses for Comparing {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        let posted = &[Code::BodyTooLarge, Code::InvalidRequest];
+        by_status(&[PLAIN, BODY, BY_ID, MEASURES, posted])
     }
 }
 

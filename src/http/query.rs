@@ -10,7 +10,7 @@ use super::code::Code;
 use super::parameters::Include;
 use super::problem::Problem;
 use crate::document::DocumentId;
-use crate::engine::{Mode, OnDuplicate};
+use crate::engine::{Measures, Mode, OnDuplicate, UnknownMeasure};
 use crate::scheme::Threshold;
 
 /// Matches of a lookup, and ids of a page, when the call does not say how many.
@@ -159,6 +159,12 @@ impl Parameter for Include {
             }
         }
         Ok(include)
+    }
+}
+
+impl Parameter for Measures {
+    fn parse(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|unknown: UnknownMeasure| unknown.to_string())
     }
 }
 

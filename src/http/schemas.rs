@@ -316,4 +316,7 @@ pub struct LimitsSchema {
     /// Shingles that one collapse has in memory.
     #[schema(minimum = 1, default = 4_194_304, required = false)]
     collapse_shingles_max: u64,
+    /// Characters of one text times those of another that are compared one by one.
+    #[schema(default = 1_000_000_000_u64, required = false)]
+    edit_product_max: u64,
 }

@@ -12,6 +12,7 @@ mod failing;
 mod fuzz;
 mod limits;
 mod lookups;
+mod measures;
 mod openapi;
 mod operating;
 mod refusals;

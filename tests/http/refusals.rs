@@ -122,7 +122,7 @@ async fn parameters_that_are_not_known_are_named() {
         ("/similar", "'id' is missing"),
         ("/similar?id=a&mode=exact", "'mode' must be verified or estimated"),
         ("/resemblance?a=a", "'b' is missing"),
-        ("/resemblance?a=a&b=b&measures=edit", "takes only a, b, explain"),
+        ("/resemblance?a=a&b=b&measure=edit", "takes only a, b, explain, measures"),
         ("/export?format=csv", "takes no parameters"),
         ("/stats?verbose", "'verbose'"),
         ("/snapshots?limit=1", "takes no parameters"),
