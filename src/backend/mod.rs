@@ -169,6 +169,9 @@ pub trait Backend: Send + Sync {
         limit: u32,
     ) -> Result<Vec<DocumentId>, BackendError>;
 
+    /// So many documents drawn at random, in random order; all of them if there are no more.
+    async fn sample(&self, documents: usize) -> Result<Vec<DocumentId>, BackendError>;
+
     /// Every document, whole or without its content, from one consistent view.
     async fn export(&self, part: Part) -> mpsc::Receiver<Result<Record, StorageError>>;
 

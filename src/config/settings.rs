@@ -3,18 +3,32 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use tracing_subscriber::EnvFilter;
 
-use crate::engine::CollectionSettings;
+use crate::engine::{CollectionSettings, LimitSettings};
 use crate::http::ServerSettings;
 use crate::storage::StorageSettings;
 
 /// Everything that can be set. `config/default.toml` explains each key.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     pub server: ServerSettings,
     pub storage: StorageSection,
     pub collection: CollectionSettings,
+    /// What the limits of any collection may be at most.
+    pub ceiling: LimitSettings,
     pub log: LogSettings,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            server: ServerSettings::default(),
+            storage: StorageSection::default(),
+            collection: CollectionSettings::default(),
+            ceiling: LimitSettings::ceiling(),
+            log: LogSettings::default(),
+        }
+    }
 }
 
 /// Where and how documents are kept.
@@ -23,6 +37,10 @@ pub struct StorageSection {
     pub data_dir: PathBuf,
     /// Seconds between snapshots of the index; 0: only on request and at the end.
     pub snapshot_interval_s: u64,
+    /// Seconds between measurements of recall; 0: only on request.
+    pub recall_interval_s: u64,
+    /// Documents drawn for each.
+    pub recall_sample: usize,
     /// Memory of each collection for the sets of documents that were looked up or stored lately.
     pub sets_cache_bytes: u64,
     /// Collections at a time.
@@ -36,6 +54,8 @@ impl Default for StorageSection {
         Self {
             data_dir: "./akin-data".into(),
             snapshot_interval_s: 300,
+            recall_interval_s: 0,
+            recall_sample: 200,
             sets_cache_bytes: 256 << 20,
             collections_max: 64,
             store: StorageSettings::default(),
@@ -77,6 +97,8 @@ impl Settings {
             ("collection.sketch", self.collection.sketch.faults()),
             ("collection.scheme", self.collection.scheme.faults(&self.collection.sketch)),
             ("collection.limits", self.collection.limits.faults()),
+            ("collection.limits", self.collection.limits.faults_over(&self.ceiling)),
+            ("ceiling", self.ceiling.faults()),
             ("log", self.log.faults()),
         ];
         sections
@@ -99,6 +121,9 @@ impl StorageSection {
         let mut faults = self.store.faults();
         if self.data_dir.as_os_str().is_empty() {
             faults.push("data_dir must not be empty".into());
+        }
+        if !(1..=1_000).contains(&self.recall_sample) {
+            faults.push(format!("recall_sample must be 1..=1000, not {}", self.recall_sample));
         }
         if !(1..=1_000).contains(&self.collections_max) {
             faults.push(format!("collections_max must be 1..=1000, not {}", self.collections_max));

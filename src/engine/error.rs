@@ -44,6 +44,8 @@ pub enum EngineError {
     TooManyCollections { max: usize },
     #[error("the collection is closed: it was removed, or the server is stopping")]
     Closed,
+    #[error("recall is being measured already: one measurement of a collection goes on at a time")]
+    MeasurementUnderWay,
     /// The store takes nothing more; the process is about to stop. Retry later.
     #[error("the store is out of service: {reason}")]
     OutOfService { reason: String },

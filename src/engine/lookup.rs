@@ -18,7 +18,7 @@ pub(super) const SHINGLES_INLINE_MAX: usize = 500_000;
 
 /// Shingles of candidates that are in memory at once to be checked (32 MiB), unless one candidate
 /// alone has more.
-const SHINGLES_AT_ONCE_MAX: usize = 4 << 20;
+pub(super) const SHINGLES_AT_ONCE_MAX: usize = 4 << 20;
 
 /// A candidate whose documents are gone once its set is read may have been replaced by one as near,
 /// so it is looked again, this many times at most.
@@ -45,6 +45,12 @@ enum MetadataAt {
 pub(super) struct Scored {
     found: Match,
     metadata: MetadataAt,
+}
+
+impl Scored {
+    pub(super) fn id(&self) -> &DocumentId {
+        &self.found.id
+    }
 }
 
 pub(super) struct Found {

@@ -11,6 +11,7 @@ mod error;
 mod lookup;
 mod measures;
 mod operate;
+mod recall;
 mod settings;
 mod similar;
 mod types;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 
 use crate::backend::{Backend, Local, LocalSettings};
 use crate::storage::StorageSettings;
+use recall::Measurements;
 
 pub use crate::backend::{BackendStats, Progress, Recovery, RecoverySource};
 pub use crate::storage::SnapshotInfo;
@@ -32,6 +34,7 @@ pub use compare::compare_contents;
 pub use curve::{CurveAnswer, CurveOf, curve_of};
 pub use error::EngineError;
 pub use measures::{Measured, Measures, UnknownMeasure};
+pub use recall::{Recall, Tally};
 pub use settings::{CollectionSettings, LimitSettings, StoreSettings};
 pub use types::{
     AddOptions, AddStatus, Added, Admitted, Answer, CompareOptions, Comparison, Exact, Explanation,
@@ -44,6 +47,7 @@ pub struct Engine {
     settings: Arc<CollectionSettings>,
     analyser: Arc<Analyser>,
     backend: Arc<dyn Backend>,
+    measurements: Arc<Measurements>,
 }
 
 impl Engine {
@@ -73,6 +77,7 @@ impl Engine {
             settings: Arc::new(settings),
             analyser: Arc::new(analyser),
             backend: Arc::new(backend),
+            measurements: Arc::default(),
         })
     }
 

@@ -55,7 +55,7 @@ impl Engine {
     pub async fn stats(&self) -> Result<Stats, EngineError> {
         let backend = self.backend.stats().await?;
         let last_snapshot = self.backend.snapshots().await?.into_iter().max_by_key(|s| s.sequence);
-        Ok(Stats { backend, last_snapshot })
+        Ok(Stats { backend, last_snapshot, last_recall: self.measurements.last() })
     }
 
     /// Writes a snapshot of the index and returns once it is on disk. One is written at a time:

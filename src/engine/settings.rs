@@ -132,4 +132,38 @@ impl LimitSettings {
         let zeros = at_least_one.iter().filter(|(_, value)| *value == 0);
         zeros.map(|(key, _)| format!("{key} must be at least 1, not 0")).collect()
     }
+
+    /// The highest that collections may ask for unless the server is told otherwise.
+    #[must_use]
+    pub fn ceiling() -> Self {
+        Self {
+            candidates_max: 1_000_000,
+            duplicates_max: 10_000,
+            shingles_max: 10_000_000,
+            metadata_bytes_max: 8 << 20,
+            collapse_shingles_max: 64 << 20,
+            edit_product_max: 10_000_000_000,
+        }
+    }
+
+    /// Every limit that is over the ceiling, each fault beginning with its key.
+    #[must_use]
+    pub fn faults_over(&self, ceiling: &Self) -> Vec<String> {
+        let limits = |of: &Self| {
+            [
+                ("candidates_max", of.candidates_max as u64),
+                ("duplicates_max", of.duplicates_max as u64),
+                ("shingles_max", of.shingles_max as u64),
+                ("metadata_bytes_max", of.metadata_bytes_max as u64),
+                ("collapse_shingles_max", of.collapse_shingles_max as u64),
+                ("edit_product_max", of.edit_product_max),
+            ]
+        };
+        let pairs = limits(self).into_iter().zip(limits(ceiling));
+        let over = pairs.filter(|((_, limit), (_, most))| limit > most);
+        let fault = |((key, limit), (_, most))| {
+            format!("{key} must be at most the {most} of ceiling.{key}, not {limit}")
+        };
+        over.map(fault).collect()
+    }
 }

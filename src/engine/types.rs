@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::backend::{Announced, BackendStats};
 use crate::document::{Content, Document, DocumentId, Metadata};
-use crate::engine::{Analysis, Measured, Measures};
+use crate::engine::{Analysis, Measured, Measures, Recall};
 use crate::measure::BagOverlap;
 use crate::scheme::Threshold;
 use crate::sketch::{Estimate, Sketch};
@@ -212,4 +212,6 @@ pub enum Probe {
 pub struct Stats {
     pub backend: BackendStats,
     pub last_snapshot: Option<SnapshotInfo>,
+    /// Measured last at the collection's threshold, if it was.
+    pub last_recall: Option<Recall>,
 }

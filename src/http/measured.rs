@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::{AddStatus, Answer, Collection, CollectionName, Mode, Stats};
+use crate::engine::{AddStatus, Answer, Collection, CollectionName, Mode, Recall, Stats};
 
 pub fn added(status: AddStatus) {
     let status = match status {
@@ -55,6 +55,14 @@ const GAUGES: [(&str, Figure); 10] = [
     ("akin_sequence", |stats| stats.backend.sequence),
 ];
 
+type Share = fn(&Recall) -> Option<f64>;
+
+/// Of a collection whose recall was measured.
+const MEASURED: [(&str, Share); 2] = [
+    ("akin_recall_measured", |recall| recall.all.recall()),
+    ("akin_precision_measured", Recall::precision),
+];
+
 /// The collections' gauges in the text format of Prometheus. Not kept in the recorder, which never
 /// forgets a series: those of a removed collection would stay, and clients choose the names.
 pub fn gauges(figures: &[(CollectionName, Stats)], now_ms: i64) -> String {
@@ -68,6 +76,12 @@ pub fn gauges(figures: &[(CollectionName, Stats)], now_ms: i64) -> String {
         Some((name, (age_ms as f64 / 1_000.0).to_string()))
     });
     write_gauge(&mut text, "akin_snapshot_age_seconds", ages_s);
+    for (gauge, share) in MEASURED {
+        let values = figures.iter().filter_map(|(name, stats)| {
+            Some((name, share(stats.last_recall.as_ref()?)?.to_string()))
+        });
+        write_gauge(&mut text, gauge, values);
+    }
     text
 }
 

@@ -2,10 +2,10 @@
 //! here.
 //!
 //! In reading order: `router` below; the handlers (`documents` with `bulk` and `intake`, `similar`,
-//! `resemblance`, `collapse`, `curve`, `collections`, `operate`); what they act on (`extract`), take (`parameters`,
-//! `request`) and give (`reply`, `stored`, `comparison`, `stats`, `problem` with `code`); how it is
-//! read (`query`, `body`, `json`, `split` with `array`); the layers around them (`identity`,
-//! `layers`); the connections below (`serve`, `write_timeout`).
+//! `resemblance`, `collapse`, `curve`, `recall`, `collections`, `operate`); what they act on
+//! (`extract`), take (`parameters`, `request`) and give (`reply`, `stored`, `comparison`, `stats`,
+//! `problem` with `code`); how it is read (`query`, `body`, `json`, `split` with `array`); the
+//! layers around them (`identity`, `layers`); the connections below (`serve`, `write_timeout`).
 
 mod array;
 mod body;
@@ -29,6 +29,7 @@ mod parameters;
 mod problem;
 mod problems_of;
 mod query;
+mod recall;
 mod reply;
 mod request;
 mod resemblance;
@@ -92,6 +93,7 @@ fn on_one_collection() -> OpenApiRouter<AppState> {
         .routes(routes!(collapse::collapse))
         .routes(routes!(curve::curve))
         .routes(routes!(operate::stats))
+        .routes(routes!(recall::recall))
         .routes(routes!(operate::take_snapshot, operate::snapshots))
 }
 

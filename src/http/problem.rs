@@ -186,6 +186,7 @@ impl From<EngineError> for Problem {
             EngineError::CollectionRequired => Code::CollectionRequired,
             EngineError::Curve { .. } => Code::InvalidParameter,
             EngineError::CollectionSettings { faults } => return of_settings(faults),
+            EngineError::MeasurementUnderWay => Code::Overloaded,
             EngineError::TooManyCollections { .. } => Code::TooManyCollections,
             EngineError::OutOfService { .. } | EngineError::Closed => Code::OutOfService,
             EngineError::Store { .. } => return internal(),

@@ -22,6 +22,8 @@ pub struct ServerSettings {
     pub probes_max: usize,
     /// Ids of one list that is collapsed.
     pub collapse_ids_max: usize,
+    /// Documents drawn to measure recall.
+    pub recall_sample_max: usize,
     /// Requests worked on at once; beyond, they are refused with 503.
     pub requests_in_flight_max: usize,
     /// Streamed requests (bulk additions and exports) at once, of those in flight.
@@ -47,6 +49,7 @@ impl Default for ServerSettings {
             body_bytes_max: 16 << 20,
             probes_max: 100,
             collapse_ids_max: 1_000,
+            recall_sample_max: 1_000,
             requests_in_flight_max: 1_024,
             bulk_requests_max: 8,
             bulk_documents_in_flight_max: 512,
@@ -73,6 +76,7 @@ impl ServerSettings {
             ("body_bytes_max", self.body_bytes_max as u64),
             ("probes_max", self.probes_max as u64),
             ("collapse_ids_max", self.collapse_ids_max as u64),
+            ("recall_sample_max", self.recall_sample_max as u64),
             ("requests_in_flight_max", self.requests_in_flight_max as u64),
             ("bulk_requests_max", self.bulk_requests_max as u64),
             ("bulk_documents_in_flight_max", self.bulk_documents_in_flight_max as u64),

@@ -150,7 +150,7 @@ pub struct StatsReply {
 
 impl StatsReply {
     pub fn new(stats: Stats, started_at: Timestamp, settings: CollectionSettings) -> Self {
-        let Stats { backend: stats, last_snapshot } = stats;
+        let Stats { backend: stats, last_snapshot, .. } = stats;
         let bytes_per_document =
             (stats.documents > 0).then(|| stats.index_bytes as f64 / stats.documents as f64);
         Self {

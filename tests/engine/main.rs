@@ -4,6 +4,7 @@
 mod arrival;
 mod collapse;
 mod corpus;
+mod measured;
 mod recall;
 mod restart;
 mod shingles;

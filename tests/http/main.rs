@@ -15,6 +15,7 @@ mod lookups;
 mod measures;
 mod openapi;
 mod operating;
+mod recall;
 mod refusals;
 mod socket;
 mod transport;

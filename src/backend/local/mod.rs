@@ -231,6 +231,11 @@ impl Backend for Local {
         Ok(self.store.ids(after, limit).await?)
     }
 
+    async fn sample(&self, documents: usize) -> Result<Vec<DocumentId>, BackendError> {
+        let live = Arc::clone(&self.live);
+        Ok(blocking(move || Ok(live.catalog.sample(documents))).await?)
+    }
+
     async fn export(&self, part: Part) -> mpsc::Receiver<Result<Record, StorageError>> {
         self.store.export(part).await
     }
