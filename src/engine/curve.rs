@@ -121,16 +121,12 @@ fn drawn(
 mod tests {
     use super::*;
 
-    fn at(threshold: f64) -> Option<Threshold> {
-        Some(Threshold::new(threshold).unwrap())
-    }
-
     #[test]
     fn a_scheme_is_chosen_for_what_is_wanted() {
         let settings = CollectionSettings::default();
         let own = curve_of(&settings, CurveOf::Collection { threshold: None }).unwrap();
         assert_eq!((own.curve.bands, own.curve.rows, own.plan.bands), (32, 4, 9));
-        let wanted = CurveOf::Wanted { threshold: at(0.5), recall: 0.99 };
+        let wanted = CurveOf::Wanted { threshold: Threshold::new(0.5).ok(), recall: 0.99 };
         let low = curve_of(&settings, wanted).unwrap();
         assert!(low.curve.rows < 4, "four rows do not reach 0.99 at 0.5");
         assert!(low.plan.expected_recall >= 0.99, "{}", low.plan.expected_recall);

@@ -8,6 +8,7 @@ use crate::measure::{
 use crate::text::Bag;
 
 /// Which measures are asked for.
+#[expect(clippy::struct_excessive_bools, reason = "each of them is asked for or not")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Measures {
     pub edit: bool,
@@ -58,20 +59,20 @@ pub struct UnknownMeasure;
 impl Measures {
     /// Needs the contents themselves rather than their sets.
     #[must_use]
-    pub fn of_contents(&self) -> bool {
+    pub fn of_contents(self) -> bool {
         self.of_characters() || self.of_counts()
     }
 
-    fn of_characters(&self) -> bool {
+    fn of_characters(self) -> bool {
         self.edit || self.lcs
     }
 
-    fn of_counts(&self) -> bool {
+    fn of_counts(self) -> bool {
         self.cosine || self.euclidean
     }
 
     /// Characters of one text times those of the other, if they are to be compared.
-    pub(super) fn product(&self, a: &Content, b: &Content) -> u64 {
+    pub(super) fn product(self, a: &Content, b: &Content) -> u64 {
         match (a, b) {
             (Content::Text(a), Content::Text(b)) if self.of_characters() => {
                 (a.chars().count() as u64).saturating_mul(b.chars().count() as u64)

@@ -175,7 +175,9 @@ impl Engine {
             }
             documents += batch.len() as u64;
             let compare = move || {
-                batch.iter().for_each(|record| compare(&mut sampled, record, threshold));
+                for record in &batch {
+                    compare(&mut sampled, record, threshold);
+                }
                 sampled
             };
             sampled = super::off_runtime_if(true, compare).await?;

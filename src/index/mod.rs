@@ -135,9 +135,9 @@ impl Index {
         self.add_entry(ordinal, fingerprint, shingles, sketch);
     }
 
-    /// Files every entry in one table under the key that `value` gives for its sketch, if any. Tables
-    /// are independent: call it for several in parallel. For loading only, while nobody else
-    /// writes.
+    /// Files every entry in one table under the key that `value` gives for its sketch, if any.
+    /// Tables are independent: call it for several in parallel. For loading only, while nobody
+    /// else writes.
     pub fn file_table(&self, table: u32, value: impl Fn(&[u8]) -> Option<u32>) {
         let postings = &self.tables[table as usize];
         self.entries.for_each(|entry, sketch| {

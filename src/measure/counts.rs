@@ -41,8 +41,12 @@ fn for_each_dimension(mut a: &[(u64, u64)], mut b: &[(u64, u64)], mut visit: imp
         a = if order == Ordering::Greater { a } else { a_rest };
         b = if order == Ordering::Less { b } else { b_rest };
     }
-    a.iter().for_each(|(_, count)| visit(*count as f64, 0.0));
-    b.iter().for_each(|(_, count)| visit(0.0, *count as f64));
+    for (_, count) in a {
+        visit(*count as f64, 0.0);
+    }
+    for (_, count) in b {
+        visit(0.0, *count as f64);
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use ureq::Agent;
 
 use crate::server::Server;
 
-const KILLS: usize = 30;
+const KILLS: usize = 20;
 const NAMES: usize = 5;
 const SETTINGS: &str = r#"{"sketch": {"slots": 64}, "scheme": {"threshold": 0.7}}"#;
 
