@@ -42,8 +42,24 @@ fn main() {
         let found = client::run(akin.address, &lookups, connections);
         print(&format!("GET /similar?id=, {title}"), &found, Some(&bare));
     }
+    collapse(&akin, documents);
     bulk(&akin, documents * 5);
     println!("{}", akin.footprint());
+}
+
+/// Lists of 100 ids, whose sets were used just before.
+fn collapse(akin: &Akin, documents: usize) {
+    let list = |start: usize| {
+        let ids: Vec<String> =
+            (0..100).map(|n| format!("d{}", (start * 20 + n) % documents)).collect();
+        client::post("/collapse", &serde_json::json!({ "ids": ids }).to_string())
+    };
+    let lists: Vec<Vec<u8>> = (0..documents / 20).map(list).collect();
+    client::run(akin.address, &lists, CONNECTIONS);
+    for (title, connections) in [("64 connections", CONNECTIONS), ("one connection", 1)] {
+        let collapsed = client::run(akin.address, &lists, connections);
+        print(&format!("POST /collapse, {title}"), &collapsed, None);
+    }
 }
 
 /// Documents as JSON, `d0`, `d1`…

@@ -14,7 +14,7 @@ use std::time::Duration;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use crate::config::Settings;
 use crate::engine::{Collection, Collections, CollectionsSettings, EngineError};
@@ -80,11 +80,14 @@ async fn work(settings: Settings, state: http::AppState) -> Result<Infallible, A
     let metrics = state.metrics.clone();
     let every = Duration::from_secs(settings.storage.snapshot_interval_s);
     let expiry_every = Duration::from_secs(settings.storage.expiry_interval_s);
+    let measured_every = Duration::from_secs(settings.storage.recall_interval_s);
+    let recall_sample = settings.storage.recall_sample;
     let collections = open(settings, &state).await?;
     let collections = state.collections.get_or_init(|| collections);
     tokio::select! {
         never = take_snapshots(collections, every) => match never {},
         never = expiry::remove_expired(collections, expiry_every) => match never {},
+        never = measure_recall(collections, measured_every, recall_sample) => match never {},
         never = keep_metrics(metrics) => match never {},
         reason = collections.failed() => Err(AppError::OutOfService { reason }),
     }
@@ -101,6 +104,7 @@ async fn open(settings: Settings, state: &http::AppState) -> Result<Arc<Collecti
             store: storage.store,
             sets_cache_bytes: storage.sets_cache_bytes,
             collections_max: storage.collections_max,
+            ceiling: settings.ceiling,
         };
         Collections::open(&root, settings.collection, of_all, &progress)
     });
@@ -113,16 +117,52 @@ async fn open(settings: Settings, state: &http::AppState) -> Result<Arc<Collecti
 }
 
 async fn take_snapshots(collections: &Collections, every: Duration) -> Infallible {
-    if every.is_zero() {
-        return std::future::pending().await;
-    }
-    let mut ticks = interval_at(Instant::now() + every, every);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ticks = ticks(every).await;
     loop {
         ticks.tick().await;
         for collection in collections.list() {
             take_snapshot(&collection).await;
         }
+    }
+}
+
+/// Of a period; of none, it never comes about.
+async fn ticks(every: Duration) -> Interval {
+    if every.is_zero() {
+        return std::future::pending().await;
+    }
+    let mut ticks = interval_at(Instant::now() + every, every);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
+}
+
+async fn measure_recall(collections: &Collections, every: Duration, sample: usize) -> Infallible {
+    let mut ticks = ticks(every).await;
+    loop {
+        ticks.tick().await;
+        for collection in collections.list() {
+            measure_recall_of(&collection, sample).await;
+        }
+    }
+}
+
+async fn measure_recall_of(collection: &Collection, sample: usize) {
+    let name = collection.name();
+    match collection.measure_recall(sample, None).await {
+        Ok(recall) => tracing::info!(
+            collection = %name,
+            recall = recall.all.recall(),
+            precision = recall.precision(),
+            pairs = recall.all.pairs,
+            sampled = recall.sampled,
+            "measured recall"
+        ),
+        // It may have been removed meanwhile, or somebody asks for the same; and records have no
+        // resemblance to measure by.
+        Err(
+            EngineError::Closed | EngineError::MeasurementUnderWay | EngineError::NotForRecords,
+        ) => {}
+        Err(error) => tracing::error!(collection = %name, %error, "recall was not measured"),
     }
 }
 
@@ -147,5 +187,48 @@ async fn keep_metrics(metrics: PrometheusHandle) -> Infallible {
     loop {
         ticks.tick().await;
         metrics.run_upkeep();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::{Content, Document, DocumentId};
+    use crate::engine::{AddOptions, CollectionSettings, LimitSettings, Progress};
+    use crate::storage::StorageSettings;
+
+    #[tokio::test]
+    async fn recall_is_measured_from_time_to_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let of_all = CollectionsSettings {
+            store: StorageSettings::default(),
+            sets_cache_bytes: 1 << 20,
+            collections_max: 1,
+            ceiling: LimitSettings::ceiling(),
+        };
+        let default = CollectionSettings::default();
+        let collections =
+            Collections::open(dir.path(), default, of_all, &Progress::default()).unwrap();
+        let collection = collections.list().remove(0);
+        for id in ["a", "b"] {
+            let id = DocumentId::new(id).unwrap();
+            let content = Content::Text("one two three four".to_owned());
+            let document = Document { id, content, metadata: None, expires_at_ms: None };
+            collection.add(document, AddOptions::default()).await.unwrap();
+        }
+        let measured = async {
+            loop {
+                if let Some(recall) = collection.stats().await.unwrap().last_recall {
+                    return recall;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        let every = Duration::from_millis(1);
+        tokio::select! {
+            never = measure_recall(&collections, every, 10) => match never {},
+            recall = measured => assert_eq!(recall.all.recall(), Some(1.0)),
+            () = tokio::time::sleep(Duration::from_secs(60)) => panic!("nothing was measured"),
+        }
     }
 }

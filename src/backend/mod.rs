@@ -135,7 +135,16 @@ pub struct Known {
     pub sketch: Sketch,
 }
 
-/// Every document as it was at one moment, but those that had expired by then, whatever is written meanwhile. Its methods block.
+/// What tells, without its set, whether a stored document may resemble another.
+#[derive(Clone, Debug)]
+pub struct Sketched {
+    /// Its set as a candidate that was found under no key.
+    pub candidate: Candidate,
+    pub sketch: Sketch,
+}
+
+/// Every document as it was at one moment, but those that had expired by then, whatever is written
+/// meanwhile. Its methods block.
 pub trait View: Send {
     /// How many documents there are.
     fn documents(&self) -> u64;
@@ -227,6 +236,9 @@ pub trait Backend: Send + Sync {
 
     async fn known(&self, id: &DocumentId) -> Result<Option<Known>, BackendError>;
 
+    /// Of each id in order; `None` if there is no such document.
+    async fn sketched(&self, ids: &[DocumentId]) -> Result<Vec<Option<Sketched>>, BackendError>;
+
     async fn record(&self, id: &DocumentId) -> Result<Option<Record>, BackendError>;
 
     /// Ids in byte order, those after `after`.
@@ -235,6 +247,9 @@ pub trait Backend: Send + Sync {
         after: Option<DocumentId>,
         limit: u32,
     ) -> Result<Vec<DocumentId>, BackendError>;
+
+    /// So many documents drawn at random, in random order; all of them if there are no more.
+    async fn sample(&self, documents: usize) -> Result<Vec<DocumentId>, BackendError>;
 
     /// Every document, whole or without its content, from one consistent view.
     async fn export(&self, part: Part) -> mpsc::Receiver<Result<Record, StorageError>>;

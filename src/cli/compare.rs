@@ -12,7 +12,10 @@ use super::failure::Failure;
 use super::import;
 use super::serve::ConfigFile;
 use crate::document::Content;
-use crate::engine::{Analyser, Comparison, Passages, compare_contents};
+use crate::engine::{
+    Analyser, CompareOptions, Comparison, Measured, Measures, Passages, compare_contents,
+};
+use crate::measure::CommonSubsequence;
 
 /// Of one text, one kind.
 const PASSAGES_SHOWN_MAX: usize = 10;
@@ -28,6 +31,9 @@ pub struct Arguments {
     /// Show which passages they share and where they differ
     #[arg(long)]
     explain: bool,
+    /// Add edit, lcs, hamming, cosine, euclidean, or several with commas between
+    #[arg(long, value_name = "NAMES")]
+    measures: Option<Measures>,
     /// Write JSON
     #[arg(long)]
     json: bool,
@@ -41,7 +47,9 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let analyser = Analyser::new(&settings);
     refuse_unusable(&analyser, [(&arguments.a, &texts[0]), (&arguments.b, &texts[1])])?;
     let [a, b] = texts.clone().map(Content::Text);
-    let comparison = compare_contents(&analyser, &a, &b, arguments.explain)
+    let measures = arguments.measures.unwrap_or_default();
+    let options = CompareOptions { explain: arguments.explain, measures };
+    let comparison = compare_contents(&analyser, a, b, options)
         .map_err(|error| Failure::new(error.to_string()))?;
     let mut out = stdout().lock();
     if arguments.json {
@@ -49,6 +57,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     write_scores(&mut out, &comparison, settings.scheme.threshold.get())?;
+    write_measures(&mut out, &comparison)?;
     if let Some(explanation) = &comparison.explanation {
         write_passages(&mut out, "shared", &texts[0], &explanation.a.shared)?;
         write_passages(&mut out, "only in the first", &texts[0], &explanation.a.differing)?;
@@ -99,6 +108,29 @@ fn write_scores(out: &mut impl Write, comparison: &Comparison, threshold: f64) -
     )
 }
 
+fn write_measures(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
+    let Measured { edit, lcs, hamming, cosine, euclidean } = comparison.measured;
+    if let Some(distance) = edit {
+        writeln!(out, "edit       {distance}  characters to insert, delete or exchange")?;
+    }
+    if let Some(CommonSubsequence { length, distance }) = lcs {
+        writeln!(out, "lcs        {length}  characters in common; {distance} to insert or delete")?;
+    }
+    if let Some(distance) = hamming {
+        writeln!(out, "hamming    {distance}  shingles that only one has")?;
+    }
+    if let Some((cosine, angle)) = cosine {
+        writeln!(
+            out,
+            "cosine     {cosine:.4}  of the counts of shingles, {angle:.2} degrees apart"
+        )?;
+    }
+    if let Some(distance) = euclidean {
+        writeln!(out, "euclidean  {distance:.4}  between the counts of shingles")?;
+    }
+    Ok(())
+}
+
 fn write_passages(
     out: &mut impl Write,
     kind: &str,
@@ -147,6 +179,13 @@ fn as_json(comparison: &Comparison) -> serde_json::Value {
         "containment": {"a_in_b": exact.containment_of_a, "b_in_a": exact.containment_of_b},
         "probability_found": probability_found,
     });
+    if let Some(bag) = comparison.bag {
+        value["exact"]["bag"] = bag.by_sum_union().into();
+        value["exact"]["bag_max_union"] = bag.by_max_union().into();
+    }
+    if comparison.measured != Measured::default() {
+        value["measures"] = measures_json(&comparison.measured);
+    }
     if let Some(explanation) = explanation {
         value["explanation"] = json!({
             "a": passages_json(&explanation.a),
@@ -155,6 +194,21 @@ fn as_json(comparison: &Comparison) -> serde_json::Value {
         });
     }
     value
+}
+
+fn measures_json(measured: &Measured) -> serde_json::Value {
+    let Measured { edit, lcs, hamming, cosine, euclidean } = measured;
+    let lcs_json = |lcs: CommonSubsequence| json!({"length": lcs.length, "distance": lcs.distance});
+    let cosine_json = |(cosine, angle)| json!({"similarity": cosine, "angle_degrees": angle});
+    let all = [
+        ("edit", edit.map(|distance| json!({ "distance": distance }))),
+        ("lcs", lcs.map(lcs_json)),
+        ("hamming", hamming.map(|distance| json!({ "distance": distance }))),
+        ("cosine", cosine.map(cosine_json)),
+        ("euclidean", euclidean.map(|distance| json!({ "distance": distance }))),
+    ];
+    let asked = all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    serde_json::Value::Object(asked.collect())
 }
 
 fn passages_json(passages: &Passages) -> serde_json::Value {

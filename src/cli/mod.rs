@@ -3,6 +3,7 @@
 mod check_config;
 mod client;
 mod compare;
+mod curve;
 mod demo;
 mod failure;
 mod health;
@@ -33,6 +34,7 @@ enum Command {
     Import(import::Arguments),
     Similar(similar::Arguments),
     Compare(compare::Arguments),
+    Curve(curve::Arguments),
     Demo(demo::Arguments),
     CheckConfig(check_config::Arguments),
     Health(health::Arguments),
@@ -52,6 +54,7 @@ pub fn main() -> ExitCode {
         Command::Import(arguments) => import::run(arguments),
         Command::Similar(arguments) => similar::run(&arguments),
         Command::Compare(arguments) => compare::run(arguments),
+        Command::Curve(arguments) => curve::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),
         Command::CheckConfig(arguments) => check_config::run(arguments),
         Command::Health(arguments) => health::run(&arguments),

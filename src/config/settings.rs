@@ -3,19 +3,33 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use tracing_subscriber::EnvFilter;
 
-use crate::engine::CollectionSettings;
+use crate::engine::{CollectionSettings, LimitSettings};
 use crate::http::ServerSettings;
 use crate::storage::StorageSettings;
 use crate::text::Equivalents;
 
 /// Everything that can be set. `config/default.toml` explains each key.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     pub server: ServerSettings,
     pub storage: StorageSection,
     pub collection: CollectionSettings,
+    /// What the limits of any collection may be at most.
+    pub ceiling: LimitSettings,
     pub log: LogSettings,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            server: ServerSettings::default(),
+            storage: StorageSection::default(),
+            collection: CollectionSettings::default(),
+            ceiling: LimitSettings::ceiling(),
+            log: LogSettings::default(),
+        }
+    }
 }
 
 /// Where and how documents are kept.
@@ -26,6 +40,10 @@ pub struct StorageSection {
     pub snapshot_interval_s: u64,
     /// Seconds between removals of what has expired.
     pub expiry_interval_s: u64,
+    /// Seconds between measurements of recall; 0: only on request.
+    pub recall_interval_s: u64,
+    /// Documents drawn for each.
+    pub recall_sample: usize,
     /// Memory of each collection for the sets of documents that were looked up or stored lately.
     pub sets_cache_bytes: u64,
     /// Collections at a time.
@@ -40,6 +58,8 @@ impl Default for StorageSection {
             data_dir: "./akin-data".into(),
             snapshot_interval_s: 300,
             expiry_interval_s: 60,
+            recall_interval_s: 0,
+            recall_sample: 200,
             sets_cache_bytes: 256 << 20,
             collections_max: 64,
             store: StorageSettings::default(),
@@ -78,6 +98,8 @@ impl Settings {
         let sections = [
             ("server", self.server.faults()),
             ("storage", self.storage.faults()),
+            ("collection.limits", self.collection.limits.faults_over(&self.ceiling)),
+            ("ceiling", self.ceiling.faults()),
             ("log", self.log.faults()),
         ];
         let of = |(section, faults): (&str, Vec<String>)| {
@@ -115,6 +137,9 @@ impl StorageSection {
         if !(1..=86_400).contains(&self.expiry_interval_s) {
             let found = self.expiry_interval_s;
             faults.push(format!("expiry_interval_s must be 1..=86400, not {found}"));
+        }
+        if !(1..=1_000).contains(&self.recall_sample) {
+            faults.push(format!("recall_sample must be 1..=1000, not {}", self.recall_sample));
         }
         if !(1..=1_000).contains(&self.collections_max) {
             faults.push(format!("collections_max must be 1..=1000, not {}", self.collections_max));

@@ -119,3 +119,18 @@ fn records_are_set_up_in_a_file() {
     assert_eq!(faults.len(), 1, "{faults:?}");
     assert_eq!(faults[0].key, "collection.store.text");
 }
+
+#[test]
+fn the_limits_of_the_default_collection_end_at_the_ceiling_too() {
+    let (_file, sources) = file("[ceiling]\nduplicates_max = 19\nshingles_max = 0\n");
+    let faults: Vec<String> = faults(&sources).iter().map(ToString::to_string).collect();
+    let starts = [
+        "collection.limits.duplicates_max: must be at most the 19 of ceiling.duplicates_max",
+        "collection.limits.shingles_max: must be at most the 0 of ceiling.shingles_max",
+        "ceiling.shingles_max: must be at least 1",
+    ];
+    for start in starts {
+        assert!(faults.iter().any(|fault| fault.starts_with(start)), "{start} not in {faults:#?}");
+    }
+    assert_eq!(faults.len(), 3, "{faults:#?}");
+}

@@ -28,6 +28,10 @@ pub struct Analyser {
     /// Points that an edit in a field of a record costs.
     pub(super) edit_penalty: u32,
     field_bytes_max: usize,
+    /// Sets have an element for each occurrence of a shingle.
+    pub(super) multiset: bool,
+    /// Characters of one text times those of the other that are compared one by one.
+    pub(super) edit_product_max: u64,
 }
 
 impl Analyser {
@@ -42,6 +46,8 @@ impl Analyser {
             threshold: settings.scheme.threshold,
             edit_penalty: settings.scheme.edit_penalty(),
             field_bytes_max: settings.limits.field_bytes_max,
+            multiset: settings.shingles.multiset,
+            edit_product_max: settings.limits.edit_product_max,
         }
     }
 
@@ -98,6 +104,11 @@ impl From<ShingleError> for EngineError {
 }
 
 impl Analysis {
+    /// Of a stored document, whose policy was told when it was added.
+    pub(super) fn stored(set: ShingleSet, sketch: Sketch) -> Self {
+        Self { set, sketch, whole_document: false, sampled_to_one: false }
+    }
+
     /// What was done that the sender of the content may not expect.
     #[must_use]
     pub fn policy(&self) -> Vec<Policy> {

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use futures_util::future::select_all;
 use tokio::sync::watch;
 
-use super::{CollectionSettings, Engine, EngineError, off_runtime_if};
+use super::{CollectionSettings, Engine, EngineError, LimitSettings, off_runtime_if};
 use crate::backend::Progress;
 use crate::storage::StorageSettings;
 use files::CollectionFiles;
@@ -27,6 +27,8 @@ pub struct CollectionsSettings {
     pub sets_cache_bytes: u64,
     /// Collections at a time, `default` included: each has threads and open files of its own.
     pub collections_max: usize,
+    /// What a new collection's limits may be at most.
+    pub ceiling: LimitSettings,
 }
 
 /// An open collection. It may be removed while this is held: reading then goes on, writing is
@@ -179,6 +181,11 @@ impl Collections {
         let _changes = self.changes()?;
         if let Ok(standing) = self.get(&name) {
             return same(standing, &settings);
+        }
+        let over = settings.limits.faults_over(&self.settings.ceiling);
+        if !over.is_empty() {
+            let faults = over.into_iter().map(|fault| ("limits", fault)).collect();
+            return Err(EngineError::CollectionSettings { faults });
         }
         let max = self.settings.collections_max;
         if self.list().len() >= max {

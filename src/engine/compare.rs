@@ -3,39 +3,82 @@
 use std::ops::Range;
 
 use crate::document::Content;
+use crate::engine::measures::{bag_overlap, measure};
 use crate::engine::records::compare_records;
-use crate::engine::{Analyser, Analysis, Comparison, EngineError, Exact, Explanation, Passages};
-use crate::measure::Overlap;
+use crate::engine::{
+    Analyser, Analysis, CompareOptions, Comparison, EngineError, Exact, Explanation, Measured,
+    Passages,
+};
+use crate::measure::{BagOverlap, Overlap};
 use crate::text::ShingleSet;
+
+/// One of two that are compared.
+pub(super) struct Side {
+    /// `None` where it is not kept.
+    pub content: Option<Content>,
+    pub analysis: Analysis,
+}
 
 /// Compares two contents; needs no store.
 ///
 /// # Errors
-/// Those of [`Analyser::analyse`].
+/// Those of [`Analyser::analyse`]; of measures `TextRequired`, `TextsTooLong`.
 pub fn compare_contents(
     analyser: &Analyser,
-    a: &Content,
-    b: &Content,
-    explain: bool,
+    a: Content,
+    b: Content,
+    options: CompareOptions,
 ) -> Result<Comparison, EngineError> {
-    if let Some(records) = analyser.scheme.fields() {
-        return compare_records(analyser, records, (a, b), explain);
+    let side = |content: Content| -> Result<Side, EngineError> {
+        Ok(Side { analysis: analyser.analyse(&content)?, content: Some(content) })
+    };
+    compare_sides(analyser, &side(a)?, &side(b)?, options)
+}
+
+/// Of sides without a content there is no explanation and no measure that takes it.
+pub(super) fn compare_sides(
+    analyser: &Analyser,
+    a: &Side,
+    b: &Side,
+    options: CompareOptions,
+) -> Result<Comparison, EngineError> {
+    let contents = a.content.as_ref().zip(b.content.as_ref());
+    if let Some((records, contents)) = analyser.scheme.fields().zip(contents) {
+        return compare_records(analyser, records, contents, options);
     }
-    let (of_a, of_b) = (analyser.analyse(a)?, analyser.analyse(b)?);
-    let mut comparison = compare_analyses(analyser, &of_a, &of_b);
-    if explain {
-        comparison.explanation = Some(explain_contents(analyser, (a, &of_a), (b, &of_b)));
+    let overlap = Overlap::of(&a.analysis.set, &b.analysis.set);
+    let mut comparison = compare_analyses(analyser, &a.analysis, &b.analysis, overlap);
+    if analyser.multiset {
+        comparison.bag = Some(BagOverlap::of_multisets(&overlap));
     }
+    if let Some(contents) = contents {
+        if !analyser.multiset {
+            comparison.bag = Some(bag_overlap(analyser, contents)?);
+        }
+        if options.explain {
+            let (a, b) = ((contents.0, &a.analysis), (contents.1, &b.analysis));
+            comparison.explanation = Some(explain_contents(analyser, a, b));
+        }
+        comparison.measured = measure(analyser, contents, options.measures)?;
+    }
+    comparison.measured.hamming = options.measures.hamming.then(|| overlap.hamming());
     Ok(comparison)
 }
 
-/// Without an explanation, which takes the texts.
-pub(super) fn compare_analyses(analyser: &Analyser, a: &Analysis, b: &Analysis) -> Comparison {
-    let exact = Exact::from(Overlap::of(&a.set, &b.set));
+/// Without what takes the contents.
+fn compare_analyses(
+    analyser: &Analyser,
+    a: &Analysis,
+    b: &Analysis,
+    overlap: Overlap,
+) -> Comparison {
+    let exact = Exact::from(overlap);
     let agreeing = analyser.estimator.agreeing(a.sketch.as_bytes(), b.sketch.as_bytes());
     Comparison {
         estimated: analyser.estimator.estimate(agreeing),
         exact,
+        bag: None,
+        measured: Measured::default(),
         probability_found: analyser.scheme.probability_found(exact.value, analyser.threshold),
         explanation: None,
         points: None,
@@ -119,10 +162,14 @@ mod tests {
     use crate::engine::CollectionSettings;
     use crate::text::Unit;
 
+    fn explained() -> CompareOptions {
+        CompareOptions { explain: true, ..CompareOptions::default() }
+    }
+
     fn compare(a: &str, b: &str) -> Comparison {
         let analyser = Analyser::new(&CollectionSettings::default());
         let [a, b] = [a, b].map(|text| Content::Text(text.to_owned()));
-        compare_contents(&analyser, &a, &b, true).unwrap()
+        compare_contents(&analyser, a, b, explained()).unwrap()
     }
 
     #[test]
@@ -146,7 +193,8 @@ mod tests {
         let text = "The quick fox. Buy cars now! And it jumps, of course it does.";
         let content = Content::Text(text.to_owned());
         let analyser = Analyser::new(&settings);
-        let explanation = compare_contents(&analyser, &content, &content, true).unwrap();
+        let explanation =
+            compare_contents(&analyser, content.clone(), content, explained()).unwrap();
         let explanation = explanation.explanation.unwrap();
         let shared: Vec<&str> =
             explanation.a.shared.iter().map(|range| &text[range.clone()]).collect();

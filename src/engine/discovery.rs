@@ -92,7 +92,7 @@ impl Engine {
     /// when the work has ended.
     ///
     /// # Errors
-    /// `UnsupportedMode`, `NoDiscoveryOfRecords`, `Store`, `Closed`; the stream ends with the same, if anything keeps it from being whole.
+    /// `UnsupportedMode`, `NotForRecords`, `Store`, `Closed`; the stream ends with the same, if anything keeps it from being whole.
     pub async fn pairs(
         &self,
         discovery: Discovery,
@@ -126,9 +126,7 @@ impl Engine {
     async fn begin(&self, kind: DiscoveryKind, discovery: Discovery) -> Result<Work, EngineError> {
         let threshold = discovery.threshold.unwrap_or(self.settings.scheme.threshold);
         let mode = self.mode_of(discovery.mode)?;
-        if self.takes_records() {
-            return Err(EngineError::NoDiscoveryOfRecords);
-        }
+        self.refuse_records()?;
         let running = self.discoveries.begin(kind, threshold, mode)?;
         Ok(Work {
             view: self.backend.view().await?,

@@ -16,6 +16,11 @@ pub enum EngineError {
     DocumentNotFound { id: DocumentId },
     #[error("the document has {found} shingles, more than the {max} of limits.shingles_max")]
     TooManyShingles { found: usize, max: usize },
+    #[error(
+        "the documents that may be near-duplicates of each other have {found} shingles together, \
+         more than the {max} of limits.collapse_shingles_max: collapse fewer ids at a time"
+    )]
+    TooMuchToCollapse { found: usize, max: usize },
     #[error("the metadata has {found} bytes, more than the {max} of limits.metadata_bytes_max")]
     MetadataTooLarge { found: usize, max: usize },
     #[error("the text of '{id}' is not kept: the collection has store.text = false")]
@@ -35,12 +40,19 @@ pub enum EngineError {
     NoPointsWanted,
     #[error("two records of this collection have from 1 to {max} points, not {points}")]
     PointsOutOfRange { points: u32, max: u32 },
-    #[error("the collection takes records: pairs and clusters are of texts and tokens")]
-    NoDiscoveryOfRecords,
+    #[error("the collection takes records: this is for texts and tokens only")]
+    NotForRecords,
     #[error("mode must be {served} in a collection of this kind")]
     UnsupportedMode { served: &'static str },
     #[error("removing documents takes a condition: filter, stored_after or stored_before")]
     NoConditions,
+    #[error("the measures edit and lcs are of texts: a document of tokens has no characters")]
+    TextRequired,
+    #[error(
+        "the texts are too long to be compared character by character: the product of their \
+         lengths is {found}, more than the {max} of limits.edit_product_max"
+    )]
+    TextsTooLong { found: u64, max: u64 },
     #[error("there is no collection '{name}'")]
     CollectionNotFound { name: CollectionName },
     /// Both as JSON.
@@ -51,10 +63,14 @@ pub enum EngineError {
     /// Each with the part of the settings that it is in.
     #[error("these settings cannot be: {faults:?}")]
     CollectionSettings { faults: Vec<(&'static str, String)> },
+    #[error("there can be no such scheme: {}", faults.join("; "))]
+    Curve { faults: Vec<String> },
     #[error("there are {max} collections, as many as storage.collections_max allows")]
     TooManyCollections { max: usize },
     #[error("the collection is closed: it was removed, or the server is stopping")]
     Closed,
+    #[error("recall is being measured already: one measurement of a collection goes on at a time")]
+    MeasurementUnderWay,
     /// The store takes nothing more; the process is about to stop. Retry later.
     #[error("the store is out of service: {reason}")]
     OutOfService { reason: String },

@@ -15,11 +15,11 @@ use crate::text::ShingleSet;
 
 /// Checking more shingles than this against each other (about a millisecond's work) leaves the
 /// runtime's thread.
-const SHINGLES_INLINE_MAX: usize = 500_000;
+pub(super) const SHINGLES_INLINE_MAX: usize = 500_000;
 
 /// Shingles of candidates that are in memory at once to be checked (32 MiB), unless one candidate
 /// alone has more.
-const SHINGLES_AT_ONCE_MAX: usize = 4 << 20;
+pub(super) const SHINGLES_AT_ONCE_MAX: usize = 4 << 20;
 
 /// A candidate whose documents are gone once its set is read may have been replaced by one as near,
 /// so it is looked again, this many times at most.
@@ -68,6 +68,12 @@ impl Scored {
     /// The same, with its metadata read already.
     pub fn with_metadata(self, metadata: Option<Metadata>) -> Self {
         Self { metadata: MetadataAt::Here(metadata), ..self }
+    }
+}
+
+impl Scored {
+    pub(super) fn id(&self) -> &DocumentId {
+        &self.found.id
     }
 }
 

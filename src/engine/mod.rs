@@ -1,17 +1,21 @@
-//! The product on a page: collections, and of each add, similar, compare, discovery, get,
+//! The product on a page: collections, and of each add, similar, compare, collapse, discovery, get,
 //! remove, list, export, snapshot.
 
 mod add;
 mod analysis;
+mod collapse;
 mod collections;
 mod compare;
 mod conditions;
+mod curve;
 mod discovery;
 mod error;
 mod exact;
 mod filter;
 mod lookup;
+mod measures;
 mod operate;
+mod recall;
 mod records;
 mod removal;
 mod settings;
@@ -24,28 +28,33 @@ use std::sync::Arc;
 use crate::backend::{Backend, Local, LocalSettings};
 use crate::storage::StorageSettings;
 use discovery::Discoveries;
+use recall::Measurements;
 
 pub use crate::backend::{BackendStats, Clock, Progress, Recovery, RecoverySource};
 pub use crate::join::{Linkage, Stage};
 pub use crate::measure::Points;
 pub use crate::storage::SnapshotInfo;
 pub use analysis::{Analyser, Analysis};
+pub use collapse::{Collapsed, Group, GroupMember};
 pub use collections::{
     Collection, CollectionName, Collections, CollectionsSettings, Creation, InvalidCollectionName,
 };
 pub use compare::compare_contents;
 pub use conditions::Conditions;
+pub use curve::{CurveAnswer, CurveOf, curve_of};
 pub use discovery::{
     Batch, ClusterFigures, ClusterPart, Discovery, DiscoveryKind, DiscoveryStats, FoundPair,
 };
 pub use error::EngineError;
 pub use filter::{Filter, FilterError};
+pub use measures::{Measured, Measures, UnknownMeasure};
+pub use recall::{Recall, Tally};
 pub use removal::Removed;
 pub use settings::{CollectionSettings, LimitSettings, StoreSettings};
 pub use types::{
-    AddOptions, AddStatus, Added, Admitted, Answer, ComparedField, Comparison, Exact, Explanation,
-    FoundBy, Lookup, Match, Mode, OnDuplicate, Passages, Policy, Prepared, Probe, Stats,
-    StoredDocument,
+    AddOptions, AddStatus, Added, Admitted, Answer, CompareOptions, ComparedField, Comparison,
+    Exact, Explanation, FoundBy, Lookup, Match, Mode, OnDuplicate, Passages, Policy, Prepared,
+    Probe, Stats, StoredDocument,
 };
 
 /// One collection, ready to serve. A clone is another handle on the same.
@@ -56,6 +65,7 @@ pub struct Engine {
     backend: Arc<dyn Backend>,
     discoveries: Arc<Discoveries>,
     clock: Clock,
+    measurements: Arc<Measurements>,
 }
 
 impl Engine {
@@ -105,6 +115,7 @@ impl Engine {
             backend: Arc::new(backend),
             discoveries: Arc::default(),
             clock,
+            measurements: Arc::default(),
         })
     }
 

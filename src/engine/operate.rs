@@ -57,7 +57,8 @@ impl Engine {
         let last_snapshot = self.backend.snapshots().await?.into_iter().max_by_key(|s| s.sequence);
         let discoveries = self.discoveries.list();
         let last_clusters = self.discoveries.last_clusters();
-        Ok(Stats { backend, last_snapshot, discoveries, last_clusters })
+        let last_recall = self.measurements.last();
+        Ok(Stats { backend, last_snapshot, discoveries, last_clusters, last_recall })
     }
 
     /// Writes a snapshot of the index and returns once it is on disk. One is written at a time:

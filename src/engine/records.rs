@@ -7,8 +7,10 @@ use crate::backend::{Candidate, Filing};
 use crate::document::{Content, DocumentId};
 use crate::engine::add::{CONTENT_INLINE_BYTES_MAX, content_bytes};
 use crate::engine::lookup::{Checked, MetadataAt, Scored, Sought};
+use crate::engine::measures::measure;
 use crate::engine::{
-    Analyser, ComparedField, Comparison, Engine, EngineError, Exact, Explanation, Match, Passages,
+    Analyser, CompareOptions, ComparedField, Comparison, Engine, EngineError, Exact, Explanation,
+    Match, Passages,
 };
 use crate::measure::Points;
 use crate::scheme::{Fields, Threshold};
@@ -62,6 +64,14 @@ impl Engine {
 
     pub(super) fn takes_records(&self) -> bool {
         self.analyser.scheme.fields().is_some()
+    }
+
+    /// For what goes by resemblance alone.
+    ///
+    /// # Errors
+    /// `NotForRecords`.
+    pub(super) fn refuse_records(&self) -> Result<(), EngineError> {
+        if self.takes_records() { Err(EngineError::NotForRecords) } else { Ok(()) }
     }
 
     /// How a content is scored, if it is a record.
@@ -164,22 +174,27 @@ fn match_of(id: &DocumentId, points: &Points, keys_shared: u32) -> Match {
 pub(super) fn compare_records(
     analyser: &Analyser,
     records: &Fields,
-    (a, b): (&Content, &Content),
-    explain: bool,
+    contents: (&Content, &Content),
+    options: CompareOptions,
 ) -> Result<Comparison, EngineError> {
+    let (a, b) = contents;
     analyser.check_fields(a)?;
     analyser.check_fields(b)?;
+    let mut measured = measure(analyser, contents, options.measures)?;
     let (a, b) = (analyser.shingler.fields(a)?, analyser.shingler.fields(b)?);
     let points = Points::of(&a, &b, analyser.edit_penalty);
     let (sketch_a, sketch_b) = (records.sketch(&a), records.sketch(&b));
     let shared = analyser.scheme.tables_shared(sketch_a.as_bytes(), sketch_b.as_bytes());
     let tables_shared: Vec<u32> = shared.collect();
     let exact = Exact::from(points.overlap());
+    measured.hamming = options.measures.hamming.then(|| points.overlap().hamming());
     Ok(Comparison {
         estimated: certain(&exact),
         exact,
         probability_found: if tables_shared.is_empty() { 0.0 } else { 1.0 },
-        explanation: explain.then(|| Explanation {
+        bag: None,
+        measured,
+        explanation: options.explain.then(|| Explanation {
             a: Passages::default(),
             b: Passages::default(),
             bands_shared: tables_shared,

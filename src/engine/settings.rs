@@ -150,6 +150,12 @@ pub struct LimitSettings {
     pub field_bytes_max: usize,
     /// Clusters of more documents are told of as giant, in metrics and log.
     pub cluster_members_alarm: usize,
+    /// Shingles that one collapse has in memory: of the documents that may be near-duplicates of
+    /// each other, equal sets counted once.
+    pub collapse_shingles_max: usize,
+    /// Characters of one text times those of another whose edit distance or longest common
+    /// subsequence is asked for.
+    pub edit_product_max: u64,
 }
 
 impl Default for LimitSettings {
@@ -162,6 +168,8 @@ impl Default for LimitSettings {
             metadata_bytes_max: 65_536,
             field_bytes_max: 4_096,
             cluster_members_alarm: 1_000,
+            collapse_shingles_max: 4 << 20,
+            edit_product_max: 1_000_000_000,
         }
     }
 }
@@ -177,9 +185,50 @@ impl LimitSettings {
             ("shingles_max", self.shingles_max),
             ("field_bytes_max", self.field_bytes_max),
             ("cluster_members_alarm", self.cluster_members_alarm),
+            ("collapse_shingles_max", self.collapse_shingles_max),
         ];
         let zeros = at_least_one.iter().filter(|(_, value)| *value == 0);
         zeros.map(|(key, _)| format!("{key} must be at least 1, not 0")).collect()
+    }
+
+    /// The highest that collections may ask for unless the server is told otherwise.
+    #[must_use]
+    pub fn ceiling() -> Self {
+        Self {
+            candidates_max: 1_000_000,
+            checked_max: 100_000,
+            duplicates_max: 10_000,
+            shingles_max: 10_000_000,
+            metadata_bytes_max: 8 << 20,
+            field_bytes_max: 65_536,
+            cluster_members_alarm: 1_000_000_000,
+            collapse_shingles_max: 64 << 20,
+            edit_product_max: 10_000_000_000,
+        }
+    }
+
+    /// Every limit that is over the ceiling, each fault beginning with its key.
+    #[must_use]
+    pub fn faults_over(&self, ceiling: &Self) -> Vec<String> {
+        let limits = |of: &Self| {
+            [
+                ("candidates_max", of.candidates_max as u64),
+                ("checked_max", of.checked_max as u64),
+                ("duplicates_max", of.duplicates_max as u64),
+                ("shingles_max", of.shingles_max as u64),
+                ("metadata_bytes_max", of.metadata_bytes_max as u64),
+                ("field_bytes_max", of.field_bytes_max as u64),
+                ("cluster_members_alarm", of.cluster_members_alarm as u64),
+                ("collapse_shingles_max", of.collapse_shingles_max as u64),
+                ("edit_product_max", of.edit_product_max),
+            ]
+        };
+        let pairs = limits(self).into_iter().zip(limits(ceiling));
+        let over = pairs.filter(|((_, limit), (_, most))| limit > most);
+        let fault = |((key, limit), (_, most))| {
+            format!("{key} must be at most the {most} of ceiling.{key}, not {limit}")
+        };
+        over.map(fault).collect()
     }
 }
 

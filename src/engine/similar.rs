@@ -3,13 +3,19 @@
 use crate::backend::Known;
 use crate::document::{Content, DocumentId};
 use crate::engine::add::{CONTENT_INLINE_BYTES_MAX, content_bytes};
-use crate::engine::compare::{compare_analyses, compare_contents};
+use crate::engine::compare::{Side, compare_sides};
 use crate::engine::lookup::{Sought, put_in_order};
 use crate::engine::records::{Least, SoughtRecord};
 use crate::engine::{
-    Analysis, Answer, Comparison, Conditions, Engine, EngineError, Lookup, Mode, Probe,
+    Analysis, Answer, CompareOptions, Comparison, Conditions, Engine, EngineError, Lookup, Mode,
+    Probe,
 };
 use crate::scheme::Scheme;
+use crate::storage::Record;
+
+/// Comparing texts character by character of which the lengths have a higher product (about a
+/// millisecond's work) leaves the runtime's thread.
+const PRODUCT_INLINE_MAX: u64 = 10_000_000;
 
 impl Engine {
     /// The near-duplicates of a content or of a stored document, which itself is left out.
@@ -79,37 +85,40 @@ impl Engine {
         }
     }
 
-    /// Estimated beside exact resemblance; `explain` adds where the texts are alike.
+    /// Estimated beside exact resemblance, and what the options ask for.
     ///
     /// # Errors
-    /// Those of [`Engine::similar`], and `TextNotKept` for an explanation of a document without
-    /// its text.
+    /// Those of [`Engine::similar`]; `TextNotKept` if the options take the content of a document
+    /// that is stored without it; `TextRequired`, `TextsTooLong`.
     pub async fn compare(
         &self,
         a: Probe,
         b: Probe,
-        explain: bool,
+        options: CompareOptions,
     ) -> Result<Comparison, EngineError> {
-        if explain || self.takes_records() {
-            return self
-                .compare_texts(self.content(a).await?, self.content(b).await?, explain)
-                .await;
-        }
-        let (a, b) = (self.analyse(&a).await?, self.analyse(&b).await?);
+        let (a, b) = (self.side(a, options).await?, self.side(b, options).await?);
         let analyser = self.analyser.clone();
-        let large = a.set.count() + b.set.count() > CONTENT_INLINE_BYTES_MAX;
-        super::off_runtime_if(large, move || compare_analyses(&analyser, &a, &b)).await
+        let long = a.work() + b.work() > CONTENT_INLINE_BYTES_MAX
+            || characters_product(&a, &b, options) > PRODUCT_INLINE_MAX;
+        super::off_runtime_if(long, move || compare_sides(&analyser, &a, &b, options)).await?
     }
 
-    async fn compare_texts(
-        &self,
-        a: Content,
-        b: Content,
-        explain: bool,
-    ) -> Result<Comparison, EngineError> {
-        let analyser = self.analyser.clone();
-        let large = content_bytes(&a) + content_bytes(&b) > CONTENT_INLINE_BYTES_MAX;
-        super::off_runtime_if(large, move || compare_contents(&analyser, &a, &b, explain)).await?
+    async fn side(&self, probe: Probe, options: CompareOptions) -> Result<Side, EngineError> {
+        match probe {
+            Probe::Content(_) => {
+                let analysis = self.analyse(&probe).await?;
+                Ok(Side { content: probe.into_content(), analysis })
+            }
+            Probe::Stored(id) => {
+                let record = self.backend.record(&id).await?;
+                let Record { content, set, sketch, .. } =
+                    record.ok_or_else(|| EngineError::not_found(&id))?;
+                if content.is_none() && (options.explain || options.measures.of_contents()) {
+                    return Err(EngineError::TextNotKept { id });
+                }
+                Ok(Side { content, analysis: Analysis::stored(set, sketch) })
+            }
+        }
     }
 
     async fn analyse(&self, probe: &Probe) -> Result<Analysis, EngineError> {
@@ -117,7 +126,7 @@ impl Engine {
             Probe::Stored(id) => {
                 let known = self.backend.known(id).await?;
                 let Known { set, sketch } = known.ok_or_else(|| EngineError::not_found(id))?;
-                Ok(Analysis { set, sketch, whole_document: false, sampled_to_one: false })
+                Ok(Analysis::stored(set, sketch))
             }
             Probe::Content(content) if content_bytes(content) > CONTENT_INLINE_BYTES_MAX => {
                 let (analyser, content) = (self.analyser.clone(), content.clone());
@@ -154,11 +163,30 @@ impl Engine {
     }
 }
 
+impl Side {
+    /// What it weighs in work.
+    fn work(&self) -> usize {
+        self.content.as_ref().map_or(0, content_bytes).max(self.analysis.set.count())
+    }
+}
+
+fn characters_product(a: &Side, b: &Side, options: CompareOptions) -> u64 {
+    let contents = a.content.as_ref().zip(b.content.as_ref());
+    contents.map_or(0, |(a, b)| options.measures.product(a, b))
+}
+
 impl Probe {
     fn id(&self) -> Option<&DocumentId> {
         match self {
             Self::Stored(id) => Some(id),
             Self::Content(_) => None,
+        }
+    }
+
+    fn into_content(self) -> Option<Content> {
+        match self {
+            Self::Stored(_) => None,
+            Self::Content(content) => Some(content),
         }
     }
 }

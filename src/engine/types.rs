@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use crate::backend::{Announced, BackendStats};
 use crate::document::{Content, Document, DocumentId, Metadata};
-use crate::engine::{Analysis, ClusterFigures, DiscoveryStats};
-use crate::measure::Points;
+use crate::engine::{Analysis, ClusterFigures, DiscoveryStats, Measured, Measures, Recall};
+use crate::measure::{BagOverlap, Points};
 use crate::scheme::Threshold;
 use crate::sketch::{Estimate, Sketch};
 use crate::storage::SnapshotInfo;
@@ -173,11 +173,23 @@ pub struct Exact {
     pub containment_of_b: f64,
 }
 
+/// What a comparison has besides what it always has.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CompareOptions {
+    /// Where the texts are alike.
+    pub explain: bool,
+    pub measures: Measures,
+}
+
 /// Two contents beside each other.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     pub estimated: Estimate,
     pub exact: Exact,
+    /// `None` if counts are not known: of a document without its content, unless the collection's
+    /// sets are multisets.
+    pub bag: Option<BagOverlap>,
+    pub measured: Measured,
     /// The chance that a lookup of one at the collection's threshold would find the other, were
     /// their resemblance the exact one.
     pub probability_found: f64,
@@ -248,4 +260,6 @@ pub struct Stats {
     pub discoveries: Vec<DiscoveryStats>,
     /// `None` before the first.
     pub last_clusters: Option<ClusterFigures>,
+    /// Measured last at the collection's threshold, if it was.
+    pub last_recall: Option<Recall>,
 }

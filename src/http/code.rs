@@ -28,10 +28,12 @@ pub enum Code {
     TooManyShingles,
     MetadataTooLarge,
     TextNotKept,
-    WrongContent,
-    UnknownField,
     FieldTooLarge,
+    TextRequired,
+    TextsTooLong,
+    UnknownField,
     UnsupportedMode,
+    WrongContent,
     Internal,
     NotReady,
     OutOfService,
@@ -40,7 +42,7 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 33] = [
         Self::MalformedJson,
         Self::MalformedText,
         Self::InvalidParameter,
@@ -67,6 +69,8 @@ impl Code {
         Self::UnknownField,
         Self::FieldTooLarge,
         Self::UnsupportedMode,
+        Self::TextRequired,
+        Self::TextsTooLong,
         Self::Internal,
         Self::NotReady,
         Self::OutOfService,
@@ -111,6 +115,8 @@ impl Code {
             Self::UnknownField => ("unknown_field", s(422), "No such field"),
             Self::FieldTooLarge => ("field_too_large", s(422), "A field is too large"),
             Self::UnsupportedMode => ("unsupported_mode", s(422), "The mode is not to be had here"),
+            Self::TextRequired => ("text_required", s(422), "Tokens are no text"),
+            Self::TextsTooLong => ("texts_too_long", s(422), "The texts are too long for this"),
             Self::Internal => ("internal", s(500), "The server failed"),
             Self::NotReady => ("not_ready", s(503), "The server is not ready yet"),
             Self::OutOfService => ("out_of_service", s(503), "The store is out of service"),

@@ -8,7 +8,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::fields::ComparedFieldReply;
-use crate::engine::{Comparison, Exact, Explanation, Passages, Points};
+use crate::engine::{Comparison, Exact, Explanation, Measured, Passages, Points};
+use crate::measure::{BagOverlap, CommonSubsequence};
 use crate::sketch::Estimate;
 
 /// Estimated beside exact resemblance.
@@ -28,6 +29,9 @@ pub struct ComparisonReply {
     /// Of records only: the points of each field that both have.
     #[serde(skip_serializing_if = "Option::is_none")]
     field_points: Option<BTreeMap<String, u32>>,
+    /// With `?measures=`: those that were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measures: Option<MeasuresReply>,
     /// With `?explain=true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     explanation: Option<ExplanationReply>,
@@ -57,6 +61,76 @@ struct ExactResemblanceReply {
     value: f64,
     intersection: usize,
     union: usize,
+    /// The resemblance of the bags of shingles, repetitions and all, by the union that adds them
+    /// up: Σmin of the counts / (Σa + Σb), at most ½. Absent if counts are not known: of documents
+    /// stored without their texts, unless the collection's sets are multisets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 0.44)]
+    bag: Option<f64>,
+    /// The same by the union that has each shingle as often as the bag that has more of it: Σmin /
+    /// Σmax of the counts, at most 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 0.79)]
+    bag_max_union: Option<f64>,
+}
+
+/// The measures that were asked for.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Measures)]
+struct MeasuresReply {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    edit: Option<EditReply>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lcs: Option<LcsReply>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hamming: Option<HammingReply>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cosine: Option<CosineReply>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    euclidean: Option<EuclideanReply>,
+}
+
+/// Of the texts, character by character.
+#[derive(Serialize, ToSchema)]
+#[schema(as = EditMeasure)]
+struct EditReply {
+    /// The fewest characters to insert, delete or exchange to make one text of the other.
+    distance: usize,
+}
+
+/// The longest common subsequence of the texts' characters.
+#[derive(Serialize, ToSchema)]
+#[schema(as = LcsMeasure)]
+struct LcsReply {
+    length: usize,
+    /// The fewest characters to insert or delete to make one text of the other.
+    distance: usize,
+}
+
+/// Of the sets.
+#[derive(Serialize, ToSchema)]
+#[schema(as = HammingMeasure)]
+struct HammingReply {
+    /// Shingles that only one of them has.
+    distance: usize,
+}
+
+/// Of the counts of shingles, as vectors.
+#[derive(Serialize, ToSchema)]
+#[schema(as = CosineMeasure)]
+struct CosineReply {
+    /// The cosine of the angle between them.
+    similarity: f64,
+    /// The angle, 0..=90.
+    angle_degrees: f64,
+}
+
+/// Of the counts of shingles, as vectors.
+#[derive(Serialize, ToSchema)]
+#[schema(as = EuclideanMeasure)]
+struct EuclideanReply {
+    /// The length of their difference.
+    distance: f64,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -92,7 +166,7 @@ impl ComparisonReply {
     pub fn new(comparison: Comparison, took: Duration) -> Self {
         Self {
             estimated: comparison.estimated.into(),
-            exact: (&comparison.exact).into(),
+            exact: ExactResemblanceReply::new(comparison.exact, comparison.bag),
             containment: PairContainmentReply {
                 a_in_b: comparison.exact.containment_of_a,
                 b_in_a: comparison.exact.containment_of_b,
@@ -100,6 +174,8 @@ impl ComparisonReply {
             probability_found: comparison.probability_found,
             points: comparison.points.as_ref().map(Points::total),
             field_points: comparison.points.map(|points| points.by_field),
+            measures: (comparison.measured != Measured::default())
+                .then(|| comparison.measured.into()),
             explanation: comparison.explanation.map(ExplanationReply::from),
             took_us: took.as_micros() as u64,
         }
@@ -118,9 +194,29 @@ impl From<Estimate> for EstimateReply {
     }
 }
 
-impl From<&Exact> for ExactResemblanceReply {
-    fn from(exact: &Exact) -> Self {
-        Self { value: exact.value, intersection: exact.shared, union: exact.union }
+impl ExactResemblanceReply {
+    fn new(exact: Exact, bag: Option<BagOverlap>) -> Self {
+        Self {
+            value: exact.value,
+            intersection: exact.shared,
+            union: exact.union,
+            bag: bag.map(|bag| bag.by_sum_union()),
+            bag_max_union: bag.map(|bag| bag.by_max_union()),
+        }
+    }
+}
+
+impl From<Measured> for MeasuresReply {
+    fn from(measured: Measured) -> Self {
+        let lcs = |CommonSubsequence { length, distance }| LcsReply { length, distance };
+        let cosine = |(similarity, angle_degrees)| CosineReply { similarity, angle_degrees };
+        Self {
+            edit: measured.edit.map(|distance| EditReply { distance }),
+            lcs: measured.lcs.map(lcs),
+            hamming: measured.hamming.map(|distance| HammingReply { distance }),
+            cosine: measured.cosine.map(cosine),
+            euclidean: measured.euclidean.map(|distance| EuclideanReply { distance }),
+        }
     }
 }
 

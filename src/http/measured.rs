@@ -4,7 +4,9 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::{AddStatus, Answer, ClusterFigures, Collection, CollectionName, Mode, Stats};
+use crate::engine::{
+    AddStatus, Answer, ClusterFigures, Collection, CollectionName, Mode, Recall, Stats,
+};
 
 pub fn added(status: AddStatus) {
     let status = match status {
@@ -65,6 +67,14 @@ const CLUSTER_GAUGES: [(&str, ClusterFigure); 3] = [
     ("akin_clusters_over_alarm", |figures| figures.over_alarm),
 ];
 
+type Share = fn(&Recall) -> Option<f64>;
+
+/// Of a collection whose recall was measured.
+const MEASURED: [(&str, Share); 2] = [
+    ("akin_recall_measured", |recall| recall.all.recall()),
+    ("akin_precision_measured", Recall::precision),
+];
+
 /// The collections' gauges in the text format of Prometheus. Not kept in the recorder, which never
 /// forgets a series: those of a removed collection would stay, and clients choose the names.
 pub fn gauges(figures: &[(CollectionName, Stats)], now_ms: i64) -> String {
@@ -81,6 +91,12 @@ pub fn gauges(figures: &[(CollectionName, Stats)], now_ms: i64) -> String {
     for (gauge, figure) in CLUSTER_GAUGES {
         let values = figures.iter().filter_map(|(name, stats)| {
             Some((name, figure(stats.last_clusters.as_ref()?).to_string()))
+        });
+        write_gauge(&mut text, gauge, values);
+    }
+    for (gauge, share) in MEASURED {
+        let values = figures.iter().filter_map(|(name, stats)| {
+            Some((name, share(stats.last_recall.as_ref()?)?.to_string()))
         });
         write_gauge(&mut text, gauge, values);
     }

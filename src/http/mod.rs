@@ -2,8 +2,9 @@
 //! here.
 //!
 //! In reading order: `router` below; the handlers (`documents` with `bulk` and `intake`, `removal`,
-//! `similar`, `resemblance`, `collections`, `operate`); what they act on (`extract`), take
-//! (`parameters`, `conditions`, `request`) and give (`reply`, `stored`, `comparison`, `stats`,
+//! `similar`, `resemblance`, `collapse`, `discovery`, `curve`, `recall`, `collections`, `operate`);
+//! what they act on (`extract`), take (`parameters`, `conditions`, `request`, `fields`) and give
+//! (`reply`, `stored`, `comparison`, `found`, `stats`,
 //! `problem` with `code`); how it is read (`query`, `body`, `json`, `split` with `array`); the
 //! layers around them (`identity`, `layers`); the connections below (`serve`, `write_timeout`).
 
@@ -11,9 +12,11 @@ mod array;
 mod body;
 mod bulk;
 mod code;
+mod collapse;
 mod collections;
 mod comparison;
 mod conditions;
+mod curve;
 mod discovery;
 mod documents;
 mod extract;
@@ -31,6 +34,7 @@ mod parameters;
 mod problem;
 mod problems_of;
 mod query;
+mod recall;
 mod removal;
 mod reply;
 mod request;
@@ -99,7 +103,10 @@ fn on_one_collection() -> OpenApiRouter<AppState> {
         .routes(routes!(resemblance::stored, resemblance::posted))
         .routes(routes!(discovery::pairs))
         .routes(routes!(discovery::clusters))
+        .routes(routes!(collapse::collapse))
+        .routes(routes!(curve::curve))
         .routes(routes!(operate::stats))
+        .routes(routes!(recall::recall))
         .routes(routes!(operate::take_snapshot, operate::snapshots))
 }
 

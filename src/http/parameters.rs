@@ -12,7 +12,7 @@ use super::problem::Problem;
 use super::query::{Parameters, ReadParameters};
 use super::schemas::{IdSchema, ModeSchema, OnDuplicateSchema};
 use crate::document::DocumentId;
-use crate::engine::{AddOptions, Conditions, Lookup, Mode, OnDuplicate, Probe};
+use crate::engine::{AddOptions, CompareOptions, Conditions, Lookup, Measures, Mode, OnDuplicate};
 use crate::scheme::Threshold;
 
 /// The id in a path: all of the path after `/documents/`, percent-decoded.
@@ -201,48 +201,48 @@ impl ReadParameters for PostedLookupParameters {
     }
 }
 
-/// Whether a comparison is explained.
+/// What a comparison has besides what it always has.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct CompareParameters {
     /// Add the shared and differing passages and the bands whose keys both have.
     #[param(default = false)]
     pub explain: Option<bool>,
+    /// Add further measures: `edit`, `lcs`, `hamming`, `cosine`, `euclidean`, or several with
+    /// commas between.
+    #[param(value_type = Option<String>, example = "edit,cosine",
+        pattern = "^(edit|lcs|hamming|cosine|euclidean)(,(edit|lcs|hamming|cosine|euclidean))*$")]
+    pub measures: Option<Measures>,
 }
 
 impl ReadParameters for CompareParameters {
     fn read(parameters: &mut Parameters) -> Result<Self, Problem> {
-        Ok(Self { explain: parameters.optional("explain")? })
-    }
-}
-
-/// A comparison of two stored documents.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct StoredPairParameters {
-    /// The id of a stored document.
-    #[param(value_type = IdSchema)]
-    pub a: DocumentId,
-    /// The id of another.
-    #[param(value_type = IdSchema)]
-    pub b: DocumentId,
-    /// Add the shared and differing passages and the bands whose keys both have.
-    #[param(default = false)]
-    pub explain: Option<bool>,
-}
-
-impl ReadParameters for StoredPairParameters {
-    fn read(parameters: &mut Parameters) -> Result<Self, Problem> {
         Ok(Self {
-            a: parameters.required("a")?,
-            b: parameters.required("b")?,
             explain: parameters.optional("explain")?,
+            measures: parameters.optional("measures")?,
         })
     }
 }
 
-impl StoredPairParameters {
-    pub fn probes(self) -> (Probe, Probe) {
-        (Probe::Stored(self.a), Probe::Stored(self.b))
+impl CompareParameters {
+    pub fn options(&self) -> CompareOptions {
+        CompareOptions {
+            explain: self.explain.unwrap_or(false),
+            measures: self.measures.unwrap_or_default(),
+        }
+    }
+}
+
+/// A comparison of two stored documents.
+pub struct StoredPairParameters {
+    pub a: DocumentId,
+    pub b: DocumentId,
+    pub compare: CompareParameters,
+}
+
+impl ReadParameters for StoredPairParameters {
+    fn read(parameters: &mut Parameters) -> Result<Self, Problem> {
+        let (a, b) = (parameters.required("a")?, parameters.required("b")?);
+        Ok(Self { a, b, compare: CompareParameters::read(parameters)? })
     }
 }

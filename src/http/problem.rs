@@ -178,7 +178,9 @@ impl From<EngineError> for Problem {
         let code = match &error {
             EngineError::EmptyDocument => Code::EmptyDocument,
             EngineError::DocumentNotFound { .. } => Code::DocumentNotFound,
-            EngineError::TooManyShingles { .. } => Code::TooManyShingles,
+            EngineError::TooMuchToCollapse { .. } | EngineError::TooManyShingles { .. } => {
+                Code::TooManyShingles
+            }
             EngineError::MetadataTooLarge { .. } => Code::MetadataTooLarge,
             EngineError::TextNotKept { .. } => Code::TextNotKept,
             EngineError::WrongContent { .. } => Code::WrongContent,
@@ -192,15 +194,19 @@ impl From<EngineError> for Problem {
             | EngineError::NoPointsWanted
             | EngineError::PointsOutOfRange { .. } => Code::InvalidParameter,
             EngineError::UnsupportedMode { .. } => Code::UnsupportedMode,
-            EngineError::NoDiscoveryOfRecords => Code::WrongContent,
+            EngineError::NotForRecords => Code::WrongContent,
             EngineError::NoConditions => Code::InvalidRequest,
             EngineError::AlreadyExpired { .. } => {
                 return Self::of_field(Code::InvalidDocument, "/expires_at", error.to_string());
             }
+            EngineError::TextRequired => Code::TextRequired,
+            EngineError::TextsTooLong { .. } => Code::TextsTooLong,
             EngineError::CollectionNotFound { .. } => Code::CollectionNotFound,
             EngineError::CollectionExists { .. } => Code::CollectionExists,
             EngineError::CollectionRequired => Code::CollectionRequired,
+            EngineError::Curve { .. } => Code::InvalidParameter,
             EngineError::CollectionSettings { faults } => return of_settings(faults),
+            EngineError::MeasurementUnderWay => Code::Overloaded,
             EngineError::TooManyCollections { .. } => Code::TooManyCollections,
             EngineError::OutOfService { .. } | EngineError::Closed => Code::OutOfService,
             EngineError::Store { .. } => return internal(),

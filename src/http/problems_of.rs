@@ -16,6 +16,15 @@ pub struct ById;
 /// Of a call that takes probes.
 pub struct Probing;
 
+/// Of a comparison of stored documents.
+pub struct ComparingStored;
+
+/// Of a comparison of what is posted.
+pub struct Comparing;
+
+/// Of a call that takes a list of ids.
+pub struct Collapsing;
+
 /// Of a call that takes documents.
 pub struct Adding;
 
@@ -57,6 +66,18 @@ const BODY: &[Code] = &[
 
 const BY_ID: &[Code] = &[Code::DocumentNotFound, Code::TextNotKept, Code::UnsupportedMode];
 
+const JSON_BODY: &[Code] = &[
+    Code::MalformedJson,
+    Code::UnreadableBody,
+    Code::BodyTimeout,
+    Code::BodyTooLarge,
+    Code::UnsupportedMediaType,
+    Code::UnsupportedEncoding,
+    Code::InvalidRequest,
+];
+
+const MEASURES: &[Code] = &[Code::TextRequired, Code::TextsTooLong];
+
 impl IntoResponses for Plain {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         by_status(&[PLAIN])
@@ -72,6 +93,25 @@ impl IntoResponses for ById {
 impl IntoResponses for Probing {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         by_status(&[PLAIN, BODY, BY_ID, &[Code::BodyTooLarge, Code::InvalidRequest]])
+    }
+}
+
+impl IntoResponses for ComparingStored {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        by_status(&[PLAIN, BY_ID, MEASURES, &[Code::TooManyShingles]])
+    }
+}
+
+impl IntoResponses for Comparing {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        let posted = &[Code::BodyTooLarge, Code::InvalidRequest];
+        by_status(&[PLAIN, BODY, BY_ID, MEASURES, posted])
+    }
+}
+
+impl IntoResponses for Collapsing {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        by_status(&[PLAIN, JSON_BODY, &[Code::TooManyShingles]])
     }
 }
 
@@ -95,16 +135,7 @@ impl IntoResponses for OfCollection {
 
 impl IntoResponses for Making {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
-        let body = [
-            Code::MalformedJson,
-            Code::UnreadableBody,
-            Code::BodyTimeout,
-            Code::BodyTooLarge,
-            Code::UnsupportedMediaType,
-            Code::UnsupportedEncoding,
-            Code::InvalidRequest,
-        ];
-        by_status(&[PLAIN, &body, &[Code::CollectionExists, Code::TooManyCollections]])
+        by_status(&[PLAIN, JSON_BODY, &[Code::CollectionExists, Code::TooManyCollections]])
     }
 }
 

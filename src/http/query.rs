@@ -11,7 +11,7 @@ use super::parameters::{Include, Points};
 use super::problem::Problem;
 use super::{AppState, ServerSettings};
 use crate::document::DocumentId;
-use crate::engine::{Filter, Linkage, Mode, OnDuplicate};
+use crate::engine::{Filter, Linkage, Measures, Mode, OnDuplicate, UnknownMeasure};
 use crate::scheme::Threshold;
 
 /// Matches of a lookup, and ids of a page, when the call does not say how many.
@@ -118,6 +118,18 @@ pub trait Parameter: Sized {
     fn parse(text: &str) -> Result<Self, String>;
 }
 
+impl Parameter for u32 {
+    fn parse(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|_| "a whole number".to_owned())
+    }
+}
+
+impl Parameter for f64 {
+    fn parse(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|_| "a number".to_owned())
+    }
+}
+
 struct Limit(usize);
 
 impl Parameter for Limit {
@@ -186,6 +198,12 @@ impl Parameter for Include {
             }
         }
         Ok(include)
+    }
+}
+
+impl Parameter for Measures {
+    fn parse(text: &str) -> Result<Self, String> {
+        text.parse().map_err(|unknown: UnknownMeasure| unknown.to_string())
     }
 }
 

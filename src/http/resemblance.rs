@@ -13,11 +13,11 @@ use super::extract::Ready;
 use super::json;
 use super::parameters::{CompareParameters, StoredPairParameters};
 use super::problem::Problem;
-use super::problems_of::{ById, Probing};
+use super::problems_of::{Comparing, ComparingStored};
 use super::query::Query;
 use super::request;
-use super::schemas::PairSchema;
-use crate::engine::{Engine, EngineError, Probe};
+use super::schemas::{IdSchema, PairSchema};
+use crate::engine::{CompareOptions, Engine, EngineError, Probe};
 
 /// The two probes of a `POST /resemblance`.
 pub struct Pair(Probe, Probe);
@@ -37,24 +37,31 @@ impl FromRequest<AppState> for Pair {
 
 /// Compare two stored documents
 ///
-/// Their estimated resemblance beside the exact one.
+/// Their estimated resemblance beside the exact one, and the measures that are asked for.
 #[utoipa::path(
     get, path = "/resemblance", operation_id = "compare_stored", tag = "Looking up",
-    params(StoredPairParameters),
-    responses((status = 200, description = "The comparison.", body = ComparisonReply), ById),
+    params(
+        ("a" = IdSchema, Query, description = "The id of a stored document."),
+        ("b" = IdSchema, Query, description = "The id of another."),
+        CompareParameters,
+    ),
+    responses(
+        (status = 200, description = "The comparison.", body = ComparisonReply),
+        ComparingStored,
+    ),
 )]
 pub async fn stored(
     Query(parameters): Query<StoredPairParameters>,
     Ready(engine): Ready,
 ) -> Result<Json<ComparisonReply>, Problem> {
-    let explain = parameters.explain.unwrap_or(false);
-    let (a, b) = parameters.probes();
-    compare(&engine, a, b, explain).await
+    let options = parameters.compare.options();
+    compare(&engine, Probe::Stored(parameters.a), Probe::Stored(parameters.b), options).await
 }
 
 /// Compare what is posted
 ///
-/// The estimated resemblance of two probes beside the exact one; nothing is stored.
+/// The estimated resemblance of two probes beside the exact one, and the measures that are asked
+/// for; nothing is stored.
 #[utoipa::path(
     post, path = "/resemblance", operation_id = "compare_posted", tag = "Looking up",
     params(CompareParameters),
@@ -62,24 +69,24 @@ pub async fn stored(
         content = PairSchema,
         example = json!({"a": {"id": "a"}, "b": {"text": "the fox"}}),
     ),
-    responses((status = 200, description = "The comparison.", body = ComparisonReply), Probing),
+    responses((status = 200, description = "The comparison.", body = ComparisonReply), Comparing),
 )]
 pub async fn posted(
     Query(parameters): Query<CompareParameters>,
     Ready(engine): Ready,
     Pair(a, b): Pair,
 ) -> Result<Json<ComparisonReply>, Problem> {
-    compare(&engine, a, b, parameters.explain.unwrap_or(false)).await
+    compare(&engine, a, b, parameters.options()).await
 }
 
 async fn compare(
     engine: &Engine,
     a: Probe,
     b: Probe,
-    explain: bool,
+    options: CompareOptions,
 ) -> Result<Json<ComparisonReply>, Problem> {
     let started = Instant::now();
-    let comparison = engine.compare(a, b, explain).await.map_err(of_either)?;
+    let comparison = engine.compare(a, b, options).await.map_err(of_either)?;
     Ok(Json(ComparisonReply::new(comparison, started.elapsed())))
 }
 

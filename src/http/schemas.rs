@@ -135,6 +135,18 @@ pub struct PairSchema {
     b: ProbeSchema,
 }
 
+/// A ranked list.
+#[derive(ToSchema)]
+#[schema(as = Ranked)]
+#[serde(deny_unknown_fields)]
+pub struct RankedSchema {
+    /// Distinct; the first ranks highest.
+    ids: Vec<IdSchema>,
+    /// The collection's own by default.
+    #[schema(exclusive_minimum = 0.0, maximum = 1.0)]
+    threshold: Option<f64>,
+}
+
 /// One probe, or an array of them.
 #[derive(ToSchema)]
 #[schema(as = Probes)]
@@ -364,4 +376,10 @@ pub struct LimitsSchema {
     /// Clusters of more documents are told of as giant.
     #[schema(minimum = 1, default = 1_000, required = false)]
     cluster_members_alarm: u64,
+    /// Shingles that one collapse has in memory.
+    #[schema(minimum = 1, default = 4_194_304, required = false)]
+    collapse_shingles_max: u64,
+    /// Characters of one text times those of another that are compared one by one.
+    #[schema(default = 1_000_000_000_u64, required = false)]
+    edit_product_max: u64,
 }

@@ -20,6 +20,10 @@ pub struct ServerSettings {
     pub body_bytes_max: usize,
     /// Probes of one call.
     pub probes_max: usize,
+    /// Ids of one list that is collapsed.
+    pub collapse_ids_max: usize,
+    /// Documents drawn to measure recall.
+    pub recall_sample_max: usize,
     /// Requests worked on at once; beyond, they are refused with 503.
     pub requests_in_flight_max: usize,
     /// Streamed requests (bulk additions and exports) at once, of those in flight.
@@ -49,6 +53,8 @@ impl Default for ServerSettings {
             document_bytes_max: 8 << 20,
             body_bytes_max: 16 << 20,
             probes_max: 100,
+            collapse_ids_max: 1_000,
+            recall_sample_max: 1_000,
             requests_in_flight_max: 1_024,
             bulk_requests_max: 8,
             discoveries_max: 2,
@@ -76,6 +82,8 @@ impl ServerSettings {
             ("document_bytes_max", self.document_bytes_max as u64),
             ("body_bytes_max", self.body_bytes_max as u64),
             ("probes_max", self.probes_max as u64),
+            ("collapse_ids_max", self.collapse_ids_max as u64),
+            ("recall_sample_max", self.recall_sample_max as u64),
             ("requests_in_flight_max", self.requests_in_flight_max as u64),
             ("bulk_requests_max", self.bulk_requests_max as u64),
             ("discoveries_max", self.discoveries_max as u64),

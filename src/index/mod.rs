@@ -19,7 +19,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use smallvec::SmallVec;
 
 use crate::document::Ordinal;
-use crate::scheme::{Key, Threshold};
+use crate::scheme::{IndexBytes, Key, Threshold};
 use crate::sketch::{Estimator, Sketch};
 use crate::text::ShingleSet;
 use entries::{Entries, Removal};
@@ -215,9 +215,16 @@ impl Index {
     /// The sketch of a set that is filed.
     #[must_use]
     pub fn sketch_of(&self, fingerprint: u64) -> Option<Sketch> {
+        self.size_and_sketch_of(fingerprint).map(|(_, sketch)| sketch)
+    }
+
+    /// The number of shingles of a set that is filed, and its sketch.
+    #[must_use]
+    pub fn size_and_sketch_of(&self, fingerprint: u64) -> Option<(u32, Sketch)> {
         let entry = self.entry_of(fingerprint)?;
         self.entries.read(entry, |head, sketch| {
-            (head.fingerprint == fingerprint).then(|| Sketch::from_bytes(sketch.into()))
+            let same = head.fingerprint == fingerprint;
+            same.then(|| (head.shingles, Sketch::from_bytes(sketch.into())))
         })?
     }
 
@@ -232,6 +239,13 @@ impl Index {
     #[must_use]
     pub fn copy_part(&self, part: usize) -> Vec<EntryCopy> {
         self.entries.copy_shard(part)
+    }
+
+    /// What a document takes in memory if no other has its set and hardly another shares a key:
+    /// the layout's bytes, with what lies idle on average as the containers grow.
+    #[must_use]
+    pub fn usual_bytes() -> IndexBytes {
+        IndexBytes { key: postings::KEY_BYTES, entry: entries::HEAD_BYTES + postings::KEY_BYTES }
     }
 
     #[must_use]

@@ -220,6 +220,10 @@ impl<P: Posting> Postings<P> {
     }
 }
 
+/// Of a key with one entry: a place and its tag in a table that doubles when seven places of eight
+/// are filled, and so has ⅔ of them filled on average.
+pub(super) const KEY_BYTES: f64 = (size_of::<(u32, u32)>() + 1) as f64 * 1.5;
+
 /// A hash table keeps one byte of tag beside each place, and fills seven places of eight.
 fn table_bytes(capacity: usize, place_bytes: usize) -> usize {
     capacity * 8 / 7 * (place_bytes + 1)

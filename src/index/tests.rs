@@ -306,3 +306,26 @@ fn loading_files_every_entry_in_every_table() {
         assert_eq!(found(&loaded, set), found(&filed, set));
     }
 }
+
+/// On average over a doubling, since that is when tables grow.
+#[test]
+fn the_usual_bytes_are_those_that_an_index_takes() {
+    let index = index();
+    let usual = Index::usual_bytes();
+    let expected = f64::from(TABLES) * usual.key + usual.entry + 16.0;
+    let mut ratios = Vec::new();
+    for number in 1..=16_000_u32 {
+        let spread = u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let keys: Vec<_> =
+            (0..TABLES).map(|table| Key { table, value: (spread >> 20) as u32 }).collect();
+        let sketch = sketch(0);
+        let filing =
+            Filing { fingerprint: spread, shingles: 1, sketch: &sketch, keys: &keys, set: None };
+        index.insert(Ordinal(number), &filing);
+        if number >= 8_000 && number % 500 == 0 {
+            ratios.push(index.stats().bytes as f64 / f64::from(number) / expected);
+        }
+    }
+    let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
+    assert!((0.8..1.25).contains(&mean), "{mean} of {expected} bytes");
+}

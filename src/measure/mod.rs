@@ -1,11 +1,15 @@
-//! Exact measures of two sets, of two bags, and of two records.
+//! Exact measures of two sets, of two bags, of two strings, and of two records.
 
 mod bag;
+mod counts;
 mod points;
 mod shared;
+mod strings;
 
 pub use bag::BagOverlap;
+pub use counts::{angle_degrees, cosine, euclidean};
 pub use points::{FIELD_POINTS_MAX, Points};
+pub use strings::{CommonSubsequence, edit_distance};
 
 use crate::text::ShingleSet;
 
@@ -86,6 +90,13 @@ impl Overlap {
         self.a + self.b - self.shared
     }
 
+    /// |AΔB|, the elements that only one of the sets has: the Hamming distance of the sets as
+    /// vectors of bits.
+    #[must_use]
+    pub fn hamming(&self) -> usize {
+        self.a + self.b - 2 * self.shared
+    }
+
     /// Jaccard similarity |A∩B| / |A∪B|, 0..=1.
     #[must_use]
     pub fn resemblance(&self) -> f64 {
@@ -138,6 +149,22 @@ mod tests {
             let shared = shared_by_hashing(&a, &b);
             prop_assert_eq!(overlap, Overlap { shared, a: a.count(), b: b.count() });
             prop_assert_eq!(Overlap::of(&b, &a).shared, shared);
+        }
+
+        #[test]
+        fn hamming_and_jaccard_distance_are_metrics(
+            a in vec(0..9_u64, 1..9), b in vec(0..9_u64, 1..9), c in vec(0..9_u64, 1..9),
+        ) {
+            let [a, b, c] = [set(&a), set(&b), set(&c)];
+            let distances: [fn(&ShingleSet, &ShingleSet) -> f64; 2] = [
+                |a, b| Overlap::of(a, b).hamming() as f64,
+                |a, b| 1.0 - Overlap::of(a, b).resemblance(),
+            ];
+            for distance in distances {
+                prop_assert_eq!(distance(&a, &b), distance(&b, &a));
+                prop_assert_eq!(distance(&a, &b) == 0.0, a == b);
+                prop_assert!(distance(&a, &c) <= distance(&a, &b) + distance(&b, &c) + 1e-12);
+            }
         }
 
         #[test]

@@ -94,6 +94,17 @@ fn two_files_are_compared_without_a_server() {
     assert_eq!(comparison["exact"]["intersection"], 14);
     assert_eq!(comparison["exact"]["union"], 16);
     assert!((comparison["containment"]["a_in_b"].as_f64().unwrap() - 14.0 / 15.0).abs() < 1e-9);
+    assert!(comparison["exact"]["bag"].as_f64().unwrap() < 0.5);
+    let measures = ["compare", &a, &b, "--measures", "edit,lcs,hamming,cosine,euclidean"];
+    let ended = akin(&[&measures[..], &["--json"]].concat());
+    let comparison: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(comparison["measures"]["hamming"]["distance"], 2);
+    assert!(comparison["measures"]["edit"]["distance"].as_u64().unwrap() > 0);
+    let ended = akin(&measures);
+    for measure in ["edit ", "lcs ", "hamming    2 ", "cosine     0.9", "euclidean  1.4142"] {
+        assert!(ended.stdout.contains(&format!("\n{measure}")), "{}", ended.stdout);
+    }
+    assert_eq!(akin(&["compare", &a, &b, "--measures", "jaccard"]).code, Some(2));
     let ended = akin(&["compare", &a, &b, "--explain"]);
     assert!(ended.stdout.starts_with("exact      0.8750  14 of 16 shingles"), "{}", ended.stdout);
     for part in ["\nshared:\n", "\nonly in the first:\n", "\nonly in the second:\n"] {

@@ -83,6 +83,25 @@ impl Server {
         serde_json::from_str(&self.get("/stats").unwrap()).unwrap()
     }
 
+    pub fn collections(&self) -> Vec<String> {
+        let listed: Value = serde_json::from_str(&self.get("/collections").unwrap()).unwrap();
+        let names = listed["collections"].as_array().unwrap().iter();
+        names.map(|entry| entry["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    pub fn ids(&self, collection: &str) -> Vec<Value> {
+        let listed = self.get(&format!("/collections/{collection}/documents")).unwrap();
+        let listed: Value = serde_json::from_str(&listed).unwrap();
+        listed["ids"].as_array().unwrap().clone()
+    }
+
+    /// Makes a collection that is there with the same settings already.
+    pub fn make_again(&self, collection: &str, settings: &str) {
+        let path = format!("{}/collections/{collection}", self.url);
+        let made = self.agent.put(path).content_type("application/json").send(settings).unwrap();
+        assert_eq!(made.status(), 200);
+    }
+
     fn get(&self, path: &str) -> Result<String, ureq::Error> {
         let mut answer = self.agent.get(format!("{}{path}", self.url)).call()?;
         answer.body_mut().with_config().limit(u64::MAX).read_to_string()

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use akin::document::Document;
 use akin::engine::{
-    AddOptions, AddStatus, Clock, CollectionSettings, Engine, EngineError, Mode, OnDuplicate,
-    Probe, Progress, StoreSettings,
+    AddOptions, AddStatus, Clock, CollectionSettings, CompareOptions, Engine, EngineError, Mode,
+    OnDuplicate, Probe, Progress, StoreSettings,
 };
 use akin::storage::StorageSettings;
 use futures_util::StreamExt;
@@ -71,7 +71,12 @@ async fn assert_gone(engine: &Engine) {
         assert!(not_found(engine.similar(probe, lookup(0.8, mode)).await.unwrap_err()));
     }
     let (a, b) = (Probe::Stored(id("a")), Probe::Stored(id("b")));
-    assert!(not_found(engine.compare(b, a, true).await.unwrap_err()));
+    assert!(not_found(
+        engine
+            .compare(b, a, CompareOptions { explain: true, ..CompareOptions::default() })
+            .await
+            .unwrap_err()
+    ));
     assert_eq!(found(engine, "b").await, [] as [&str; 0]);
     assert_eq!(engine.list(None, 9).await.unwrap(), [id("b")]);
     assert_eq!(exported(engine).await, ["b"]);

@@ -2,12 +2,14 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod arrival;
+mod collapse;
 mod conditions;
 mod corpus;
 mod crowd;
 mod discovery;
 mod exact;
 mod expiry;
+mod measured;
 mod recall;
 mod records;
 mod restart;

@@ -12,7 +12,7 @@ use tempfile::tempdir;
 use crate::corpus::families;
 use crate::{add, id, lookup, open, similar, text};
 
-fn sets(texts: &[(String, String)]) -> Vec<ShingleSet> {
+pub fn sets(texts: &[(String, String)]) -> Vec<ShingleSet> {
     let analyser = Analyser::new(&CollectionSettings::default());
     let set =
         |(_, text): &(String, String)| analyser.analyse(&Content::Text(text.clone())).unwrap().set;

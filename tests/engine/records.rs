@@ -5,8 +5,8 @@ use std::path::Path;
 
 use akin::document::{Content, Document};
 use akin::engine::{
-    AddOptions, AddStatus, CollectionSettings, Engine, EngineError, Lookup, Mode, OnDuplicate,
-    Probe,
+    AddOptions, AddStatus, CollectionSettings, CompareOptions, Engine, EngineError, Lookup, Mode,
+    OnDuplicate, Probe,
 };
 use akin::scheme::{Kind, Threshold};
 use akin::text::{Equivalents, Unit};
@@ -202,7 +202,14 @@ async fn a_comparison_says_what_each_field_is_worth() {
     let engine = open(dir.path());
     add(&engine, record("bill", &BILL)).await;
     let near = Probe::Content(content(&[("name", "William Smithe"), ("phone", "5551234")]));
-    let comparison = engine.compare(stored("bill"), near, true).await.unwrap();
+    let comparison = engine
+        .compare(
+            stored("bill"),
+            near,
+            CompareOptions { explain: true, ..CompareOptions::default() },
+        )
+        .await
+        .unwrap();
     assert_eq!(comparison.points.unwrap().total(), 96 + 96);
     assert_eq!((comparison.exact.shared, comparison.exact.union), (0, 5));
     assert_eq!(comparison.probability_found, 0.0, "they agree in no field");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use akin::engine::{CollectionSettings, Collections, CollectionsSettings};
+use akin::engine::{CollectionSettings, Collections, CollectionsSettings, LimitSettings};
 use akin::http::{AppState, ServerSettings, router};
 use akin::storage::StorageSettings;
 use axum::Router;
@@ -54,6 +54,7 @@ impl App {
             store: StorageSettings::default(),
             sets_cache_bytes: 1 << 20,
             collections_max: COLLECTIONS_MAX,
+            ceiling: LimitSettings::ceiling(),
         };
         let opening = tokio::task::spawn_blocking(move || {
             Collections::open(&dir, collection, of_all, &progress)

@@ -225,3 +225,16 @@ async fn gauges_name_their_collection_and_go_with_it() {
         "{after}"
     );
 }
+
+#[tokio::test]
+async fn limits_end_at_the_server_s_ceiling() {
+    let app = App::new().await;
+    let settings = json!({"limits": {"shingles_max": 10_000_000, "candidates_max": 1_000_001}});
+    let reply = app.put_json("/collections/news", settings).await;
+    let problem = reply.problem(422, "invalid_request");
+    let detail =
+        "candidates_max must be at most the 1000000 of ceiling.candidates_max, not 1000001";
+    assert_eq!(problem["errors"], json!([{"pointer": "/limits", "detail": detail}]));
+    let settings = json!({"limits": {"shingles_max": 10_000_000, "candidates_max": 1_000_000}});
+    assert_eq!(app.put_json("/collections/news", settings).await.status, 201);
+}

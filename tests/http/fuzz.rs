@@ -8,7 +8,7 @@ use tokio::runtime::Runtime;
 
 use crate::app::{App, Reply};
 
-const PATHS: [&str; 25] = [
+const PATHS: [&str; 28] = [
     "/documents",
     "/documents/",
     "/documents/a",
@@ -16,6 +16,9 @@ const PATHS: [&str; 25] = [
     "/export",
     "/similar",
     "/resemblance",
+    "/collapse",
+    "/curve",
+    "/recall",
     "/stats",
     "/snapshots",
     "/healthz",

@@ -36,7 +36,7 @@ async fn a_body_is_bounded_whether_it_says_its_length_or_not() {
         reply.problem(413, "document_too_large");
     }
     assert_eq!(app.post_json("/documents", body(900)).await.status, 201);
-    for path in ["/similar", "/resemblance"] {
+    for path in ["/similar", "/resemblance", "/collapse"] {
         app.post_json(path, body(2_000)).await.problem(413, "body_too_large");
         let reply = app.post(path, "application/json", in_pieces(body(2_000))).await;
         reply.problem(413, "body_too_large");
@@ -50,7 +50,7 @@ async fn a_body_is_bounded_whether_it_says_its_length_or_not() {
 async fn a_body_that_stalls_is_given_up() {
     let settings = ServerSettings { body_idle_timeout_ms: 20, ..ServerSettings::default() };
     let app = App::with_server(settings).await;
-    for path in ["/documents", "/similar", "/resemblance"] {
+    for path in ["/documents", "/similar", "/resemblance", "/collapse"] {
         let reply = app.post(path, "application/json", unending("{\"te")).await;
         reply.problem(408, "body_timeout");
     }

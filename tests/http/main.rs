@@ -4,7 +4,9 @@
 
 mod app;
 mod bulk;
+mod collapse;
 mod collections;
+mod curve;
 mod discovery;
 mod documents;
 mod failing;
@@ -12,8 +14,10 @@ mod fuzz;
 mod lifecycle;
 mod limits;
 mod lookups;
+mod measures;
 mod openapi;
 mod operating;
+mod recall;
 mod records;
 mod refusals;
 mod socket;

@@ -122,7 +122,7 @@ async fn parameters_that_are_not_known_are_named() {
         ("/similar", "'id' is missing"),
         ("/similar?id=a&mode=exact", "'mode' must be verified or estimated"),
         ("/resemblance?a=a", "'b' is missing"),
-        ("/resemblance?a=a&b=b&measures=edit", "takes only a, b, explain"),
+        ("/resemblance?a=a&b=b&measure=edit", "takes only a, b, explain, measures"),
         ("/export?format=csv", "takes no parameters"),
         ("/stats?verbose", "'verbose'"),
         ("/snapshots?limit=1", "takes no parameters"),
@@ -159,7 +159,7 @@ async fn a_body_of_another_type_is_refused_with_those_taken() {
 #[tokio::test]
 async fn there_is_no_such_path_and_no_such_method() {
     let app = App::new().await;
-    for path in ["/", "/document", "/documents/", "/collections/", "/collapse", "/docs"] {
+    for path in ["/", "/document", "/documents/", "/collections/", "/docs"] {
         app.get(path).await.problem(404, "route_not_found");
     }
     let reply = app.put_json("/documents", "{}").await;

@@ -1,5 +1,7 @@
 //! Ids by ordinal, and ordinals by id, of every stored document.
 
+use std::collections::BinaryHeap;
+use std::hash::{BuildHasher, RandomState};
 use std::mem::size_of;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -77,6 +79,25 @@ impl Catalog {
         self.by_ordinal.len() as u64
     }
 
+    /// So many ids drawn at random, in random order: those whose ordinals have the least hashes.
+    pub fn sample(&self, documents: usize, now_ms: i64) -> Vec<DocumentId> {
+        let random = RandomState::new();
+        let mut least = BinaryHeap::with_capacity(documents.min(self.by_ordinal.len()) + 1);
+        for listing in &self.by_ordinal {
+            let hash = random.hash_one(listing.key());
+            // Most are over the greatest: then the id need not be copied.
+            let is_low =
+                least.len() < documents || least.peek().is_some_and(|(most, _)| hash < *most);
+            if is_low && !self.expiries.has_expired(*listing.key(), now_ms) {
+                least.push((hash, listing.id.clone()));
+            }
+            if least.len() > documents {
+                least.pop();
+            }
+        }
+        least.into_sorted_vec().into_iter().map(|(_, id)| id).collect()
+    }
+
     /// Memory of the maps and of the ids, which they share.
     pub fn bytes(&self) -> u64 {
         let by_id = self.by_id.capacity() * (size_of::<(DocumentId, Ordinal)>() + 1);
@@ -97,6 +118,29 @@ mod tests {
 
     fn listing(id: &str) -> Listing {
         Listing { id: DocumentId::new(id).unwrap(), fingerprint: 7, has_metadata: false }
+    }
+
+    #[test]
+    fn a_sample_is_drawn_from_all_and_each_time_anew() {
+        let catalog = Catalog::default();
+        for number in 0..100 {
+            catalog.insert(Ordinal(number), listing(&format!("{number:03}")));
+        }
+        let all: Vec<_> = {
+            let mut all = catalog.sample(1_000, 0);
+            all.sort();
+            all.iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(all, (0..100).map(|number| format!("{number:03}")).collect::<Vec<_>>());
+        let mut drawn = std::collections::HashSet::new();
+        for _ in 0..100 {
+            let sample = catalog.sample(10, 0);
+            assert_eq!(sample.len(), 10);
+            drawn.extend(sample);
+        }
+        // That one is never drawn has a chance of 0.9¹⁰⁰.
+        assert!(drawn.len() > 95, "{} of 100 were drawn", drawn.len());
+        assert!(catalog.sample(0, 0).is_empty());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
 use super::catalog::{Catalog, Listing};
-use crate::backend::{Candidate, Candidates, Filing, Known, Member};
+use crate::backend::{Candidate, Candidates, Filing, Known, Member, Sketched};
 use crate::document::{DocumentId, Ordinal};
 use crate::index::{self, ExactSearch, Index, Search, Unanswered};
 use crate::scheme::Scheme;
@@ -127,6 +127,16 @@ impl Live {
         let set = self.sets.get(&listing.fingerprint)?;
         let sketch = self.index.sketch_of(listing.fingerprint)?;
         Some(Known { set, sketch })
+    }
+
+    pub fn sketched(&self, id: &DocumentId, now_ms: i64) -> Option<Sketched> {
+        let _alive = self.nobody_dies();
+        let ordinal = self.catalog.alive(id, now_ms)?;
+        let Listing { id, fingerprint, has_metadata } = self.catalog.listing(ordinal)?;
+        let (shingles, sketch) = self.index.size_and_sketch_of(fingerprint)?;
+        let members = smallvec::smallvec![Member { ordinal, id, has_metadata }];
+        let candidate = Candidate { fingerprint, shingles, agreeing: 0, keys_shared: 0, members };
+        Some(Sketched { candidate, sketch })
     }
 
     /// The candidate with its members' ids; `None` if none of them is listed and alive.

@@ -25,7 +25,7 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use crate::backend::arrivals::Arrivals;
 use crate::backend::{
     Announced, Backend, BackendError, BackendStats, Candidate, Candidates, Filing, Known, Matches,
-    Progress, Recovery, Scan, Stored, View,
+    Progress, Recovery, Scan, Sketched, Stored, View,
 };
 use crate::document::{Content, Document, DocumentId, Ordinal};
 use crate::index::{ExactSearch, Search};
@@ -257,6 +257,11 @@ impl Backend for Local {
         Ok(Some(Known { set: record.set, sketch: record.sketch }))
     }
 
+    async fn sketched(&self, ids: &[DocumentId]) -> Result<Vec<Option<Sketched>>, BackendError> {
+        let now_ms = self.now_ms();
+        Ok(ids.iter().map(|id| self.live.sketched(id, now_ms)).collect())
+    }
+
     async fn record(&self, id: &DocumentId) -> Result<Option<Record>, BackendError> {
         let now_ms = self.now_ms();
         let record = self.store.fetch_by_id(id.clone()).await?;
@@ -269,6 +274,11 @@ impl Backend for Local {
         limit: u32,
     ) -> Result<Vec<DocumentId>, BackendError> {
         Ok(self.store.ids(after, limit, self.now_ms()).await?)
+    }
+
+    async fn sample(&self, documents: usize) -> Result<Vec<DocumentId>, BackendError> {
+        let (live, now_ms) = (Arc::clone(&self.live), self.now_ms());
+        Ok(blocking(move || Ok(live.catalog.sample(documents, now_ms))).await?)
     }
 
     async fn export(&self, part: Part) -> mpsc::Receiver<Result<Record, StorageError>> {

@@ -8,7 +8,8 @@ use crate::engine::AddOptions;
 
 fn settings() -> CollectionsSettings {
     let store = StorageSettings { readers: 1, ..StorageSettings::default() };
-    CollectionsSettings { store, sets_cache_bytes: 1 << 16, collections_max: 3 }
+    let ceiling = LimitSettings::ceiling();
+    CollectionsSettings { store, sets_cache_bytes: 1 << 16, collections_max: 3, ceiling }
 }
 
 fn try_open(dir: &TempDir) -> Result<Arc<Collections>, EngineError> {
@@ -235,6 +236,8 @@ async fn the_failure_of_a_collection_made_later_is_told_to_who_waited_before() {
     let database = rusqlite::Connection::open(dir.path().join("news/store.sqlite")).unwrap();
     database.execute_batch("DROP TABLE log").unwrap();
     assert!(add(&news, "a").await.is_err());
-    assert!(failed.await.contains("no such table"));
+    let limit = std::time::Duration::from_secs(60);
+    let reason = tokio::time::timeout(limit, failed).await.expect("it is told");
+    assert!(reason.contains("no such table"), "{reason}");
     assert!(collections.fault().unwrap().contains("no such table"));
 }

@@ -1,0 +1,237 @@
+//! `akin curve`: what a scheme finds at each resemblance, and what it costs; needs no server.
+
+use std::io::{self, Write, stdout};
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+use textplots::{Chart, Plot, Shape};
+
+use super::failure::Failure;
+use super::import;
+use super::serve::ConfigFile;
+use crate::engine::{CollectionSettings, CurveAnswer, CurveOf, curve_of};
+use crate::scheme::{CurvePoint, Kind, Threshold, binomial_at_least};
+
+/// Between the lines of a table, of the 100 that a curve has.
+const STEPS_SHOWN: usize = 5;
+
+/// Dots of a plot: two are a character's width, four its height.
+const PLOT_WIDTH: u32 = 120;
+const PLOT_HEIGHT: u32 = 48;
+
+/// Show what a scheme finds at each resemblance and what it costs; needs no server
+#[derive(Args)]
+pub struct Arguments {
+    /// The resemblance from which documents count as near-duplicates [default: the settings']
+    #[arg(long, value_name = "0..1", value_parser = import::threshold)]
+    threshold: Option<Threshold>,
+    /// The wanted chance to find a document at just the threshold: of the scheme that akin would
+    /// choose for it, rather than that of the settings
+    #[arg(long, value_name = "0..1", conflicts_with = "bands")]
+    recall: Option<f64>,
+    /// So many keys instead of those that would be chosen
+    #[arg(long, value_name = "N", requires = "rows")]
+    bands: Option<u32>,
+    /// So many slots a key
+    #[arg(long, value_name = "N", requires = "bands")]
+    rows: Option<u32>,
+    /// Slots of a sketch [default: the settings']
+    #[arg(long, value_name = "N")]
+    slots: Option<u32>,
+    /// Which slots make a key [default: the settings']
+    #[arg(long)]
+    kind: Option<KindArgument>,
+    /// Show the rule "at least so many slots agree" instead of a scheme
+    #[arg(long, value_name = "N", requires = "of",
+        conflicts_with_all = ["threshold", "recall", "bands", "slots", "kind"])]
+    agree: Option<u32>,
+    /// Out of so many slots
+    #[arg(long, value_name = "N", requires = "agree", value_parser = slots_of_rule)]
+    of: Option<u32>,
+    /// Write JSON
+    #[arg(long, conflicts_with = "plot")]
+    json: bool,
+    /// Plot the curve below the table
+    #[arg(long)]
+    plot: bool,
+    #[command(flatten)]
+    config: ConfigFile,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum KindArgument {
+    Bands,
+    RandomRows,
+}
+
+fn slots_of_rule(text: &str) -> Result<u32, String> {
+    let slots = text.parse().ok().filter(|slots| (1..=100_000).contains(slots));
+    slots.ok_or_else(|| "must be a whole number, 1 to 100000".to_owned())
+}
+
+pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let (json, plot) = (arguments.json, arguments.plot);
+    let mut out = stdout().lock();
+    if let Some((agreeing, slots)) = arguments.agree.zip(arguments.of) {
+        let points = rule(agreeing, slots)?;
+        match json {
+            true => writeln!(out, "{}", rule_as_json(agreeing, slots, &points))?,
+            false => write_rule(&mut out, agreeing, slots, &points)?,
+        }
+        if plot {
+            write_plot(&mut out, &[&points])?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let answer = answer(arguments)?;
+    if json {
+        writeln!(out, "{}", as_json(&answer))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    write_answer(&mut out, &answer)?;
+    if plot {
+        let of = |chance: fn(&CurvePoint) -> f64| -> Vec<(f64, f64)> {
+            answer.curve.points.iter().map(|point| (point.similarity, chance(point))).collect()
+        };
+        write_plot(&mut out, &[&of(|point| point.candidate), &of(|point| point.found)])?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn answer(arguments: Arguments) -> Result<CurveAnswer, Failure> {
+    let Arguments { threshold, recall, bands, rows, slots, kind, config, .. } = arguments;
+    let mut settings: CollectionSettings = config.settings(vec![])?.collection;
+    settings.sketch.slots = slots.unwrap_or(settings.sketch.slots);
+    settings.scheme.kind = match kind {
+        Some(KindArgument::Bands) => Kind::Bands,
+        Some(KindArgument::RandomRows) => Kind::RandomRows,
+        None => settings.scheme.kind,
+    };
+    let faults = settings.sketch.faults();
+    if !faults.is_empty() {
+        return Err(Failure::new(format!("there can be no such sketch: {}", faults.join("; "))));
+    }
+    let of = match (recall, bands.zip(rows)) {
+        (Some(recall), _) => CurveOf::Wanted { threshold, recall },
+        (None, Some((bands, rows))) => CurveOf::Keys { bands, rows, threshold },
+        (None, None) => CurveOf::Collection { threshold },
+    };
+    curve_of(&settings, of).map_err(|error| Failure::new(error.to_string()))
+}
+
+fn write_answer(out: &mut impl Write, answer: &CurveAnswer) -> io::Result<()> {
+    let CurveAnswer { kind, slots, threshold, plan, curve, .. } = answer;
+    let kind = match kind {
+        Kind::Bands => "bands of consecutive slots",
+        _ => "keys of slots drawn at random",
+    };
+    let threshold = threshold.get();
+    let percent = |share: f64| format!("{:.2} %", share * 100.0);
+    writeln!(out, "scheme     {} {kind}, {} each, of {slots} slots", curve.bands, curve.rows)?;
+    writeln!(out, "lookup     at {threshold} under {} of them", plan.bands)?;
+    writeln!(out, "recall     {} at just {threshold}", percent(plan.expected_recall))?;
+    writeln!(out, "missed     {} on average above", percent(curve.false_negatives))?;
+    writeln!(out, "in vain    {} on average below", percent(curve.false_positives))?;
+    writeln!(out, "memory     {:.0} bytes a document", curve.document_bytes)?;
+    writeln!(out, "\nsimilarity  candidate  found")?;
+    for point in curve.points.iter().step_by(STEPS_SHOWN) {
+        let CurvePoint { similarity, candidate, found } = point;
+        writeln!(out, "{similarity:10.2}  {candidate:9.6}  {found:.6}")?;
+    }
+    Ok(())
+}
+
+/// The shape of the HTTP interface's curve.
+fn as_json(answer: &CurveAnswer) -> Value {
+    let CurveAnswer { kind, slots, threshold, plan, curve, .. } = answer;
+    let point = |point: &CurvePoint| {
+        let CurvePoint { similarity, candidate, found } = point;
+        json!({ "similarity": similarity, "candidate": candidate, "found": found })
+    };
+    json!({
+        "kind": kind,
+        "bands": curve.bands,
+        "rows": curve.rows,
+        "slots": slots,
+        "threshold": threshold,
+        "keys_probed": plan.bands,
+        "agreeing_min": plan.agreeing_min,
+        "expected_recall": plan.expected_recall,
+        "false_negatives": curve.false_negatives,
+        "false_positives": curve.false_positives,
+        "bytes_per_document": curve.document_bytes,
+        "points": curve.points.iter().map(point).collect::<Vec<_>>(),
+    })
+}
+
+/// Similarities 0, 0.01, …, 1 with the chance that enough slots agree.
+fn rule(agreeing: u32, slots: u32) -> Result<Vec<(f64, f64)>, Failure> {
+    if agreeing > slots {
+        return Err(Failure::new(format!("{agreeing} of {slots} slots cannot agree")));
+    }
+    let point = |step: u32| {
+        let similarity = f64::from(step) / 100.0;
+        (similarity, binomial_at_least(slots, agreeing, similarity))
+    };
+    Ok((0..=100).map(point).collect())
+}
+
+fn write_rule(
+    out: &mut impl Write,
+    agreeing: u32,
+    slots: u32,
+    points: &[(f64, f64)],
+) -> io::Result<()> {
+    writeln!(out, "rule       at least {agreeing} of {slots} slots agree\n")?;
+    writeln!(out, "similarity  found")?;
+    for (similarity, found) in points.iter().step_by(STEPS_SHOWN) {
+        writeln!(out, "{similarity:10.2}  {found:.6}")?;
+    }
+    Ok(())
+}
+
+fn rule_as_json(agreeing: u32, slots: u32, points: &[(f64, f64)]) -> Value {
+    let point =
+        |(similarity, found): &(f64, f64)| json!({ "similarity": similarity, "found": found });
+    let points: Vec<Value> = points.iter().map(point).collect();
+    json!({ "agreeing": agreeing, "slots": slots, "points": points })
+}
+
+/// One picture of all of them, each a list of similarities and chances.
+fn write_plot(out: &mut impl Write, curves: &[&[(f64, f64)]]) -> io::Result<()> {
+    let lines: Vec<Vec<(f32, f32)>> = curves
+        .iter()
+        .map(|points| points.iter().map(|(x, y)| (*x as f32, *y as f32)).collect())
+        .collect();
+    let shapes: Vec<Shape> = lines.iter().map(|points| Shape::Lines(points)).collect();
+    let mut chart = Chart::new_with_y_range(PLOT_WIDTH, PLOT_HEIGHT, 0.0, 1.0, 0.0, 1.0);
+    let chart = shapes.iter().fold(&mut chart, |chart, shape| chart.lineplot(shape));
+    chart.borders();
+    chart.figures();
+    writeln!(out, "\n{chart}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plot_climbs_from_the_lower_left_to_the_upper_right() {
+        let line: Vec<(f64, f64)> = (0..=100).map(|n| (f64::from(n) / 100.0, 1.0)).collect();
+        let mut out = Vec::new();
+        write_plot(&mut out, &[&line]).unwrap();
+        let plot = String::from_utf8(out).unwrap();
+        let rows: Vec<&str> = plot.trim().lines().collect();
+        assert!(rows[0].ends_with("1.0"), "{plot}");
+        assert!(rows.len() >= PLOT_HEIGHT as usize / 4, "{plot}");
+    }
+
+    #[test]
+    fn ninety_of_a_hundred_slots_tell_alike_from_unlike() {
+        let points = rule(90, 100).unwrap();
+        assert!(points[80].1 < 0.006 && points[95].1 > 0.988, "{points:?}");
+        assert!(rule(101, 100).is_err());
+    }
+}

@@ -1,0 +1,88 @@
+//! Exact measures of two strings, character by character, by bit-parallel algorithms: their work
+//! is the product of the lengths, 64 steps at a time.
+
+use rapidfuzz::distance::{lcs_seq, levenshtein};
+
+/// The fewest characters to insert, delete or exchange to make one string of the other
+/// (Levenshtein 1966; computed as by Hyyrö 2003).
+#[must_use]
+pub fn edit_distance(a: &str, b: &str) -> usize {
+    levenshtein::distance(a.chars(), b.chars())
+}
+
+/// The longest string that is left of both when characters are deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommonSubsequence {
+    /// In characters.
+    pub length: usize,
+    /// The fewest characters to insert or delete to make one string of the other: those of both
+    /// that are not of the subsequence.
+    pub distance: usize,
+}
+
+impl CommonSubsequence {
+    /// As by Hyyrö 2004.
+    #[must_use]
+    pub fn of(a: &str, b: &str) -> Self {
+        let length = lcs_seq::similarity(a.chars(), b.chars());
+        let characters = a.chars().count() + b.chars().count();
+        Self { length, distance: characters - 2 * length }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Of two letters and one of two bytes, so that they have much in common.
+    fn string() -> impl Strategy<Value = String> {
+        prop_oneof!["[abé]{0,12}", "[abé]{60,140}"]
+    }
+
+    /// By the textbook's table, a row at a time.
+    fn by_table(a: &str, b: &str, exchange: usize) -> usize {
+        let b: Vec<char> = b.chars().collect();
+        let mut row: Vec<usize> = (0..=b.len()).collect();
+        for (at, character) in a.chars().enumerate() {
+            let mut diagonal = row[0];
+            row[0] = at + 1;
+            for (column, other) in b.iter().enumerate() {
+                let kept = diagonal + if character == *other { 0 } else { exchange };
+                diagonal = row[column + 1];
+                row[column + 1] = kept.min(diagonal + 1).min(row[column] + 1);
+            }
+        }
+        row[b.len()]
+    }
+
+    proptest! {
+        #[test]
+        fn distances_are_those_of_the_textbook_s_table(a in string(), b in string()) {
+            prop_assert_eq!(edit_distance(&a, &b), by_table(&a, &b, 1));
+            prop_assert_eq!(CommonSubsequence::of(&a, &b).distance, by_table(&a, &b, 2));
+        }
+
+        #[test]
+        fn distances_of_strings_are_metrics(a in string(), b in string(), c in string()) {
+            for distance in [
+                edit_distance,
+                |a: &str, b: &str| CommonSubsequence::of(a, b).distance,
+            ] {
+                prop_assert_eq!(distance(&a, &b), distance(&b, &a));
+                prop_assert_eq!(distance(&a, &b) == 0, a == b);
+                prop_assert!(distance(&a, &c) <= distance(&a, &b) + distance(&b, &c));
+            }
+        }
+    }
+
+    /// "Mining of Massive Datasets", 3.5.5.
+    #[test]
+    fn the_textbook_s_strings_are_3_apart() {
+        let common = CommonSubsequence::of("abcde", "acfdeg");
+        assert_eq!(common, CommonSubsequence { length: 4, distance: 3 });
+        assert_eq!(edit_distance("kitten", "sitting"), 3);
+        assert_eq!(edit_distance("", "é"), 1);
+    }
+}

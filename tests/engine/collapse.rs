@@ -1,0 +1,62 @@
+//! Collapsing against the same, done with every pair's exact resemblance.
+
+use akin::document::DocumentId;
+use akin::engine::Collapsed;
+use akin::measure::Overlap;
+use akin::text::ShingleSet;
+use futures_util::future::join_all;
+use tempfile::tempdir;
+
+use crate::corpus::families;
+use crate::recall::sets;
+use crate::{add, id, open, text};
+
+/// Of each document the one it joins, with their resemblance; itself if it is kept.
+fn by_brute_force(sets: &[ShingleSet], threshold: f64) -> Vec<(usize, f64)> {
+    let mut joined: Vec<(usize, f64)> = Vec::new();
+    for (rank, set) in sets.iter().enumerate() {
+        let kept = (0..rank).filter(|other| joined[*other].0 == *other);
+        let resembling = kept.map(|other| (other, Overlap::of(set, &sets[other]).resemblance()));
+        let first = resembling.into_iter().find(|(_, resemblance)| *resemblance >= threshold);
+        joined.push(first.unwrap_or((rank, 1.0)));
+    }
+    joined
+}
+
+fn flattened(collapsed: &Collapsed, ids: &[DocumentId]) -> Vec<(usize, f64)> {
+    let rank = |id: &DocumentId| ids.iter().position(|other| other == id).unwrap();
+    let mut joined = vec![None; ids.len()];
+    for kept in &collapsed.kept {
+        joined[rank(kept)] = Some((rank(kept), 1.0));
+    }
+    for group in &collapsed.groups {
+        for member in &group.members {
+            let place = &mut joined[rank(&member.id)];
+            assert!(place.is_none(), "{member:?} is there twice");
+            *place = Some((rank(&group.representative), member.resemblance));
+        }
+    }
+    joined.into_iter().map(|place| place.expect("each is kept or a member")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lists_are_collapsed_as_brute_force_does_it() {
+    let dir = tempdir().unwrap();
+    let texts = families(60, 21);
+    let engine = open(dir.path());
+    join_all(texts.iter().map(|(name, words)| add(&engine, text(name, words)))).await;
+    engine.close().await.unwrap();
+    // Another engine, so that sets are read from disk.
+    drop(engine);
+    let engine = open(dir.path());
+    let sets = sets(&texts);
+    let ids: Vec<DocumentId> = texts.iter().map(|(name, _)| id(name)).collect();
+    for threshold in [0.6, 0.8, 1.0] {
+        let given = Some(threshold.try_into().unwrap());
+        let collapsed = engine.collapse(ids.clone(), given).await.unwrap();
+        let expected = by_brute_force(&sets, threshold);
+        assert!(collapsed.unknown.is_empty());
+        assert_eq!(flattened(&collapsed, &ids), expected, "at {threshold}");
+        assert!(collapsed.kept.is_sorted_by_key(|kept| ids.iter().position(|id| id == kept)));
+    }
+}

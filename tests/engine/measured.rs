@@ -1,0 +1,102 @@
+//! Recall as the engine measures it, against the same done by hand; and while documents come and
+//! go.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use akin::engine::{Engine, EngineError, Recall};
+use akin::measure::Overlap;
+use futures_util::future::join_all;
+use tempfile::tempdir;
+
+use crate::corpus::families;
+use crate::recall::sets;
+use crate::{add, id, open, similar, text};
+
+async fn measured(engine: &Engine, threshold: f64) -> Recall {
+    engine.measure_recall(1_000, Some(threshold.try_into().unwrap())).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn measured_recall_is_that_of_brute_force() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    let mut texts = families(40, 33);
+    texts.push(("copy".to_owned(), texts[0].1.clone()));
+    join_all(texts.iter().map(|(name, words)| add(&engine, text(name, words)))).await;
+    let sets = sets(&texts);
+    // At 0.3 there are not keys enough to find all.
+    for threshold in [0.3, 0.8] {
+        let recall = measured(&engine, threshold).await;
+        let (mut pairs, mut unequal, mut found) = (0, 0, 0);
+        for (n, (name, _)) in texts.iter().enumerate() {
+            let others = (0..texts.len()).filter(|m| *m != n);
+            let resemblances = others.map(|m| Overlap::of(&sets[n], &sets[m]).resemblance());
+            let near: Vec<f64> = resemblances.filter(|value| *value >= threshold).collect();
+            pairs += near.len() as u64;
+            unequal += near.iter().filter(|value| **value < 1.0).count() as u64;
+            found += similar(&engine, name, threshold).await.len() as u64;
+        }
+        assert_eq!((recall.sampled, recall.documents), (texts.len(), texts.len() as u64));
+        assert_eq!((recall.all.pairs, recall.all.found), (pairs, found), "at {threshold}");
+        assert_eq!(recall.unequal.pairs, unequal);
+        assert_eq!((recall.false_positives, recall.left_out), (0, 0));
+        assert!(threshold > 0.5 || found < pairs, "some are missed: {recall:?}");
+    }
+}
+
+/// Copies are always found, so that nothing but a mistake in counting can be missing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_comes_and_goes_meanwhile_counts_neither_way() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    let words = |n: usize| (0..30).map(|m| format!("w{n}x{m}")).collect::<Vec<_>>().join(" ");
+    for n in 0..40 {
+        add(&engine, text(&format!("{n}"), &words(n % 10))).await;
+    }
+    let stop = AtomicBool::new(false);
+    let write = async {
+        for step in 0.. {
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let name = format!("{}", step % 20);
+            add(&engine, text(&name, &words(step % 7))).await;
+            engine.remove(&id(&name)).await.unwrap();
+            add(&engine, text(&name, &words(step % 10))).await;
+        }
+    };
+    let measure = async {
+        for _ in 0..10 {
+            let recall = measured(&engine, 0.8).await;
+            assert!(recall.all.pairs > 20, "{recall:?}");
+            assert_eq!(recall.all.found, recall.all.pairs, "{recall:?}");
+            assert_eq!(recall.precision(), Some(1.0));
+        }
+        stop.store(true, Ordering::Relaxed);
+    };
+    tokio::join!(write, measure);
+}
+
+#[tokio::test]
+async fn one_measurement_goes_on_at_a_time_until_nobody_wants_it() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    add(&engine, text("a", "one two three four")).await;
+    let mut first = Box::pin(engine.measure_recall(10, None));
+    assert!(futures_util::poll!(&mut first).is_pending());
+    let second = engine.measure_recall(10, None).await;
+    assert!(matches!(second, Err(EngineError::MeasurementUnderWay)), "{second:?}");
+    drop(first);
+    assert_eq!(engine.measure_recall(10, None).await.unwrap().sampled, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_crowd_is_left_out_and_counted() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    let copies = (0..1_010).map(|n| add(&engine, text(&format!("{n}"), "one two three four")));
+    join_all(copies).await;
+    let recall = engine.measure_recall(3, None).await.unwrap();
+    assert_eq!((recall.sampled, recall.left_out, recall.all.pairs), (3, 3, 0));
+    assert_eq!((recall.all.recall(), recall.precision()), (None, None));
+}

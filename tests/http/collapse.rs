@@ -1,0 +1,90 @@
+use akin::engine::{CollectionSettings, LimitSettings};
+use akin::http::ServerSettings;
+use serde_json::{Value, json};
+
+use crate::app::{App, text};
+
+async fn app_with_groups() -> App {
+    let app = App::new().await;
+    app.add(&[
+        json!({"id": "a", "text": text(0)}),
+        json!({"id": "a, edited", "text": text(100)}),
+        json!({"id": "a, copied", "text": text(0)}),
+        json!({"id": "b", "tokens": ["x", "y", "z"]}),
+        json!({"id": "far", "text": "nothing that the others have in common with it"}),
+    ])
+    .await;
+    app
+}
+
+#[tokio::test]
+async fn of_each_group_the_first_ranked_is_kept() {
+    let app = app_with_groups().await;
+    let ids = json!(["far", "unheard of", "a, edited", "a", "b", "a, copied", "nor this"]);
+    let mut answer = app.post_json("/collapse", json!({"ids": ids})).await.json();
+    let took = answer.as_object_mut().unwrap().remove("took_us").unwrap();
+    assert!(took.is_u64());
+    let exact = app.get("/resemblance?a=a&b=a,%20edited").await.json()["exact"]["value"].clone();
+    let member = |id: &str| json!({"id": id, "resemblance": exact});
+    let expected = json!({
+        "kept": ["far", "a, edited", "b"],
+        "groups": [{
+            "representative": "a, edited",
+            "members": [member("a"), member("a, copied")],
+        }],
+        "unknown": ["unheard of", "nor this"],
+        "threshold": 0.8,
+    });
+    assert_eq!(answer, expected);
+}
+
+#[tokio::test]
+async fn at_threshold_1_only_equal_sets_are_one() {
+    let app = app_with_groups().await;
+    let body = json!({"ids": ["a", "a, edited", "a, copied"], "threshold": 1});
+    let answer = app.post_json("/collections/default/collapse", body).await.json();
+    assert_eq!(answer["kept"], json!(["a", "a, edited"]));
+    let members = json!([{"id": "a, copied", "resemblance": 1.0}]);
+    assert_eq!(answer["groups"], json!([{"representative": "a", "members": members}]));
+    let answer = app.post_json("/collapse", json!({"ids": []})).await.json();
+    assert_eq!((&answer["kept"], &answer["unknown"]), (&json!([]), &json!([])));
+}
+
+#[tokio::test]
+async fn a_list_that_is_none_is_invalid_where_it_is() {
+    let settings = ServerSettings { collapse_ids_max: 3, ..ServerSettings::default() };
+    let app = App::with_server(settings).await;
+    let invalid = [
+        (json!({}), "", "missing field `ids`"),
+        (json!({"ids": ["a", "b", "a"]}), "/ids/2", "the id 'a' is there more than once"),
+        (json!({"ids": ["a", "b", "c", "d"]}), "/ids", "4 ids are more than the 3 allowed"),
+        (json!({"ids": ["a", ""]}), "/ids/1", "at least one character"),
+        (json!({"ids": ["a", 7]}), "/ids/1", "expected a string"),
+        (json!({"ids": [], "threshold": 1.5}), "/threshold", "above 0 and at most 1"),
+        (json!({"ids": [], "limit": 3}), "/limit", "unknown field `limit`"),
+        (json!(["a", "b"]), "", "expected an object"),
+    ];
+    for (body, pointer, detail) in invalid {
+        let problem: Value =
+            app.post_json("/collapse", &body).await.problem(422, "invalid_request");
+        assert_eq!(problem["errors"][0]["pointer"], pointer, "{body}: {problem}");
+        assert!(problem["detail"].as_str().unwrap().contains(detail), "{body}: {problem}");
+    }
+    app.post_json("/collapse", "{\"ids\": [").await.problem(400, "malformed_json");
+    app.post("/collapse", "text/plain", "a").await.problem(415, "unsupported_media_type");
+    app.post_json("/collapse?limit=1", json!({"ids": []})).await.problem(400, "invalid_parameter");
+}
+
+#[tokio::test]
+async fn what_would_take_too_much_memory_is_refused() {
+    let limits = LimitSettings { collapse_shingles_max: 300, ..LimitSettings::default() };
+    let app =
+        App::with_collection(CollectionSettings { limits, ..CollectionSettings::default() }).await;
+    app.add(&[json!({"id": "a", "text": text(0)}), json!({"id": "copy", "text": text(0)})]).await;
+    let copies = app.post_json("/collapse", json!({"ids": ["a", "copy"]})).await.json();
+    assert_eq!(copies["kept"], json!(["a"]), "equal sets need not be read");
+    app.add(&[json!({"id": "edited", "text": text(100)})]).await;
+    let reply = app.post_json("/collapse", json!({"ids": ["a", "edited"]})).await;
+    let problem = reply.problem(422, "too_many_shingles");
+    assert!(problem["detail"].as_str().unwrap().contains("396 shingles"), "{problem}");
+}
