@@ -157,9 +157,9 @@ impl Index {
         self.add_entry(ordinal, fingerprint, shingles, sketch);
     }
 
-    /// Files every entry in one table under the key that `value` gives for its sketch, if any. Tables
-    /// are independent: call it for several in parallel. For loading only, while nobody else
-    /// writes.
+    /// Files every entry in one table under the key that `value` gives for its sketch, if any.
+    /// Tables are independent: call it for several in parallel. For loading only, while nobody
+    /// else writes.
     pub fn file_table(&self, table: u32, value: impl Fn(&[u8]) -> Option<u32>) {
         let postings = &self.tables[table as usize];
         self.entries.for_each(|entry, sketch| {
@@ -197,7 +197,7 @@ impl Index {
     /// Rare keys are read first, so that what a limit cuts off are the commonplaces.
     #[must_use]
     pub fn candidates(&self, search: &Search<'_>) -> Candidates {
-        let Shortlist { entries, seen, truncated } = self.shortlist(search);
+        let Shortlist { entries, seen, truncated, .. } = self.shortlist(search);
         let mut candidates = Candidates { seen, truncated, ..Candidates::default() };
         let mut members_left = search.postings_max;
         for (entry, keys_shared) in entries {
