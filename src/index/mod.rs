@@ -197,7 +197,7 @@ impl Index {
     /// Rare keys are read first, so that what a limit cuts off are the commonplaces.
     #[must_use]
     pub fn candidates(&self, search: &Search<'_>) -> Candidates {
-        let Shortlist { entries, seen, truncated } = self.shortlist(search);
+        let Shortlist { entries, seen, truncated, .. } = self.shortlist(search);
         let mut candidates = Candidates { seen, truncated, ..Candidates::default() };
         let mut members_left = search.postings_max;
         for (entry, keys_shared) in entries {

@@ -15,6 +15,10 @@ const SHORT: usize = 64;
 /// the best of them are then good ones even in a crowd.
 const AGREEING_FOR_EACH_FOUND: usize = 4;
 
+/// Postings read at first for each set that is given. In a crowd that is enough, and most lookups
+/// have fewer.
+const POSTINGS_FOR_EACH_FOUND: usize = 2 * AGREEING_FOR_EACH_FOUND;
+
 /// Entries that are worth a look, and under how many of the keys each was found.
 pub(super) struct Shortlist {
     pub entries: Vec<(u32, u32)>,
@@ -22,11 +26,22 @@ pub(super) struct Shortlist {
     pub seen: usize,
     /// Some were left out.
     pub truncated: bool,
+    /// As many as were looked for agree well enough.
+    has_enough: bool,
 }
 
 impl Index {
     pub(super) fn shortlist(&self, search: &Search<'_>) -> Shortlist {
-        let (mut numbers, cut) = self.read_postings(search.keys, search.postings_max);
+        let few = search.found_max.saturating_mul(POSTINGS_FOR_EACH_FOUND);
+        let first = self.shortlist_of(search, few.min(search.postings_max));
+        match first.truncated && !first.has_enough && few < search.postings_max {
+            true => self.shortlist_of(search, search.postings_max),
+            false => first,
+        }
+    }
+
+    fn shortlist_of(&self, search: &Search<'_>, postings_max: usize) -> Shortlist {
+        let (mut numbers, cut) = self.read_postings(search.keys, postings_max);
         numbers.sort_unstable();
         let runs = || numbers.chunk_by(|a, b| a == b);
         let enough = search.found_max.saturating_mul(AGREEING_FOR_EACH_FOUND);
@@ -35,7 +50,8 @@ impl Index {
             Some((agreeing.filter(|agreeing| *agreeing >= search.agreeing_min)?, run))
         });
         let mut agreeing: Vec<(u32, &[u32])> = agreeing.take(enough).collect();
-        let mut truncated = cut || agreeing.len() == enough;
+        let has_enough = agreeing.len() == enough;
+        let mut truncated = cut || has_enough;
         if agreeing.len() > search.found_max {
             agreeing.select_nth_unstable_by_key(search.found_max, |(agreeing, run)| {
                 (Reverse(*agreeing), run[0])
@@ -48,7 +64,7 @@ impl Index {
         if truncated {
             self.add_equal(search, &mut entries);
         }
-        Shortlist { entries, seen: runs().count(), truncated }
+        Shortlist { entries, seen: runs().count(), truncated, has_enough }
     }
 
     /// An equal set shares every key, and agrees in every slot.

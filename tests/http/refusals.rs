@@ -120,7 +120,7 @@ async fn parameters_that_are_not_known_are_named() {
         ("/documents/a?include=texts", "'include' must be sketch, shingles"),
         ("/documents/a?limit=1", "takes only include"),
         ("/similar", "'id' is missing"),
-        ("/similar?id=a&mode=exact", "'mode' must be verified or estimated"),
+        ("/similar?id=a&mode=fuzzy", "'mode' must be exact, verified or estimated"),
         ("/resemblance?a=a", "'b' is missing"),
         ("/resemblance?a=a&b=b&measure=edit", "takes only a, b, explain, measures"),
         ("/export?format=csv", "takes no parameters"),

@@ -63,7 +63,7 @@ pub(super) fn with_prefix(
     });
     match filed {
         Err(error @ StorageError::CorruptDocument { .. }) => {
-            tracing::error!(%error, "exact lookups go without an index until it is replaced or removed");
+            tracing::error!(%error, "exact lookups go without an index of prefixes");
             Ok(index.without_prefix())
         }
         filed => filed.map(|()| index),

@@ -122,7 +122,11 @@ fn check(index: &Index, living: &BTreeMap<usize, &ShingleSet>, probe: &ShingleSe
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 48,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
     #[test]
     fn not_one_pair_is_missed(seed: u64, from in 0.5..=1.0, size_max in 1..40_u64) {
         let mut numbers = Numbers(seed);
