@@ -26,7 +26,7 @@ use crate::document::{Document, DocumentId, Metadata, Ordinal};
 use crate::index::Search;
 use crate::scheme::Key;
 use crate::sketch::Sketch;
-use crate::storage::{Record, SnapshotInfo, StorageError};
+use crate::storage::{Order, Record, SnapshotInfo, StorageError};
 use crate::text::ShingleSet;
 
 use arrivals::{Outcome, Place};
@@ -159,7 +159,7 @@ pub trait Backend: Send + Sync {
     ) -> Result<Vec<DocumentId>, BackendError>;
 
     /// Every document, from one consistent view.
-    async fn export(&self) -> mpsc::Receiver<Result<Record, StorageError>>;
+    async fn export(&self, order: Order) -> mpsc::Receiver<Result<Record, StorageError>>;
 
     async fn stats(&self) -> Result<BackendStats, BackendError>;
 

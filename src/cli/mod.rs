@@ -4,9 +4,12 @@ mod check_config;
 mod client;
 mod compare;
 mod demo;
+mod export;
 mod failure;
 mod health;
 mod import;
+mod meter;
+mod output;
 mod serve;
 mod similar;
 
@@ -31,6 +34,7 @@ struct Cli {
 enum Command {
     Serve(serve::Arguments),
     Import(import::Arguments),
+    Export(export::Arguments),
     Similar(similar::Arguments),
     Compare(compare::Arguments),
     Demo(demo::Arguments),
@@ -50,6 +54,7 @@ pub fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Import(arguments) => import::run(arguments),
+        Command::Export(arguments) => export::run(&arguments),
         Command::Similar(arguments) => similar::run(&arguments),
         Command::Compare(arguments) => compare::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),

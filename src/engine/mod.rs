@@ -19,7 +19,7 @@ use crate::backend::{Backend, Local, LocalSettings};
 use crate::storage::StorageSettings;
 
 pub use crate::backend::{BackendStats, Progress, Recovery, RecoverySource};
-pub use crate::storage::SnapshotInfo;
+pub use crate::storage::{Order, SnapshotInfo};
 pub use analysis::{Analyser, Analysis};
 pub use collections::{
     Collection, CollectionName, Collections, CollectionsSettings, Creation, InvalidCollectionName,

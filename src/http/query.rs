@@ -10,7 +10,7 @@ use super::code::Code;
 use super::parameters::Include;
 use super::problem::Problem;
 use crate::document::DocumentId;
-use crate::engine::{Mode, OnDuplicate};
+use crate::engine::{Mode, OnDuplicate, Order};
 use crate::scheme::Threshold;
 
 /// Matches of a lookup, and ids of a page, when the call does not say how many.
@@ -166,6 +166,16 @@ impl Parameter for OnDuplicate {
             "keep" => Ok(Self::Keep),
             "skip" => Ok(Self::Skip),
             _ => Err("keep or skip".to_owned()),
+        }
+    }
+}
+
+impl Parameter for Order {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "stored" => Ok(Self::Stored),
+            "id" => Ok(Self::Id),
+            _ => Err("stored or id".to_owned()),
         }
     }
 }

@@ -103,7 +103,7 @@ mod wal_sync;
 pub use committer::Write;
 pub use error::StorageError;
 pub use readers::StoreSizes;
-pub use record::{EncodedRecord, Part, Record};
+pub use record::{EncodedRecord, Order, Part, Record};
 pub use recovery::{FilingRow, Tail};
 pub use settings::{StorageSettings, Sync};
 pub use snapshot::Snapshots;

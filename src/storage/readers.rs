@@ -10,7 +10,7 @@ use tokio::task::{JoinError, spawn_blocking};
 
 use super::columns::{Columns, FILING_COLUMNS, FilingPart, SET_COLUMNS, SetPart};
 use super::counters::Counters;
-use super::record::{Part, Record};
+use super::record::{Order, Part, Record};
 use super::store::Files;
 use super::{StorageError, StorageSettings, log, schema};
 use crate::document::{DocumentId, Metadata, Ordinal};
@@ -63,13 +63,13 @@ impl Readers {
         task.await.unwrap_or_else(|error| Err(closed(error)))
     }
 
-    pub async fn export(&self) -> mpsc::Receiver<Result<Record, StorageError>> {
+    pub async fn export(&self, order: Order) -> mpsc::Receiver<Result<Record, StorageError>> {
         let permit = permit_of(&self.exports).await;
         let pool = Arc::clone(&self.pool);
         let (sender, receiver) = mpsc::channel(EXPORT_RECORDS_AHEAD);
         spawn_blocking(move || {
             let _permit = permit;
-            let exported = pool.read(|connection| export(connection, &sender));
+            let exported = pool.read(|connection| export(connection, order, &sender));
             if let Err(error) = exported {
                 // A receiver that has gone away needs no error.
                 let _ = sender.blocking_send(Err(error));
@@ -204,9 +204,14 @@ pub(super) fn sizes(connection: &Connection, files: &Files) -> Result<StoreSizes
 /// A corrupt document does not hide the others; any other error ends the export.
 fn export(
     connection: &Connection,
+    order: Order,
     sender: &mpsc::Sender<Result<Record, StorageError>>,
 ) -> Result<(), StorageError> {
-    let query = format!("SELECT {} FROM documents ORDER BY ordinal", Part::All.columns());
+    let by = match order {
+        Order::Stored => "ordinal",
+        Order::Id => "id",
+    };
+    let query = format!("SELECT {} FROM documents ORDER BY {by}", Part::All.columns());
     let mut statement = connection.prepare_cached(&query)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::committer::{Committer, Message, Write};
 use super::readers::{self, Readers, StoreSizes};
-use super::record::{Part, Record};
+use super::record::{Order, Part, Record};
 use super::{Snapshots, StorageError, StorageSettings, directory, schema};
 use crate::document::{DocumentId, Metadata, Ordinal};
 
@@ -248,11 +248,11 @@ impl Store {
         self.readers.read(move |connection| readers::ids(connection, after.as_ref(), limit)).await
     }
 
-    /// Every document by ordinal, from one state of the store; ends early if the receiver is
-    /// dropped. A document that is corrupt comes as an error and the others follow; after any other
-    /// error nothing follows.
-    pub async fn export(&self) -> mpsc::Receiver<Result<Record, StorageError>> {
-        self.readers.export().await
+    /// Every document, from one state of the store; ends early if the receiver is dropped. A
+    /// document that is corrupt comes as an error and the others follow; after any other error
+    /// nothing follows.
+    pub async fn export(&self, order: Order) -> mpsc::Receiver<Result<Record, StorageError>> {
+        self.readers.export(order).await
     }
 
     /// # Errors

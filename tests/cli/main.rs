@@ -5,7 +5,9 @@
 mod commands;
 mod import;
 mod inputs;
+mod portable;
 mod server;
+mod serving;
 mod whole;
 
 use std::io::Write;

@@ -28,7 +28,9 @@ use crate::document::{Content, Document, DocumentId, Metadata, Ordinal};
 use crate::index::Search;
 use crate::scheme::{Bands, Key};
 use crate::sketch::SketchSettings;
-use crate::storage::{EncodedRecord, Part, Record, SnapshotInfo, StorageError, Store, Write};
+use crate::storage::{
+    EncodedRecord, Order, Part, Record, SnapshotInfo, StorageError, Store, Write,
+};
 use crate::text::ShingleSet;
 use live::Live;
 
@@ -227,8 +229,8 @@ impl Backend for Local {
         Ok(self.store.ids(after, limit).await?)
     }
 
-    async fn export(&self) -> mpsc::Receiver<Result<Record, StorageError>> {
-        self.store.export().await
+    async fn export(&self, order: Order) -> mpsc::Receiver<Result<Record, StorageError>> {
+        self.store.export(order).await
     }
 
     async fn stats(&self) -> Result<BackendStats, BackendError> {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::Args;
 use ureq::http::{Request, Response};
 use ureq::unversioned::resolver::DefaultResolver;
-use ureq::{Agent, Body};
+use ureq::{Agent, Body, BodyReader};
 
 use self::transport::DuplexConnector;
 use super::failure::Failure;
@@ -46,6 +46,11 @@ impl InCollection {
             return path.to_owned();
         }
         format!("/collections/{}{path}", self.collection)
+    }
+
+    /// The path of the collection itself.
+    pub fn own_path(&self) -> String {
+        format!("/collections/{}", self.collection)
     }
 }
 
@@ -119,6 +124,25 @@ impl Client {
             .content_type(content_type)
             .send(body)
             .map_err(|error| self.failed(error))
+    }
+
+    pub fn put_json(&self, path: &str, body: &[u8]) -> Result<Response<Body>, CallError> {
+        self.agent
+            .put(self.to(path))
+            .content_type("application/json")
+            .send(body)
+            .map_err(|error| self.failed(error))
+    }
+
+    /// The body of a good answer of any length, as it comes.
+    ///
+    /// # Errors
+    /// The answer is a problem.
+    pub fn stream(response: Response<Body>) -> Result<BodyReader<'static>, Failure> {
+        if !response.status().is_success() {
+            return Err(Failure::new(Problem::read(response).to_string()));
+        }
+        Ok(response.into_body().into_with_config().limit(u64::MAX).reader())
     }
 
     /// The whole body of a good answer.

@@ -68,7 +68,7 @@ async fn an_export_is_one_view_while_writes_go_on() {
     let home = Home::new();
     let store = home.open();
     fill(&store, 100).await;
-    let mut export = store.export().await;
+    let mut export = store.export(Order::Stored).await;
     let first = export.recv().await.unwrap().unwrap();
     for ordinal in 0..100 {
         let replacement = Record { id: record(ordinal).id, ..record(100 + ordinal) };
@@ -105,7 +105,7 @@ async fn an_export_nobody_receives_ends() {
     fill(&store, 100).await;
     // More than may be under way at once: the last ones begin only when the first ones end.
     for _ in 0..9 {
-        let mut export = store.export().await;
+        let mut export = store.export(Order::Stored).await;
         assert_eq!(export.recv().await.unwrap().unwrap(), record(0));
     }
 }
