@@ -16,6 +16,7 @@ mod state;
 #[cfg(test)]
 pub(crate) mod testing;
 
+use std::fs::File;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -160,6 +161,13 @@ pub trait Backend: Send + Sync {
 
     /// Every document, from one consistent view.
     async fn export(&self, order: Order) -> mpsc::Receiver<Result<Record, StorageError>>;
+
+    /// Whether a copy can be made.
+    async fn check_room_for_copy(&self) -> Result<(), BackendError>;
+
+    /// All that is stored, from one consistent view, as a database file that goes when it is
+    /// closed. Dropping the future stops the copying.
+    async fn copy(&self) -> Result<File, BackendError>;
 
     async fn stats(&self) -> Result<BackendStats, BackendError>;
 

@@ -7,6 +7,7 @@
 //! DIR/lock           locked while the store is open: no other process opens it
 //! DIR/store.sqlite   the database below; -wal and -shm beside it while it is open
 //! DIR/snapshots/     the newest few, see `snapshot_file`
+//! DIR/copy.sqlite    while a backup is made: a copy of the database, nameless once it is whole
 //! ```
 //!
 //! # The database Its `application_id` is "akin", its `user_version` the format. A number that is a
@@ -83,6 +84,7 @@ mod checksum;
 mod columns;
 mod committer;
 mod content;
+mod copy;
 mod counters;
 mod directory;
 mod elements;
@@ -98,9 +100,12 @@ mod snapshot_file;
 mod snapshot_reader;
 mod snapshot_writer;
 mod store;
+mod verify;
 mod wal_sync;
 
 pub use committer::Write;
+pub use copy::CopyStop;
+pub use directory::{DirectoryLock, lock_directory};
 pub use error::StorageError;
 pub use readers::StoreSizes;
 pub use record::{EncodedRecord, Order, Part, Record};
@@ -111,6 +116,7 @@ pub use snapshot_file::{SnapshotEntry, SnapshotHeader, SnapshotInfo, SnapshotMem
 pub use snapshot_reader::SnapshotReader;
 pub use snapshot_writer::SnapshotWriter;
 pub use store::Store;
+pub use verify::verify;
 
 #[cfg(test)]
 mod tests;

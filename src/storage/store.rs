@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::committer::{Committer, Message, Write};
 use super::readers::{self, Readers, StoreSizes};
 use super::record::{Order, Part, Record};
-use super::{Snapshots, StorageError, StorageSettings, directory, schema};
+use super::{Snapshots, StorageError, StorageSettings, copy, directory, schema};
 use crate::document::{DocumentId, Metadata, Ordinal};
 
 /// Log rows removed in one transaction, so that trimming holds no write up for long.
@@ -23,7 +23,9 @@ const TRIM_ROWS_MAX: u64 = 4096;
 /// Dropping it closes it as [`Store::close`] does.
 pub struct Store {
     pub(super) readers: Readers,
-    files: Files,
+    pub(super) files: Files,
+    /// One copy is made at a time.
+    pub(super) copying: Mutex<()>,
     /// `None` once closing.
     queue: RwLock<Option<mpsc::Sender<Message>>>,
     committer: Mutex<Option<JoinHandle<()>>>,
@@ -68,6 +70,7 @@ impl Store {
         }
         directory::make(dir)?;
         let lock = directory::lock(dir)?;
+        copy::clear(dir)?;
         let files = Files::of(dir);
         let connection = schema::open_writer(&files.database, settings, identity)?;
         directory::sync(dir)?;
@@ -94,6 +97,7 @@ impl Store {
         Ok(Self {
             readers: Readers::new(&files.database, settings),
             files,
+            copying: Mutex::default(),
             queue: RwLock::new(Some(queue)),
             committer: Mutex::new(Some(committer)),
             poisoned,

@@ -10,6 +10,7 @@ mod recovery;
 mod settings;
 mod snapshots;
 
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -29,7 +30,7 @@ use crate::index::Search;
 use crate::scheme::{Bands, Key};
 use crate::sketch::SketchSettings;
 use crate::storage::{
-    EncodedRecord, Order, Part, Record, SnapshotInfo, StorageError, Store, Write,
+    CopyStop, EncodedRecord, Order, Part, Record, SnapshotInfo, StorageError, Store, Write,
 };
 use crate::text::ShingleSet;
 use live::Live;
@@ -233,6 +234,17 @@ impl Backend for Local {
         self.store.export(order).await
     }
 
+    async fn check_room_for_copy(&self) -> Result<(), BackendError> {
+        let store = Arc::clone(&self.store);
+        Ok(blocking(move || store.check_room_for_copy()).await?)
+    }
+
+    async fn copy(&self) -> Result<File, BackendError> {
+        let (store, stop) = (Arc::clone(&self.store), Arc::new(CopyStop::default()));
+        let _stopped_when_dropped = StopOnDrop(Arc::clone(&stop));
+        Ok(blocking(move || store.copy(&stop)).await?)
+    }
+
     async fn stats(&self) -> Result<BackendStats, BackendError> {
         let sizes = self.store.sizes().await?;
         let index = self.live.index.stats();
@@ -281,6 +293,15 @@ impl Local {
             }
         }
         Ok(None)
+    }
+}
+
+/// Stops a copy that nobody waits for any more.
+struct StopOnDrop(Arc<CopyStop>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
     }
 }
 
