@@ -1,8 +1,9 @@
 //! The product on a page: collections, and of each add, similar, compare, get, remove, list,
-//! export, snapshot.
+//! export, snapshot; and their backups.
 
 mod add;
 mod analysis;
+mod backup;
 mod collections;
 mod compare;
 mod error;
@@ -21,6 +22,7 @@ use crate::storage::StorageSettings;
 pub use crate::backend::{BackendStats, Progress, Recovery, RecoverySource};
 pub use crate::storage::{Order, SnapshotInfo};
 pub use analysis::{Analyser, Analysis};
+pub use backup::{Restored, Restoring, restore};
 pub use collections::{
     Collection, CollectionName, Collections, CollectionsSettings, Creation, InvalidCollectionName,
 };
