@@ -10,8 +10,10 @@ mod health;
 mod import;
 mod meter;
 mod output;
+mod restore;
 mod serve;
 mod similar;
+mod snapshot;
 
 use std::io::{Write, stdout};
 use std::process::ExitCode;
@@ -35,6 +37,8 @@ enum Command {
     Serve(serve::Arguments),
     Import(import::Arguments),
     Export(export::Arguments),
+    Snapshot(snapshot::Arguments),
+    Restore(restore::Arguments),
     Similar(similar::Arguments),
     Compare(compare::Arguments),
     Demo(demo::Arguments),
@@ -55,6 +59,8 @@ pub fn main() -> ExitCode {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Import(arguments) => import::run(arguments),
         Command::Export(arguments) => export::run(&arguments),
+        Command::Snapshot(arguments) => snapshot::run(&arguments),
+        Command::Restore(arguments) => restore::run(arguments),
         Command::Similar(arguments) => similar::run(&arguments),
         Command::Compare(arguments) => compare::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),

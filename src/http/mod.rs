@@ -2,12 +2,13 @@
 //! here.
 //!
 //! In reading order: `router` below; the handlers (`documents` with `bulk` and `intake`, `similar`,
-//! `resemblance`, `collections`, `operate`); what they act on (`extract`), take (`parameters`,
+//! `resemblance`, `collections`, `operate`, `backup`); what they act on (`extract`), take (`parameters`,
 //! `request`) and give (`reply`, `stored`, `comparison`, `stats`, `problem` with `code`); how it is
 //! read (`query`, `body`, `json`, `split` with `array`); the layers around them (`identity`,
 //! `layers`); the connections below (`serve`, `write_timeout`).
 
 mod array;
+mod backup;
 mod body;
 mod bulk;
 mod code;
@@ -78,6 +79,8 @@ fn on_collections() -> OpenApiRouter<AppState> {
         .routes(routes!(collections::describe, collections::make, collections::remove))
         .nest(openapi::ONE_COLLECTION, on_one_collection())
         .routes(routes!(operate::openapi))
+        .routes(routes!(backup::all))
+        .routes(routes!(backup::one))
 }
 
 fn on_one_collection() -> OpenApiRouter<AppState> {

@@ -13,11 +13,7 @@ use super::{StorageError, StorageSettings, Store, log};
 ///
 /// # Errors
 /// Those of [`Store::open`]; [`StorageError::CorruptDocument`], [`StorageError::Corrupt`].
-pub fn verify(
-    dir: &Path,
-    settings: &StorageSettings,
-    identity: &str,
-) -> Result<u64, StorageError> {
+pub fn verify(dir: &Path, settings: &StorageSettings, identity: &str) -> Result<u64, StorageError> {
     let store = Store::open(dir, settings, identity)?;
     let documents = store.readers.read_here(|connection| {
         check_trees(connection)?;
@@ -43,7 +39,9 @@ fn check_log(connection: &Connection, counters: &Counters) -> Result<(), Storage
     log::visit_after(connection, after, |_, _| rows += 1)?;
     if after + rows != counters.last_sequence {
         let last = counters.last_sequence;
-        return Err(StorageError::corrupt(format!("the log has {rows} rows from {after} to {last}")));
+        return Err(StorageError::corrupt(format!(
+            "the log has {rows} rows from {after} to {last}"
+        )));
     }
     Ok(())
 }

@@ -20,6 +20,8 @@ use crate::engine::CollectionName;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Of one read or write: a server that stands still for so long is given up.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// The same of a server that is known to have much to do.
+const PATIENCE: Duration = Duration::from_secs(3600);
 /// An answer that is read as a whole.
 const ANSWER_BYTES_MAX: u64 = 256 << 20;
 
@@ -111,6 +113,13 @@ impl Client {
     pub fn get(&self, path: &str) -> Result<Response<Body>, CallError> {
         let request = Request::get(self.to(path)).body(()).map_err(ureq::Error::from);
         request.and_then(|request| self.agent.run(request)).map_err(|error| self.failed(error))
+    }
+
+    /// Of an answer that may take its time to begin.
+    pub fn get_patiently(&self, path: &str) -> Result<Response<Body>, CallError> {
+        let request = self.agent.get(self.to(path)).config();
+        let request = request.timeout_per_read(Some(PATIENCE)).build();
+        request.call().map_err(|error| self.failed(error))
     }
 
     pub fn post(

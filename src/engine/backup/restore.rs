@@ -56,10 +56,7 @@ struct Wanted {
 /// [`EngineError::Backup`]: it is no whole backup, or one of its collections is there already or
 /// does not fit the configuration; nothing is restored then. [`EngineError::Store`]: the directory
 /// is in use, or cannot be written.
-pub fn restore(
-    backup: impl Read,
-    restoring: &Restoring<'_>,
-) -> Result<Vec<Restored>, EngineError> {
+pub fn restore(backup: impl Read, restoring: &Restoring<'_>) -> Result<Vec<Restored>, EngineError> {
     let default = restoring.root.join(CollectionName::default().as_str());
     let _lock = lock_directory(&default).map_err(|error| store(&error))?;
     let prepared = Prepared::new(restoring.root)?;
