@@ -10,6 +10,7 @@
 //! - [`scheme`]: the keys a sketch is filed and looked up under, and how many of them a wanted
 //!   recall takes.
 //! - [`index`]: key → postings, in memory, concurrent.
+//! - [`join`]: discovery: all pairs and clusters of a corpus.
 //! - [`storage`]: what survives a crash: documents, operation log, snapshots.
 //! - [`backend`]: the seam between the product and where its documents live.
 //! - [`engine`]: the product: add, similar, compare, remove, snapshot.
@@ -24,6 +25,7 @@ pub mod document;
 pub mod engine;
 pub mod http;
 pub mod index;
+pub mod join;
 pub mod measure;
 pub mod scheme;
 pub mod sketch;

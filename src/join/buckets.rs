@@ -1,0 +1,145 @@
+//! Sets that share something, together.
+
+use std::ops::Range;
+
+use super::{Corpus, Keys, Progress, Stage, Stopped};
+
+/// A set in a bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Member {
+    pub place: u32,
+    /// Where in the set the shared element is, counted from the rarest; 0 if they share a key.
+    pub position: u32,
+}
+
+/// All buckets of at least two members.
+///
+/// Sets go by their **place** in the order of size, then number: so whatever is too large for a set
+/// is at the end of each of its buckets.
+#[derive(Debug)]
+pub(super) struct Buckets {
+    /// The number of the set at each place.
+    numbers: Vec<u32>,
+    members: Vec<Member>,
+    /// Where in `members` each bucket is, by place ascending.
+    ranges: Vec<Range<usize>>,
+    /// The buckets of place p are at `starts[p]..starts[p + 1]` of `memberships`.
+    starts: Vec<usize>,
+    memberships: Vec<usize>,
+    /// Members meet only if what follows their positions is enough for this resemblance.
+    pub position_bound: Option<f64>,
+}
+
+impl Buckets {
+    /// None yet, of the sets of a corpus.
+    pub fn empty(corpus: &Corpus) -> Self {
+        let mut numbers: Vec<u32> = (0..corpus.count()).collect();
+        numbers.sort_by_key(|&number| corpus.shingles(number));
+        Self {
+            numbers,
+            members: Vec::new(),
+            ranges: Vec::new(),
+            starts: Vec::new(),
+            memberships: Vec::new(),
+            position_bound: None,
+        }
+    }
+
+    /// A bucket for each key that two sets have.
+    pub fn by_keys<V: Fn(&[u8], u32) -> Option<u32>>(
+        corpus: &Corpus,
+        keys: &Keys<V>,
+        progress: &Progress,
+    ) -> Result<Self, Stopped> {
+        let mut buckets = Self::empty(corpus);
+        progress.begin(Stage::Filing, u64::from(keys.tables) * u64::from(corpus.count()));
+        for table in 0..keys.tables {
+            let filed = |(place, &number): (u32, &u32)| {
+                let value = (keys.value)(corpus.sketch(number), table)?;
+                Some((value, place, 0))
+            };
+            let mut filed: Vec<_> = (0..).zip(&buckets.numbers).filter_map(filed).collect();
+            progress.go_on()?;
+            buckets.add(&mut filed);
+            progress.advance(u64::from(corpus.count()))?;
+        }
+        buckets.link();
+        Ok(buckets)
+    }
+
+    /// Adds a bucket for each key that comes more than once; sorts what is filed as (key, place,
+    /// position).
+    pub fn add(&mut self, filed: &mut [(u32, u32, u32)]) {
+        filed.sort_unstable();
+        for bucket in filed.chunk_by(|a, b| a.0 == b.0).filter(|bucket| bucket.len() > 1) {
+            let start = self.members.len();
+            let member = |&(_, place, position): &(u32, u32, u32)| Member { place, position };
+            self.members.extend(bucket.iter().map(member));
+            self.ranges.push(start..self.members.len());
+        }
+    }
+
+    /// Lets every set know its buckets. To be called once, when all are there.
+    pub fn link(&mut self) {
+        let mut starts = vec![0; self.numbers.len() + 1];
+        for member in &self.members {
+            starts[member.place as usize + 1] += 1;
+        }
+        for place in 1..starts.len() {
+            starts[place] += starts[place - 1];
+        }
+        let mut next = starts.clone();
+        let mut memberships = vec![0; self.members.len()];
+        for (bucket, range) in self.ranges.iter().enumerate() {
+            for member in &self.members[range.clone()] {
+                let at = &mut next[member.place as usize];
+                memberships[*at] = bucket;
+                *at += 1;
+            }
+        }
+        self.starts = starts;
+        self.memberships = memberships;
+    }
+
+    /// Every place, by size ascending.
+    pub fn places(&self) -> Range<u32> {
+        0..self.numbers.len() as u32
+    }
+
+    pub fn number(&self, place: u32) -> u32 {
+        self.numbers[place as usize]
+    }
+
+    /// The buckets that hold a place.
+    pub fn of(&self, place: u32) -> Range<usize> {
+        self.starts[place as usize]..self.starts[place as usize + 1]
+    }
+
+    /// A bucket of [`Self::of`].
+    pub fn bucket_at(&self, membership: usize) -> usize {
+        self.memberships[membership]
+    }
+
+    pub fn count(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// By place ascending.
+    pub fn members(&self, bucket: usize) -> &[Member] {
+        &self.members[self.ranges[bucket].clone()]
+    }
+
+    /// Lets members go for good, by their numbers.
+    pub fn retain(&mut self, bucket: usize, keep: impl Fn(u32) -> bool) {
+        let range = &mut self.ranges[bucket];
+        let mut kept = range.start;
+        for at in range.clone() {
+            let member = self.members[at];
+            if keep(self.numbers[member.place as usize]) {
+                self.members[kept] = member;
+                kept += 1;
+            }
+        }
+        range.end = kept;
+    }
+}

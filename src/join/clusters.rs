@@ -1,0 +1,209 @@
+//! Sets in groups.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::buckets::Member;
+use super::judge::Subject;
+use super::pairs::Met;
+use super::{Join, JoinError, Progress, Sets, Stage, prefix};
+use crate::document::DocumentId;
+
+/// What belongs together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Linkage {
+    /// Sets that a chain of pairs connects.
+    #[default]
+    Single,
+    /// A set that belongs to none yet, in the order of the numbers, represents a cluster: whatever
+    /// is a pair with it and belongs to none yet joins. So every member is at or over the threshold
+    /// to its representative, and clusters cannot chain.
+    Representative,
+}
+
+/// A cluster's stable name, after the smallest id in it.
+#[must_use]
+pub fn cluster_name(representative: &DocumentId) -> String {
+    format!("{:016x}", xxh3_64(representative.as_str().as_bytes()))
+}
+
+impl Join<'_> {
+    /// The representative of each set, by number: the lowest number in its cluster, its own if it
+    /// is alone.
+    ///
+    /// # Errors
+    /// [`JoinError::Stopped`], and what reading the sets fails with.
+    pub fn clusters<S: Sets>(
+        self,
+        linkage: Linkage,
+        sets: &mut S,
+        progress: &Progress,
+    ) -> Result<Vec<u32>, JoinError<S::Error>> {
+        match linkage {
+            Linkage::Single => self.single(sets, progress),
+            Linkage::Representative => self.representative(sets, progress),
+        }
+    }
+
+    /// A set is not compared with what it is connected with already, and of whatever else in a
+    /// bucket is connected, only until the first pair. So a bucket of near-copies costs one
+    /// comparison a copy.
+    fn single<S: Sets>(
+        &self,
+        sets: &mut S,
+        progress: &Progress,
+    ) -> Result<Vec<u32>, JoinError<S::Error>> {
+        let buckets = 0..self.buckets.count();
+        progress.begin(Stage::Joining, buckets.len() as u64);
+        let mut forest = Forest::new(self.judge.corpus.count());
+        for bucket in buckets {
+            self.connect(self.buckets.members(bucket), &mut forest, sets, progress)?;
+            progress.advance(1)?;
+        }
+        Ok((0..self.judge.corpus.count()).map(|number| forest.root(number)).collect())
+    }
+
+    fn connect<S: Sets>(
+        &self,
+        members: &[Member],
+        forest: &mut Forest,
+        sets: &mut S,
+        progress: &Progress,
+    ) -> Result<(), JoinError<S::Error>> {
+        let mut groups: Vec<Vec<Member>> = Vec::new();
+        for member in members {
+            let number = self.buckets.number(member.place);
+            let mut subject = Subject::new(number);
+            let mut own = vec![*member];
+            let mut at = 0;
+            while at < groups.len() {
+                let first = self.buckets.number(groups[at][0].place);
+                let mut connected = forest.root(first) == forest.root(number);
+                if !connected
+                    && self.any_pair(&mut subject, *member, &groups[at], sets, progress)?
+                {
+                    forest.connect(first, number);
+                    connected = true;
+                }
+                if connected {
+                    let mut group = groups.swap_remove(at);
+                    if group.len() > own.len() {
+                        std::mem::swap(&mut group, &mut own);
+                    }
+                    own.append(&mut group);
+                } else {
+                    at += 1;
+                }
+            }
+            groups.push(own);
+        }
+        Ok(())
+    }
+
+    fn any_pair<S: Sets>(
+        &self,
+        subject: &mut Subject,
+        member: Member,
+        group: &[Member],
+        sets: &mut S,
+        progress: &Progress,
+    ) -> Result<bool, JoinError<S::Error>> {
+        for other in group.iter().filter(|other| self.admits(**other, member)) {
+            progress.go_on()?;
+            if self.judge.pair(subject, self.buckets.number(other.place), sets)?.is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn representative<S: Sets>(
+        mut self,
+        sets: &mut S,
+        progress: &Progress,
+    ) -> Result<Vec<u32>, JoinError<S::Error>> {
+        const NONE: u32 = u32::MAX;
+        let count = self.judge.corpus.count();
+        progress.begin(Stage::Joining, u64::from(count));
+        let mut places = vec![0; count as usize];
+        for place in self.buckets.places() {
+            places[self.buckets.number(place) as usize] = place;
+        }
+        let mut representatives = vec![NONE; count as usize];
+        let mut met = Met::new(count);
+        for number in 0..count {
+            if representatives[number as usize] == NONE {
+                representatives[number as usize] = number;
+                let mut subject = Subject::new(number);
+                let is_free = |number: u32| representatives[number as usize] == NONE;
+                let mut joining = Vec::new();
+                for other in self.free_neighbours(places[number as usize], is_free, &mut met) {
+                    progress.go_on()?;
+                    let other = self.buckets.number(*other);
+                    if self.judge.pair(&mut subject, other, sets)?.is_some() {
+                        joining.push(other);
+                    }
+                }
+                for other in joining {
+                    representatives[other as usize] = number;
+                }
+            }
+            progress.advance(1)?;
+        }
+        Ok(representatives)
+    }
+
+    /// Whatever shares a bucket with the place and belongs to no cluster yet. What does is let go
+    /// from its buckets, so that nobody comes across it again.
+    fn free_neighbours<'m>(
+        &mut self,
+        place: u32,
+        is_free: impl Fn(u32) -> bool,
+        met: &'m mut Met,
+    ) -> &'m [u32] {
+        met.begin(place);
+        for membership in self.buckets.of(place) {
+            let bucket = self.buckets.bucket_at(membership);
+            let members = self.buckets.members(bucket);
+            let at = members.partition_point(|member| member.place < place);
+            for other in members {
+                if is_free(self.buckets.number(other.place)) && self.admits(members[at], *other) {
+                    met.add(other.place);
+                }
+            }
+            self.buckets.retain(bucket, &is_free);
+        }
+        met.finish()
+    }
+
+    /// Whether two members of a bucket may be a pair, by what is known without their sets.
+    fn admits(&self, a: Member, b: Member) -> bool {
+        let Some(threshold) = self.buckets.position_bound else { return true };
+        let (smaller, larger) = if a.place < b.place { (a, b) } else { (b, a) };
+        let (size, larger_size) = (self.size(smaller.place), self.size(larger.place));
+        prefix::admits((smaller, size), (larger, larger_size), threshold)
+    }
+}
+
+/// Connected sets as trees (union–find). A root is the lowest number of its tree.
+struct Forest(Vec<u32>);
+
+impl Forest {
+    fn new(sets: u32) -> Self {
+        Self((0..sets).collect())
+    }
+
+    /// Halves the path on its way.
+    fn root(&mut self, mut number: u32) -> u32 {
+        while self.0[number as usize] != number {
+            let above = self.0[number as usize];
+            self.0[number as usize] = self.0[above as usize];
+            number = above;
+        }
+        number
+    }
+
+    fn connect(&mut self, a: u32, b: u32) {
+        let (a, b) = (self.root(a), self.root(b));
+        self.0[a.max(b) as usize] = a.min(b);
+    }
+}

@@ -1,0 +1,92 @@
+//! Whether two sets are a pair.
+
+use super::{Corpus, JoinError, Sets};
+use crate::measure::Overlap;
+use crate::sketch::Estimator;
+use crate::text::ShingleSet;
+
+/// What decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scoring {
+    /// The exact resemblance.
+    Verified,
+    /// The estimate from the sketches.
+    Estimated,
+}
+
+/// Two sets at or over the threshold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pair {
+    /// The lower number.
+    pub a: u32,
+    pub b: u32,
+    /// Slots in which the sketches agree.
+    pub agreeing: u32,
+    /// With [`Scoring::Verified`].
+    pub overlap: Option<Overlap>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Judge<'c> {
+    pub corpus: &'c Corpus,
+    pub estimator: Estimator,
+    pub threshold: f64,
+    pub scoring: Scoring,
+    pub agreeing_min: u32,
+}
+
+/// A set whose neighbours are looked for: read once, when it is first needed.
+pub(super) struct Subject {
+    number: u32,
+    set: Option<ShingleSet>,
+}
+
+impl Subject {
+    pub fn new(number: u32) -> Self {
+        Self { number, set: None }
+    }
+
+    fn read<S: Sets>(&mut self, sets: &mut S) -> Result<&ShingleSet, JoinError<S::Error>> {
+        let set = match self.set.take() {
+            Some(set) => set,
+            None => sets.set(self.number).map_err(JoinError::Sets)?,
+        };
+        Ok(self.set.insert(set))
+    }
+}
+
+impl Judge<'_> {
+    /// Whether sets of these sizes can be a pair at all.
+    pub fn can_reach(&self, a: usize, b: usize) -> bool {
+        self.scoring == Scoring::Estimated || Overlap::can_reach(a, b, self.threshold)
+    }
+
+    /// The pair, if the two are one.
+    ///
+    /// # Errors
+    /// What reading the sets fails with.
+    pub fn pair<S: Sets>(
+        &self,
+        subject: &mut Subject,
+        other: u32,
+        sets: &mut S,
+    ) -> Result<Option<Pair>, JoinError<S::Error>> {
+        let (a, b) = (subject.number.min(other), subject.number.max(other));
+        if !self.can_reach(self.corpus.shingles(a), self.corpus.shingles(b)) {
+            return Ok(None);
+        }
+        let agreeing = self.estimator.agreeing(self.corpus.sketch(a), self.corpus.sketch(b));
+        if self.scoring == Scoring::Estimated {
+            let reached = self.estimator.estimate(agreeing).value >= self.threshold;
+            return Ok(reached.then_some(Pair { a, b, agreeing, overlap: None }));
+        }
+        if agreeing < self.agreeing_min {
+            return Ok(None);
+        }
+        let theirs = sets.set(other).map_err(JoinError::Sets)?;
+        let ours = subject.read(sets)?;
+        let (a_set, b_set) = if other == b { (ours, &theirs) } else { (&theirs, ours) };
+        let overlap = Overlap::reaching(a_set, b_set, self.threshold);
+        Ok(overlap.map(|overlap| Pair { a, b, agreeing, overlap: Some(overlap) }))
+    }
+}

@@ -1,0 +1,306 @@
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+
+use proptest::collection::{btree_set, vec};
+use proptest::prelude::*;
+
+use super::*;
+use crate::document::DocumentId;
+use crate::measure::Overlap;
+use crate::scheme::{Bands, SchemeSettings};
+use crate::sketch::{SketchSettings, Sketcher};
+use crate::text::ShingleSet;
+
+/// Sets in memory, by number.
+struct InMemory {
+    sets: Vec<ShingleSet>,
+    reads: usize,
+}
+
+impl Sets for InMemory {
+    type Error = Infallible;
+
+    fn set(&mut self, number: u32) -> Result<ShingleSet, Infallible> {
+        self.reads += 1;
+        Ok(self.sets[number as usize].clone())
+    }
+}
+
+struct Gathered {
+    corpus: Corpus,
+    documents: Documents,
+    sets: InMemory,
+}
+
+/// What a corpus of (id, set) is to the join, given in this order.
+fn gathered(documents: &[(String, ShingleSet)]) -> Gathered {
+    let sketcher = Sketcher::new(SketchSettings::default());
+    let mut gathering = Gathering::new(SketchSettings::default().sketch_bytes());
+    for (tag, (id, set)) in (0..).zip(documents) {
+        let (sketch, id) = (sketcher.sketch(set), DocumentId::new(id.as_str()).unwrap());
+        let shingles = set.count() as u32;
+        gathering.push((id, tag), set.fingerprint(), shingles, sketch.as_bytes());
+    }
+    let (corpus, behind) = gathering.finish();
+    let set = |number| documents[behind.of(number)[0].1 as usize].1.clone();
+    let sets = (0..corpus.count()).map(set).collect();
+    Gathered { corpus, documents: behind, sets: InMemory { sets, reads: 0 } }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum By {
+    Keys(Scoring),
+    Prefix,
+}
+
+const ALL: [By; 3] = [By::Keys(Scoring::Verified), By::Keys(Scoring::Estimated), By::Prefix];
+
+fn estimator() -> Estimator {
+    Estimator::new(&SketchSettings::default())
+}
+
+fn join<'c>(by: By, corpus: &'c Corpus, sets: &mut InMemory, threshold: f64) -> Join<'c> {
+    let judged = (estimator(), Threshold::new(threshold).unwrap());
+    let progress = Progress::default();
+    match by {
+        By::Prefix => Join::exact(corpus, judged, sets, &progress).unwrap(),
+        By::Keys(scoring) => {
+            let bands = Bands::new(&SchemeSettings::default(), &SketchSettings::default());
+            let plan = bands.plan(judged.1);
+            let value = |sketch: &[u8], table| Some(bands.value(sketch, table));
+            let keys = Keys { tables: plan.bands, value, agreeing_min: plan.agreeing_min };
+            Join::by_keys(corpus, &keys, judged, scoring, &progress).unwrap()
+        }
+    }
+}
+
+fn pairs(by: By, corpus: &Corpus, sets: &mut InMemory, threshold: f64) -> Vec<Pair> {
+    let join = join(by, corpus, sets, threshold);
+    let mut pairs = Vec::new();
+    let visit = |pair| {
+        pairs.push(pair);
+        ControlFlow::Continue(())
+    };
+    join.pairs(sets, &Progress::default(), visit).unwrap();
+    pairs
+}
+
+fn clusters(
+    by: By,
+    linkage: Linkage,
+    corpus: &Corpus,
+    sets: &mut InMemory,
+    threshold: f64,
+) -> Vec<u32> {
+    let join = join(by, corpus, sets, threshold);
+    join.clusters(linkage, sets, &Progress::default()).unwrap()
+}
+
+fn brute_force(sets: &[ShingleSet], threshold: f64) -> Vec<(u32, u32, Overlap)> {
+    let numbers = 0..sets.len() as u32;
+    let all = numbers.clone().flat_map(|a| (a + 1..numbers.end).map(move |b| (a, b)));
+    let overlap = |(a, b): (u32, u32)| {
+        let overlap = Overlap::of(&sets[a as usize], &sets[b as usize]);
+        (overlap.resemblance() >= threshold).then_some((a, b, overlap))
+    };
+    all.filter_map(overlap).collect()
+}
+
+fn set(shingles: impl IntoIterator<Item = u64>) -> ShingleSet {
+    ShingleSet::from_shingles(shingles.into_iter().collect()).unwrap()
+}
+
+/// Named by numbers that are not in the order of their bytes.
+fn named(sets: impl IntoIterator<Item = ShingleSet>) -> Vec<(String, ShingleSet)> {
+    (0..).zip(sets).map(|(n, set): (u32, _)| (format!("d{n}"), set)).collect()
+}
+
+/// Sets that overlap in all degrees: each a stretch of the numbers with a few of its own.
+fn overlapping() -> impl Strategy<Value = Vec<(String, ShingleSet)>> {
+    let stretch = (0..8_u64, 1..40_u64, btree_set(0..60_u64, 0..4));
+    let shingles = |(from, len, own): (u64, u64, _)| {
+        set((from..from + len).chain(own).map(|shingle| shingle * 65_536))
+    };
+    vec(stretch.prop_map(shingles), 1..40).prop_map(named)
+}
+
+fn thresholds() -> impl Strategy<Value = f64> {
+    prop_oneof![0.01..=1.0_f64, Just(0.5), Just(0.8), Just(1.0)]
+}
+
+proptest! {
+    #[test]
+    fn exact_pairs_are_those_of_brute_force(
+        documents in overlapping(),
+        threshold in thresholds(),
+    ) {
+        let Gathered { corpus, mut sets, .. } = gathered(&documents);
+        let expected = brute_force(&sets.sets, threshold);
+        let mut found: Vec<_> = pairs(By::Prefix, &corpus, &mut sets, threshold)
+            .iter()
+            .map(|pair| (pair.a, pair.b, pair.overlap.unwrap()))
+            .collect();
+        found.sort_unstable_by_key(|(a, b, _)| (*a, *b));
+        prop_assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn pairs_by_keys_are_true_and_come_once(
+        documents in overlapping(),
+        threshold in 0.3..=1.0_f64,
+    ) {
+        let Gathered { corpus, mut sets, .. } = gathered(&documents);
+        let expected = brute_force(&sets.sets, threshold);
+        for scoring in [Scoring::Verified, Scoring::Estimated] {
+            let found = pairs(By::Keys(scoring), &corpus, &mut sets, threshold);
+            let once: BTreeMap<_, _> = found.iter().map(|pair| ((pair.a, pair.b), pair)).collect();
+            prop_assert_eq!(once.len(), found.len());
+            for pair in &found {
+                prop_assert!(pair.a < pair.b);
+                let estimate = estimator().estimate(pair.agreeing).value;
+                match pair.overlap {
+                    Some(overlap) => prop_assert!(expected.contains(&(pair.a, pair.b, overlap))),
+                    None => prop_assert!(estimate >= threshold),
+                }
+                prop_assert_eq!(pair.overlap.is_some(), scoring == Scoring::Verified);
+            }
+        }
+    }
+
+    /// Whatever skips comparisons comes to what all pairs would have come to.
+    #[test]
+    fn clusters_are_those_of_the_pairs(documents in overlapping(), threshold in 0.3..=1.0_f64) {
+        let Gathered { corpus, mut sets, .. } = gathered(&documents);
+        for by in ALL {
+            let pairs = pairs(by, &corpus, &mut sets, threshold);
+            let joined = |a, b| pairs.iter().any(|pair| (pair.a, pair.b) == (a, b));
+            let mut single: Vec<u32> = (0..corpus.count()).collect();
+            for pair in &pairs {
+                let (a, b) = (single[pair.a as usize], single[pair.b as usize]);
+                for root in single.iter_mut().filter(|root| **root == a.max(b)) {
+                    *root = a.min(b);
+                }
+            }
+            let found = clusters(by, Linkage::Single, &corpus, &mut sets, threshold);
+            prop_assert_eq!(found, single);
+
+            let mut greedy: Vec<u32> = Vec::new();
+            for number in 0..corpus.count() {
+                let represents = |&a: &u32| greedy[a as usize] == a && joined(a, number);
+                let representative = (0..number).find(represents).unwrap_or(number);
+                greedy.push(representative);
+            }
+            let found = clusters(by, Linkage::Representative, &corpus, &mut sets, threshold);
+            prop_assert_eq!(found, greedy);
+        }
+    }
+
+    #[test]
+    fn the_order_of_arrival_changes_nothing(documents in overlapping(), turn in 0..40_usize) {
+        let mut turned = documents.clone();
+        turned.rotate_left(turn % documents.len());
+        let mut reversed = documents.clone();
+        reversed.reverse();
+        let told = |documents: &[(String, ShingleSet)], by| {
+            let Gathered { corpus, documents, mut sets } = gathered(documents);
+            let ids = |number| -> Vec<_> {
+                documents.of(number).iter().map(|(id, _)| id.clone()).collect()
+            };
+            let pairs = pairs(by, &corpus, &mut sets, 0.5);
+            let pairs: Vec<_> = pairs.iter().map(|p| (ids(p.a), ids(p.b), p.overlap)).collect();
+            let of = |linkage| clusters(by, linkage, &corpus, &mut sets.again(), 0.5);
+            (pairs, of(Linkage::Single), of(Linkage::Representative))
+        };
+        for by in ALL {
+            let first = told(&documents, by);
+            prop_assert_eq!(&first, &told(&turned, by));
+            prop_assert_eq!(&first, &told(&reversed, by));
+        }
+    }
+}
+
+impl InMemory {
+    fn again(&self) -> Self {
+        Self { sets: self.sets.clone(), reads: 0 }
+    }
+}
+
+#[test]
+fn documents_with_equal_sets_are_one_set() {
+    let documents = [("b", 1..9), ("a", 5..20), ("d", 1..9), ("c", 5..20), ("e", 0..3)];
+    let documents = documents.map(|(id, range)| (id.to_owned(), set(range)));
+    let Gathered { corpus, documents, .. } = gathered(&documents);
+    assert_eq!((corpus.count(), documents.count()), (3, 5));
+    let sizes: Vec<_> = (0..3).map(|number| corpus.shingles(number)).collect();
+    assert_eq!(sizes, [15, 8, 3]);
+    let ids =
+        |number| -> String { documents.of(number).iter().map(|(id, _)| id.as_str()).collect() };
+    assert_eq!([ids(0), ids(1), ids(2)], ["ac", "bd", "e"]);
+}
+
+/// n copies of a template, each with a number of its own: n² / 2 pairs.
+fn template(copies: u64) -> Vec<(String, ShingleSet)> {
+    named((0..copies).map(|copy| set((0..60).chain([1_000 + copy]))))
+}
+
+#[test]
+fn a_bucket_of_near_copies_does_not_cost_its_square() {
+    const COPIES: usize = 3_000;
+    let Gathered { corpus, mut sets, .. } = gathered(&template(COPIES as u64));
+    for by in ALL {
+        for linkage in [Linkage::Single, Linkage::Representative] {
+            sets.reads = 0;
+            let representatives = clusters(by, linkage, &corpus, &mut sets, 0.9);
+            // Bands may find a few of the copies by another one only.
+            let with_first = representatives.iter().filter(|first| **first == 0).count();
+            assert!(with_first > COPIES * 99 / 100, "{by:?} {linkage:?}: {with_first}");
+            assert!(sets.reads < 6 * COPIES, "{by:?} {linkage:?}: {} sets read", sets.reads);
+        }
+    }
+}
+
+#[test]
+fn whoever_has_seen_enough_stops_it() {
+    let Gathered { corpus, mut sets, .. } = gathered(&template(200));
+    for by in ALL {
+        let join = join(by, &corpus, &mut sets, 0.9);
+        let mut seen = 0;
+        let outcome = join.pairs(&mut sets, &Progress::default(), |_| {
+            seen += 1;
+            if seen == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        assert!(matches!(outcome, Err(JoinError::Stopped(_))));
+        assert_eq!(seen, 3);
+
+        let progress = Progress::default();
+        progress.stop();
+        sets.reads = 0;
+        let outcome = join.clusters(Linkage::Single, &mut sets, &progress);
+        assert!(matches!(outcome, Err(JoinError::Stopped(_))));
+        assert!(sets.reads <= 2);
+    }
+}
+
+#[test]
+fn clusters_of_representatives_do_not_chain() {
+    // Each shares 18 of 22 with the next, and a third of them share less than half.
+    let chain = (0..10).map(|link| set(link * 2..link * 2 + 20));
+    let Gathered { corpus, mut sets, .. } = gathered(&named(chain));
+    let single = clusters(By::Prefix, Linkage::Single, &corpus, &mut sets, 0.8);
+    assert_eq!(single, [0; 10]);
+    let represented = clusters(By::Prefix, Linkage::Representative, &corpus, &mut sets, 0.8);
+    assert_eq!(represented, [0, 0, 2, 2, 4, 4, 6, 6, 8, 8]);
+    let sets = &sets.sets;
+    for (member, representative) in (0..).zip(represented) {
+        let overlap = Overlap::of(&sets[member], &sets[representative as usize]);
+        assert!(overlap.resemblance() >= 0.8);
+    }
+}
+
+#[test]
+fn a_cluster_has_the_name_that_it_always_had() {
+    let name = |id| cluster_name(&DocumentId::new(id).unwrap());
+    assert_eq!(name("a"), "e6c632b61e964e1f");
+    assert_ne!(name("a"), name("b"));
+}
