@@ -8,6 +8,7 @@ mod collections;
 mod compare;
 mod error;
 mod lookup;
+mod offline;
 mod operate;
 mod settings;
 mod similar;
@@ -28,6 +29,7 @@ pub use collections::{
 };
 pub use compare::compare_contents;
 pub use error::EngineError;
+pub use offline::{Finding, OfflineCorpus, OfflineGathering};
 pub use settings::{CollectionSettings, LimitSettings, StoreSettings};
 pub use types::{
     AddOptions, AddStatus, Added, Admitted, Answer, Comparison, Exact, Explanation, Lookup, Match,

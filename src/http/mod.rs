@@ -42,6 +42,7 @@ mod stored;
 mod write_timeout;
 
 pub use openapi::yaml as openapi_yaml;
+pub use request::corpus_document;
 pub use serve::serve;
 pub use settings::ServerSettings;
 pub use state::AppState;

@@ -1,0 +1,178 @@
+//! Near-duplicates among documents that no collection holds.
+//!
+//! Of each document its id and of each distinct set the sketch are in memory; the sets themselves
+//! are in a temporary file.
+
+mod sets;
+
+use std::collections::HashMap;
+use std::io;
+use std::ops::ControlFlow;
+
+use super::{Analyser, Analysis, CollectionSettings};
+use crate::document::DocumentId;
+use crate::join::{
+    Corpus, Documents, Gathering, Join, JoinError, Keys, Linkage, Pair, Progress, Scoring,
+};
+use crate::scheme::Threshold;
+use sets::{SetReader, SetWriter};
+
+/// How near-duplicates are found and scored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Finding {
+    /// By their keys, checked exactly: no false positive.
+    #[default]
+    Verified,
+    /// By their keys, scored by their sketches alone.
+    Estimated,
+    /// By their rarest shingles, checked exactly: none is missed, none is false.
+    Exact,
+}
+
+/// Takes documents one by one.
+pub struct OfflineGathering {
+    analyser: Analyser,
+    gathering: Gathering,
+    /// Fingerprint → place of the set in the file.
+    places: HashMap<u64, u32>,
+    /// The place of each document's set, by the number of the document.
+    place_of: Vec<u32>,
+    sets: SetWriter,
+}
+
+impl OfflineGathering {
+    /// # Errors
+    /// There cannot be a temporary file.
+    pub fn new(settings: &CollectionSettings) -> io::Result<Self> {
+        Ok(Self {
+            analyser: Analyser::new(settings),
+            gathering: Gathering::new(settings.sketch.sketch_bytes()),
+            places: HashMap::new(),
+            place_of: Vec::new(),
+            sets: SetWriter::create()?,
+        })
+    }
+
+    /// Gives back the document's number: how many there were before it.
+    ///
+    /// # Errors
+    /// The disk is full; or there are as many documents as there are numbers.
+    pub fn push(&mut self, id: DocumentId, analysis: &Analysis) -> io::Result<u32> {
+        let too_many = |_| io::Error::other("there are more than 4294967295 documents");
+        let number = u32::try_from(self.place_of.len()).map_err(too_many)?;
+        let (set, sketch) = (&analysis.set, analysis.sketch.as_bytes());
+        let fingerprint = set.fingerprint();
+        if self.gathering.push((id, number), fingerprint, set.count() as u32, sketch) {
+            self.places.insert(fingerprint, self.sets.push(set)?);
+        }
+        self.place_of.push(self.places[&fingerprint]);
+        Ok(number)
+    }
+
+    /// # Errors
+    /// The disk is full.
+    pub fn finish(self) -> io::Result<OfflineCorpus> {
+        let Self { analyser, gathering, place_of, sets, .. } = self;
+        let (corpus, documents) = gathering.finish();
+        let first = |set| place_of[documents.of(set)[0].1 as usize];
+        let places = (0..corpus.count()).map(first).collect();
+        Ok(OfflineCorpus { analyser, sets: sets.finish(places)?, corpus, documents })
+    }
+}
+
+/// Documents to be gone through as often as wanted. Sets are numbered in the byte order of their
+/// smallest ids.
+pub struct OfflineCorpus {
+    analyser: Analyser,
+    corpus: Corpus,
+    documents: Documents,
+    sets: SetReader,
+}
+
+impl OfflineCorpus {
+    /// The documents behind each set, with their numbers.
+    #[must_use]
+    pub fn documents(&self) -> &Documents {
+        &self.documents
+    }
+
+    /// How many distinct sets there are.
+    #[must_use]
+    pub fn sets(&self) -> u32 {
+        self.corpus.count()
+    }
+
+    /// The resemblance of a pair: exact where it is known, else the estimate.
+    #[must_use]
+    pub fn resemblance(&self, pair: &Pair) -> f64 {
+        let estimate = || self.analyser.estimator.estimate(pair.agreeing).value;
+        pair.overlap.map_or_else(estimate, |overlap| overlap.resemblance())
+    }
+
+    /// The chance that a pair at just the threshold is found.
+    #[must_use]
+    pub fn expected_recall(&self, finding: Finding, threshold: Threshold) -> f64 {
+        let plan = self.analyser.bands.plan(threshold);
+        match finding {
+            Finding::Verified => plan.expected_recall,
+            Finding::Estimated => plan.expected_recall_estimated,
+            Finding::Exact => 1.0,
+        }
+    }
+
+    /// Visits every pair of distinct sets at or over the threshold once, always in the same order,
+    /// until the visitor breaks off.
+    ///
+    /// # Errors
+    /// [`JoinError::Stopped`], also if the visitor broke off; a set could not be read back.
+    pub fn pairs(
+        &mut self,
+        finding: Finding,
+        threshold: Threshold,
+        progress: &Progress,
+        visit: impl FnMut(Pair) -> ControlFlow<()>,
+    ) -> Result<(), JoinError<io::Error>> {
+        let Self { analyser, corpus, sets, .. } = self;
+        join(analyser, corpus, sets, (finding, threshold), progress)?.pairs(sets, progress, visit)
+    }
+
+    /// The representative of each set, by number: the lowest number in its cluster, its own if it
+    /// is alone.
+    ///
+    /// # Errors
+    /// [`JoinError::Stopped`]; a set could not be read back.
+    pub fn clusters(
+        &mut self,
+        finding: Finding,
+        threshold: Threshold,
+        linkage: Linkage,
+        progress: &Progress,
+    ) -> Result<Vec<u32>, JoinError<io::Error>> {
+        let Self { analyser, corpus, sets, .. } = self;
+        let join = join(analyser, corpus, sets, (finding, threshold), progress)?;
+        join.clusters(linkage, sets, progress)
+    }
+}
+
+fn join<'c>(
+    analyser: &Analyser,
+    corpus: &'c Corpus,
+    sets: &mut SetReader,
+    (finding, threshold): (Finding, Threshold),
+    progress: &Progress,
+) -> Result<Join<'c>, JoinError<io::Error>> {
+    let judged = (analyser.estimator, threshold);
+    let scoring = match finding {
+        Finding::Verified => Scoring::Verified,
+        Finding::Estimated => Scoring::Estimated,
+        Finding::Exact => return Join::exact(corpus, judged, sets, progress),
+    };
+    let bands = &analyser.bands;
+    let plan = bands.plan(threshold);
+    let value = |sketch: &[u8], table| Some(bands.value(sketch, table));
+    let keys = Keys { tables: plan.bands, value, agreeing_min: plan.agreeing_min };
+    Ok(Join::by_keys(corpus, &keys, judged, scoring, progress)?)
+}
+
+#[cfg(test)]
+mod tests;

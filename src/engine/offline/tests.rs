@@ -1,0 +1,55 @@
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::document::Content;
+
+fn text(from: usize) -> Content {
+    Content::Text((from..from + 50).map(|word| format!("w{word} ")).collect())
+}
+
+/// Documents in the order given, as (id, first word).
+fn corpus(documents: &[(&str, usize)]) -> OfflineCorpus {
+    let settings = CollectionSettings::default();
+    let analyser = Analyser::new(&settings);
+    let mut gathering = OfflineGathering::new(&settings).unwrap();
+    for (number, (id, from)) in documents.iter().enumerate() {
+        let analysis = analyser.analyse(&text(*from)).unwrap();
+        let given = gathering.push(DocumentId::new(*id).unwrap(), &analysis).unwrap();
+        assert_eq!(given as usize, number);
+    }
+    gathering.finish().unwrap()
+}
+
+/// The pairs, each by the smallest ids of its sets, and their resemblance.
+fn pairs(corpus: &mut OfflineCorpus, finding: Finding) -> BTreeSet<String> {
+    let threshold = Threshold::new(0.7).unwrap();
+    let mut found = Vec::new();
+    let visit = |pair| {
+        found.push(pair);
+        ControlFlow::Continue(())
+    };
+    corpus.pairs(finding, threshold, &Progress::default(), visit).unwrap();
+    let id = |set| corpus.documents().of(set)[0].0.clone();
+    let shown =
+        |pair: &Pair| format!("{} {} {:.3}", id(pair.a), id(pair.b), corpus.resemblance(pair));
+    found.iter().map(shown).collect()
+}
+
+#[test]
+fn sets_come_back_under_their_numbers_whatever_the_order() {
+    // Neighbours share 47 of 49 shingles.
+    let mut documents = vec![("d", 1), ("b", 0), ("z", 500), ("c", 0), ("a", 1000)];
+    for _ in 0..documents.len() {
+        documents.rotate_left(1);
+        let mut corpus = corpus(&documents);
+        assert_eq!((corpus.sets(), corpus.documents().count()), (4, 5));
+        for finding in [Finding::Verified, Finding::Exact] {
+            let expected = BTreeSet::from(["b d 0.959".to_owned()]);
+            assert_eq!(pairs(&mut corpus, finding), expected, "{finding:?}");
+        }
+        let threshold = Threshold::new(0.7).unwrap();
+        let of = (Finding::Exact, Linkage::Representative);
+        let clusters = corpus.clusters(of.0, threshold, of.1, &Progress::default()).unwrap();
+        assert_eq!(clusters, [0, 1, 1, 3]);
+    }
+}
