@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, stderr};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -24,19 +25,15 @@ pub struct Meter {
     unit: Unit,
     /// 0: not known.
     total: u64,
+    done: AtomicU64,
     shown: Shown,
 }
 
 enum Shown {
     Nothing,
     Bar(ProgressBar),
-    Lines(Mutex<Line>),
-}
-
-/// The last line, and what was done since.
-struct Line {
-    written_at: Instant,
-    done: u64,
+    /// When the last line was written.
+    Lines(Mutex<Instant>),
 }
 
 impl Meter {
@@ -44,25 +41,36 @@ impl Meter {
         let shown = match (quiet, stderr().is_terminal()) {
             (true, _) => Shown::Nothing,
             (false, true) => Shown::Bar(bar(doing, unit, total)),
-            (false, false) => {
-                Shown::Lines(Mutex::new(Line { written_at: Instant::now(), done: 0 }))
-            }
+            (false, false) => Shown::Lines(Mutex::new(Instant::now())),
         };
-        Self { doing, unit, total, shown }
+        Self { doing, unit, total, done: AtomicU64::new(0), shown }
     }
 
     pub fn add(&self, more: u64) {
+        self.set(self.done.fetch_add(more, Ordering::Relaxed) + more);
+    }
+
+    /// So much is done now, whatever was done before.
+    pub fn set(&self, done: u64) {
+        self.done.store(done, Ordering::Relaxed);
         match &self.shown {
             Shown::Nothing => {}
-            Shown::Bar(bar) => bar.inc(more),
-            Shown::Lines(line) => {
-                let mut line = line.lock().expect("nothing panics under the lock");
-                line.done += more;
-                if line.written_at.elapsed() >= LINE_EVERY {
-                    line.written_at = Instant::now();
-                    eprintln!("{}", self.line(line.done));
+            Shown::Bar(bar) => bar.set_position(done),
+            Shown::Lines(written_at) => {
+                let mut written_at = written_at.lock().expect("nothing panics under the lock");
+                if written_at.elapsed() >= LINE_EVERY {
+                    *written_at = Instant::now();
+                    eprintln!("{}", self.line(done));
                 }
             }
+        }
+    }
+
+    /// Something worth a line of its own, whatever else is shown.
+    pub fn tell(&self, line: &str) {
+        match &self.shown {
+            Shown::Bar(bar) => bar.println(line),
+            Shown::Nothing | Shown::Lines(_) => eprintln!("{line}"),
         }
     }
 

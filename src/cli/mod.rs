@@ -3,13 +3,17 @@
 mod check_config;
 mod client;
 mod compare;
+mod corpus;
+mod dedup;
 mod demo;
+mod evaluate;
 mod export;
 mod failure;
 mod health;
 mod import;
 mod meter;
 mod output;
+mod pairs;
 mod restore;
 mod serve;
 mod similar;
@@ -41,6 +45,9 @@ enum Command {
     Restore(restore::Arguments),
     Similar(similar::Arguments),
     Compare(compare::Arguments),
+    Dedup(dedup::Arguments),
+    Pairs(pairs::Arguments),
+    Evaluate(evaluate::Arguments),
     Demo(demo::Arguments),
     CheckConfig(check_config::Arguments),
     Health(health::Arguments),
@@ -63,6 +70,9 @@ pub fn main() -> ExitCode {
         Command::Restore(arguments) => restore::run(arguments),
         Command::Similar(arguments) => similar::run(&arguments),
         Command::Compare(arguments) => compare::run(arguments),
+        Command::Dedup(arguments) => dedup::run(arguments),
+        Command::Pairs(arguments) => pairs::run(arguments),
+        Command::Evaluate(arguments) => evaluate::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),
         Command::CheckConfig(arguments) => check_config::run(arguments),
         Command::Health(arguments) => health::run(&arguments),

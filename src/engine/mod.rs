@@ -29,7 +29,7 @@ pub use collections::{
 };
 pub use compare::compare_contents;
 pub use error::EngineError;
-pub use offline::{Finding, OfflineCorpus, OfflineGathering};
+pub use offline::{Finding, OfflineCorpus, OfflineGathering, SetPair};
 pub use settings::{CollectionSettings, LimitSettings, StoreSettings};
 pub use types::{
     AddOptions, AddStatus, Added, Admitted, Answer, Comparison, Exact, Explanation, Lookup, Match,

@@ -10,7 +10,7 @@ mod table;
 
 pub use inputs::{Format, Selection};
 pub use progress::Progress;
-pub use read::{open_file, read_text_file};
+pub use read::{Cancelled, Event, Item, Origin, open_file, read_input, read_text_file};
 pub use report::Report;
 pub use run::{Import, import};
 pub use table::Columns;

@@ -102,13 +102,6 @@ impl OfflineCorpus {
         self.corpus.count()
     }
 
-    /// The resemblance of a pair: exact where it is known, else the estimate.
-    #[must_use]
-    pub fn resemblance(&self, pair: &Pair) -> f64 {
-        let estimate = || self.analyser.estimator.estimate(pair.agreeing).value;
-        pair.overlap.map_or_else(estimate, |overlap| overlap.resemblance())
-    }
-
     /// The chance that a pair at just the threshold is found.
     #[must_use]
     pub fn expected_recall(&self, finding: Finding, threshold: Threshold) -> f64 {
@@ -120,8 +113,8 @@ impl OfflineCorpus {
         }
     }
 
-    /// Visits every pair of distinct sets at or over the threshold once, always in the same order,
-    /// until the visitor breaks off.
+    /// Visits every pair of distinct sets at or over the threshold once, with the documents behind
+    /// all sets; always in the same order, until the visitor breaks off.
     ///
     /// # Errors
     /// [`JoinError::Stopped`], also if the visitor broke off; a set could not be read back.
@@ -130,10 +123,11 @@ impl OfflineCorpus {
         finding: Finding,
         threshold: Threshold,
         progress: &Progress,
-        visit: impl FnMut(Pair) -> ControlFlow<()>,
+        mut visit: impl FnMut(&Documents, SetPair) -> ControlFlow<()>,
     ) -> Result<(), JoinError<io::Error>> {
-        let Self { analyser, corpus, sets, .. } = self;
-        join(analyser, corpus, sets, (finding, threshold), progress)?.pairs(sets, progress, visit)
+        let Self { analyser, corpus, documents, sets } = self;
+        let join = join(analyser, corpus, sets, (finding, threshold), progress)?;
+        join.pairs(sets, progress, |pair| visit(documents, SetPair::of(&pair, analyser)))
     }
 
     /// The representative of each set, by number: the lowest number in its cluster, its own if it
@@ -151,6 +145,23 @@ impl OfflineCorpus {
         let Self { analyser, corpus, sets, .. } = self;
         let join = join(analyser, corpus, sets, (finding, threshold), progress)?;
         join.clusters(linkage, sets, progress)
+    }
+}
+
+/// Two sets at or over the threshold, by their numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SetPair {
+    pub a: u32,
+    pub b: u32,
+    /// Exact where it is known, else the estimate.
+    pub resemblance: f64,
+}
+
+impl SetPair {
+    fn of(pair: &Pair, analyser: &Analyser) -> Self {
+        let estimate = || analyser.estimator.estimate(pair.agreeing).value;
+        let resemblance = pair.overlap.map_or_else(estimate, |overlap| overlap.resemblance());
+        Self { a: pair.a, b: pair.b, resemblance }
     }
 }
 

@@ -23,16 +23,14 @@ fn corpus(documents: &[(&str, usize)]) -> OfflineCorpus {
 /// The pairs, each by the smallest ids of its sets, and their resemblance.
 fn pairs(corpus: &mut OfflineCorpus, finding: Finding) -> BTreeSet<String> {
     let threshold = Threshold::new(0.7).unwrap();
-    let mut found = Vec::new();
-    let visit = |pair| {
-        found.push(pair);
+    let mut found = BTreeSet::new();
+    let visit = |documents: &Documents, pair: SetPair| {
+        let [a, b] = [pair.a, pair.b].map(|set| &documents.of(set)[0].0);
+        found.insert(format!("{a} {b} {:.3}", pair.resemblance));
         ControlFlow::Continue(())
     };
     corpus.pairs(finding, threshold, &Progress::default(), visit).unwrap();
-    let id = |set| corpus.documents().of(set)[0].0.clone();
-    let shown =
-        |pair: &Pair| format!("{} {} {:.3}", id(pair.a), id(pair.b), corpus.resemblance(pair));
-    found.iter().map(shown).collect()
+    found
 }
 
 #[test]
