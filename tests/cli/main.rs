@@ -6,6 +6,7 @@ mod backup;
 mod commands;
 mod import;
 mod inputs;
+mod offline;
 mod portable;
 mod server;
 mod serving;
