@@ -138,14 +138,14 @@ impl<'c> Clusters<'c> {
         let empty = fates.iter().filter(|fate| **fate == Fate::Empty).count();
         let count = |count: usize| HumanCount(count as u64).to_string();
         eprintln!(
-            "{} documents: {} stay, {} are near-duplicates of theirs in {} clusters",
+            "documents: {}; representatives: {}; near-duplicates of theirs: {}; clusters: {}",
             count(documents),
             count(kept),
             count(documents - kept),
             count(self.groups)
         );
         if empty > 0 {
-            eprintln!("{} of those that stay have nothing to compare", count(empty));
+            eprintln!("representatives that have nothing to compare: {}", count(empty));
         }
     }
 }

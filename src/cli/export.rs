@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let collection = describe(&client, &arguments.within)?;
     if collection.settings["store"]["text"] == Value::Bool(false) {
         return Err(Failure::with_hint(
-            "the collection keeps no texts (store.text = false), so there is nothing to import again",
+            "the collection keeps no texts (store.text = false): there is nothing to import again",
             "`akin snapshot` saves such a collection as it is",
         ));
     }
@@ -77,7 +77,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let documents = copy_lines(&mut export, &mut out, &meter)?;
     out.finish()?;
     drop(meter);
-    eprintln!("{documents} documents exported");
+    eprintln!("documents exported: {documents}");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -111,7 +111,7 @@ fn copy_lines(from: &mut impl Read, to: &mut impl Write, meter: &Meter) -> Resul
             }
         };
         to.write_all(&piece[..read])?;
-        let ended = piece[..read].iter().filter(|byte| **byte == b'\n').count() as u64;
+        let ended = piece[..read].split(|byte| *byte == b'\n').count() as u64 - 1;
         lines += ended;
         meter.add(ended);
     }

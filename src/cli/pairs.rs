@@ -66,7 +66,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     written?;
     joined?;
     writer.out.flush()?;
-    eprintln!("{} pairs", HumanCount(writer.pairs));
+    eprintln!("pairs: {}", HumanCount(writer.pairs));
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 

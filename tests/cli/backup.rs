@@ -27,11 +27,12 @@ fn utf8(path: &Path) -> &str {
 
 /// Documents of which neighbours are nearly the same.
 fn documents(count: usize) -> String {
-    let words =
-        |from: usize| -> String { (from..from + 60).map(|word| format!("word{word} ")).collect() };
+    let words = |from: usize| -> String {
+        (from..from + 60).map(|word| format!("word{word}")).collect::<Vec<_>>().join(" ")
+    };
     let document =
         |n: usize| json!({"id": format!("d{n}"), "text": words(n), "metadata": {"n": n}});
-    (0..count).map(|n| format!("{}\n", document(n))).collect()
+    (0..count).map(|n| document(n).to_string()).collect::<Vec<_>>().join("\n")
 }
 
 /// What a server answers of its collections: their documents, and the near-duplicates of some.

@@ -20,8 +20,9 @@ fn done(arguments: &[&str]) -> String {
 
 /// Documents of every kind, in no particular order of their ids.
 fn documents() -> String {
-    let words =
-        |from: usize| -> String { (from..from + 40).map(|word| format!("word{word} ")).collect() };
+    let words = |from: usize| -> String {
+        (from..from + 40).map(|word| format!("word{word}")).collect::<Vec<_>>().join(" ")
+    };
     let texts = (0..700).map(|number| {
         let id = format!("https://example.org/{}?q=é", number * 7919 % 701);
         json!({"id": id, "text": words(number), "metadata": {"n": number}}).to_string()

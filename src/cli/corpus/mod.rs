@@ -8,7 +8,7 @@ pub use gather::{Fate, Gathered, gather};
 pub use watch::watched;
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use clap::{Args, ValueEnum};
@@ -100,7 +100,7 @@ impl Shaping {
     }
 }
 
-fn read_settings(path: &PathBuf) -> Result<CollectionSettings, Failure> {
+fn read_settings(path: &Path) -> Result<CollectionSettings, Failure> {
     let told = |error: serde_json::Error| Failure::new(format!("{}: {error}", path.display()));
     let given: Value = serde_json::from_str(&import::read_text_file(path)?).map_err(told)?;
     serde_json::from_value(CollectionSettings::completed(given)).map_err(told)

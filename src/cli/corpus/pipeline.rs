@@ -69,8 +69,8 @@ pub fn understand<E>(
     let waiting = Mutex::new(waiting);
     thread::scope(|scope| {
         for _ in 0..threads {
-            let made = made.clone();
-            scope.spawn(|| make_all(analyser, &waiting, made));
+            let (waiting, made) = (&waiting, made.clone());
+            scope.spawn(move || make_all(analyser, waiting, &made));
         }
         drop(made);
         scope.spawn(|| {
@@ -150,7 +150,7 @@ impl Reader {
 fn make_all(
     analyser: &Analyser,
     waiting: &Mutex<Receiver<Turn<Read>>>,
-    made: Sender<Turn<Vec<Understood>>>,
+    made: &Sender<Turn<Vec<Understood>>>,
 ) {
     loop {
         let next = waiting.lock().expect("nothing panics under the lock").recv();

@@ -4,7 +4,8 @@ use super::*;
 use crate::document::Content;
 
 fn text(from: usize) -> Content {
-    Content::Text((from..from + 50).map(|word| format!("w{word} ")).collect())
+    let words: Vec<_> = (from..from + 50).map(|word| format!("w{word}")).collect();
+    Content::Text(words.join(" "))
 }
 
 /// Documents in the order given, as (id, first word).
