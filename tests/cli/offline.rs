@@ -28,7 +28,7 @@ impl Corpus {
             // The numbers jump about, so that no order of the ids is that of the lines.
             let id = format!("d{:03}", number * 67 % 300);
             let (family, changed) =
-                if number % 3 == 0 { (number % 10, number % 7) } else { (number, 0) };
+                if number.is_multiple_of(3) { (number % 10, number % 7) } else { (number, 0) };
             json!({"id": id, "url": number, "text": words(family, changed)}).to_string()
         };
         let lines = (0..300).map(document).chain([r#"{"id":"empty","text":" ."}"#.to_owned()]);
@@ -48,7 +48,7 @@ impl Corpus {
 
     /// Runs a command that must go well.
     #[track_caller]
-    fn run(&self, arguments: &[&str]) -> Ended {
+    fn run(arguments: &[&str]) -> Ended {
         let ended = akin(arguments);
         assert_eq!(ended.code, Some(0), "{arguments:?}: {}", ended.stderr);
         ended
@@ -58,12 +58,12 @@ impl Corpus {
     #[track_caller]
     fn dedup(&self, options: &[&str]) -> Vec<String> {
         let (docs, out) = (self.path("docs.jsonl"), self.path("out.jsonl"));
-        self.run(&[&["dedup", &docs, &out], options].concat());
+        Self::run(&[&["dedup", &docs, &out], options].concat());
         fs::read_to_string(PathBuf::from(out)).unwrap().lines().map(str::to_owned).collect()
     }
 
     fn pairs(&self, options: &[&str]) -> BTreeSet<(String, String)> {
-        let ended = self.run(&[&["pairs", &self.path("docs.jsonl")], options].concat());
+        let ended = Self::run(&[&["pairs", &self.path("docs.jsonl")], options].concat());
         let pair = |line: &str| {
             let mut columns = line.split('\t').map(str::to_owned);
             (columns.next().unwrap(), columns.next().unwrap())
@@ -166,7 +166,7 @@ fn an_evaluation_counts_what_is_right_missing_and_extra() {
     let docs = corpus.write("five.jsonl", DOCS);
     let gold = corpus.write("gold.tsv", "#a\tb\nA1\tB1\nB1\tA1\tagain\nA1\tA2\nA1\tB3\n");
     let evaluate = |options: &[&str]| -> Value {
-        let ended = corpus.run(&[&["evaluate", &docs, &gold, "--json"], options].concat());
+        let ended = Corpus::run(&[&["evaluate", &docs, &gold, "--json"], options].concat());
         serde_json::from_str(&ended.stdout).unwrap()
     };
     let counts = |row: &Value| -> Vec<u64> {
@@ -186,7 +186,7 @@ fn an_evaluation_counts_what_is_right_missing_and_extra() {
     let distinct = evaluate(&["--distinct", "--at", "0.75"]);
     assert_eq!(distinct["gold"], 2);
     assert_eq!(counts(&distinct["thresholds"][0]), [1, 1, 1, 0]);
-    let shown = corpus.run(&["evaluate", &docs, &gold, "--at", "0.75"]).stdout;
+    let shown = Corpus::run(&["evaluate", &docs, &gold, "--at", "0.75"]).stdout;
     assert!(shown.contains("5 documents, 3 distinct sets, 3 known pairs"), "{shown}");
     assert!(
         shown.contains("   0.7500          6         2         1          4    0.3333"),
