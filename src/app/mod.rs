@@ -8,6 +8,7 @@ pub use error::AppError;
 pub use signals::stop_signal;
 
 use std::convert::Infallible;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +23,12 @@ use crate::http::{self, ServerSettings};
 
 /// Where the collections are, below the data directory.
 const COLLECTIONS: &str = "collections";
+
+/// The directory of all collections of a data directory.
+#[must_use]
+pub fn collections_dir(data_dir: &Path) -> PathBuf {
+    data_dir.join(COLLECTIONS)
+}
 
 /// The recorder wants its histograms drained even if nobody scrapes.
 const METRICS_UPKEEP: Duration = Duration::from_secs(5);
@@ -99,7 +106,7 @@ async fn open(settings: Settings, state: &http::AppState) -> Result<Arc<Collecti
     tracing::info!(data_dir = %dir.display(), "opening");
     let opened = tokio::task::spawn_blocking(move || {
         let storage = settings.storage;
-        let root = storage.data_dir.join(COLLECTIONS);
+        let root = collections_dir(&storage.data_dir);
         let of_all = CollectionsSettings {
             store: storage.store,
             sets_cache_bytes: storage.sets_cache_bytes,

@@ -17,6 +17,7 @@ mod state;
 #[cfg(test)]
 pub(crate) mod testing;
 
+use std::fs::File;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ use crate::index::{ExactSearch, Search};
 use crate::measure::Overlap;
 use crate::scheme::Key;
 use crate::sketch::Sketch;
-use crate::storage::{FilingRow, Part, Particulars, Record, SnapshotInfo, StorageError};
+use crate::storage::{FilingRow, Order, Part, Particulars, Record, SnapshotInfo, StorageError};
 use crate::text::ShingleSet;
 
 use arrivals::{Outcome, Place};
@@ -252,10 +253,21 @@ pub trait Backend: Send + Sync {
     async fn sample(&self, documents: usize) -> Result<Vec<DocumentId>, BackendError>;
 
     /// Every document, whole or without its content, from one consistent view.
-    async fn export(&self, part: Part) -> mpsc::Receiver<Result<Record, StorageError>>;
+    async fn export(
+        &self,
+        part: Part,
+        order: Order,
+    ) -> mpsc::Receiver<Result<Record, StorageError>>;
 
     /// All documents as they are now. The caller limits how many views there are at once.
     async fn view(&self) -> Result<Box<dyn View>, BackendError>;
+
+    /// Whether a copy can be made.
+    async fn check_room_for_copy(&self) -> Result<(), BackendError>;
+
+    /// All that is stored, from one consistent view, as a database file that goes when it is
+    /// closed. Dropping the future stops the copying.
+    async fn copy(&self) -> Result<File, BackendError>;
 
     async fn stats(&self) -> Result<BackendStats, BackendError>;
 

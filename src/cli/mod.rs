@@ -3,13 +3,22 @@
 mod check_config;
 mod client;
 mod compare;
+mod corpus;
 mod curve;
+mod dedup;
 mod demo;
+mod evaluate;
+mod export;
 mod failure;
 mod health;
 mod import;
+mod meter;
+mod output;
+mod pairs;
+mod restore;
 mod serve;
 mod similar;
+mod snapshot;
 
 use std::io::{Write, stdout};
 use std::process::ExitCode;
@@ -32,9 +41,15 @@ struct Cli {
 enum Command {
     Serve(serve::Arguments),
     Import(import::Arguments),
+    Export(export::Arguments),
+    Snapshot(snapshot::Arguments),
+    Restore(restore::Arguments),
     Similar(similar::Arguments),
     Compare(compare::Arguments),
     Curve(curve::Arguments),
+    Dedup(dedup::Arguments),
+    Pairs(pairs::Arguments),
+    Evaluate(evaluate::Arguments),
     Demo(demo::Arguments),
     CheckConfig(check_config::Arguments),
     Health(health::Arguments),
@@ -52,9 +67,15 @@ pub fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Import(arguments) => import::run(arguments),
+        Command::Export(arguments) => export::run(&arguments),
+        Command::Snapshot(arguments) => snapshot::run(&arguments),
+        Command::Restore(arguments) => restore::run(arguments),
         Command::Similar(arguments) => similar::run(&arguments),
         Command::Compare(arguments) => compare::run(arguments),
         Command::Curve(arguments) => curve::run(arguments),
+        Command::Dedup(arguments) => dedup::run(arguments),
+        Command::Pairs(arguments) => pairs::run(arguments),
+        Command::Evaluate(arguments) => evaluate::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),
         Command::CheckConfig(arguments) => check_config::run(arguments),
         Command::Health(arguments) => health::run(&arguments),

@@ -1,6 +1,6 @@
 //! The collections of one data directory: opened, made and removed.
 
-mod files;
+pub(super) mod files;
 mod name;
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use futures_util::future::select_all;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use super::{CollectionSettings, Engine, EngineError, LimitSettings, off_runtime_if};
 use crate::backend::Progress;
@@ -35,7 +35,7 @@ pub struct CollectionsSettings {
 /// refused, and its files go with the last handle.
 pub struct Collection {
     name: CollectionName,
-    engine: Engine,
+    pub(super) engine: Engine,
     /// Last, so that it is dropped after the engine, which has the files open.
     files: CollectionFiles,
 }
@@ -72,6 +72,8 @@ pub struct Collections {
     changes: Mutex<Changes>,
     /// Changes whenever `open` does.
     generation: watch::Sender<u64>,
+    /// One backup is made at a time.
+    pub(super) backups: Arc<Semaphore>,
 }
 
 #[derive(Default)]
@@ -97,6 +99,7 @@ impl Collections {
             open: RwLock::default(),
             changes: Mutex::default(),
             generation: watch::Sender::default(),
+            backups: Arc::new(Semaphore::new(1)),
         };
         // Before anything is cleared: its lock keeps other processes out.
         let name = CollectionName::default();

@@ -71,6 +71,14 @@ pub enum EngineError {
     Closed,
     #[error("recall is being measured already: one measurement of a collection goes on at a time")]
     MeasurementUnderWay,
+    #[error("a backup is being made already")]
+    BackupUnderWay,
+    /// Of a backup that cannot be restored.
+    #[error("{reason}")]
+    Backup { reason: String },
+    /// The disk is too full for what was asked.
+    #[error("{reason}")]
+    NoRoom { reason: String },
     /// The store takes nothing more; the process is about to stop. Retry later.
     #[error("the store is out of service: {reason}")]
     OutOfService { reason: String },
@@ -91,6 +99,9 @@ impl From<BackendError> for EngineError {
         match error {
             BackendError::OutOfService { reason } => Self::OutOfService { reason },
             BackendError::Storage(StorageError::Closed) => Self::Closed,
+            BackendError::Storage(error @ StorageError::NoRoom { .. }) => {
+                Self::NoRoom { reason: error.to_string() }
+            }
             other => Self::Store { reason: other.to_string() },
         }
     }

@@ -1,8 +1,9 @@
 //! The product on a page: collections, and of each add, similar, compare, collapse, discovery, get,
-//! remove, list, export, snapshot.
+//! remove, list, export, snapshot; and their backups.
 
 mod add;
 mod analysis;
+mod backup;
 mod collapse;
 mod collections;
 mod compare;
@@ -12,8 +13,10 @@ mod discovery;
 mod error;
 mod exact;
 mod filter;
+mod joining;
 mod lookup;
 mod measures;
+mod offline;
 mod operate;
 mod recall;
 mod records;
@@ -33,8 +36,9 @@ use recall::Measurements;
 pub use crate::backend::{BackendStats, Clock, Progress, Recovery, RecoverySource};
 pub use crate::join::{Linkage, Stage};
 pub use crate::measure::Points;
-pub use crate::storage::SnapshotInfo;
+pub use crate::storage::{Order, SnapshotInfo};
 pub use analysis::{Analyser, Analysis};
+pub use backup::{Restored, Restoring, restore};
 pub use collapse::{Collapsed, Group, GroupMember};
 pub use collections::{
     Collection, CollectionName, Collections, CollectionsSettings, Creation, InvalidCollectionName,
@@ -48,6 +52,7 @@ pub use discovery::{
 pub use error::EngineError;
 pub use filter::{Filter, FilterError};
 pub use measures::{Measured, Measures, UnknownMeasure};
+pub use offline::{OfflineCorpus, OfflineGathering, SetPair};
 pub use recall::{Recall, Tally};
 pub use removal::Removed;
 pub use settings::{CollectionSettings, LimitSettings, StoreSettings};

@@ -7,7 +7,7 @@ use crate::backend::BackendError;
 use crate::document::DocumentId;
 use crate::engine::analysis::policy;
 use crate::engine::{Engine, EngineError, SnapshotInfo, Stats, StoredDocument};
-use crate::storage::{Part, Record};
+use crate::storage::{Order, Part, Record};
 
 impl Engine {
     /// # Errors
@@ -41,12 +41,14 @@ impl Engine {
     /// Every document, from one consistent view. Stops when the stream is dropped.
     pub async fn export(
         &self,
+        order: Order,
     ) -> impl Stream<Item = Result<StoredDocument, EngineError>> + Send + use<> {
         let next = |mut records: mpsc::Receiver<_>| async move {
             records.recv().await.map(|record| (record, records))
         };
         // Whoever compresses a stream asks it once more after its end.
-        let records = stream::unfold(self.backend.export(Part::All).await, next).fuse();
+        let records = self.backend.export(Part::All, order).await;
+        let records = stream::unfold(records, next).fuse();
         records.map(|record| Ok(StoredDocument::from(record.map_err(BackendError::from)?)))
     }
 

@@ -12,7 +12,7 @@ use crate::engine::{Engine, EngineError};
 use crate::measure::Overlap;
 use crate::scheme::Threshold;
 use crate::sketch::Sketch;
-use crate::storage::{Part, Record, StorageError};
+use crate::storage::{Order, Part, Record, StorageError};
 use crate::text::ShingleSet;
 
 /// Stored documents compared at once.
@@ -167,7 +167,7 @@ impl Engine {
         mut sampled: Vec<Sampled>,
         threshold: Threshold,
     ) -> Result<(Vec<Sampled>, u64), EngineError> {
-        let mut records = self.backend.export(Part::Set).await;
+        let mut records = self.backend.export(Part::Set, Order::Stored).await;
         let mut documents = 0;
         loop {
             let batch = next_batch(&mut records).await?;

@@ -39,10 +39,11 @@ pub enum Code {
     OutOfService,
     Overloaded,
     TimedOut,
+    InsufficientStorage,
 }
 
 impl Code {
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 34] = [
         Self::MalformedJson,
         Self::MalformedText,
         Self::InvalidParameter,
@@ -76,6 +77,7 @@ impl Code {
         Self::OutOfService,
         Self::Overloaded,
         Self::TimedOut,
+        Self::InsufficientStorage,
     ];
 
     /// The code as clients read it, its status, and what it means.
@@ -122,6 +124,9 @@ impl Code {
             Self::OutOfService => ("out_of_service", s(503), "The store is out of service"),
             Self::Overloaded => ("overloaded", s(503), "The server has too much to do"),
             Self::TimedOut => ("timed_out", s(503), "The request took too long"),
+            Self::InsufficientStorage => {
+                ("insufficient_storage", s(507), "The disk has no room for it")
+            }
         }
     }
 

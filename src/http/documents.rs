@@ -18,7 +18,7 @@ use super::identity::RequestId;
 use super::json;
 use super::measured;
 use super::ndjson;
-use super::parameters::{AddParameters, GetParameters, ListParameters, PathId};
+use super::parameters::{AddParameters, ExportParameters, GetParameters, ListParameters, PathId};
 use super::problem::Problem;
 use super::problems_of::{Adding, ById, Plain};
 use super::query::{NoParameters, Query};
@@ -190,16 +190,17 @@ pub async fn list(
 /// as no whole one does.
 #[utoipa::path(
     get, path = "/export", operation_id = "export_documents", tag = "Documents",
+    params(ExportParameters),
     responses((status = 200, description = "A document a line.", body = DocumentReply,
         content_type = "application/x-ndjson"), Plain),
 )]
 pub async fn export(
-    _: Query<NoParameters>,
+    Query(parameters): Query<ExportParameters>,
     State(state): State<AppState>,
     Ready(engine): Ready,
 ) -> Result<Response, Problem> {
     let permit = state.bulk_permit()?;
-    let lines = engine.export().await.map(move |document| {
+    let lines = engine.export(parameters.order.unwrap_or_default()).await.map(move |document| {
         // Held as long as there is something to send.
         let _permit = &permit;
         match document {

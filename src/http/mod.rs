@@ -2,13 +2,14 @@
 //! here.
 //!
 //! In reading order: `router` below; the handlers (`documents` with `bulk` and `intake`, `removal`,
-//! `similar`, `resemblance`, `collapse`, `discovery`, `curve`, `recall`, `collections`, `operate`);
-//! what they act on (`extract`), take (`parameters`, `conditions`, `request`, `fields`) and give
-//! (`reply`, `stored`, `comparison`, `found`, `stats`,
-//! `problem` with `code`); how it is read (`query`, `body`, `json`, `split` with `array`); the
-//! layers around them (`identity`, `layers`); the connections below (`serve`, `write_timeout`).
+//! `similar`, `resemblance`, `collapse`, `discovery`, `curve`, `recall`, `collections`, `operate`,
+//! `backup`); what they act on (`extract`), take (`parameters`, `conditions`, `request`, `fields`)
+//! and give (`reply`, `stored`, `comparison`, `found`, `stats`, `problem` with `code`); how it is
+//! read (`query`, `body`, `json`, `split` with `array`); the layers around them (`identity`,
+//! `layers`); the connections below (`serve`, `write_timeout`).
 
 mod array;
+mod backup;
 mod body;
 mod bulk;
 mod code;
@@ -50,6 +51,7 @@ mod stored;
 mod write_timeout;
 
 pub use openapi::yaml as openapi_yaml;
+pub use request::corpus_document;
 pub use serve::serve;
 pub use settings::ServerSettings;
 pub use state::AppState;
@@ -92,6 +94,8 @@ fn on_collections() -> OpenApiRouter<AppState> {
         .routes(routes!(collections::describe, collections::make, collections::remove))
         .nest(openapi::ONE_COLLECTION, on_one_collection())
         .routes(routes!(operate::openapi))
+        .routes(routes!(backup::all))
+        .routes(routes!(backup::one))
 }
 
 fn on_one_collection() -> OpenApiRouter<AppState> {

@@ -10,9 +10,11 @@ use super::code::Code;
 use super::conditions::ConditionParameters;
 use super::problem::Problem;
 use super::query::{Parameters, ReadParameters};
-use super::schemas::{IdSchema, ModeSchema, OnDuplicateSchema};
+use super::schemas::{IdSchema, ModeSchema, OnDuplicateSchema, OrderSchema};
 use crate::document::DocumentId;
-use crate::engine::{AddOptions, CompareOptions, Conditions, Lookup, Measures, Mode, OnDuplicate};
+use crate::engine::{
+    AddOptions, CompareOptions, Conditions, Lookup, Measures, Mode, OnDuplicate, Order,
+};
 use crate::scheme::Threshold;
 
 /// The id in a path: all of the path after `/documents/`, percent-decoded.
@@ -131,6 +133,22 @@ pub struct ListParameters {
 impl ReadParameters for ListParameters {
     fn read(parameters: &mut Parameters) -> Result<Self, Problem> {
         Ok(Self { after: parameters.optional("after")?, limit: parameters.limit()? })
+    }
+}
+
+/// How documents are exported.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct ExportParameters {
+    /// `stored` (default): in the order in which they were stored, the fastest; `id`: by the bytes
+    /// of their ids, so that equal collections are exported alike.
+    #[param(inline, value_type = Option<OrderSchema>)]
+    pub order: Option<Order>,
+}
+
+impl ReadParameters for ExportParameters {
+    fn read(parameters: &mut Parameters) -> Result<Self, Problem> {
+        Ok(Self { order: parameters.optional("order")? })
     }
 }
 

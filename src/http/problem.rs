@@ -209,7 +209,9 @@ impl From<EngineError> for Problem {
             EngineError::MeasurementUnderWay => Code::Overloaded,
             EngineError::TooManyCollections { .. } => Code::TooManyCollections,
             EngineError::OutOfService { .. } | EngineError::Closed => Code::OutOfService,
-            EngineError::Store { .. } => return internal(),
+            EngineError::BackupUnderWay => Code::Overloaded,
+            EngineError::NoRoom { .. } => Code::InsufficientStorage,
+            EngineError::Store { .. } | EngineError::Backup { .. } => return internal(),
         };
         Self::new(code, error.to_string())
     }

@@ -40,6 +40,9 @@ pub struct Making;
 /// Of a call that removes a collection.
 pub struct Removing;
 
+/// Of a call that saves collections.
+pub struct BackingUp;
+
 const PLAIN: &[Code] = &[
     Code::InvalidParameter,
     Code::Internal,
@@ -142,6 +145,12 @@ impl IntoResponses for Making {
 impl IntoResponses for Removing {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         by_status(&[PLAIN, &[Code::CollectionNotFound, Code::CollectionRequired]])
+    }
+}
+
+impl IntoResponses for BackingUp {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        by_status(&[PLAIN, &[Code::InsufficientStorage]])
     }
 }
 

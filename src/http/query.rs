@@ -11,7 +11,7 @@ use super::parameters::{Include, Points};
 use super::problem::Problem;
 use super::{AppState, ServerSettings};
 use crate::document::DocumentId;
-use crate::engine::{Filter, Linkage, Measures, Mode, OnDuplicate, UnknownMeasure};
+use crate::engine::{Filter, Linkage, Measures, Mode, OnDuplicate, Order, UnknownMeasure};
 use crate::scheme::Threshold;
 
 /// Matches of a lookup, and ids of a page, when the call does not say how many.
@@ -224,6 +224,16 @@ impl Parameter for OnDuplicate {
             "keep" => Ok(Self::Keep),
             "skip" => Ok(Self::Skip),
             _ => Err("keep or skip".to_owned()),
+        }
+    }
+}
+
+impl Parameter for Order {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "stored" => Ok(Self::Stored),
+            "id" => Ok(Self::Id),
+            _ => Err("stored or id".to_owned()),
         }
     }
 }

@@ -127,6 +127,35 @@ pub fn document(json: &[u8]) -> Result<Document, Problem> {
     Ok(Document { id, content, metadata, expires_at_ms: expires_at.map(|time| time.0) })
 }
 
+/// A document of a corpus that is not to be stored: whatever else it has is of no consequence.
+#[derive(Deserialize)]
+struct CorpusDocument {
+    id: Option<String>,
+    text: Option<String>,
+    tokens: Option<Vec<TokenBody>>,
+}
+
+/// Reads what a document's set is made of, and its id, if it has one.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn corpus_document(json: &[u8]) -> Result<(Option<DocumentId>, Content), String> {
+    let document = || {
+        let Object(body) = json::read::<Object<CorpusDocument>>(json, Code::InvalidDocument)?;
+        let id = body.id.map(|text| id(Code::InvalidDocument, "/id", text)).transpose()?;
+        let content = match (body.text, body.tokens) {
+            (Some(text), None) => Content::Text(text),
+            (None, Some(list)) => tokens(list),
+            _ => {
+                let detail = "a document has either text or tokens";
+                return Err(Problem::of_field(Code::InvalidDocument, "", detail));
+            }
+        };
+        Ok((id, content))
+    };
+    document().map_err(|problem: Problem| problem.detail)
+}
+
 pub fn new_id() -> DocumentId {
     DocumentId::new(Uuid::now_v7().to_string()).expect("a UUID keeps the rules of ids")
 }

@@ -184,6 +184,13 @@ pub enum OnDuplicateSchema {
 }
 
 #[derive(ToSchema)]
+#[schema(as = Order, rename_all = "snake_case")]
+pub enum OrderSchema {
+    Stored,
+    Id,
+}
+
+#[derive(ToSchema)]
 #[schema(as = Mode, rename_all = "snake_case")]
 pub enum ModeSchema {
     Verified,

@@ -19,6 +19,20 @@ pub(super) fn sync(dir: &Path) -> Result<(), StorageError> {
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(StorageError::io(dir))
 }
 
+/// Keeps other processes out of a directory until it is dropped.
+pub struct DirectoryLock {
+    _file: File,
+}
+
+/// Makes a directory, if it is not there, and keeps the stores of other processes out of it.
+///
+/// # Errors
+/// [`StorageError::InUse`], [`StorageError::Io`].
+pub fn lock_directory(dir: &Path) -> Result<DirectoryLock, StorageError> {
+    make(dir)?;
+    Ok(DirectoryLock { _file: lock(dir)? })
+}
+
 /// Keeps other processes out for as long as the file is open.
 pub(super) fn lock(dir: &Path) -> Result<File, StorageError> {
     let path = dir.join("lock");

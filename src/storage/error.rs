@@ -49,6 +49,13 @@ pub enum StorageError {
     #[error("the log begins after sequence {kept_after}, asked for was what follows {after}")]
     TrimmedTail { after: u64, kept_after: u64 },
 
+    /// For a copy of the database.
+    #[error(
+        "a copy of the store needs {needed_bytes} bytes, but the disk of {} has only {free_bytes}",
+        dir.display()
+    )]
+    NoRoom { dir: PathBuf, needed_bytes: u64, free_bytes: u64 },
+
     #[error("{path}: {source}", path = path.display())]
     Io { path: PathBuf, source: io::Error },
 

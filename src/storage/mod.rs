@@ -7,6 +7,7 @@
 //! DIR/lock           locked while the store is open: no other process opens it
 //! DIR/store.sqlite   the database below; -wal and -shm beside it while it is open
 //! DIR/snapshots/     the newest few, see `snapshot_file`
+//! DIR/copy.sqlite    while a backup is made: a copy of the database, nameless once it is whole
 //! ```
 //!
 //! # The database Its `application_id` is "akin", its `user_version` the format. A number that is a
@@ -92,6 +93,7 @@ mod checksum;
 mod columns;
 mod committer;
 mod content;
+mod copy;
 mod counters;
 mod directory;
 mod elements;
@@ -110,13 +112,16 @@ mod snapshot_file;
 mod snapshot_reader;
 mod snapshot_writer;
 mod store;
+mod verify;
 mod view;
 mod wal_sync;
 
 pub use committer::Write;
+pub use copy::CopyStop;
+pub use directory::{DirectoryLock, lock_directory};
 pub use error::StorageError;
 pub use readers::StoreSizes;
-pub use record::{EncodedRecord, Part, Record};
+pub use record::{EncodedRecord, Order, Part, Record};
 pub use recovery::{FilingRow, Tail};
 pub use selection::Particulars;
 pub use sets::{SetRow, Visited};
@@ -126,6 +131,7 @@ pub use snapshot_file::{SnapshotEntry, SnapshotHeader, SnapshotInfo, SnapshotMem
 pub use snapshot_reader::SnapshotReader;
 pub use snapshot_writer::SnapshotWriter;
 pub use store::Store;
+pub use verify::verify;
 pub use view::View;
 
 #[cfg(test)]

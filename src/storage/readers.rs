@@ -11,7 +11,7 @@ use tokio::task::{JoinError, spawn_blocking};
 
 use super::columns::{Columns, FILING_COLUMNS, FilingPart};
 use super::counters::Counters;
-use super::record::{Part, Record};
+use super::record::{Order, Part, Record};
 use super::selection::{self, Particulars};
 use super::sets::{SetRow, Visited, visit_sets};
 use super::store::Files;
@@ -92,6 +92,7 @@ impl Readers {
     pub async fn export(
         &self,
         part: Part,
+        order: Order,
         now_ms: i64,
     ) -> mpsc::Receiver<Result<Record, StorageError>> {
         let permit = permit_of(&self.exports).await;
@@ -99,7 +100,7 @@ impl Readers {
         let (sender, receiver) = mpsc::channel(EXPORT_RECORDS_AHEAD);
         spawn_blocking(move || {
             let _permit = permit;
-            let exported = pool.read(|connection| export(connection, part, now_ms, &sender));
+            let exported = pool.read(|connection| export(connection, part, order, now_ms, &sender));
             if let Err(error) = exported {
                 // A receiver that has gone away needs no error.
                 let _ = sender.blocking_send(Err(error));
@@ -255,10 +256,15 @@ pub(super) fn sizes(connection: &Connection, files: &Files) -> Result<StoreSizes
 fn export(
     connection: &Connection,
     part: Part,
+    order: Order,
     now_ms: i64,
     sender: &mpsc::Sender<Result<Record, StorageError>>,
 ) -> Result<(), StorageError> {
-    let query = format!("SELECT {} FROM documents ORDER BY ordinal", part.columns());
+    let by = match order {
+        Order::Stored => "ordinal",
+        Order::Id => "id",
+    };
+    let query = format!("SELECT {} FROM documents ORDER BY {by}", part.columns());
     let mut statement = connection.prepare_cached(&query)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {

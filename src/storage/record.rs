@@ -160,6 +160,16 @@ impl EncodedRecord {
     }
 }
 
+/// In which order an export gives documents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// In that in which they were stored, which is how they lie on the disk.
+    #[default]
+    Stored,
+    /// By the bytes of their ids, so that equal collections are exported alike.
+    Id,
+}
+
 /// How much of a document is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {

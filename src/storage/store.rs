@@ -11,9 +11,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::committer::{Committer, Message, Write};
 use super::readers::{self, Readers, StoreSizes};
-use super::record::{Part, Record};
+use super::record::{Order, Part, Record};
 use super::selection::{self, Particulars};
-use super::{Snapshots, StorageError, StorageSettings, View, directory, schema};
+use super::{Snapshots, StorageError, StorageSettings, View, copy, directory, schema};
 use crate::document::{DocumentId, Ordinal};
 
 /// Log rows removed in one transaction, so that trimming holds no write up for long.
@@ -24,7 +24,9 @@ const TRIM_ROWS_MAX: u64 = 4096;
 /// Dropping it closes it as [`Store::close`] does.
 pub struct Store {
     pub(super) readers: Readers,
-    files: Files,
+    pub(super) files: Files,
+    /// One copy is made at a time.
+    pub(super) copying: Mutex<()>,
     /// `None` once closing.
     queue: RwLock<Option<mpsc::Sender<Message>>>,
     committer: Mutex<Option<JoinHandle<()>>>,
@@ -69,6 +71,7 @@ impl Store {
         }
         directory::make(dir)?;
         let lock = directory::lock(dir)?;
+        copy::clear(dir)?;
         let files = Files::of(dir);
         let connection = schema::open_writer(&files.database, settings, identity)?;
         directory::sync(dir)?;
@@ -95,6 +98,7 @@ impl Store {
         Ok(Self {
             readers: Readers::new(&files.database, settings),
             files,
+            copying: Mutex::default(),
             queue: RwLock::new(Some(queue)),
             committer: Mutex::new(Some(committer)),
             poisoned,
@@ -266,15 +270,16 @@ impl Store {
         self.readers.read(ids).await
     }
 
-    /// This part of every document alive at `now_ms` (milliseconds since the epoch) by ordinal,
-    /// from one state of the store; ends early if the receiver is dropped. A document that is
+    /// This part of every document alive at `now_ms` (milliseconds since the epoch), from
+    /// one state of the store; ends early if the receiver is dropped. A document that is
     /// corrupt comes as an error and the others follow; after any other error nothing follows.
     pub async fn export(
         &self,
         part: Part,
+        order: Order,
         now_ms: i64,
     ) -> mpsc::Receiver<Result<Record, StorageError>> {
-        self.readers.export(part, now_ms).await
+        self.readers.export(part, order, now_ms).await
     }
 
     /// All documents alive at `now_ms` (milliseconds since the epoch). How many views there are at

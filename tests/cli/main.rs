@@ -2,11 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod backup;
 mod commands;
 mod curve;
 mod import;
 mod inputs;
+mod offline;
+mod portable;
 mod server;
+mod serving;
 mod whole;
 
 use std::io::Write;

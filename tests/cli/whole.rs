@@ -1,51 +1,7 @@
 //! The real server behind the real commands.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, ExitStatus, Stdio};
-
-use crate::{akin, akin_with_stdin, command};
-
-/// `akin serve` on a free port, its store in a directory of its own.
-struct Serving {
-    child: Child,
-    url: String,
-    dir: tempfile::TempDir,
-}
-
-impl Serving {
-    fn start() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let data_dir = dir.path().join("data");
-        let mut child = command(&["serve", "--listen", "127.0.0.1:0", "--data-dir"])
-            .arg(data_dir)
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
-        let address = log.by_ref().find_map(|line| {
-            let line: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
-            line["address"].as_str().map(str::to_owned)
-        });
-        // Its log must not fill up the pipe.
-        std::thread::spawn(move || log.for_each(drop));
-        Self { child, url: format!("http://{}", address.unwrap()), dir }
-    }
-
-    fn stop(mut self) -> ExitStatus {
-        let pid = self.child.id().to_string();
-        // The shell knows the command by itself; a program of that name is not everywhere.
-        let kill = Command::new("sh").args(["-c", "kill -TERM \"$0\"", &pid]).status();
-        assert!(kill.unwrap().success());
-        self.child.wait().unwrap()
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        // Only a test that failed leaves it running.
-        let _ = self.child.kill();
-    }
-}
+use crate::serving::Serving;
+use crate::{akin, akin_with_stdin};
 
 const A: &str = "the quick brown fox jumps over the lazy dog and runs away from it into the woods";
 const B: &str = "the quick brown fox jumps over the lazy dog and runs away from it into the wood";
@@ -154,7 +110,7 @@ fn a_store_that_fails_ends_the_server_with_an_error() {
     while post("a").0 == 503 {
         std::thread::yield_now();
     }
-    let store = serving.dir.path().join("data/collections/default/store.sqlite");
+    let store = serving.data_dir.join("collections/default/store.sqlite");
     rusqlite::Connection::open(store).unwrap().execute_batch("DROP TABLE log").unwrap();
     let (status, problem) = post("b");
     assert_eq!(status, 503);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use akin::document::Document;
 use akin::engine::{
     AddOptions, AddStatus, Clock, CollectionSettings, CompareOptions, Engine, EngineError, Mode,
-    OnDuplicate, Probe, Progress, StoreSettings,
+    OnDuplicate, Order, Probe, Progress, StoreSettings,
 };
 use akin::storage::StorageSettings;
 use futures_util::StreamExt;
@@ -54,7 +54,12 @@ async fn expires_after_ms(engine: &Engine, name: &str) -> Option<i64> {
 }
 
 async fn exported(engine: &Engine) -> Vec<String> {
-    engine.export().await.map(|document| document.unwrap().id.to_string()).collect().await
+    engine
+        .export(Order::Stored)
+        .await
+        .map(|document| document.unwrap().id.to_string())
+        .collect()
+        .await
 }
 
 async fn found(engine: &Engine, name: &str) -> Vec<String> {

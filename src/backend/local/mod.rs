@@ -15,6 +15,7 @@ mod settings;
 mod snapshots;
 mod view;
 
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -32,7 +33,8 @@ use crate::index::{ExactSearch, Search};
 use crate::scheme::{Key, Scheme};
 use crate::sketch::SketchSettings;
 use crate::storage::{
-    EncodedRecord, Part, Particulars, Record, SnapshotInfo, StorageError, Store, Write,
+    CopyStop, EncodedRecord, Order, Part, Particulars, Record, SnapshotInfo, StorageError, Store,
+    Write,
 };
 use crate::text::ShingleSet;
 use contents::content_hash;
@@ -281,12 +283,27 @@ impl Backend for Local {
         Ok(blocking(move || Ok(live.catalog.sample(documents, now_ms))).await?)
     }
 
-    async fn export(&self, part: Part) -> mpsc::Receiver<Result<Record, StorageError>> {
-        self.store.export(part, self.now_ms()).await
+    async fn export(
+        &self,
+        part: Part,
+        order: Order,
+    ) -> mpsc::Receiver<Result<Record, StorageError>> {
+        self.store.export(part, order, self.now_ms()).await
     }
 
     async fn view(&self) -> Result<Box<dyn View>, BackendError> {
         Ok(Box::new(LocalView::new(self.store.view(self.now_ms()).await?)))
+    }
+
+    async fn check_room_for_copy(&self) -> Result<(), BackendError> {
+        let store = Arc::clone(&self.store);
+        Ok(blocking(move || store.check_room_for_copy()).await?)
+    }
+
+    async fn copy(&self) -> Result<File, BackendError> {
+        let (store, stop) = (Arc::clone(&self.store), Arc::new(CopyStop::default()));
+        let _stopped_when_dropped = StopOnDrop(Arc::clone(&stop));
+        Ok(blocking(move || store.copy(&stop)).await?)
     }
 
     async fn stats(&self) -> Result<BackendStats, BackendError> {
@@ -356,6 +373,15 @@ impl Local {
             }
         }
         Ok(None)
+    }
+}
+
+/// Stops a copy that nobody waits for any more.
+struct StopOnDrop(Arc<CopyStop>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::Args;
 use ureq::http::{Request, Response};
 use ureq::unversioned::resolver::DefaultResolver;
-use ureq::{Agent, Body};
+use ureq::{Agent, Body, BodyReader};
 
 use self::transport::DuplexConnector;
 use super::failure::Failure;
@@ -20,6 +20,8 @@ use crate::engine::CollectionName;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Of one read or write: a server that stands still for so long is given up.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// The same of a server that is known to have much to do.
+const PATIENCE: Duration = Duration::from_secs(3600);
 /// An answer that is read as a whole.
 const ANSWER_BYTES_MAX: u64 = 256 << 20;
 
@@ -46,6 +48,11 @@ impl InCollection {
             return path.to_owned();
         }
         format!("/collections/{}{path}", self.collection)
+    }
+
+    /// The path of the collection itself.
+    pub fn own_path(&self) -> String {
+        format!("/collections/{}", self.collection)
     }
 }
 
@@ -108,6 +115,13 @@ impl Client {
         request.and_then(|request| self.agent.run(request)).map_err(|error| self.failed(error))
     }
 
+    /// Of an answer that may take its time to begin.
+    pub fn get_patiently(&self, path: &str) -> Result<Response<Body>, CallError> {
+        let request = self.agent.get(self.to(path)).config();
+        let request = request.timeout_per_read(Some(PATIENCE)).build();
+        request.call().map_err(|error| self.failed(error))
+    }
+
     pub fn post(
         &self,
         path: &str,
@@ -119,6 +133,25 @@ impl Client {
             .content_type(content_type)
             .send(body)
             .map_err(|error| self.failed(error))
+    }
+
+    pub fn put_json(&self, path: &str, body: &[u8]) -> Result<Response<Body>, CallError> {
+        self.agent
+            .put(self.to(path))
+            .content_type("application/json")
+            .send(body)
+            .map_err(|error| self.failed(error))
+    }
+
+    /// The body of a good answer of any length, as it comes.
+    ///
+    /// # Errors
+    /// The answer is a problem.
+    pub fn stream(response: Response<Body>) -> Result<BodyReader<'static>, Failure> {
+        if !response.status().is_success() {
+            return Err(Failure::new(Problem::read(response).to_string()));
+        }
+        Ok(response.into_body().into_with_config().limit(u64::MAX).reader())
     }
 
     /// The whole body of a good answer.

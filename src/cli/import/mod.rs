@@ -10,14 +10,14 @@ mod table;
 
 pub use inputs::{Format, Selection};
 pub use progress::Progress;
-pub use read::read_text_file;
+pub use read::{Cancelled, Event, Item, Origin, open_file, read_input, read_text_file};
 pub use report::Report;
 pub use run::{Import, import};
 pub use table::Columns;
 
 use std::io::{stderr, stdout};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -41,6 +41,9 @@ pub struct Arguments {
     server: Server,
     #[command(flatten)]
     within: InCollection,
+    /// Make the collection with the settings in this file, as `akin export --settings` writes it
+    #[arg(long, value_name = "FILE")]
+    settings: Option<PathBuf>,
     /// Read everything as this, whatever its name
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
@@ -108,6 +111,9 @@ impl Arguments {
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let client = Client::new(&arguments.server.url)?;
     let path = arguments.path();
+    if let Some(settings) = &arguments.settings {
+        make_collection(&client, &arguments.within, settings)?;
+    }
     let selection = Selection {
         paths: arguments.paths,
         format: arguments.format,
@@ -137,6 +143,13 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
     ended?;
     Ok(ExitCode::from(u8::from(report.documents.failed > 0)))
+}
+
+/// A collection that stands with these settings already stays as it is.
+fn make_collection(client: &Client, within: &InCollection, settings: &Path) -> Result<(), Failure> {
+    let settings = read_text_file(settings)?;
+    let answer = client.put_json(&within.own_path(), settings.as_bytes())?;
+    Client::body(answer).map(drop)
 }
 
 fn write(report: &Report, json: bool) -> Result<(), Failure> {

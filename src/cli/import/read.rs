@@ -144,13 +144,29 @@ impl<R: Read> Read for Counted<'_, R> {
     }
 }
 
-/// The content of the file; what begins like gzip or zstd is decompressed.
+/// The content of the file.
 fn open<'a>(input: &Input, bytes: &'a AtomicU64) -> io::Result<Box<dyn BufRead + 'a>> {
-    let inner: Box<dyn Read> = match &input.path {
-        Some(path) => Box::new(File::open(path)?),
-        None => Box::new(io::stdin()),
-    };
-    let mut raw = BufReader::with_capacity(READ_BUFFER_BYTES, Counted { inner, bytes });
+    decompressed(Counted { inner: source(input.path.as_deref())?, bytes })
+}
+
+/// The content of one file, or of stdin for `-`; gzip and zstd are decompressed.
+///
+/// # Errors
+/// It cannot be read.
+pub fn open_file(path: &Path) -> io::Result<Box<dyn BufRead>> {
+    decompressed(source((path != Path::new("-")).then_some(path))?)
+}
+
+fn source(path: Option<&Path>) -> io::Result<Box<dyn Read>> {
+    match path {
+        Some(path) => Ok(Box::new(File::open(path)?)),
+        None => Ok(Box::new(io::stdin())),
+    }
+}
+
+/// What begins like gzip or zstd is decompressed.
+fn decompressed<'a>(raw: impl Read + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
+    let mut raw = BufReader::with_capacity(READ_BUFFER_BYTES, raw);
     let start = raw.fill_buf()?;
     if start.starts_with(&[0x1f, 0x8b]) {
         let decoder = MultiGzDecoder::new(raw);
@@ -203,14 +219,7 @@ fn whole_text(reader: impl BufRead) -> Result<String, Stop> {
 /// # Errors
 /// It cannot be read, or is not text.
 pub fn read_text_file(path: &Path) -> Result<String, Failure> {
-    let is_stdin = path == Path::new("-");
-    let input = Input {
-        path: (!is_stdin).then(|| path.to_owned()),
-        name: path.to_string_lossy().into(),
-        format: Format::Text,
-    };
-    let bytes_read = AtomicU64::new(0);
-    let text = open(&input, &bytes_read).map_err(Stop::from).and_then(whole_text);
+    let text = open_file(path).map_err(Stop::from).and_then(whole_text);
     text.map_err(|stop| {
         let reason = match stop {
             Stop::Failed { reason, .. } => reason,

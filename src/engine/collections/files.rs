@@ -32,14 +32,14 @@ const GONE: &str = "collection.json.gone";
 /// A collection's directory. If the collection was removed, what is in the directory goes when this
 /// is dropped, so it must be dropped after whatever reads from there.
 #[derive(Debug)]
-pub(super) struct CollectionFiles {
+pub(in crate::engine) struct CollectionFiles {
     dir: PathBuf,
     removed: AtomicBool,
 }
 
 /// What a start finds below the directory of all collections.
 #[derive(Default)]
-pub(super) struct Found {
+pub(in crate::engine) struct Found {
     pub whole: Vec<(CollectionName, CollectionSettings, CollectionFiles)>,
     /// Directories of what was never quite made or not quite removed.
     pub remains: Vec<PathBuf>,
@@ -60,18 +60,23 @@ impl CollectionFiles {
     ) -> Result<Self, EngineError> {
         let dir = make_free_directory(root, name).map_err(failed(root))?;
         let files = Self::permanent(dir);
-        let json = serde_json::to_vec_pretty(settings).expect("settings are plain JSON");
-        if let Err(error) = files.write_settings(&json) {
+        if let Err(error) = files.describe(settings) {
             files.removed.store(true, Ordering::Relaxed);
-            return Err(failed(&files.dir)(error));
+            return Err(error);
         }
         Ok(files)
     }
 
-    fn write_settings(&self, json: &[u8]) -> io::Result<()> {
+    /// Says what collection is in the directory, which makes it one.
+    pub fn describe(&self, settings: &CollectionSettings) -> Result<(), EngineError> {
+        self.write_settings(settings).map_err(failed(&self.dir))
+    }
+
+    fn write_settings(&self, settings: &CollectionSettings) -> io::Result<()> {
+        let json = serde_json::to_vec_pretty(settings).expect("settings are plain JSON");
         let new = self.dir.join(NEW);
         let mut file = File::create(&new)?;
-        file.write_all(json)?;
+        file.write_all(&json)?;
         file.sync_all()?;
         fs::rename(new, self.dir.join(HERE))?;
         sync(&self.dir)
@@ -134,7 +139,7 @@ pub(super) fn clear(dir: &Path) -> io::Result<()> {
 
 /// # Errors
 /// A directory holds data but nothing that says what collection it is, or cannot be read.
-pub(super) fn find(root: &Path) -> Result<Found, EngineError> {
+pub(in crate::engine) fn find(root: &Path) -> Result<Found, EngineError> {
     let mut found = Found::default();
     for entry in fs::read_dir(root).map_err(failed(root))? {
         let entry = entry.map_err(failed(root))?;
@@ -197,9 +202,24 @@ fn read_settings(json: &[u8]) -> io::Result<CollectionSettings> {
     }
 }
 
+/// Where a collection may be, in the order in which it is tried.
+fn places(root: &Path, name: &CollectionName) -> impl Iterator<Item = PathBuf> {
+    let numbered = (2..u32::MAX).map(move |number| root.join(format!("{name}.{number}")));
+    std::iter::once(root.join(name.as_str())).chain(numbered)
+}
+
+/// Makes a directory that is a collection already that of this name. Nobody else may be making one.
+pub(in crate::engine) fn adopt(
+    root: &Path,
+    name: &CollectionName,
+    from: &Path,
+) -> Result<(), EngineError> {
+    let free = places(root, name).find(|place| !place.exists()).expect("few have one name");
+    fs::rename(from, &free).and_then(|()| sync(root)).map_err(failed(root))
+}
+
 fn make_free_directory(root: &Path, name: &CollectionName) -> io::Result<PathBuf> {
-    let numbered = (2..u32::MAX).map(|number| root.join(format!("{name}.{number}")));
-    for dir in std::iter::once(root.join(name.as_str())).chain(numbered) {
+    for dir in places(root, name) {
         match fs::create_dir(&dir) {
             Ok(()) => return sync(root).map(|()| dir),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -210,12 +230,12 @@ fn make_free_directory(root: &Path, name: &CollectionName) -> io::Result<PathBuf
 }
 
 /// Makes what was created or renamed in a directory survive a power cut.
-fn sync(dir: &Path) -> io::Result<()> {
+pub(in crate::engine) fn sync(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
 /// Names the path that an operation failed on.
-fn failed(path: &Path) -> impl FnOnce(io::Error) -> EngineError + use<> {
+pub(in crate::engine) fn failed(path: &Path) -> impl FnOnce(io::Error) -> EngineError + use<> {
     let path = path.to_owned();
     move |error| EngineError::Store { reason: format!("{}: {error}", path.display()) }
 }

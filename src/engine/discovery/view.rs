@@ -5,9 +5,7 @@ use std::ops::ControlFlow;
 use super::{Interrupted, Work};
 use crate::backend::{BackendError, View};
 use crate::document::Ordinal;
-use crate::engine::Mode;
-use crate::join::{Corpus, Documents, Gathering, Join, Keys, Progress, Scoring, Sets, Stage};
-use crate::scheme::Scheme;
+use crate::join::{Corpus, Documents, Gathering, Join, Progress, Sets, Stage};
 use crate::sketch::Estimator;
 use crate::text::ShingleSet;
 
@@ -57,24 +55,8 @@ impl Work {
         corpus: &'c Corpus,
         documents: &Documents,
     ) -> Result<Join<'c>, Interrupted> {
-        let judged = (self.estimator(), self.threshold);
-        let scoring = match self.mode {
-            // Where there are no keys, `verified` finds by elements, too.
-            Mode::Exact | Mode::Verified if self.finds_by_elements() => {
-                let mut sets = ViewSets { view: &mut *self.view, documents };
-                return Join::exact(corpus, judged, &mut sets, self.running.progress());
-            }
-            Mode::Estimated => Scoring::Estimated,
-            Mode::Exact | Mode::Verified => Scoring::Verified,
-        };
-        let scheme = &self.analyser.scheme;
-        let plan = scheme.plan(self.threshold);
-        let value = |sketch: &[u8], table| scheme.value(sketch, table);
-        let keys = Keys { tables: plan.bands, value, agreeing_min: plan.agreeing_min };
-        Ok(Join::by_keys(corpus, &keys, judged, scoring, self.progress())?)
-    }
-
-    fn finds_by_elements(&self) -> bool {
-        self.mode == Mode::Exact || matches!(self.analyser.scheme, Scheme::Prefix(_))
+        let mut sets = ViewSets { view: &mut *self.view, documents };
+        let asked = (self.mode, self.threshold);
+        self.analyser.join(corpus, &mut sets, asked, self.running.progress())
     }
 }

@@ -114,7 +114,7 @@ async fn an_export_and_a_lookup_by_id_notice_and_the_export_goes_on() {
     let (_home, store, raw) = spoilable().await;
     raw.execute_batch("UPDATE documents SET content = x'00' WHERE ordinal = 1").unwrap();
     assert!(is_corrupt(store.fetch_by_id(record(1).id).await));
-    let mut export = store.export(Part::All, NOW_MS).await;
+    let mut export = store.export(Part::All, Order::Stored, NOW_MS).await;
     assert_eq!(export.recv().await.unwrap().unwrap(), record(0));
     assert!(is_corrupt(export.recv().await.unwrap()));
     assert_eq!(export.recv().await.unwrap().unwrap(), record(2));

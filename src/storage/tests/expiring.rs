@@ -38,7 +38,7 @@ async fn what_has_expired_is_neither_listed_nor_exported_nor_selected() {
     let alive = [2, 3].map(|ordinal| record(ordinal).id);
     assert_eq!(store.ids(None, 9, NOW_MS + 1).await.unwrap(), alive);
     assert_eq!(store.ids(None, 1, NOW_MS + 1).await.unwrap(), alive[..1]);
-    let mut export = store.export(Part::All, NOW_MS + 1).await;
+    let mut export = store.export(Part::All, Order::Stored, NOW_MS + 1).await;
     let mut exported = Vec::new();
     while let Some(record) = export.recv().await {
         exported.push(record.unwrap().id);

@@ -40,7 +40,7 @@ async fn a_full_disk_stops_writes_and_loses_none_that_was_acknowledged() {
     assert!(matches!(store.close(), Err(StorageError::Poisoned { .. })));
 
     let store = home.open();
-    let mut export = store.export(Part::All, NOW_MS).await;
+    let mut export = store.export(Part::All, Order::Stored, NOW_MS).await;
     for ordinal in 0..acknowledged {
         assert_eq!(export.recv().await.unwrap().unwrap(), record(ordinal));
     }

@@ -68,7 +68,7 @@ async fn an_export_is_one_view_while_writes_go_on() {
     let home = Home::new();
     let store = home.open();
     fill(&store, 100).await;
-    let mut export = store.export(Part::All, NOW_MS).await;
+    let mut export = store.export(Part::All, Order::Stored, NOW_MS).await;
     let first = export.recv().await.unwrap().unwrap();
     for ordinal in 0..100 {
         let replacement = Record { id: record(ordinal).id, ..record(100 + ordinal) };
@@ -87,7 +87,7 @@ async fn an_export_leaves_contents_out_if_asked() {
     let home = Home::new();
     let store = home.open();
     fill(&store, 3).await;
-    let mut export = store.export(Part::Set, NOW_MS).await;
+    let mut export = store.export(Part::Set, Order::Stored, NOW_MS).await;
     for ordinal in 0..3 {
         let without = Record { content: None, ..record(ordinal) };
         assert_eq!(export.recv().await.unwrap().unwrap(), without);
@@ -118,7 +118,7 @@ async fn an_export_nobody_receives_ends() {
     fill(&store, 100).await;
     // More than may be under way at once: the last ones begin only when the first ones end.
     for _ in 0..9 {
-        let mut export = store.export(Part::All, NOW_MS).await;
+        let mut export = store.export(Part::All, Order::Stored, NOW_MS).await;
         assert_eq!(export.recv().await.unwrap().unwrap(), record(0));
     }
 }

@@ -1,0 +1,118 @@
+//! `akin export`: a server's collection → a file.
+
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::client::{Client, InCollection, Server};
+use super::failure::Failure;
+use super::meter::{Meter, Unit};
+use super::output::Output;
+
+const PIECE_BYTES: usize = 256 << 10;
+
+/// Write every document of a collection to a file, for `akin import` to bring back
+///
+/// A document a line, as the API takes it, from one consistent view.
+#[derive(Args)]
+pub struct Arguments {
+    /// Where to: compressed if it ends in .gz or .zst; - for stdout
+    #[arg(value_name = "OUT")]
+    out: PathBuf,
+    #[command(flatten)]
+    server: Server,
+    #[command(flatten)]
+    within: InCollection,
+    /// Also write the collection's settings to this file, for `akin import --settings`
+    #[arg(long, value_name = "FILE")]
+    settings: Option<PathBuf>,
+    /// The order of the documents
+    #[arg(long, value_name = "ORDER", default_value = "id")]
+    order: Order,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Order {
+    /// By the bytes of their ids: equal collections make equal files
+    Id,
+    /// As they were stored, which is faster for a collection larger than memory
+    Stored,
+}
+
+/// A collection, as far as an export needs to know it.
+#[derive(Deserialize)]
+struct Described {
+    settings: Value,
+    documents: u64,
+}
+
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let client = Client::new(&arguments.server.url)?;
+    let collection = describe(&client, &arguments.within)?;
+    if collection.settings["store"]["text"] == Value::Bool(false) {
+        return Err(Failure::with_hint(
+            "the collection keeps no texts (store.text = false): there is nothing to import again",
+            "`akin snapshot` saves such a collection as it is",
+        ));
+    }
+    if let Some(path) = &arguments.settings {
+        write_settings(path, &collection.settings)?;
+    }
+    let order = match arguments.order {
+        Order::Id => "id",
+        Order::Stored => "stored",
+    };
+    let path = arguments.within.path(&format!("/export?order={order}"));
+    let mut export = Client::stream(client.get(&path)?)?;
+    let mut out = Output::create(&arguments.out)?;
+    let meter =
+        Meter::new(arguments.quiet, "exporting", Unit::Things("documents"), collection.documents);
+    let documents = copy_lines(&mut export, &mut out, &meter)?;
+    out.finish()?;
+    drop(meter);
+    eprintln!("documents exported: {documents}");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn describe(client: &Client, within: &InCollection) -> Result<Described, Failure> {
+    let body = Client::body(client.get(&within.own_path())?)?;
+    serde_json::from_slice(&body).map_err(|error| {
+        Failure::new(format!("the answer of {} is not an akin's: {error}", client.url()))
+    })
+}
+
+fn write_settings(path: &Path, settings: &Value) -> Result<(), Failure> {
+    let mut out = Output::create(path)?;
+    writeln!(out, "{settings:#}")?;
+    out.finish()
+}
+
+/// Copies to the end, and counts the lines.
+fn copy_lines(from: &mut impl Read, to: &mut impl Write, meter: &Meter) -> Result<u64, Failure> {
+    let mut piece = vec![0; PIECE_BYTES];
+    let mut lines = 0;
+    loop {
+        let read = match from.read(&mut piece) {
+            Ok(0) => return Ok(lines),
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => {
+                return Err(Failure::with_hint(
+                    format!("the export broke off: {error}"),
+                    "the server's log may say why",
+                ));
+            }
+        };
+        to.write_all(&piece[..read])?;
+        let ended = piece[..read].split(|byte| *byte == b'\n').count() as u64 - 1;
+        lines += ended;
+        meter.add(ended);
+    }
+}

@@ -1,0 +1,90 @@
+//! `akin restore`: a backup → a data directory that no server has open.
+
+use std::io::{Read, Write, stdout};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::failure::Failure;
+use super::import;
+use super::meter::{Meter, Unit};
+use super::serve::{ConfigFile, flags};
+use crate::app;
+use crate::engine::{CollectionName, EngineError, Restoring, restore};
+
+/// Bring collections back from a file of `akin snapshot`, while no server is running
+///
+/// Everything in the file is checked before anything is put in its place; a collection that is
+/// there already is not overwritten.
+#[derive(Args)]
+pub struct Arguments {
+    /// The backup (also gzip or zstd), or - for stdin
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Where documents are kept [default: ./akin-data]
+    #[arg(long, value_name = "DIRECTORY")]
+    data_dir: Option<String>,
+    #[command(flatten)]
+    config: ConfigFile,
+    /// Only this collection [default: all of them]
+    #[arg(long, value_name = "NAME")]
+    collection: Option<CollectionName>,
+    /// Restore one collection under another name
+    #[arg(long = "as", value_name = "NAME")]
+    rename: Option<CollectionName>,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let settings = arguments.config.settings(flags(None, arguments.data_dir))?;
+    let backup = import::open_file(&arguments.file).map_err(|error| {
+        Failure::new(format!("cannot read {}: {error}", arguments.file.display()))
+    })?;
+    let meter = Meter::new(arguments.quiet, "restoring", Unit::Bytes, 0);
+    let restoring = Restoring {
+        root: &app::collections_dir(&settings.storage.data_dir),
+        only: arguments.collection,
+        rename: arguments.rename,
+        default: &settings.collection,
+    };
+    let restored = restore(Metered { inner: backup, meter: &meter }, &restoring)?;
+    drop(meter);
+    let mut out = stdout().lock();
+    for collection in restored {
+        writeln!(out, "{}  {} documents", collection.name, collection.documents)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows what is read through it.
+struct Metered<'a, R> {
+    inner: R,
+    meter: &'a Meter,
+}
+
+impl<R: Read> Read for Metered<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.meter.add(read as u64);
+        Ok(read)
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        let what = error.to_string();
+        match error {
+            EngineError::Backup { .. } => Self::with_hint(
+                what,
+                "nothing was restored; --collection and --as choose what is, and under which name",
+            ),
+            EngineError::Store { .. } => {
+                Self::with_hint(what, "choose another directory by --data-dir, or stop its server")
+            }
+            _ => Self::new(what),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Streaming a backup of running collections.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::{Stream, stream};
+use jiff::Timestamp;
+use tar::{Builder, Header};
+use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
+use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
+
+use super::{FORMAT, MANIFEST, MANIFEST_CHECKSUM, Manifest, SavedCollection};
+use crate::engine::{Collection, Collections, EngineError};
+
+/// What is sent in one piece, and how many pieces are made before they are taken.
+const PIECE_BYTES: usize = 256 << 10;
+const PIECES_AHEAD: usize = 4;
+
+/// What a reader of the entries may see of whose they are: nobody's in particular.
+const MODE: u32 = 0o644;
+
+type Pieces = mpsc::Sender<Result<Bytes, EngineError>>;
+
+impl Collections {
+    /// The collections as one file, each from one consistent view, while writes go on. Copies them
+    /// one after another inside their directories, which takes as much room as the largest.
+    /// Dropping the stream stops the work.
+    ///
+    /// # Errors
+    /// `NoRoom`, `BackupUnderWay`: one is made at a time. What fails later comes in the stream,
+    /// which then ends.
+    pub async fn backup(
+        &self,
+        of: Vec<Arc<Collection>>,
+    ) -> Result<impl Stream<Item = Result<Bytes, EngineError>> + Send + use<>, EngineError> {
+        let turn = Arc::clone(&self.backups).try_acquire_owned();
+        let turn = turn.map_err(|_| EngineError::BackupUnderWay)?;
+        for collection in &of {
+            collection.engine.backend.check_room_for_copy().await?;
+        }
+        let (pieces, taken) = mpsc::channel(PIECES_AHEAD);
+        tokio::spawn(async move {
+            let _turn = turn;
+            let gone = pieces.clone();
+            tokio::select! {
+                saved = save(of, pieces.clone()) => {
+                    if let Err(error) = saved {
+                        // Whoever has gone away needs no error.
+                        let _ = pieces.send(Err(error)).await;
+                    }
+                }
+                () = gone.closed() => {}
+            }
+        });
+        let next = |mut taken: mpsc::Receiver<_>| async move {
+            taken.recv().await.map(|piece| (piece, taken))
+        };
+        Ok(futures_util::StreamExt::fuse(stream::unfold(taken, next)))
+    }
+}
+
+async fn save(of: Vec<Arc<Collection>>, pieces: Pieces) -> Result<(), EngineError> {
+    let mut archive = Archive::new(pieces);
+    for collection in of {
+        let file = collection.engine.backend.copy().await?;
+        archive = off_runtime(move || archive.append(&collection, file)).await?;
+    }
+    off_runtime(move || archive.finish()).await
+}
+
+async fn off_runtime<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Result<T, EngineError> {
+    let done = spawn_blocking(work).await.unwrap_or_else(|error| Err(io::Error::other(error)));
+    done.map_err(|error| EngineError::Store { reason: format!("the backup broke off: {error}") })
+}
+
+struct Archive {
+    tar: Builder<PieceWriter>,
+    manifest: Manifest,
+}
+
+impl Archive {
+    fn new(pieces: Pieces) -> Self {
+        let writer = PieceWriter { piece: BytesMut::with_capacity(PIECE_BYTES), pieces };
+        let manifest = Manifest {
+            format: FORMAT,
+            created_at: format!("{:.3}", Timestamp::now()),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            collections: Vec::new(),
+        };
+        Self { tar: Builder::new(writer), manifest }
+    }
+
+    fn append(mut self, collection: &Collection, file: File) -> io::Result<Self> {
+        let bytes = file.metadata()?.len();
+        let mut summed = Summed { inner: file, hash: Xxh3Default::new() };
+        self.append_entry(&super::store_entry(collection.name()), bytes, &mut summed)?;
+        self.manifest.collections.push(SavedCollection {
+            name: collection.name().to_string(),
+            settings: collection.settings().clone(),
+            bytes,
+            xxh3: super::hexadecimal(summed.hash.digest()),
+        });
+        Ok(self)
+    }
+
+    fn append_entry(&mut self, path: &str, bytes: u64, data: &mut impl Read) -> io::Result<()> {
+        let mut header = Header::new_gnu();
+        header.set_size(bytes);
+        header.set_mode(MODE);
+        header.set_mtime(Timestamp::now().as_second().max(0) as u64);
+        self.tar.append_data(&mut header, path, data)
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        let manifest = serde_json::to_vec_pretty(&self.manifest)?;
+        let checksum = super::hexadecimal(xxh3_64(&manifest));
+        for (path, data) in [(MANIFEST, &manifest[..]), (MANIFEST_CHECKSUM, checksum.as_bytes())] {
+            self.append_entry(path, data.len() as u64, &mut { data })?;
+        }
+        self.tar.into_inner()?.flush()
+    }
+}
+
+/// Sums what is read through it.
+struct Summed {
+    inner: File,
+    hash: Xxh3Default,
+}
+
+impl Read for Summed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.hash.update(&buffer[..read]);
+        Ok(read)
+    }
+}
+
+/// Sends what is written to it; waits while enough is on its way, and fails once nobody takes it.
+struct PieceWriter {
+    piece: BytesMut,
+    pieces: Pieces,
+}
+
+impl Write for PieceWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = bytes.len().min(PIECE_BYTES - self.piece.len());
+        self.piece.extend_from_slice(&bytes[..taken]);
+        if self.piece.len() == PIECE_BYTES {
+            self.flush()?;
+        }
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let piece = self.piece.split().freeze();
+        self.piece.reserve(PIECE_BYTES);
+        self.pieces.blocking_send(Ok(piece)).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+}

@@ -1,0 +1,150 @@
+//! Near-duplicates among documents that no collection holds.
+//!
+//! Of each document its id and of each distinct set the sketch are in memory; the sets themselves
+//! are in a temporary file.
+
+mod sets;
+
+use std::collections::HashMap;
+use std::io;
+use std::ops::ControlFlow;
+
+use super::{Analyser, Analysis, CollectionSettings, Mode};
+use crate::document::DocumentId;
+use crate::join::{Corpus, Documents, Gathering, JoinError, Linkage, Pair, Progress};
+use crate::scheme::Threshold;
+use sets::{SetReader, SetWriter};
+
+/// Takes documents one by one.
+pub struct OfflineGathering {
+    analyser: Analyser,
+    gathering: Gathering,
+    /// Fingerprint → place of the set in the file.
+    places: HashMap<u64, u32>,
+    /// The place of each document's set, by the number of the document.
+    place_of: Vec<u32>,
+    sets: SetWriter,
+}
+
+impl OfflineGathering {
+    /// # Errors
+    /// There cannot be a temporary file.
+    pub fn new(settings: &CollectionSettings) -> io::Result<Self> {
+        Ok(Self {
+            analyser: Analyser::new(settings),
+            gathering: Gathering::new(settings.sketch.sketch_bytes()),
+            places: HashMap::new(),
+            place_of: Vec::new(),
+            sets: SetWriter::create()?,
+        })
+    }
+
+    /// Gives back the document's number: how many there were before it.
+    ///
+    /// # Errors
+    /// The disk is full; or there are as many documents as there are numbers.
+    pub fn push(&mut self, id: DocumentId, analysis: &Analysis) -> io::Result<u32> {
+        let too_many = |_| io::Error::other("there are more than 4294967295 documents");
+        let number = u32::try_from(self.place_of.len()).map_err(too_many)?;
+        let (set, sketch) = (&analysis.set, analysis.sketch.as_bytes());
+        let fingerprint = set.fingerprint();
+        if self.gathering.push((id, number), fingerprint, set.count() as u32, sketch) {
+            self.places.insert(fingerprint, self.sets.push(set)?);
+        }
+        self.place_of.push(self.places[&fingerprint]);
+        Ok(number)
+    }
+
+    /// # Errors
+    /// The disk is full.
+    pub fn finish(self) -> io::Result<OfflineCorpus> {
+        let Self { analyser, gathering, place_of, sets, .. } = self;
+        let (corpus, documents) = gathering.finish();
+        let first = |set| place_of[documents.of(set)[0].1 as usize];
+        let places = (0..corpus.count()).map(first).collect();
+        Ok(OfflineCorpus { analyser, sets: sets.finish(places)?, corpus, documents })
+    }
+}
+
+/// Documents to be gone through as often as wanted. Sets are numbered in the byte order of their
+/// smallest ids.
+pub struct OfflineCorpus {
+    analyser: Analyser,
+    corpus: Corpus,
+    documents: Documents,
+    sets: SetReader,
+}
+
+impl OfflineCorpus {
+    /// The documents behind each set, with their numbers.
+    #[must_use]
+    pub fn documents(&self) -> &Documents {
+        &self.documents
+    }
+
+    /// How many distinct sets there are.
+    #[must_use]
+    pub fn sets(&self) -> u32 {
+        self.corpus.count()
+    }
+
+    /// The chance that a pair at just the threshold is found.
+    #[must_use]
+    pub fn expected_recall(&self, mode: Mode, threshold: Threshold) -> f64 {
+        self.analyser.expected_recall(mode, threshold)
+    }
+
+    /// Visits every pair of distinct sets at or over the threshold once, with the documents behind
+    /// all sets; always in the same order, until the visitor breaks off.
+    ///
+    /// # Errors
+    /// [`JoinError::Stopped`], also if the visitor broke off; a set could not be read back.
+    pub fn pairs(
+        &mut self,
+        mode: Mode,
+        threshold: Threshold,
+        progress: &Progress,
+        mut visit: impl FnMut(&Documents, SetPair) -> ControlFlow<()>,
+    ) -> Result<(), JoinError<io::Error>> {
+        let Self { analyser, corpus, documents, sets } = self;
+        let join = analyser.join(corpus, sets, (mode, threshold), progress)?;
+        join.pairs(sets, progress, |pair| visit(documents, SetPair::of(&pair, analyser)))
+    }
+
+    /// The representative of each set, by number: the lowest number in its cluster, its own if it
+    /// is alone.
+    ///
+    /// # Errors
+    /// [`JoinError::Stopped`]; a set could not be read back.
+    pub fn clusters(
+        &mut self,
+        mode: Mode,
+        threshold: Threshold,
+        linkage: Linkage,
+        progress: &Progress,
+    ) -> Result<Vec<u32>, JoinError<io::Error>> {
+        let Self { analyser, corpus, sets, .. } = self;
+        let join = analyser.join(corpus, sets, (mode, threshold), progress)?;
+        join.clusters(linkage, sets, progress)
+    }
+}
+
+/// Two sets at or over the threshold, by their numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SetPair {
+    pub a: u32,
+    pub b: u32,
+    /// Exact where it is known, else the estimate.
+    pub resemblance: f64,
+}
+
+impl SetPair {
+    fn of(pair: &Pair, analyser: &Analyser) -> Self {
+        let estimate = || analyser.estimator.estimate(pair.agreeing).value;
+        let resemblance = pair.overlap.map_or_else(estimate, |overlap| overlap.resemblance());
+        Self { a: pair.a, b: pair.b, resemblance }
+    }
+}
+
+#[cfg(test)]
+mod tests;

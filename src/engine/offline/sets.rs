@@ -1,0 +1,64 @@
+//! Sets in a temporary file that has no name: its space is free again whatever happens.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::FileExt;
+
+use crate::join::Sets;
+use crate::text::ShingleSet;
+
+const BUFFER_BYTES: usize = 1 << 20;
+const ELEMENT_BYTES: u64 = 8;
+
+/// Takes sets, one after another, each as its elements in 8 bytes little-endian.
+pub(super) struct SetWriter {
+    file: BufWriter<File>,
+    /// Set n has the elements `starts[n]..starts[n + 1]` of the file.
+    starts: Vec<u64>,
+}
+
+impl SetWriter {
+    pub fn create() -> io::Result<Self> {
+        let file = BufWriter::with_capacity(BUFFER_BYTES, tempfile::tempfile()?);
+        Ok(Self { file, starts: vec![0] })
+    }
+
+    /// Gives back the set's place.
+    pub fn push(&mut self, set: &ShingleSet) -> io::Result<u32> {
+        for element in set.as_slice() {
+            self.file.write_all(&element.to_le_bytes())?;
+        }
+        let place = self.starts.len() - 1;
+        self.starts.push(self.starts[place] + set.count() as u64);
+        Ok(place as u32)
+    }
+
+    /// `places[n]` is the place of the set that is to be number n.
+    pub fn finish(self, places: Vec<u32>) -> io::Result<SetReader> {
+        let file = self.file.into_inner().map_err(io::IntoInnerError::into_error)?;
+        Ok(SetReader { file, starts: self.starts, places, bytes: Vec::new() })
+    }
+}
+
+/// Gives the sets back.
+pub(super) struct SetReader {
+    file: File,
+    starts: Vec<u64>,
+    places: Vec<u32>,
+    bytes: Vec<u8>,
+}
+
+impl Sets for SetReader {
+    type Error = io::Error;
+
+    fn set(&mut self, number: u32) -> io::Result<ShingleSet> {
+        let place = self.places[number as usize] as usize;
+        let (start, end) = (self.starts[place], self.starts[place + 1]);
+        self.bytes.resize(((end - start) * ELEMENT_BYTES) as usize, 0);
+        self.file.read_exact_at(&mut self.bytes, start * ELEMENT_BYTES)?;
+        let (elements, _) = self.bytes.as_chunks();
+        let elements = elements.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+        ShingleSet::from_ascending(elements)
+            .ok_or_else(|| io::Error::other("the temporary file is not what was written"))
+    }
+}

@@ -1,0 +1,63 @@
+//! Reading everything that a store holds, to know that it is what was written.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use super::counters::Counters;
+use super::record::{Part, Record};
+use super::{StorageError, StorageSettings, Store, log};
+
+/// Opens the store in `dir` as a start does, and reads every row of it by its checksums and the
+/// trees that lead to them. Gives back how many documents there are. Blocks.
+///
+/// # Errors
+/// Those of [`Store::open`]; [`StorageError::CorruptDocument`], [`StorageError::Corrupt`].
+pub fn verify(dir: &Path, settings: &StorageSettings, identity: &str) -> Result<u64, StorageError> {
+    let store = Store::open(dir, settings, identity)?;
+    let documents = store.readers.read_here(|connection| {
+        check_trees(connection)?;
+        let counters = Counters::read(connection)?;
+        check_log(connection, &counters)?;
+        check_documents(connection, &counters)
+    })?;
+    store.close()?;
+    Ok(documents)
+}
+
+fn check_trees(connection: &Connection) -> Result<(), StorageError> {
+    let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    if found != "ok" {
+        return Err(StorageError::corrupt(found));
+    }
+    Ok(())
+}
+
+fn check_log(connection: &Connection, counters: &Counters) -> Result<(), StorageError> {
+    let after = log::kept_after(connection, counters.last_sequence)?;
+    let mut rows = 0;
+    log::visit_after(connection, after, |_, _| rows += 1)?;
+    if after + rows != counters.last_sequence {
+        let last = counters.last_sequence;
+        return Err(StorageError::corrupt(format!(
+            "the log has {rows} rows from {after} to {last}"
+        )));
+    }
+    Ok(())
+}
+
+fn check_documents(connection: &Connection, counters: &Counters) -> Result<u64, StorageError> {
+    let query = format!("SELECT {} FROM documents", Part::All.columns());
+    let mut statement = connection.prepare(&query)?;
+    let mut rows = statement.query([])?;
+    let mut documents = 0;
+    while let Some(row) = rows.next()? {
+        Record::decode(connection, row, Part::All)?;
+        documents += 1;
+    }
+    if documents != counters.documents {
+        let what = format!("it has {documents} documents, not {}", counters.documents);
+        return Err(StorageError::corrupt(what));
+    }
+    Ok(documents)
+}

@@ -1,0 +1,146 @@
+//! A backup of a running server, restored where no server runs.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::serving::Serving;
+use crate::{Ended, akin, akin_with_stdin};
+
+#[track_caller]
+fn done(ended: Ended) -> String {
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    ended.stdout
+}
+
+#[track_caller]
+fn refused(arguments: &[&str], why: &str) {
+    let ended = akin(arguments);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{}", ended.stderr);
+    assert!(ended.stderr.contains(why), "{}", ended.stderr);
+}
+
+fn utf8(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Documents of which neighbours are nearly the same.
+fn documents(count: usize) -> String {
+    let words = |from: usize| -> String {
+        (from..from + 60).map(|word| format!("word{word}")).collect::<Vec<_>>().join(" ")
+    };
+    let document =
+        |n: usize| json!({"id": format!("d{n}"), "text": words(n), "metadata": {"n": n}});
+    (0..count).map(|n| document(n).to_string()).collect::<Vec<_>>().join("\n")
+}
+
+/// What a server answers of its collections: their documents, and the near-duplicates of some.
+fn answers(url: &str) -> Vec<String> {
+    let mut answers = Vec::new();
+    for collection in ["default", "news"] {
+        let of = ["--collection", collection, "--url", url];
+        answers.push(done(akin(&[&["export", "-"], &of[..]].concat())));
+        for id in ["d0", "d17"] {
+            answers.push(done(akin(&[&["similar", "--id", id], &of[..]].concat())));
+        }
+    }
+    answers
+}
+
+/// A server with two collections.
+fn filled(dir: &Path) -> Serving {
+    let settings = dir.join("settings.json");
+    fs::write(&settings, r#"{"shingles": {"size": 2}, "scheme": {"threshold": 0.7}}"#).unwrap();
+    let serving = Serving::start_in(&dir.join("first"));
+    serving.wait_until_ready();
+    let import = ["import", "-", "--url", &serving.url];
+    done(akin_with_stdin(&import, documents(40).as_bytes()));
+    let news = ["--collection", "news", "--settings", utf8(&settings)];
+    done(akin_with_stdin(&[&import, &news[..]].concat(), documents(30).as_bytes()));
+    serving
+}
+
+#[test]
+fn a_backup_of_a_server_that_was_killed_answers_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let (backup, second) = (dir.path().join("all.tar.zst"), dir.path().join("second"));
+    let (backup, data_dir) = (utf8(&backup), utf8(&second));
+    let serving = filled(dir.path());
+    done(akin(&["snapshot", backup, "--url", &serving.url]));
+    let before = answers(&serving.url);
+    assert!(before[1].contains("d1\n") && before[3].lines().count() == 30, "{before:?}");
+    // What comes after the backup is not in it.
+    done(akin_with_stdin(&["import", "-", "--url", &serving.url], documents(50).as_bytes()));
+    refused(&["restore", backup, "--data-dir", utf8(&serving.data_dir)], "in use");
+    serving.kill();
+
+    let restored = done(akin(&["restore", backup, "--data-dir", data_dir]));
+    assert_eq!(restored, "default  40 documents\nnews  30 documents\n");
+    refused(&["restore", backup, "--data-dir", data_dir], "'default' is there already");
+    let news = ["restore", backup, "--data-dir", data_dir, "--collection", "news"];
+    refused(&news, "'news' is there already");
+    let restored = done(akin(&[&news[..], &["--as", "old-news"]].concat()));
+    assert_eq!(restored, "old-news  30 documents\n");
+
+    let serving = Serving::start_in(&second);
+    serving.wait_until_ready();
+    assert_eq!(answers(&serving.url), before);
+    let settings = dir.path().join("restored.json");
+    let export = ["export", "-", "--collection", "old-news", "--settings", utf8(&settings)];
+    let exported = done(akin(&[&export[..], &["--url", &serving.url]].concat()));
+    assert_eq!(exported, before[3]);
+    let settings: Value = serde_json::from_str(&fs::read_to_string(settings).unwrap()).unwrap();
+    assert_eq!(settings["scheme"]["threshold"], 0.7);
+    // It goes on as any other does.
+    done(akin_with_stdin(&["import", "-", "--url", &serving.url], documents(45).as_bytes()));
+    assert_eq!(serving.stop().code(), Some(0));
+}
+
+#[test]
+fn what_is_no_whole_backup_is_refused_and_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let serving = filled(dir.path());
+    let whole = path("whole.tar");
+    done(akin(&["snapshot", &whole, "--collection", "news", "--url", &serving.url]));
+    assert_eq!(serving.stop().code(), Some(0));
+    let whole = fs::read(whole).unwrap();
+    let (broken, data_dir) = (path("broken.tar"), path("data"));
+    let restore = ["restore", &broken, "--data-dir", &data_dir];
+
+    for cut in [0, 100, 600, whole.len() / 2, whole.len() - 2048] {
+        fs::write(&broken, &whole[..cut]).unwrap();
+        refused(&restore, "no whole backup");
+    }
+    // One byte anywhere: in a page of the store, in the manifest.
+    for flipped in [512 + 4096 + 17, whole.len() - 2048 - 200] {
+        let mut bytes = whole.clone();
+        bytes[flipped] ^= 1;
+        fs::write(&broken, bytes).unwrap();
+        refused(&restore, "checksum");
+    }
+    let collections = Path::new(&data_dir).join("collections");
+    let names: Vec<_> =
+        fs::read_dir(&collections).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(names, ["default"]);
+    fs::write(&broken, whole).unwrap();
+    assert_eq!(done(akin(&restore)), "news  30 documents\n");
+}
+
+#[test]
+fn a_default_collection_of_other_settings_needs_another_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let serving = filled(dir.path());
+    let [backup, data_dir, config] = ["backup.tar.gz", "data", "akin.toml"].map(path);
+    done(akin(&["snapshot", &backup, "--url", &serving.url]));
+    assert_eq!(serving.stop().code(), Some(0));
+    fs::write(&config, "[collection.shingles]\nsize = 5\n").unwrap();
+    let restore = ["restore", &backup, "--data-dir", &data_dir, "--config", &config];
+    refused(&restore, "the collection 'default' was made with the settings");
+    let renamed = [&restore[..], &["--collection", "default", "--as", "first"]].concat();
+    assert_eq!(done(akin(&renamed)), "first  40 documents\n");
+    let absent = [&restore[..], &["--collection", "nowhere"]].concat();
+    refused(&absent, "the backup has no collection 'nowhere', only default, news");
+}

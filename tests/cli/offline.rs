@@ -1,0 +1,216 @@
+//! What needs no server: near-duplicates in files, and what known pairs say of them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{Ended, akin};
+
+/// A corpus in a directory of its own.
+struct Corpus {
+    dir: TempDir,
+    lines: Vec<String>,
+}
+
+impl Corpus {
+    /// Families of near-duplicates among documents that are like no other, some of them with equal
+    /// texts; whatever is no document on the last lines.
+    fn new() -> Self {
+        let words = |family: usize, changed: usize| -> String {
+            let word =
+                |at: usize| if at == changed { "x".into() } else { format!("f{family}w{at}") };
+            (0..40).map(word).collect::<Vec<_>>().join(" ")
+        };
+        let document = |number: usize| {
+            // The numbers jump about, so that no order of the ids is that of the lines.
+            let id = format!("d{:03}", number * 67 % 300);
+            let (family, changed) =
+                if number.is_multiple_of(3) { (number % 10, number % 7) } else { (number, 0) };
+            json!({"id": id, "url": number, "text": words(family, changed)}).to_string()
+        };
+        let lines = (0..300).map(document).chain([r#"{"id":"empty","text":" ."}"#.to_owned()]);
+        let corpus = Self { dir: tempfile::tempdir().unwrap(), lines: lines.collect() };
+        corpus.write("docs.jsonl", &(corpus.lines.join("\n") + "\n"));
+        corpus
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.dir.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    fn write(&self, name: &str, text: &str) -> String {
+        fs::write(self.dir.path().join(name), text).unwrap();
+        self.path(name)
+    }
+
+    /// Runs a command that must go well.
+    #[track_caller]
+    fn run(arguments: &[&str]) -> Ended {
+        let ended = akin(arguments);
+        assert_eq!(ended.code, Some(0), "{arguments:?}: {}", ended.stderr);
+        ended
+    }
+
+    /// The lines that `dedup` writes.
+    #[track_caller]
+    fn dedup(&self, options: &[&str]) -> Vec<String> {
+        let (docs, out) = (self.path("docs.jsonl"), self.path("out.jsonl"));
+        Self::run(&[&["dedup", &docs, &out], options].concat());
+        fs::read_to_string(PathBuf::from(out)).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    fn pairs(&self, options: &[&str]) -> BTreeSet<(String, String)> {
+        let ended = Self::run(&[&["pairs", &self.path("docs.jsonl")], options].concat());
+        let pair = |line: &str| {
+            let mut columns = line.split('\t').map(str::to_owned);
+            (columns.next().unwrap(), columns.next().unwrap())
+        };
+        let pairs: Vec<_> = ended.stdout.lines().map(pair).collect();
+        let once: BTreeSet<_> = pairs.iter().cloned().collect();
+        assert_eq!(once.len(), pairs.len(), "a pair comes twice");
+        once
+    }
+}
+
+fn field(line: &str, name: &str) -> String {
+    let value: Value = serde_json::from_str(line).unwrap();
+    value[name].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn what_stays_is_near_nothing_that_stays_and_what_goes_is_near_it() {
+    let corpus = Corpus::new();
+    let threshold = ["--threshold", "0.8"];
+    let pairs = corpus.pairs(&threshold);
+    assert!(pairs.len() > 300, "{}", pairs.len());
+    let kept = corpus.dedup(&[&threshold[..], &["--mode", "exact"]].concat());
+    let ids: BTreeSet<_> = kept.iter().map(|line| field(line, "id")).collect();
+    assert!(pairs.iter().all(|(a, b)| !(ids.contains(a) && ids.contains(b))));
+    // Every line as it was, in the order of the input; also what has nothing to compare.
+    let expected: Vec<_> =
+        corpus.lines.iter().filter(|line| ids.contains(&field(line, "id"))).cloned().collect();
+    assert_eq!(kept, expected);
+    assert!(ids.contains("empty") && ids.len() > 200 && ids.len() < 250, "{}", ids.len());
+
+    let annotated = corpus.dedup(&[&threshold[..], &["--mode", "exact", "--annotate"]].concat());
+    assert_eq!(annotated.len(), 301);
+    for (line, before) in annotated.iter().zip(&corpus.lines) {
+        assert!(line.starts_with(before.strip_suffix('}').unwrap()), "{line}");
+        let (id, representative) = (field(line, "id"), field(line, "representative"));
+        assert_eq!(ids.contains(&id), id == representative);
+        let pair = (id.clone().min(representative.clone()), id.clone().max(representative.clone()));
+        assert!(id == representative || pairs.contains(&pair), "{pair:?}");
+        let of_representative =
+            annotated.iter().find(|line| field(line, "id") == representative).unwrap();
+        assert_eq!(field(line, "cluster"), field(of_representative, "cluster"));
+    }
+}
+
+#[test]
+fn the_number_of_threads_and_the_order_of_lines_change_nothing() {
+    let mut corpus = Corpus::new();
+    for linkage in ["single", "representative"] {
+        let options = |threads| ["--annotate", "--linkage", linkage, "--threads", threads];
+        let one = corpus.dedup(&options("1"));
+        assert_eq!(corpus.dedup(&options("5")), one);
+        corpus.lines.reverse();
+        corpus.write("docs.jsonl", &corpus.lines.join("\n"));
+        let mut turned = corpus.dedup(&options("3"));
+        turned.reverse();
+        assert_eq!(turned, one);
+        corpus.lines.reverse();
+        corpus.write("docs.jsonl", &corpus.lines.join("\n"));
+    }
+}
+
+#[test]
+fn modes_find_what_they_promise() {
+    let corpus = Corpus::new();
+    let exact = corpus.pairs(&["--threshold", "0.7"]);
+    let verified = corpus.pairs(&["--threshold", "0.7", "--mode", "verified"]);
+    assert!(verified.is_subset(&exact) && verified.len() * 100 >= exact.len() * 95);
+    let distinct = corpus.pairs(&["--threshold", "0.7", "--distinct"]);
+    assert!(distinct.is_subset(&exact) && distinct.len() < exact.len());
+}
+
+#[test]
+fn what_is_no_document_is_told_and_left_out() {
+    let corpus = Corpus::new();
+    let docs = corpus.write("bad.jsonl", "{\"text\":\"no id\"}\n{\"id\":7}\nnonsense\n");
+    let out = corpus.path("out.jsonl");
+    let ended = akin(&["dedup", &docs, &out, "--annotate"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    for place in ["bad.jsonl:2: ", "bad.jsonl:3: "] {
+        assert!(ended.stderr.contains(place), "{}", ended.stderr);
+    }
+    let written = fs::read_to_string(out).unwrap();
+    assert_eq!(field(&written, "representative"), format!("{docs}:1"));
+    let ended = akin(&["dedup", "-", "out"]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.contains("read twice"), "{}", ended.stderr);
+}
+
+const DOCS: &str = r#"{"id":"A1","tokens":["a","b","c","d"]}
+{"id":"A2","tokens":["a","b","c","d"]}
+{"id":"B1","tokens":["a","b","c"]}
+{"id":"B2","tokens":["a","b","c","d"]}
+{"id":"B3","tokens":["x"]}
+"#;
+
+#[test]
+fn an_evaluation_counts_what_is_right_missing_and_extra() {
+    let corpus = Corpus::new();
+    let docs = corpus.write("five.jsonl", DOCS);
+    let gold = corpus.write("gold.tsv", "#a\tb\nA1\tB1\nB1\tA1\tagain\nA1\tA2\nA1\tB3\n");
+    let evaluate = |options: &[&str]| -> Value {
+        let ended = Corpus::run(&[&["evaluate", &docs, &gold, "--json"], options].concat());
+        serde_json::from_str(&ended.stdout).unwrap()
+    };
+    let counts = |row: &Value| -> Vec<u64> {
+        let count = |name: &str| row[name].as_u64().unwrap();
+        ["pairs", "right", "missing", "extra"].map(count).to_vec()
+    };
+    let all = evaluate(&["--step", "0.25", "--from", "0.5"]);
+    assert_eq!((&all["gold"], &all["distinct_sets"]), (&json!(3), &json!(3)));
+    // Three documents have one set; each of them is near B1, at 3 of 4.
+    assert_eq!(counts(&all["thresholds"][0]), [6, 2, 1, 4]);
+    assert_eq!(counts(&all["thresholds"][1]), [6, 2, 1, 4]);
+    assert_eq!(counts(&all["thresholds"][2]), [3, 1, 2, 2]);
+    assert_eq!(all["best"]["threshold"], 0.75);
+    let across = evaluate(&["--across", "A,B", "--at", "0.75"]);
+    assert_eq!(across["gold"], 2);
+    assert_eq!(counts(&across["thresholds"][0]), [4, 1, 1, 3]);
+    let distinct = evaluate(&["--distinct", "--at", "0.75"]);
+    assert_eq!(distinct["gold"], 2);
+    assert_eq!(counts(&distinct["thresholds"][0]), [1, 1, 1, 0]);
+    let shown = Corpus::run(&["evaluate", &docs, &gold, "--at", "0.75"]).stdout;
+    assert!(shown.contains("5 documents, 3 distinct sets, 3 known pairs"), "{shown}");
+    assert!(
+        shown.contains("   0.7500          6         2         1          4    0.3333"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn known_pairs_that_cannot_be_are_refused() {
+    let corpus = Corpus::new();
+    let docs = corpus.write("five.jsonl", DOCS);
+    for (gold, options, why) in [
+        ("A1\tC1\n", &[][..], "gold.tsv:1: there is no document 'C1'"),
+        ("A1\tB1\nA1 B2\n", &[], "gold.tsv:2: the line has no two ids"),
+        ("A1\tA1\n", &[], "'A1' with itself is no pair"),
+        ("A1\tB1\n", &["--across", "A,C"], "the id 'B2' begins with none of A, C"),
+        ("A1\tB1\n", &["--unit", "token", "--size", "0"], "size must be from 1 to 64"),
+    ] {
+        let gold = corpus.write("gold.tsv", gold);
+        let ended = akin(&[&["evaluate", &docs, &gold], options].concat());
+        assert_eq!(ended.code, Some(1), "{why}");
+        assert!(ended.stderr.contains(why), "{}", ended.stderr);
+    }
+    let ended = akin(&["evaluate", "docs", "gold", "--unit", "letter"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("letter"), "{}", ended.stderr);
+}

@@ -1,0 +1,70 @@
+//! The real server, as a process.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use crate::{akin, command};
+
+/// `akin serve` on a free port.
+pub struct Serving {
+    pub child: Child,
+    pub url: String,
+    pub data_dir: PathBuf,
+    /// The directory of its own, if it has one.
+    dir: Option<tempfile::TempDir>,
+}
+
+impl Serving {
+    /// Its store is in a directory of its own.
+    pub fn start() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mut serving = Self::start_in(&dir.path().join("data"));
+        serving.dir = Some(dir);
+        serving
+    }
+
+    pub fn start_in(data_dir: &Path) -> Self {
+        let mut child = command(&["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+            .arg(data_dir)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
+        let address = log.by_ref().find_map(|line| {
+            let line: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
+            line["address"].as_str().map(str::to_owned)
+        });
+        // Its log must not fill up the pipe.
+        std::thread::spawn(move || log.for_each(drop));
+        let url = format!("http://{}", address.unwrap());
+        Self { child, url, data_dir: data_dir.to_owned(), dir: None }
+    }
+
+    pub fn wait_until_ready(&self) {
+        while akin(&["health", "--url", &self.url]).code != Some(0) {
+            std::thread::yield_now();
+        }
+    }
+
+    pub fn stop(mut self) -> ExitStatus {
+        let pid = self.child.id().to_string();
+        // The shell knows the command by itself; a program of that name is not everywhere.
+        let kill = Command::new("sh").args(["-c", "kill -TERM \"$0\"", &pid]).status();
+        assert!(kill.unwrap().success());
+        self.child.wait().unwrap()
+    }
+
+    /// Ends it as a crash does.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // Only a test that failed leaves it running.
+        let _ = self.child.kill();
+    }
+}
