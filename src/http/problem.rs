@@ -183,7 +183,7 @@ impl From<EngineError> for Problem {
             }
             EngineError::MetadataTooLarge { .. } => Code::MetadataTooLarge,
             EngineError::TextNotKept { .. } => Code::TextNotKept,
-            EngineError::WrongContent { .. } => Code::WrongContent,
+            EngineError::WrongContent { .. } | EngineError::NotForRecords => Code::WrongContent,
             EngineError::UnknownField { field, .. } => {
                 return Self::of_field(Code::UnknownField, pointer_to(field), error.to_string());
             }
@@ -192,9 +192,9 @@ impl From<EngineError> for Problem {
             }
             EngineError::PointsWanted
             | EngineError::NoPointsWanted
-            | EngineError::PointsOutOfRange { .. } => Code::InvalidParameter,
+            | EngineError::PointsOutOfRange { .. }
+            | EngineError::Curve { .. } => Code::InvalidParameter,
             EngineError::UnsupportedMode { .. } => Code::UnsupportedMode,
-            EngineError::NotForRecords => Code::WrongContent,
             EngineError::NoConditions => Code::InvalidRequest,
             EngineError::AlreadyExpired { .. } => {
                 return Self::of_field(Code::InvalidDocument, "/expires_at", error.to_string());
@@ -204,12 +204,10 @@ impl From<EngineError> for Problem {
             EngineError::CollectionNotFound { .. } => Code::CollectionNotFound,
             EngineError::CollectionExists { .. } => Code::CollectionExists,
             EngineError::CollectionRequired => Code::CollectionRequired,
-            EngineError::Curve { .. } => Code::InvalidParameter,
             EngineError::CollectionSettings { faults } => return of_settings(faults),
-            EngineError::MeasurementUnderWay => Code::Overloaded,
+            EngineError::MeasurementUnderWay | EngineError::BackupUnderWay => Code::Overloaded,
             EngineError::TooManyCollections { .. } => Code::TooManyCollections,
             EngineError::OutOfService { .. } | EngineError::Closed => Code::OutOfService,
-            EngineError::BackupUnderWay => Code::Overloaded,
             EngineError::NoRoom { .. } => Code::InsufficientStorage,
             EngineError::Store { .. } | EngineError::Backup { .. } => return internal(),
         };

@@ -120,8 +120,7 @@ impl Scheme {
         match self {
             Self::Bands(bands) => bands.probability_found(similarity, &bands.plan(threshold)),
             Self::Prefix(_) if similarity < threshold.get() => 0.0,
-            Self::Prefix(_) => 1.0,
-            Self::Fields(_) => 1.0,
+            Self::Prefix(_) | Self::Fields(_) => 1.0,
         }
     }
 
@@ -130,8 +129,7 @@ impl Scheme {
     pub fn bands(&self) -> Option<&Bands> {
         match self {
             Self::Bands(bands) => Some(bands),
-            Self::Prefix(_) => None,
-            Self::Fields(_) => None,
+            Self::Prefix(_) | Self::Fields(_) => None,
         }
     }
 
