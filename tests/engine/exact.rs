@@ -78,7 +78,9 @@ async fn exact_lookups_are_brute_force_before_and_after_a_restart() {
         let mut truth = Truth::default();
         let texts = families(30, 21);
         join_all(texts.iter().map(|(name, words)| add(&engine, text(name, words)))).await;
-        texts.iter().for_each(|(name, words)| truth.put(name, words));
+        for (name, words) in &texts {
+            truth.put(name, words);
+        }
         assert!(truth.check(&engine, &[0.7], 0.6).await > 200, "there are pairs to find");
 
         engine.snapshot().await.unwrap();
