@@ -162,7 +162,7 @@ impl Default for LimitSettings {
     fn default() -> Self {
         Self {
             candidates_max: 10_000,
-            checked_max: 100,
+            checked_max: 40,
             duplicates_max: 20,
             shingles_max: 1_000_000,
             metadata_bytes_max: 65_536,

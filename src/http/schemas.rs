@@ -366,7 +366,7 @@ pub struct LimitsSchema {
     #[schema(minimum = 1, default = 10_000, required = false)]
     candidates_max: u64,
     /// Of those, the ones that are checked, which agree best; `limit` if that is more.
-    #[schema(minimum = 1, default = 100, required = false)]
+    #[schema(minimum = 1, default = 40, required = false)]
     checked_max: u64,
     /// Near-duplicates that the answer to an added document tells.
     #[schema(minimum = 1, default = 20, required = false)]

@@ -31,7 +31,7 @@ async fn a_lookup_in_a_crowd_says_that_it_is_cut_and_misses_no_equal() {
     let few = Lookup { limit: 5, ..lookup(0.8, Mode::Verified) };
     let answer = engine.similar(of_text.clone(), few).await.unwrap();
     assert!(answer.truncated);
-    assert!((400..=CROWD).contains(&answer.candidates));
+    assert!(answer.candidates < CROWD, "not all of them are looked at");
     assert_eq!(answer.matches.len(), 5);
     assert_eq!((answer.matches[0].id.as_str(), answer.matches[0].resemblance), ("499", 1.0));
     assert!(answer.matches.iter().all(|found| found.resemblance >= 0.8));
