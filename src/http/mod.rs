@@ -2,10 +2,10 @@
 //! here.
 //!
 //! In reading order: `router` below; the handlers (`documents` with `bulk` and `intake`, `similar`,
-//! `resemblance`, `collections`, `operate`, `backup`); what they act on (`extract`), take (`parameters`,
-//! `request`) and give (`reply`, `stored`, `comparison`, `stats`, `problem` with `code`); how it is
-//! read (`query`, `body`, `json`, `split` with `array`); the layers around them (`identity`,
-//! `layers`); the connections below (`serve`, `write_timeout`).
+//! `resemblance`, `collections`, `operate`, `backup`); what they act on (`extract`), take
+//! (`parameters`, `request`) and give (`reply`, `stored`, `comparison`, `stats`, `problem` with
+//! `code`); how it is read (`query`, `body`, `json`, `split` with `array`); the layers around them
+//! (`identity`, `layers`); the connections below (`serve`, `write_timeout`).
 
 mod array;
 mod backup;
