@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use super::counters::Counters;
 use super::record::{Part, Record};
-use super::{StorageError, StorageSettings, Store, log};
+use super::{StorageError, StorageSettings, Store, expiries, log};
 
 /// Opens the store in `dir` as a start does, and reads every row of it by its checksums and the
 /// trees that lead to them. Gives back how many documents there are. Blocks.
@@ -55,6 +55,7 @@ fn check_documents(connection: &Connection, counters: &Counters) -> Result<u64, 
         Record::decode(connection, row, Part::All)?;
         documents += 1;
     }
+    expiries::visit(connection, |_, _| ())?;
     if documents != counters.documents {
         let what = format!("it has {documents} documents, not {}", counters.documents);
         return Err(StorageError::corrupt(what));

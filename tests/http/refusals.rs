@@ -123,7 +123,9 @@ async fn parameters_that_are_not_known_are_named() {
         ("/similar?id=a&mode=fuzzy", "'mode' must be exact, verified or estimated"),
         ("/resemblance?a=a", "'b' is missing"),
         ("/resemblance?a=a&b=b&measure=edit", "takes only a, b, explain, measures"),
-        ("/export?format=csv", "takes no parameters"),
+        ("/export?format=csv", "takes only order"),
+        ("/export?order=size", "'order' must be stored or id"),
+        ("/backup?all=true", "takes no parameters"),
         ("/stats?verbose", "'verbose'"),
         ("/snapshots?limit=1", "takes no parameters"),
     ];

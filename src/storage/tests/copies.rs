@@ -1,0 +1,71 @@
+//! Copies of an open store, and what reading all of one finds.
+
+use std::fs;
+use std::io::Write as _;
+
+use super::*;
+
+/// The store's copy, in a directory as a store's.
+fn copied(store: &Store) -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let mut copy = store.copy(&CopyStop::default()).unwrap();
+    let mut bytes = Vec::new();
+    std::io::Read::read_to_end(&mut copy, &mut bytes).unwrap();
+    fs::File::create(dir.path().join("store.sqlite")).unwrap().write_all(&bytes).unwrap();
+    dir
+}
+
+fn verified(dir: &TempDir) -> Result<u64, StorageError> {
+    verify(dir.path(), &StorageSettings::default(), IDENTITY)
+}
+
+#[tokio::test]
+async fn a_copy_is_a_store_as_it_was_and_its_name_is_gone() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 20).await;
+    write(&store, remove(3)).await;
+    let dir = copied(&store);
+    write(&store, put(&record(30))).await;
+    assert!(!home.path().join("copy.sqlite").exists());
+    assert_eq!(verified(&dir).unwrap(), 19);
+    let copy = Store::open(dir.path(), &home.settings, IDENTITY).unwrap();
+    assert_eq!(fetch(&copy, 7).await.unwrap(), Some(record(7)));
+    assert_eq!(fetch(&copy, 30).await.unwrap(), None);
+    assert_eq!(copy.next_ordinal().unwrap(), 20);
+}
+
+#[tokio::test]
+async fn reading_everything_finds_what_is_not_as_it_was_written() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 5).await;
+    for damage in [
+        "UPDATE documents SET content = x'00' WHERE ordinal = 4",
+        "UPDATE documents SET metadata = '{}' WHERE ordinal = 4",
+        "DELETE FROM documents WHERE ordinal = 4",
+        "UPDATE log SET ordinal = 9 WHERE sequence = 2",
+        "DELETE FROM log WHERE sequence = 2",
+        "UPDATE counters SET next_ordinal = 4",
+    ] {
+        let dir = copied(&store);
+        let raw = Connection::open(dir.path().join("store.sqlite")).unwrap();
+        raw.execute_batch(damage).unwrap();
+        drop(raw);
+        assert!(verified(&dir).is_err(), "{damage}");
+    }
+}
+
+#[tokio::test]
+async fn a_copy_that_nobody_wants_is_not_made_and_leaves_nothing() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 1).await;
+    let stop = CopyStop::default();
+    stop.stop();
+    assert!(store.copy(&stop).is_err());
+    fs::write(home.path().join("copy.sqlite"), "what a crash left").unwrap();
+    drop(store);
+    home.open();
+    assert!(!home.path().join("copy.sqlite").exists());
+}
