@@ -8,6 +8,8 @@
 //! costs a pass over the set for each empty bin, but only small sets leave any: at k·ln k
 //! shingles one bin in k is empty.
 
+use crate::simd::{Level, Loop};
+
 use super::mix::Remix;
 use super::permutations::Permutations;
 
@@ -28,13 +30,7 @@ impl Fast {
     /// The least hash of each bin.
     pub(super) fn minima(&self, shingles: &[u64], remix: Remix) -> Vec<u64> {
         let mut minima = vec![EMPTY; self.fillers.as_slice().len()];
-        let bins = minima.len() as u64;
-        for &shingle in shingles {
-            let hash = remix.apply(shingle);
-            let bin = ((hash >> 32) * bins) >> 32;
-            let minimum = &mut minima[bin as usize];
-            *minimum = hash.min(*minimum);
-        }
+        Level::best().run(Binning { minima: &mut minima, shingles, remix });
         if minima.contains(&EMPTY) {
             self.fill(&mut minima, shingles, remix);
         }
@@ -48,6 +44,60 @@ impl Fast {
         let slots = minima.iter_mut().zip(self.fillers.as_slice());
         for (minimum, filler) in slots.filter(|(minimum, _)| **minimum == EMPTY) {
             *minimum = filler.minimum(&hashes);
+        }
+    }
+}
+
+/// Puts each shingle's hash into its bin.
+struct Binning<'a> {
+    minima: &'a mut [u64],
+    shingles: &'a [u64],
+    remix: Remix,
+}
+
+/// Shingles that are hashed at once.
+const CHUNK: usize = 64;
+
+impl Loop for Binning<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let bins = self.minima.len() as u64;
+        let (mut hashes, mut places) = ([0_u64; CHUNK], [0_u32; CHUNK]);
+        for shingles in self.shingles.chunks(CHUNK) {
+            // Hashing by itself is the same for all and goes several at a time.
+            for ((shingle, hash), place) in shingles.iter().zip(&mut hashes).zip(&mut places) {
+                *hash = self.remix.apply(*shingle);
+                *place = (((*hash >> 32) * bins) >> 32) as u32;
+            }
+            for (hash, place) in hashes.iter().zip(&places).take(shingles.len()) {
+                let minimum = &mut self.minima[*place as usize];
+                *minimum = (*hash).min(*minimum);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_level_bins_alike() {
+        let shingles: Vec<u64> = (0..1_000_u64).map(|n| n.wrapping_mul(n) << 20 ^ n).collect();
+        for bins in [16, 100, 128, 1024] {
+            for count in [1, 63, 64, 65, 1_000] {
+                let minima = Level::available().into_iter().map(|level| {
+                    let mut minima = vec![EMPTY; bins];
+                    let (shingles, remix) = (&shingles[..count], Remix::new(7));
+                    level.run(Binning { minima: &mut minima, shingles, remix });
+                    minima
+                });
+                let mut minima: Vec<_> = minima.collect();
+                minima.dedup();
+                assert_eq!(minima.len(), 1, "{bins} bins, {count} shingles");
+            }
         }
     }
 }

@@ -7,7 +7,11 @@ use super::characters::Normalised;
 use super::hash::{WordHasher, combine, combine_in_place, combine_whole, token_element};
 use super::settings::{ShingleSettings, Unit};
 use super::stop_words::StopWordHashes;
-use super::words::{for_each_word, push_folded};
+use super::words::{for_each_word, hash_words, push_folded};
+use crate::simd::Level;
+
+/// The bytes of a text that each of its units covers.
+pub(super) type Places = Vec<Range<usize>>;
 
 /// Cuts texts into shingles.
 #[derive(Clone, Debug)]
@@ -62,25 +66,27 @@ impl Cutter {
         Self { unit, size: size as usize, lowercase, seed, stop_words }
     }
 
-    /// Visits the place of each unit on the way, so that sets and spans are cut by the same code.
-    pub(super) fn cut(&self, text: &str, visit: impl FnMut(Range<usize>)) -> Cut {
+    /// Notes the place of each unit on the way if that is wanted; to note them takes longer.
+    pub(super) fn cut(&self, text: &str, places: Option<&mut Places>) -> Cut {
         match self.unit {
-            Unit::Word => self.cut_words(self.words(text, visit)),
-            Unit::Stopword => self.cut_at_stop_words(&self.words(text, visit)),
-            Unit::Character => self.cut_characters(text, visit),
-            Unit::Token => self.cut_tokens(text, visit),
+            Unit::Word => self.cut_words(self.words(text, places)),
+            Unit::Stopword => self.cut_at_stop_words(&self.words(text, places)),
+            Unit::Character => self.cut_characters(text, places),
+            Unit::Token => self.cut_tokens(text, places),
             // A text has no fields.
             Unit::Field => Cut::whole(&[]),
         }
     }
 
-    fn words(&self, text: &str, mut visit: impl FnMut(Range<usize>)) -> Vec<u64> {
-        // English has a word in six bytes; a guess too low costs one more allocation.
-        let mut hashes = Vec::with_capacity(text.len() / 6 + 1);
+    fn words(&self, text: &str, places: Option<&mut Places>) -> Vec<u64> {
         let hasher = WordHasher::new(self.lowercase, self.seed);
+        let Some(places) = places else {
+            return hash_words(text, self.lowercase, hasher, Level::best());
+        };
+        let mut hashes = Vec::new();
         for_each_word(text, self.lowercase, hasher, |hash, place| {
             hashes.push(hash);
-            visit(place);
+            places.push(place);
         });
         hashes
     }
@@ -89,7 +95,7 @@ impl Cutter {
         if hashes.len() < self.size {
             return Cut::whole(&hashes);
         }
-        combine_in_place(&mut hashes, self.size);
+        combine_in_place(&mut hashes, self.size, Level::best());
         self.every(hashes)
     }
 
@@ -111,8 +117,11 @@ impl Cutter {
         Cut { shingles, whole_document: false, size: self.size, firsts: Firsts::Some(firsts) }
     }
 
-    fn cut_characters(&self, text: &str, visit: impl FnMut(Range<usize>)) -> Cut {
-        let normalised = Normalised::new(text, self.lowercase, visit);
+    fn cut_characters(&self, text: &str, places: Option<&mut Places>) -> Cut {
+        let normalised = match places {
+            Some(places) => Normalised::new(text, self.lowercase, |place| places.push(place)),
+            None => Normalised::new(text, self.lowercase, |_| ()),
+        };
         let units = normalised.count();
         // A text with fewer characters is one window, and no window of others has as few.
         let size = self.size.min(units.max(1));
@@ -120,15 +129,17 @@ impl Cutter {
         Cut { shingles, whole_document: units < self.size, size, firsts: Firsts::Every }
     }
 
-    fn cut_tokens(&self, text: &str, mut visit: impl FnMut(Range<usize>)) -> Cut {
+    fn cut_tokens(&self, text: &str, mut places: Option<&mut Places>) -> Cut {
         let mut hashes = Vec::with_capacity(text.len() / 6 + 1);
         let mut folded = String::new();
         for token in text.split_whitespace() {
             folded.clear();
             token.chars().for_each(|c| push_folded(c, self.lowercase, &mut folded));
             hashes.push(token_element(&folded, self.seed));
-            let start = token.as_ptr().addr() - text.as_ptr().addr();
-            visit(start..start + token.len());
+            if let Some(places) = &mut places {
+                let start = token.as_ptr().addr() - text.as_ptr().addr();
+                places.push(start..start + token.len());
+            }
         }
         if self.size == 1 && !hashes.is_empty() {
             return self.every(hashes);

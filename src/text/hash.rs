@@ -6,22 +6,17 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Words up to this many bytes are hashed as two halves of 64 bits.
-pub(super) const SHORT_WORD_BYTES_MAX: usize = 16;
+use crate::simd::{Level, Loop, SHORT_BYTES_MAX, WordMix};
 
 /// The most units in a shingle.
 pub(super) const UNITS_MAX: usize = 64;
 
-/// The primes of XXH64 (<https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md>).
-const PRIME_1: u64 = 0x9E37_79B1_85EB_CA87;
+/// Two of the primes of XXH64 (<https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md>).
 const PRIME_2: u64 = 0xC2B2_AE3D_27D4_EB4F;
 const PRIME_3: u64 = 0x1656_67B1_9E37_79F9;
 
 /// An odd factor for each place in a shingle, so that "a b" is not "b a".
 const PLACES: [u64; UNITS_MAX] = places();
-
-/// `KEEP[n]` keeps the first n bytes of a little-endian load.
-const KEEP: [u128; SHORT_WORD_BYTES_MAX + 1] = keep();
 
 const fn places() -> [u64; UNITS_MAX] {
     let mut factors = [0; UNITS_MAX];
@@ -33,16 +28,6 @@ const fn places() -> [u64; UNITS_MAX] {
     factors
 }
 
-const fn keep() -> [u128; SHORT_WORD_BYTES_MAX + 1] {
-    let mut masks = [0; SHORT_WORD_BYTES_MAX + 1];
-    let mut bytes = 1;
-    while bytes <= SHORT_WORD_BYTES_MAX {
-        masks[bytes] = u128::MAX >> (128 - 8 * bytes);
-        bytes += 1;
-    }
-    masks
-}
-
 /// Output `index` of the splitmix64 generator started at 0 (Steele, Lea, Flood 2014).
 const fn split_mix(index: u64) -> u64 {
     let mut z = (index + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -52,6 +37,7 @@ const fn split_mix(index: u64) -> u64 {
 }
 
 /// The 64-bit finaliser of MurmurHash3 (Appleby 2011): a bijection with full avalanche.
+#[inline(always)]
 const fn finalise(mut h: u64) -> u64 {
     h = (h ^ (h >> 33)).wrapping_mul(0xFF51_AFD7_ED55_8CCD);
     h = (h ^ (h >> 33)).wrapping_mul(0xC4CE_B9FE_1A85_EC53);
@@ -61,56 +47,21 @@ const fn finalise(mut h: u64) -> u64 {
 /// Hashes words.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WordHasher {
-    seed: u64,
-    /// The bit that tells an ASCII letter's cases apart, in each byte; 0 where case is kept.
-    case_bits: u64,
+    pub mix: WordMix,
 }
 
 impl WordHasher {
     pub(super) fn new(lowercase: bool, seed: u64) -> Self {
         let case_bits = if lowercase { 0x2020_2020_2020_2020 } else { 0 };
-        Self { seed, case_bits }
+        Self { mix: WordMix { seed, case_bits } }
     }
 
     /// The hash of a word's bytes as they are.
     pub(super) fn hash(self, word: &[u8]) -> u64 {
-        if word.len() > SHORT_WORD_BYTES_MAX {
-            return xxh3_64_with_seed(word, self.seed);
+        match word.len() > SHORT_BYTES_MAX {
+            true => xxh3_64_with_seed(word, self.mix.seed),
+            false => self.mix.hash(word),
         }
-        let mut padded = [0; SHORT_WORD_BYTES_MAX];
-        padded[..word.len()].copy_from_slice(word);
-        let word_bits = u128::from_le_bytes(padded);
-        self.mix(word_bits as u64, (word_bits >> 64) as u64, word.len())
-    }
-
-    /// The hash of a word of `bytes` ASCII letters and digits at the head of `text`, lowercased if
-    /// that is wanted. What follows the word in `text` does not matter.
-    #[inline]
-    pub(super) fn hash_short_ascii(self, text: &[u8], bytes: usize) -> u64 {
-        let loaded = match text.first_chunk() {
-            Some(chunk) => u128::from_le_bytes(*chunk),
-            None => load_padded(text),
-        };
-        let word_bits = loaded & KEEP[bytes];
-        self.mix(self.lower(word_bits as u64), self.lower((word_bits >> 64) as u64), bytes)
-    }
-
-    /// Among ASCII letters and digits, those with bit 6 are the letters.
-    fn lower(self, half: u64) -> u64 {
-        half | half >> 1 & self.case_bits
-    }
-
-    /// One multiplication would leave the last letter of a long word only the highest bits to act
-    /// on; three reach all of them. For a given length every step is a bijection of the low half
-    /// and of the high one, so words that differ in one half only never collide.
-    #[inline]
-    fn mix(self, low: u64, high: u64, bytes: usize) -> u64 {
-        let mut h = (low ^ self.seed).wrapping_mul(PRIME_1);
-        h ^= h >> 32;
-        h = (h ^ high).wrapping_add((bytes as u64).wrapping_mul(PRIME_3)).wrapping_mul(PRIME_2);
-        h ^= h >> 32;
-        h = h.wrapping_mul(PRIME_1);
-        h ^ h >> 29
     }
 }
 
@@ -125,23 +76,15 @@ pub(super) fn field_element(name: &str, value: &str, seed: u64) -> u64 {
     xxh3_64_with_seed(value.as_bytes(), xxh3_64_with_seed(name.as_bytes(), seed))
 }
 
-/// The last words of a text have fewer than 16 bytes to load.
-#[cold]
-fn load_padded(text: &[u8]) -> u128 {
-    let mut padded = [0; SHORT_WORD_BYTES_MAX];
-    padded[..text.len()].copy_from_slice(text);
-    u128::from_le_bytes(padded)
-}
-
 /// Turns the hashes of a text's words into those of its shingles of `size` words, in place: entry
 /// i becomes the hash of words i..i + size. There must be at least `size` words.
-pub(super) fn combine_in_place(hashes: &mut Vec<u64>, size: usize) {
+pub(super) fn combine_in_place(hashes: &mut Vec<u64>, size: usize, level: Level) {
     match size {
-        1 => combine_windows::<1>(hashes),
-        2 => combine_windows::<2>(hashes),
-        3 => combine_windows::<3>(hashes),
-        4 => combine_windows::<4>(hashes),
-        5 => combine_windows::<5>(hashes),
+        1 => level.run(Windows::<1>(hashes)),
+        2 => level.run(Windows::<2>(hashes)),
+        3 => level.run(Windows::<3>(hashes)),
+        4 => level.run(Windows::<4>(hashes)),
+        5 => level.run(Windows::<5>(hashes)),
         _ => {
             for first in 0..=hashes.len() - size {
                 hashes[first] = finalise(weighted_sum(&hashes[first..first + size]));
@@ -152,11 +95,33 @@ pub(super) fn combine_in_place(hashes: &mut Vec<u64>, size: usize) {
 }
 
 /// The usual sizes, with the loop over a shingle's words unrolled.
-fn combine_windows<const SIZE: usize>(hashes: &mut [u64]) {
-    for first in 0..=hashes.len() - SIZE {
-        let window: &[u64; SIZE] =
-            hashes[first..].first_chunk().expect("the loop ends where the last window begins");
-        hashes[first] = finalise(weighted_sum(window));
+struct Windows<'h, const SIZE: usize>(&'h mut [u64]);
+
+/// Windows that are combined at once.
+const LANES: usize = 8;
+
+impl<const SIZE: usize> Loop for Windows<'_, SIZE> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let hashes = self.0;
+        let windows = hashes.len() + 1 - SIZE;
+        let together = windows - windows % LANES;
+        for first in (0..together).step_by(LANES) {
+            let mut sums = [0_u64; LANES];
+            for (place, factor) in PLACES.iter().enumerate().take(SIZE) {
+                let hashes: &[u64; LANES] =
+                    hashes[first + place..].first_chunk().expect("windows end within the hashes");
+                for (sum, hash) in sums.iter_mut().zip(hashes) {
+                    *sum = sum.wrapping_add(hash.wrapping_mul(*factor));
+                }
+            }
+            hashes[first..first + LANES].copy_from_slice(&sums.map(finalise));
+        }
+        for first in together..windows {
+            hashes[first] = finalise(weighted_sum(&hashes[first..first + SIZE]));
+        }
     }
 }
 
@@ -237,7 +202,9 @@ mod tests {
         for (bit, bytes) in (0..128).map(|bit| (bit, 16)).chain((0..24).map(|bit| (bit, 3))) {
             let flips: u32 = (0..64)
                 .map(|n| u128::from(split_mix(n)) << 64 | u128::from(split_mix(n + 64)))
-                .map(|word| hasher.moved_bits(word & KEEP[bytes], 1 << bit, bytes))
+                .map(|word| {
+                    hasher.moved_bits(word & u128::MAX >> (128 - 8 * bytes), 1 << bit, bytes)
+                })
                 .sum();
             let mean = f64::from(flips) / 64.0;
             assert!((20.0..44.0).contains(&mean), "bit {bit} of {bytes} bytes moves {mean}");
@@ -252,28 +219,15 @@ mod tests {
     }
 
     #[test]
-    fn ascii_words_hash_as_their_lowercased_bytes() {
-        let text = "The23 CharacteristicallyLong words, ABCDEFGHIJKLMNOP z";
-        for (lowercase, seed) in [(true, 0), (true, 5), (false, 0)] {
-            let hasher = WordHasher::new(lowercase, seed);
-            for word in text.split([' ', ',']).filter(|word| (1..=16).contains(&word.len())) {
-                let start = word.as_ptr().addr() - text.as_ptr().addr();
-                let final_word =
-                    if lowercase { word.to_ascii_lowercase() } else { word.to_owned() };
-                let fast = hasher.hash_short_ascii(&text.as_bytes()[start..], word.len());
-                assert_eq!(fast, hasher.hash(final_word.as_bytes()), "{word}");
-            }
-        }
-    }
-
-    #[test]
     fn combining_in_place_gives_each_window() {
         let hashes: Vec<u64> = (0..100).map(split_mix).collect();
-        for size in 1..=UNITS_MAX {
+        for (size, level) in
+            (1..=UNITS_MAX).flat_map(|size| Level::available().into_iter().map(move |l| (size, l)))
+        {
             let mut combined = hashes.clone();
-            combine_in_place(&mut combined, size);
+            combine_in_place(&mut combined, size, level);
             let windows = hashes.windows(size).map(|window| finalise(weighted_sum(window)));
-            assert_eq!(combined, windows.collect::<Vec<_>>(), "size {size}");
+            assert_eq!(combined, windows.collect::<Vec<_>>(), "size {size}, {level:?}");
         }
     }
 }

@@ -10,6 +10,7 @@ mod hash;
 mod sample;
 mod set;
 mod settings;
+mod sort;
 mod stop_words;
 mod words;
 
@@ -116,7 +117,7 @@ impl Shingler {
     /// # Errors
     /// [`ShingleError`]
     pub fn text(&self, text: &str) -> Result<Shingled, ShingleError> {
-        let mut cut = self.cutter.cut(text, |_| ());
+        let mut cut = self.cutter.cut(text, None);
         let sample = Sample::of(&cut, self.sample_modulo);
         sample.retain(&mut cut.shingles);
         let set = match self.multiset {
@@ -149,7 +150,7 @@ impl Shingler {
         let bag = match content {
             Content::Tokens(tokens) => Bag::from_counted(self.counted(tokens)),
             Content::Text(text) => {
-                let mut cut = self.cutter.cut(text, |_| ());
+                let mut cut = self.cutter.cut(text, None);
                 Sample::of(&cut, self.sample_modulo).retain(&mut cut.shingles);
                 Bag::from_shingles(cut.shingles)
             }
@@ -165,14 +166,14 @@ impl Shingler {
     /// Every shingle of the text in order, before they are sampled and counted.
     #[must_use]
     pub fn shingles(&self, text: &str) -> Vec<u64> {
-        self.cutter.cut(text, |_| ()).shingles
+        self.cutter.cut(text, None).shingles
     }
 
     /// Every element of the text's set in order, as often as it occurs, with the bytes of the
     /// text that it covers: from the first of its first unit to the last of its last.
     pub fn spans(&self, text: &str, mut visit: impl FnMut(u64, Range<usize>)) {
         let mut places = Vec::new();
-        let cut = self.cutter.cut(text, |place| places.push(place));
+        let cut = self.cutter.cut(text, Some(&mut places));
         let sample = Sample::of(&cut, self.sample_modulo);
         let mut occurrences = self.multiset.then(Occurrences::default);
         let numbered = cut.shingles.iter().enumerate();

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3Default;
 
+use super::sort::sort_hashes;
+
 /// Shingles handed to the streaming hash at a time.
 const CHUNK: usize = 128;
 
@@ -14,8 +16,8 @@ pub struct ShingleSet(Arc<[u64]>);
 impl ShingleSet {
     /// Sorts and removes repetitions. `None` for no shingles at all.
     #[must_use]
-    pub fn from_shingles(mut shingles: Vec<u64>) -> Option<Self> {
-        shingles.sort_unstable();
+    pub fn from_shingles(shingles: Vec<u64>) -> Option<Self> {
+        let mut shingles = sort_hashes(shingles);
         shingles.dedup();
         if shingles.is_empty() { None } else { Some(Self(shingles.into())) }
     }

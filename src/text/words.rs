@@ -2,73 +2,74 @@
 
 use std::ops::Range;
 
+use crate::simd::{Hashed, Level, Run, Runs, hash_runs};
+
 use super::classes::Class;
-use super::hash::{SHORT_WORD_BYTES_MAX, WordHasher};
+use super::hash::WordHasher;
 
-const HIGH_BITS: u64 = each(0x80);
+/// The hash of each token of the text: words, and single letters of scripts that are written
+/// without spaces.
+pub(super) fn hash_words(
+    text: &str,
+    lowercase: bool,
+    hasher: WordHasher,
+    level: Level,
+) -> Vec<u64> {
+    // English has a word in six bytes; a guess too low costs one more allocation.
+    let mut hashes = Vec::with_capacity(text.len() / 6 + 8);
+    let mut hashed = Hashed::default();
+    let mut speller = Speller { text, lowercase, hasher, spelling: String::new() };
+    let mut runs = Runs::new(level, text.as_bytes());
+    while let Some(batch) = runs.next_batch() {
+        hash_runs(level, hasher.mix, text.as_bytes(), batch, &mut hashed);
+        let mut copied = 0;
+        for &other in &hashed.others {
+            let other = other as usize;
+            hashes.extend_from_slice(&hashed.hashes[copied..other]);
+            speller.for_each_token(batch[other], |hash, _| hashes.push(hash));
+            copied = other + 1;
+        }
+        hashes.extend_from_slice(&hashed.hashes[copied..batch.len()]);
+    }
+    hashes
+}
 
-/// Visits the hash and the bytes of each token of the text: words, and single letters of scripts
-/// that are written without spaces.
+/// Visits the hash of each token and the bytes that it covers.
 pub(super) fn for_each_word(
     text: &str,
     lowercase: bool,
     hasher: WordHasher,
     mut visit: impl FnMut(u64, Range<usize>),
 ) {
-    let bytes = text.as_bytes();
-    let mut spelling = String::new();
-    let mut at = 0;
-    while at < bytes.len() {
-        let run = ascii_word_bytes(&bytes[at..]);
-        let end = at + run;
-        let is_ascii = bytes.get(end).is_none_or(u8::is_ascii);
-        if is_ascii && run <= SHORT_WORD_BYTES_MAX {
-            if run > 0 {
-                visit(hasher.hash_short_ascii(&bytes[at..], run), at..end);
+    let mut speller = Speller { text, lowercase, hasher, spelling: String::new() };
+    let mut runs = Runs::new(Level::best(), text.as_bytes());
+    while let Some(batch) = runs.next_batch() {
+        for run in batch {
+            speller.for_each_token(*run, &mut visit);
+        }
+    }
+}
+
+/// Cuts runs of letters, digits and whatever is not ASCII into tokens, character by character. No
+/// token goes beyond a run, since what ends one is an ASCII separator.
+struct Speller<'t> {
+    text: &'t str,
+    lowercase: bool,
+    hasher: WordHasher,
+    spelling: String,
+}
+
+impl Speller<'_> {
+    fn for_each_token(&mut self, run: Run, mut visit: impl FnMut(u64, Range<usize>)) {
+        let (mut at, end) = (run.start as usize, run.end as usize);
+        while at < end {
+            let token_end = at + spell(&self.text[at..end], self.lowercase, &mut self.spelling);
+            if !self.spelling.is_empty() {
+                visit(self.hasher.hash(self.spelling.as_bytes()), at..token_end);
             }
-            // What ended the run is an ASCII separator, or the end.
-            at = end + 1;
-            continue;
+            at = token_end;
         }
-        let token_end = spell(&text[at..], lowercase, &mut spelling) + at;
-        if !spelling.is_empty() {
-            visit(hasher.hash(spelling.as_bytes()), at..token_end);
-        }
-        at = token_end;
     }
-}
-
-/// How many ASCII letters and digits the text starts with. Eight bytes at a time, so that where
-/// a usual word ends is a count of zeros and not a branch that nobody can foretell.
-#[inline]
-fn ascii_word_bytes(text: &[u8]) -> usize {
-    let mut run = 0;
-    while let Some(chunk) = text[run..].first_chunk() {
-        let others = !alphanumeric(u64::from_le_bytes(*chunk)) & HIGH_BITS;
-        if others != 0 {
-            return run + others.trailing_zeros() as usize / 8;
-        }
-        run += chunk.len();
-    }
-    let rest = text[run..].iter();
-    run + rest.take_while(|byte| byte.is_ascii_alphanumeric()).count()
-}
-
-/// The high bit of each of eight bytes that is an ASCII letter or digit; other bits are noise.
-#[inline]
-fn alphanumeric(bytes: u64) -> u64 {
-    let ascii = bytes & !HIGH_BITS;
-    // Adding 0x80 − c to a byte under 0x80 sets its high bit from c on, and carries nothing over.
-    let from = |bytes: u64, first: u8| bytes + each(0x80 - first);
-    let lower = ascii | each(0x20);
-    let letter = from(lower, b'a') ^ from(lower, b'z' + 1);
-    let digit = from(ascii, b'0') ^ from(ascii, b'9' + 1);
-    (letter | digit) & !bytes
-}
-
-/// The same byte eight times.
-const fn each(byte: u8) -> u64 {
-    u64::from_ne_bytes([byte; 8])
 }
 
 /// Spells out the token that the text starts with and gives its length in bytes of the text. When
@@ -124,23 +125,14 @@ mod tests {
     }
 
     fn hashes(text: &str, lowercase: bool) -> Vec<u64> {
-        let mut hashes = Vec::new();
-        let words = WordHasher::new(lowercase, 0);
-        for_each_word(text, lowercase, words, |hash, _| hashes.push(hash));
-        hashes
-    }
-
-    #[test]
-    fn eight_bytes_are_classed_as_each_alone() {
-        for byte in 0..=255_u8 {
-            for (place, neighbour) in (0..8).zip([0, b'/', b'0', b'Z', b'a', 0x7f, 0x80, 0xff]) {
-                let mut bytes = [neighbour; 8];
-                bytes[place] = byte;
-                let classed = (alphanumeric(u64::from_le_bytes(bytes)) & HIGH_BITS).to_le_bytes();
-                let alone = bytes.map(|it| if it.is_ascii_alphanumeric() { 0x80 } else { 0 });
-                assert_eq!(classed, alone, "{bytes:?}");
-            }
+        let hasher = WordHasher::new(lowercase, 0);
+        let mut spelled = Vec::new();
+        for_each_word(text, lowercase, hasher, |hash, _| spelled.push(hash));
+        for level in Level::available() {
+            let hashes = hash_words(text, lowercase, hasher, level);
+            assert_eq!(hashes, spelled, "{level:?} {text:?}");
         }
+        spelled
     }
 
     #[test]

@@ -1,0 +1,86 @@
+//! The inner loops that vector instructions speed up, and the crate's only unsafe code.
+//!
+//! What a loop gives does not depend on the [`Level`] that it runs at; tests force each level that
+//! the machine has. A loop is one of two kinds:
+//!
+//! - plain Rust that the compiler vectorises by itself when it may use the instructions: a
+//!   [`Loop`], which [`Level::run`] has in a copy for each level;
+//! - written out by hand, where the compiler would not get there: [`Runs`] and [`hash_runs`].
+
+#![allow(unsafe_code, reason = "instructions that not every processor has, loads and stores")]
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod hash;
+mod portable;
+mod runs;
+
+use std::sync::LazyLock;
+
+pub use hash::{Hashed, SHORT_BYTES_MAX, WordMix, hash_runs};
+pub use runs::{Run, Runs};
+
+/// Which instructions may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Level(Instructions);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Instructions {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+/// A loop that the compiler vectorises. `run` must be `#[inline(always)]`, or it would be compiled
+/// once, for the plainest of processors.
+pub trait Loop {
+    type Output;
+    fn run(self) -> Self::Output;
+}
+
+impl Level {
+    /// The highest that this machine has.
+    #[must_use]
+    #[inline]
+    pub fn best() -> Self {
+        static BEST: LazyLock<Level> =
+            LazyLock::new(|| Level::available().pop().expect("one works everywhere"));
+        *BEST
+    }
+
+    /// All that this machine has, the highest last.
+    #[must_use]
+    pub fn available() -> Vec<Self> {
+        let mut levels = vec![Self(Instructions::Portable)];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if avx2::is_available() {
+                levels.push(Self(Instructions::Avx2));
+            }
+            if avx512::is_available() {
+                levels.push(Self(Instructions::Avx512));
+            }
+        }
+        levels
+    }
+
+    #[inline]
+    pub fn run<L: Loop>(self, work: L) -> L::Output {
+        match self.0 {
+            Instructions::Portable => work.run(),
+            // SAFETY: a level is only made if the machine has its instructions.
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2 => unsafe { avx2::run(work) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx512 => unsafe { avx512::run(work) },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
