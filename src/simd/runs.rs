@@ -49,7 +49,8 @@ impl<'t> Runs<'t> {
 
     /// The next runs, in the order of the text; `None` at its end.
     pub fn next_batch(&mut self) -> Option<&[Run]> {
-        if self.read >= self.text.len() {
+        // A text that ends with a whole block has another one, of nothing, to close its last run.
+        if self.read > self.text.len() {
             return None;
         }
         // The start of a run that the last batch left open is in the first place.

@@ -71,6 +71,16 @@ proptest! {
 }
 
 #[test]
+fn a_run_ends_with_the_text_wherever_that_is() {
+    for bytes in [1, 63, 64, 65, 2_047, 2_048, 2_049, 4_096, 8_192] {
+        let text = vec![b'x'; bytes];
+        for level in Level::available() {
+            assert_eq!(runs(level, &text), [Run { start: 0, end: bytes as u32 }], "{level:?}");
+        }
+    }
+}
+
+#[test]
 fn this_machine_has_a_level() {
     let levels = Level::available();
     assert_eq!(levels[0], Level(Instructions::Portable));

@@ -98,7 +98,7 @@ async fn giant_clusters_raise_an_alarm() {
 async fn what_is_wrong_is_refused() {
     let app = App::new().await;
     for (path, detail) in [
-        ("/pairs?mode=fast", "'mode' must be verified, estimated or exact"),
+        ("/pairs?mode=fast", "'mode' must be exact, verified or estimated"),
         ("/pairs?threshold=0", "'threshold' must be a number above 0 and at most 1"),
         ("/pairs?min_size=2", "this call takes only threshold, mode"),
         ("/clusters?linkage=complete", "'linkage' must be single or representative"),

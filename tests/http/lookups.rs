@@ -179,7 +179,7 @@ async fn in_a_prefix_collection_lookups_are_exact() {
         assert_eq!(answer["expected_recall"], 1.0);
     }
     let refused = app.get("/collections/c/similar?id=b&mode=estimated").await;
-    let problem = refused.problem(400, "invalid_parameter");
+    let problem = refused.problem(422, "unsupported_mode");
     assert!(problem["detail"].as_str().unwrap().starts_with("mode must be"), "{problem}");
 }
 
