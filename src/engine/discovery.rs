@@ -92,7 +92,8 @@ impl Engine {
     /// when the work has ended.
     ///
     /// # Errors
-    /// `UnsupportedMode`, `NotForRecords`, `Store`, `Closed`; the stream ends with the same, if anything keeps it from being whole.
+    /// `UnsupportedMode`, `NotForRecords`, `Store`, `Closed`; the stream ends with one of the last
+    /// two, if anything keeps it from being whole.
     pub async fn pairs(
         &self,
         discovery: Discovery,

@@ -6,8 +6,8 @@ use crate::sketch::SketchSettings;
 use crate::text::{ShingleSettings, Unit};
 
 /// A collection's settings. `shingles`, `sketch`, `scheme.kind`, `scheme.bands`, `scheme.rows`,
-/// `scheme.fields`, `scheme.field_sketches` and `store.text` decide what is stored and are fixed for
-/// its life.
+/// `scheme.fields`, `scheme.field_sketches` and `store.text` decide what is stored and are fixed
+/// for its life.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CollectionSettings {

@@ -26,7 +26,7 @@
 //! | `id` | The client's name for it; unique. |
 //! | `shingles` | Elements of the set. |
 //! | `fingerprint` | One number for the set. |
-//! | `flags` | 1 tokens + 2 one shingle + 4 content + 8 metadata + 16 sampled + 32 expires + 64 fields |
+//! | `flags` | 1 tokens, 2 one shingle, 4 content, 8 metadata, 16 sampled, 32 expires, 64 fields |
 //! | `sketch` | The slots, little-endian. |
 //! | `filing_checksum` | Of the part so far: what the index is rebuilt from. |
 //! | `stored_at` | Milliseconds since the epoch. |

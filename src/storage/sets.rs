@@ -40,9 +40,9 @@ impl Store {
         self.readers.read_here(|connection| visit_sets(connection, ALL_ALIVE_MS, visit))
     }
 
-    /// Visits the sets of all documents alive at `now_ms` (milliseconds since the epoch) by ordinal,
-    /// in one state of the store, on a thread that may block. Stops if nobody waits for it any more.
-    /// How many there are at once is for the caller to limit.
+    /// Visits the sets of all documents alive at `now_ms` (milliseconds since the epoch) by
+    /// ordinal, in one state of the store, on a thread that may block. Stops if nobody waits for it
+    /// any more. How many there are at once is for the caller to limit.
     ///
     /// # Errors
     /// Those of [`Store::scan_sets`].
