@@ -1,58 +1,23 @@
 //! The engine over HTTP. A handler is extract → one engine call → reply; wire types live only
 //! here.
 //!
-//! In reading order: `router` below; the handlers (`documents` with `bulk` and `intake`, `removal`,
-//! `similar`, `resemblance`, `collapse`, `discovery`, `curve`, `recall`, `collections`, `operate`,
-//! `backup`); what they act on (`extract`), take (`parameters`, `conditions`, `request`, `fields`)
-//! and give (`reply`, `stored`, `comparison`, `found`, `stats`, `problem` with `code`); how it is
-//! read (`query`, `body`, `json`, `split` with `array`); the layers around them (`identity`,
-//! `layers`); the connections below (`serve`, `write_timeout`).
+//! In reading order: `router` below; the `handlers` and, for many documents at once, `bulk`; what
+//! they are `asked` and what is `told`, `problem` among it; the OpenAPI document in which it is
+//! `described`; the `connection` around it all.
 
-mod array;
-mod backup;
-mod body;
+mod asked;
 mod bulk;
-mod code;
-mod collapse;
-mod collections;
-mod comparison;
-mod conditions;
-mod curve;
-mod discovery;
-mod documents;
-mod extract;
-mod fields;
-mod found;
-mod identity;
-mod intake;
-mod json;
-mod layers;
-mod measured;
-mod ndjson;
-mod openapi;
-mod operate;
-mod parameters;
+mod connection;
+mod described;
+mod handlers;
 mod problem;
-mod problems_of;
-mod query;
-mod recall;
-mod removal;
-mod reply;
-mod request;
-mod resemblance;
-mod schemas;
-mod serve;
 mod settings;
-mod similar;
-mod split;
 mod state;
-mod stats;
-mod stored;
-mod write_timeout;
+mod told;
 
-pub use openapi::yaml as openapi_yaml;
-pub use request::corpus_document;
-pub use serve::serve;
+pub use asked::bodies::corpus_document;
+pub use connection::serve::serve;
+pub use described::openapi::yaml as openapi_yaml;
 pub use settings::ServerSettings;
 pub use state::AppState;
 
@@ -65,8 +30,14 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use code::Code;
+use connection::{identity, layers};
+use described::openapi;
+use handlers::{
+    backup, collapse, collections, curve, discovery, documents, operate, recall, removal,
+    resemblance, similar,
+};
 use problem::Problem;
+use problem::code::Code;
 
 /// Everything that akin answers.
 pub fn router(state: AppState) -> Router {

@@ -5,9 +5,9 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::ServerSettings;
-use super::code::Code;
-use super::problem::Problem;
 use crate::engine::{Collections, Progress};
+use crate::http::problem::Problem;
+use crate::http::problem::code::Code;
 
 /// What every request may get at. Cheap to clone.
 #[derive(Clone)]

@@ -1,0 +1,136 @@
+//! Reading a request's body: in pieces as they arrive, or whole within a limit.
+
+use std::time::Duration;
+
+use axum::body::{Body, BodyDataStream, HttpBody};
+use axum::http::{HeaderMap, header};
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt;
+
+use crate::http::AppState;
+use crate::http::problem::Problem;
+use crate::http::problem::code::Code;
+
+/// What a body is, by its `content-type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Media {
+    Json,
+    Ndjson,
+    Text,
+}
+
+impl Media {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Ndjson => "application/x-ndjson",
+            Self::Text => "text/plain",
+        }
+    }
+
+    /// The body's media type, if it is one of those `taken`.
+    pub fn of(headers: &HeaderMap, taken: &[Self]) -> Result<Self, Problem> {
+        let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let mut parts = value.unwrap_or_default().split(';').map(str::trim);
+        let essence = parts.next().unwrap_or_default();
+        let media = taken.iter().find(|media| media.name().eq_ignore_ascii_case(essence));
+        media.copied().filter(|_| parts.all(is_utf_8_or_no_charset)).ok_or_else(|| {
+            let names: Vec<_> = taken.iter().map(|media| media.name()).collect();
+            let detail = format!("the content-type must be {}, in UTF-8", names.join(" or "));
+            Problem::new(Code::UnsupportedMediaType, detail)
+        })
+    }
+}
+
+fn is_utf_8_or_no_charset(parameter: &str) -> bool {
+    let Some((name, value)) = parameter.split_once('=') else { return true };
+    !name.trim().eq_ignore_ascii_case("charset")
+        || matches!(&*value.trim().trim_matches('"').to_ascii_lowercase(), "utf-8" | "utf8")
+}
+
+/// A body that is being read.
+pub struct BodyReader {
+    stream: BodyDataStream,
+    /// Read already, and to be given again.
+    peeked: Option<Bytes>,
+    idle_timeout_ms: u64,
+    /// The length that the client announced, if the body comes uncompressed.
+    bytes_announced: u64,
+}
+
+impl BodyReader {
+    pub fn new(body: Body, state: &AppState) -> Self {
+        Self {
+            bytes_announced: body.size_hint().lower(),
+            stream: body.into_data_stream(),
+            peeked: None,
+            idle_timeout_ms: state.settings.body_idle_timeout_ms,
+        }
+    }
+
+    /// The next bytes, as soon as there are any; `None` at the end.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, Problem> {
+        if self.peeked.is_some() {
+            return Ok(self.peeked.take());
+        }
+        let timeout = Duration::from_millis(self.idle_timeout_ms);
+        let next = tokio::time::timeout(timeout, self.stream.next()).await;
+        let next = next.map_err(|_| stalled(self.idle_timeout_ms))?;
+        next.transpose().map_err(|_| {
+            let detail = "the body broke off, or is not in the content-encoding it names";
+            Problem::new(Code::UnreadableBody, detail)
+        })
+    }
+
+    /// The first byte that is not white space, which will be read again. White space before it is
+    /// dropped.
+    pub async fn peek(&mut self) -> Result<Option<u8>, Problem> {
+        while let Some(chunk) = self.chunk().await? {
+            if let Some(first) = chunk.trim_ascii_start().first().copied() {
+                self.peeked = Some(chunk);
+                return Ok(Some(first));
+            }
+        }
+        Ok(None)
+    }
+
+    /// All of the body, unless it has more than `bytes_max` bytes.
+    pub async fn whole(mut self, bytes_max: usize, too_large: Code) -> Result<Bytes, Problem> {
+        let refuse = || {
+            let what = if too_large == Code::DocumentTooLarge { "document" } else { "body" };
+            let detail = format!("the {what} has more than the {bytes_max} bytes allowed");
+            Err(Problem::new(too_large, detail))
+        };
+        if self.bytes_announced > bytes_max as u64 {
+            return refuse();
+        }
+        let mut whole = self.chunk().await?.unwrap_or_default();
+        if whole.len() > bytes_max {
+            return refuse();
+        }
+        let Some(second) = self.chunk().await? else { return Ok(whole) };
+        let mut joined = BytesMut::from(std::mem::take(&mut whole));
+        let mut next = Some(second);
+        while let Some(chunk) = next {
+            if joined.len() + chunk.len() > bytes_max {
+                return refuse();
+            }
+            joined.extend_from_slice(&chunk);
+            next = self.chunk().await?;
+        }
+        Ok(joined.freeze())
+    }
+}
+
+fn stalled(idle_timeout_ms: u64) -> Problem {
+    let detail = format!("nothing moved for the {idle_timeout_ms} ms of body_idle_timeout_ms");
+    Problem::new(Code::BodyTimeout, detail)
+}
+
+/// Reads a body of plain text.
+pub fn text(body: Bytes) -> Result<String, Problem> {
+    String::from_utf8(body.into()).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Problem::new(Code::MalformedText, format!("the text is not UTF-8: byte {at} is wrong"))
+    })
+}

@@ -1,0 +1,114 @@
+//! Finds where the elements of a JSON array begin and end.
+
+use crate::http::bulk::split::{Cut, End};
+
+/// Where in the array the last byte was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Place {
+    /// Before the opening bracket.
+    #[default]
+    Outside,
+    /// After the opening bracket: an element or the closing bracket.
+    Opened,
+    /// After a comma: an element.
+    Separated,
+    /// In an element that is a number or a word: it ends where something else begins.
+    Bare,
+    /// In an element that is an object, an array or a string.
+    Nested,
+    /// After an element: a comma or the closing bracket.
+    Completed,
+    /// After the closing bracket: nothing.
+    Closed,
+}
+
+/// Counts brackets outside of strings. Which bracket closes which is left to the element's reader.
+#[derive(Debug, Default)]
+pub(in crate::http) struct ArrayCutter {
+    place: Place,
+    depth: u64,
+    in_string: bool,
+    escaped: bool,
+}
+
+impl ArrayCutter {
+    pub fn is_closed(&self) -> bool {
+        self.place == Place::Closed
+    }
+
+    pub fn cut(&mut self, bytes: &[u8]) -> Cut {
+        let before = match self.place {
+            Place::Bare | Place::Nested => 0,
+            _ => match self.skip(bytes) {
+                Ok(before) => before,
+                Err(fault) => return Cut { before: 0, take: 0, after: 0, end: End::Fault(fault) },
+            },
+        };
+        let (take, ended) = match self.place {
+            Place::Bare => self.take_bare(&bytes[before..]),
+            Place::Nested => self.take_nested(&bytes[before..]),
+            _ => (0, false),
+        };
+        Cut { before, take, after: 0, end: if ended { End::Item } else { End::Open } }
+    }
+
+    /// Passes what is between elements, up to the first byte of one.
+    fn skip(&mut self, bytes: &[u8]) -> Result<usize, &'static str> {
+        for (at, &byte) in bytes.iter().enumerate() {
+            if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
+                continue;
+            }
+            self.place = match (self.place, byte) {
+                (Place::Outside, b'[') => Place::Opened,
+                (Place::Outside, _) => return Err("expected '['"),
+                (Place::Opened | Place::Completed, b']') => Place::Closed,
+                (Place::Completed, b',') => Place::Separated,
+                (Place::Completed, _) => return Err("expected ',' or ']' after a document"),
+                (Place::Closed, _) => return Err("expected nothing after the array"),
+                (_, b',' | b']' | b'}' | b':') => return Err("expected a document"),
+                (_, b'{' | b'[' | b'"') => Place::Nested,
+                _ => Place::Bare,
+            };
+            if matches!(self.place, Place::Nested | Place::Bare) {
+                return Ok(at);
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn take_bare(&mut self, bytes: &[u8]) -> (usize, bool) {
+        let ends = |byte: &u8| matches!(byte, b',' | b']' | b' ' | b'\t' | b'\n' | b'\r');
+        match bytes.iter().position(ends) {
+            Some(end) => {
+                self.place = Place::Completed;
+                (end, true)
+            }
+            None => (bytes.len(), false),
+        }
+    }
+
+    fn take_nested(&mut self, bytes: &[u8]) -> (usize, bool) {
+        for (at, &byte) in bytes.iter().enumerate() {
+            self.step(byte);
+            if self.depth == 0 && !self.in_string {
+                self.place = Place::Completed;
+                return (at + 1, true);
+            }
+        }
+        (bytes.len(), false)
+    }
+
+    fn step(&mut self, byte: u8) {
+        if self.escaped {
+            self.escaped = false;
+            return;
+        }
+        match (self.in_string, byte) {
+            (true, b'\\') => self.escaped = true,
+            (_, b'"') => self.in_string = !self.in_string,
+            (false, b'{' | b'[') => self.depth += 1,
+            (false, b'}' | b']') => self.depth -= 1,
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! Adding many documents in one call: read, prepare, admit, complete, answer, all at once, with
+//! results in the order of the input while the body still arrives.
+//!
+//! The work is driven by a task of its own, not by whoever reads the results: a document that was
+//! admitted holds up those admitted after it that are near it, so it must be completed however
+//! slowly its sender reads. What holds the sender back is [`intake`](super::intake), which takes nothing
+//! more in while enough results wait to be read.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt, stream};
+use serde::Serialize;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tracing::Instrument;
+
+use crate::engine::{AddOptions, AddStatus, Added, Admitted, Collection, Engine, Prepared};
+use crate::http::AppState;
+use crate::http::asked::bodies;
+use crate::http::asked::reading::BodyReader;
+use crate::http::bulk::intake::{Batch, Intake, Line};
+use crate::http::bulk::ndjson;
+use crate::http::bulk::split::Form;
+use crate::http::connection::identity::RequestId;
+use crate::http::problem::{Problem, ProblemReply};
+use crate::http::told::answers::AddedReply;
+use crate::http::told::measured;
+
+/// Batches that are being prepared while one is waited for.
+const BATCHES_AHEAD: usize = 4;
+
+/// Batches up to this size are prepared on the runtime, which takes some tens of microseconds.
+const INLINE_BYTES_MAX: usize = 8 << 10;
+
+/// Results that are sent in one piece, at most.
+const RESULTS_AT_ONCE: usize = 256;
+
+/// A bulk addition that was let in.
+pub struct Bulk {
+    intake: Intake,
+    options: AddOptions,
+    request_id: RequestId,
+    in_flight_max: usize,
+    permit: OwnedSemaphorePermit,
+}
+
+/// What is sent to whoever reads the results.
+enum Sent {
+    /// A result line, and the leave to take more in that goes with it once it is read.
+    Result(Bytes, Option<OwnedSemaphorePermit>),
+    /// There are no more. Without it the task has failed, and the answer is broken off.
+    End,
+}
+
+impl Bulk {
+    pub fn new(
+        reader: BodyReader,
+        form: Form,
+        options: AddOptions,
+        request_id: RequestId,
+        state: &AppState,
+    ) -> Result<Self, Problem> {
+        Ok(Self {
+            permit: state.bulk_permit()?,
+            intake: Intake::new(reader, form, &state.settings),
+            in_flight_max: state.settings.bulk_documents_in_flight_max,
+            options,
+            request_id,
+        })
+    }
+
+    /// Starts the work, and answers with its results as they come.
+    pub fn answer(self, engine: Arc<Collection>) -> Response {
+        let (results, read) = mpsc::unbounded_channel();
+        tokio::spawn(self.work(engine, results).in_current_span());
+        let body = Body::from_stream(pieces(read).fuse());
+        ([(header::CONTENT_TYPE, ndjson::MEDIA)], body).into_response()
+    }
+
+    /// Works until the body ends, or nobody reads the results any more.
+    async fn work(self, engine: Arc<Collection>, results: mpsc::UnboundedSender<Sent>) {
+        let Self { intake, options, request_id, in_flight_max, permit } = self;
+        let started = Instant::now();
+        let mut reporter = Reporter { request_id, fault_logged: false, tally: Tally::default() };
+        let completed = added(&engine, intake, options).buffered(in_flight_max);
+        let sending = completed.for_each(|line| {
+            let (result, permit) = reporter.result(line);
+            let _ = results.send(Sent::Result(result, permit));
+            std::future::ready(())
+        });
+        let ended = tokio::select! {
+            () = results.closed() => "the client went away",
+            () = sending => {
+                let _ = results.send(Sent::End);
+                "whole"
+            }
+        };
+        reporter.tally.log(ended, started.elapsed());
+        drop(permit);
+    }
+}
+
+/// The documents in the order of the input, prepared and admitted, each with what is left to do.
+fn added(
+    engine: &Arc<Collection>,
+    intake: Intake,
+    options: AddOptions,
+) -> impl Stream<Item = impl Future<Output = Line<Added>>> {
+    let batches = stream::unfold(intake, |mut intake| async move {
+        let batch = intake.batch().await?;
+        Some((batch, intake))
+    });
+    batches
+        .map(|batch| prepare(Arc::clone(engine), batch))
+        .buffered(BATCHES_AHEAD)
+        .flat_map(stream::iter)
+        .then(move |line| line.and_then(move |prepared| admit(engine, prepared, options)))
+        .map(|line| line.and_then(|admitted| complete(engine, admitted)))
+}
+
+async fn admit(
+    engine: &Engine,
+    prepared: Prepared,
+    options: AddOptions,
+) -> Result<Admitted, Problem> {
+    Ok(engine.admit(prepared, options).await?)
+}
+
+async fn complete(engine: &Engine, admitted: Admitted) -> Result<Added, Problem> {
+    Ok(engine.complete(admitted).await?)
+}
+
+/// Reads a batch's documents and makes their sketches, off the runtime unless that is quickly done.
+async fn prepare(engine: Arc<Collection>, batch: Batch) -> Vec<Line<Prepared>> {
+    let prepare_all = move || -> Vec<Line<Prepared>> {
+        let lines = batch.lines.into_iter();
+        lines.map(|line| line.then(|json| prepare_one(&engine, &json))).collect()
+    };
+    if batch.bytes <= INLINE_BYTES_MAX {
+        return prepare_all();
+    }
+    let prepared = tokio::task::spawn_blocking(prepare_all).await;
+    prepared.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+}
+
+fn prepare_one(engine: &Engine, json: &[u8]) -> Result<Prepared, Problem> {
+    Ok(engine.prepare(bodies::document(json)?)?)
+}
+
+/// Makes result lines.
+struct Reporter {
+    request_id: RequestId,
+    /// A store that fails does so for every document that follows: once is enough for the log.
+    fault_logged: bool,
+    tally: Tally,
+}
+
+/// How many documents came to what, for the log.
+#[derive(Default)]
+struct Tally {
+    created: u64,
+    replaced: u64,
+    unchanged: u64,
+    skipped: u64,
+    errors: u64,
+}
+
+#[derive(Serialize)]
+struct AddedLine {
+    line: u64,
+    #[serde(flatten)]
+    added: AddedReply,
+}
+
+#[derive(Serialize)]
+struct ErrorLine {
+    line: u64,
+    status: &'static str,
+    problem: ProblemReply,
+}
+
+impl Reporter {
+    fn result(&mut self, line: Line<Added>) -> (Bytes, Option<OwnedSemaphorePermit>) {
+        let number = line.number;
+        let result = match line.content {
+            Ok(added) => {
+                measured::added(added.status);
+                self.tally.count(added.status);
+                ndjson::line(&AddedLine { line: number, added: added.into() })
+            }
+            Err(problem) => {
+                self.tally.errors += 1;
+                self.log(&problem);
+                let problem = problem.reply(&self.request_id);
+                ndjson::line(&ErrorLine { line: number, status: "error", problem })
+            }
+        };
+        (result, line.permit)
+    }
+
+    fn log(&mut self, problem: &Problem) {
+        if problem.code.status().is_server_error() && !self.fault_logged {
+            self.fault_logged = true;
+            problem.log(&self.request_id);
+        }
+    }
+}
+
+impl Tally {
+    fn count(&mut self, status: AddStatus) {
+        let count = match status {
+            AddStatus::Created => &mut self.created,
+            AddStatus::Replaced => &mut self.replaced,
+            AddStatus::Unchanged => &mut self.unchanged,
+            AddStatus::Skipped => &mut self.skipped,
+        };
+        *count += 1;
+    }
+
+    fn log(&self, ended: &str, took: Duration) {
+        let Self { created, replaced, unchanged, skipped, errors } = self;
+        let took_us = took.as_micros() as u64;
+        tracing::info!(ended, created, replaced, unchanged, skipped, errors, took_us, "bulk");
+    }
+}
+
+/// The results as pieces of a body, each of all that is there.
+fn pieces(results: mpsc::UnboundedReceiver<Sent>) -> impl Stream<Item = io::Result<Bytes>> {
+    stream::unfold(Some(results), |results| async move {
+        let mut results = results?;
+        let mut received = Vec::new();
+        results.recv_many(&mut received, RESULTS_AT_ONCE).await;
+        let (mut piece, more) = (Vec::new(), !received.is_empty());
+        for sent in received {
+            match sent {
+                Sent::Result(line, _permit) => piece.extend_from_slice(&line),
+                Sent::End => return (!piece.is_empty()).then(|| (Ok(piece.into()), None)),
+            }
+        }
+        if more {
+            return Some((Ok(piece.into()), Some(results)));
+        }
+        Some((Err(io::Error::other("the bulk addition failed")), None))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_that_panics_breaks_its_answer_off() {
+        let (results, read) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            let _ = results.send(Sent::Result(Bytes::from("{}\n"), None));
+            panic!("as the test wants it");
+        });
+        let pieces: Vec<_> = pieces(read).collect().await;
+        assert_eq!(pieces.len(), 2);
+        assert_eq!(pieces[0].as_ref().unwrap(), "{}\n");
+        assert!(pieces[1].is_err(), "an answer that ends here would look whole");
+    }
+}

@@ -1,0 +1,173 @@
+//! The inward half of a bulk addition: takes documents from the body in batches, and no more of
+//! them than may be worked on.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::http::ServerSettings;
+use crate::http::asked::reading::BodyReader;
+use crate::http::bulk::split::{Form, Item, SplitError, Splitter};
+use crate::http::problem::Problem;
+use crate::http::problem::code::Code;
+
+/// A batch is closed when it has this many documents or bytes, or the body pauses.
+const BATCH_DOCUMENTS_MAX: usize = 64;
+const BATCH_BYTES_MAX: usize = 64 << 10;
+
+/// A document counts once in `bulk_documents_in_flight_max` for each so many bytes begun: memory
+/// is bounded by their product, whatever the documents' sizes.
+const BYTES_PER_UNIT: usize = 64 << 10;
+
+/// One document of the input, on its way from bytes to its result.
+pub struct Line<T> {
+    pub number: u64,
+    pub content: Result<T, Problem>,
+    /// Its part of what may be in flight. `None` for the line that says why there are no more.
+    pub permit: Option<OwnedSemaphorePermit>,
+}
+
+impl<T> Line<T> {
+    /// The next step, if all went well so far.
+    pub fn then<U>(self, step: impl FnOnce(T) -> Result<U, Problem>) -> Line<U> {
+        let content = self.content.and_then(step);
+        Line { number: self.number, content, permit: self.permit }
+    }
+
+    /// The same, for a step that takes its time.
+    pub async fn and_then<U, F>(self, step: impl FnOnce(T) -> F) -> Line<U>
+    where
+        F: Future<Output = Result<U, Problem>>,
+    {
+        let content = match self.content {
+            Ok(content) => step(content).await,
+            Err(problem) => Err(problem),
+        };
+        Line { number: self.number, content, permit: self.permit }
+    }
+}
+
+/// Documents that are prepared together.
+#[derive(Default)]
+pub struct Batch {
+    pub lines: Vec<Line<Bytes>>,
+    pub bytes: usize,
+}
+
+impl Batch {
+    fn push(&mut self, line: Line<Bytes>) {
+        self.bytes += line.content.as_ref().map_or(0, Bytes::len);
+        self.lines.push(line);
+    }
+
+    fn is_full(&self) -> bool {
+        self.lines.len() >= BATCH_DOCUMENTS_MAX || self.bytes >= BATCH_BYTES_MAX
+    }
+}
+
+pub struct Intake {
+    reader: BodyReader,
+    splitter: Splitter,
+    /// Taken from the splitter, but not let in yet.
+    waiting: Option<Item>,
+    in_flight: Arc<Semaphore>,
+    in_flight_max: usize,
+    ended: bool,
+}
+
+impl Intake {
+    pub fn new(reader: BodyReader, form: Form, settings: &ServerSettings) -> Self {
+        let in_flight_max = settings.bulk_documents_in_flight_max;
+        Self {
+            reader,
+            splitter: Splitter::new(form, settings.document_bytes_max),
+            waiting: None,
+            in_flight: Arc::new(Semaphore::new(in_flight_max)),
+            in_flight_max,
+            ended: false,
+        }
+    }
+
+    /// What the body holds by now, as far as it may be let in; waits for at least one document.
+    /// `None` at the end.
+    pub async fn batch(&mut self) -> Option<Batch> {
+        let mut batch = Batch::default();
+        loop {
+            self.fill(&mut batch);
+            if !batch.lines.is_empty() {
+                return Some(batch);
+            }
+            if let Some(item) = self.waiting.take() {
+                let line = self.wait_for_leave(item).await;
+                batch.push(line);
+            } else if self.ended {
+                return None;
+            } else if let Some(last) = self.read().await {
+                batch.push(last);
+                return Some(batch);
+            }
+        }
+    }
+
+    /// Lets in what there is, without waiting.
+    fn fill(&mut self, batch: &mut Batch) {
+        while !batch.is_full() {
+            let Some(item) = self.waiting.take().or_else(|| self.splitter.next()) else { return };
+            let units = self.units(&item);
+            let Ok(permit) = Arc::clone(&self.in_flight).try_acquire_many_owned(units) else {
+                self.waiting = Some(item);
+                return;
+            };
+            batch.push(self.line(item, permit));
+        }
+    }
+
+    /// Lets in one document as soon as enough results were read. (The connection of a client who
+    /// reads none breaks after a while, and that ends the wait.)
+    async fn wait_for_leave(&mut self, item: Item) -> Line<Bytes> {
+        let units = self.units(&item);
+        let permit = Arc::clone(&self.in_flight).acquire_many_owned(units).await;
+        self.line(item, permit.expect("the semaphore is never closed"))
+    }
+
+    /// Reads on. A body that breaks off has a last line, which says so.
+    async fn read(&mut self) -> Option<Line<Bytes>> {
+        match self.reader.chunk().await {
+            Ok(Some(chunk)) => self.splitter.push(chunk),
+            Ok(None) => {
+                self.ended = true;
+                self.waiting = self.splitter.finish();
+            }
+            Err(problem) => return Some(self.end_with(self.splitter.number_next(), problem)),
+        }
+        None
+    }
+
+    fn end_with(&mut self, number: u64, problem: Problem) -> Line<Bytes> {
+        self.ended = true;
+        self.splitter.abandon();
+        Line { number, content: Err(problem), permit: None }
+    }
+
+    fn line(&mut self, item: Item, permit: OwnedSemaphorePermit) -> Line<Bytes> {
+        self.ended |= self.splitter.is_faulty();
+        let content = item.content.map_err(Problem::from);
+        Line { number: item.number, content, permit: Some(permit) }
+    }
+
+    fn units(&self, item: &Item) -> u32 {
+        let bytes = item.content.as_ref().map_or(0, Bytes::len);
+        bytes.div_ceil(BYTES_PER_UNIT).clamp(1, self.in_flight_max) as u32
+    }
+}
+
+impl From<SplitError> for Problem {
+    fn from(error: SplitError) -> Self {
+        let code = match &error {
+            SplitError::TooLong { .. } => Code::DocumentTooLarge,
+            SplitError::Malformed(_) => Code::MalformedJson,
+        };
+        Self::new(code, error.to_string())
+    }
+}

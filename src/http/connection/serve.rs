@@ -1,0 +1,119 @@
+//! From a listener to the router: who is let in, for how long, and how it ends.
+
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::http::ServerSettings;
+use crate::http::connection::write_timeout::WriteTimeout;
+
+/// The pause after an accept that failed for want of something, such as file descriptors.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Serves until `shutdown`, then takes no more connections, closes those that are idle and lets
+/// requests end for at most `shutdown_grace_ms`.
+///
+/// At most `connections_max` connections are open; whoever comes on top waits, not yet accepted,
+/// in the listener's queue. A connection without a whole request head for `header_timeout_ms`, be
+/// it slow or idle, is closed, and so is one that takes nothing of its answer for
+/// `body_idle_timeout_ms`.
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    shutdown: impl Future<Output = ()>,
+    settings: &ServerSettings,
+) {
+    let connections = Connections::new(router, settings);
+    let mut shutdown = pin!(shutdown);
+    loop {
+        tokio::select! {
+            (stream, permit) = connections.accept(&listener) => connections.open(stream, permit),
+            () = &mut shutdown => break,
+        }
+    }
+    drop(listener);
+    connections.close(Duration::from_millis(settings.shutdown_grace_ms)).await;
+}
+
+struct Connections {
+    router: Router,
+    http: http1::Builder,
+    write_timeout: Duration,
+    /// A permit for each connection that may be open.
+    permits: Arc<Semaphore>,
+    graceful: GracefulShutdown,
+}
+
+impl Connections {
+    fn new(router: Router, settings: &ServerSettings) -> Self {
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new())
+            .header_read_timeout(Duration::from_millis(settings.header_timeout_ms));
+        Self {
+            router,
+            http,
+            write_timeout: Duration::from_millis(settings.body_idle_timeout_ms),
+            permits: Arc::new(Semaphore::new(settings.connections_max)),
+            graceful: GracefulShutdown::new(),
+        }
+    }
+
+    /// The next connection, once there is room for it.
+    async fn accept(&self, listener: &TcpListener) -> (TcpStream, OwnedSemaphorePermit) {
+        let permit = Arc::clone(&self.permits).acquire_owned().await;
+        let permit = permit.expect("the semaphore is never closed");
+        loop {
+            match listener.accept().await {
+                Ok((stream, _)) => return (stream, permit),
+                Err(error) if is_of_one_connection(&error) => {}
+                Err(error) => {
+                    tracing::error!(%error, "cannot accept connections");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// Answers a connection's requests, on a task of its own.
+    fn open(&self, stream: TcpStream, permit: OwnedSemaphorePermit) {
+        // Result lines are small and waited for: they must not wait for each other.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "set_nodelay failed");
+        }
+        let stream = TokioIo::new(WriteTimeout::new(stream, self.write_timeout));
+        let service = TowerToHyperService::new(self.router.clone());
+        let connection = self.graceful.watch(self.http.serve_connection(stream, service));
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a connection broke");
+            }
+            drop(permit);
+        });
+    }
+
+    async fn close(self, grace: Duration) {
+        if tokio::time::timeout(grace, self.graceful.shutdown()).await.is_err() {
+            tracing::warn!(?grace, "requests were still going on when the grace was over");
+        }
+    }
+}
+
+/// The client has gone before it was let in: the next may be let in at once.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::Interrupted
+    )
+}

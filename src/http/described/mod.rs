@@ -1,0 +1,5 @@
+//! The OpenAPI document.
+
+pub mod fields;
+pub mod openapi;
+pub mod schemas;

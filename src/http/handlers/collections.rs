@@ -1,0 +1,115 @@
+//! Listing, describing, making and removing collections.
+
+use axum::Json;
+use axum::extract::{FromRequest, Request};
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+
+use crate::engine::{CollectionSettings, Creation};
+use crate::http::AppState;
+use crate::http::asked::bodies;
+use crate::http::asked::extract::{AllReady, PathCollection, Ready};
+use crate::http::asked::query::{NoParameters, Query};
+use crate::http::asked::reading::{BodyReader, Media};
+use crate::http::described::schemas::SettingsSchema;
+use crate::http::problem::Problem;
+use crate::http::problem::code::Code;
+use crate::http::problem::of_calls::{Making, OfCollection, Plain, Removing};
+use crate::http::told::stats::{CollectionReply, CollectionsReply};
+
+/// The settings of a `PUT /collections/{collection}`.
+pub struct Settings(CollectionSettings);
+
+impl FromRequest<AppState> for Settings {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        Media::of(&parts.headers, &[Media::Json])?;
+        let reader = BodyReader::new(body, state);
+        let body = reader.whole(state.settings.body_bytes_max, Code::BodyTooLarge).await?;
+        bodies::settings(&body).map(Self)
+    }
+}
+
+/// List collections
+///
+/// All of them, by name.
+#[utoipa::path(
+    get, path = "/collections", operation_id = "list_collections", tag = "Collections",
+    responses((status = 200, description = "Those there are.", body = CollectionsReply), Plain),
+)]
+pub async fn list(
+    _: Query<NoParameters>,
+    AllReady(collections): AllReady,
+) -> Json<CollectionsReply> {
+    Json(CollectionsReply::new(&collections.list()))
+}
+
+/// Describe a collection
+///
+/// Its settings, size, memory and keys.
+#[utoipa::path(
+    get, path = "/collections/{collection}", operation_id = "describe_collection",
+    tag = "Collections",
+    responses(
+        (status = 200, description = "The collection.", body = CollectionReply),
+        OfCollection,
+    ),
+)]
+pub async fn describe(
+    _: Query<NoParameters>,
+    Ready(collection): Ready,
+) -> Result<Json<CollectionReply>, Problem> {
+    let stats = collection.stats().await?;
+    Ok(Json(CollectionReply::new(&collection, &stats)))
+}
+
+/// Make a collection
+///
+/// Each part of the settings may be left out, and each key of a part: they then have the defaults
+/// shown below, whatever the server's configuration says. Answers 200 and changes nothing if the
+/// collection stands with the same settings already. Settings are fixed for its life.
+#[utoipa::path(
+    put, path = "/collections/{collection}", operation_id = "make_collection",
+    tag = "Collections",
+    request_body(
+        content = SettingsSchema,
+        example = json!({"shingles": {"unit": "character", "size": 5}}),
+    ),
+    responses(
+        (status = 201, description = "The collection is new.", body = CollectionReply),
+        (status = 200, description = "It stood with these settings.", body = CollectionReply),
+        Making,
+    ),
+)]
+pub async fn make(
+    _: Query<NoParameters>,
+    PathCollection(name): PathCollection,
+    AllReady(collections): AllReady,
+    Settings(settings): Settings,
+) -> Result<impl IntoResponse, Problem> {
+    let (collection, creation) = collections.create(name, settings).await?;
+    let reply = CollectionReply::new(&collection, &collection.stats().await?);
+    let created = creation == Creation::Created;
+    let status = if created { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, Json(reply)))
+}
+
+/// Remove a collection
+///
+/// With its data, for good. Requests under way on it may read to their end; what they would still
+/// write is refused with 503 `out_of_service`. `default` cannot be removed.
+#[utoipa::path(
+    delete, path = "/collections/{collection}", operation_id = "remove_collection",
+    tag = "Collections",
+    responses((status = 204, description = "The collection is gone."), Removing),
+)]
+pub async fn remove(
+    _: Query<NoParameters>,
+    PathCollection(name): PathCollection,
+    AllReady(collections): AllReady,
+) -> Result<StatusCode, Problem> {
+    collections.remove(name).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,217 @@
+//! Adding, getting, removing, listing and exporting documents.
+
+use std::io;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{FromRequest, FromRequestParts, Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt;
+
+use crate::document::{Content, Document};
+use crate::engine::{AddOptions, AddStatus};
+use crate::http::AppState;
+use crate::http::asked::bodies;
+use crate::http::asked::extract::Ready;
+use crate::http::asked::json;
+use crate::http::asked::parameters::{
+    AddParameters, ExportParameters, GetParameters, ListParameters, PathId,
+};
+use crate::http::asked::query::{NoParameters, Query};
+use crate::http::asked::reading::{self, BodyReader, Media};
+use crate::http::bulk::import::Bulk;
+use crate::http::bulk::ndjson;
+use crate::http::bulk::split::Form;
+use crate::http::connection::identity::RequestId;
+use crate::http::described::schemas::{DocumentsSchema, IdSchema};
+use crate::http::problem::Problem;
+use crate::http::problem::code::Code;
+use crate::http::problem::of_calls::{Adding, ById, Plain};
+use crate::http::told::answers::AddedReply;
+use crate::http::told::measured;
+use crate::http::told::stored::{DocumentReply, IdsReply, StoredReply};
+
+/// The documents of a `POST /documents`, in any of their forms.
+pub struct Posted {
+    options: AddOptions,
+    documents: Documents,
+}
+
+enum Documents {
+    One(Document),
+    Many(Box<Bulk>),
+}
+
+impl FromRequest<AppState> for Posted {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
+        let (mut parts, body) = request.into_parts();
+        let Query(parameters) =
+            Query::<AddParameters>::from_request_parts(&mut parts, state).await?;
+        let options = parameters.options()?;
+        let media = Media::of(&parts.headers, &[Media::Json, Media::Ndjson, Media::Text])?;
+        let mut reader = BodyReader::new(body, state);
+        let form = match media {
+            Media::Text => {
+                let document = text(reader, parameters, state).await?;
+                return Ok(Self { options, documents: Documents::One(document) });
+            }
+            Media::Ndjson => Some(Form::Lines),
+            Media::Json if reader.peek().await? == Some(b'[') => Some(Form::Array),
+            Media::Json => None,
+        };
+        if parameters.id.is_some() {
+            let detail = "the parameter 'id' is for text/plain: a JSON document has its own";
+            return Err(Problem::new(Code::InvalidParameter, detail));
+        }
+        let documents = match form {
+            Some(form) => {
+                let request_id = RequestId::given_to(&parts.extensions);
+                Documents::Many(Box::new(Bulk::new(reader, form, options, request_id, state)?))
+            }
+            None => Documents::One(object(reader, state).await?),
+        };
+        Ok(Self { options, documents })
+    }
+}
+
+async fn text(
+    reader: BodyReader,
+    parameters: AddParameters,
+    state: &AppState,
+) -> Result<Document, Problem> {
+    let bytes_max = state.settings.document_bytes_max;
+    let body = reader.whole(bytes_max, Code::DocumentTooLarge).await?;
+    let content = Content::Text(reading::text(body)?);
+    let id = parameters.id.unwrap_or_else(bodies::new_id);
+    Ok(Document { id, content, metadata: None, expires_at_ms: None })
+}
+
+async fn object(reader: BodyReader, state: &AppState) -> Result<Document, Problem> {
+    let bytes_max = state.settings.document_bytes_max;
+    let body = reader.whole(bytes_max, Code::DocumentTooLarge).await?;
+    json::off_runtime_if_large(body, |body| bodies::document(&body)).await
+}
+
+/// Add documents
+///
+/// Adds or replaces one document (a JSON object, or plain text), or many (a JSON array, or a
+/// document a line). Many are answered by a result a line in the order of the input, streamed while
+/// the body still arrives; a bad document gives an error line, and the others go on. A status other
+/// than an error is sent only once the document is on disk.
+#[utoipa::path(
+    post, path = "/documents", operation_id = "add_documents", tag = "Documents",
+    params(AddParameters),
+    request_body(
+        content(
+            (DocumentsSchema = "application/json",
+                example = json!({"id": "a", "text": "the quick brown fox"})),
+            (String = "application/x-ndjson",
+                example = "{\"id\": \"a\", \"text\": \"the quick brown fox\"}\n"),
+            (String = "text/plain", example = "the quick brown fox"),
+        ),
+        description = "One document, an array of documents, a document a line, or a text.",
+    ),
+    responses(
+        (status = 201, description = "The document is new.", body = AddedReply),
+        (status = 200, description = "The document was replaced, unchanged or skipped; or, \
+            of many, a result a line: as of one with its `line`, or \
+            `{\"line\", \"status\": \"error\", \"problem\"}`.",
+            content((AddedReply = "application/json"), (String = "application/x-ndjson"))),
+        Adding,
+    ),
+)]
+pub async fn add(Ready(engine): Ready, posted: Posted) -> Result<Response, Problem> {
+    let document = match posted.documents {
+        Documents::One(document) => document,
+        Documents::Many(bulk) => return Ok(bulk.answer(engine)),
+    };
+    let added = engine.add(document, posted.options).await?;
+    measured::added(added.status);
+    let created = added.status == AddStatus::Created;
+    let status = if created { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, Json(AddedReply::from(added))).into_response())
+}
+
+/// Get a document
+///
+/// The document as stored.
+#[utoipa::path(
+    get, path = "/documents/{*id}", operation_id = "get_document", tag = "Documents",
+    params(("id" = IdSchema, Path, description = "The document's id, percent-encoded.",
+        example = "https%3A%2F%2Fexample.org%2Fa"), GetParameters),
+    responses((status = 200, description = "The document.", body = StoredReply), ById),
+)]
+pub async fn get(
+    PathId(id): PathId,
+    Query(parameters): Query<GetParameters>,
+    Ready(engine): Ready,
+) -> Result<Json<StoredReply>, Problem> {
+    let stored = engine.get(&id).await?;
+    Ok(Json(StoredReply::new(stored, parameters.include)))
+}
+
+/// Remove a document
+#[utoipa::path(
+    delete, path = "/documents/{*id}", operation_id = "remove_document", tag = "Documents",
+    params(("id" = IdSchema, Path, description = "The document's id, percent-encoded.",
+        example = "https%3A%2F%2Fexample.org%2Fa")),
+    responses((status = 204, description = "The document is gone."), ById),
+)]
+pub async fn remove(
+    PathId(id): PathId,
+    _: Query<NoParameters>,
+    Ready(engine): Ready,
+) -> Result<StatusCode, Problem> {
+    engine.remove(&id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// List ids
+///
+/// Ids in byte order, a page at a time.
+#[utoipa::path(
+    get, path = "/documents", operation_id = "list_documents", tag = "Documents",
+    params(ListParameters),
+    responses((status = 200, description = "A page of ids.", body = IdsReply), Plain),
+)]
+pub async fn list(
+    Query(page): Query<ListParameters>,
+    Ready(engine): Ready,
+) -> Result<Json<IdsReply>, Problem> {
+    let ids = engine.list(page.after, page.limit + 1).await?;
+    Ok(Json(IdsReply::new(&ids, page.limit)))
+}
+
+/// Export every document
+///
+/// A document a line, from one consistent view, each as it can be posted again (in a collection
+/// that keeps no texts only id and metadata). An export that fails breaks off: the body then ends
+/// as no whole one does.
+#[utoipa::path(
+    get, path = "/export", operation_id = "export_documents", tag = "Documents",
+    params(ExportParameters),
+    responses((status = 200, description = "A document a line.", body = DocumentReply,
+        content_type = "application/x-ndjson"), Plain),
+)]
+pub async fn export(
+    Query(parameters): Query<ExportParameters>,
+    State(state): State<AppState>,
+    Ready(engine): Ready,
+) -> Result<Response, Problem> {
+    let permit = state.bulk_permit()?;
+    let lines = engine.export(parameters.order.unwrap_or_default()).await.map(move |document| {
+        // Held as long as there is something to send.
+        let _permit = &permit;
+        match document {
+            Ok(document) => Ok(ndjson::line(&DocumentReply::from(document))),
+            Err(error) => {
+                tracing::error!(%error, "export broke off");
+                Err(io::Error::other("export broke off"))
+            }
+        }
+    });
+    Ok(([(header::CONTENT_TYPE, ndjson::MEDIA)], Body::from_stream(lines)).into_response())
+}

@@ -1,0 +1,13 @@
+//! A handler is extract → one engine call → reply.
+
+pub mod backup;
+pub mod collapse;
+pub mod collections;
+pub mod curve;
+pub mod discovery;
+pub mod documents;
+pub mod operate;
+pub mod recall;
+pub mod removal;
+pub mod resemblance;
+pub mod similar;

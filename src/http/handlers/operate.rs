@@ -1,0 +1,133 @@
+//! What operators call.
+
+use std::sync::LazyLock;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use jiff::Timestamp;
+
+use crate::engine::CollectionName;
+use crate::http::AppState;
+use crate::http::asked::extract::{AllReady, Ready};
+use crate::http::asked::query::{NoParameters, Query};
+use crate::http::problem::Problem;
+use crate::http::problem::code::Code;
+use crate::http::problem::of_calls::Plain;
+use crate::http::told::measured;
+use crate::http::told::stats::{SnapshotReply, SnapshotsReply, StatsReply, StatusReply};
+
+/// Alive
+///
+/// 200 as long as the process answers at all.
+#[utoipa::path(
+    get, path = "/healthz", operation_id = "health", tag = "Operating",
+    responses((status = 200, description = "Alive.", body = StatusReply)),
+)]
+pub async fn health() -> Json<StatusReply> {
+    Json(StatusReply { status: "alive" })
+}
+
+/// Ready to serve
+///
+/// 503 `not_ready` with its progress while collections are being opened, 503 `out_of_service` once
+/// the store of one refuses to go on.
+#[utoipa::path(
+    get, path = "/readyz", operation_id = "readiness", tag = "Operating",
+    responses((status = 200, description = "Ready.", body = StatusReply), Plain),
+)]
+pub async fn readiness(AllReady(collections): AllReady) -> Result<Json<StatusReply>, Problem> {
+    match collections.fault() {
+        None => Ok(Json(StatusReply { status: "ready" })),
+        Some(reason) => {
+            let detail = format!("the store is out of service: {reason}");
+            Err(Problem::new(Code::OutOfService, detail))
+        }
+    }
+}
+
+/// Metrics
+///
+/// In the text format of Prometheus. Those of a collection have its name as the label `collection`
+/// and are there while it is open.
+#[utoipa::path(
+    get, path = "/metrics", operation_id = "metrics", tag = "Operating",
+    responses((status = 200, description = "The metrics.", body = String,
+        content_type = "text/plain; version=0.0.4")),
+)]
+pub async fn metrics(State(state): State<AppState>) -> impl IntoResponse {
+    let mut text = state.metrics.render();
+    if let Some(collections) = state.collections.get() {
+        let figures = measured::figures(&collections.list()).await;
+        text += &measured::gauges(&figures, Timestamp::now().as_millisecond());
+    }
+    let media = "text/plain; version=0.0.4; charset=utf-8";
+    ([(header::CONTENT_TYPE, media)], text)
+}
+
+/// Figures of the collection
+#[utoipa::path(
+    get, path = "/stats", operation_id = "stats", tag = "Operating",
+    responses((status = 200, description = "The figures.", body = StatsReply), Plain),
+)]
+pub async fn stats(
+    _: Query<NoParameters>,
+    State(state): State<AppState>,
+    Ready(engine): Ready,
+) -> Result<Json<StatsReply>, Problem> {
+    let figures = engine.stats().await?;
+    Ok(Json(StatsReply::new(figures, state.started_at, engine.settings().clone())))
+}
+
+/// Take a snapshot
+///
+/// Starts one, or joins the one that is being written. `GET /snapshots` has its entry once it is
+/// done.
+#[utoipa::path(
+    post, path = "/snapshots", operation_id = "take_snapshot", tag = "Operating",
+    responses((status = 202, description = "Started.", body = StatusReply,
+        headers(("location" = String, description = "Where they are listed."))), Plain),
+)]
+pub async fn take_snapshot(_: Query<NoParameters>, Ready(engine): Ready) -> impl IntoResponse {
+    let listed_at = snapshots_of(engine.name());
+    tokio::spawn(async move {
+        if let Err(error) = engine.snapshot().await {
+            tracing::error!(%error, "snapshot failed");
+        }
+    });
+    let started = Json(StatusReply { status: "started" });
+    (StatusCode::ACCEPTED, [(header::LOCATION, listed_at)], started)
+}
+
+fn snapshots_of(name: &CollectionName) -> String {
+    match name.is_default() {
+        true => "/snapshots".to_owned(),
+        false => format!("/collections/{name}/snapshots"),
+    }
+}
+
+/// List snapshots
+#[utoipa::path(
+    get, path = "/snapshots", operation_id = "list_snapshots", tag = "Operating",
+    responses((status = 200, description = "Those there are.", body = SnapshotsReply), Plain),
+)]
+pub async fn snapshots(
+    _: Query<NoParameters>,
+    Ready(engine): Ready,
+) -> Result<Json<SnapshotsReply>, Problem> {
+    let snapshots = engine.snapshots().await?;
+    let snapshots = snapshots.into_iter().map(SnapshotReply::from).collect();
+    Ok(Json(SnapshotsReply { snapshots }))
+}
+
+/// This document
+#[utoipa::path(
+    get, path = "/openapi.yaml", operation_id = "openapi", tag = "Operating",
+    responses((status = 200, description = "The OpenAPI document.", body = Object,
+        content_type = "application/yaml")),
+)]
+pub async fn openapi() -> impl IntoResponse {
+    static YAML: LazyLock<String> = LazyLock::new(crate::http::described::openapi::yaml);
+    ([(header::CONTENT_TYPE, "application/yaml")], YAML.as_str())
+}

@@ -1,0 +1,259 @@
+//! What every error looks like: RFC 9457, with a stable `code`.
+
+pub mod code;
+pub mod of_calls;
+
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::engine::EngineError;
+use crate::http::asked::json;
+use crate::http::connection::identity::RequestId;
+use crate::http::problem::code::Code;
+
+/// A longer name of a field is not given back.
+const FIELD_NAME_SHOWN_BYTES_MAX: usize = 64;
+
+/// One bad field of a body.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct FieldError {
+    /// Where in the body, as a JSON pointer (RFC 6901); empty for the whole of it.
+    #[schema(example = "/tokens/3")]
+    pub pointer: String,
+    #[schema(example = "a token is a string or [string, count]")]
+    pub detail: String,
+}
+
+/// How far a start has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ProgressReply {
+    /// Documents brought back.
+    pub done: u64,
+    /// Documents to bring back; 0 while unknown.
+    pub total: u64,
+}
+
+/// Why a request got no better answer. As a response it becomes a body in `identity::observe`,
+/// which knows the request's id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub code: Code,
+    pub detail: String,
+    pub errors: Vec<FieldError>,
+    pub progress: Option<ProgressReply>,
+}
+
+/// An error, as RFC 9457 has it.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Problem)]
+pub struct ProblemReply {
+    #[schema(example = "urn:akin:problem:document_not_found")]
+    pub r#type: String,
+    /// The same for every problem of this code.
+    #[schema(example = "No such document")]
+    pub title: &'static str,
+    #[schema(example = 404)]
+    pub status: u16,
+    /// What is wrong with this request.
+    #[schema(example = "there is no document 'a'")]
+    pub detail: String,
+    pub code: Code,
+    /// The `x-request-id` of the response.
+    pub request_id: String,
+    /// Each bad field.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub errors: Vec<FieldError>,
+    /// With `not_ready`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progress: Option<ProgressReply>,
+}
+
+impl Problem {
+    pub fn new(code: Code, detail: impl Into<String>) -> Self {
+        Self { code, detail: detail.into(), errors: Vec::new(), progress: None }
+    }
+
+    /// A body that is JSON, but not the JSON that is wanted, for one field's sake.
+    pub fn of_field(code: Code, pointer: impl Into<String>, detail: impl Into<String>) -> Self {
+        let (pointer, detail) = (pointer.into(), detail.into());
+        let place = if pointer.is_empty() { String::new() } else { format!("{pointer}: ") };
+        let errors = vec![FieldError { pointer, detail: detail.clone() }];
+        Self { code, detail: format!("{place}{detail}"), errors, progress: None }
+    }
+
+    /// The same problem, of a part of the body that lies under `pointer`.
+    #[must_use]
+    pub fn under(mut self, pointer: &str) -> Self {
+        if self.errors.is_empty() {
+            self.errors.push(FieldError { pointer: String::new(), detail: self.detail.clone() });
+        }
+        for error in &mut self.errors {
+            error.pointer.insert_str(0, pointer);
+        }
+        self
+    }
+
+    pub fn reply(&self, request_id: &RequestId) -> ProblemReply {
+        let (code, status, title) = self.code.facts();
+        ProblemReply {
+            r#type: format!("urn:akin:problem:{code}"),
+            title,
+            status: status.as_u16(),
+            detail: self.detail.clone(),
+            code: self.code,
+            request_id: request_id.to_string(),
+            errors: self.errors.clone(),
+            progress: self.progress,
+        }
+    }
+
+    /// Logs what is the server's fault, once: called where the problem leaves the server.
+    pub fn log(&self, request_id: &RequestId) {
+        let (code, status, _) = self.code.facts();
+        if status == StatusCode::INTERNAL_SERVER_ERROR {
+            tracing::error!(%request_id, code, detail = self.detail, "request failed");
+        } else if status.is_server_error() {
+            tracing::warn!(%request_id, code, detail = self.detail, "request refused");
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = self.code.status().into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+/// Turns every error response, whichever layer it comes from, into a problem with a body.
+pub fn render(response: Response, request_id: &RequestId) -> Response {
+    let status = response.status();
+    let problem = match response.extensions().get::<Problem>() {
+        Some(problem) => problem.clone(),
+        None if status.is_client_error() || status.is_server_error() => bare(status),
+        None => return response,
+    };
+    problem.log(request_id);
+    let body = serde_json::to_vec(&problem.reply(request_id)).expect("a problem is plain JSON");
+    let mut rendered = (problem.code.status(), body).into_response();
+    let headers = rendered.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    if let Some(seconds) = problem.code.retry_after_s() {
+        headers.insert(header::RETRY_AFTER, seconds.into());
+    }
+    for name in KEPT {
+        headers.extend(response.headers().get(&name).map(|value| (name, value.clone())));
+    }
+    rendered
+}
+
+/// What a bare error response says besides its status.
+const KEPT: [HeaderName; 2] = [header::ALLOW, header::ACCEPT_ENCODING];
+
+/// The problem behind an error response of a layer that knows nothing of problems.
+fn bare(status: StatusCode) -> Problem {
+    match status {
+        StatusCode::METHOD_NOT_ALLOWED => Problem::new(
+            Code::MethodNotAllowed,
+            "this path does not know the method; the allow header lists those it knows",
+        ),
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => Problem::new(
+            Code::UnsupportedEncoding,
+            "a body may come as it is, or with content-encoding gzip or zstd",
+        ),
+        StatusCode::NOT_FOUND => Problem::new(Code::RouteNotFound, "there is nothing here"),
+        status if status.is_client_error() => {
+            Problem::new(Code::InvalidRequest, format!("refused with status {status}"))
+        }
+        _ => internal(),
+    }
+}
+
+/// What a client is told of a fault of the server's, whose cause is in the log.
+pub fn internal() -> Problem {
+    Problem::new(Code::Internal, "the server failed; its log has more under this request id")
+}
+
+impl From<EngineError> for Problem {
+    fn from(error: EngineError) -> Self {
+        let code = match &error {
+            EngineError::EmptyDocument => Code::EmptyDocument,
+            EngineError::DocumentNotFound { .. } => Code::DocumentNotFound,
+            EngineError::TooMuchToCollapse { .. } | EngineError::TooManyShingles { .. } => {
+                Code::TooManyShingles
+            }
+            EngineError::MetadataTooLarge { .. } => Code::MetadataTooLarge,
+            EngineError::TextNotKept { .. } => Code::TextNotKept,
+            EngineError::WrongContent { .. } | EngineError::NotForRecords => Code::WrongContent,
+            EngineError::UnknownField { field, .. } => {
+                return Self::of_field(Code::UnknownField, pointer_to(field), error.to_string());
+            }
+            EngineError::FieldTooLarge { field, .. } => {
+                return Self::of_field(Code::FieldTooLarge, pointer_to(field), error.to_string());
+            }
+            EngineError::PointsWanted
+            | EngineError::NoPointsWanted
+            | EngineError::PointsOutOfRange { .. }
+            | EngineError::Curve { .. } => Code::InvalidParameter,
+            EngineError::UnsupportedMode { .. } => Code::UnsupportedMode,
+            EngineError::NoConditions => Code::InvalidRequest,
+            EngineError::AlreadyExpired { .. } => {
+                return Self::of_field(Code::InvalidDocument, "/expires_at", error.to_string());
+            }
+            EngineError::TextRequired => Code::TextRequired,
+            EngineError::TextsTooLong { .. } => Code::TextsTooLong,
+            EngineError::CollectionNotFound { .. } => Code::CollectionNotFound,
+            EngineError::CollectionExists { .. } => Code::CollectionExists,
+            EngineError::CollectionRequired => Code::CollectionRequired,
+            EngineError::CollectionSettings { faults } => return of_settings(faults),
+            EngineError::MeasurementUnderWay | EngineError::BackupUnderWay => Code::Overloaded,
+            EngineError::TooManyCollections { .. } => Code::TooManyCollections,
+            EngineError::OutOfService { .. } | EngineError::Closed => Code::OutOfService,
+            EngineError::NoRoom { .. } => Code::InsufficientStorage,
+            EngineError::Store { .. } | EngineError::Backup { .. } => return internal(),
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+/// The pointer to a record's field, or to all of them if the name is longer than any may be.
+fn pointer_to(field: &str) -> String {
+    let name = if field.len() > FIELD_NAME_SHOWN_BYTES_MAX { "" } else { &json::pointer_to(field) };
+    format!("/fields{name}")
+}
+
+/// Each fault points at the part of the settings that it is in.
+fn of_settings(faults: &[(&'static str, String)]) -> Problem {
+    let field = |(part, detail): &(&str, String)| FieldError {
+        pointer: format!("/{part}"),
+        detail: detail.clone(),
+    };
+    let errors: Vec<_> = faults.iter().map(field).collect();
+    let details = errors.iter().map(|error| format!("{}: {}", error.pointer, error.detail));
+    let detail = details.collect::<Vec<_>>().join("; ");
+    Problem { errors, ..Problem::new(Code::InvalidRequest, detail) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_of_a_part_points_into_the_whole() {
+        let field = Problem::of_field(Code::InvalidRequest, "/tokens/3", "no token").under("/1");
+        assert_eq!(field.errors[0].pointer, "/1/tokens/3");
+        let whole = Problem::new(Code::EmptyDocument, "empty").under("/2");
+        assert_eq!(whole.errors, [FieldError { pointer: "/2".into(), detail: "empty".into() }]);
+    }
+
+    #[test]
+    fn a_fault_of_the_store_is_not_told_to_the_client() {
+        let problem = Problem::from(EngineError::Store { reason: "page 7".to_owned() });
+        assert_eq!(problem.code, Code::Internal);
+        assert!(!problem.detail.contains("page 7"));
+    }
+}

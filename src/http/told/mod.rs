@@ -1,0 +1,8 @@
+//! What is answered: the wire types, and figures for whoever scrapes them.
+
+pub mod answers;
+pub mod comparison;
+pub mod found;
+pub mod measured;
+pub mod stats;
+pub mod stored;
