@@ -3,8 +3,8 @@
 //!
 //! The work is driven by a task of its own, not by whoever reads the results: a document that was
 //! admitted holds up those admitted after it that are near it, so it must be completed however
-//! slowly its sender reads. What holds the sender back is [`intake`](super::intake), which takes nothing
-//! more in while enough results wait to be read.
+//! slowly its sender reads. What holds the sender back is [`intake`](super::intake), which takes
+//! nothing more in while enough results wait to be read.
 
 use std::io;
 use std::sync::Arc;
