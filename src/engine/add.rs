@@ -3,16 +3,13 @@
 use jiff::Timestamp;
 
 use crate::backend::{Announced, Filing, Rival, Stored};
-use crate::document::{Content, Document};
+use crate::document::Document;
+use crate::engine::analysis::{CONTENT_INLINE_BYTES_MAX, content_bytes};
 use crate::engine::lookup::{Scored, Sought};
 use crate::engine::{
     AddOptions, AddStatus, Added, Admitted, Engine, EngineError, Match, Mode, OnDuplicate, Prepared,
 };
 use crate::scheme::Key;
-
-/// Shingling more bytes than this (about a quarter of a millisecond's work) leaves the runtime's
-/// thread.
-pub(super) const CONTENT_INLINE_BYTES_MAX: usize = 65_536;
 
 impl Engine {
     /// Makes set and sketch. Pure computation: a few microseconds a kilobyte of text.
@@ -176,16 +173,5 @@ impl From<Stored> for AddStatus {
             Stored::Replaced => Self::Replaced,
             Stored::Unchanged => Self::Unchanged,
         }
-    }
-}
-
-/// What a content weighs in work; in a multiset a count is work as well as a byte is.
-pub(super) fn content_bytes(content: &Content) -> usize {
-    match content {
-        Content::Text(text) => text.len(),
-        Content::Tokens(tokens) => {
-            tokens.iter().map(|token| token.text.len() + token.count as usize).sum()
-        }
-        Content::Fields(fields) => fields.iter().map(|(name, text)| name.len() + text.len()).sum(),
     }
 }

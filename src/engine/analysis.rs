@@ -6,6 +6,10 @@ use crate::scheme::{Scheme, Threshold};
 use crate::sketch::{Estimator, Sketch, Sketcher};
 use crate::text::{ShingleError, ShingleSet, Shingled, Shingler};
 
+/// Shingling more bytes than this (about a quarter of a millisecond's work) leaves the runtime's
+/// thread.
+pub(super) const CONTENT_INLINE_BYTES_MAX: usize = 65_536;
+
 /// Everything about a content that lookups and comparisons need.
 #[derive(Clone, Debug)]
 pub struct Analysis {
@@ -120,4 +124,15 @@ impl Analysis {
 pub(super) fn policy(whole_document: bool, sampled_to_one: bool) -> Vec<Policy> {
     let done = [(whole_document, Policy::WholeDocument), (sampled_to_one, Policy::SampledToOne)];
     done.into_iter().filter_map(|(is_done, policy)| is_done.then_some(policy)).collect()
+}
+
+/// What a content weighs in work; in a multiset a count is work as well as a byte is.
+pub(super) fn content_bytes(content: &Content) -> usize {
+    match content {
+        Content::Text(text) => text.len(),
+        Content::Tokens(tokens) => {
+            tokens.iter().map(|token| token.text.len() + token.count as usize).sum()
+        }
+        Content::Fields(fields) => fields.iter().map(|(name, text)| name.len() + text.len()).sum(),
+    }
 }

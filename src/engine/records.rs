@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::backend::{Candidate, Filing};
 use crate::document::{Content, DocumentId};
-use crate::engine::add::{CONTENT_INLINE_BYTES_MAX, content_bytes};
+use crate::engine::analysis::{CONTENT_INLINE_BYTES_MAX, content_bytes};
 use crate::engine::lookup::{Checked, MetadataAt, Scored, Sought};
 use crate::engine::measures::measure;
 use crate::engine::{

@@ -2,7 +2,7 @@
 
 use crate::backend::Known;
 use crate::document::{Content, DocumentId};
-use crate::engine::add::{CONTENT_INLINE_BYTES_MAX, content_bytes};
+use crate::engine::analysis::{CONTENT_INLINE_BYTES_MAX, content_bytes};
 use crate::engine::compare::{Side, compare_sides};
 use crate::engine::lookup::{Sought, put_in_order};
 use crate::engine::records::{Least, SoughtRecord};

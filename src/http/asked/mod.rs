@@ -7,3 +7,4 @@ pub mod json;
 pub mod parameters;
 pub mod query;
 pub mod reading;
+mod values;

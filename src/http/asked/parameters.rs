@@ -11,7 +11,7 @@ use crate::engine::{
 };
 use crate::http::AppState;
 use crate::http::asked::conditions::ConditionParameters;
-use crate::http::asked::query::{Parameters, ReadParameters};
+use crate::http::asked::query::{Parameter, Parameters, ReadParameters};
 use crate::http::described::schemas::{IdSchema, ModeSchema, OnDuplicateSchema, OrderSchema};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
@@ -42,6 +42,13 @@ impl FromRequestParts<AppState> for PathId {
 /// Points that records are to have.
 #[derive(Clone, Copy, Debug)]
 pub struct Points(pub u32);
+
+impl Parameter for Points {
+    fn parse(text: &str) -> Result<Self, String> {
+        let points = text.parse().ok().filter(|points| *points > 0);
+        points.map(Self).ok_or_else(|| "a whole number above 0".to_owned())
+    }
+}
 
 /// How documents are added.
 #[derive(IntoParams)]
@@ -116,6 +123,20 @@ impl ReadParameters for GetParameters {
 pub struct Include {
     pub sketch: bool,
     pub shingles: bool,
+}
+
+impl Parameter for Include {
+    fn parse(text: &str) -> Result<Self, String> {
+        let mut include = Self::default();
+        for name in text.split(',') {
+            match name {
+                "sketch" => include.sketch = true,
+                "shingles" => include.shingles = true,
+                _ => return Err("sketch, shingles or both with a comma between".to_owned()),
+            }
+        }
+        Ok(include)
+    }
 }
 
 /// A page of ids.

@@ -5,14 +5,10 @@ use axum::extract::FromRequestParts;
 use axum::http::Uri;
 use axum::http::request::Parts;
 
-use crate::document::DocumentId;
-use crate::engine::{Filter, Linkage, Measures, Mode, OnDuplicate, Order, UnknownMeasure};
-use crate::http::asked::parameters::{Include, Points};
-use crate::http::handlers::discovery::MinSize;
+use crate::engine::Filter;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::{AppState, ServerSettings};
-use crate::scheme::Threshold;
 
 /// Matches of a lookup, and ids of a page, when the call does not say how many.
 const LIMIT_DEFAULT: usize = 20;
@@ -147,94 +143,6 @@ impl Parameter for String {
 impl Parameter for bool {
     fn parse(text: &str) -> Result<Self, String> {
         text.parse().map_err(|_| "true or false".to_owned())
-    }
-}
-
-impl Parameter for Threshold {
-    fn parse(text: &str) -> Result<Self, String> {
-        let value = text.parse().ok().and_then(|value| Self::new(value).ok());
-        value.ok_or_else(|| "a number above 0 and at most 1".to_owned())
-    }
-}
-
-impl Parameter for Points {
-    fn parse(text: &str) -> Result<Self, String> {
-        let points = text.parse().ok().filter(|points| *points > 0);
-        points.map(Self).ok_or_else(|| "a whole number above 0".to_owned())
-    }
-}
-
-impl Parameter for DocumentId {
-    fn parse(text: &str) -> Result<Self, String> {
-        Self::new(text).map_err(|error| format!("an id ({error})"))
-    }
-}
-
-impl Parameter for Linkage {
-    fn parse(text: &str) -> Result<Self, String> {
-        match text {
-            "single" => Ok(Self::Single),
-            "representative" => Ok(Self::Representative),
-            _ => Err("single or representative".to_owned()),
-        }
-    }
-}
-
-impl Parameter for MinSize {
-    fn parse(text: &str) -> Result<Self, String> {
-        let size = text.parse().ok().filter(|size| *size > 0).map(Self);
-        size.ok_or_else(|| "a whole number from 1 on".to_owned())
-    }
-}
-
-impl Parameter for Include {
-    fn parse(text: &str) -> Result<Self, String> {
-        let mut include = Self::default();
-        for name in text.split(',') {
-            match name {
-                "sketch" => include.sketch = true,
-                "shingles" => include.shingles = true,
-                _ => return Err("sketch, shingles or both with a comma between".to_owned()),
-            }
-        }
-        Ok(include)
-    }
-}
-
-impl Parameter for Measures {
-    fn parse(text: &str) -> Result<Self, String> {
-        text.parse().map_err(|unknown: UnknownMeasure| unknown.to_string())
-    }
-}
-
-impl Parameter for Mode {
-    fn parse(text: &str) -> Result<Self, String> {
-        match text {
-            "verified" => Ok(Self::Verified),
-            "estimated" => Ok(Self::Estimated),
-            "exact" => Ok(Self::Exact),
-            _ => Err("exact, verified or estimated".to_owned()),
-        }
-    }
-}
-
-impl Parameter for OnDuplicate {
-    fn parse(text: &str) -> Result<Self, String> {
-        match text {
-            "keep" => Ok(Self::Keep),
-            "skip" => Ok(Self::Skip),
-            _ => Err("keep or skip".to_owned()),
-        }
-    }
-}
-
-impl Parameter for Order {
-    fn parse(text: &str) -> Result<Self, String> {
-        match text {
-            "stored" => Ok(Self::Stored),
-            "id" => Ok(Self::Id),
-            _ => Err("stored or id".to_owned()),
-        }
     }
 }
 

@@ -14,7 +14,7 @@ use utoipa::IntoParams;
 use crate::engine::{Batch, Discovery, EngineError, Linkage, Mode};
 use crate::http::AppState;
 use crate::http::asked::extract::Ready;
-use crate::http::asked::query::{Parameters, Query, ReadParameters};
+use crate::http::asked::query::{Parameter, Parameters, Query, ReadParameters};
 use crate::http::bulk::ndjson;
 use crate::http::described::schemas::ModeSchema;
 use crate::http::problem::Problem;
@@ -75,6 +75,13 @@ impl ReadParameters for ClusterParameters {
 /// At least 1.
 #[derive(Clone, Copy)]
 pub struct MinSize(pub usize);
+
+impl Parameter for MinSize {
+    fn parse(text: &str) -> Result<Self, String> {
+        let size = text.parse().ok().filter(|size| *size > 0).map(Self);
+        size.ok_or_else(|| "a whole number from 1 on".to_owned())
+    }
+}
 
 /// The parameters of a call for clusters.
 pub struct Clustering {
