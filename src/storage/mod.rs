@@ -10,7 +10,9 @@
 //! DIR/copy.sqlite    while a backup is made: a copy of the database, nameless once it is whole
 //! ```
 //!
-//! # The database Its `application_id` is "akin", its `user_version` the format. A number that is a
+//! # The database
+//!
+//! Its `application_id` is "akin", its `user_version` the format. A number that is a
 //! u64 elsewhere is the i64 of the same bits. Checksums are xxh3, as `checksum` and `columns` have
 //! it, and every read checks them: SQLite by itself gives out flipped bits as they are. (They cover
 //! what is in a row; a bit flipped in the tree that leads to it may still make a row seem absent,
