@@ -3,13 +3,10 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
-
 use crate::engine::{Collection, Collections, EngineError};
 
 pub(super) async fn remove_expired(collections: &Collections, every: Duration) -> Infallible {
-    let mut ticks = interval_at(Instant::now() + every, every);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ticks = super::ticks(every).await;
     loop {
         ticks.tick().await;
         for collection in collections.list() {

@@ -133,6 +133,7 @@ pub struct Scanned {
 #[derive(Clone, Debug)]
 pub struct Known {
     pub set: ShingleSet,
+    pub fingerprint: u64,
     pub sketch: Sketch,
 }
 

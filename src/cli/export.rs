@@ -1,6 +1,6 @@
 //! `akin export`: a server's collection → a file.
 
-use std::io::{self, Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -11,9 +11,7 @@ use serde_json::Value;
 use super::client::{Client, InCollection, Server};
 use super::failure::Failure;
 use super::meter::{Meter, Unit};
-use super::output::Output;
-
-const PIECE_BYTES: usize = 256 << 10;
+use super::output::{self, Output};
 
 /// Write every document of a collection to a file, for `akin import` to bring back
 ///
@@ -74,7 +72,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut out = Output::create(&arguments.out)?;
     let meter =
         Meter::new(arguments.quiet, "exporting", Unit::Things("documents"), collection.documents);
-    let documents = copy_lines(&mut export, &mut out, &meter)?;
+    let mut documents = 0;
+    output::copy(&mut export, &mut out, "export", |piece| {
+        let ended = piece.split(|byte| *byte == b'\n').count() as u64 - 1;
+        documents += ended;
+        meter.add(ended);
+    })?;
     out.finish()?;
     drop(meter);
     eprintln!("documents exported: {documents}");
@@ -92,27 +95,4 @@ fn write_settings(path: &Path, settings: &Value) -> Result<(), Failure> {
     let mut out = Output::create(path)?;
     writeln!(out, "{settings:#}")?;
     out.finish()
-}
-
-/// Copies to the end, and counts the lines.
-fn copy_lines(from: &mut impl Read, to: &mut impl Write, meter: &Meter) -> Result<u64, Failure> {
-    let mut piece = vec![0; PIECE_BYTES];
-    let mut lines = 0;
-    loop {
-        let read = match from.read(&mut piece) {
-            Ok(0) => return Ok(lines),
-            Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => {
-                return Err(Failure::with_hint(
-                    format!("the export broke off: {error}"),
-                    "the server's log may say why",
-                ));
-            }
-        };
-        to.write_all(&piece[..read])?;
-        let ended = piece[..read].split(|byte| *byte == b'\n').count() as u64 - 1;
-        lines += ended;
-        meter.add(ended);
-    }
 }

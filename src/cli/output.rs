@@ -1,7 +1,7 @@
 //! A file that is there only once it is whole.
 
 use std::fs::{File, Permissions};
-use std::io::{self, BufWriter, Stdout, Write, stdout};
+use std::io::{self, BufWriter, Read, Stdout, Write, stdout};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -34,6 +34,29 @@ enum Sink {
     /// A device or a pipe, which must stay where it is.
     Special(File),
     Unfinished(NamedTempFile),
+}
+
+/// Copies `what` of a server's to the end, and tells of each piece once it is written.
+pub fn copy(
+    from: &mut impl Read,
+    to: &mut Output,
+    what: &str,
+    mut written: impl FnMut(&[u8]),
+) -> Result<(), Failure> {
+    let mut piece = vec![0; BUFFER_BYTES];
+    loop {
+        let read = match from.read(&mut piece) {
+            Ok(0) => return Ok(()),
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => {
+                let what = format!("the {what} broke off: {error}");
+                return Err(Failure::with_hint(what, "the server's log may say why"));
+            }
+        };
+        to.write_all(&piece[..read])?;
+        written(&piece[..read]);
+    }
 }
 
 impl Output {

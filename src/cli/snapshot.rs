@@ -1,6 +1,5 @@
 //! `akin snapshot`: a running server's collections → one file.
 
-use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -10,10 +9,8 @@ use indicatif::HumanBytes;
 use super::client::{Client, Server};
 use super::failure::Failure;
 use super::meter::{Meter, Unit};
-use super::output::Output;
+use super::output::{self, Output};
 use crate::engine::CollectionName;
-
-const PIECE_BYTES: usize = 256 << 10;
 
 /// Save a running server's collections as they are to one file, for `akin restore`
 ///
@@ -42,28 +39,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut backup = Client::stream(client.get_patiently(&path)?)?;
     let mut out = Output::create(&arguments.out)?;
     let meter = Meter::new(arguments.quiet, "saving", Unit::Bytes, 0);
-    let bytes = copy(&mut backup, &mut out, &meter)?;
+    let mut bytes = 0;
+    output::copy(&mut backup, &mut out, "backup", |piece| {
+        bytes += piece.len() as u64;
+        meter.add(piece.len() as u64);
+    })?;
     out.finish()?;
     drop(meter);
     eprintln!("{} saved", HumanBytes(bytes));
     Ok(ExitCode::SUCCESS)
-}
-
-fn copy(from: &mut impl Read, to: &mut impl Write, meter: &Meter) -> Result<u64, Failure> {
-    let mut piece = vec![0; PIECE_BYTES];
-    let mut bytes = 0;
-    loop {
-        let read = match from.read(&mut piece) {
-            Ok(0) => return Ok(bytes),
-            Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => {
-                let what = format!("the backup broke off: {error}");
-                return Err(Failure::with_hint(what, "the server's log may say why"));
-            }
-        };
-        to.write_all(&piece[..read])?;
-        bytes += read as u64;
-        meter.add(read as u64);
-    }
 }

@@ -91,7 +91,7 @@ impl Engine {
         let Prepared { document, analysis } = prepared;
         Filing {
             document,
-            fingerprint: analysis.set.fingerprint(),
+            fingerprint: analysis.fingerprint,
             keys: self.analyser.scheme.arrival_keys(&analysis.set, &analysis.sketch),
             set: analysis.set,
             sketch: analysis.sketch,
@@ -114,6 +114,7 @@ impl Engine {
         let least = self.least(options.threshold, options.points)?;
         let sought = Sought {
             set: &filing.set,
+            fingerprint: filing.fingerprint,
             sketch: &filing.sketch,
             own_id: Some(&filing.document.id),
             threshold: least.threshold,

@@ -14,6 +14,8 @@ pub(super) const CONTENT_INLINE_BYTES_MAX: usize = 65_536;
 #[derive(Clone, Debug)]
 pub struct Analysis {
     pub set: ShingleSet,
+    /// Of the set.
+    pub fingerprint: u64,
     pub sketch: Sketch,
     /// The text has no shingle but the whole of it.
     pub whole_document: bool,
@@ -69,7 +71,8 @@ impl Analyser {
             Some(records) => records.sketch(&self.shingler.fields(content)?),
             None => self.sketcher.sketch(&set),
         };
-        Ok(Analysis { set, sketch, whole_document, sampled_to_one })
+        let fingerprint = set.fingerprint();
+        Ok(Analysis { set, fingerprint, sketch, whole_document, sampled_to_one })
     }
 
     /// That a record has no field but those declared, and none of them too large.
@@ -109,8 +112,8 @@ impl From<ShingleError> for EngineError {
 
 impl Analysis {
     /// Of a stored document, whose policy was told when it was added.
-    pub(super) fn stored(set: ShingleSet, sketch: Sketch) -> Self {
-        Self { set, sketch, whole_document: false, sampled_to_one: false }
+    pub(super) fn stored(set: ShingleSet, fingerprint: u64, sketch: Sketch) -> Self {
+        Self { set, fingerprint, sketch, whole_document: false, sampled_to_one: false }
     }
 
     /// What was done that the sender of the content may not expect.

@@ -67,7 +67,7 @@ impl Engine {
         conditions: &Conditions,
     ) -> Result<Vec<Scored>, EngineError> {
         let (ordinals, scored): (Vec<Ordinal>, Vec<Scored>) =
-            scored.into_iter().filter_map(|scored| Some((scored.ordinal()?, scored))).unzip();
+            scored.into_iter().filter_map(|scored| Some((scored.ordinal?, scored))).unzip();
         let particulars = self.backend.particulars(ordinals).await?;
         let bytes: usize = particulars.iter().flatten().map(metadata_bytes).sum();
         let conditions = conditions.clone();

@@ -28,6 +28,7 @@ pub(super) const LOOKS_MAX: usize = 4;
 /// What is looked for.
 pub(super) struct Sought<'a> {
     pub set: &'a ShingleSet,
+    pub fingerprint: u64,
     pub sketch: &'a Sketch,
     /// A document is not its own near-duplicate.
     pub own_id: Option<&'a DocumentId>,
@@ -61,18 +62,12 @@ pub(super) struct Scored {
 }
 
 impl Scored {
-    pub fn ordinal(&self) -> Option<Ordinal> {
-        self.ordinal
-    }
-
     /// The same, with its metadata read already.
     pub fn with_metadata(self, metadata: Option<Metadata>) -> Self {
         Self { metadata: MetadataAt::Here(metadata), ..self }
     }
-}
 
-impl Scored {
-    pub(super) fn id(&self) -> &DocumentId {
+    pub fn id(&self) -> &DocumentId {
         &self.found.id
     }
 }
@@ -110,7 +105,7 @@ impl Engine {
         let search = Search {
             keys: &keys,
             sketch: sought.sketch,
-            fingerprint: sought.set.fingerprint(),
+            fingerprint: sought.fingerprint,
             agreeing_min: plan.agreeing_min,
             postings_max: self.settings.limits.candidates_max,
             // One is who is asking, and one more tells whether there are more.

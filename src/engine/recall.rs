@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::mpsc;
 
-use crate::backend::BackendError;
+use crate::backend::{BackendError, Known};
 use crate::document::{DocumentId, Ordinal};
 use crate::engine::lookup::{SHINGLES_AT_ONCE_MAX, Sought};
 use crate::engine::{Engine, EngineError};
@@ -153,8 +153,7 @@ impl Engine {
             if shingles > SHINGLES_AT_ONCE_MAX && !drawn.is_empty() {
                 break;
             }
-            let (set, sketch) = (known.set, known.sketch);
-            let fingerprint = set.fingerprint();
+            let Known { set, fingerprint, sketch } = known;
             drawn.push(Sampled { id, set, fingerprint, sketch, near: Some(vec![]) });
         }
         drawn.sort_by_key(|document| document.set.count());
@@ -226,6 +225,7 @@ impl Engine {
     ) -> Result<Option<HashSet<DocumentId>>, EngineError> {
         let sought = Sought {
             set: &document.set,
+            fingerprint: document.fingerprint,
             sketch: &document.sketch,
             own_id: Some(&document.id),
             threshold,

@@ -45,6 +45,7 @@ impl Engine {
         let mut found = self
             .find(&Sought {
                 set: &analysis.set,
+                fingerprint: analysis.fingerprint,
                 sketch: &analysis.sketch,
                 own_id: probe.id(),
                 threshold: least.threshold,
@@ -111,12 +112,12 @@ impl Engine {
             }
             Probe::Stored(id) => {
                 let record = self.backend.record(&id).await?;
-                let Record { content, set, sketch, .. } =
+                let Record { content, set, fingerprint, sketch, .. } =
                     record.ok_or_else(|| EngineError::not_found(&id))?;
                 if content.is_none() && (options.explain || options.measures.of_contents()) {
                     return Err(EngineError::TextNotKept { id });
                 }
-                Ok(Side { content, analysis: Analysis::stored(set, sketch) })
+                Ok(Side { content, analysis: Analysis::stored(set, fingerprint, sketch) })
             }
         }
     }
@@ -125,8 +126,9 @@ impl Engine {
         match probe {
             Probe::Stored(id) => {
                 let known = self.backend.known(id).await?;
-                let Known { set, sketch } = known.ok_or_else(|| EngineError::not_found(id))?;
-                Ok(Analysis::stored(set, sketch))
+                let Known { set, fingerprint, sketch } =
+                    known.ok_or_else(|| EngineError::not_found(id))?;
+                Ok(Analysis::stored(set, fingerprint, sketch))
             }
             Probe::Content(content) if content_bytes(content) > CONTENT_INLINE_BYTES_MAX => {
                 let (analyser, content) = (self.analyser.clone(), content.clone());

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::{Corpus, Keys, Progress, Stage, Stopped};
+use crate::scheme::{Place, Threshold};
 
 /// A set in a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +11,13 @@ pub(super) struct Member {
     pub place: u32,
     /// Where in the set the shared element is, counted from the rarest; 0 if they share a key.
     pub position: u32,
+}
+
+impl Member {
+    /// Where the shared element stands in the member's set, which has this size.
+    pub fn in_set(self, size: usize) -> Place {
+        Place::new(self.position as usize, size)
+    }
 }
 
 /// All buckets of at least two members.
@@ -27,7 +35,7 @@ pub(super) struct Buckets {
     starts: Vec<usize>,
     memberships: Vec<usize>,
     /// Members meet only if what follows their positions is enough for this resemblance.
-    pub position_bound: Option<f64>,
+    pub position_bound: Option<Threshold>,
 }
 
 impl Buckets {

@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::buckets::Member;
 use super::judge::Subject;
 use super::pairs::Met;
-use super::{Join, JoinError, Progress, Sets, Stage, prefix};
+use super::{Join, JoinError, Progress, Sets, Stage};
 use crate::document::DocumentId;
 
 /// What belongs together.
@@ -169,14 +169,6 @@ impl Join<'_> {
             self.buckets.retain(bucket, &is_free);
         }
         met.finish()
-    }
-
-    /// Whether two members of a bucket may be a pair, by what is known without their sets.
-    fn admits(&self, a: Member, b: Member) -> bool {
-        let Some(threshold) = self.buckets.position_bound else { return true };
-        let (smaller, larger) = if a.place < b.place { (a, b) } else { (b, a) };
-        let (size, larger_size) = (self.size(smaller.place), self.size(larger.place));
-        prefix::admits((smaller, size), (larger, larger_size), threshold)
     }
 }
 

@@ -77,7 +77,7 @@ impl<'c> Join<'c> {
         sets: &mut S,
         progress: &Progress,
     ) -> Result<Self, JoinError<S::Error>> {
-        let buckets = Buckets::by_prefix(corpus, threshold.get(), sets, progress)?;
+        let buckets = Buckets::by_prefix(corpus, threshold, sets, progress)?;
         let (threshold, scoring) = (threshold.get(), Scoring::Verified);
         let judge = Judge { corpus, estimator, threshold, scoring, agreeing_min: 0 };
         Ok(Self { judge, buckets })

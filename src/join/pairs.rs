@@ -2,8 +2,9 @@
 
 use std::ops::ControlFlow;
 
+use super::buckets::Member;
 use super::judge::Subject;
-use super::{Join, JoinError, Pair, Progress, Sets, Stage, Stopped, prefix};
+use super::{Join, JoinError, Pair, Progress, Sets, Stage, Stopped};
 
 impl Join<'_> {
     /// Visits every pair of sets at or over the threshold once, always in the same order, until the
@@ -43,14 +44,10 @@ impl Join<'_> {
             let members = self.buckets.members(self.buckets.bucket_at(membership));
             let at = members.partition_point(|member| member.place < place);
             for other in members[at + 1..].iter().filter(|other| other.place > place) {
-                let other_size = self.size(other.place);
-                if !self.judge.can_reach(size, other_size) {
+                if !self.judge.can_reach(size, self.size(other.place)) {
                     break;
                 }
-                let admitted = self.buckets.position_bound.is_none_or(|threshold| {
-                    prefix::admits((members[at], size), (*other, other_size), threshold)
-                });
-                if admitted {
+                if self.admits(members[at], *other) {
                     met.add(other.place);
                 }
             }
@@ -58,7 +55,15 @@ impl Join<'_> {
         met.finish()
     }
 
-    pub(super) fn size(&self, place: u32) -> usize {
+    /// Whether two members of a bucket may be a pair, by what is known without their sets. Where
+    /// they meet at the first element that they share, no pair is denied.
+    pub(super) fn admits(&self, a: Member, b: Member) -> bool {
+        let place = |member: Member| member.in_set(self.size(member.place));
+        let bound = self.buckets.position_bound;
+        bound.is_none_or(|threshold| place(a).admits(place(b), threshold))
+    }
+
+    fn size(&self, place: u32) -> usize {
         self.judge.corpus.shingles(self.buckets.number(place))
     }
 }

@@ -2,14 +2,13 @@
 //!
 //! The prefix filter with bounds of size and position (R. Bayardo, Y. Ma, R. Srikant, "Scaling up
 //! all pairs similarity search", 2007; C. Xiao et al., "Efficient similarity joins for near
-//! duplicate detection", 2008). All elements are in one fixed order, rare ones first. Two sets that
-//! share at least α elements share one among the first |A| − α + 1 of the one and the first
-//! |B| − α + 1 of the other; α is what [`Overlap::shared_min`] says, so that no rounding comes
-//! between the filter and the decision.
+//! duplicate detection", 2008). The bounds are those of the online lookups, [`prefix_len`] and
+//! [`Place::admits`](crate::scheme::Place::admits). The order is another: with all sets at hand,
+//! elements can be counted rather than sampled.
 
-use super::buckets::{Buckets, Member};
+use super::buckets::Buckets;
 use super::{Corpus, JoinError, Progress, Sets, Stage};
-use crate::measure::Overlap;
+use crate::scheme::{Threshold, prefix_len};
 use crate::text::ShingleSet;
 
 /// Cells of the counts: 128 MiB.
@@ -24,7 +23,7 @@ impl Buckets {
     /// A bucket for each element that is among the rarest of two sets.
     pub fn by_prefix<S: Sets>(
         corpus: &Corpus,
-        threshold: f64,
+        threshold: Threshold,
         sets: &mut S,
         progress: &Progress,
     ) -> Result<Self, JoinError<S::Error>> {
@@ -34,7 +33,7 @@ impl Buckets {
         let mut filed = Vec::new();
         for place in buckets.places() {
             let set = sets.set(buckets.number(place)).map_err(JoinError::Sets)?;
-            let prefix = counts.rarest(&set, prefix_len(set.count(), threshold));
+            let prefix = counts.rarest(&set, prefix_len(threshold, set.count()));
             for (position, &(count, element)) in (0..).zip(&prefix) {
                 // What no other set has leads to none.
                 if count > 1 {
@@ -49,51 +48,6 @@ impl Buckets {
         buckets.position_bound = Some(threshold);
         Ok(buckets)
     }
-}
-
-/// Elements of a set of this size among which there is one of every set, no larger than it, that
-/// it is a pair with.
-fn prefix_len(size: usize, threshold: f64) -> usize {
-    let smallest = smallest_partner(size, threshold);
-    let shared = Overlap::shared_min(size, smallest, threshold).expect("a partner's size");
-    size - shared + 1
-}
-
-/// The same for partners that are no smaller: they must share more.
-pub(super) fn prefix_len_of_smaller(size: usize, threshold: f64) -> usize {
-    let shared = Overlap::shared_min(size, size, threshold).expect("a set may equal another");
-    size - shared + 1
-}
-
-/// The least size that can reach the threshold with this one.
-fn smallest_partner(size: usize, threshold: f64) -> usize {
-    let guess = (threshold * size as f64) as usize;
-    let mut smallest = guess.clamp(1, size);
-    while smallest > 1 && Overlap::can_reach(size, smallest - 1, threshold) {
-        smallest -= 1;
-    }
-    while !Overlap::can_reach(size, smallest, threshold) {
-        smallest += 1;
-    }
-    smallest
-}
-
-/// Whether two members of a bucket, the first of them no larger, may be a pair: counted is what
-/// they share, and all that follows it in the smaller rest. Where they meet at the first element
-/// that they share, no pair is denied; where they meet at a later one they have met before.
-pub(super) fn admits(
-    (smaller, smaller_size): (Member, usize),
-    (larger, larger_size): (Member, usize),
-    threshold: f64,
-) -> bool {
-    if smaller.position as usize >= prefix_len_of_smaller(smaller_size, threshold) {
-        return false;
-    }
-    let Some(needed) = Overlap::shared_min(smaller_size, larger_size, threshold) else {
-        return false;
-    };
-    let rest = |member: Member, size: usize| size - member.position as usize;
-    rest(smaller, smaller_size).min(rest(larger, larger_size)) >= needed
 }
 
 /// Two elements in one bucket bring sets together that need not be: that costs a look, and hides no

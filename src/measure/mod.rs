@@ -66,8 +66,7 @@ impl Overlap {
     /// The fewest shared elements with which sets of these sizes resemble each other as much as
     /// the threshold; `None` if no number does. Resemblance, rounding and all, never falls when
     /// more is shared, so the fewest can be searched for from J·(a + b) / (1 + J).
-    #[must_use]
-    pub fn shared_min(a: usize, b: usize, threshold: f64) -> Option<usize> {
+    fn shared_min(a: usize, b: usize, threshold: f64) -> Option<usize> {
         if !Self::can_reach(a, b, threshold) {
             return None;
         }

@@ -7,8 +7,8 @@ pub const SHORT_BYTES_MAX: usize = 16;
 
 /// The primes of XXH64 (<https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md>).
 pub(super) const PRIME_1: u64 = 0x9E37_79B1_85EB_CA87;
-pub(super) const PRIME_2: u64 = 0xC2B2_AE3D_27D4_EB4F;
-pub(super) const PRIME_3: u64 = 0x1656_67B1_9E37_79F9;
+pub const PRIME_2: u64 = 0xC2B2_AE3D_27D4_EB4F;
+pub const PRIME_3: u64 = 0x1656_67B1_9E37_79F9;
 
 /// `KEEP[n]` keeps the first n bytes of a little-endian load.
 const KEEP: [u128; SHORT_BYTES_MAX + 1] = keep();

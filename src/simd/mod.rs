@@ -19,7 +19,7 @@ mod runs;
 
 use std::sync::LazyLock;
 
-pub use hash::{Hashed, SHORT_BYTES_MAX, WordMix, hash_runs};
+pub use hash::{Hashed, PRIME_2, PRIME_3, SHORT_BYTES_MAX, WordMix, hash_runs};
 pub use runs::{Run, Runs};
 
 /// Which instructions may be used.

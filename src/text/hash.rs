@@ -6,14 +6,10 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::simd::{Level, Loop, SHORT_BYTES_MAX, WordMix};
+use crate::simd::{Level, Loop, PRIME_2, PRIME_3, SHORT_BYTES_MAX, WordMix};
 
 /// The most units in a shingle.
 pub(super) const UNITS_MAX: usize = 64;
-
-/// Two of the primes of XXH64 (<https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md>).
-const PRIME_2: u64 = 0xC2B2_AE3D_27D4_EB4F;
-const PRIME_3: u64 = 0x1656_67B1_9E37_79F9;
 
 /// An odd factor for each place in a shingle, so that "a b" is not "b a".
 const PLACES: [u64; UNITS_MAX] = places();

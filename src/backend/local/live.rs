@@ -126,7 +126,7 @@ impl Live {
         let listing = self.catalog.listing(ordinal)?;
         let set = self.sets.get(&listing.fingerprint)?;
         let sketch = self.index.sketch_of(listing.fingerprint)?;
-        Some(Known { set, sketch })
+        Some(Known { set, fingerprint: listing.fingerprint, sketch })
     }
 
     pub fn sketched(&self, id: &DocumentId, now_ms: i64) -> Option<Sketched> {

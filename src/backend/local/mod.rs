@@ -255,8 +255,9 @@ impl Backend for Local {
         }
         let mut records = self.store.fetch(vec![ordinal], Part::Set).await?;
         let Some(record) = records.pop().flatten() else { return Ok(None) };
-        self.live.sets.insert(record.fingerprint, record.set.clone());
-        Ok(Some(Known { set: record.set, sketch: record.sketch }))
+        let Record { set, fingerprint, sketch, .. } = record;
+        self.live.sets.insert(fingerprint, set.clone());
+        Ok(Some(Known { set, fingerprint, sketch }))
     }
 
     async fn sketched(&self, ids: &[DocumentId]) -> Result<Vec<Option<Sketched>>, BackendError> {

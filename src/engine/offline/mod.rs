@@ -47,7 +47,7 @@ impl OfflineGathering {
         let too_many = |_| io::Error::other("there are more than 4294967295 documents");
         let number = u32::try_from(self.place_of.len()).map_err(too_many)?;
         let (set, sketch) = (&analysis.set, analysis.sketch.as_bytes());
-        let fingerprint = set.fingerprint();
+        let fingerprint = analysis.fingerprint;
         if self.gathering.push((id, number), fingerprint, set.count() as u32, sketch) {
             self.places.insert(fingerprint, self.sets.push(set)?);
         }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::body::{Body, BodyDataStream, HttpBody};
+use axum::extract::Request;
 use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
@@ -56,6 +57,14 @@ pub struct BodyReader {
     idle_timeout_ms: u64,
     /// The length that the client announced, if the body comes uncompressed.
     bytes_announced: u64,
+}
+
+/// All of a body of JSON.
+pub async fn whole_json(request: Request, state: &AppState) -> Result<Bytes, Problem> {
+    let (parts, body) = request.into_parts();
+    Media::of(&parts.headers, &[Media::Json])?;
+    let reader = BodyReader::new(body, state);
+    reader.whole(state.settings.body_bytes_max, Code::BodyTooLarge).await
 }
 
 impl BodyReader {

@@ -15,7 +15,7 @@ use crate::http::AppState;
 use crate::http::asked::extract::Ready;
 use crate::http::asked::json::{self, Object};
 use crate::http::asked::query::{NoParameters, Query};
-use crate::http::asked::reading::{BodyReader, Media};
+use crate::http::asked::reading;
 use crate::http::described::schemas::{IdSchema, RankedSchema};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
@@ -40,10 +40,7 @@ impl FromRequest<AppState> for Ranked {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
-        let (parts, body) = request.into_parts();
-        Media::of(&parts.headers, &[Media::Json])?;
-        let reader = BodyReader::new(body, state);
-        let body = reader.whole(state.settings.body_bytes_max, Code::BodyTooLarge).await?;
+        let body = reading::whole_json(request, state).await?;
         let ids_max = state.settings.collapse_ids_max;
         json::off_runtime_if_large(body, move |body| ranked(&body, ids_max)).await
     }

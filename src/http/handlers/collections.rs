@@ -10,10 +10,9 @@ use crate::http::AppState;
 use crate::http::asked::bodies;
 use crate::http::asked::extract::{AllReady, PathCollection, Ready};
 use crate::http::asked::query::{NoParameters, Query};
-use crate::http::asked::reading::{BodyReader, Media};
+use crate::http::asked::reading;
 use crate::http::described::schemas::SettingsSchema;
 use crate::http::problem::Problem;
-use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::{Making, OfCollection, Plain, Removing};
 use crate::http::told::stats::{CollectionReply, CollectionsReply};
 
@@ -24,10 +23,7 @@ impl FromRequest<AppState> for Settings {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
-        let (parts, body) = request.into_parts();
-        Media::of(&parts.headers, &[Media::Json])?;
-        let reader = BodyReader::new(body, state);
-        let body = reader.whole(state.settings.body_bytes_max, Code::BodyTooLarge).await?;
+        let body = reading::whole_json(request, state).await?;
         bodies::settings(&body).map(Self)
     }
 }

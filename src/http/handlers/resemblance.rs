@@ -12,10 +12,9 @@ use crate::http::asked::extract::Ready;
 use crate::http::asked::json;
 use crate::http::asked::parameters::{CompareParameters, StoredPairParameters};
 use crate::http::asked::query::Query;
-use crate::http::asked::reading::{BodyReader, Media};
+use crate::http::asked::reading;
 use crate::http::described::schemas::{IdSchema, PairSchema};
 use crate::http::problem::Problem;
-use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::{Comparing, ComparingStored};
 use crate::http::told::comparison::ComparisonReply;
 
@@ -26,10 +25,7 @@ impl FromRequest<AppState> for Pair {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
-        let (parts, body) = request.into_parts();
-        Media::of(&parts.headers, &[Media::Json])?;
-        let reader = BodyReader::new(body, state);
-        let body = reader.whole(state.settings.body_bytes_max, Code::BodyTooLarge).await?;
+        let body = reading::whole_json(request, state).await?;
         let (a, b) = json::off_runtime_if_large(body, |body| bodies::pair(&body)).await?;
         Ok(Self(a, b))
     }
