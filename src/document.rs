@@ -20,21 +20,37 @@ impl DocumentId {
     /// [`DocumentIdError`] says which of the rules above the text breaks.
     pub fn new(id: impl Into<Arc<str>>) -> Result<Self, DocumentIdError> {
         let id = id.into();
+        Self::check(&id).map(|()| Self(id))
+    }
+
+    /// What [`DocumentId::new`] checks.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn check(id: &str) -> Result<(), DocumentIdError> {
         if id.is_empty() {
             return Err(DocumentIdError::Empty);
         }
         if id.len() > Self::BYTES_MAX {
             return Err(DocumentIdError::TooLong { bytes: id.len() });
         }
-        if id.chars().any(char::is_control) {
+        if has_control_character(id) {
             return Err(DocumentIdError::ControlCharacter);
         }
-        Ok(Self(id))
+        Ok(())
     }
 
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+/// Most ids are ASCII, whose control characters are told by their bytes.
+fn has_control_character(id: &str) -> bool {
+    match id.is_ascii() {
+        true => id.bytes().fold(false, |found, byte| found | byte.is_ascii_control()),
+        false => id.chars().any(char::is_control),
     }
 }
 
@@ -125,6 +141,8 @@ mod tests {
     fn an_id_is_checked_once_and_for_all() {
         assert_eq!(DocumentId::new(""), Err(DocumentIdError::Empty));
         assert_eq!(DocumentId::new("a\nb"), Err(DocumentIdError::ControlCharacter));
+        assert_eq!(DocumentId::new("é\u{85}"), Err(DocumentIdError::ControlCharacter));
+        assert_eq!(DocumentId::new("a\u{7f}"), Err(DocumentIdError::ControlCharacter));
         assert_eq!(DocumentId::new("é".repeat(513)), Err(DocumentIdError::TooLong { bytes: 1026 }));
         assert!(DocumentId::new("é".repeat(512)).is_ok());
         assert!(DocumentId::new("https://example.org/a b?c=d#e").is_ok());

@@ -129,7 +129,9 @@ pub use selection::Particulars;
 pub use sets::{SetRow, Visited};
 pub use settings::{StorageSettings, Sync};
 pub use snapshot::Snapshots;
-pub use snapshot_file::{SnapshotEntry, SnapshotHeader, SnapshotInfo, SnapshotMember};
+pub use snapshot_file::{
+    SnapshotEntry, SnapshotHeader, SnapshotInfo, SnapshotListing, SnapshotRecord,
+};
 pub use snapshot_reader::SnapshotReader;
 pub use snapshot_writer::SnapshotWriter;
 pub use store::Store;

@@ -1,6 +1,7 @@
 //! What a start reads: where the store stands, what happened since a snapshot, or everything.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use rusqlite::{Connection, Row};
 
@@ -31,7 +32,8 @@ pub struct FilingRow<'a> {
     pub has_metadata: bool,
 }
 
-/// Reads for the start. They block, and each sees one state of the database.
+/// Reads for the start. They block, and each sees one state of the database; several threads may
+/// read at once.
 impl Store {
     /// An ordinal higher than any ever given, also to documents long removed.
     ///
@@ -59,21 +61,22 @@ impl Store {
         self.readers.read_here(|connection| tail(connection, after))
     }
 
-    /// Visits all documents from an ordinal on, by ordinal.
+    /// Visits the documents of some ordinals, by ordinal.
     ///
     /// # Errors
     /// [`StorageError::CorruptDocument`] at the first row that is not what was written.
     pub fn scan(
         &self,
-        from: Ordinal,
+        ordinals: Range<u32>,
         mut visit: impl FnMut(FilingRow<'_>),
     ) -> Result<(), StorageError> {
         self.readers.read_here(|connection| {
             let query = format!(
-                "SELECT {FILING_COLUMNS} FROM documents WHERE ordinal >= ?1 ORDER BY ordinal"
+                "SELECT {FILING_COLUMNS} FROM documents
+                 WHERE ordinal >= ?1 AND ordinal < ?2 ORDER BY ordinal"
             );
             let mut statement = connection.prepare_cached(&query)?;
-            let mut rows = statement.query([from.0])?;
+            let mut rows = statement.query([ordinals.start, ordinals.end])?;
             while let Some(row) = rows.next()? {
                 visit(FilingRow::decode(row)?);
             }

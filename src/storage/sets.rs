@@ -1,6 +1,6 @@
 //! Going through all sets, one row after the other.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use rusqlite::Connection;
 
@@ -31,13 +31,20 @@ const ALL_ALIVE_MS: i64 = i64::MIN;
 pub type Visited = Result<ControlFlow<()>, StorageError>;
 
 impl Store {
-    /// Visits the sets of all documents by ordinal, on this thread: for the start.
+    /// Visits the sets of the documents of some ordinals, by ordinal, on this thread: for the start.
     ///
     /// # Errors
     /// What `visit` fails with; [`StorageError::CorruptDocument`] at the first row that is not what
     /// was written; [`StorageError::Database`].
-    pub fn scan_sets(&self, visit: impl FnMut(&SetRow<'_>) -> Visited) -> Result<(), StorageError> {
-        self.readers.read_here(|connection| visit_sets(connection, ALL_ALIVE_MS, visit))
+    pub fn scan_sets(
+        &self,
+        ordinals: Range<u32>,
+        visit: impl FnMut(&SetRow<'_>) -> Visited,
+    ) -> Result<(), StorageError> {
+        let end = i64::from(ordinals.end);
+        self.readers.read_here(|connection| {
+            visit_sets_of(connection, ordinals.start.into()..end, ALL_ALIVE_MS, visit)
+        })
     }
 
     /// Visits the sets of all documents alive at `now_ms` (milliseconds since the epoch) by
@@ -59,11 +66,23 @@ impl Store {
 pub(super) fn visit_sets(
     connection: &Connection,
     now_ms: i64,
+    visit: impl FnMut(&SetRow<'_>) -> Visited,
+) -> Result<(), StorageError> {
+    visit_sets_of(connection, 0..i64::MAX, now_ms, visit)
+}
+
+fn visit_sets_of(
+    connection: &Connection,
+    ordinals: Range<i64>,
+    now_ms: i64,
     mut visit: impl FnMut(&SetRow<'_>) -> Visited,
 ) -> Result<(), StorageError> {
-    let query = format!("SELECT {SET_COLUMNS} FROM documents ORDER BY ordinal");
+    let query = format!(
+        "SELECT {SET_COLUMNS} FROM documents
+         WHERE ordinal >= ?1 AND ordinal < ?2 ORDER BY ordinal"
+    );
     let mut statement = connection.prepare_cached(&query)?;
-    let mut rows = statement.query([])?;
+    let mut rows = statement.query([ordinals.start, ordinals.end])?;
     while let Some(row) = rows.next()? {
         let Some(filing) = FilingRow::decode_alive(row, connection, now_ms)? else { continue };
         if visit(&SetRow { filing, columns: Columns::new(row)? })?.is_break() {

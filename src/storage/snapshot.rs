@@ -56,30 +56,24 @@ impl Snapshots {
         Ok(self.sequences()?.into_iter().filter_map(info).collect())
     }
 
-    /// The newest snapshot that is whole; broken ones before it are skipped with a warning.
+    /// The snapshots that may be read, newest first; broken ones are skipped with a warning.
+    /// Whether its sections are whole shows when a snapshot is read.
     ///
     /// # Errors
-    /// [`StorageError::NewerFormat`] and [`StorageError::OtherSettings`] for a whole snapshot that
-    /// is not ours to read; [`StorageError::Io`].
-    pub fn newest_good(&self, identity: &str) -> Result<Option<SnapshotReader>, StorageError> {
-        for sequence in self.sequences()? {
-            let path = self.path(sequence);
-            match SnapshotReader::open(&path) {
-                Err(broken) => skip(&path, &broken),
-                Ok(Opened::NewerFormat(found)) => {
-                    return Err(StorageError::NewerFormat { path, found, known: FORMAT });
-                }
-                Ok(Opened::Whole(reader)) if reader.header().identity == identity => {
-                    return Ok(Some(*reader));
-                }
-                Ok(Opened::Whole(reader)) => {
-                    let stored = reader.header().identity.clone();
-                    let given = identity.to_owned();
-                    return Err(StorageError::OtherSettings { path, stored, given });
-                }
+    /// [`StorageError::Io`]; and as an item [`StorageError::NewerFormat`] or
+    /// [`StorageError::OtherSettings`] for a sound snapshot that is not ours to read.
+    pub fn readable(
+        &self,
+        identity: &str,
+    ) -> Result<impl Iterator<Item = Result<SnapshotReader, StorageError>>, StorageError> {
+        let paths = self.sequences()?.into_iter().map(|sequence| self.path(sequence));
+        Ok(paths.filter_map(move |path| match SnapshotReader::open(&path) {
+            Err(broken) => {
+                skip(&path, &broken);
+                None
             }
-        }
-        Ok(None)
+            Ok(opened) => Some(ours(opened, path, identity)),
+        }))
     }
 
     pub(super) fn path(&self, sequence: u64) -> PathBuf {
@@ -114,6 +108,17 @@ impl Snapshots {
         let files = fs::read_dir(&self.dir).map_err(StorageError::io(&self.dir))?;
         let path = |file: io::Result<DirEntry>| Ok(file?.path());
         files.map(path).collect::<io::Result<_>>().map_err(StorageError::io(&self.dir))
+    }
+}
+
+fn ours(opened: Opened, path: PathBuf, identity: &str) -> Result<SnapshotReader, StorageError> {
+    match opened {
+        Opened::NewerFormat(found) => Err(StorageError::NewerFormat { path, found, known: FORMAT }),
+        Opened::Sound(reader) if reader.header().identity == identity => Ok(*reader),
+        Opened::Sound(reader) => {
+            let stored = reader.header().identity.clone();
+            Err(StorageError::OtherSettings { path, stored, given: identity.to_owned() })
+        }
     }
 }
 

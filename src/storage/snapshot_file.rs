@@ -1,49 +1,61 @@
-//! One snapshot as a file: what the index holds, so that a start need not read every document.
+//! One snapshot as a file: what the index and the list of documents hold, so that a start need not
+//! read every document. It is in sections that are read and checked each by itself, by all cores.
 //!
 //! All numbers are little-endian.
 //!
 //! ```text
-//! bytes  header                        bytes  an entry: one distinct set, and whose it is
+//! bytes  head                          bytes  an entry: one distinct set, and whose it is
 //!     8  "AKINSNAP"                        8  fingerprint of the set
-//!     4  format, 1                         4  shingles of the set
-//!     4  bytes of a sketch: S              4  members: M, at least 1
-//!     8  sequence                          S  sketch
-//!     8  created at, ms since the epoch       M times
-//!     4  next ordinal                         4  ordinal
-//!     4  bytes of the identity: I             2  bytes of the id: D; + 0x8000: has metadata
-//!     I  identity, UTF-8                      D  id, UTF-8
-//!        entries
+//!     4  format, 2                         4  shingles of the set
+//!     4  low half of the xxh3 of           4  members: M, at least 1
+//!        the 12 bytes before               S  sketch
+//!     4  bytes of a sketch: S            4 M  ordinals of the members
+//!     4  bytes of the identity: I
+//!     8  sequence                      bytes  a listing: one document
+//!     8  created at, ms since 1970         8  fingerprint of its set
+//!     4  next ordinal                      4  ordinal
+//!     I  identity, UTF-8                   2  bytes of the id: D; + 0x8000: has metadata
+//!        sections                          D  id, UTF-8
+//!        directory: for each section
+//!     4  1 it has entries, 2 listings
+//!     4  how many
+//!     8  bytes of the section
+//!     8  xxh3 of the section
 //!        footer
-//!     8  entries
-//!     8  members of all entries
-//!     8  xxh3 of all bytes before
+//!     8  entries of all sections
+//!     8  listings of all sections
+//!     8  sections
+//!     8  xxh3 of head, directory and the 24 bytes before
 //!     8  "AKINDONE"
 //! ```
-//! Format, magic words and checksum stay where they are in all formats to come, so that a newer
-//! file is told from a broken one.
+//! Magic words, format and the check of the format stay where they are in all formats to come, so
+//! that a newer file is told from a broken one.
 //!
-//! Example: sequence 2, next ordinal 2, identity `{}`, a sketch of 2 bytes, and one entry of the
-//! documents `a` (ordinal 0) and `b` (ordinal 1, has metadata), of 3 shingles:
+//! Example: sequence 2, next ordinal 2, identity `{}`, a sketch of 2 bytes, one entry of 3 shingles,
+//! and its documents `a` (ordinal 0) and `b` (ordinal 1, has metadata):
 //!
 //! ```text
-//! 41 4b 49 4e 53 4e 41 50  01 00 00 00  02 00 00 00  02 00 00 00 00 00 00 00
-//! 00 10 00 00 00 00 00 00  02 00 00 00  02 00 00 00  7b 7d
+//! 41 4b 49 4e 53 4e 41 50  02 00 00 00  4e b5 6c 8e
+//! 02 00 00 00  02 00 00 00  02 00 00 00 00 00 00 00
+//! 00 10 00 00 00 00 00 00  02 00 00 00  7b 7d
 //! 08 07 06 05 04 03 02 01  03 00 00 00  02 00 00 00  c0 c1
-//!                          00 00 00 00  01 00  61
-//!                          01 00 00 00  01 80  62
-//! 01 00 00 00 00 00 00 00  02 00 00 00 00 00 00 00
-//! 2b ef 4a 58 d2 a6 2d 6d  41 4b 49 4e 44 4f 4e 45
+//!                          00 00 00 00  01 00 00 00
+//! 08 07 06 05 04 03 02 01  00 00 00 00  01 00  61
+//! 08 07 06 05 04 03 02 01  01 00 00 00  01 80  62
+//! 01 00 00 00  01 00 00 00  1a 00 00 00 00 00 00 00  07 8b 4d 44 01 e9 5d 97
+//! 02 00 00 00  02 00 00 00  1e 00 00 00 00 00 00 00  60 e6 fb 45 dc b5 55 e3
+//! 01 00 00 00 00 00 00 00  02 00 00 00 00 00 00 00  02 00 00 00 00 00 00 00
+//! 34 4f 64 37 ab d0 02 a0  41 4b 49 4e 44 4f 4e 45
 //! ```
 
 use std::io::{self, Read};
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use crate::document::{DocumentId, Ordinal};
 
-pub(super) const FORMAT: u32 = 1;
-pub(super) const FOOTER_BYTES: u64 = 32;
+pub(super) const FORMAT: u32 = 2;
 pub(super) const HAS_METADATA: u16 = 0x8000;
-/// Files are read and written in pieces of this size.
-pub(super) const BUFFER_BYTES: usize = 1 << 20;
 const MAGIC: &[u8; 8] = b"AKINSNAP";
 const MAGIC_DONE: &[u8; 8] = b"AKINDONE";
 
@@ -68,14 +80,25 @@ pub struct SnapshotEntry<'a> {
     pub shingles: u32,
     /// As many bytes as the header says.
     pub sketch: &'a [u8],
-    pub members: &'a [SnapshotMember],
+    pub members: &'a [Ordinal],
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SnapshotMember {
+/// A document: what is known of it beside its set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SnapshotListing<'a> {
     pub ordinal: Ordinal,
-    pub id: DocumentId,
+    /// A [`DocumentId`].
+    pub id: &'a str,
+    pub fingerprint: u64,
     pub has_metadata: bool,
+}
+
+/// What a section is made of. Entries and listings may tell of different moments: of documents that
+/// came or went while the snapshot was taken there may be the one without the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SnapshotRecord<'a> {
+    Entry(SnapshotEntry<'a>),
+    Listing(SnapshotListing<'a>),
 }
 
 /// A snapshot in its directory.
@@ -90,17 +113,20 @@ pub struct SnapshotInfo {
 impl SnapshotHeader {
     pub(super) fn encode(&self) -> Vec<u8> {
         let identity = u32::try_from(self.identity.len()).expect("settings are short");
-        [
-            &MAGIC[..],
-            &FORMAT.to_le_bytes(),
+        let mut bytes = [&MAGIC[..], &FORMAT.to_le_bytes()].concat();
+        let check = xxh3_64(&bytes) as u32;
+        for part in [
+            &check.to_le_bytes()[..],
             &self.sketch_bytes.to_le_bytes(),
+            &identity.to_le_bytes(),
             &self.sequence.to_le_bytes(),
             &self.created_at_ms.to_le_bytes(),
             &self.next_ordinal.to_le_bytes(),
-            &identity.to_le_bytes(),
             self.identity.as_bytes(),
-        ]
-        .concat()
+        ] {
+            bytes.extend_from_slice(part);
+        }
+        bytes
     }
 
     /// The format comes first: of one above [`FORMAT`] nothing else is known, so that the header
@@ -109,18 +135,15 @@ impl SnapshotHeader {
         input: &mut impl Read,
         bytes_max: u64,
     ) -> Result<(u32, Option<Self>), Broken> {
-        if &array(input)? != MAGIC {
-            return Err(Broken::Format("it does not begin as a snapshot"));
-        }
-        let format = u32_of(input)?;
+        let format = format(input)?;
         if format > FORMAT {
             return Ok((format, None));
         }
         let sketch_bytes = u32_of(input)?;
+        let identity_bytes = u32_of(input)?;
         let sequence = u64_of(input)?;
         let created_at_ms = u64_of(input)?.cast_signed();
         let next_ordinal = u32_of(input)?;
-        let identity_bytes = u32_of(input)?;
         if u64::from(identity_bytes.max(sketch_bytes)) > bytes_max {
             return Err(Broken::Format("its header names a length that it does not have"));
         }
@@ -133,22 +156,86 @@ impl SnapshotHeader {
     }
 }
 
+fn format(input: &mut impl Read) -> Result<u32, Broken> {
+    let fixed: [u8; 12] = array(input)?;
+    if !fixed.starts_with(MAGIC) {
+        return Err(Broken::Format("it does not begin as a snapshot"));
+    }
+    let format = u32::from_le_bytes(*fixed.last_chunk().expect("it is longer than a number"));
+    if format == 1 {
+        return Err(Broken::Format("it has format 1, which is not read any more"));
+    }
+    if u32_of(input)? != xxh3_64(&fixed) as u32 {
+        return Err(Broken::Format("the check of its format fails"));
+    }
+    Ok(format)
+}
+
+/// What a section holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Entries = 1,
+    Listings = 2,
+}
+
+/// A line of the directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Section {
+    pub kind: Kind,
+    pub records: u32,
+    pub bytes: u64,
+    pub checksum: u64,
+}
+
+impl Section {
+    pub const LINE_BYTES: u64 = 24;
+
+    pub fn encode(&self) -> [u8; 24] {
+        let mut bytes = [0; 24];
+        bytes[..4].copy_from_slice(&(self.kind as u32).to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.records.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.bytes.to_le_bytes());
+        bytes[16..].copy_from_slice(&self.checksum.to_le_bytes());
+        bytes
+    }
+
+    pub fn read(input: &mut impl Read) -> Result<Self, Broken> {
+        let kind = match u32_of(input)? {
+            1 => Kind::Entries,
+            2 => Kind::Listings,
+            _ => return Err(Broken::Format("a section of it is of no known kind")),
+        };
+        let (records, bytes, checksum) = (u32_of(input)?, u64_of(input)?, u64_of(input)?);
+        Ok(Self { kind, records, bytes, checksum })
+    }
+
+    /// Whether so few bytes can be so many records.
+    pub fn is_possible(&self, sketch_bytes: u32) -> bool {
+        let record_bytes_min = match self.kind {
+            Kind::Entries => 20 + u64::from(sketch_bytes),
+            Kind::Listings => 15,
+        };
+        u64::from(self.records) <= self.bytes / record_bytes_min
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Footer {
     pub entries: u64,
     pub documents: u64,
+    pub sections: u64,
     pub checksum: u64,
 }
 
 impl Footer {
-    /// Of [`FOOTER_BYTES`], the ones before these are in the checksum.
-    pub const BYTES_UNCHECKED: u64 = 16;
+    pub const BYTES: u64 = 40;
 
     /// The part that the checksum covers.
-    pub fn encode_counts(entries: u64, documents: u64) -> [u8; 16] {
-        let mut bytes = [0; 16];
+    pub fn encode_counts(entries: u64, documents: u64, sections: u64) -> [u8; 24] {
+        let mut bytes = [0; 24];
         bytes[..8].copy_from_slice(&entries.to_le_bytes());
-        bytes[8..].copy_from_slice(&documents.to_le_bytes());
+        bytes[8..16].copy_from_slice(&documents.to_le_bytes());
+        bytes[16..].copy_from_slice(&sections.to_le_bytes());
         bytes
     }
 
@@ -160,12 +247,76 @@ impl Footer {
     }
 
     pub fn read(input: &mut impl Read) -> Result<Self, Broken> {
-        let (entries, documents, checksum) = (u64_of(input)?, u64_of(input)?, u64_of(input)?);
+        let (entries, documents) = (u64_of(input)?, u64_of(input)?);
+        let (sections, checksum) = (u64_of(input)?, u64_of(input)?);
         if &array(input)? != MAGIC_DONE {
             return Err(Broken::Format("it does not end as a snapshot"));
         }
-        Ok(Self { entries, documents, checksum })
+        Ok(Self { entries, documents, sections, checksum })
     }
+}
+
+impl Footer {
+    /// Whether the sections hold as much as the footer says.
+    pub fn counts_all<'a>(&self, sections: impl Iterator<Item = &'a Section>) -> bool {
+        let (mut entries, mut documents) = (0, 0);
+        for section in sections {
+            match section.kind {
+                Kind::Entries => entries += u64::from(section.records),
+                Kind::Listings => documents += u64::from(section.records),
+            }
+        }
+        (entries, documents) == (self.entries, self.documents)
+    }
+}
+
+/// The records of a section, whose bytes have been checked, one after the other.
+pub(super) fn visit_records(
+    section: &Section,
+    sketch_bytes: u32,
+    mut bytes: &[u8],
+    mut visit: impl FnMut(SnapshotRecord<'_>),
+) -> Result<(), Broken> {
+    let mut members = Vec::new();
+    for _ in 0..section.records {
+        visit(match section.kind {
+            Kind::Entries => {
+                SnapshotRecord::Entry(read_entry(&mut bytes, sketch_bytes, &mut members)?)
+            }
+            Kind::Listings => SnapshotRecord::Listing(read_listing(&mut bytes)?),
+        });
+    }
+    if !bytes.is_empty() {
+        return Err(Broken::Format("a section of it holds more than it should"));
+    }
+    Ok(())
+}
+
+fn read_entry<'a, 'b: 'a>(
+    bytes: &mut &'b [u8],
+    sketch_bytes: u32,
+    members: &'a mut Vec<Ordinal>,
+) -> Result<SnapshotEntry<'a>, Broken> {
+    let (fingerprint, shingles, count) = (u64_of(bytes)?, u32_of(bytes)?, u32_of(bytes)?);
+    let sketch = take(bytes, sketch_bytes as usize)?;
+    let ordinals = take(bytes, count as usize * size_of::<u32>())?;
+    let ordinal = |bytes: &[u8; 4]| Ordinal(u32::from_le_bytes(*bytes));
+    members.clear();
+    members.extend(ordinals.as_chunks().0.iter().map(ordinal));
+    Ok(SnapshotEntry { fingerprint, shingles, sketch, members })
+}
+
+fn read_listing<'a>(bytes: &mut &'a [u8]) -> Result<SnapshotListing<'a>, Broken> {
+    let (fingerprint, ordinal) = (u64_of(bytes)?, Ordinal(u32_of(bytes)?));
+    let marked = array(bytes).map(u16::from_le_bytes)?;
+    let id = str::from_utf8(take(bytes, usize::from(marked & !HAS_METADATA))?).ok();
+    let id = id.filter(|id| DocumentId::check(id).is_ok());
+    let id = id.ok_or(Broken::Format("it holds what is no id"))?;
+    Ok(SnapshotListing { ordinal, id, fingerprint, has_metadata: marked & HAS_METADATA != 0 })
+}
+
+fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], Broken> {
+    bytes.split_off(..count).ok_or(Broken::Format("a section of it ends within a record"))
 }
 
 /// Why a file is no whole snapshot.
@@ -183,14 +334,10 @@ pub(super) fn array<const N: usize>(input: &mut impl Read) -> io::Result<[u8; N]
     Ok(bytes)
 }
 
-pub(super) fn u16_of(input: &mut impl Read) -> io::Result<u16> {
-    array(input).map(u16::from_le_bytes)
-}
-
-pub(super) fn u32_of(input: &mut impl Read) -> io::Result<u32> {
+fn u32_of(input: &mut impl Read) -> io::Result<u32> {
     array(input).map(u32::from_le_bytes)
 }
 
-pub(super) fn u64_of(input: &mut impl Read) -> io::Result<u64> {
+fn u64_of(input: &mut impl Read) -> io::Result<u64> {
     array(input).map(u64::from_le_bytes)
 }

@@ -1,45 +1,49 @@
-//! Reads a snapshot twice: to check all of it, and then to hand it over.
+//! Reads a snapshot section by section, each of which is checked before anything of it is handed
+//! over.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::StorageError;
 use super::snapshot_file::{
-    BUFFER_BYTES, Broken, FOOTER_BYTES, Footer, HAS_METADATA, SnapshotEntry, SnapshotHeader,
-    SnapshotInfo, SnapshotMember, array, u16_of, u32_of, u64_of,
+    Broken, Footer, Section, SnapshotHeader, SnapshotInfo, SnapshotRecord, array, visit_records,
 };
-use crate::document::{DocumentId, Ordinal};
 
-/// A snapshot whose every byte has been checked.
+/// A snapshot whose ends and directory have been checked, but not its sections.
 #[derive(Debug)]
 pub struct SnapshotReader {
     path: PathBuf,
     header: SnapshotHeader,
     footer: Footer,
-    /// At the first entry.
-    input: BufReader<File>,
+    /// Each with where it begins in the file.
+    sections: Vec<(u64, Section)>,
 }
 
 /// What to think of a file.
 pub(super) enum Opened {
-    Whole(Box<SnapshotReader>),
+    Sound(Box<SnapshotReader>),
     NewerFormat(u32),
 }
 
 impl SnapshotReader {
     pub(super) fn open(path: &Path) -> Result<Opened, Broken> {
-        let mut file = File::open(path)?;
-        let footer = checked_footer(&mut file)?;
-        let bytes = file.seek(SeekFrom::End(0))?;
-        file.rewind()?;
-        let mut input = BufReader::with_capacity(BUFFER_BYTES, file);
+        let file = File::open(path)?;
+        let bytes = file.metadata()?.len();
+        let mut input = BufReader::new(file);
         let (format, header) = SnapshotHeader::read(&mut input, bytes)?;
         let Some(header) = header else { return Ok(Opened::NewerFormat(format)) };
+        let footer = footer(&mut input, bytes)?;
+        let head = header.encode();
+        let sections = sections(&mut input, bytes, &head, &footer)?;
+        let is_possible = |(_, section): &(u64, Section)| section.is_possible(header.sketch_bytes);
+        if !sections.iter().all(is_possible) {
+            return Err(Broken::Format("a section of it is too short for what it should hold"));
+        }
         let path = path.to_owned();
-        Ok(Opened::Whole(Box::new(Self { path, header, footer, input })))
+        Ok(Opened::Sound(Box::new(Self { path, header, footer, sections })))
     }
 
     pub fn path(&self) -> &Path {
@@ -59,93 +63,106 @@ impl SnapshotReader {
         self.footer.documents
     }
 
-    /// Hands over every entry in the order of writing. Blocks.
+    pub fn sections(&self) -> usize {
+        self.sections.len()
+    }
+
+    /// Reads a section, by number, as it was written, and hands over every record in it. Blocks;
+    /// several may be read at once.
     ///
     /// # Errors
-    /// [`StorageError::CorruptSnapshot`] if the file, whole as it is, holds no snapshot after all,
-    /// or cannot be read a second time: what was handed over is then not to be used.
-    pub fn read(mut self, visit: impl FnMut(SnapshotEntry<'_>)) -> Result<(), StorageError> {
-        let path = self.path.clone();
-        self.visit_all(visit)
-            .map_err(|broken| StorageError::CorruptSnapshot { path, what: broken.to_string() })
-    }
-
-    fn visit_all(&mut self, mut visit: impl FnMut(SnapshotEntry<'_>)) -> Result<(), Broken> {
-        let mut sketch = vec![0; self.header.sketch_bytes as usize];
-        let mut members = Vec::new();
-        let mut documents = 0;
-        for _ in 0..self.footer.entries {
-            let fingerprint = u64_of(&mut self.input)?;
-            let shingles = u32_of(&mut self.input)?;
-            let count = u32_of(&mut self.input)?;
-            self.input.read_exact(&mut sketch)?;
-            members.clear();
-            for _ in 0..count {
-                members.push(self.member()?);
-            }
-            documents += u64::from(count);
-            visit(SnapshotEntry { fingerprint, shingles, sketch: &sketch, members: &members });
-        }
-        if Footer::read(&mut self.input)? != self.footer || documents != self.footer.documents {
-            return Err(Broken::Format("it does not hold what its end says"));
-        }
-        Ok(())
-    }
-
-    fn member(&mut self) -> Result<SnapshotMember, Broken> {
-        let ordinal = Ordinal(u32_of(&mut self.input)?);
-        let marked = u16_of(&mut self.input)?;
-        let mut id = [0; DocumentId::BYTES_MAX];
-        let Some(id) = id.get_mut(..usize::from(marked & !HAS_METADATA)) else {
-            return Err(Broken::Format("an id in it is too long"));
+    /// [`StorageError::CorruptSnapshot`] if the section is not what was written or cannot be read:
+    /// what the others handed over is then not to be used.
+    pub fn read(
+        &self,
+        section: usize,
+        visit: impl FnMut(SnapshotRecord<'_>),
+    ) -> Result<(), StorageError> {
+        let (start, section) = &self.sections[section];
+        let broken = |broken: Broken| StorageError::CorruptSnapshot {
+            path: self.path.clone(),
+            what: broken.to_string(),
         };
-        self.input.read_exact(id)?;
-        let id = str::from_utf8(id).ok().and_then(|id| DocumentId::new(id).ok());
-        let id = id.ok_or(Broken::Format("it holds what is no id"))?;
-        Ok(SnapshotMember { ordinal, id, has_metadata: marked & HAS_METADATA != 0 })
+        let bytes = self.checked_bytes(*start, section).map_err(broken)?;
+        visit_records(section, self.header.sketch_bytes, &bytes, visit).map_err(broken)
+    }
+
+    fn checked_bytes(&self, start: u64, section: &Section) -> Result<Vec<u8>, Broken> {
+        let mut file = File::open(&self.path)?;
+        file.seek(SeekFrom::Start(start))?;
+        // No more than the file has, as it was when it was opened.
+        let mut bytes = Vec::with_capacity(section.bytes as usize);
+        file.take(section.bytes).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 != section.bytes || xxh3_64(&bytes) != section.checksum {
+            return Err(Broken::Format("a section of it does not have its checksum"));
+        }
+        Ok(bytes)
     }
 }
 
-/// Reads the whole file, in pieces, and gives back its footer if the checksum is right.
-fn checked_footer(file: &mut File) -> Result<Footer, Broken> {
-    let footer = footer(file)?;
-    let bytes = file.seek(SeekFrom::End(0))?;
-    file.rewind()?;
-    let mut checked = file.take(bytes - Footer::BYTES_UNCHECKED);
-    let mut hasher = Xxh3::new();
-    let mut buffer = vec![0; BUFFER_BYTES];
-    loop {
-        let read = checked.read(&mut buffer)?;
-        if read == 0 {
-            break;
-        }
-        hasher.update(&buffer[..read]);
-    }
-    if hasher.digest() != footer.checksum {
+/// The directory, if the checksum is right and the sections fill the file from the head to there.
+fn sections(
+    input: &mut (impl Read + Seek),
+    bytes: u64,
+    head: &[u8],
+    footer: &Footer,
+) -> Result<Vec<(u64, Section)>, Broken> {
+    let too_long = Broken::Format("its end names a length that it does not have");
+    let directory_bytes = footer.sections.saturating_mul(Section::LINE_BYTES);
+    let Some(end) = bytes.checked_sub(directory_bytes.saturating_add(Footer::BYTES)) else {
+        return Err(too_long);
+    };
+    input.seek(SeekFrom::Start(end))?;
+    let mut directory = vec![0; directory_bytes as usize];
+    input.read_exact(&mut directory)?;
+    let counts = Footer::encode_counts(footer.entries, footer.documents, footer.sections);
+    if checksum(head, &directory, &counts) != footer.checksum {
         return Err(Broken::Format("it does not have its checksum"));
     }
-    Ok(footer)
+    let mut start = head.len() as u64;
+    let mut sections = Vec::with_capacity(footer.sections as usize);
+    for mut line in directory.chunks_exact(Section::LINE_BYTES as usize) {
+        let section = Section::read(&mut line)?;
+        sections.push((start, section));
+        start = start.saturating_add(section.bytes);
+    }
+    if start != end {
+        return Err(too_long);
+    }
+    if !footer.counts_all(sections.iter().map(|(_, section)| section)) {
+        return Err(Broken::Format("it does not hold what its end says"));
+    }
+    Ok(sections)
 }
 
-fn footer(file: &mut File) -> Result<Footer, Broken> {
-    if file.seek(SeekFrom::End(0))? < FOOTER_BYTES {
-        return Err(Broken::Format("it is cut short"));
+/// Of all that is not in a section.
+pub(super) fn checksum(head: &[u8], directory: &[u8], counts: &[u8]) -> u64 {
+    let mut hasher = Xxh3::new();
+    for part in [head, directory, counts] {
+        hasher.update(part);
     }
-    file.seek(SeekFrom::End(-FOOTER_BYTES.cast_signed()))?;
-    Footer::read(&mut array::<{ FOOTER_BYTES as usize }>(file)?.as_slice())
+    hasher.digest()
+}
+
+fn footer(input: &mut (impl Read + Seek), bytes: u64) -> Result<Footer, Broken> {
+    let Some(start) = bytes.checked_sub(Footer::BYTES) else {
+        return Err(Broken::Format("it is cut short"));
+    };
+    input.seek(SeekFrom::Start(start))?;
+    Footer::read(&mut array::<{ Footer::BYTES as usize }>(input)?.as_slice())
 }
 
 /// What a file says of itself, unchecked; cheap.
 pub(super) fn info(path: &Path) -> Result<Option<SnapshotInfo>, Broken> {
-    let mut file = File::open(path)?;
-    let footer = footer(&mut file)?;
-    let bytes = file.seek(SeekFrom::End(0))?;
-    file.rewind()?;
-    let (_, header) = SnapshotHeader::read(&mut BufReader::new(file), bytes)?;
-    Ok(header.map(|header| SnapshotInfo {
+    let file = File::open(path)?;
+    let bytes = file.metadata()?.len();
+    let mut input = BufReader::new(file);
+    let (_, header) = SnapshotHeader::read(&mut input, bytes)?;
+    let Some(header) = header else { return Ok(None) };
+    Ok(Some(SnapshotInfo {
         sequence: header.sequence,
         created_at_ms: header.created_at_ms,
         bytes,
-        documents: footer.documents,
+        documents: footer(&mut input, bytes)?.documents,
     }))
 }

@@ -4,22 +4,30 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::snapshot::Snapshots;
 use super::snapshot_file::{
-    BUFFER_BYTES, Footer, HAS_METADATA, SnapshotEntry, SnapshotHeader, SnapshotInfo,
+    Footer, HAS_METADATA, Kind, Section, SnapshotHeader, SnapshotInfo, SnapshotRecord,
 };
+use super::snapshot_reader::checksum;
 use super::{StorageError, directory};
 
-/// Takes the entries of a snapshot. Dropped before [`SnapshotWriter::finish`], it leaves nothing.
+/// A section ends with the record that reaches this size: each core reads several, and keeps one in
+/// its cache.
+const SECTION_BYTES: usize = 256 << 10;
+
+/// Takes the records of a snapshot. Dropped before [`SnapshotWriter::finish`], it leaves nothing.
 pub struct SnapshotWriter {
     snapshots: Snapshots,
     partial: PartialFile,
     file: File,
-    /// What is neither hashed nor written yet.
+    head: Vec<u8>,
+    /// Of the section that is being filled.
     buffer: Vec<u8>,
-    hasher: Xxh3,
+    kind: Kind,
+    records: u32,
+    sections: Vec<Section>,
     sketch_bytes: usize,
     info: SnapshotInfo,
     entries: u64,
@@ -32,54 +40,77 @@ impl SnapshotWriter {
     ) -> Result<Self, StorageError> {
         let path = snapshots.partial_path(header.sequence);
         let file = File::create_new(&path).map_err(StorageError::io(&path))?;
-        let mut buffer = Vec::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 4);
-        buffer.extend_from_slice(&header.encode());
         let info = SnapshotInfo {
             sequence: header.sequence,
             created_at_ms: header.created_at_ms,
             bytes: 0,
             documents: 0,
         };
-        Ok(Self {
+        let mut writer = Self {
             snapshots,
             partial: PartialFile(path),
             file,
-            buffer,
-            hasher: Xxh3::new(),
+            head: header.encode(),
+            buffer: Vec::with_capacity(SECTION_BYTES + SECTION_BYTES / 4),
+            kind: Kind::Entries,
+            records: 0,
+            sections: Vec::new(),
             sketch_bytes: header.sketch_bytes as usize,
             info,
             entries: 0,
-        })
+        };
+        writer.put(&header.encode())?;
+        Ok(writer)
     }
 
-    /// Blocks.
+    /// Blocks. Records of one kind follow each other, as each change begins a section.
     ///
     /// # Errors
     /// [`StorageError::Io`], after which the snapshot is to be given up.
     ///
     /// # Panics
-    /// If the sketch has another length than the header says.
-    pub fn write(&mut self, entry: &SnapshotEntry<'_>) -> Result<(), StorageError> {
-        assert_eq!(entry.sketch.len(), self.sketch_bytes, "bytes of a sketch");
-        let members = u32::try_from(entry.members.len()).expect("ordinals are 32 bits");
-        let buffer = &mut self.buffer;
-        buffer.extend_from_slice(&entry.fingerprint.to_le_bytes());
-        buffer.extend_from_slice(&entry.shingles.to_le_bytes());
-        buffer.extend_from_slice(&members.to_le_bytes());
-        buffer.extend_from_slice(entry.sketch);
-        for member in entry.members {
-            let id = member.id.as_str();
-            let marked = id.len() as u16 | if member.has_metadata { HAS_METADATA } else { 0 };
-            buffer.extend_from_slice(&member.ordinal.0.to_le_bytes());
-            buffer.extend_from_slice(&marked.to_le_bytes());
-            buffer.extend_from_slice(id.as_bytes());
+    /// If a sketch has another length than the header says.
+    pub fn write(&mut self, record: &SnapshotRecord<'_>) -> Result<(), StorageError> {
+        let kind = match record {
+            SnapshotRecord::Entry(_) => Kind::Entries,
+            SnapshotRecord::Listing(_) => Kind::Listings,
+        };
+        if kind != self.kind {
+            self.end_section()?;
+            self.kind = kind;
         }
-        self.entries += 1;
-        self.info.documents += u64::from(members);
-        if self.buffer.len() < BUFFER_BYTES {
+        self.encode(record);
+        self.records += 1;
+        if self.buffer.len() < SECTION_BYTES {
             return Ok(());
         }
-        self.flush()
+        self.end_section()
+    }
+
+    fn encode(&mut self, record: &SnapshotRecord<'_>) {
+        let buffer = &mut self.buffer;
+        match record {
+            SnapshotRecord::Entry(entry) => {
+                assert_eq!(entry.sketch.len(), self.sketch_bytes, "bytes of a sketch");
+                let members = u32::try_from(entry.members.len()).expect("ordinals are 32 bits");
+                buffer.extend_from_slice(&entry.fingerprint.to_le_bytes());
+                buffer.extend_from_slice(&entry.shingles.to_le_bytes());
+                buffer.extend_from_slice(&members.to_le_bytes());
+                buffer.extend_from_slice(entry.sketch);
+                for ordinal in entry.members {
+                    buffer.extend_from_slice(&ordinal.0.to_le_bytes());
+                }
+                self.entries += 1;
+            }
+            SnapshotRecord::Listing(listing) => {
+                let mark = if listing.has_metadata { HAS_METADATA } else { 0 };
+                buffer.extend_from_slice(&listing.fingerprint.to_le_bytes());
+                buffer.extend_from_slice(&listing.ordinal.0.to_le_bytes());
+                buffer.extend_from_slice(&(listing.id.len() as u16 | mark).to_le_bytes());
+                buffer.extend_from_slice(listing.id.as_bytes());
+                self.info.documents += 1;
+            }
+        }
     }
 
     /// Makes the snapshot one to start from, and removes those that are too many. Blocks.
@@ -87,11 +118,12 @@ impl SnapshotWriter {
     /// # Errors
     /// [`StorageError::Io`]; the snapshot may or may not be there then.
     pub fn finish(mut self) -> Result<SnapshotInfo, StorageError> {
-        let counts = Footer::encode_counts(self.entries, self.info.documents);
-        self.buffer.extend_from_slice(&counts);
-        self.flush()?;
-        self.buffer.extend_from_slice(&Footer::encode_end(self.hasher.digest()));
-        self.flush()?;
+        self.end_section()?;
+        let directory: Vec<u8> = self.sections.iter().flat_map(Section::encode).collect();
+        let sections = self.sections.len() as u64;
+        let counts = Footer::encode_counts(self.entries, self.info.documents, sections);
+        let checksum = checksum(&self.head, &directory, &counts);
+        self.put(&[&directory[..], &counts, &Footer::encode_end(checksum)].concat())?;
         let path = self.snapshots.path(self.info.sequence);
         self.file.sync_all().map_err(StorageError::io(self.partial.path()))?;
         fs::rename(self.partial.path(), &path).map_err(StorageError::io(&path))?;
@@ -100,11 +132,26 @@ impl SnapshotWriter {
         Ok(self.info)
     }
 
-    fn flush(&mut self) -> Result<(), StorageError> {
-        self.hasher.update(&self.buffer);
-        self.file.write_all(&self.buffer).map_err(StorageError::io(self.partial.path()))?;
-        self.info.bytes += self.buffer.len() as u64;
+    fn end_section(&mut self) -> Result<(), StorageError> {
+        if self.records == 0 {
+            return Ok(());
+        }
+        let bytes = std::mem::take(&mut self.buffer);
+        self.put(&bytes)?;
+        self.sections.push(Section {
+            kind: self.kind,
+            records: std::mem::take(&mut self.records),
+            bytes: bytes.len() as u64,
+            checksum: xxh3_64(&bytes),
+        });
+        self.buffer = bytes;
         self.buffer.clear();
+        Ok(())
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), StorageError> {
+        self.file.write_all(bytes).map_err(StorageError::io(self.partial.path()))?;
+        self.info.bytes += bytes.len() as u64;
         Ok(())
     }
 }

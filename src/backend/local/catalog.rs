@@ -1,14 +1,29 @@
-//! Ids by ordinal, and ordinals by id, of every stored document.
+//! What is known of every stored document besides its set: by id, and by ordinal.
+//!
+//! Ordinals come in chunks, each of which holds the ids of its documents; the table from ids to
+//! ordinals holds hashes alone and looks there whose they are. So a document takes about 35 bytes
+//! and those of its id. Locks: the table's, then a chunk's; of each at most one at a time.
+
+mod by_id;
+mod chunk;
 
 use std::collections::BinaryHeap;
+use std::convert::Infallible;
 use std::hash::{BuildHasher, RandomState};
 use std::mem::size_of;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-use dashmap::DashMap;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use super::expiries::Expiries;
 use crate::document::{DocumentId, Ordinal};
+use by_id::ById;
+use chunk::{Chunk, ORDINALS};
+
+pub(super) use chunk::Listed;
+
+/// Chunks that follow each other are in different shards, so that whoever reads old documents is
+/// not in the way of who stores new ones.
+const SHARDS: usize = 64;
 
 /// What answers need of a document and the index does not know.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,51 +33,60 @@ pub(super) struct Listing {
     pub has_metadata: bool,
 }
 
-#[derive(Debug, Default)]
+/// Chunk `n` is the one at `n / SHARDS` of shard `n % SHARDS`. One without listings is not there.
+type Shard = Vec<Option<Box<Chunk>>>;
+
+#[derive(Debug)]
 pub(super) struct Catalog {
-    by_id: DashMap<DocumentId, Ordinal>,
-    by_ordinal: DashMap<Ordinal, Listing>,
-    id_bytes: AtomicU64,
+    by_id: ById,
+    shards: Box<[RwLock<Shard>]>,
+    documents: AtomicU64,
     /// Of those listed, and of those about to be.
     pub expiries: Expiries,
+}
+
+impl Default for Catalog {
+    fn default() -> Self {
+        Self::with_capacity(0)
+    }
 }
 
 impl Catalog {
     pub fn with_capacity(documents: usize) -> Self {
         Self {
-            by_id: DashMap::with_capacity(documents),
-            by_ordinal: DashMap::with_capacity(documents),
-            id_bytes: AtomicU64::new(0),
+            by_id: ById::with_capacity(documents),
+            shards: (0..SHARDS).map(|_| RwLock::default()).collect(),
+            documents: AtomicU64::new(0),
             expiries: Expiries::default(),
         }
     }
 
     /// Lists a document; what its id stood for before goes.
-    pub fn insert(&self, ordinal: Ordinal, mut listing: Listing) {
-        // A map keeps the key it has: take that one, so that an id is held in memory once.
-        if let Some(listed) = self.by_id.get(&listing.id) {
-            listing.id = listed.key().clone();
-        } else {
-            self.id_bytes.fetch_add(heap_bytes(&listing.id), Ordering::Relaxed);
-        }
-        let id = listing.id.clone();
-        self.by_ordinal.insert(ordinal, listing);
-        if let Some(old) = self.by_id.insert(id, ordinal).filter(|old| *old != ordinal) {
-            self.by_ordinal.remove(&old);
-            self.expiries.remove(old);
+    pub fn insert(&self, ordinal: Ordinal, listing: &Listing) {
+        let Listing { id, fingerprint, has_metadata } = listing;
+        self.list(ordinal, id.as_str(), *fingerprint, *has_metadata);
+    }
+
+    /// The same, of an id that is known to be one.
+    pub fn list(&self, ordinal: Ordinal, id: &str, fingerprint: u64, has_metadata: bool) {
+        // Whoever finds the ordinal by the id is to find the listing, too.
+        self.fill(ordinal, &Listed { id, fingerprint, has_metadata });
+        let replaced = self.by_id.insert(id, ordinal, |other| self.has_id(other, id));
+        if let Some(old) = replaced.filter(|old| *old != ordinal) {
+            self.clear(old);
         }
     }
 
     pub fn remove(&self, id: &DocumentId) {
-        if let Some((id, ordinal)) = self.by_id.remove(id) {
-            self.id_bytes.fetch_sub(heap_bytes(&id), Ordering::Relaxed);
-            self.by_ordinal.remove(&ordinal);
-            self.expiries.remove(ordinal);
+        let id = id.as_str();
+        if let Some(ordinal) = self.by_id.remove(id, |other| self.has_id(other, id)) {
+            self.clear(ordinal);
         }
     }
 
     pub fn ordinal(&self, id: &DocumentId) -> Option<Ordinal> {
-        self.by_id.get(id).map(|ordinal| *ordinal)
+        let id = id.as_str();
+        self.by_id.get(id, |other| self.has_id(other, id))
     }
 
     /// The document with this id, unless it has expired.
@@ -71,45 +95,124 @@ impl Catalog {
     }
 
     pub fn listing(&self, ordinal: Ordinal) -> Option<Listing> {
-        self.by_ordinal.get(&ordinal).map(|listing| listing.clone())
+        self.read(ordinal, |listed| Listing {
+            id: document_id(listed.id),
+            fingerprint: listed.fingerprint,
+            has_metadata: listed.has_metadata,
+        })
+    }
+
+    /// Of the document's set.
+    pub fn fingerprint(&self, ordinal: Ordinal) -> Option<u64> {
+        self.read(ordinal, |listed| listed.fingerprint)
     }
 
     /// Also those that have expired and are still to be removed.
     pub fn documents(&self) -> u64 {
-        self.by_ordinal.len() as u64
+        self.documents.load(Ordering::Relaxed)
     }
 
     /// So many ids drawn at random, in random order: those whose ordinals have the least hashes.
     pub fn sample(&self, documents: usize, now_ms: i64) -> Vec<DocumentId> {
         let random = RandomState::new();
-        let mut least = BinaryHeap::with_capacity(documents.min(self.by_ordinal.len()) + 1);
-        for listing in &self.by_ordinal {
-            let hash = random.hash_one(listing.key());
+        let room = documents.min(self.documents() as usize) + 1;
+        let mut least = BinaryHeap::with_capacity(room);
+        let visited = self.visit(|ordinal, listed| {
+            let hash = random.hash_one(ordinal);
             // Most are over the greatest: then the id need not be copied.
             let is_low =
                 least.len() < documents || least.peek().is_some_and(|(most, _)| hash < *most);
-            if is_low && !self.expiries.has_expired(*listing.key(), now_ms) {
-                least.push((hash, listing.id.clone()));
+            if is_low && !self.expiries.has_expired(ordinal, now_ms) {
+                least.push((hash, document_id(listed.id)));
             }
             if least.len() > documents {
                 least.pop();
             }
-        }
+            Ok::<_, Infallible>(())
+        });
+        let Ok(()) = visited;
         least.into_sorted_vec().into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Memory of the maps and of the ids, which they share.
+    /// Memory of the table, and of the chunks with their ids.
     pub fn bytes(&self) -> u64 {
-        let by_id = self.by_id.capacity() * (size_of::<(DocumentId, Ordinal)>() + 1);
-        let by_ordinal = self.by_ordinal.capacity() * (size_of::<(Ordinal, Listing)>() + 1);
-        let ids = self.id_bytes.load(Ordering::Relaxed);
-        (by_id + by_ordinal) as u64 * 8 / 7 + ids + self.expiries.bytes()
+        let chunks: usize = self.shards.iter().map(|shard| shard_bytes(&read(shard))).sum();
+        (self.by_id.bytes() + chunks) as u64 + self.expiries.bytes()
+    }
+
+    /// Visits every listing that is there throughout, by ordinal, until a visit fails. Each chunk
+    /// is copied under one short lock, which nobody holds while a listing is visited.
+    pub fn visit<E>(
+        &self,
+        mut visit: impl FnMut(Ordinal, Listed<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let longest = self.shards.iter().map(|shard| read(shard).len()).max();
+        for number in 0..longest.unwrap_or(0) * SHARDS {
+            let copy = read(&self.shards[number % SHARDS]).get(number / SHARDS).cloned().flatten();
+            for (within, listed) in copy.iter().flat_map(|chunk| chunk.iter()) {
+                visit(Ordinal(number as u32 * ORDINALS + within), listed)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn has_id(&self, ordinal: Ordinal, id: &str) -> bool {
+        self.read(ordinal, |listed| listed.id == id) == Some(true)
+    }
+
+    fn read<R>(&self, ordinal: Ordinal, read_it: impl FnOnce(Listed<'_>) -> R) -> Option<R> {
+        let (shard, position) = self.place(ordinal);
+        let shard = read(shard);
+        let chunk = shard.get(position)?.as_ref()?;
+        chunk.get(ordinal.0 % ORDINALS).map(read_it)
+    }
+
+    fn fill(&self, ordinal: Ordinal, listed: &Listed<'_>) {
+        let (shard, position) = self.place(ordinal);
+        let mut shard = shard.write().unwrap_or_else(PoisonError::into_inner);
+        if shard.len() <= position {
+            shard.resize_with(position + 1, || None);
+        }
+        let chunk = shard[position].get_or_insert_default();
+        if chunk.insert(ordinal.0 % ORDINALS, listed) {
+            self.documents.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn clear(&self, ordinal: Ordinal) {
+        let (shard, position) = self.place(ordinal);
+        let mut shard = shard.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place @ Some(_)) = shard.get_mut(position)
+            && let Some(chunk) = place
+            && chunk.remove(ordinal.0 % ORDINALS)
+        {
+            if chunk.len() == 0 {
+                *place = None;
+            }
+            self.documents.fetch_sub(1, Ordering::Relaxed);
+        }
+        drop(shard);
+        self.expiries.remove(ordinal);
+    }
+
+    fn place(&self, ordinal: Ordinal) -> (&RwLock<Shard>, usize) {
+        let number = (ordinal.0 / ORDINALS) as usize;
+        (&self.shards[number % SHARDS], number / SHARDS)
     }
 }
 
-/// An id's text with the two counters of its `Arc`.
-fn heap_bytes(id: &DocumentId) -> u64 {
-    (id.as_str().len() + 2 * size_of::<usize>()) as u64
+fn read(shard: &RwLock<Shard>) -> RwLockReadGuard<'_, Shard> {
+    // A chunk changes by steps that do not panic.
+    shard.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn shard_bytes(shard: &Shard) -> usize {
+    let chunks: usize = shard.iter().flatten().map(|chunk| chunk.bytes()).sum();
+    chunks + shard.capacity() * size_of::<Option<Box<Chunk>>>()
+}
+
+fn document_id(id: &str) -> DocumentId {
+    DocumentId::new(id).expect("it was one when it was listed")
 }
 
 #[cfg(test)]
@@ -124,7 +227,7 @@ mod tests {
     fn a_sample_is_drawn_from_all_and_each_time_anew() {
         let catalog = Catalog::default();
         for number in 0..100 {
-            catalog.insert(Ordinal(number), listing(&format!("{number:03}")));
+            catalog.insert(Ordinal(number * 100), &listing(&format!("{number:03}")));
         }
         let all: Vec<_> = {
             let mut all = catalog.sample(1_000, 0);
@@ -148,15 +251,74 @@ mod tests {
         let catalog = Catalog::default();
         let empty = catalog.bytes();
         catalog.expiries.insert(Ordinal(1), 10);
-        catalog.insert(Ordinal(1), listing("a"));
-        catalog.insert(Ordinal(2), listing("a"));
+        catalog.insert(Ordinal(1), &listing("a"));
+        catalog.insert(Ordinal(2), &listing("a"));
         let id = listing("a").id;
         assert_eq!((catalog.ordinal(&id), catalog.documents()), (Some(Ordinal(2)), 1));
         assert!(catalog.listing(Ordinal(1)).is_none() && catalog.expiries.of(Ordinal(1)).is_none());
         catalog.remove(&id);
         catalog.remove(&id);
         assert_eq!((catalog.ordinal(&id), catalog.documents()), (None, 0));
-        assert_eq!(catalog.id_bytes.load(Ordering::Relaxed), 0);
-        assert!(catalog.bytes() >= empty);
+        assert!(catalog.listing(Ordinal(2)).is_none() && catalog.fingerprint(Ordinal(2)).is_none());
+        assert!(catalog.bytes() < empty + 256, "{} after {empty}", catalog.bytes());
+    }
+
+    #[test]
+    fn a_document_takes_under_60_bytes_and_gives_them_back() {
+        let catalog = Catalog::default();
+        let id = |number: u32| listing(&format!("{number:020}")).id;
+        let empty = catalog.bytes();
+        for number in 0..100_000 {
+            let listing = Listing { id: id(number), fingerprint: 7, has_metadata: true };
+            catalog.insert(Ordinal(number), &listing);
+            if number % 5_000 == 4_999 {
+                let each = (catalog.bytes() - empty) / u64::from(number);
+                assert!(each < 60, "{each} at {number}");
+            }
+        }
+        let full = catalog.bytes() - empty;
+        for number in (0..100_000).filter(|number| number % 10 != 0) {
+            catalog.remove(&id(number));
+        }
+        let left = catalog.bytes() - empty;
+        assert!(left * 4 < full, "{left} of {full}");
+        assert_eq!(catalog.documents(), 10_000);
+        for number in 0..100_000 {
+            let expected = (number % 10 == 0).then_some(Ordinal(number));
+            assert_eq!(catalog.ordinal(&id(number)), expected);
+        }
+    }
+
+    #[test]
+    fn ids_that_come_and_go_at_once_are_each_one_document() {
+        let catalog = Catalog::default();
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let catalog = &catalog;
+                scope.spawn(move || {
+                    for round in 0..2_000 {
+                        let listing = listing(&format!("{writer}/{}", round % 100));
+                        catalog.insert(Ordinal(round * 4 + writer), &listing);
+                        assert_eq!(
+                            catalog.ordinal(&listing.id).and_then(|found| catalog.listing(found)),
+                            Some(listing.clone())
+                        );
+                        if round % 3 == 0 {
+                            catalog.remove(&listing.id);
+                        }
+                    }
+                });
+            }
+        });
+        let mut listed = Vec::new();
+        let visited = catalog.visit(|ordinal, found| {
+            listed.push((ordinal, document_id(found.id)));
+            Ok::<_, Infallible>(())
+        });
+        assert_eq!(visited, Ok(()));
+        assert_eq!(catalog.documents(), listed.len() as u64);
+        for (ordinal, id) in listed {
+            assert_eq!(catalog.ordinal(&id), Some(ordinal));
+        }
     }
 }

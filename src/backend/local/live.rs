@@ -47,7 +47,7 @@ impl Live {
     pub fn put(&self, ordinal: Ordinal, filing: &Filing, expires_at_ms: Option<i64>) {
         let id = &filing.document.id;
         let replaced =
-            self.catalog.ordinal(id).and_then(|old| Some((old, self.catalog.listing(old)?)));
+            self.catalog.ordinal(id).and_then(|old| Some((old, self.catalog.fingerprint(old)?)));
         self.sets.insert(filing.fingerprint, filing.set.clone());
         let has_metadata = filing.document.metadata.is_some();
         let listing = Listing { id: id.clone(), fingerprint: filing.fingerprint, has_metadata };
@@ -58,7 +58,7 @@ impl Live {
         if let Some(expires_at_ms) = expires_at_ms {
             self.catalog.expiries.insert(ordinal, expires_at_ms);
         }
-        self.catalog.insert(ordinal, listing);
+        self.catalog.insert(ordinal, &listing);
         self.index.insert(
             ordinal,
             &index::Filing {
@@ -69,8 +69,8 @@ impl Live {
                 set: Some(&filing.set),
             },
         );
-        if let Some((old, listing)) = replaced {
-            self.take_out(old, listing.fingerprint);
+        if let Some((old, fingerprint)) = replaced {
+            self.take_out(old, fingerprint);
             drop(deaths);
             self.index.compact();
         }
@@ -78,11 +78,11 @@ impl Live {
 
     /// A document's removal has become durable.
     pub fn remove(&self, id: &DocumentId, ordinal: Ordinal) {
-        let listing = self.catalog.listing(ordinal);
+        let fingerprint = self.catalog.fingerprint(ordinal);
         let deaths = self.dying();
         self.catalog.remove(id);
-        if let Some(listing) = listing {
-            self.take_out(ordinal, listing.fingerprint);
+        if let Some(fingerprint) = fingerprint {
+            self.take_out(ordinal, fingerprint);
         }
         drop(deaths);
         self.index.compact();
@@ -123,10 +123,10 @@ impl Live {
 
     /// What lookups need of a document, if its set is in the cache.
     pub fn known(&self, ordinal: Ordinal) -> Option<Known> {
-        let listing = self.catalog.listing(ordinal)?;
-        let set = self.sets.get(&listing.fingerprint)?;
-        let sketch = self.index.sketch_of(listing.fingerprint)?;
-        Some(Known { set, fingerprint: listing.fingerprint, sketch })
+        let fingerprint = self.catalog.fingerprint(ordinal)?;
+        let set = self.sets.get(&fingerprint)?;
+        let sketch = self.index.sketch_of(fingerprint)?;
+        Some(Known { set, fingerprint, sketch })
     }
 
     pub fn sketched(&self, id: &DocumentId, now_ms: i64) -> Option<Sketched> {

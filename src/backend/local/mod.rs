@@ -6,6 +6,7 @@
 
 mod catalog;
 mod contents;
+mod cores;
 mod exact;
 mod expiries;
 mod live;

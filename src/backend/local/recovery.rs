@@ -1,18 +1,21 @@
 //! How the index comes back at a start: the newest good snapshot and what the log says happened
 //! after it; or, without a snapshot that serves, every document's stored sketch.
 
-use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::convert::Infallible;
+use std::ops::{ControlFlow, Range};
 use std::time::Instant;
-use std::{iter, thread};
 
-use super::catalog::{Catalog, Listing};
+use super::catalog::Catalog;
+use super::cores::share_out;
 use crate::backend::{Progress, Recovery, RecoverySource};
 use crate::document::Ordinal;
 use crate::index::{self, Index};
 use crate::scheme::{Scheme, Threshold};
 use crate::sketch::{Estimator, Sketch, SketchSettings};
-use crate::storage::{FilingRow, SnapshotEntry, SnapshotReader, StorageError, Store, Tail};
+use crate::storage::{FilingRow, SnapshotReader, SnapshotRecord, StorageError, Store, Tail};
+
+/// Ordinals, or documents of the log, that a core reads in one go.
+const PIECE: usize = 4_096;
 
 pub(super) struct Recovered {
     pub index: Index,
@@ -32,13 +35,15 @@ pub(super) fn recover(
     progress: &Progress,
 ) -> Result<Recovered, StorageError> {
     let started = Instant::now();
-    let recovering = Recovering { store, scheme, sketch, progress };
-    let mut recovered = match store.snapshots().newest_good(identity)? {
-        Some(snapshot) => recovering.read_snapshot(snapshot)?,
+    let next_ordinal = store.next_ordinal()?;
+    let recovering = Recovering { store, scheme, sketch, progress, next_ordinal };
+    let mut recovered = match recovering.from_a_snapshot(identity)? {
+        Some(recovered) => recovered,
         None => recovering.scan_documents()?,
     };
-    store.expiries(|ordinal, at_ms| recovered.catalog.expiries.insert(ordinal, at_ms))?;
-    recovered.next_ordinal = recovered.next_ordinal.max(store.next_ordinal()?);
+    timed("expiries", || {
+        store.expiries(|ordinal, at_ms| recovered.catalog.expiries.insert(ordinal, at_ms))
+    })?;
     recovered.recovery.took_ms = started.elapsed().as_millis() as u64;
     Ok(recovered)
 }
@@ -57,9 +62,13 @@ pub(super) fn with_prefix(
         return Ok(index);
     }
     let index = index.with_prefix(exact_from);
-    let filed = store.scan_sets(|row| {
-        index.file_prefix(row.filing.ordinal, row.filing.fingerprint, &row.set()?);
-        Ok(ControlFlow::Continue(()))
+    let filed = timed("prefixes", || {
+        share_out_ordinals(store.next_ordinal()?, |ordinals| {
+            store.scan_sets(ordinals, |row| {
+                index.file_prefix(row.filing.ordinal, row.filing.fingerprint, &row.set()?);
+                Ok(ControlFlow::Continue(()))
+            })
+        })
     });
     match filed {
         Err(error @ StorageError::CorruptDocument { .. }) => {
@@ -75,41 +84,57 @@ struct Recovering<'a> {
     scheme: &'a Scheme,
     sketch: &'a SketchSettings,
     progress: &'a Progress,
+    /// Of the store.
+    next_ordinal: u32,
 }
 
 impl Recovering<'_> {
-    fn read_snapshot(&self, snapshot: SnapshotReader) -> Result<Recovered, StorageError> {
-        let header = snapshot.header().clone();
-        let tail = match self.store.tail(header.sequence) {
-            Err(StorageError::TrimmedTail { .. }) => return self.scan_documents(),
-            tail => tail?,
-        };
+    /// From the newest that is whole; `None` if there is none that the log follows on.
+    fn from_a_snapshot(&self, identity: &str) -> Result<Option<Recovered>, StorageError> {
+        for snapshot in self.store.snapshots().readable(identity)? {
+            match self.read_snapshot(&snapshot?) {
+                Err(error @ StorageError::CorruptSnapshot { .. }) => {
+                    tracing::warn!(%error, "a broken snapshot is skipped");
+                }
+                Err(StorageError::TrimmedTail { .. }) => return Ok(None),
+                read => return read.map(Some),
+            }
+        }
+        Ok(None)
+    }
+
+    fn read_snapshot(&self, snapshot: &SnapshotReader) -> Result<Recovered, StorageError> {
+        let header = snapshot.header();
+        let tail = timed("log", || self.store.tail(header.sequence))?;
         self.progress.set_left(snapshot.documents() + tail.born.len() as u64);
         let (index, catalog) =
             self.empty(snapshot.entries() as usize, snapshot.documents() as usize);
-        match snapshot.read(|entry| self.load_entry(&entry, &tail, &index, &catalog)) {
-            Err(error @ StorageError::CorruptSnapshot { .. }) => {
-                tracing::warn!(%error, "the index is rebuilt from the stored sketches instead");
-                return self.scan_documents();
-            }
-            read => read?,
-        }
+        timed("snapshot", || {
+            share_out(snapshot.sections(), |section| {
+                snapshot.read(section, |record| self.load(&record, &tail, &index, &catalog))
+            })
+        })?;
         self.file_tables(&index);
-        self.store.filing_rows(&tail.born, |row| self.load_row(&row, &index, &catalog))?;
+        timed("tail", || self.replay(&tail, &index, &catalog))?;
         let recovery = Recovery {
             source: RecoverySource::Snapshot,
             snapshot_sequence: Some(header.sequence),
             replayed: tail.last_sequence - header.sequence,
             took_ms: 0,
         };
-        Ok(Recovered { index, catalog, next_ordinal: header.next_ordinal, recovery })
+        let next_ordinal = self.next_ordinal.max(header.next_ordinal);
+        Ok(Recovered { index, catalog, next_ordinal, recovery })
     }
 
     fn scan_documents(&self) -> Result<Recovered, StorageError> {
         let (index, catalog) = self.empty(0, 0);
-        self.store.scan(Ordinal(0), |row| {
-            index.insert_unfiled(row.ordinal, row.fingerprint, row.shingles, row.sketch);
-            self.list(&row, &catalog);
+        timed("stored sketches", || {
+            share_out_ordinals(self.next_ordinal, |ordinals| {
+                self.store.scan(ordinals, |row| {
+                    index.insert_unfiled(row.ordinal, row.fingerprint, row.shingles, row.sketch);
+                    self.list(&row, &catalog);
+                })
+            })
         })?;
         self.file_tables(&index);
         let source = match catalog.documents() {
@@ -117,7 +142,7 @@ impl Recovering<'_> {
             _ => RecoverySource::Rebuilt,
         };
         let recovery = Recovery { source, snapshot_sequence: None, replayed: 0, took_ms: 0 };
-        Ok(Recovered { index, catalog, next_ordinal: 0, recovery })
+        Ok(Recovered { index, catalog, next_ordinal: self.next_ordinal, recovery })
     }
 
     fn empty(&self, sets: usize, documents: usize) -> (Index, Catalog) {
@@ -126,17 +151,31 @@ impl Recovering<'_> {
         (index, Catalog::with_capacity(documents))
     }
 
-    fn load_entry(&self, entry: &SnapshotEntry<'_>, tail: &Tail, index: &Index, catalog: &Catalog) {
-        self.progress.add_done(entry.members.len() as u64);
-        for member in entry.members.iter().filter(|member| !tail.dead.contains(&member.ordinal)) {
-            index.insert_unfiled(member.ordinal, entry.fingerprint, entry.shingles, entry.sketch);
-            let listing = Listing {
-                id: member.id.clone(),
-                fingerprint: entry.fingerprint,
-                has_metadata: member.has_metadata,
-            };
-            catalog.insert(member.ordinal, listing);
+    /// What died after the snapshot was begun is left out: of a document whose id stands for
+    /// another by now nothing comes back, in whatever order the two are read.
+    fn load(&self, record: &SnapshotRecord<'_>, tail: &Tail, index: &Index, catalog: &Catalog) {
+        let is_dead = |ordinal: &Ordinal| tail.dead.contains(ordinal);
+        match record {
+            SnapshotRecord::Entry(entry) => {
+                for &ordinal in entry.members.iter().filter(|ordinal| !is_dead(ordinal)) {
+                    index.insert_unfiled(ordinal, entry.fingerprint, entry.shingles, entry.sketch);
+                }
+            }
+            SnapshotRecord::Listing(listing) => {
+                self.progress.add_done(1);
+                if !is_dead(&listing.ordinal) {
+                    let (fingerprint, has_metadata) = (listing.fingerprint, listing.has_metadata);
+                    catalog.list(listing.ordinal, listing.id, fingerprint, has_metadata);
+                }
+            }
         }
+    }
+
+    fn replay(&self, tail: &Tail, index: &Index, catalog: &Catalog) -> Result<(), StorageError> {
+        let pieces: Vec<&[Ordinal]> = tail.born.chunks(PIECE).collect();
+        share_out(pieces.len(), |piece| {
+            self.store.filing_rows(pieces[piece], |row| self.load_row(&row, index, catalog))
+        })
     }
 
     /// A document from the log. The snapshot may have it already: it was copied while writes went
@@ -159,24 +198,36 @@ impl Recovering<'_> {
 
     fn list(&self, row: &FilingRow<'_>, catalog: &Catalog) {
         self.progress.add_done(1);
-        let listing = Listing {
-            id: row.id.clone(),
-            fingerprint: row.fingerprint,
-            has_metadata: row.has_metadata,
-        };
-        catalog.insert(row.ordinal, listing);
+        catalog.list(row.ordinal, row.id.as_str(), row.fingerprint, row.has_metadata);
     }
 
-    /// Tables do not touch each other, so each core files one after another.
+    /// Tables do not touch each other.
     fn file_tables(&self, index: &Index) {
-        let next = AtomicU32::new(0);
-        let file = || {
-            let tables = iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
-            for table in tables.take_while(|&table| table < self.scheme.tables()) {
-                index.file_table(table, |sketch| self.scheme.value(sketch, table));
-            }
+        let file = |table: usize| {
+            let table = table as u32;
+            index.file_table(table, |sketch| self.scheme.value(sketch, table));
+            Ok::<_, Infallible>(())
         };
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        thread::scope(|scope| (0..cores).for_each(|_| drop(scope.spawn(file))));
+        let Ok(()) = timed("tables", || share_out(self.scheme.tables() as usize, file));
     }
+}
+
+/// All ordinals below `next`, in pieces.
+fn share_out_ordinals(
+    next: u32,
+    work: impl Fn(Range<u32>) -> Result<(), StorageError> + Sync,
+) -> Result<(), StorageError> {
+    let each = PIECE as u32;
+    share_out(next.div_ceil(each) as usize, |piece| {
+        let start = piece as u32 * each;
+        work(start..start.saturating_add(each).min(next))
+    })
+}
+
+/// Tells whoever wants to know where the time of a start goes.
+fn timed<T>(phase: &str, work: impl FnOnce() -> T) -> T {
+    let started = Instant::now();
+    let outcome = work();
+    tracing::debug!(phase, took_ms = started.elapsed().as_millis() as u64, "recovering");
+    outcome
 }

@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Local;
+use super::catalog::Listed;
 use super::live::Live;
 use crate::backend::BackendError;
-use crate::document::Ordinal;
-use crate::index::EntryCopy;
 use crate::storage::{
-    SnapshotEntry, SnapshotHeader, SnapshotInfo, SnapshotMember, SnapshotWriter, Snapshots,
-    StorageError,
+    SnapshotEntry, SnapshotHeader, SnapshotInfo, SnapshotListing, SnapshotRecord, SnapshotWriter,
+    Snapshots, StorageError,
 };
 
 impl Local {
@@ -58,7 +57,8 @@ impl Local {
     }
 }
 
-/// All but the end of a snapshot.
+/// All but the end of a snapshot. Of what comes or goes meanwhile the copy may have the entry
+/// without the listing, or the listing without the entry: the log tells of all of it.
 fn copy(
     live: &Live,
     snapshots: &Snapshots,
@@ -67,30 +67,18 @@ fn copy(
     let mut writer = snapshots.begin(header)?;
     for part in 0..live.index.parts() {
         for entry in live.index.copy_part(part) {
-            write_entry(live, &entry, &mut writer)?;
+            writer.write(&SnapshotRecord::Entry(SnapshotEntry {
+                fingerprint: entry.fingerprint,
+                shingles: entry.shingles,
+                sketch: &entry.sketch,
+                members: &entry.members,
+            }))?;
         }
     }
+    live.catalog.visit(|ordinal, listed| {
+        let Listed { id, fingerprint, has_metadata } = listed;
+        let listing = SnapshotListing { ordinal, id, fingerprint, has_metadata };
+        writer.write(&SnapshotRecord::Listing(listing))
+    })?;
     Ok(writer)
-}
-
-fn write_entry(
-    live: &Live,
-    entry: &EntryCopy,
-    writer: &mut SnapshotWriter,
-) -> Result<(), StorageError> {
-    // A member without a listing died since the copy was made; the log tells that, too.
-    let member = |&ordinal: &Ordinal| {
-        let listing = live.catalog.listing(ordinal)?;
-        Some(SnapshotMember { ordinal, id: listing.id, has_metadata: listing.has_metadata })
-    };
-    let members: Vec<_> = entry.members.iter().filter_map(member).collect();
-    if members.is_empty() {
-        return Ok(());
-    }
-    writer.write(&SnapshotEntry {
-        fingerprint: entry.fingerprint,
-        shingles: entry.shingles,
-        sketch: &entry.sketch,
-        members: &members,
-    })
 }

@@ -60,9 +60,9 @@ async fn assert_noticed(store: &Store, part: usize, change: &str) {
     let set = store.fetch(vec![Ordinal(1)], Part::Set).await;
     assert_eq!(is_corrupt(set), part <= 2, "{change}");
     assert_eq!(is_corrupt(store.ids(None, 9, NOW_MS).await), part == 1, "{change}");
-    assert_eq!(is_corrupt(store.scan(Ordinal(0), |_| ())), part == 1, "{change}");
+    assert_eq!(is_corrupt(store.scan(0..9, |_| ())), part == 1, "{change}");
     assert_eq!(is_corrupt(store.filing_rows(&[Ordinal(1)], |_| ())), part == 1, "{change}");
-    let sets = store.scan_sets(|row| row.set().map(|_| ControlFlow::Continue(())));
+    let sets = store.scan_sets(0..9, |row| row.set().map(|_| ControlFlow::Continue(())));
     assert_eq!(is_corrupt(sets), part <= 2, "{change}");
     assert_eq!(fetch(store, 2).await.unwrap(), Some(record(2)), "{change}");
 }

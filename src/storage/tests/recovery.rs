@@ -111,8 +111,8 @@ async fn all_documents_can_be_filed_anew_without_their_contents() {
     write(&store, remove(3)).await;
     write(&store, put(&Record { metadata: None, ..record(5) })).await;
     let mut seen = vec![];
-    store.scan(Ordinal(1), |row| seen.push(check(&row))).unwrap();
-    assert_eq!(seen, [1, 2, 4, 5]);
+    store.scan(1..5, |row| seen.push(check(&row))).unwrap();
+    assert_eq!(seen, [1, 2, 4]);
     seen.clear();
     store.filing_rows(&ordinals(&[5, 3, 0]), |row| seen.push(check(&row))).unwrap();
     assert_eq!(seen, [5, 0]);

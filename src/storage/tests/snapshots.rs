@@ -15,47 +15,60 @@ fn header(sequence: u64) -> SnapshotHeader {
     }
 }
 
-fn members(ordinals: std::ops::Range<u32>) -> Vec<SnapshotMember> {
-    let member = |ordinal| SnapshotMember {
-        ordinal: Ordinal(ordinal),
-        id: record(ordinal).id,
-        has_metadata: ordinal % 3 == 0,
-    };
-    ordinals.map(member).collect()
+fn ids() -> Vec<String> {
+    (0..15).map(|ordinal| record(ordinal).id.to_string()).collect()
 }
 
-/// Entry `number` has so many members and one more.
-fn entry(number: u32, members: &[SnapshotMember], visit: impl FnOnce(&SnapshotEntry<'_>)) {
-    visit(&SnapshotEntry {
-        fingerprint: u64::MAX - u64::from(number),
-        shingles: 100 + number,
-        sketch: &[number as u8; 16],
-        members,
-    });
+/// Entries of one member to five, and the listing of each member; the entries first.
+fn visit_records(ids: &[String], mut visit: impl FnMut(&SnapshotRecord<'_>)) {
+    for number in 0..5 {
+        let first = number * (number + 1) / 2;
+        let members: Vec<Ordinal> = (first..=first + number).map(Ordinal).collect();
+        visit(&SnapshotRecord::Entry(SnapshotEntry {
+            fingerprint: u64::MAX - u64::from(number),
+            shingles: 100 + number,
+            sketch: &[number as u8; 16],
+            members: &members,
+        }));
+    }
+    for (ordinal, id) in (0..).zip(ids) {
+        visit(&SnapshotRecord::Listing(SnapshotListing {
+            ordinal: Ordinal(ordinal),
+            id,
+            fingerprint: u64::from(ordinal),
+            has_metadata: ordinal % 3 == 0,
+        }));
+    }
 }
 
 fn take(snapshots: &Snapshots, sequence: u64) -> SnapshotInfo {
     let mut writer = snapshots.begin(&header(sequence)).unwrap();
-    for number in 0..5 {
-        let members = members(number * 10..number * 11 + 1);
-        entry(number, &members, |entry| writer.write(entry).unwrap());
-    }
+    visit_records(&ids(), |record| writer.write(record).unwrap());
     writer.finish().unwrap()
 }
 
+/// What is told of every record, in order.
+fn read(reader: &SnapshotReader) -> Result<Vec<String>, StorageError> {
+    let mut told = Vec::new();
+    for section in 0..reader.sections() {
+        reader.read(section, |record| told.push(format!("{record:?}")))?;
+    }
+    Ok(told)
+}
+
+/// The first that is whole in all its sections.
+fn newest_whole(snapshots: &Snapshots) -> Option<SnapshotReader> {
+    let readable = snapshots.readable(IDENTITY).unwrap();
+    readable.map(Result::unwrap).find(|reader| read(reader).is_ok())
+}
+
 fn assert_read(snapshots: &Snapshots, sequence: u64) {
-    let reader = snapshots.newest_good(IDENTITY).unwrap().expect("there is one");
+    let reader = newest_whole(snapshots).expect("there is one");
     assert_eq!(reader.header(), &header(sequence));
     assert_eq!((reader.entries(), reader.documents()), (5, 15));
-    let mut number = 0;
-    reader
-        .read(|read| {
-            let members = members(number * 10..number * 11 + 1);
-            entry(number, &members, |written| assert_eq!(&read, written));
-            number += 1;
-        })
-        .unwrap();
-    assert_eq!(number, 5);
+    let mut written = Vec::new();
+    visit_records(&ids(), |record| written.push(format!("{record:?}")));
+    assert_eq!(read(&reader).unwrap(), written);
 }
 
 fn path(home: &Home, sequence: u64) -> PathBuf {
@@ -73,20 +86,20 @@ fn the_example_in_the_layout() {
         sketch_bytes: 2,
         created_at_ms: 0x1000,
     };
-    let member = |ordinal, id| SnapshotMember {
-        ordinal: Ordinal(ordinal),
-        id: DocumentId::new(id).unwrap(),
-        has_metadata: ordinal == 1,
-    };
     let mut writer = store.snapshots().begin(&header).unwrap();
-    writer
-        .write(&SnapshotEntry {
-            fingerprint: 0x0102_0304_0506_0708,
-            shingles: 3,
-            sketch: &[0xc0, 0xc1],
-            members: &[member(0, "a"), member(1, "b")],
-        })
-        .unwrap();
+    let fingerprint = 0x0102_0304_0506_0708;
+    let entry = SnapshotEntry {
+        fingerprint,
+        shingles: 3,
+        sketch: &[0xc0, 0xc1],
+        members: &[Ordinal(0), Ordinal(1)],
+    };
+    writer.write(&SnapshotRecord::Entry(entry)).unwrap();
+    for (ordinal, id) in [(0, "a"), (1, "b")] {
+        let has_metadata = ordinal == 1;
+        let listing = SnapshotListing { ordinal: Ordinal(ordinal), id, fingerprint, has_metadata };
+        writer.write(&SnapshotRecord::Listing(listing)).unwrap();
+    }
     writer.finish().unwrap();
     let layout = include_str!("../snapshot_file.rs");
     let example = layout.split("//! ```text\n").nth(2).unwrap().split("//! ```").next().unwrap();
@@ -109,30 +122,29 @@ fn a_snapshot_survives() {
 }
 
 #[test]
-fn more_than_a_buffer_survives() {
+fn more_than_a_section_survives() {
     let home = Home::new();
     let store = home.open();
     let mut writer = store.snapshots().begin(&header(1)).unwrap();
-    let members = members(0..20_000);
-    for number in 0..3 {
-        entry(number, &members, |entry| writer.write(entry).unwrap());
+    let members: Vec<Ordinal> = (0..100_000).map(Ordinal).collect();
+    let sketch = &[7; 16];
+    let mut written = Vec::new();
+    for fingerprint in 0..6 {
+        let members = &members[..fingerprint as usize * 20_000];
+        let entry = SnapshotEntry { fingerprint, shingles: 1, sketch, members };
+        writer.write(&SnapshotRecord::Entry(entry)).unwrap();
+        written.push(format!("{:?}", SnapshotRecord::Entry(entry)));
     }
     assert!(writer.finish().unwrap().bytes > 1 << 20);
-    let mut seen = 0;
-    let reader = store.snapshots().newest_good(IDENTITY).unwrap().unwrap();
-    reader
-        .read(|entry| {
-            assert_eq!(entry.members, members);
-            seen += 1;
-        })
-        .unwrap();
-    assert_eq!(seen, 3);
+    let reader = newest_whole(store.snapshots()).unwrap();
+    assert!(reader.sections() >= 3, "{}", reader.sections());
+    assert_eq!(read(&reader).unwrap(), written);
 }
 
 #[test]
 fn no_snapshot_is_no_error() {
     let home = Home::new();
-    assert!(home.open().snapshots().newest_good(IDENTITY).unwrap().is_none());
+    assert!(newest_whole(home.open().snapshots()).is_none());
 }
 
 #[test]
@@ -173,7 +185,7 @@ fn one_with_a_flipped_bit_is_skipped_and_the_one_before_it_used() {
         let mut flipped = whole.clone();
         flipped[place] ^= 1 << (place % 8);
         fs::write(path(&home, 2), &flipped).unwrap();
-        let reader = store.snapshots().newest_good(IDENTITY).unwrap().unwrap();
+        let reader = newest_whole(store.snapshots()).unwrap();
         assert_eq!(reader.header().sequence, 1, "flipped at {place}");
     }
 }
@@ -183,16 +195,22 @@ fn one_of_other_settings_is_refused_and_both_are_named() {
     let home = Home::new();
     let store = home.open();
     take(store.snapshots(), 1);
-    let error = store.snapshots().newest_good("{}").unwrap_err();
+    let error = store.snapshots().readable("{}").unwrap().next().unwrap().unwrap_err();
     let StorageError::OtherSettings { stored, given, .. } = &error else { panic!("{error}") };
     assert_eq!((stored.as_str(), given.as_str()), (IDENTITY, "{}"));
 }
 
-/// Gives the file the right checksum again.
-fn seal(bytes: &mut [u8]) {
-    let checked = bytes.len() - 16;
-    let checksum = xxhash_rust::xxh3::xxh3_64(&bytes[..checked]);
-    bytes[checked..checked + 8].copy_from_slice(&checksum.to_le_bytes());
+/// Gives a file of two sections the right checksums again, whose first ends at `middle`.
+fn seal(bytes: &mut [u8], middle: usize) {
+    let (head, length) = (44 + IDENTITY.len(), bytes.len());
+    let directory = length - 40 - 48;
+    for (line, section) in [(directory, head..middle), (directory + 24, middle..directory)] {
+        let checksum = xxhash_rust::xxh3::xxh3_64(&bytes[section]);
+        bytes[line + 16..line + 24].copy_from_slice(&checksum.to_le_bytes());
+    }
+    let checked = [&bytes[..head], &bytes[directory..length - 16]].concat();
+    let checksum = xxhash_rust::xxh3::xxh3_64(&checked);
+    bytes[length - 16..length - 8].copy_from_slice(&checksum.to_le_bytes());
 }
 
 #[test]
@@ -202,10 +220,22 @@ fn one_of_a_newer_format_is_refused_and_both_are_named() {
     take(store.snapshots(), 1);
     let mut bytes = fs::read(path(&home, 1)).unwrap();
     bytes[8] = 9;
-    seal(&mut bytes);
+    let check = xxhash_rust::xxh3::xxh3_64(&bytes[..12]) as u32;
+    bytes[12..16].copy_from_slice(&check.to_le_bytes());
     fs::write(path(&home, 1), &bytes).unwrap();
-    let error = store.snapshots().newest_good(IDENTITY).unwrap_err();
-    assert!(matches!(error, StorageError::NewerFormat { found: 9, known: 1, .. }), "{error}");
+    let error = store.snapshots().readable(IDENTITY).unwrap().next().unwrap().unwrap_err();
+    assert!(matches!(error, StorageError::NewerFormat { found: 9, known: 2, .. }), "{error}");
+}
+
+#[test]
+fn one_of_an_older_format_is_skipped() {
+    let home = Home::new();
+    let store = home.open();
+    take(store.snapshots(), 1);
+    let mut bytes = fs::read(path(&home, 1)).unwrap();
+    bytes[8] = 1;
+    fs::write(path(&home, 1), &bytes).unwrap();
+    assert!(store.snapshots().readable(IDENTITY).unwrap().next().is_none());
 }
 
 #[test]
@@ -214,21 +244,33 @@ fn counts_that_the_file_does_not_hold_neither_pass_nor_take_memory() {
     let store = home.open();
     take(store.snapshots(), 1);
     let whole = fs::read(path(&home, 1)).unwrap();
-    let footer = whole.len() - 32;
-    let entries = 40 + IDENTITY.len();
+    let footer = whole.len() - 40;
+    let directory = footer - 48;
+    let entries = 44 + IDENTITY.len();
+    let middle = entries + 5 * (16 + 16) + 15 * 4;
     let opened_with = |place: usize| {
         let mut bytes = whole.clone();
         bytes[place..place + 4].fill(0xff);
-        seal(&mut bytes);
+        seal(&mut bytes, middle);
         fs::write(path(&home, 1), &bytes).unwrap();
-        store.snapshots().newest_good(IDENTITY).unwrap()
+        store.snapshots().readable(IDENTITY).unwrap().next().map(Result::unwrap)
     };
-    for (place, what) in [(12, "bytes of a sketch"), (36, "bytes of the identity")] {
+    assert!(opened_with(entries + 16).is_some_and(|reader| read(&reader).is_ok()), "a sketch");
+    for (place, what) in [
+        (16, "bytes of a sketch"),
+        (20, "bytes of the identity"),
+        (directory, "kind of a section"),
+        (directory + 4, "entries of a section"),
+        (directory + 8, "bytes of a section"),
+        (directory + 24 + 4, "documents of a section"),
+        (footer, "entries"),
+        (footer + 8, "documents"),
+        (footer + 16, "sections"),
+    ] {
         assert!(opened_with(place).is_none(), "{what}");
     }
-    let counts = [(entries + 12, "members"), (footer, "entries"), (footer + 8, "documents")];
-    for (place, what) in counts {
-        let error = opened_with(place).unwrap().read(|_| ()).unwrap_err();
+    for (place, what) in [(entries + 12, "members"), (middle + 12, "bytes of an id")] {
+        let error = read(&opened_with(place).unwrap()).unwrap_err();
         assert!(matches!(error, StorageError::CorruptSnapshot { .. }), "{what}: {error}");
     }
 }
@@ -241,7 +283,7 @@ fn what_is_half_written_is_removed() {
     let writer = store.snapshots().begin(&header(1)).unwrap();
     assert_eq!(half_written(), 1);
     assert!(store.snapshots().begin(&header(1)).is_err(), "one at a time");
-    assert!(store.snapshots().newest_good(IDENTITY).unwrap().is_none());
+    assert!(newest_whole(store.snapshots()).is_none());
     drop(writer);
     assert_eq!(half_written(), 0);
 

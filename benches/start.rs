@@ -1,0 +1,209 @@
+//! How long a start takes after a crash, and what memory goes when documents do.
+//!
+//! `cargo bench --bench start -- [DOCUMENTS] [DIR]`: makes a store of that many documents of 1 kB in
+//! a process that then stops without closing it, a fifth of them after the snapshot; opens it from
+//! the snapshot, from the stored sketches, and with an index of prefixes. A store that is in the
+//! directory already is opened as it is, and stays. One without a directory of its own goes, after
+//! nine documents of ten are removed from it (`thin DIR` does that to one that stays).
+
+#[path = "corpus/random.rs"]
+mod random;
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Instant;
+
+use akin::backend::{Backend, Clock, Filing, Local, LocalSettings, Progress};
+use akin::document::{Content, Document, DocumentId};
+use akin::scheme::{Scheme, SchemeSettings, Threshold};
+use akin::sketch::{Sketch, SketchSettings};
+use akin::storage::{StorageSettings, Sync};
+use akin::text::ShingleSet;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use random::Random;
+use tokio::runtime::Runtime;
+use xxhash_rust::xxh3::Xxh3;
+
+const TEXT_BYTES: usize = 1_000;
+const AT_ONCE: usize = 512;
+const PIECE_BYTES: usize = 1 << 20;
+
+fn main() {
+    let arguments: Vec<String> =
+        std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    match &arguments[..] {
+        [command, dir, documents] if command == "make" => {
+            return make(Path::new(dir), documents.parse().expect("a number of documents"));
+        }
+        [command, dir] if command == "thin" => return thin_out(Path::new(dir)),
+        _ => {}
+    }
+    let documents = arguments.first().map_or("100000", String::as_str);
+    let temporary = tempfile::tempdir().expect("a directory");
+    let dir = arguments.get(1).map_or(temporary.path().join("store"), PathBuf::from);
+    if !dir.exists() {
+        let this = std::env::current_exe().expect("a running program has a path");
+        let made = Command::new(this).arg("make").arg(&dir).arg(documents).status();
+        assert!(made.expect("it starts").success(), "the store was made");
+    }
+    tracing_subscriber::fmt().with_env_filter("akin::backend=debug").with_target(false).init();
+    open_each_way(&dir);
+    if dir.starts_with(temporary.path()) {
+        thin_out(&dir);
+    }
+}
+
+fn open_each_way(dir: &Path) {
+    let snapshots = dir.join("snapshots");
+    let files = fs::read_dir(&snapshots).expect("there are snapshots");
+    let mut files: Vec<_> = files.map(|file| file.expect("it is there").path()).collect();
+    files.sort();
+    let newest = files.pop().expect("there is a snapshot");
+    read_and_hash("the snapshot", &newest);
+    read_and_hash("the database", &dir.join("store.sqlite"));
+    for _ in 0..3 {
+        open(dir, None, "from the snapshot");
+    }
+    let aside = dir.join("aside");
+    fs::rename(&snapshots, &aside).expect("it can be renamed");
+    open(dir, None, "from stored sketches");
+    fs::remove_dir_all(&snapshots).expect("it can be removed");
+    fs::rename(&aside, &snapshots).expect("it can be renamed");
+    let exact_from = Threshold::new(0.8).expect("a threshold");
+    open(dir, Some(exact_from), "from the snapshot, with an index of prefixes");
+}
+
+/// What no start that reads those bytes can be faster than.
+fn read_and_hash(what: &str, path: &Path) {
+    for _ in 0..2 {
+        let mut file = File::open(path).expect("it is there");
+        let mut piece = vec![0; PIECE_BYTES];
+        let (mut hasher, mut bytes) = (Xxh3::new(), 0);
+        let started = Instant::now();
+        loop {
+            let read = file.read(&mut piece).expect("it can be read");
+            if read == 0 {
+                break;
+            }
+            hasher.update(&piece[..read]);
+            bytes += read;
+        }
+        let (ms, megabytes) = (started.elapsed().as_millis(), bytes / 1_000_000);
+        println!("{what} read and hashed: {megabytes} MB in {ms} ms ({:x})", hasher.digest());
+    }
+}
+
+fn open(dir: &Path, exact_from: Option<Threshold>, how: &str) -> Local {
+    let started = Instant::now();
+    let local = local(dir, exact_from);
+    let took = started.elapsed();
+    let stats = Runtime::new().expect("threads").block_on(local.stats()).expect("it tells");
+    println!(
+        "{how}: {} ms for {} documents, {} of the log replayed",
+        took.as_millis(),
+        stats.documents,
+        stats.recovery.replayed
+    );
+    local
+}
+
+fn local(dir: &Path, exact_from: Option<Threshold>) -> Local {
+    let settings = LocalSettings {
+        store: StorageSettings { sync: Sync::Interval, ..StorageSettings::default() },
+        keep_content: true,
+        exact_from,
+        ttl_ms: None,
+        cache_bytes: 64 << 20,
+        clock: Clock::system(),
+    };
+    let sketch = SketchSettings::default();
+    let scheme = Scheme::new(&SchemeSettings::default(), &sketch);
+    Local::open(dir, settings, "{}", scheme, &sketch, &Progress::default()).expect("it opens")
+}
+
+/// Ends without closing the store.
+fn make(dir: &Path, documents: u32) {
+    let local = Arc::new(local(dir, None));
+    let tail = documents / 5;
+    let runtime = Runtime::new().expect("threads");
+    let started = Instant::now();
+    runtime.block_on(store(&local, 0..documents - tail));
+    println!("stored: {} ms", started.elapsed().as_millis());
+    let started = Instant::now();
+    runtime.block_on(local.snapshot()).expect("it is written");
+    println!("snapshot: {} ms", started.elapsed().as_millis());
+    runtime.block_on(store(&local, documents - tail..documents));
+    std::process::exit(0);
+}
+
+async fn store(local: &Arc<Local>, numbers: std::ops::Range<u32>) {
+    let store = |number| {
+        let local = Arc::clone(local);
+        let task = tokio::spawn(async move {
+            let announced = local.announce(filing(number), false, &[]).await?;
+            local.store(announced).await
+        });
+        async { task.await.expect("it does not panic").map(|_| ()) }
+    };
+    let stored = stream::iter(numbers).map(store).buffer_unordered(AT_ONCE);
+    stored.try_collect::<()>().await.expect("all are stored");
+}
+
+/// Words of text, and as many hashes as it has shingles.
+fn filing(number: u32) -> Filing {
+    let mut random = Random(u64::from(number) + 1);
+    let mut text = String::with_capacity(TEXT_BYTES + 8);
+    while text.len() < TEXT_BYTES {
+        let rank = 20_000_f64.powf(random.next() as f64 / u64::MAX as f64) as u64;
+        text.push_str(&format!("{:x} ", rank.wrapping_mul(0x9e37_79b9) % 0xfff_ffff));
+    }
+    let shingles = (0..TEXT_BYTES / 6).map(|_| random.next()).collect();
+    let sketch = Sketch::from_bytes((0..128).map(|_| random.next() as u8).collect());
+    let scheme = Scheme::new(&SchemeSettings::default(), &SketchSettings::default());
+    Filing {
+        document: Document {
+            id: DocumentId::new(format!("example.org/{number:08}")).expect("it is a good id"),
+            content: Content::Text(text),
+            metadata: None,
+            expires_at_ms: None,
+        },
+        set: ShingleSet::from_shingles(shingles).expect("there are some"),
+        fingerprint: random.next(),
+        keys: scheme.all_keys(sketch.as_bytes()).collect(),
+        sketch,
+        whole_document: false,
+        sampled_to_one: false,
+    }
+}
+
+fn thin_out(dir: &Path) {
+    let local = open(dir, None, "to remove nine of ten");
+    let runtime = Runtime::new().expect("threads");
+    let tell = |when: &str| {
+        let stats = runtime.block_on(local.stats()).expect("it tells");
+        println!(
+            "{when}: {} documents, {} MB counted, {} MB resident",
+            stats.documents,
+            stats.index_bytes / 1_000_000,
+            resident_bytes() / 1_000_000
+        );
+    };
+    tell("before");
+    let ordinals = runtime.block_on(local.select(Box::new(|_| true))).expect("they are read");
+    let gone = ordinals.into_iter().filter(|ordinal| ordinal.0 % 10 != 0).collect();
+    let started = Instant::now();
+    runtime.block_on(local.remove_selected(gone)).expect("they are removed");
+    println!("removed: {} ms", started.elapsed().as_millis());
+    tell("after");
+}
+
+/// Resident memory of this process, as Linux tells it; 0 elsewhere.
+fn resident_bytes() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kilobytes.unwrap_or(0) * 1024
+}

@@ -1,0 +1,68 @@
+//! Work that the cores of this machine share.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// Does the pieces of work with the numbers below `pieces`, each core one after another. Begins no
+/// further ones once one has failed.
+///
+/// # Errors
+/// What a piece failed with.
+pub(super) fn share_out<E: Send>(
+    pieces: usize,
+    work: impl Fn(usize) -> Result<(), E> + Sync,
+) -> Result<(), E> {
+    let next = AtomicUsize::new(0);
+    let do_some = || {
+        loop {
+            let piece = next.fetch_add(1, Ordering::Relaxed);
+            if piece >= pieces {
+                return Ok(());
+            }
+            if let Err(error) = work(piece) {
+                next.store(pieces, Ordering::Relaxed);
+                return Err(error);
+            }
+        }
+    };
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..cores.min(pieces)).map(|_| scope.spawn(do_some)).collect();
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        threads.into_iter().map(join).fold(Ok(()), Result::and)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[test]
+    fn each_piece_is_done_once() {
+        let done = Mutex::new(Vec::new());
+        share_out::<()>(100, |piece| {
+            done.lock().unwrap().push(piece);
+            Ok(())
+        })
+        .unwrap();
+        let done = done.into_inner().unwrap();
+        assert_eq!(done.len(), 100);
+        assert_eq!(done.into_iter().collect::<BTreeSet<_>>(), (0..100).collect());
+    }
+
+    #[test]
+    fn a_failure_is_told_and_ends_it() {
+        let done = AtomicUsize::new(0);
+        let outcome = share_out(1_000_000, |piece| {
+            done.fetch_add(1, Ordering::Relaxed);
+            if piece == 10 { Err(piece) } else { Ok(()) }
+        });
+        assert_eq!(outcome, Err(10));
+        assert!(done.into_inner() < 1_000_000);
+    }
+}
