@@ -3,6 +3,7 @@
 mod error;
 mod expiry;
 mod signals;
+mod snapshots;
 
 pub use error::AppError;
 pub use signals::stop_signal;
@@ -86,13 +87,15 @@ async fn close(collections: Option<&Arc<Collections>>) -> Result<(), AppError> {
 async fn work(settings: Settings, state: http::AppState) -> Result<Infallible, AppError> {
     let metrics = state.metrics.clone();
     let every = Duration::from_secs(settings.storage.snapshot_interval_s);
+    let operations = settings.storage.snapshot_operations;
     let expiry_every = Duration::from_secs(settings.storage.expiry_interval_s);
     let measured_every = Duration::from_secs(settings.storage.recall_interval_s);
     let recall_sample = settings.storage.recall_sample;
     let collections = open(settings, &state).await?;
     let collections = state.collections.get_or_init(|| collections);
     tokio::select! {
-        never = take_snapshots(collections, every) => match never {},
+        never = snapshots::take_from_time_to_time(collections, every) => match never {},
+        never = snapshots::take_due(collections, operations) => match never {},
         never = expiry::remove_expired(collections, expiry_every) => match never {},
         never = measure_recall(collections, measured_every, recall_sample) => match never {},
         never = keep_metrics(metrics) => match never {},
@@ -121,16 +124,6 @@ async fn open(settings: Settings, state: &http::AppState) -> Result<Arc<Collecti
     let collections = opened.map_err(|source| AppError::Open { dir, source })?;
     tracing::info!(collections = collections.list().len(), "ready");
     Ok(Arc::new(collections))
-}
-
-async fn take_snapshots(collections: &Collections, every: Duration) -> Infallible {
-    let mut ticks = ticks(every).await;
-    loop {
-        ticks.tick().await;
-        for collection in collections.list() {
-            take_snapshot(&collection).await;
-        }
-    }
 }
 
 /// Of a period; of none, it never comes about.
@@ -173,22 +166,6 @@ async fn measure_recall_of(collection: &Collection, sample: usize) {
     }
 }
 
-async fn take_snapshot(collection: &Collection) {
-    let name = collection.name();
-    match collection.snapshot_if_changed().await {
-        Ok(Some(snapshot)) => tracing::info!(
-            collection = %name,
-            sequence = snapshot.sequence,
-            documents = snapshot.documents,
-            bytes = snapshot.bytes,
-            "took a snapshot"
-        ),
-        // It may have been removed meanwhile.
-        Ok(None) | Err(EngineError::Closed) => {}
-        Err(error) => tracing::error!(collection = %name, %error, "no snapshot could be taken"),
-    }
-}
-
 async fn keep_metrics(metrics: PrometheusHandle) -> Infallible {
     let mut ticks = tokio::time::interval(METRICS_UPKEEP);
     loop {
@@ -204,9 +181,7 @@ mod tests {
     use crate::engine::{AddOptions, CollectionSettings, LimitSettings, Progress};
     use crate::storage::StorageSettings;
 
-    #[tokio::test]
-    async fn recall_is_measured_from_time_to_time() {
-        let dir = tempfile::tempdir().unwrap();
+    pub(super) fn open(dir: &Path) -> Collections {
         let of_all = CollectionsSettings {
             store: StorageSettings::default(),
             sets_cache_bytes: 1 << 20,
@@ -214,14 +189,23 @@ mod tests {
             ceiling: LimitSettings::ceiling(),
         };
         let default = CollectionSettings::default();
-        let collections =
-            Collections::open(dir.path(), default, of_all, &Progress::default()).unwrap();
+        Collections::open(dir, default, of_all, &Progress::default()).unwrap()
+    }
+
+    pub(super) async fn add(collection: &Collection, id: &str) {
+        let id = DocumentId::new(id).unwrap();
+        let content = Content::Text("one two three four".to_owned());
+        let document = Document { id, content, metadata: None, expires_at_ms: None };
+        collection.add(document, AddOptions::default()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn recall_is_measured_from_time_to_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let collections = open(dir.path());
         let collection = collections.list().remove(0);
         for id in ["a", "b"] {
-            let id = DocumentId::new(id).unwrap();
-            let content = Content::Text("one two three four".to_owned());
-            let document = Document { id, content, metadata: None, expires_at_ms: None };
-            collection.add(document, AddOptions::default()).await.unwrap();
+            add(&collection, id).await;
         }
         let measured = async {
             loop {

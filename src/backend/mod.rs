@@ -11,6 +11,7 @@
 
 pub(crate) mod arrivals;
 mod clock;
+pub(crate) mod cores;
 mod error;
 mod local;
 mod state;
@@ -276,6 +277,10 @@ pub trait Backend: Send + Sync {
     async fn snapshot(&self) -> Result<SnapshotInfo, BackendError>;
 
     async fn snapshots(&self) -> Result<Vec<SnapshotInfo>, BackendError>;
+
+    /// Whether a start would have much to do besides reading the newest snapshot: to bring back so
+    /// many operations, or more where there are many documents. Cheap.
+    fn is_snapshot_due(&self, operations_min: u64) -> bool;
 
     /// Holds the reason once the backend refuses to go on.
     fn poisoned(&self) -> watch::Receiver<Option<String>>;

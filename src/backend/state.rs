@@ -46,11 +46,9 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// So many are still to bring back, besides those that are: by now, as collections are opened
-    /// one after the other.
-    pub fn set_left(&self, documents: u64) {
-        let done = self.done.load(Ordering::Relaxed);
-        self.total.store(done + documents, Ordering::Relaxed);
+    /// So many more are to bring back: of one collection after the other.
+    pub fn add_total(&self, documents: u64) {
+        self.total.fetch_add(documents, Ordering::Relaxed);
     }
 
     pub fn add_done(&self, documents: u64) {
@@ -59,6 +57,8 @@ impl Progress {
 
     /// Documents brought back, and how many there are to bring back (0 while unknown).
     pub fn get(&self) -> (u64, u64) {
-        (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
+        let total = self.total.load(Ordering::Relaxed);
+        // What a broken snapshot had brought back is brought back once more.
+        (self.done.load(Ordering::Relaxed).min(total), total)
     }
 }

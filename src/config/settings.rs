@@ -36,8 +36,11 @@ impl Default for Settings {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StorageSection {
     pub data_dir: PathBuf,
-    /// Seconds between snapshots of the index; 0: only on request and at the end.
+    /// Seconds between snapshots of the index; 0: not for their time.
     pub snapshot_interval_s: u64,
+    /// Documents stored or removed after which a snapshot is taken, or a quarter as many as there
+    /// are if that is more; 0: not for their number.
+    pub snapshot_operations: u64,
     /// Seconds between removals of what has expired.
     pub expiry_interval_s: u64,
     /// Seconds between measurements of recall; 0: only on request.
@@ -57,6 +60,7 @@ impl Default for StorageSection {
         Self {
             data_dir: "./akin-data".into(),
             snapshot_interval_s: 300,
+            snapshot_operations: 50_000,
             expiry_interval_s: 60,
             recall_interval_s: 0,
             recall_sample: 200,

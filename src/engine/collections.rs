@@ -3,7 +3,7 @@
 pub(super) mod files;
 mod name;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -13,6 +13,7 @@ use tokio::sync::{Semaphore, watch};
 
 use super::{CollectionSettings, Engine, EngineError, LimitSettings, off_runtime_if};
 use crate::backend::Progress;
+use crate::backend::cores::share_out;
 use crate::storage::StorageSettings;
 use files::CollectionFiles;
 
@@ -82,7 +83,7 @@ struct Changes {
 }
 
 impl Collections {
-    /// Opens all collections below `root`; makes `default` if it is not there, and clears what a
+    /// Opens all collections below `root`, as many at once as there are cores; makes `default` if it is not there, and clears what a
     /// crash left of those that were being made or removed. Blocks: call it off the runtime.
     ///
     /// # Errors
@@ -112,13 +113,19 @@ impl Collections {
                 reason: format!("cannot clear {}: {error}", dir.display()),
             })?;
         }
-        for (name, settings, files) in found.whole {
-            if collections.get(&name).is_ok() {
+        let mut names = BTreeSet::from([CollectionName::default()]);
+        for (name, ..) in &found.whole {
+            if !names.insert(name.clone()) {
                 let reason = format!("two directories are the collection '{name}'");
                 return Err(EngineError::Store { reason });
             }
-            collections.open_one(name, settings, files, progress)?;
         }
+        let (number, whole) = (found.whole.len(), Mutex::new(found.whole));
+        share_out(number, |_| {
+            let next = whole.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let (name, settings, files) = next.expect("there are as many as pieces of work");
+            collections.open_one(name, settings, files, progress).map(drop)
+        })?;
         Ok(collections)
     }
 

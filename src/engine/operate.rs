@@ -82,6 +82,13 @@ impl Engine {
         if stats.backend.sequence == newest { Ok(None) } else { self.snapshot().await.map(Some) }
     }
 
+    /// Whether a start would have to replay so many operations, or a quarter as many as there are
+    /// documents if that is more. Cheap.
+    #[must_use]
+    pub fn is_snapshot_due(&self, operations_min: u64) -> bool {
+        self.backend.is_snapshot_due(operations_min)
+    }
+
     /// # Errors
     /// `Store`.
     pub async fn snapshots(&self) -> Result<Vec<SnapshotInfo>, EngineError> {

@@ -43,6 +43,14 @@ impl Store {
         self.readers.read_here(Counters::read).map(|counters| counters.next_ordinal)
     }
 
+    /// How many documents there are.
+    ///
+    /// # Errors
+    /// [`StorageError::Corrupt`], [`StorageError::Database`].
+    pub fn documents(&self) -> Result<u64, StorageError> {
+        self.readers.read_here(Counters::read).map(|counters| counters.documents)
+    }
+
     /// The sequence of the last operation ever, also one that was trimmed; 0 before the first.
     ///
     /// # Errors

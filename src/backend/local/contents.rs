@@ -6,8 +6,23 @@ use super::Local;
 use crate::backend::{BackendError, Candidate};
 use crate::document::{Content, Document, Metadata, Ordinal};
 use crate::storage::{Part, Record};
+use crate::text::ShingleSet;
 
 impl Local {
+    /// The set of the first member that is still there: one is read at a time, as all of them have
+    /// the same.
+    pub(super) async fn any_set(
+        &self,
+        candidate: &Candidate,
+    ) -> Result<Option<ShingleSet>, BackendError> {
+        for member in &candidate.members {
+            let mut read = self.read_sets(vec![member.ordinal]).await?;
+            if let Some(set) = read.pop().flatten() {
+                return Ok(Some(set));
+            }
+        }
+        Ok(None)
+    }
     pub(super) async fn read_contents(
         &self,
         candidates: &[Candidate],

@@ -6,7 +6,6 @@
 
 mod catalog;
 mod contents;
-mod cores;
 mod exact;
 mod expiries;
 mod live;
@@ -19,7 +18,7 @@ mod view;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -53,6 +52,8 @@ pub struct Local {
     /// Lookups that may look at all sets, or through very long postings, at a time.
     scans: Arc<Semaphore>,
     next_ordinal: AtomicU32,
+    /// Of the newest snapshot that a start may begin with; 0 if there is none.
+    snapshot_sequence: AtomicU64,
     sketch_bytes: u32,
     recovery: Recovery,
     settings: LocalSettings,
@@ -87,6 +88,7 @@ impl Local {
             snapshotting: Arc::default(),
             scans: Arc::new(Semaphore::new(settings.store.scans_max as usize)),
             next_ordinal: AtomicU32::new(recovered.next_ordinal),
+            snapshot_sequence: AtomicU64::new(recovered.recovery.snapshot_sequence.unwrap_or(0)),
             sketch_bytes,
             recovery: recovered.recovery,
             settings,
@@ -336,6 +338,10 @@ impl Backend for Local {
         Ok(blocking(move || snapshots.list()).await?)
     }
 
+    fn is_snapshot_due(&self, operations_min: u64) -> bool {
+        self.would_replay_much(operations_min)
+    }
+
     fn poisoned(&self) -> watch::Receiver<Option<String>> {
         self.store.poisoned()
     }
@@ -363,18 +369,6 @@ impl Local {
 
     fn alive(&self, id: &DocumentId) -> Option<Ordinal> {
         self.live.catalog.alive(id, self.now_ms())
-    }
-
-    /// The set of the first member that is still there: one is read at a time, as all of them have
-    /// the same.
-    async fn any_set(&self, candidate: &Candidate) -> Result<Option<ShingleSet>, BackendError> {
-        for member in &candidate.members {
-            let mut read = self.read_sets(vec![member.ordinal]).await?;
-            if let Some(set) = read.pop().flatten() {
-                return Ok(Some(set));
-            }
-        }
-        Ok(None)
     }
 }
 

@@ -6,7 +6,7 @@ use std::ops::{ControlFlow, Range};
 use std::time::Instant;
 
 use super::catalog::Catalog;
-use super::cores::share_out;
+use crate::backend::cores::share_out;
 use crate::backend::{Progress, Recovery, RecoverySource};
 use crate::document::Ordinal;
 use crate::index::{self, Index};
@@ -36,6 +36,7 @@ pub(super) fn recover(
 ) -> Result<Recovered, StorageError> {
     let started = Instant::now();
     let next_ordinal = store.next_ordinal()?;
+    progress.add_total(store.documents()?);
     let recovering = Recovering { store, scheme, sketch, progress, next_ordinal };
     let mut recovered = match recovering.from_a_snapshot(identity)? {
         Some(recovered) => recovered,
@@ -106,12 +107,16 @@ impl Recovering<'_> {
     fn read_snapshot(&self, snapshot: &SnapshotReader) -> Result<Recovered, StorageError> {
         let header = snapshot.header();
         let tail = timed("log", || self.store.tail(header.sequence))?;
-        self.progress.set_left(snapshot.documents() + tail.born.len() as u64);
         let (index, catalog) =
             self.empty(snapshot.entries() as usize, snapshot.documents() as usize);
         timed("snapshot", || {
             share_out(snapshot.sections(), |section| {
-                snapshot.read(section, |record| self.load(&record, &tail, &index, &catalog))
+                let mut listed = 0;
+                snapshot.read(section, |record| {
+                    listed += u64::from(Self::load(&record, &tail, &index, &catalog));
+                })?;
+                self.progress.add_done(listed);
+                Ok::<_, StorageError>(())
             })
         })?;
         self.file_tables(&index);
@@ -130,10 +135,14 @@ impl Recovering<'_> {
         let (index, catalog) = self.empty(0, 0);
         timed("stored sketches", || {
             share_out_ordinals(self.next_ordinal, |ordinals| {
+                let mut listed = 0;
                 self.store.scan(ordinals, |row| {
                     index.insert_unfiled(row.ordinal, row.fingerprint, row.shingles, row.sketch);
-                    self.list(&row, &catalog);
-                })
+                    Self::list(&row, &catalog);
+                    listed += 1;
+                })?;
+                self.progress.add_done(listed);
+                Ok(())
             })
         })?;
         self.file_tables(&index);
@@ -152,21 +161,22 @@ impl Recovering<'_> {
     }
 
     /// What died after the snapshot was begun is left out: of a document whose id stands for
-    /// another by now nothing comes back, in whatever order the two are read.
-    fn load(&self, record: &SnapshotRecord<'_>, tail: &Tail, index: &Index, catalog: &Catalog) {
+    /// another by now nothing comes back, in whatever order the two are read. Tells whether it was
+    /// a listing that came back.
+    fn load(record: &SnapshotRecord<'_>, tail: &Tail, index: &Index, catalog: &Catalog) -> bool {
         let is_dead = |ordinal: &Ordinal| tail.dead.contains(ordinal);
         match record {
             SnapshotRecord::Entry(entry) => {
                 for &ordinal in entry.members.iter().filter(|ordinal| !is_dead(ordinal)) {
                     index.insert_unfiled(ordinal, entry.fingerprint, entry.shingles, entry.sketch);
                 }
+                false
             }
+            SnapshotRecord::Listing(listing) if is_dead(&listing.ordinal) => false,
             SnapshotRecord::Listing(listing) => {
-                self.progress.add_done(1);
-                if !is_dead(&listing.ordinal) {
-                    let (fingerprint, has_metadata) = (listing.fingerprint, listing.has_metadata);
-                    catalog.list(listing.ordinal, listing.id, fingerprint, has_metadata);
-                }
+                let (fingerprint, has_metadata) = (listing.fingerprint, listing.has_metadata);
+                catalog.list(listing.ordinal, listing.id, fingerprint, has_metadata);
+                true
             }
         }
     }
@@ -174,7 +184,9 @@ impl Recovering<'_> {
     fn replay(&self, tail: &Tail, index: &Index, catalog: &Catalog) -> Result<(), StorageError> {
         let pieces: Vec<&[Ordinal]> = tail.born.chunks(PIECE).collect();
         share_out(pieces.len(), |piece| {
-            self.store.filing_rows(pieces[piece], |row| self.load_row(&row, index, catalog))
+            self.store.filing_rows(pieces[piece], |row| self.load_row(&row, index, catalog))?;
+            self.progress.add_done(pieces[piece].len() as u64);
+            Ok(())
         })
     }
 
@@ -193,11 +205,10 @@ impl Recovering<'_> {
                 set: None,
             },
         );
-        self.list(row, catalog);
+        Self::list(row, catalog);
     }
 
-    fn list(&self, row: &FilingRow<'_>, catalog: &Catalog) {
-        self.progress.add_done(1);
+    fn list(row: &FilingRow<'_>, catalog: &Catalog) {
         catalog.list(row.ordinal, row.id.as_str(), row.fingerprint, row.has_metadata);
     }
 

@@ -12,7 +12,17 @@ use crate::storage::{
     Snapshots, StorageError,
 };
 
+/// A start replays at most one operation for so many documents, unless there are few: bringing back
+/// one from the log takes some times as long as one from a snapshot.
+const REPLAYED_PART: u64 = 4;
+
 impl Local {
+    pub(super) fn would_replay_much(&self, operations_min: u64) -> bool {
+        let sequence = self.snapshot_sequence.load(Ordering::Relaxed);
+        let replayed = self.store.applied_sequence().saturating_sub(sequence);
+        replayed >= operations_min.max(self.live.catalog.documents() / REPLAYED_PART)
+    }
+
     /// The sequence is noted before the first entry is copied: what happens meanwhile may or may
     /// not get into the copy, and a start goes through all of it again in the log.
     ///
@@ -42,6 +52,7 @@ impl Local {
             Ok((info, snapshots.list()?, one_at_a_time))
         });
         let (info, kept, _one_at_a_time) = finished.await?;
+        self.snapshot_sequence.store(info.sequence, Ordering::Relaxed);
         self.trim_log(&kept).await?;
         Ok(info)
     }

@@ -8,7 +8,7 @@ use std::thread;
 ///
 /// # Errors
 /// What a piece failed with.
-pub(super) fn share_out<E: Send>(
+pub(crate) fn share_out<E: Send>(
     pieces: usize,
     work: impl Fn(usize) -> Result<(), E> + Sync,
 ) -> Result<(), E> {

@@ -1,0 +1,93 @@
+//! Snapshots that nobody asks for: after some time, and once much has changed.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use crate::engine::{Collection, Collections, EngineError, SnapshotInfo};
+
+/// How often it is looked at whether so much has changed that a snapshot is due.
+const DUE_EVERY: Duration = Duration::from_secs(1);
+
+/// How long a snapshot that could not be taken is not tried again because it is due.
+const AFTER_FAILURE: Duration = Duration::from_secs(60);
+
+pub(super) async fn take_from_time_to_time(
+    collections: &Collections,
+    every: Duration,
+) -> Infallible {
+    let mut ticks = super::ticks(every).await;
+    loop {
+        ticks.tick().await;
+        for collection in collections.list() {
+            tell(&collection, collection.snapshot_if_changed().await);
+        }
+    }
+}
+
+/// Keeps short what a start would have to replay. With 0 operations it does nothing.
+pub(super) async fn take_due(collections: &Collections, operations: u64) -> Infallible {
+    let mut ticks = super::ticks(if operations == 0 { Duration::ZERO } else { DUE_EVERY }).await;
+    loop {
+        ticks.tick().await;
+        for collection in collections.list() {
+            if !collection.is_snapshot_due(operations) {
+                continue;
+            }
+            let taken = collection.snapshot().await;
+            let failed = taken.is_err();
+            tell(&collection, taken.map(Some));
+            if failed {
+                tokio::time::sleep(AFTER_FAILURE).await;
+            }
+        }
+    }
+}
+
+fn tell(collection: &Collection, taken: Result<Option<SnapshotInfo>, EngineError>) {
+    let name = collection.name();
+    match taken {
+        Ok(Some(snapshot)) => tracing::info!(
+            collection = %name,
+            sequence = snapshot.sequence,
+            documents = snapshot.documents,
+            bytes = snapshot.bytes,
+            "took a snapshot"
+        ),
+        // It may have been removed meanwhile.
+        Ok(None) | Err(EngineError::Closed) => {}
+        Err(error) => tracing::error!(collection = %name, %error, "no snapshot could be taken"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::tests::{add, open};
+
+    #[tokio::test(start_paused = true)]
+    async fn one_is_taken_once_much_has_changed() {
+        let dir = tempfile::tempdir().unwrap();
+        let collections = open(dir.path());
+        let collection = collections.list().remove(0);
+        let sequences = async || -> Vec<u64> {
+            let snapshots = collection.snapshots().await.unwrap();
+            snapshots.iter().map(|snapshot| snapshot.sequence).collect()
+        };
+        add(&collection, "a").await;
+        add(&collection, "b").await;
+        assert!(!collection.is_snapshot_due(3) && collection.is_snapshot_due(2));
+        let taken = async {
+            while sequences().await.is_empty() {
+                tokio::time::sleep(DUE_EVERY).await;
+            }
+        };
+        tokio::select! {
+            never = take_due(&collections, 2) => match never {},
+            () = taken => {}
+        }
+        assert_eq!(sequences().await, [2]);
+        assert!(!collection.is_snapshot_due(1));
+        add(&collection, "c").await;
+        assert!(collection.is_snapshot_due(1));
+    }
+}
