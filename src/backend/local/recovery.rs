@@ -1,6 +1,7 @@
 //! How the index comes back at a start: the newest good snapshot and what the log says happened
 //! after it; or, without a snapshot that serves, every document's stored sketch.
 
+use std::collections::HashSet;
 use std::convert::Infallible;
 use std::ops::{ControlFlow, Range};
 use std::time::Instant;
@@ -9,10 +10,12 @@ use super::catalog::Catalog;
 use crate::backend::cores::share_out;
 use crate::backend::{Progress, Recovery, RecoverySource};
 use crate::document::Ordinal;
-use crate::index::{self, Index};
+use crate::index::Index;
 use crate::scheme::{Scheme, Threshold};
-use crate::sketch::{Estimator, Sketch, SketchSettings};
-use crate::storage::{FilingRow, SnapshotReader, SnapshotRecord, StorageError, Store, Tail};
+use crate::sketch::{Estimator, SketchSettings};
+use crate::storage::{
+    FilingRow, SnapshotEntry, SnapshotListing, SnapshotReader, SnapshotRecord, StorageError, Store,
+};
 
 /// Ordinals, or documents of the log, that a core reads in one go.
 const PIECE: usize = 4_096;
@@ -107,20 +110,22 @@ impl Recovering<'_> {
     fn read_snapshot(&self, snapshot: &SnapshotReader) -> Result<Recovered, StorageError> {
         let header = snapshot.header();
         let tail = timed("log", || self.store.tail(header.sequence))?;
-        let (index, catalog) =
-            self.empty(snapshot.entries() as usize, snapshot.documents() as usize);
+        let loading = self.loading(snapshot.entries() as usize, snapshot.documents() as usize);
         timed("snapshot", || {
             share_out(snapshot.sections(), |section| {
-                let mut listed = 0;
-                snapshot.read(section, |record| {
-                    listed += u64::from(Self::load(&record, &tail, &index, &catalog));
-                })?;
-                self.progress.add_done(listed);
+                let documents = loading.read_section(snapshot, section, &tail.dead)?;
+                self.progress.add_done(documents);
                 Ok::<_, StorageError>(())
             })
         })?;
-        self.file_tables(&index);
-        timed("tail", || self.replay(&tail, &index, &catalog))?;
+        let born: Vec<&[Ordinal]> = tail.born.chunks(PIECE).collect();
+        timed("tail", || {
+            share_out(born.len(), |piece| {
+                self.store.filing_rows(born[piece], |row| loading.add(&row))?;
+                self.progress.add_done(born[piece].len() as u64);
+                Ok::<_, StorageError>(())
+            })
+        })?;
         let recovery = Recovery {
             source: RecoverySource::Snapshot,
             snapshot_sequence: Some(header.sequence),
@@ -128,98 +133,86 @@ impl Recovering<'_> {
             took_ms: 0,
         };
         let next_ordinal = self.next_ordinal.max(header.next_ordinal);
-        Ok(Recovered { index, catalog, next_ordinal, recovery })
+        Ok(self.finish(loading, next_ordinal, recovery))
     }
 
     fn scan_documents(&self) -> Result<Recovered, StorageError> {
-        let (index, catalog) = self.empty(0, 0);
+        let loading = self.loading(0, 0);
         timed("stored sketches", || {
             share_out_ordinals(self.next_ordinal, |ordinals| {
-                let mut listed = 0;
+                let mut documents = 0;
                 self.store.scan(ordinals, |row| {
-                    index.insert_unfiled(row.ordinal, row.fingerprint, row.shingles, row.sketch);
-                    Self::list(&row, &catalog);
-                    listed += 1;
+                    loading.add(&row);
+                    documents += 1;
                 })?;
-                self.progress.add_done(listed);
+                self.progress.add_done(documents);
                 Ok(())
             })
         })?;
-        self.file_tables(&index);
-        let source = match catalog.documents() {
+        let source = match loading.catalog.documents() {
             0 => RecoverySource::Empty,
             _ => RecoverySource::Rebuilt,
         };
         let recovery = Recovery { source, snapshot_sequence: None, replayed: 0, took_ms: 0 };
-        Ok(Recovered { index, catalog, next_ordinal: self.next_ordinal, recovery })
+        Ok(self.finish(loading, self.next_ordinal, recovery))
     }
 
-    fn empty(&self, sets: usize, documents: usize) -> (Index, Catalog) {
+    fn loading(&self, sets: usize, documents: usize) -> Loading {
         let estimator = Estimator::new(self.sketch);
         let index = Index::new(self.scheme.tables(), self.scheme.sketch_bytes(), estimator, sets);
-        (index, Catalog::with_capacity(documents))
+        Loading { index, catalog: Catalog::with_capacity(documents) }
     }
 
-    /// What died after the snapshot was begun is left out: of a document whose id stands for
-    /// another by now nothing comes back, in whatever order the two are read. Tells whether it was
-    /// a listing that came back.
-    fn load(record: &SnapshotRecord<'_>, tail: &Tail, index: &Index, catalog: &Catalog) -> bool {
-        let is_dead = |ordinal: &Ordinal| tail.dead.contains(ordinal);
-        match record {
-            SnapshotRecord::Entry(entry) => {
-                for &ordinal in entry.members.iter().filter(|ordinal| !is_dead(ordinal)) {
-                    index.insert_unfiled(ordinal, entry.fingerprint, entry.shingles, entry.sketch);
-                }
-                false
-            }
-            SnapshotRecord::Listing(listing) if is_dead(&listing.ordinal) => false,
-            SnapshotRecord::Listing(listing) => {
-                let (fingerprint, has_metadata) = (listing.fingerprint, listing.has_metadata);
-                catalog.list(listing.ordinal, listing.id, fingerprint, has_metadata);
-                true
-            }
-        }
-    }
-
-    fn replay(&self, tail: &Tail, index: &Index, catalog: &Catalog) -> Result<(), StorageError> {
-        let pieces: Vec<&[Ordinal]> = tail.born.chunks(PIECE).collect();
-        share_out(pieces.len(), |piece| {
-            self.store.filing_rows(pieces[piece], |row| self.load_row(&row, index, catalog))?;
-            self.progress.add_done(pieces[piece].len() as u64);
-            Ok(())
-        })
-    }
-
-    /// A document from the log. The snapshot may have it already: it was copied while writes went
-    /// on.
-    fn load_row(&self, row: &FilingRow<'_>, index: &Index, catalog: &Catalog) {
-        let sketch = Sketch::from_bytes(row.sketch.into());
-        let keys: Vec<_> = self.scheme.all_keys(row.sketch).collect();
-        index.insert(
-            row.ordinal,
-            &index::Filing {
-                fingerprint: row.fingerprint,
-                shingles: row.shingles,
-                sketch: &sketch,
-                keys: &keys,
-                set: None,
-            },
-        );
-        Self::list(row, catalog);
-    }
-
-    fn list(row: &FilingRow<'_>, catalog: &Catalog) {
-        catalog.list(row.ordinal, row.id.as_str(), row.fingerprint, row.has_metadata);
-    }
-
-    /// Tables do not touch each other.
-    fn file_tables(&self, index: &Index) {
+    /// Files everything that was read. Tables do not touch each other.
+    fn finish(&self, loading: Loading, next_ordinal: u32, recovery: Recovery) -> Recovered {
+        let Loading { index, catalog } = loading;
         let file = |table: usize| {
             let table = table as u32;
             index.file_table(table, |sketch| self.scheme.value(sketch, table));
             Ok::<_, Infallible>(())
         };
         let Ok(()) = timed("tables", || share_out(self.scheme.tables() as usize, file));
+        Recovered { index, catalog, next_ordinal, recovery }
+    }
+}
+
+/// What has been read so far, by several threads. A document may come more than once: a snapshot is
+/// taken while writes go on, and may have what the log tells of, too.
+struct Loading {
+    index: Index,
+    catalog: Catalog,
+}
+
+impl Loading {
+    /// What died after the snapshot was begun is left out: of a document whose id stands for
+    /// another by now nothing comes back, in whatever order the two are read. Gives back how many
+    /// documents are listed.
+    fn read_section(
+        &self,
+        snapshot: &SnapshotReader,
+        section: usize,
+        dead: &HashSet<Ordinal>,
+    ) -> Result<u64, StorageError> {
+        let mut documents = 0;
+        snapshot.read(section, |record| match record {
+            SnapshotRecord::Entry(SnapshotEntry { fingerprint, shingles, sketch, members }) => {
+                for &ordinal in members.iter().filter(|ordinal| !dead.contains(ordinal)) {
+                    self.index.insert_unfiled(ordinal, fingerprint, shingles, sketch);
+                }
+            }
+            SnapshotRecord::Listing(SnapshotListing { ordinal, id, fingerprint, has_metadata }) => {
+                if !dead.contains(&ordinal) {
+                    self.catalog.list(ordinal, id, fingerprint, has_metadata);
+                    documents += 1;
+                }
+            }
+        })?;
+        Ok(documents)
+    }
+
+    fn add(&self, row: &FilingRow<'_>) {
+        self.index.insert_unfiled(row.ordinal, row.fingerprint, row.shingles, row.sketch);
+        self.catalog.list(row.ordinal, row.id.as_str(), row.fingerprint, row.has_metadata);
     }
 }
 
