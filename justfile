@@ -12,12 +12,13 @@ test *ARGS:
 openapi:
     cargo run --quiet -- openapi > openapi.yaml
 
-# Times the core (text, sketch, keys), the index, the join, the store, crowds and the server; FILE is an optional corpus.
+# Times the core (text, sketch, keys), the index, the join, the store, a start, crowds and the server; FILE is an optional corpus.
 bench FILE="":
     cargo bench --bench core -- {{FILE}}
     cargo bench --bench index -- {{FILE}}
     cargo bench --bench join
     cargo bench --bench storage
+    cargo bench --bench start
     cargo bench --bench crowd
     cargo bench --bench http
 

@@ -99,28 +99,6 @@ impl Store {
     pub fn expiries(&self, visit: impl FnMut(Ordinal, i64)) -> Result<(), StorageError> {
         self.readers.read_here(|connection| expiries::visit(connection, visit))
     }
-
-    /// Visits the documents with these ordinals, in the order given, leaving out any not there.
-    ///
-    /// # Errors
-    /// [`StorageError::CorruptDocument`] at the first row that is not what was written.
-    pub fn filing_rows(
-        &self,
-        ordinals: &[Ordinal],
-        mut visit: impl FnMut(FilingRow<'_>),
-    ) -> Result<(), StorageError> {
-        self.readers.read_here(|connection| {
-            let query = format!("SELECT {FILING_COLUMNS} FROM documents WHERE ordinal = ?1");
-            let mut statement = connection.prepare_cached(&query)?;
-            for ordinal in ordinals {
-                let mut rows = statement.query([ordinal.0])?;
-                if let Some(row) = rows.next()? {
-                    visit(FilingRow::decode(row)?);
-                }
-            }
-            Ok(())
-        })
-    }
 }
 
 impl<'a> FilingRow<'a> {

@@ -177,7 +177,7 @@ async fn before_the_engine_is_open_only_that_is_said() {
     assert_eq!(app.get("/healthz").await.status, 200);
     let unknown = app.get("/readyz").await.problem(503, "not_ready");
     assert_eq!(unknown["progress"], json!({"done": 0, "total": 0}));
-    app.state.progress.set_left(10);
+    app.state.progress.add_total(10);
     app.state.progress.add_done(4);
     for path in ["/readyz", "/documents", "/similar?id=a", "/stats", "/export"] {
         let problem: Value = app.get(path).await.problem(503, "not_ready");

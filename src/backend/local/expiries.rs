@@ -8,6 +8,9 @@ use dashmap::DashMap;
 
 use crate::document::Ordinal;
 
+/// A map for so few documents is not worth shrinking.
+const AT_KEPT: usize = 1_024;
+
 /// Times are milliseconds since the epoch.
 #[derive(Debug, Default)]
 pub(super) struct Expiries {
@@ -22,9 +25,25 @@ impl Expiries {
         self.by_time().insert((expires_at_ms, ordinal));
     }
 
+    /// Takes in all there are, at a start: nobody else uses it yet.
+    pub fn load(&self, mut all: Vec<(i64, Ordinal)>) {
+        all.sort_unstable();
+        for &(expires_at_ms, ordinal) in &all {
+            self.at.insert(ordinal, expires_at_ms);
+        }
+        // A tree that is made of a sorted list at once is many times as fast, and full.
+        *self.by_time() = all.into_iter().collect();
+    }
+
     pub fn remove(&self, ordinal: Ordinal) {
-        if let Some((_, expires_at_ms)) = self.at.remove(&ordinal) {
-            self.by_time().remove(&(expires_at_ms, ordinal));
+        let Some((_, expires_at_ms)) = self.at.remove(&ordinal) else { return };
+        let mut by_time = self.by_time();
+        by_time.remove(&(expires_at_ms, ordinal));
+        let left = by_time.len();
+        drop(by_time);
+        // Each time that the number has halved, so that it is hardly ever looked at.
+        if left.is_power_of_two() && self.at.capacity() > 4 * left.max(AT_KEPT) {
+            self.at.shrink_to_fit();
         }
     }
 
@@ -62,6 +81,26 @@ impl Expiries {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_loaded_at_once_is_as_if_it_came_one_by_one() {
+        let expiries = Expiries::default();
+        expiries.load(vec![(30, Ordinal(1)), (10, Ordinal(2)), (20, Ordinal(3))]);
+        assert_eq!(expiries.due(25, 9), [Ordinal(2), Ordinal(3)]);
+        assert_eq!(expiries.of(Ordinal(1)), Some(30));
+        expiries.remove(Ordinal(2));
+        assert_eq!((expiries.due(25, 9), expiries.of(Ordinal(2))), (vec![Ordinal(3)], None));
+    }
+
+    #[test]
+    fn what_goes_gives_its_memory_back() {
+        let expiries = Expiries::default();
+        expiries.load((0..50_000).map(|number| (number.into(), Ordinal(number))).collect());
+        let full = expiries.bytes();
+        (0..49_900).for_each(|number| expiries.remove(Ordinal(number)));
+        assert!(expiries.bytes() * 4 < full, "{} of {full}", expiries.bytes());
+        assert_eq!(expiries.due_count(i64::MAX), 100);
+    }
 
     #[test]
     fn due_is_what_has_expired_soonest_first() {

@@ -15,10 +15,11 @@ use crate::scheme::{Scheme, Threshold};
 use crate::sketch::{Estimator, SketchSettings};
 use crate::storage::{
     FilingRow, SnapshotEntry, SnapshotListing, SnapshotReader, SnapshotRecord, StorageError, Store,
+    Tail,
 };
 
-/// Ordinals, or documents of the log, that a core reads in one go.
-const PIECE: usize = 4_096;
+/// Ordinals whose documents a core reads in one go.
+const PIECE: u32 = 4_096;
 
 pub(super) struct Recovered {
     pub index: Index,
@@ -45,11 +46,16 @@ pub(super) fn recover(
         Some(recovered) => recovered,
         None => recovering.scan_documents()?,
     };
-    timed("expiries", || {
-        store.expiries(|ordinal, at_ms| recovered.catalog.expiries.insert(ordinal, at_ms))
-    })?;
+    timed("expiries", || load_expiries(store, &recovered.catalog))?;
     recovered.recovery.took_ms = started.elapsed().as_millis() as u64;
     Ok(recovered)
+}
+
+fn load_expiries(store: &Store, catalog: &Catalog) -> Result<(), StorageError> {
+    let mut all = Vec::new();
+    store.expiries(|ordinal, expires_at_ms| all.push((expires_at_ms, ordinal)))?;
+    catalog.expiries.load(all);
+    Ok(())
 }
 
 /// The index with one of prefixes beside its tables, which is made anew from the stored sets at
@@ -67,7 +73,7 @@ pub(super) fn with_prefix(
     }
     let index = index.with_prefix(exact_from);
     let filed = timed("prefixes", || {
-        share_out_ordinals(store.next_ordinal()?, |ordinals| {
+        share_out_ordinals(0..store.next_ordinal()?, |ordinals| {
             store.scan_sets(ordinals, |row| {
                 index.file_prefix(row.filing.ordinal, row.filing.fingerprint, &row.set()?);
                 Ok(ControlFlow::Continue(()))
@@ -118,14 +124,7 @@ impl Recovering<'_> {
                 Ok::<_, StorageError>(())
             })
         })?;
-        let born: Vec<&[Ordinal]> = tail.born.chunks(PIECE).collect();
-        timed("tail", || {
-            share_out(born.len(), |piece| {
-                self.store.filing_rows(born[piece], |row| loading.add(&row))?;
-                self.progress.add_done(born[piece].len() as u64);
-                Ok::<_, StorageError>(())
-            })
-        })?;
+        timed("tail", || self.read_rows(born_since(&tail), &loading))?;
         let recovery = Recovery {
             source: RecoverySource::Snapshot,
             snapshot_sequence: Some(header.sequence),
@@ -138,23 +137,25 @@ impl Recovering<'_> {
 
     fn scan_documents(&self) -> Result<Recovered, StorageError> {
         let loading = self.loading(0, 0);
-        timed("stored sketches", || {
-            share_out_ordinals(self.next_ordinal, |ordinals| {
-                let mut documents = 0;
-                self.store.scan(ordinals, |row| {
-                    loading.add(&row);
-                    documents += 1;
-                })?;
-                self.progress.add_done(documents);
-                Ok(())
-            })
-        })?;
+        timed("stored sketches", || self.read_rows(0..self.next_ordinal, &loading))?;
         let source = match loading.catalog.documents() {
             0 => RecoverySource::Empty,
             _ => RecoverySource::Rebuilt,
         };
         let recovery = Recovery { source, snapshot_sequence: None, replayed: 0, took_ms: 0 };
         Ok(self.finish(loading, self.next_ordinal, recovery))
+    }
+
+    fn read_rows(&self, ordinals: Range<u32>, loading: &Loading) -> Result<(), StorageError> {
+        share_out_ordinals(ordinals, |ordinals| {
+            let mut documents = 0;
+            self.store.scan(ordinals, |row| {
+                loading.add(&row);
+                documents += 1;
+            })?;
+            self.progress.add_done(documents);
+            Ok(())
+        })
     }
 
     fn loading(&self, sets: usize, documents: usize) -> Loading {
@@ -216,15 +217,22 @@ impl Loading {
     }
 }
 
-/// All ordinals below `next`, in pieces.
+/// The ordinals from the first that was born to the last. What is stored among them was born then,
+/// too, or just before.
+fn born_since(tail: &Tail) -> Range<u32> {
+    let first = tail.born.first().map_or(0, |first| first.0);
+    let end = tail.born.last().map_or(0, |last| last.0.saturating_add(1));
+    first..end
+}
+
 fn share_out_ordinals(
-    next: u32,
+    ordinals: Range<u32>,
     work: impl Fn(Range<u32>) -> Result<(), StorageError> + Sync,
 ) -> Result<(), StorageError> {
-    let each = PIECE as u32;
-    share_out(next.div_ceil(each) as usize, |piece| {
-        let start = piece as u32 * each;
-        work(start..start.saturating_add(each).min(next))
+    let Range { start, end } = ordinals;
+    share_out((end - start).div_ceil(PIECE) as usize, |piece| {
+        let start = start + piece as u32 * PIECE;
+        work(start..start.saturating_add(PIECE).min(end))
     })
 }
 

@@ -61,7 +61,6 @@ async fn assert_noticed(store: &Store, part: usize, change: &str) {
     assert_eq!(is_corrupt(set), part <= 2, "{change}");
     assert_eq!(is_corrupt(store.ids(None, 9, NOW_MS).await), part == 1, "{change}");
     assert_eq!(is_corrupt(store.scan(0..9, |_| ())), part == 1, "{change}");
-    assert_eq!(is_corrupt(store.filing_rows(&[Ordinal(1)], |_| ())), part == 1, "{change}");
     let sets = store.scan_sets(0..9, |row| row.set().map(|_| ControlFlow::Continue(())));
     assert_eq!(is_corrupt(sets), part <= 2, "{change}");
     assert_eq!(fetch(store, 2).await.unwrap(), Some(record(2)), "{change}");

@@ -113,9 +113,8 @@ async fn all_documents_can_be_filed_anew_without_their_contents() {
     let mut seen = vec![];
     store.scan(1..5, |row| seen.push(check(&row))).unwrap();
     assert_eq!(seen, [1, 2, 4]);
-    seen.clear();
-    store.filing_rows(&ordinals(&[5, 3, 0]), |row| seen.push(check(&row))).unwrap();
-    assert_eq!(seen, [5, 0]);
+    store.scan(5..9, |row| seen.push(check(&row))).unwrap();
+    assert_eq!(seen, [1, 2, 4, 5]);
 }
 
 fn check(row: &FilingRow<'_>) -> u32 {
