@@ -9,6 +9,7 @@
 #[path = "corpus/random.rs"]
 mod random;
 
+use std::fmt::Write;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -157,8 +158,8 @@ fn filing(number: u32) -> Filing {
     let mut random = Random(u64::from(number) + 1);
     let mut text = String::with_capacity(TEXT_BYTES + 8);
     while text.len() < TEXT_BYTES {
-        let rank = 20_000_f64.powf(random.next() as f64 / u64::MAX as f64) as u64;
-        text.push_str(&format!("{:x} ", rank.wrapping_mul(0x9e37_79b9) % 0xfff_ffff));
+        let word = random.below(20_000).wrapping_mul(0x9e37_79b9) % 0xfff_ffff;
+        write!(text, "{word:x} ").expect("a string takes any text");
     }
     let shingles = (0..TEXT_BYTES / 6).map(|_| random.next()).collect();
     let sketch = Sketch::from_bytes((0..128).map(|_| random.next() as u8).collect());

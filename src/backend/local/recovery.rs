@@ -42,7 +42,7 @@ pub(super) fn recover(
     let next_ordinal = store.next_ordinal()?;
     progress.add_total(store.documents()?);
     let recovering = Recovering { store, scheme, sketch, progress, next_ordinal };
-    let mut recovered = match recovering.from_a_snapshot(identity)? {
+    let mut recovered = match recovering.newest_snapshot(identity)? {
         Some(recovered) => recovered,
         None => recovering.scan_documents()?,
     };
@@ -100,7 +100,7 @@ struct Recovering<'a> {
 
 impl Recovering<'_> {
     /// From the newest that is whole; `None` if there is none that the log follows on.
-    fn from_a_snapshot(&self, identity: &str) -> Result<Option<Recovered>, StorageError> {
+    fn newest_snapshot(&self, identity: &str) -> Result<Option<Recovered>, StorageError> {
         for snapshot in self.store.snapshots().readable(identity)? {
             match self.read_snapshot(&snapshot?) {
                 Err(error @ StorageError::CorruptSnapshot { .. }) => {

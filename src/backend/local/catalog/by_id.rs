@@ -24,14 +24,8 @@ struct Hashed {
     ordinal: Ordinal,
 }
 
-impl Hashed {
-    /// Spread over 64 bits, as tables take tag and place from its ends: Fibonacci hashing (Knuth,
-    /// TAOCP 3, 6.4).
-    fn spread(&self) -> u64 {
-        spread(self.hash)
-    }
-}
-
+/// Half of a hash over 64 bits, as tables take tag and place from its ends: Fibonacci hashing (Knuth,
+/// TAOCP 3, 6.4).
 fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -68,7 +62,7 @@ impl ById {
         let (shard, hash) = self.shard(id);
         let mut table = write(shard);
         let same = |at: &Hashed| at.hash == hash && has_id(at.ordinal);
-        match table.entry(spread(hash), same, Hashed::spread) {
+        match table.entry(spread(hash), same, |at| spread(at.hash)) {
             Entry::Occupied(mut occupied) => {
                 Some(std::mem::replace(&mut occupied.get_mut().ordinal, ordinal))
             }
@@ -86,7 +80,7 @@ impl ById {
         let (removed, _) = table.find_entry(spread(hash), same).ok()?.remove();
         if table.capacity() > PLACES_KEPT && table.len() < table.capacity() / 4 {
             let room = table.len() * 3 / 2;
-            table.shrink_to(room, Hashed::spread);
+            table.shrink_to(room, |at| spread(at.hash));
         }
         Some(removed.ordinal)
     }
