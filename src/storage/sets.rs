@@ -31,7 +31,7 @@ const ALL_ALIVE_MS: i64 = i64::MIN;
 pub type Visited = Result<ControlFlow<()>, StorageError>;
 
 impl Store {
-    /// Visits the sets of the documents of some ordinals, by ordinal, on this thread: for the start.
+    /// Visits the sets of the documents of some ordinals, by ordinal, on this thread: for a start.
     ///
     /// # Errors
     /// What `visit` fails with; [`StorageError::CorruptDocument`] at the first row that is not what
