@@ -83,8 +83,9 @@ struct Changes {
 }
 
 impl Collections {
-    /// Opens all collections below `root`, as many at once as there are cores; makes `default` if it is not there, and clears what a
-    /// crash left of those that were being made or removed. Blocks: call it off the runtime.
+    /// Opens all collections below `root`, as many at once as there are cores; makes `default` if
+    /// it is not there, and clears what a crash left of those that were being made or removed.
+    /// Blocks: call it off the runtime.
     ///
     /// # Errors
     /// [`EngineError::Store`]: one of them cannot be opened, as [`Engine::open`] has it.

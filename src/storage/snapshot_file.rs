@@ -31,8 +31,8 @@
 //! Magic words, format and the check of the format stay where they are in all formats to come, so
 //! that a newer file is told from a broken one.
 //!
-//! Example: sequence 2, next ordinal 2, identity `{}`, a sketch of 2 bytes, one entry of 3 shingles,
-//! and its documents `a` (ordinal 0) and `b` (ordinal 1, has metadata):
+//! Example: sequence 2, next ordinal 2, identity `{}`, a sketch of 2 bytes, one entry of 3
+//! shingles, and its documents `a` (ordinal 0) and `b` (ordinal 1, has metadata):
 //!
 //! ```text
 //! 41 4b 49 4e 53 4e 41 50  02 00 00 00  4e b5 6c 8e

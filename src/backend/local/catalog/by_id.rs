@@ -24,8 +24,8 @@ struct Hashed {
     ordinal: Ordinal,
 }
 
-/// Half of a hash over 64 bits, as tables take tag and place from its ends: Fibonacci hashing (Knuth,
-/// TAOCP 3, 6.4).
+/// Half of a hash over 64 bits, as tables take tag and place from its ends: Fibonacci hashing
+/// (Knuth, TAOCP 3, 6.4).
 fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
