@@ -1,10 +1,10 @@
 //! How long a start takes after a crash, and what memory goes when documents do.
 //!
 //! `cargo bench --bench start -- [DOCUMENTS] [DIR]`: makes a store of that many documents of 1 kB
-//! in a process that then stops without closing it, a fifth of them after the snapshot; opens it from
-//! the snapshot, from the stored sketches, and with an index of prefixes. A store that is in the
-//! directory already is opened as it is, and stays. One without a directory of its own goes, after
-//! nine documents of ten are removed from it (`thin DIR` does that to one that stays).
+//! in a process that then stops without closing it, a fifth of them after the snapshot; opens it
+//! from the snapshot, from the stored sketches, and with an index of prefixes. A store that is in
+//! the directory already is opened as it is, and stays. One without a directory of its own goes,
+//! after nine documents of ten are removed from it (`thin DIR` does that to one that stays).
 
 #[path = "corpus/random.rs"]
 mod random;
