@@ -2,14 +2,13 @@
 //! after it; or, without a snapshot that serves, every document's stored sketch.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
 use std::time::Instant;
-use std::{iter, thread};
 
 use super::catalog::{Catalog, Listing};
 use crate::backend::{Progress, Recovery, RecoverySource};
 use crate::document::Ordinal;
-use crate::index::{self, Index};
+use crate::index::{self, Index, Loading};
 use crate::scheme::{Scheme, Threshold};
 use crate::sketch::{Estimator, Sketch, SketchSettings};
 use crate::storage::{FilingRow, SnapshotEntry, SnapshotReader, StorageError, Store, Tail};
@@ -85,16 +84,16 @@ impl Recovering<'_> {
             tail => tail?,
         };
         self.progress.set_left(snapshot.documents() + tail.born.len() as u64);
-        let (index, catalog) =
-            self.empty(snapshot.entries() as usize, snapshot.documents() as usize);
-        match snapshot.read(|entry| self.load_entry(&entry, &tail, &index, &catalog)) {
+        let (mut index, catalog) = self.empty(snapshot.documents() as usize);
+        let mut loading = index.loading();
+        match snapshot.read(|entry| self.load_entry(&entry, &tail, &mut loading, &catalog)) {
             Err(error @ StorageError::CorruptSnapshot { .. }) => {
                 tracing::warn!(%error, "the index is rebuilt from the stored sketches instead");
                 return self.scan_documents();
             }
             read => read?,
         }
-        self.file_tables(&index);
+        self.file(loading);
         self.store.filing_rows(&tail.born, |row| self.load_row(&row, &index, &catalog))?;
         let recovery = Recovery {
             source: RecoverySource::Snapshot,
@@ -106,12 +105,13 @@ impl Recovering<'_> {
     }
 
     fn scan_documents(&self) -> Result<Recovered, StorageError> {
-        let (index, catalog) = self.empty(0, 0);
+        let (mut index, catalog) = self.empty(0);
+        let mut loading = index.loading();
         self.store.scan(Ordinal(0), |row| {
-            index.insert_unfiled(row.ordinal, row.fingerprint, row.shingles, row.sketch);
+            loading.add(row.fingerprint, row.shingles, row.sketch, [row.ordinal]);
             self.list(&row, &catalog);
         })?;
-        self.file_tables(&index);
+        self.file(loading);
         let source = match catalog.documents() {
             0 => RecoverySource::Empty,
             _ => RecoverySource::Rebuilt,
@@ -120,16 +120,24 @@ impl Recovering<'_> {
         Ok(Recovered { index, catalog, next_ordinal: 0, recovery })
     }
 
-    fn empty(&self, sets: usize, documents: usize) -> (Index, Catalog) {
+    fn empty(&self, documents: usize) -> (Index, Catalog) {
         let estimator = Estimator::new(self.sketch);
-        let index = Index::new(self.scheme.tables(), self.scheme.sketch_bytes(), estimator, sets);
+        let index = Index::new(self.scheme.tables(), self.scheme.sketch_bytes(), estimator);
         (index, Catalog::with_capacity(documents))
     }
 
-    fn load_entry(&self, entry: &SnapshotEntry<'_>, tail: &Tail, index: &Index, catalog: &Catalog) {
+    fn load_entry(
+        &self,
+        entry: &SnapshotEntry<'_>,
+        tail: &Tail,
+        loading: &mut Loading<'_>,
+        catalog: &Catalog,
+    ) {
         self.progress.add_done(entry.members.len() as u64);
-        for member in entry.members.iter().filter(|member| !tail.dead.contains(&member.ordinal)) {
-            index.insert_unfiled(member.ordinal, entry.fingerprint, entry.shingles, entry.sketch);
+        let living = || entry.members.iter().filter(|member| !tail.dead.contains(&member.ordinal));
+        let ordinals = living().map(|member| member.ordinal);
+        loading.add(entry.fingerprint, entry.shingles, entry.sketch, ordinals);
+        for member in living() {
             let listing = Listing {
                 id: member.id.clone(),
                 fingerprint: entry.fingerprint,
@@ -167,16 +175,8 @@ impl Recovering<'_> {
         catalog.insert(row.ordinal, listing);
     }
 
-    /// Tables do not touch each other, so each core files one after another.
-    fn file_tables(&self, index: &Index) {
-        let next = AtomicU32::new(0);
-        let file = || {
-            let tables = iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
-            for table in tables.take_while(|&table| table < self.scheme.tables()) {
-                index.file_table(table, |sketch| self.scheme.value(sketch, table));
-            }
-        };
+    fn file(&self, loading: Loading<'_>) {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        thread::scope(|scope| (0..cores).for_each(|_| drop(scope.spawn(file))));
+        loading.file(cores, |sketch, table| self.scheme.value(sketch, table));
     }
 }
