@@ -1,8 +1,10 @@
 //! What the index costs in time and memory: `cargo bench --bench index -- [FILE | DOCUMENTS …]`.
 //!
-//! Sketches are those of a file's documents (JSONL with `text`), or made up: families of five, of
-//! which each agrees with the family's first in four slots of five. Memory is counted by the index
-//! itself and, beside it, by the operating system.
+//! Sketches are those of a file's documents (JSONL with `text`), or made up one by one: families of
+//! five, of which each agrees with the family's first in four slots of five. Documents are filed
+//! one after the other into an index that was empty, so whatever growing costs is in the figures.
+//! Beside them, in the same run, what the memory alone takes: a read and a write of as many lines
+//! at random places, in plain memory of the size of the index.
 
 #[path = "corpus/random.rs"]
 mod random;
@@ -13,34 +15,53 @@ use std::time::{Duration, Instant};
 use akin::document::{Content, Ordinal};
 use akin::engine::{Analyser, CollectionSettings};
 use akin::index::{Filing, Index, Search};
-use akin::scheme::{Bands, Key, SchemeSettings, Threshold};
+use akin::scheme::{Bands, Key, ProbePlan, SchemeSettings, Threshold};
 use akin::sketch::{Estimator, Sketch, SketchSettings};
 use random::Random;
 
-const FAMILY: usize = 5;
+const FAMILY: u64 = 5;
 const LOOKUPS: usize = 100_000;
+const REMOVALS: usize = 100_000;
+const LINE_BYTES: usize = 64;
 
 fn main() {
     let arguments: Vec<String> =
         std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
-    println!(
-        "{:>10} {:>12} {:>12} {:>10} {:>10} {:>12} {:>12}",
-        "documents", "insert ns", "lookup ns", "p50 ns", "p99 ns", "counted B", "resident B"
-    );
     if arguments.is_empty() {
-        for documents in [44_000, 1_000_000] {
-            measure(&made_up(documents));
+        for documents in [44_000, 1_000_000, 10_000_000] {
+            measure(&Sketches::MadeUp(documents));
         }
     }
     for argument in arguments {
         match argument.parse() {
-            Ok(documents) => measure(&made_up(documents)),
+            Ok(documents) => measure(&Sketches::MadeUp(documents)),
             Err(_) => measure(&read(&argument)),
         }
     }
 }
 
-fn read(path: &str) -> Vec<Sketch> {
+enum Sketches {
+    MadeUp(usize),
+    Read(Vec<Sketch>),
+}
+
+impl Sketches {
+    fn len(&self) -> usize {
+        match self {
+            Self::MadeUp(documents) => *documents,
+            Self::Read(sketches) => sketches.len(),
+        }
+    }
+
+    fn get(&self, number: usize) -> Sketch {
+        match self {
+            Self::MadeUp(_) => made_up(number as u64),
+            Self::Read(sketches) => sketches[number].clone(),
+        }
+    }
+}
+
+fn read(path: &str) -> Sketches {
     let analyser = Analyser::new(&CollectionSettings::default());
     let sketch = |line: &str| {
         let document: serde_json::Value = serde_json::from_str(line).expect("JSON");
@@ -48,80 +69,183 @@ fn read(path: &str) -> Vec<Sketch> {
         Some(analyser.analyse(&text).ok()?.sketch)
     };
     let file = std::fs::read_to_string(path).expect("the corpus can be read");
-    file.lines().filter_map(sketch).collect()
+    Sketches::Read(file.lines().filter_map(sketch).collect())
 }
 
-fn measure(sketches: &[Sketch]) {
-    let documents = sketches.len();
+/// Sixteen slots from two random numbers: values from one, and which of them differ from the
+/// family's from the other.
+fn made_up(number: u64) -> Sketch {
+    let mut of_family = Random(number / FAMILY);
+    let mut own = Random(!number);
+    let mut slots = Vec::with_capacity(128);
+    for _ in 0..16 {
+        let (first, other) = (of_family.next().to_le_bytes(), own.next().to_le_bytes());
+        let differs = own.next().to_le_bytes();
+        let differs = |at: usize| !number.is_multiple_of(FAMILY) && differs[at] < 51;
+        slots.extend((0..8).map(|at| if differs(at) { other[at] } else { first[at] }));
+    }
+    Sketch::from_bytes(slots.into())
+}
+
+struct Bench<'a> {
+    sketches: &'a Sketches,
+    bands: Bands,
+    index: Index,
+}
+
+fn measure(sketches: &Sketches) {
     let settings = SketchSettings::default();
     let bands = Bands::new(&SchemeSettings::default(), &settings);
+    let empty = || Index::new(bands.bands, settings.sketch_bytes(), Estimator::new(&settings));
+    let mut bench = Bench { sketches, bands: bands.clone(), index: empty() };
+    let documents = sketches.len();
+    println!("{documents} documents");
+
+    let mut times = vec![1_u32; documents];
     let before = resident_bytes();
-    let index = Index::new(bands.bands, settings.sketch_bytes(), Estimator::new(&settings), 0);
-
-    let started = Instant::now();
-    for (number, sketch) in sketches.iter().enumerate() {
-        let keys: Vec<Key> = bands.keys(sketch.as_bytes(), bands.bands).collect();
-        let fingerprint = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let filing = Filing { fingerprint, shingles: 900, sketch, keys: &keys, set: None };
-        index.insert(Ordinal(number as u32), &filing);
-    }
-    let insert = started.elapsed();
+    bench.fill(&mut times);
     let resident = resident_bytes().saturating_sub(before);
+    tell("insert", &mut times);
+    tell("lookup", &mut bench.look_up(3));
+    let both = std::thread::scope(|scope| {
+        let other = scope.spawn(|| bench.look_up(4));
+        let mut times = bench.look_up(5);
+        times.extend(other.join().expect("lookups do not fail"));
+        times
+    });
+    tell("lookup, 2 threads", &mut { both });
 
-    let times = look_up(&index, &bands, sketches);
-    let total: Duration = times.iter().sum();
+    let bytes = bench.index.stats().bytes;
+    let each = |bytes: u64| bytes as f64 / documents as f64;
+    println!("  counted {:.0} B, resident {:.0} B a document", each(bytes), each(resident));
+    tell("remove", &mut bench.remove());
+    bench.index = empty();
+    bench.load();
+    bench.index = empty();
+    drop(bench);
+    limits(bytes as usize, bands.bands as usize + 1, 10);
+}
+
+impl Bench<'_> {
+    fn fill(&self, times: &mut [u32]) {
+        for (number, time) in times.iter_mut().enumerate() {
+            let sketch = self.sketches.get(number);
+            let started = Instant::now();
+            let keys: Vec<Key> = self.bands.keys(sketch.as_bytes(), self.bands.bands).collect();
+            let filing = Filing {
+                fingerprint: fingerprint(number),
+                shingles: 900,
+                sketch: &sketch,
+                keys: &keys,
+                set: None,
+            };
+            self.index.insert(Ordinal(number as u32), &filing);
+            *time = nanoseconds(started.elapsed());
+        }
+    }
+
+    /// Lookups at 0.8, from a sketch to candidates pruned by sketch.
+    fn look_up(&self, seed: u64) -> Vec<u32> {
+        let plan = self.bands.plan(Threshold::new(0.8).expect("0.8 is a threshold"));
+        let mut random = Random(seed);
+        let look_up = |_| self.look_up_one(random.below(self.sketches.len()), &plan);
+        (0..LOOKUPS).map(look_up).collect()
+    }
+
+    fn look_up_one(&self, number: usize, plan: &ProbePlan) -> u32 {
+        let sketch = self.sketches.get(number);
+        let started = Instant::now();
+        let keys: Vec<Key> = self.bands.keys(sketch.as_bytes(), plan.bands).collect();
+        black_box(self.index.candidates(&Search {
+            keys: &keys,
+            sketch: &sketch,
+            fingerprint: 0,
+            agreeing_min: plan.agreeing_min,
+            postings_max: 10_000,
+            found_max: 100,
+            members_max: 20,
+        }));
+        nanoseconds(started.elapsed())
+    }
+
+    fn remove(&self) -> Vec<u32> {
+        let mut random = Random(6);
+        let remove = |_| {
+            let number = random.below(self.sketches.len());
+            let sketch = self.sketches.get(number);
+            let keys: Vec<Key> = self.bands.keys(sketch.as_bytes(), self.bands.bands).collect();
+            let started = Instant::now();
+            self.index.remove(Ordinal(number as u32), fingerprint(number), &keys);
+            nanoseconds(started.elapsed())
+        };
+        (0..REMOVALS.min(self.sketches.len() / 2)).map(remove).collect()
+    }
+
+    /// Everything at once, on one thread.
+    fn load(&mut self) {
+        let mut loading = self.index.loading();
+        let mut adding = Duration::ZERO;
+        for number in 0..self.sketches.len() {
+            let sketch = self.sketches.get(number);
+            let ordinal = Ordinal(number as u32);
+            let started = Instant::now();
+            loading.add(fingerprint(number), 900, sketch.as_bytes(), [ordinal]);
+            adding += started.elapsed();
+        }
+        let started = Instant::now();
+        loading.file(1, |sketch, table| Some(self.bands.value(sketch, table)));
+        let filing = started.elapsed();
+        let documents = self.sketches.len() as f64;
+        let postings = documents * f64::from(self.bands.bands + 1);
+        println!(
+            "  load: entry {:.0} ns, posting {:.1} ns",
+            adding.as_nanos() as f64 / documents,
+            filing.as_nanos() as f64 / postings
+        );
+    }
+}
+
+/// What reading, and writing, one word of so many lines at random places takes.
+fn limits(bytes: usize, written: usize, read: usize) {
+    let mut lines = vec![[1_u64; LINE_BYTES / 8]; bytes / LINE_BYTES];
+    let mut random = Random(7);
+    for (what, count) in [("lines written", written), ("lines read", read)] {
+        let mut places = vec![0; count];
+        let mut sum = 0;
+        let started = Instant::now();
+        for _ in 0..LOOKUPS {
+            places.fill_with(|| random.below(lines.len()));
+            if count == written {
+                places.iter().for_each(|&place| lines[place][0] += 1);
+            } else {
+                sum += places.iter().map(|&place| lines[place][0]).sum::<u64>();
+            }
+        }
+        black_box(sum);
+        let mean = started.elapsed().as_nanos() as f64 / LOOKUPS as f64;
+        println!("  limit: {count} {what} at random: {mean:.0} ns");
+    }
+}
+
+fn tell(what: &str, times: &mut [u32]) {
+    times.sort_unstable();
+    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
+    let mean = times.iter().map(|&time| u64::from(time)).sum::<u64>() / times.len() as u64;
     println!(
-        "{documents:>10} {:>12.0} {:>12.0} {:>10} {:>10} {:>12.0} {:>12.0}",
-        nanoseconds(insert, documents),
-        nanoseconds(total, times.len()),
-        times[times.len() / 2].as_nanos(),
-        times[times.len() * 99 / 100].as_nanos(),
-        index.stats().bytes as f64 / documents as f64,
-        resident as f64 / documents as f64,
+        "  {what}: mean {mean} ns, p50 {}, p99 {}, p99.9 {}, max {}",
+        at(0.5),
+        at(0.99),
+        at(0.999),
+        at(1.0)
     );
 }
 
-/// The time of each lookup at 0.8, from a sketch to candidates pruned by sketch; sorted.
-fn look_up(index: &Index, bands: &Bands, sketches: &[Sketch]) -> Vec<Duration> {
-    let plan = bands.plan(Threshold::new(0.8).expect("0.8 is a threshold"));
-    let mut random = Random(3);
-    let mut times: Vec<Duration> = (0..LOOKUPS)
-        .map(|_| {
-            let sketch = &sketches[random.below(sketches.len())];
-            let started = Instant::now();
-            let keys: Vec<Key> = bands.keys(sketch.as_bytes(), plan.bands).collect();
-            black_box(index.candidates(&Search {
-                keys: &keys,
-                sketch,
-                fingerprint: 0,
-                agreeing_min: plan.agreeing_min,
-                postings_max: 10_000,
-                found_max: 100,
-                members_max: 20,
-            }));
-            started.elapsed()
-        })
-        .collect();
-    times.sort_unstable();
-    times
+fn fingerprint(number: usize) -> u64 {
+    (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-fn made_up(count: usize) -> Vec<Sketch> {
-    let bytes = SketchSettings::default().sketch_bytes();
-    let mut random = Random(2);
-    let mut first = Vec::new();
-    let sketch = |number: usize| {
-        if number.is_multiple_of(FAMILY) {
-            first = (0..bytes).map(|_| random.next() as u8).collect::<Vec<u8>>();
-        }
-        let mut slot = |slot: &u8| if random.below(5) == 0 { random.next() as u8 } else { *slot };
-        Sketch::from_bytes(first.iter().map(&mut slot).collect())
-    };
-    (0..count).map(sketch).collect()
-}
-
-fn nanoseconds(time: Duration, operations: usize) -> f64 {
-    time.as_nanos() as f64 / operations as f64
+fn nanoseconds(time: Duration) -> u32 {
+    u32::try_from(time.as_nanos()).unwrap_or(u32::MAX)
 }
 
 /// Resident memory of this process, as Linux tells it; 0 elsewhere.

@@ -3,6 +3,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+/// How many there are.
+pub(crate) fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Does the pieces of work with the numbers below `pieces`, each core one after another. Begins no
 /// further ones once one has failed.
 ///
@@ -25,9 +30,8 @@ pub(crate) fn share_out<E: Send>(
             }
         }
     };
-    let cores = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
-        let threads: Vec<_> = (0..cores.min(pieces)).map(|_| scope.spawn(do_some)).collect();
+        let threads: Vec<_> = (0..cores().min(pieces)).map(|_| scope.spawn(do_some)).collect();
         let join = |thread: thread::ScopedJoinHandle<'_, _>| {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };

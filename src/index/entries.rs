@@ -1,103 +1,45 @@
 //! The distinct sets: fingerprint, sketch and member documents of each, by entry number.
 //!
-//! An entry's number says where it is: shard `number % SHARDS`, place `number / SHARDS`. Numbers of
-//! released entries are given out again, so that documents that are replaced for ever do not grow
-//! the memory.
+//! Numbers of released entries are given out again, so that documents that are replaced for ever do
+//! not grow the memory.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::mem::size_of;
-use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use smallvec::SmallVec;
 
+use super::postings::Spreading;
 use crate::document::Ordinal;
+use crate::simd::{prefer_huge_pages, prefetch};
 
 /// What is known of an entry beside its sketch.
-#[derive(Debug)]
-pub(super) struct Head {
-    pub fingerprint: u64,
-    pub shingles: u32,
-    pub members: Members,
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    fingerprint: u64,
+    shingles: u32,
+    /// The only member's ordinal, or one of the marks.
+    member: u32,
 }
 
-/// The documents that share a set, ascending: mostly one. None for an entry that is released.
-#[derive(Debug)]
-pub(super) enum Members {
-    None,
-    One(Ordinal),
-    /// At least two. A tree, since the copies of a page are removed first to last as often as not.
-    // A box keeps the common case small: 16 bytes rather than 32.
-    #[expect(clippy::box_collection, reason = "the box is what keeps the common variant small")]
-    Many(Box<BTreeSet<Ordinal>>),
-}
+/// The member of an entry that is released.
+const NOBODY: u32 = u32::MAX;
+/// The member of an entry whose members are listed elsewhere.
+const MANY: u32 = u32::MAX - 1;
+
+/// Entries whose memory is set aside together. It is used from its beginning on.
+const CHUNK: usize = 1 << 14;
+
+/// Entries that are copied together, in tens of microseconds.
+pub(super) const PART: usize = 256;
+
+/// So many places may lie idle whatever lives.
+const IDLE_SURE: usize = 4_096;
 
 /// Of one ordinal in a tree: four, and its share of nodes that are filled in ascending order.
 const TREE_BYTES_EACH: usize = 11;
 
-impl Members {
-    pub fn len(&self) -> usize {
-        match self {
-            Self::None => 0,
-            Self::One(_) => 1,
-            Self::Many(ordinals) => ordinals.len(),
-        }
-    }
-
-    /// Ascending.
-    pub fn iter(&self) -> impl Iterator<Item = Ordinal> {
-        let (one, many) = match self {
-            Self::None => (None, None),
-            Self::One(ordinal) => (Some(*ordinal), None),
-            Self::Many(ordinals) => (None, Some(ordinals.iter().copied())),
-        };
-        one.into_iter().chain(many.into_iter().flatten())
-    }
-
-    fn add(&mut self, ordinal: Ordinal) {
-        match self {
-            Self::None => *self = Self::One(ordinal),
-            Self::One(other) if *other == ordinal => {}
-            Self::One(other) => *self = Self::Many(Box::new([*other, ordinal].into())),
-            Self::Many(ordinals) => {
-                ordinals.insert(ordinal);
-            }
-        }
-    }
-
-    fn remove(&mut self, ordinal: Ordinal) -> Removal {
-        match self {
-            Self::One(other) if *other == ordinal => {
-                *self = Self::None;
-                Removal::WasLast
-            }
-            Self::Many(ordinals) => {
-                if !ordinals.remove(&ordinal) {
-                    return Removal::Absent;
-                }
-                if ordinals.len() == 1
-                    && let Some(last) = ordinals.pop_first()
-                {
-                    *self = Self::One(last);
-                }
-                Removal::OthersRemain
-            }
-            _ => Removal::Absent,
-        }
-    }
-
-    fn heap_bytes(&self) -> usize {
-        match self {
-            Self::Many(ordinals) => {
-                size_of::<BTreeSet<Ordinal>>() + ordinals.len() * TREE_BYTES_EACH
-            }
-            _ => 0,
-        }
-    }
-}
-
-/// Of an entry beside its sketch, with the tenth of the places that lies idle on average, as they
-/// grow by a quarter.
-pub(super) const HEAD_BYTES: f64 = size_of::<Head>() as f64 * 1.1;
+/// Of an entry beside its sketch.
+pub(super) const HEAD_BYTES: f64 = size_of::<Head>() as f64;
 
 pub(super) enum Removal {
     Absent,
@@ -114,167 +56,288 @@ pub struct EntryCopy {
     pub members: SmallVec<[Ordinal; 2]>,
 }
 
-#[derive(Debug, Default)]
-struct Shard {
+/// A living entry.
+#[derive(Clone, Copy)]
+pub(super) struct Entry<'a> {
+    pub fingerprint: u64,
+    pub shingles: u32,
+    pub sketch: &'a [u8],
+    member: u32,
+    many: Option<&'a BTreeSet<Ordinal>>,
+}
+
+#[derive(Debug)]
+struct Chunk {
     heads: Vec<Head>,
     /// The sketch of `heads[i]` is at `i * sketch_bytes`.
     sketches: Vec<u8>,
-    /// Of all members together.
-    members_bytes: usize,
-}
-
-#[derive(Debug, Default)]
-struct Numbers {
-    next: u32,
-    free: Vec<u32>,
 }
 
 #[derive(Debug)]
 pub(super) struct Entries {
-    shards: Box<[RwLock<Shard>]>,
-    numbers: Mutex<Numbers>,
+    chunks: Vec<Chunk>,
     sketch_bytes: usize,
+    /// The members of entries that have, or had, several. A tree each, since the copies of a page
+    /// are removed first to last as often as not.
+    many: HashMap<u32, BTreeSet<Ordinal>, Spreading>,
+    /// Members in those trees.
+    many_members: usize,
+    /// Numbers to be given out again, and some that lie past the end.
+    free: Vec<u32>,
+    living: usize,
+}
+
+impl Entry<'_> {
+    pub fn members_count(&self) -> usize {
+        self.many.map_or(1, BTreeSet::len)
+    }
+
+    /// Ascending.
+    pub fn members(&self) -> impl Iterator<Item = Ordinal> {
+        let one = self.many.is_none().then_some(Ordinal(self.member));
+        one.into_iter().chain(self.many.into_iter().flatten().copied())
+    }
 }
 
 impl Entries {
-    pub const SHARDS: usize = 64;
-
     pub fn new(sketch_bytes: usize) -> Self {
-        let shards = (0..Self::SHARDS).map(|_| RwLock::default()).collect();
-        Self { shards, numbers: Mutex::default(), sketch_bytes }
+        Self {
+            chunks: Vec::new(),
+            sketch_bytes,
+            many: HashMap::default(),
+            many_members: 0,
+            free: Vec::new(),
+            living: 0,
+        }
     }
 
     /// The number of the new entry.
-    pub fn add(&self, fingerprint: u64, shingles: u32, sketch: &[u8], ordinal: Ordinal) -> u32 {
+    pub fn add(&mut self, fingerprint: u64, shingles: u32, sketch: &[u8], ordinal: Ordinal) -> u32 {
         assert_eq!(sketch.len(), self.sketch_bytes, "all sketches of an index have one length");
-        let head = Head { fingerprint, shingles, members: Members::One(ordinal) };
+        let head = Head { fingerprint, shingles, member: NOBODY };
         let number = self.take_number();
-        let (mut shard, place) = self.write(number);
-        // Numbers are given out one by one but may get here in another order: fill up to the place.
-        while shard.heads.len() <= place {
-            shard.grow(self.sketch_bytes);
-        }
-        shard.heads[place] = head;
-        let start = place * self.sketch_bytes;
-        shard.sketches[start..start + self.sketch_bytes].copy_from_slice(sketch);
+        self.put(number, head, sketch);
+        self.living += 1;
+        self.add_member(number, ordinal);
         number
     }
 
-    pub fn add_member(&self, number: u32, ordinal: Ordinal) {
-        let (mut shard, place) = self.write(number);
-        shard.change_members(place, |members| members.add(ordinal));
+    pub fn add_member(&mut self, number: u32, ordinal: Ordinal) {
+        let head = self.head_mut(number);
+        if head.member == ordinal.0 && ordinal.0 < MANY {
+            return;
+        }
+        if head.member == NOBODY && ordinal.0 < MANY {
+            head.member = ordinal.0;
+            return;
+        }
+        let first = std::mem::replace(&mut head.member, MANY);
+        let members = self.many.entry(number).or_default();
+        let before = members.len();
+        members.extend((first < MANY).then_some(Ordinal(first)));
+        members.insert(ordinal);
+        self.many_members += members.len() - before;
     }
 
     /// An entry without members is to be released by the caller, once no postings lead to it.
-    pub fn remove_member(&self, number: u32, ordinal: Ordinal) -> Removal {
-        let (mut shard, place) = self.write(number);
-        shard.change_members(place, |members| members.remove(ordinal))
+    pub fn remove_member(&mut self, number: u32, ordinal: Ordinal) -> Removal {
+        let head = self.head_mut(number);
+        if head.member != MANY {
+            if head.member != ordinal.0 || ordinal.0 == NOBODY {
+                return Removal::Absent;
+            }
+            head.member = NOBODY;
+            self.living -= 1;
+            return Removal::WasLast;
+        }
+        let Some(members) = self.many.get_mut(&number) else { return Removal::Absent };
+        if !members.remove(&ordinal) {
+            return Removal::Absent;
+        }
+        self.many_members -= 1;
+        let alone = members.first().filter(|alone| members.len() == 1 && alone.0 < MANY).copied();
+        let is_empty = members.is_empty();
+        if let Some(alone) = alone {
+            self.many.remove(&number);
+            self.many_members -= 1;
+            self.head_mut(number).member = alone.0;
+        }
+        if !is_empty {
+            return Removal::OthersRemain;
+        }
+        self.many.remove(&number);
+        self.head_mut(number).member = NOBODY;
+        self.living -= 1;
+        Removal::WasLast
     }
 
-    pub fn release(&self, number: u32) {
-        self.numbers().free.push(number);
+    /// Has one entry be the other, too: gives it those members that this one has.
+    pub fn merge(&mut self, number: u32, into: u32) {
+        let members: Vec<Ordinal> = self
+            .get(number)
+            .into_iter()
+            .flat_map(|entry| entry.members().collect::<Vec<_>>())
+            .collect();
+        for ordinal in members {
+            self.add_member(into, ordinal);
+            self.remove_member(number, ordinal);
+        }
+        self.release(number);
     }
 
-    /// What `read` makes of a living entry.
-    pub fn read<R>(&self, number: u32, read: impl FnOnce(&Head, &[u8]) -> R) -> Option<R> {
-        let shard = read_lock(&self.shards[number as usize % Self::SHARDS]);
-        let place = number as usize / Self::SHARDS;
-        let head = shard.heads.get(place)?;
-        if matches!(head.members, Members::None) {
+    pub fn has_much_idle(&self) -> bool {
+        self.idle() > IDLE_SURE && self.idle() > self.end() / 8
+    }
+
+    /// If much lies idle: the last entry's number, and the one that it has from now on. Idle places
+    /// at the end go with it.
+    pub fn pull_in(&mut self) -> Option<(u32, u32)> {
+        while self.has_much_idle() {
+            let last = self.end() as u32 - 1;
+            if self.head_mut(last).member == NOBODY {
+                self.drop_last();
+                continue;
+            }
+            let number = self.take_number();
+            let head = *self.head_mut(last);
+            let chunk = &self.chunks[last as usize / CHUNK];
+            let sketch: SmallVec<[u8; 128]> = self.sketch(chunk, last as usize % CHUNK).into();
+            self.put(number, head, &sketch);
+            if let Some(members) = self.many.remove(&last) {
+                self.many.insert(number, members);
+            }
+            self.drop_last();
+            return Some((last, number));
+        }
+        None
+    }
+
+    pub fn release(&mut self, number: u32) {
+        self.free.push(number);
+    }
+
+    pub fn get(&self, number: u32) -> Option<Entry<'_>> {
+        let (chunk, at) = (self.chunks.get(number as usize / CHUNK)?, number as usize % CHUNK);
+        let Head { fingerprint, shingles, member } = *chunk.heads.get(at)?;
+        if member == NOBODY {
             return None;
         }
-        Some(read(head, shard.sketch(place, self.sketch_bytes)))
+        let many = if member == MANY { self.many.get(&number) } else { None };
+        let sketch = self.sketch(chunk, at);
+        Some(Entry { fingerprint, shingles, sketch, member, many })
     }
 
-    /// Visits the number and sketch of every entry.
-    pub fn for_each(&self, mut visit: impl FnMut(u32, &[u8])) {
-        for (index, shard) in self.shards.iter().enumerate() {
-            let shard = read_lock(shard);
-            for (place, _) in shard.living() {
-                let number = (place * Self::SHARDS + index) as u32;
-                visit(number, shard.sketch(place, self.sketch_bytes));
-            }
-        }
+    /// Begins to fetch a sketch and what is known beside it.
+    pub fn prefetch(&self, number: u32) {
+        let (chunk, at) = (&self.chunks[number as usize / CHUNK], number as usize % CHUNK);
+        self.sketch(chunk, at).iter().step_by(64).for_each(prefetch);
+        prefetch(&chunk.heads[at]);
     }
 
-    pub fn copy_shard(&self, index: usize) -> Vec<EntryCopy> {
-        let shard = read_lock(&self.shards[index]);
-        let copy = |(place, head): (usize, &Head)| EntryCopy {
-            fingerprint: head.fingerprint,
-            shingles: head.shingles,
-            sketch: shard.sketch(place, self.sketch_bytes).into(),
-            members: head.members.iter().collect(),
+    /// The number and sketch of every entry.
+    pub fn sketches(&self) -> impl Iterator<Item = (u32, &[u8])> {
+        self.living().map(|(number, chunk, at)| (number, self.sketch(chunk, at)))
+    }
+
+    /// The number and fingerprint of every entry.
+    pub fn fingerprints(&self) -> impl Iterator<Item = (u32, u64)> {
+        self.living().map(|(number, chunk, at)| (number, chunk.heads[at].fingerprint))
+    }
+
+    pub fn parts(&self) -> usize {
+        self.end().div_ceil(PART)
+    }
+
+    pub fn copy_part(&self, part: usize) -> Vec<EntryCopy> {
+        let numbers = part * PART..((part + 1) * PART).min(self.end());
+        let copy = |entry: Entry<'_>| EntryCopy {
+            fingerprint: entry.fingerprint,
+            shingles: entry.shingles,
+            sketch: entry.sketch.into(),
+            members: entry.members().collect(),
         };
-        shard.living().map(copy).collect()
+        numbers.filter_map(|number| self.get(number as u32).map(copy)).collect()
     }
 
     pub fn count(&self) -> u64 {
-        let numbers = self.numbers();
-        u64::from(numbers.next) - numbers.free.len() as u64
+        self.living as u64
     }
 
     pub fn bytes(&self) -> u64 {
-        self.shards.iter().map(|shard| read_lock(shard).bytes()).sum::<usize>() as u64
+        let entries = self.end() * (size_of::<Head>() + self.sketch_bytes);
+        let map = self.many.capacity() * (size_of::<(u32, BTreeSet<Ordinal>)>() + 1);
+        let free = self.free.capacity() * size_of::<u32>();
+        (entries + map + self.many_members * TREE_BYTES_EACH + free) as u64
     }
 
-    fn take_number(&self) -> u32 {
-        let mut numbers = self.numbers();
-        if let Some(number) = numbers.free.pop() {
-            return number;
+    fn living(&self) -> impl Iterator<Item = (u32, &Chunk, usize)> {
+        self.chunks.iter().enumerate().flat_map(|(index, chunk)| {
+            let places = chunk.heads.iter().enumerate().filter(|(_, head)| head.member != NOBODY);
+            places.map(move |(at, _)| ((index * CHUNK + at) as u32, chunk, at))
+        })
+    }
+
+    fn idle(&self) -> usize {
+        self.end() - self.living
+    }
+
+    fn drop_last(&mut self) {
+        let chunk = self.chunks.last_mut().expect("there is a last entry");
+        chunk.heads.pop();
+        chunk.sketches.truncate(chunk.heads.len() * self.sketch_bytes);
+        if chunk.heads.is_empty() {
+            self.chunks.pop();
+            let end = self.end();
+            self.free.retain(|number| (*number as usize) < end);
+            self.free.shrink_to_fit();
         }
-        let number = numbers.next;
-        // There are never more entries than living ordinals, which are u32 as well; the last number
-        // is the mark of crowded postings.
-        numbers.next = number.checked_add(1).expect("fewer entries than ordinals");
-        number
     }
 
-    fn numbers(&self) -> std::sync::MutexGuard<'_, Numbers> {
-        self.numbers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn take_number(&mut self) -> u32 {
+        let end = self.end();
+        while let Some(number) = self.free.pop() {
+            if (number as usize) < end {
+                return number;
+            }
+        }
+        // There are never more entries than living ordinals, which are u32 as well.
+        u32::try_from(end).expect("fewer entries than ordinals")
     }
 
-    fn write(&self, number: u32) -> (RwLockWriteGuard<'_, Shard>, usize) {
-        let shard = &self.shards[number as usize % Self::SHARDS];
-        let guard = shard.write().unwrap_or_else(PoisonError::into_inner);
-        (guard, number as usize / Self::SHARDS)
+    fn end(&self) -> usize {
+        let last = self.chunks.last().map_or(0, |chunk| chunk.heads.len());
+        self.chunks.len().saturating_sub(1) * CHUNK + last
+    }
+
+    fn put(&mut self, number: u32, head: Head, sketch: &[u8]) {
+        let (index, at) = (number as usize / CHUNK, number as usize % CHUNK);
+        if index == self.chunks.len() {
+            self.chunks.push(Chunk::new(self.sketch_bytes));
+        }
+        let chunk = &mut self.chunks[index];
+        if at == chunk.heads.len() {
+            chunk.heads.push(head);
+            chunk.sketches.extend_from_slice(sketch);
+        } else {
+            chunk.heads[at] = head;
+            let start = at * self.sketch_bytes;
+            chunk.sketches[start..start + self.sketch_bytes].copy_from_slice(sketch);
+        }
+    }
+
+    fn sketch<'a>(&self, chunk: &'a Chunk, at: usize) -> &'a [u8] {
+        &chunk.sketches[at * self.sketch_bytes..(at + 1) * self.sketch_bytes]
+    }
+
+    fn head_mut(&mut self, number: u32) -> &mut Head {
+        &mut self.chunks[number as usize / CHUNK].heads[number as usize % CHUNK]
     }
 }
 
-fn read_lock(shard: &RwLock<Shard>) -> RwLockReadGuard<'_, Shard> {
-    shard.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Shard {
-    /// Adds a released place. Growing by a quarter rather than doubling keeps what lies idle under
-    /// a fifth.
-    fn grow(&mut self, sketch_bytes: usize) {
-        let places = self.heads.len();
-        if places == self.heads.capacity() {
-            let more = (places / 4).max(64);
-            self.heads.reserve_exact(more);
-            self.sketches.reserve_exact(more * sketch_bytes);
-        }
-        self.heads.push(Head { fingerprint: 0, shingles: 0, members: Members::None });
-        self.sketches.resize((places + 1) * sketch_bytes, 0);
-    }
-
-    fn sketch(&self, place: usize, sketch_bytes: usize) -> &[u8] {
-        &self.sketches[place * sketch_bytes..(place + 1) * sketch_bytes]
-    }
-
-    fn living(&self) -> impl Iterator<Item = (usize, &Head)> {
-        self.heads.iter().enumerate().filter(|(_, head)| !matches!(head.members, Members::None))
-    }
-
-    fn change_members<R>(&mut self, place: usize, change: impl FnOnce(&mut Members) -> R) -> R {
-        let members = &mut self.heads[place].members;
-        let before = members.heap_bytes();
-        let outcome = change(members);
-        self.members_bytes = self.members_bytes + members.heap_bytes() - before;
-        outcome
-    }
-
-    fn bytes(&self) -> usize {
-        self.heads.capacity() * size_of::<Head>() + self.sketches.capacity() + self.members_bytes
+impl Chunk {
+    fn new(sketch_bytes: usize) -> Self {
+        let mut sketches = Vec::with_capacity(CHUNK * sketch_bytes);
+        prefer_huge_pages(sketches.spare_capacity_mut());
+        Self { heads: Vec::with_capacity(CHUNK), sketches }
     }
 }

@@ -1,10 +1,10 @@
 //! Exact lookups: by the prefix index beside the tables.
 
-use super::prefix::PrefixIndex;
+use super::contents::Contents;
 use super::{Candidate, Candidates, Index};
 use crate::document::Ordinal;
 use crate::measure::Overlap;
-use crate::scheme::Threshold;
+use crate::scheme::{Key, Threshold};
 use crate::sketch::Sketch;
 use crate::text::ShingleSet;
 
@@ -45,9 +45,12 @@ impl Index {
     /// for all of them. For loading only, while nobody else writes.
     pub fn file_prefix(&self, ordinal: Ordinal, fingerprint: u64, set: &ShingleSet) {
         let Some(prefix) = &self.prefix else { return };
-        let Some(entry) = self.entry_of(fingerprint) else { return };
-        let first = self.entries.read(entry, |head, _| head.members.iter().next()).flatten();
-        if first == Some(ordinal) {
+        let first = |contents: &Contents| {
+            let (entry, found) = contents.entry_of(fingerprint)?;
+            (found.members().next() == Some(ordinal)).then_some(entry)
+        };
+        let entry = first(&self.read());
+        if let Some(entry) = entry {
             prefix.insert(entry, set);
         }
     }
@@ -69,49 +72,46 @@ impl Index {
             .ok_or(Unanswered::TooManyPostings)?;
         let mut sharing: Vec<(u32, u32)> = sharing.into_iter().collect();
         sharing.sort_unstable();
+        let contents = self.read();
         let mut candidates = Candidates::default();
         for (entry, elements_shared) in sharing {
-            let Some((mut found, clipped)) = self.judge_exactly(entry, search) else { continue };
-            found.keys_shared = elements_shared;
+            let Some(entry) = contents.entries.get(entry) else { continue };
+            let sizes = (search.set.count(), entry.shingles as usize);
+            if !Overlap::can_reach(sizes.0, sizes.1, search.threshold.get()) {
+                continue;
+            }
             candidates.seen += 1;
-            candidates.truncated |= clipped;
-            candidates.found.push(found);
+            candidates.truncated |= entry.members_count() > search.members_max;
+            candidates.found.push(Candidate {
+                fingerprint: entry.fingerprint,
+                shingles: entry.shingles,
+                agreeing: self.estimator.agreeing(search.sketch.as_bytes(), entry.sketch),
+                keys_shared: elements_shared,
+                members: entry.members().take(search.members_max).collect(),
+            });
         }
         Ok(candidates)
     }
 
-    /// The entry as a candidate, if it lives and its size does not rule it out; and whether members
-    /// were left out.
-    fn judge_exactly(&self, entry: u32, search: &ExactSearch<'_>) -> Option<(Candidate, bool)> {
-        self.entries.read(entry, |head, sketch| {
-            let sizes = (search.set.count(), head.shingles as usize);
-            if !Overlap::can_reach(sizes.0, sizes.1, search.threshold.get()) {
-                return None;
-            }
-            let candidate = Candidate {
-                fingerprint: head.fingerprint,
-                shingles: head.shingles,
-                agreeing: self.estimator.agreeing(search.sketch.as_bytes(), sketch),
-                keys_shared: 0,
-                members: head.members.iter().take(search.members_max).collect(),
-            };
-            Some((candidate, head.members.len() > search.members_max))
-        })?
-    }
-
-    /// Entries that documents have.
-    pub(super) fn living(&self) -> u64 {
-        let parked = self.prefix.as_ref().map_or(0, PrefixIndex::parked_count);
-        self.entries.count().saturating_sub(parked as u64)
-    }
-
-    /// Rids the prefix index of sets that were taken out, if there are more of them than of those
-    /// that are left, and gives their numbers back. Goes through all postings then, a part at a
+    /// Gives memory back after many sets were taken out; each call does a part of that. `keys`:
+    /// what a set is filed under by its sketch.
+    ///
+    /// Where there is an index of prefixes, it is rid of sets that were taken out, if there are
+    /// more of them than of those that are left. That goes through all its postings, a part at a
     /// time, and lookups go on: to be called without a lock that they need.
-    pub fn compact(&self) {
-        let Some(prefix) = &self.prefix else { return };
-        for entry in prefix.unpark(self.living()) {
-            self.entries.release(entry);
+    pub fn compact(&self, keys: impl Fn(&[u8]) -> Vec<Key>) {
+        let Some(prefix) = &self.prefix else {
+            let is_due = self.read().entries.has_much_idle();
+            if is_due {
+                self.write().pull_in(keys);
+            }
+            return;
+        };
+        let living = self.read().entries.count();
+        let unparked = prefix.unpark(living);
+        let mut contents = self.write();
+        for entry in unparked {
+            contents.entries.release(entry);
         }
     }
 }

@@ -2,19 +2,23 @@
 //!
 //! What is filed is a *set*, not a document: documents with equal sets share one **entry** that
 //! lists their ordinals. A page copied a hundred thousand times is then one entry under its keys,
-//! and filing the next copy costs no more than the first. Postings hold entry numbers; those are
-//! reused once an entry is gone, so whoever reads an entry found through postings reads number,
-//! sketch and members under one lock and judges by what it finds there.
+//! and filing the next copy costs no more than the first. Postings hold entry numbers, which are
+//! reused once an entry is gone.
 //!
-//! Nothing here blocks for long: every lock covers one shard of one table for one operation.
+//! One lock covers it all: a set has dozens of keys, and taking a lock for each would cost more
+//! than filing under it. It is held for about a microsecond, and what takes long, waiting for
+//! memory, is done before it is taken to write. Nothing here ever goes through everything at once.
 
+mod contents;
 mod entries;
 mod exact;
+mod loading;
 mod postings;
 mod prefix;
 mod shortlist;
+mod table;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use smallvec::SmallVec;
 
@@ -22,13 +26,14 @@ use crate::document::Ordinal;
 use crate::scheme::{IndexBytes, Key, Threshold};
 use crate::sketch::{Estimator, Sketch};
 use crate::text::ShingleSet;
-use entries::{Entries, Removal};
-use postings::Postings;
+use contents::Contents;
 use prefix::PrefixIndex;
 use shortlist::Shortlist;
+use table::Shelf;
 
 pub use entries::EntryCopy;
 pub use exact::{ExactSearch, Unanswered};
+pub use loading::Loading;
 
 /// Members of a set that are given however many other sets have: one, and another in case that the
 /// first is who is asking.
@@ -99,35 +104,16 @@ pub struct IndexStats {
 /// The map from keys to the sets filed under them.
 #[derive(Debug)]
 pub struct Index {
-    tables: Box<[Postings<u32>]>,
-    /// Fingerprint (folded to 32 bits) → entry: where an equal set is found.
-    identity: Postings<u32>,
+    contents: RwLock<Contents>,
     prefix: Option<PrefixIndex>,
-    entries: Entries,
     estimator: Estimator,
-    /// Two threads must not make two entries of one set: filing and removing take the stripe of its
-    /// fingerprint.
-    stripes: [Mutex<()>; 64],
 }
 
 impl Index {
-    /// `tables`: how many tables the scheme's keys have. `sets_expected`: memory is set aside for
-    /// so many.
+    /// `tables`: how many tables the scheme's keys have.
     #[must_use]
-    pub fn new(
-        tables: u32,
-        sketch_bytes: usize,
-        estimator: Estimator,
-        sets_expected: usize,
-    ) -> Self {
-        Self {
-            tables: (0..tables).map(|_| Postings::new(sets_expected)).collect(),
-            identity: Postings::new(sets_expected),
-            prefix: None,
-            entries: Entries::new(sketch_bytes),
-            estimator,
-            stripes: std::array::from_fn(|_| Mutex::new(())),
-        }
+    pub fn new(tables: u32, sketch_bytes: usize, estimator: Estimator) -> Self {
+        Self { contents: RwLock::new(Contents::new(tables, sketch_bytes)), prefix: None, estimator }
     }
 
     /// The same index, empty as it is yet, with one for exact lookups from a threshold up beside
@@ -140,55 +126,25 @@ impl Index {
     /// Files a document's set. Filing an ordinal again changes nothing. An ordinal must not be
     /// removed before the call that files it has returned.
     pub fn insert(&self, ordinal: Ordinal, filing: &Filing<'_>) {
-        if let Some(entry) =
-            self.add_entry(ordinal, filing.fingerprint, filing.shingles, filing.sketch.as_bytes())
-        {
-            for key in filing.keys {
-                self.tables[key.table as usize].insert(key.value, entry);
-            }
-            if let (Some(prefix), Some(set)) = (&self.prefix, filing.set) {
-                prefix.insert(entry, set);
-            }
+        self.read().prefetch(filing.fingerprint, filing.keys);
+        let entry = self.write().insert(ordinal, filing);
+        if let (Some(entry), Some(prefix), Some(set)) = (entry, &self.prefix, filing.set) {
+            prefix.insert(entry, set);
         }
-    }
-
-    /// Like [`Index::insert`] of a set whose keys will be filed by [`Index::file_table`].
-    pub fn insert_unfiled(&self, ordinal: Ordinal, fingerprint: u64, shingles: u32, sketch: &[u8]) {
-        self.add_entry(ordinal, fingerprint, shingles, sketch);
-    }
-
-    /// Files every entry in one table under the key that `value` gives for its sketch, if any.
-    /// Tables are independent: call it for several in parallel. For loading only, while nobody else
-    /// writes.
-    pub fn file_table(&self, table: u32, value: impl Fn(&[u8]) -> Option<u32>) {
-        let postings = &self.tables[table as usize];
-        self.entries.for_each(|entry, sketch| {
-            if let Some(value) = value(sketch) {
-                postings.insert(value, entry);
-            }
-        });
     }
 
     /// Takes a document out; with the last document of a set goes the set. `false` if it wasn't
     /// there. [`Index::compact`] is to follow, now and then.
     pub fn remove(&self, ordinal: Ordinal, fingerprint: u64, keys: &[Key]) -> bool {
-        let _stripe = self.stripe(fingerprint);
-        let Some(entry) = self.entry_of(fingerprint) else { return false };
-        match self.entries.remove_member(entry, ordinal) {
-            Removal::Absent => false,
-            Removal::OthersRemain => true,
-            Removal::WasLast => {
-                for key in keys {
-                    self.tables[key.table as usize].remove(key.value, entry);
-                }
-                self.identity.remove(fold(fingerprint), entry);
-                match &self.prefix {
-                    None => self.entries.release(entry),
-                    Some(prefix) => prefix.park(entry),
-                }
-                true
-            }
+        self.read().prefetch(fingerprint, keys);
+        let mut contents = self.write();
+        let (was_there, entry) = contents.remove(ordinal, fingerprint, keys);
+        match (entry, &self.prefix) {
+            (None, _) => {}
+            (Some(entry), None) => contents.entries.release(entry),
+            (Some(entry), Some(prefix)) => prefix.park(entry),
         }
+        was_there
     }
 
     /// The sets that share a key with the probe and whose sketches agree well enough with its
@@ -197,17 +153,24 @@ impl Index {
     /// Rare keys are read first, so that what a limit cuts off are the commonplaces.
     #[must_use]
     pub fn candidates(&self, search: &Search<'_>) -> Candidates {
-        let Shortlist { entries, seen, truncated, .. } = self.shortlist(search);
+        let contents = self.read();
+        let Shortlist { entries, seen, truncated, .. } =
+            Shortlist::of(&contents, self.estimator, search);
         let mut candidates = Candidates { seen, truncated, ..Candidates::default() };
         let mut members_left = search.postings_max;
-        for (entry, keys_shared) in entries {
+        for listed in entries {
+            let Some(entry) = contents.entries.get(listed.entry) else { continue };
             let members_max = search.members_max.min(members_left.max(MEMBERS_SURE));
-            if let Some((mut found, clipped)) = self.judge(entry, search, members_max) {
-                members_left = members_left.saturating_sub(found.members.len());
-                found.keys_shared = keys_shared;
-                candidates.truncated |= clipped;
-                candidates.found.push(found);
-            }
+            let members: SmallVec<_> = entry.members().take(members_max).collect();
+            members_left = members_left.saturating_sub(members.len());
+            candidates.truncated |= entry.members_count() > members_max;
+            candidates.found.push(Candidate {
+                fingerprint: entry.fingerprint,
+                shingles: entry.shingles,
+                agreeing: listed.agreeing,
+                keys_shared: listed.keys_shared,
+                members,
+            });
         }
         candidates
     }
@@ -221,42 +184,47 @@ impl Index {
     /// The number of shingles of a set that is filed, and its sketch.
     #[must_use]
     pub fn size_and_sketch_of(&self, fingerprint: u64) -> Option<(u32, Sketch)> {
-        let entry = self.entry_of(fingerprint)?;
-        self.entries.read(entry, |head, sketch| {
-            let same = head.fingerprint == fingerprint;
-            same.then(|| (head.shingles, Sketch::from_bytes(sketch.into())))
-        })?
+        let contents = self.read();
+        let (_, entry) = contents.entry_of(fingerprint)?;
+        Some((entry.shingles, Sketch::from_bytes(entry.sketch.into())))
     }
 
-    /// How many parts [`Index::copy_part`] has.
+    /// How many parts [`Index::copy_part`] has by now.
     #[must_use]
     pub fn parts(&self) -> usize {
-        Entries::SHARDS
+        self.read().entries.parts()
     }
 
-    /// A copy of one part of the entries, made under one short lock; all parts together hold every
-    /// entry that was there throughout.
+    /// A copy of one part of the entries, made under one short lock. All parts together, from the
+    /// last to the first, hold every entry that was there throughout; one may be there twice.
     #[must_use]
     pub fn copy_part(&self, part: usize) -> Vec<EntryCopy> {
-        self.entries.copy_shard(part)
+        self.read().entries.copy_part(part)
     }
 
     /// What a document takes in memory if no other has its set and hardly another shares a key:
     /// the layout's bytes, with what lies idle on average as the containers grow.
     #[must_use]
     pub fn usual_bytes() -> IndexBytes {
-        IndexBytes { key: postings::KEY_BYTES, entry: entries::HEAD_BYTES + postings::KEY_BYTES }
+        IndexBytes { key: table::POSTING_BYTES, entry: entries::HEAD_BYTES + table::POSTING_BYTES }
     }
 
     #[must_use]
     pub fn stats(&self) -> IndexStats {
+        let contents = self.read();
+        let tables = contents.shelves.iter().flat_map(Shelf::sizes);
+        let shelves = contents.shelves.iter().chain([&contents.identity]);
         let mut stats = IndexStats {
-            entries: self.living(),
-            bytes: self.entries.bytes() + self.identity.size().bytes,
+            entries: contents.entries.count(),
+            bytes: contents.entries.bytes() + shelves.map(Shelf::bytes).sum::<u64>(),
             ..IndexStats::default()
         };
-        let prefix = self.prefix.as_ref().map(PrefixIndex::size);
-        for size in self.tables.iter().map(Postings::size).chain(prefix) {
+        for size in tables {
+            stats.keys += size.keys;
+            stats.postings += size.postings;
+            stats.postings_longest = stats.postings_longest.max(size.longest);
+        }
+        if let Some(size) = self.prefix.as_ref().map(PrefixIndex::size) {
             stats.keys += size.keys;
             stats.postings += size.postings;
             stats.postings_longest = stats.postings_longest.max(size.longest);
@@ -265,66 +233,13 @@ impl Index {
         stats
     }
 
-    /// The number of the new entry, if the set had none yet.
-    fn add_entry(
-        &self,
-        ordinal: Ordinal,
-        fingerprint: u64,
-        shingles: u32,
-        sketch: &[u8],
-    ) -> Option<u32> {
-        let _stripe = self.stripe(fingerprint);
-        if let Some(entry) = self.entry_of(fingerprint) {
-            self.entries.add_member(entry, ordinal);
-            return None;
-        }
-        let entry = self.entries.add(fingerprint, shingles, sketch, ordinal);
-        self.identity.insert(fold(fingerprint), entry);
-        Some(entry)
+    fn read(&self) -> RwLockReadGuard<'_, Contents> {
+        self.contents.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn entry_of(&self, fingerprint: u64) -> Option<u32> {
-        let has = |&entry: &u32| {
-            self.entries.read(entry, |head, _| head.fingerprint == fingerprint) == Some(true)
-        };
-        self.identity.read(fold(fingerprint), |entries| entries.iter().copied().find(has))?
+    fn write(&self) -> RwLockWriteGuard<'_, Contents> {
+        self.contents.write().unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// The entry as a candidate, if its sketch agrees well enough; and whether members were left
-    /// out.
-    fn judge(
-        &self,
-        entry: u32,
-        search: &Search<'_>,
-        members_max: usize,
-    ) -> Option<(Candidate, bool)> {
-        self.entries.read(entry, |head, sketch| {
-            let agreeing = self.estimator.agreeing(search.sketch.as_bytes(), sketch);
-            if agreeing < search.agreeing_min {
-                return None;
-            }
-            let members = &head.members;
-            let candidate = Candidate {
-                fingerprint: head.fingerprint,
-                shingles: head.shingles,
-                agreeing,
-                keys_shared: 0,
-                members: members.iter().take(members_max).collect(),
-            };
-            Some((candidate, members.len() > members_max))
-        })?
-    }
-
-    fn stripe(&self, fingerprint: u64) -> MutexGuard<'_, ()> {
-        let stripe = &self.stripes[fingerprint as usize % self.stripes.len()];
-        // A panic under a stripe leaves nothing half-done that the guarded unit value could show.
-        stripe.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Fingerprints are uniform, so half of one is as good a key as any; the entry has the whole.
-fn fold(fingerprint: u64) -> u32 {
-    (fingerprint >> 32) as u32
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! One table: key → the entries filed under it, each with what else its posting says.
+//! The prefix index's table: key → the entries filed under it, each with its place.
 //!
 //! Most keys have one entry, so a key costs eight bytes in a flat map; the few that have more are
 //! marked there and keep their list in a second map. Locks are always taken in that order, first
@@ -16,10 +16,6 @@ use dashmap::{DashMap, Entry};
 pub(super) trait Posting: Copy + PartialEq {
     /// Marks a key whose postings are in the second map. No entry has its number.
     const CROWDED: Self;
-}
-
-impl Posting for u32 {
-    const CROWDED: Self = u32::MAX;
 }
 
 /// Keys are hash values already. They only need to be spread over 64 bits, since the map takes the
@@ -87,14 +83,6 @@ pub(super) struct PostingsSize {
 }
 
 impl<P: Posting> Postings<P> {
-    pub fn new(keys_expected: usize) -> Self {
-        Self {
-            first: DashMap::with_capacity_and_hasher(keys_expected, Spreading::default()),
-            crowded: DashMap::default(),
-            totals: Mutex::default(),
-        }
-    }
-
     /// Of maps in so many parts each: whoever goes through all keys locks one part at a time.
     pub fn in_parts(parts: usize) -> Self {
         let map = || Spreading::default();
@@ -127,17 +115,6 @@ impl<P: Posting> Postings<P> {
         }
     }
 
-    pub fn remove(&self, key: u32, entry: P) {
-        let Entry::Occupied(mut occupied) = self.first.entry(key) else { return };
-        if *occupied.get() == entry {
-            occupied.remove();
-        } else if *occupied.get() == P::CROWDED
-            && let Some(alone) = self.leave_crowd(key, entry)
-        {
-            occupied.insert(alone);
-        }
-    }
-
     /// What `read` makes of the entries under a key; `None` for a key without any.
     pub fn read<R>(&self, key: u32, read: impl FnOnce(&[P]) -> R) -> Option<R> {
         let first = self.first.get(&key)?;
@@ -164,26 +141,6 @@ impl<P: Posting> Postings<P> {
             longest: longest.unwrap_or(keys.min(1)) as u64,
             bytes: bytes as u64,
         }
-    }
-
-    /// The one entry that is left, if only one is.
-    fn leave_crowd(&self, key: u32, entry: P) -> Option<P> {
-        let mut list = self.crowded.get_mut(&key)?;
-        let position = list.iter().position(|&e| e == entry)?;
-        let mut totals = self.totals();
-        totals.take_off(&list);
-        list.swap_remove(position);
-        if let [alone] = **list {
-            drop(totals);
-            drop(list);
-            self.crowded.remove(&key);
-            return Some(alone);
-        }
-        if list.capacity() > 4 * list.len() {
-            list.shrink_to_fit();
-        }
-        totals.add(&list);
-        None
     }
 
     /// Drops every posting that is not to be kept, one part of the keys after the other.
@@ -219,10 +176,6 @@ impl<P: Posting> Postings<P> {
         self.totals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-/// Of a key with one entry: a place and its tag in a table that doubles when seven places of eight
-/// are filled, and so has ⅔ of them filled on average.
-pub(super) const KEY_BYTES: f64 = (size_of::<(u32, u32)>() + 1) as f64 * 1.5;
 
 /// A hash table keeps one byte of tag beside each place, and fills seven places of eight.
 fn table_bytes(capacity: usize, place_bytes: usize) -> usize {

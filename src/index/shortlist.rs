@@ -5,8 +5,12 @@
 
 use std::cmp::Reverse;
 
-use super::{Index, Search};
+use smallvec::SmallVec;
+
+use super::Search;
+use super::contents::Contents;
 use crate::scheme::Key;
+use crate::sketch::Estimator;
 
 /// Postings up to this length are read at once; longer ones wait until the short ones are read.
 const SHORT: usize = 64;
@@ -19,9 +23,20 @@ const AGREEING_FOR_EACH_FOUND: usize = 4;
 /// have fewer.
 const POSTINGS_FOR_EACH_FOUND: usize = 2 * AGREEING_FOR_EACH_FOUND;
 
-/// Entries that are worth a look, and under how many of the keys each was found.
+/// Sketches that are begun to be fetched at once.
+const PREFETCHED_MAX: usize = 64;
+
+/// An entry that is worth a look.
+#[derive(Clone, Copy)]
+pub(super) struct Listed {
+    pub entry: u32,
+    pub agreeing: u32,
+    /// Under how many of the keys it was found.
+    pub keys_shared: u32,
+}
+
 pub(super) struct Shortlist {
-    pub entries: Vec<(u32, u32)>,
+    pub entries: SmallVec<[Listed; 16]>,
     /// Distinct entries under the keys.
     pub seen: usize,
     /// Some were left out.
@@ -30,76 +45,90 @@ pub(super) struct Shortlist {
     has_enough: bool,
 }
 
-impl Index {
-    pub(super) fn shortlist(&self, search: &Search<'_>) -> Shortlist {
+/// Entry numbers, once for each key; on the stack unless there are many.
+type Numbers = SmallVec<[u32; 128]>;
+
+impl Shortlist {
+    pub fn of(contents: &Contents, estimator: Estimator, search: &Search<'_>) -> Self {
+        contents.prefetch_keys(search.keys);
+        let looking = Looking { contents, estimator, search };
         let few = search.found_max.saturating_mul(POSTINGS_FOR_EACH_FOUND);
-        let first = self.shortlist_of(search, few.min(search.postings_max));
+        let first = looking.within(few.min(search.postings_max));
         match first.truncated && !first.has_enough && few < search.postings_max {
-            true => self.shortlist_of(search, search.postings_max),
+            true => looking.within(search.postings_max),
             false => first,
         }
     }
+}
 
-    fn shortlist_of(&self, search: &Search<'_>, postings_max: usize) -> Shortlist {
-        let (mut numbers, cut) = self.read_postings(search.keys, postings_max);
+struct Looking<'a> {
+    contents: &'a Contents,
+    estimator: Estimator,
+    search: &'a Search<'a>,
+}
+
+impl Looking<'_> {
+    fn within(&self, postings_max: usize) -> Shortlist {
+        let search = self.search;
+        let (mut numbers, mut truncated) = self.read_postings(postings_max);
         numbers.sort_unstable();
         let runs = || numbers.chunk_by(|a, b| a == b);
+        runs().take(PREFETCHED_MAX).for_each(|run| self.contents.entries.prefetch(run[0]));
         let enough = search.found_max.saturating_mul(AGREEING_FOR_EACH_FOUND);
-        let agreeing = runs().filter_map(|run| {
-            let agreeing = self.agreeing_with(run[0], search);
-            Some((agreeing.filter(|agreeing| *agreeing >= search.agreeing_min)?, run))
-        });
-        let mut agreeing: Vec<(u32, &[u32])> = agreeing.take(enough).collect();
-        let has_enough = agreeing.len() == enough;
-        let mut truncated = cut || has_enough;
-        if agreeing.len() > search.found_max {
-            agreeing.select_nth_unstable_by_key(search.found_max, |(agreeing, run)| {
-                (Reverse(*agreeing), run[0])
-            });
-            agreeing.truncate(search.found_max);
+        let agreeing = runs().filter_map(|run| self.agreeing(run[0], run.len() as u32));
+        let mut entries: SmallVec<[Listed; 16]> = agreeing.take(enough).collect();
+        let has_enough = entries.len() == enough;
+        truncated |= has_enough;
+        if entries.len() > search.found_max {
+            let worth = |listed: &Listed| (Reverse(listed.agreeing), listed.entry);
+            entries.select_nth_unstable_by_key(search.found_max, worth);
+            entries.truncate(search.found_max);
             truncated = true;
         }
-        let mut entries: Vec<(u32, u32)> =
-            agreeing.into_iter().map(|(_, run)| (run[0], run.len() as u32)).collect();
         if truncated {
-            self.add_equal(search, &mut entries);
+            self.add_equal(&mut entries);
         }
         Shortlist { entries, seen: runs().count(), truncated, has_enough }
     }
 
     /// An equal set shares every key, and agrees in every slot.
-    fn add_equal(&self, search: &Search<'_>, entries: &mut Vec<(u32, u32)>) {
-        let Some(equal) = self.entry_of(search.fingerprint) else { return };
-        if entries.iter().all(|(entry, _)| *entry != equal) {
-            entries.push((equal, search.keys.len() as u32));
+    fn add_equal(&self, entries: &mut SmallVec<[Listed; 16]>) {
+        let Some((equal, entry)) = self.contents.entry_of(self.search.fingerprint) else { return };
+        if entries.iter().all(|listed| listed.entry != equal) {
+            let agreeing = self.estimator.agreeing(self.search.sketch.as_bytes(), entry.sketch);
+            let keys_shared = self.search.keys.len() as u32;
+            entries.push(Listed { entry: equal, agreeing, keys_shared });
         }
     }
 
-    fn agreeing_with(&self, entry: u32, search: &Search<'_>) -> Option<u32> {
-        let of = |sketch: &[u8]| self.estimator.agreeing(search.sketch.as_bytes(), sketch);
-        self.entries.read(entry, |_, sketch| of(sketch))
+    /// The entry, if its sketch agrees well enough with the probe's.
+    fn agreeing(&self, entry: u32, keys_shared: u32) -> Option<Listed> {
+        let sketch = self.contents.entries.get(entry)?.sketch;
+        let agreeing = self.estimator.agreeing(self.search.sketch.as_bytes(), sketch);
+        (agreeing >= self.search.agreeing_min).then_some(Listed { entry, agreeing, keys_shared })
     }
 
-    fn read_postings(&self, keys: &[Key], postings_max: usize) -> (Vec<u32>, bool) {
-        let mut numbers = Vec::new();
-        let mut long = Vec::new();
-        for key in keys {
-            self.tables[key.table as usize].read(key.value, |entries| {
-                if entries.len() <= SHORT && numbers.len() + entries.len() <= postings_max {
-                    numbers.extend_from_slice(entries);
-                } else {
-                    long.push((entries.len(), *key));
-                }
-            });
+    /// Rare keys are read first, so that what the limit cuts off are the commonplaces.
+    fn read_postings(&self, postings_max: usize) -> (Numbers, bool) {
+        let mut numbers = Numbers::new();
+        let mut long: Vec<(usize, Key)> = Vec::new();
+        for key in self.search.keys {
+            let postings = self.contents.read(*key);
+            if postings.len() <= SHORT && numbers.len() + postings.len() <= postings_max {
+                postings.parts().iter().for_each(|part| numbers.extend_from_slice(part));
+            } else {
+                long.push((postings.len(), *key));
+            }
         }
         long.sort_unstable_by_key(|(length, _)| *length);
         let mut truncated = false;
-        for (_, key) in long {
+        for (length, key) in long {
             let room = postings_max.saturating_sub(numbers.len());
-            self.tables[key.table as usize].read(key.value, |entries| {
-                truncated |= entries.len() > room;
-                numbers.extend_from_slice(&entries[..entries.len().min(room)]);
-            });
+            truncated |= length > room;
+            let end = numbers.len() + room.min(length);
+            let postings = self.contents.read(key);
+            postings.parts().iter().for_each(|part| numbers.extend_from_slice(part));
+            numbers.truncate(end);
         }
         (numbers, truncated)
     }

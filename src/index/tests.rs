@@ -14,7 +14,7 @@ fn settings() -> SketchSettings {
 }
 
 fn index() -> Index {
-    Index::new(TABLES, 16, Estimator::new(&settings()), 0)
+    Index::new(TABLES, 16, Estimator::new(&settings()))
 }
 
 /// A small world of sets, so that keys are shared: the set's number decides sketch and keys.
@@ -149,6 +149,58 @@ fn numbers_of_released_entries_are_given_out_again() {
     assert!(index.stats().bytes < bytes + 64 * 1024, "replacing for ever must not grow the memory");
 }
 
+/// The bytes of a sketch decide its keys, as in a scheme.
+fn keys_of(sketch: &[u8]) -> Vec<Key> {
+    let band = |table: u32| {
+        let band = &sketch[table as usize * 4..][..4];
+        u32::from_le_bytes(band.try_into().unwrap())
+    };
+    (0..TABLES).map(|table| Key { table, value: band(table) }).collect()
+}
+
+fn sketch_of(number: u32) -> Sketch {
+    let words = (0..TABLES).map(|table| number.wrapping_mul(0x9e37_79b1) ^ table);
+    Sketch::from_bytes(words.flat_map(u32::to_le_bytes).collect())
+}
+
+#[test]
+fn memory_comes_back_after_deletes_and_what_is_left_is_found() {
+    let index = index();
+    let fingerprint = |number: u32| u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    for number in 0..30_000_u32 {
+        let sketch = sketch_of(number);
+        let keys = keys_of(sketch.as_bytes());
+        let fingerprint = fingerprint(number);
+        let filing = Filing { fingerprint, shingles: 1, sketch: &sketch, keys: &keys, set: None };
+        index.insert(Ordinal(number), &filing);
+    }
+    let full = index.stats().bytes;
+    for number in (0..30_000).filter(|number| number % 10 != 0) {
+        let keys = keys_of(sketch_of(number).as_bytes());
+        assert!(index.remove(Ordinal(number), fingerprint(number), &keys));
+        index.compact(keys_of);
+    }
+    let left = index.stats();
+    assert_eq!(left.entries, 3_000);
+    assert!(left.bytes < full / 2, "{} of {full} bytes", left.bytes);
+    for number in (0..30_000).step_by(10) {
+        let sketch = sketch_of(number);
+        let keys = keys_of(sketch.as_bytes());
+        let candidates = index.candidates(&Search {
+            keys: &keys,
+            sketch: &sketch,
+            fingerprint: fingerprint(number),
+            agreeing_min: 16,
+            postings_max: 100,
+            found_max: 10,
+            members_max: 10,
+        });
+        assert_eq!(candidates.found.len(), 1);
+        assert_eq!(candidates.found[0].members[..], [Ordinal(number)]);
+        assert_eq!(candidates.found[0].keys_shared, TABLES);
+    }
+}
+
 #[test]
 fn a_pruned_candidate_is_seen_but_not_found() {
     let index = index();
@@ -267,7 +319,7 @@ fn copies_hold_every_entry_while_others_come_and_go() {
         });
         for _ in 0..20 {
             let copies: Vec<_> =
-                (0..index.parts()).flat_map(|part| index.copy_part(part)).collect();
+                (0..index.parts()).rev().flat_map(|part| index.copy_part(part)).collect();
             let members: BTreeSet<u32> =
                 copies.iter().flat_map(|copy| copy.members.iter().map(|m| m.0)).collect();
             assert!((0..200).all(|ordinal| members.contains(&ordinal)));
@@ -293,15 +345,15 @@ fn equal_sets_from_many_threads_make_one_entry() {
 
 #[test]
 fn loading_files_every_entry_in_every_table() {
-    let (loaded, filed) = (index(), index());
+    let (mut loaded, filed) = (index(), index());
+    let mut loading = loaded.loading();
     for ordinal in 0..300u32 {
         let set = (ordinal % 60) as u8;
         insert(&filed, ordinal, set);
-        loaded.insert_unfiled(Ordinal(ordinal), fingerprint(set), 1, sketch(set).as_bytes());
+        loading.add(fingerprint(set), 1, sketch(set).as_bytes(), [Ordinal(ordinal)]);
     }
-    for table in 0..TABLES {
-        loaded.file_table(table, |sketch| Some(u32::from(sketch[0]) >> table));
-    }
+    loading.file(2, |sketch, table| Some(u32::from(sketch[0]) >> table));
+    assert_eq!(loaded.stats().entries, 60);
     for set in 0..60 {
         assert_eq!(found(&loaded, set), found(&filed, set));
     }

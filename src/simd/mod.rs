@@ -7,19 +7,24 @@
 //!   [`Loop`], which [`Level::run`] has in a copy for each level;
 //! - written out by hand, where the compiler would not get there: [`Runs`] and [`hash_runs`].
 
-#![allow(unsafe_code, reason = "instructions that not every processor has, loads and stores")]
+#![allow(
+    unsafe_code,
+    reason = "instructions that not every processor has, loads and stores, hints on memory"
+)]
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod hash;
+mod memory;
 mod portable;
 mod runs;
 
 use std::sync::LazyLock;
 
 pub use hash::{Hashed, PRIME_2, PRIME_3, SHORT_BYTES_MAX, WordMix, hash_runs};
+pub use memory::{prefer_huge_pages, prefetch};
 pub use runs::{Run, Runs};
 
 /// Which instructions may be used.

@@ -72,7 +72,7 @@ impl Live {
         if let Some((old, fingerprint)) = replaced {
             self.take_out(old, fingerprint);
             drop(deaths);
-            self.index.compact();
+            self.index.compact(|sketch| self.scheme.all_keys(sketch).collect());
         }
     }
 
@@ -85,7 +85,7 @@ impl Live {
             self.take_out(ordinal, fingerprint);
         }
         drop(deaths);
-        self.index.compact();
+        self.index.compact(|sketch| self.scheme.all_keys(sketch).collect());
     }
 
     fn dying(&self) -> RwLockWriteGuard<'_, ()> {
@@ -180,7 +180,7 @@ mod tests {
         let sketch = SketchSettings::default();
         let scheme = Scheme::new(&SchemeSettings::default(), &sketch);
         let estimator = Estimator::new(&sketch);
-        let index = Index::new(scheme.tables(), sketch.sketch_bytes(), estimator, 0);
+        let index = Index::new(scheme.tables(), sketch.sketch_bytes(), estimator);
         Live::new(index, Catalog::default(), scheme, 1 << 20)
     }
 

@@ -2,15 +2,15 @@
 //! after it; or, without a snapshot that serves, every document's stored sketch.
 
 use std::collections::HashSet;
-use std::convert::Infallible;
 use std::ops::{ControlFlow, Range};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::catalog::Catalog;
-use crate::backend::cores::share_out;
+use crate::backend::cores::{cores, share_out};
 use crate::backend::{Progress, Recovery, RecoverySource};
 use crate::document::Ordinal;
-use crate::index::Index;
+use crate::index::{self, Index};
 use crate::scheme::{Scheme, Threshold};
 use crate::sketch::{Estimator, SketchSettings};
 use crate::storage::{
@@ -116,7 +116,8 @@ impl Recovering<'_> {
     fn read_snapshot(&self, snapshot: &SnapshotReader) -> Result<Recovered, StorageError> {
         let header = snapshot.header();
         let tail = timed("log", || self.store.tail(header.sequence))?;
-        let loading = self.loading(snapshot.entries() as usize, snapshot.documents() as usize);
+        let mut index = self.empty_index();
+        let loading = Loading::new(&mut index, snapshot.documents());
         timed("snapshot", || {
             share_out(snapshot.sections(), |section| {
                 let documents = loading.read_section(snapshot, section, &tail.dead)?;
@@ -132,21 +133,24 @@ impl Recovering<'_> {
             took_ms: 0,
         };
         let next_ordinal = self.next_ordinal.max(header.next_ordinal);
-        Ok(self.finish(loading, next_ordinal, recovery))
+        let catalog = self.file(loading);
+        Ok(Recovered { index, catalog, next_ordinal, recovery })
     }
 
     fn scan_documents(&self) -> Result<Recovered, StorageError> {
-        let loading = self.loading(0, 0);
+        let mut index = self.empty_index();
+        let loading = Loading::new(&mut index, self.store.documents()?);
         timed("stored sketches", || self.read_rows(0..self.next_ordinal, &loading))?;
         let source = match loading.catalog.documents() {
             0 => RecoverySource::Empty,
             _ => RecoverySource::Rebuilt,
         };
         let recovery = Recovery { source, snapshot_sequence: None, replayed: 0, took_ms: 0 };
-        Ok(self.finish(loading, self.next_ordinal, recovery))
+        let catalog = self.file(loading);
+        Ok(Recovered { index, catalog, next_ordinal: self.next_ordinal, recovery })
     }
 
-    fn read_rows(&self, ordinals: Range<u32>, loading: &Loading) -> Result<(), StorageError> {
+    fn read_rows(&self, ordinals: Range<u32>, loading: &Loading<'_>) -> Result<(), StorageError> {
         share_out_ordinals(ordinals, |ordinals| {
             let mut documents = 0;
             self.store.scan(ordinals, |row| {
@@ -158,33 +162,38 @@ impl Recovering<'_> {
         })
     }
 
-    fn loading(&self, sets: usize, documents: usize) -> Loading {
+    fn empty_index(&self) -> Index {
         let estimator = Estimator::new(self.sketch);
-        let index = Index::new(self.scheme.tables(), self.scheme.sketch_bytes(), estimator, sets);
-        Loading { index, catalog: Catalog::with_capacity(documents) }
+        Index::new(self.scheme.tables(), self.scheme.sketch_bytes(), estimator)
     }
 
-    /// Files everything that was read. Tables do not touch each other.
-    fn finish(&self, loading: Loading, next_ordinal: u32, recovery: Recovery) -> Recovered {
+    /// Files everything that was read.
+    fn file(&self, loading: Loading<'_>) -> Catalog {
         let Loading { index, catalog } = loading;
-        let file = |table: usize| {
-            let table = table as u32;
-            index.file_table(table, |sketch| self.scheme.value(sketch, table));
-            Ok::<_, Infallible>(())
-        };
-        let Ok(()) = timed("tables", || share_out(self.scheme.tables() as usize, file));
-        Recovered { index, catalog, next_ordinal, recovery }
+        let index = index.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let value = |sketch: &[u8], table| self.scheme.value(sketch, table);
+        timed("tables", || index.file(cores(), value));
+        catalog
     }
 }
 
 /// What has been read so far, by several threads. A document may come more than once: a snapshot is
 /// taken while writes go on, and may have what the log tells of, too.
-struct Loading {
-    index: Index,
+struct Loading<'a> {
+    index: Mutex<index::Loading<'a>>,
     catalog: Catalog,
 }
 
-impl Loading {
+impl<'a> Loading<'a> {
+    fn new(index: &'a mut Index, documents: u64) -> Self {
+        let catalog = Catalog::with_capacity(documents as usize);
+        Self { index: Mutex::new(index.loading()), catalog }
+    }
+
+    fn index(&self) -> MutexGuard<'_, index::Loading<'a>> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// What died after the snapshot was begun is left out: of a document whose id stands for
     /// another by now nothing comes back, in whatever order the two are read. Gives back how many
     /// documents are listed.
@@ -195,11 +204,13 @@ impl Loading {
         dead: &HashSet<Ordinal>,
     ) -> Result<u64, StorageError> {
         let mut documents = 0;
+        // Taken once for all entries of the section, which are in memory by then.
+        let mut index = None;
         snapshot.read(section, |record| match record {
             SnapshotRecord::Entry(SnapshotEntry { fingerprint, shingles, sketch, members }) => {
-                for &ordinal in members.iter().filter(|ordinal| !dead.contains(ordinal)) {
-                    self.index.insert_unfiled(ordinal, fingerprint, shingles, sketch);
-                }
+                let alive = members.iter().copied().filter(|ordinal| !dead.contains(ordinal));
+                let index = index.get_or_insert_with(|| self.index());
+                index.add(fingerprint, shingles, sketch, alive);
             }
             SnapshotRecord::Listing(SnapshotListing { ordinal, id, fingerprint, has_metadata }) => {
                 if !dead.contains(&ordinal) {
@@ -212,7 +223,7 @@ impl Loading {
     }
 
     fn add(&self, row: &FilingRow<'_>) {
-        self.index.insert_unfiled(row.ordinal, row.fingerprint, row.shingles, row.sketch);
+        self.index().add(row.fingerprint, row.shingles, row.sketch, [row.ordinal]);
         self.catalog.list(row.ordinal, row.id.as_str(), row.fingerprint, row.has_metadata);
     }
 }

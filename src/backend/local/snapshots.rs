@@ -76,7 +76,7 @@ fn copy(
     header: &SnapshotHeader,
 ) -> Result<SnapshotWriter, StorageError> {
     let mut writer = snapshots.begin(header)?;
-    for part in 0..live.index.parts() {
+    for part in (0..live.index.parts()).rev() {
         for entry in live.index.copy_part(part) {
             writer.write(&SnapshotRecord::Entry(SnapshotEntry {
                 fingerprint: entry.fingerprint,

@@ -1,0 +1,132 @@
+//! What an index holds, all of which is under one lock.
+
+use super::Filing;
+use super::entries::{Entries, Entry, Removal};
+use super::table::{Postings, Shelf};
+use crate::document::Ordinal;
+use crate::scheme::Key;
+
+/// Shelves that tables are spread over: so many can be filled in parallel.
+pub(super) const SHELVES: u32 = 8;
+
+/// Entries that get another number after one change, at most.
+const RENUMBERED_MAX: usize = 8;
+
+#[derive(Debug)]
+pub(super) struct Contents {
+    pub entries: Entries,
+    /// Table t is number t / [`SHELVES`] on the shelf t % [`SHELVES`].
+    pub shelves: Vec<Shelf>,
+    /// Fingerprint (folded to 32 bits) → entry: where an equal set is found.
+    pub identity: Shelf,
+}
+
+/// The one table of the identity's shelf.
+pub(super) const IDENTITY: usize = 0;
+
+impl Contents {
+    pub fn new(tables: u32, sketch_bytes: usize) -> Self {
+        let shelf = |shelf: u32| Shelf::new((shelf..tables).step_by(SHELVES as usize));
+        Self {
+            entries: Entries::new(sketch_bytes),
+            shelves: (0..SHELVES).map(shelf).collect(),
+            identity: Shelf::new([tables]),
+        }
+    }
+
+    /// Begins to fetch what [`Contents::insert`] will read: so much at once takes a fraction of the
+    /// time that it takes one after the other.
+    pub fn prefetch(&self, fingerprint: u64, keys: &[Key]) {
+        self.identity.prefetch(IDENTITY, fold(fingerprint));
+        self.prefetch_keys(keys);
+    }
+
+    pub fn prefetch_keys(&self, keys: &[Key]) {
+        for key in keys {
+            let (shelf, table) = place(key.table);
+            self.shelves[shelf].prefetch(table, key.value);
+        }
+        for key in keys {
+            let (shelf, table) = place(key.table);
+            self.shelves[shelf].prefetch_other(table, key.value);
+        }
+    }
+
+    /// The number of the new entry, if the set had none yet.
+    pub fn insert(&mut self, ordinal: Ordinal, filing: &Filing<'_>) -> Option<u32> {
+        if let Some((entry, _)) = self.entry_of(filing.fingerprint) {
+            self.entries.add_member(entry, ordinal);
+            return None;
+        }
+        let sketch = filing.sketch.as_bytes();
+        let entry = self.entries.add(filing.fingerprint, filing.shingles, sketch, ordinal);
+        self.identity.insert(IDENTITY, fold(filing.fingerprint), entry);
+        for key in filing.keys {
+            let (shelf, table) = place(key.table);
+            self.shelves[shelf].insert(table, key.value, entry);
+        }
+        Some(entry)
+    }
+
+    /// Whether it was there; and the number of its entry, if it was the last that had that. It is
+    /// for the caller to release.
+    pub fn remove(
+        &mut self,
+        ordinal: Ordinal,
+        fingerprint: u64,
+        keys: &[Key],
+    ) -> (bool, Option<u32>) {
+        let Some((entry, _)) = self.entry_of(fingerprint) else { return (false, None) };
+        match self.entries.remove_member(entry, ordinal) {
+            Removal::Absent => (false, None),
+            Removal::OthersRemain => (true, None),
+            Removal::WasLast => {
+                for key in keys {
+                    let (shelf, table) = place(key.table);
+                    self.shelves[shelf].remove(table, key.value, entry);
+                }
+                self.identity.remove(IDENTITY, fold(fingerprint), entry);
+                (true, Some(entry))
+            }
+        }
+    }
+
+    /// If many numbers lie idle: gives some of the highest entries lower ones, so that memory comes
+    /// free at the end. `keys`: what a sketch is filed under.
+    pub fn pull_in(&mut self, keys: impl Fn(&[u8]) -> Vec<Key>) {
+        for _ in 0..RENUMBERED_MAX {
+            let Some((entry, by)) = self.entries.pull_in() else { return };
+            let Some(moved) = self.entries.get(by) else { continue };
+            let fold = fold(moved.fingerprint);
+            let keys = keys(moved.sketch);
+            self.identity.renumber(IDENTITY, fold, entry, by);
+            for key in keys {
+                let (shelf, table) = place(key.table);
+                self.shelves[shelf].renumber(table, key.value, entry, by);
+            }
+        }
+    }
+
+    pub fn entry_of(&self, fingerprint: u64) -> Option<(u32, Entry<'_>)> {
+        let entries = self.identity.read(IDENTITY, fold(fingerprint));
+        let mut living = entries.iter().filter_map(|entry| Some((entry, self.entries.get(entry)?)));
+        living.find(|(_, entry)| entry.fingerprint == fingerprint)
+    }
+
+    /// The entries under a key.
+    pub fn read(&self, key: Key) -> Postings<'_> {
+        let (shelf, table) = place(key.table);
+        self.shelves[shelf].read(table, key.value)
+    }
+}
+
+/// A table's shelf, and its number there.
+#[inline]
+fn place(table: u32) -> (usize, usize) {
+    ((table % SHELVES) as usize, (table / SHELVES) as usize)
+}
+
+/// Fingerprints are uniform, so half of one is as good a key as any; the entry has the whole.
+pub(super) fn fold(fingerprint: u64) -> u32 {
+    (fingerprint >> 32) as u32
+}

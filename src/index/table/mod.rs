@@ -1,0 +1,310 @@
+//! One table: key → the entries filed under it.
+//!
+//! Postings are in [lines](line) of a cache line each, in the order of their keys. A line that is
+//! full lends to the other line of its pair, and when that is full, or a key has many postings,
+//! they go to the [crowd](crowd). When lines fill up the table [grows](growth), a pair of lines
+//! with each posting that is filed, so that nothing ever waits for all of it.
+
+mod crowd;
+mod filing;
+mod growth;
+mod lengths;
+mod line;
+mod pages;
+mod shape;
+mod shelf;
+
+use crate::simd::prefetch;
+use crowd::Crowd;
+use lengths::Lengths;
+use line::{Line, Packed};
+use pages::{NO_PAGE, Owner, PAGE_LINES, PageNumber, Pages};
+use shape::Shape;
+
+pub(super) use growth::POSTING_BYTES;
+pub(super) use shelf::Shelf;
+
+/// Postings of one key in lines; further ones are in the crowd, so that a key does not fill lines.
+const NEAR_MAX: usize = 8;
+
+#[derive(Debug)]
+struct Table {
+    /// The table's number among those that share its pages.
+    number: u32,
+    /// Where its sizes lie between those of others, so that they do not all grow at once: 0..1.
+    phase: f64,
+    pages: Vec<PageNumber>,
+    shape: Shape,
+    /// What the table is changing to; the same as `shape` most of the time.
+    next: Shape,
+    /// While it grows, lines from here on are made anew already; while it shrinks, those before.
+    boundary: u32,
+    /// The highest number of an entry that was filed.
+    entry_max: u32,
+    /// Postings in lines, and how many more than those are too many.
+    in_lines: usize,
+    full: usize,
+    crowd: Crowd,
+    lengths: Lengths,
+}
+
+/// The entries under a key.
+#[derive(Debug)]
+pub(super) struct Postings<'a> {
+    near: [u32; NEAR_MAX],
+    near_count: usize,
+    far: &'a [u32],
+}
+
+impl Postings<'_> {
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.near_count + self.far.len()
+    }
+
+    /// All of them, in two parts.
+    #[inline]
+    pub fn parts(&self) -> [&[u32]; 2] {
+        [&self.near[..self.near_count], self.far]
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = u32> {
+        self.parts().into_iter().flatten().copied()
+    }
+
+    #[inline]
+    fn push(&mut self, entry: u32) {
+        self.near[self.near_count] = entry;
+        self.near_count += 1;
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TableSize {
+    pub keys: u64,
+    pub postings: u64,
+    pub longest: u64,
+    /// Without its pages.
+    pub bytes: u64,
+}
+
+/// A key's home line, and the key as postings have it there.
+#[derive(Clone, Copy)]
+struct Home {
+    line: u32,
+    shape: Shape,
+    key: Packed,
+}
+
+impl Table {
+    /// `number`: among those that share its pages; `number_in_all`: in the whole index.
+    pub fn new(number: u32, number_in_all: u32) -> Self {
+        let shape = Shape::new(PAGE_LINES as u32);
+        Self {
+            number,
+            phase: growth::phase(number_in_all),
+            pages: vec![NO_PAGE],
+            shape,
+            next: shape,
+            boundary: shape.lines,
+            entry_max: 0,
+            in_lines: 0,
+            full: growth::full(shape),
+            crowd: Crowd::default(),
+            lengths: Lengths::default(),
+        }
+    }
+
+    /// Filing an entry twice under a key would count it twice: callers file each once.
+    #[inline]
+    pub fn insert(&mut self, key: u32, entry: u32, pages: &mut Pages) {
+        if entry > self.entry_max {
+            self.make_room(entry, pages);
+        }
+        self.file(spread(key), entry, pages);
+        if self.in_lines > self.full || self.changes() {
+            self.change_a_little(pages);
+        }
+    }
+
+    /// How many the key had before.
+    #[inline]
+    fn file(&mut self, key: u32, entry: u32, pages: &mut Pages) -> usize {
+        let home = self.home(key);
+        let line = self.line_mut(home.line, pages);
+        let near = line.residents(home.key, home.shape.entry_bits).count();
+        if near < NEAR_MAX && line.is_plain() && line.put(home.key | Packed::from(entry), false) {
+            self.in_lines += 1;
+            self.lengths.change(near, near + 1);
+            return near;
+        }
+        self.file_further(home, key, entry, pages)
+    }
+
+    /// The same where postings of the line are elsewhere, too, or are going to be.
+    fn file_further(&mut self, home: Home, key: u32, entry: u32, pages: &mut Pages) -> usize {
+        let (near, far) = self.count(key, pages);
+        self.lengths.change(near + far, near + far + 1);
+        match near < NEAR_MAX {
+            true => self.put(home, key, entry, pages),
+            false => self.put_far(home, key, entry, pages),
+        }
+        near + far
+    }
+
+    /// Nothing if the entry is not filed under the key.
+    pub fn remove(&mut self, key: u32, entry: u32, pages: &mut Pages) {
+        let key = spread(key);
+        let (near, far) = self.count(key, pages);
+        if let Some((line, place)) = self.find(key, entry, pages) {
+            self.line_mut(line, pages).clear(place);
+            self.in_lines -= 1;
+        } else if !self.crowd.remove(key, entry) {
+            return;
+        }
+        self.lengths.change(near + far, near + far - 1);
+        self.change_a_little(pages);
+    }
+
+    /// An entry gets another number.
+    pub fn renumber(&mut self, key: u32, entry: u32, by: u32, pages: &mut Pages) {
+        let key = spread(key);
+        if let Some((line, place)) = self.find(key, entry, pages) {
+            let packed = self.home(key).shape.pack(key, by);
+            self.line_mut(line, pages).set(place, packed);
+        } else {
+            self.crowd.replace(key, entry, by);
+        }
+    }
+
+    #[inline]
+    pub fn read<'a>(&'a self, key: u32, pages: &Pages) -> Postings<'a> {
+        let key = spread(key);
+        let home = self.home(key);
+        let line = self.line(home.line, pages);
+        let far = if line.is_crowded() { self.crowd.get(key) } else { &[] };
+        let mut postings = Postings { near: [0; NEAR_MAX], near_count: 0, far };
+        for place in line.residents(home.key, home.shape.entry_bits) {
+            postings.push(home.shape.entry(line.packed(place)));
+        }
+        if line.lends() {
+            let other = self.line(home.line ^ 1, pages);
+            for place in other.guests(home.key, home.shape.entry_bits) {
+                postings.push(home.shape.entry(other.packed(place)));
+            }
+        }
+        postings
+    }
+
+    /// Begins to fetch what the calls for this key will read.
+    #[inline]
+    pub fn prefetch(&self, key: u32, pages: &Pages) {
+        prefetch(self.line(self.home(spread(key)).line, pages));
+    }
+
+    /// The same of what is in the other line of the pair, if it will be read.
+    #[inline]
+    pub fn prefetch_other(&self, key: u32, pages: &Pages) {
+        let home = self.home(spread(key)).line;
+        let line = self.line(home, pages);
+        if line.lends() || line.is_full() {
+            prefetch(self.line(home ^ 1, pages));
+        }
+    }
+
+    pub fn size(&self) -> TableSize {
+        TableSize {
+            keys: self.lengths.keys(),
+            postings: (self.in_lines + self.crowd.postings()) as u64,
+            longest: self.lengths.longest() as u64,
+            bytes: (self.pages.capacity() * size_of::<PageNumber>() + self.crowd.bytes()) as u64,
+        }
+    }
+
+    /// A page of this table is somewhere else.
+    pub fn page_moved(&mut self, at: u32, page: PageNumber) {
+        self.pages[at as usize] = page;
+    }
+
+    #[inline]
+    fn home(&self, key: u32) -> Home {
+        let line = self.shape.home(key);
+        let grows = self.next.lines >= self.shape.lines;
+        let is_new = (line >= self.boundary) == grows;
+        let shape = if is_new { self.next } else { self.shape };
+        Home { line: shape.home(key), shape, key: shape.pack(key, 0) }
+    }
+
+    /// How many postings of a key are in lines, and in the crowd.
+    #[inline]
+    fn count(&self, key: u32, pages: &Pages) -> (usize, usize) {
+        let home = self.home(key);
+        let line = self.line(home.line, pages);
+        let mut near = line.residents(home.key, home.shape.entry_bits).count();
+        if line.lends() {
+            let other = self.line(home.line ^ 1, pages);
+            near += other.guests(home.key, home.shape.entry_bits).count();
+        }
+        (near, if line.is_crowded() { self.crowd.get(key).len() } else { 0 })
+    }
+
+    /// The line and place of a posting that is in lines.
+    fn find(&self, key: u32, entry: u32, pages: &Pages) -> Option<(u32, usize)> {
+        let home = self.home(key);
+        let line = self.line(home.line, pages);
+        let is_it = |line: &Line, place: &usize| home.shape.entry(line.packed(*place)) == entry;
+        let mut residents = line.residents(home.key, home.shape.entry_bits);
+        if let Some(place) = residents.find(|place| is_it(line, place)) {
+            return Some((home.line, place));
+        }
+        let other = self.line(home.line ^ 1, pages);
+        let mut guests = other.guests(home.key, home.shape.entry_bits);
+        Some((home.line ^ 1, guests.find(|place| is_it(other, place))?))
+    }
+
+    /// In the key's home line, or the other of the pair, or the crowd.
+    #[inline]
+    fn put(&mut self, home: Home, key: u32, entry: u32, pages: &mut Pages) {
+        let posting = home.key | Packed::from(entry);
+        self.in_lines += 1;
+        if self.line_mut(home.line, pages).put(posting, false) {
+            return;
+        }
+        if self.line_mut(home.line ^ 1, pages).put(posting, true) {
+            self.line_mut(home.line, pages).mark_lent();
+            return;
+        }
+        self.in_lines -= 1;
+        self.put_far(home, key, entry, pages);
+    }
+
+    fn put_far(&mut self, home: Home, key: u32, entry: u32, pages: &mut Pages) {
+        self.line_mut(home.line, pages).mark_crowded();
+        self.crowd.push(key, entry);
+    }
+
+    #[inline]
+    fn line<'a>(&self, line: u32, pages: &'a Pages) -> &'a Line {
+        let line = line as usize;
+        pages.line(self.pages[line / PAGE_LINES], line % PAGE_LINES)
+    }
+
+    #[inline]
+    fn line_mut<'a>(&mut self, line: u32, pages: &'a mut Pages) -> &'a mut Line {
+        let at = line as usize / PAGE_LINES;
+        if self.pages[at] == NO_PAGE {
+            self.pages[at] = pages.take(Owner { table: self.number, at: at as u32 });
+        }
+        pages.line_mut(self.pages[at], line as usize % PAGE_LINES)
+    }
+}
+
+/// Keys are hash values, or bytes of a sketch. Lines are in their order, so they are to be spread
+/// evenly, and one to one: Fibonacci hashing (Knuth, TAOCP 3, 6.4).
+#[inline]
+fn spread(key: u32) -> u32 {
+    key.wrapping_mul(0x9e37_79b1)
+}
+
+#[cfg(test)]
+mod tests;

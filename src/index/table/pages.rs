@@ -1,0 +1,176 @@
+//! Memory for lines: pages of them, cut from large blocks.
+//!
+//! Blocks are mapped by huge pages where the system has them, so they are shared by several tables,
+//! and a table is a list of pages. A page that a table gives back is given out again; once much
+//! lies idle, the last page moves to where an idle one is, so that blocks come to be empty.
+
+use std::mem::size_of;
+
+use super::line::Line;
+use crate::simd::prefer_huge_pages;
+
+pub(super) const PAGE_LINES: usize = 64;
+
+/// The page that nothing is ever put on: where a table has no page yet, it reads this one.
+pub(super) const NO_PAGE: PageNumber = 0;
+
+const BLOCK_PAGES_MIN: usize = 16;
+const BLOCK_PAGES_MAX: usize = 1 << BLOCK_BITS;
+const BLOCK_BITS: u32 = 12;
+
+/// A block's number, and in the lowest bits the page's within it.
+pub(super) type PageNumber = u32;
+
+/// Which page of which table it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Owner {
+    pub table: u32,
+    pub at: u32,
+}
+
+#[derive(Debug)]
+struct Block {
+    /// Whole pages; the capacity is set aside, but not in memory before it is used.
+    lines: Vec<Line>,
+    owners: Vec<Option<Owner>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Pages {
+    blocks: Vec<Block>,
+    /// Idle pages, and some that are no more.
+    idle: Vec<PageNumber>,
+    idle_count: usize,
+    count: usize,
+}
+
+impl Default for Pages {
+    fn default() -> Self {
+        let mut pages = Self { blocks: Vec::new(), idle: Vec::new(), idle_count: 0, count: 0 };
+        assert_eq!(pages.add(None), NO_PAGE);
+        pages
+    }
+}
+
+impl Pages {
+    #[inline]
+    pub fn line(&self, page: PageNumber, at: usize) -> &Line {
+        &self.blocks[(page >> BLOCK_BITS) as usize].lines[start_of(page) + at]
+    }
+
+    #[inline]
+    pub fn line_mut(&mut self, page: PageNumber, at: usize) -> &mut Line {
+        &mut self.blocks[(page >> BLOCK_BITS) as usize].lines[start_of(page) + at]
+    }
+
+    /// An empty page.
+    pub fn take(&mut self, owner: Owner) -> PageNumber {
+        while let Some(page) = self.idle.pop() {
+            if self.is_idle(page) {
+                self.idle_count -= 1;
+                *self.owner_mut(page) = Some(owner);
+                self.lines_mut(page).fill(Line::EMPTY);
+                return page;
+            }
+        }
+        self.add(Some(owner))
+    }
+
+    pub fn give_back(&mut self, page: PageNumber) {
+        *self.owner_mut(page) = None;
+        self.idle.push(page);
+        self.idle_count += 1;
+    }
+
+    /// If much lies idle: the last page's owner, and where its page is from now on.
+    #[inline]
+    pub fn pull_in(&mut self) -> Option<(Owner, PageNumber)> {
+        while self.idle_count > BLOCK_PAGES_MIN && self.idle_count > self.count / 8 {
+            let last = self.last();
+            if let Some(owner) = *self.owner_mut(last) {
+                let page = self.take(owner);
+                let lines: [Line; PAGE_LINES] =
+                    self.lines_mut(last).try_into().expect("a page has so many");
+                self.lines_mut(page).copy_from_slice(&lines);
+                self.drop_last();
+                return Some((owner, page));
+            }
+            self.idle_count -= 1;
+            self.drop_last();
+        }
+        None
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.count * PAGE_LINES * size_of::<Line>()
+            + self.count * size_of::<Option<Owner>>()
+            + self.idle.capacity() * size_of::<PageNumber>()
+    }
+
+    /// A new page at the end.
+    fn add(&mut self, owner: Option<Owner>) -> PageNumber {
+        if self.blocks.last().is_none_or(Block::is_full) {
+            self.blocks.push(Block::new(self.count));
+        }
+        let block = self.blocks.last_mut().expect("one was added if there was none");
+        block.lines.resize(block.lines.len() + PAGE_LINES, Line::EMPTY);
+        block.owners.push(owner);
+        self.count += 1;
+        self.last()
+    }
+
+    fn last(&self) -> PageNumber {
+        let block = self.blocks.last().expect("the page that is no page is never dropped");
+        ((self.blocks.len() - 1) << BLOCK_BITS | (block.owners.len() - 1)) as PageNumber
+    }
+
+    fn drop_last(&mut self) {
+        let block = self.blocks.last_mut().expect("there is a last page");
+        block.owners.pop();
+        block.lines.truncate(block.owners.len() * PAGE_LINES);
+        self.count -= 1;
+        if block.owners.is_empty() {
+            self.blocks.pop();
+            // The numbers of pages that are gone must not meet new pages of theirs.
+            let end = (self.blocks.len() << BLOCK_BITS) as PageNumber;
+            self.idle.retain(|page| *page < end);
+            self.idle.shrink_to_fit();
+        }
+    }
+
+    /// Not so of a page that is no more.
+    fn is_idle(&self, page: PageNumber) -> bool {
+        let block = self.blocks.get((page >> BLOCK_BITS) as usize);
+        let owner = block.and_then(|block| block.owners.get(page as usize % BLOCK_PAGES_MAX));
+        owner.is_some_and(Option::is_none)
+    }
+
+    fn owner_mut(&mut self, page: PageNumber) -> &mut Option<Owner> {
+        &mut self.blocks[(page >> BLOCK_BITS) as usize].owners[page as usize % BLOCK_PAGES_MAX]
+    }
+
+    fn lines_mut(&mut self, page: PageNumber) -> &mut [Line] {
+        let start = start_of(page);
+        &mut self.blocks[(page >> BLOCK_BITS) as usize].lines[start..start + PAGE_LINES]
+    }
+}
+
+impl Block {
+    /// As large as all others together, within bounds.
+    fn new(pages_before: usize) -> Self {
+        let pages = pages_before.clamp(BLOCK_PAGES_MIN, BLOCK_PAGES_MAX);
+        let mut lines = Vec::with_capacity(pages * PAGE_LINES);
+        prefer_huge_pages(lines.spare_capacity_mut());
+        Self { lines, owners: Vec::with_capacity(pages) }
+    }
+
+    fn is_full(&self) -> bool {
+        self.lines.capacity() < self.lines.len() + PAGE_LINES
+            || self.owners.len() == BLOCK_PAGES_MAX
+    }
+}
+
+#[inline]
+fn start_of(page: PageNumber) -> usize {
+    page as usize % BLOCK_PAGES_MAX * PAGE_LINES
+}

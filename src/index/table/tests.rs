@@ -1,0 +1,176 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// A table beside what it is to be the same as.
+struct Beside {
+    table: Table,
+    pages: Pages,
+    filed: BTreeMap<u32, Vec<u32>>,
+}
+
+impl Beside {
+    fn new() -> Self {
+        Self { table: Table::new(0, 0), pages: Pages::default(), filed: BTreeMap::new() }
+    }
+
+    fn insert(&mut self, key: u32, entry: u32) {
+        self.table.insert(key, entry, &mut self.pages);
+        self.filed.entry(key).or_default().push(entry);
+        self.pull_in();
+    }
+
+    fn remove(&mut self, key: u32, entry: u32) {
+        self.table.remove(key, entry, &mut self.pages);
+        let entries = self.filed.get_mut(&key).unwrap();
+        entries.retain(|&other| other != entry);
+        if entries.is_empty() {
+            self.filed.remove(&key);
+        }
+        self.pull_in();
+    }
+
+    fn pull_in(&mut self) {
+        while let Some((owner, page)) = self.pages.pull_in() {
+            self.table.page_moved(owner.at, page);
+        }
+    }
+
+    fn entries(&self, key: u32) -> Vec<u32> {
+        let mut entries: Vec<u32> = self.table.read(key, &self.pages).iter().collect();
+        entries.sort_unstable();
+        entries
+    }
+
+    fn check(&self) {
+        let mut postings = 0;
+        for (key, entries) in &self.filed {
+            let mut entries = entries.clone();
+            entries.sort_unstable();
+            assert_eq!(self.entries(*key), entries, "under {key}");
+            assert_eq!(self.table.read(*key, &self.pages).len(), entries.len());
+            postings += entries.len();
+        }
+        let longest = self.filed.values().map(Vec::len).max().unwrap_or(0);
+        let size = self.table.size();
+        assert_eq!((size.keys, size.postings), (self.filed.len() as u64, postings as u64));
+        assert_eq!(size.longest, longest as u64);
+        let absent = (0..1_000).map(key).filter(|key| !self.filed.contains_key(key));
+        assert!(absent.clone().all(|key| self.table.read(key, &self.pages).len() == 0));
+    }
+
+    fn bytes(&self) -> usize {
+        self.pages.bytes() + self.table.size().bytes as usize
+    }
+}
+
+/// Keys all over the range, and every one of them different.
+fn key(number: u32) -> u32 {
+    number.wrapping_mul(0x85eb_ca6b) ^ 0x1234
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 24,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+    #[test]
+    fn it_has_what_was_filed_and_not_removed(
+        runs in prop::collection::vec((0..1_u32 << 17, 1..900_u32, 1..20_u32, any::<bool>()), 1..8),
+    ) {
+        let mut beside = Beside::new();
+        for (first, count, each, is_removed) in runs {
+            let numbers = (0..count).map(|n| (key(first / 64 + n / each), first + n));
+            let fresh = |beside: &Beside, (key, entry): &(u32, u32)| {
+                beside.filed.get(key).is_none_or(|entries| !entries.contains(entry))
+            };
+            for (key, entry) in numbers.clone() {
+                if fresh(&beside, &(key, entry)) {
+                    beside.insert(key, entry);
+                }
+            }
+            beside.check();
+            for (key, entry) in numbers.filter(|_| is_removed) {
+                beside.remove(key, entry);
+            }
+            beside.check();
+        }
+    }
+}
+
+#[test]
+fn it_is_whole_at_every_size_and_gives_its_memory_back() {
+    let mut beside = Beside::new();
+    let empty = beside.bytes();
+    for number in 0..20_000 {
+        beside.insert(key(number / 2 * 2), number);
+        if number % 1_999 == 0 {
+            beside.check();
+        }
+    }
+    assert!(beside.bytes() < 20_000 * 12 + empty);
+    for number in 0..20_000 {
+        beside.remove(key(number / 2 * 2), number);
+        if number % 1_999 == 0 {
+            beside.check();
+        }
+    }
+    assert!(beside.bytes() < empty + 160_000, "{} of {empty}", beside.bytes());
+}
+
+#[test]
+fn a_key_that_all_have_does_not_fill_the_lines() {
+    let mut beside = Beside::new();
+    for number in 0..3_000 {
+        beside.insert(7, number);
+        beside.insert(key(number), number);
+    }
+    beside.check();
+    assert!(beside.bytes() < 200_000);
+    (0..2_999).for_each(|number| beside.remove(7, number));
+    beside.check();
+    assert_eq!(beside.entries(7), [2_999]);
+}
+
+#[test]
+fn high_numbers_are_told_though_few_are_filed() {
+    let mut beside = Beside::new();
+    for bit in 0..26 {
+        beside.insert(key(bit), 1 << bit);
+        beside.check();
+    }
+    (0..26).for_each(|bit| beside.remove(key(bit), 1 << bit));
+    beside.check();
+}
+
+#[test]
+fn a_posting_is_renumbered_wherever_it_is() {
+    let mut beside = Beside::new();
+    (0..5_000).for_each(|number| beside.insert(key(number / 8), number));
+    for number in 0..5_000 {
+        beside.table.renumber(key(number / 8), number, number + 5_000, &mut beside.pages);
+    }
+    beside.filed.values_mut().flatten().for_each(|entry| *entry += 5_000);
+    beside.check();
+}
+
+#[test]
+fn what_is_filed_at_once_is_as_if_one_by_one() {
+    for count in [0, 1, 100, 20_000] {
+        let mut beside = Beside::new();
+        let filings: Vec<_> = (0..count).map(|number| (key(number / 3), number)).collect();
+        let mut sharing = 0;
+        beside.table.file_all(filings.clone(), &mut beside.pages, |_| sharing += 1);
+        assert_eq!(sharing, count - count.div_ceil(3));
+        for (key, entry) in filings {
+            beside.filed.entry(key).or_default().push(entry);
+        }
+        beside.check();
+        assert!(beside.bytes() < 80_000 + count as usize * 12);
+        (count..count + 2_000).for_each(|number| beside.insert(key(number), number));
+        beside.check();
+    }
+}
