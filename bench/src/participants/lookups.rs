@@ -1,0 +1,31 @@
+//! Looking every document up, one after the other.
+
+use std::time::{Duration, Instant};
+
+use crate::measured::percentile_us;
+use crate::outcome::Outcome;
+
+/// Times each look-up of `probe` and puts rates and percentiles into the outcome. `prepare` makes
+/// what a look-up is given, which takes no part in its time.
+pub fn time_each<P, T>(
+    outcome: &mut Outcome,
+    name: &str,
+    probes: impl Iterator<Item = P>,
+    mut look_up: impl FnMut(&P) -> T,
+    mut take: impl FnMut(P, T),
+) {
+    let mut times = Vec::new();
+    for probe in probes {
+        let started = Instant::now();
+        let found = look_up(&probe);
+        times.push(started.elapsed());
+        take(probe, found);
+    }
+    times.sort_unstable();
+    let total: Duration = times.iter().sum();
+    outcome.set(&format!("{name}s_per_s"), times.len() as f64 / total.as_secs_f64());
+    for percent in [50, 99] {
+        let figure = format!("{name}_p{percent}_us");
+        outcome.set(&figure, percentile_us(&times, f64::from(percent)));
+    }
+}
