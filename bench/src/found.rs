@@ -23,8 +23,11 @@ impl Found {
     }
 
     pub fn write(self, file: &Path) {
-        let bytes: Vec<u8> =
-            self.sorted().iter().flat_map(|(a, b)| [a.to_le_bytes(), b.to_le_bytes()].concat()).collect();
+        let bytes: Vec<u8> = self
+            .sorted()
+            .iter()
+            .flat_map(|(a, b)| [a.to_le_bytes(), b.to_le_bytes()].concat())
+            .collect();
         fs::write(file, bytes).expect("the disk has room");
     }
 

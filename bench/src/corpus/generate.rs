@@ -29,8 +29,8 @@ pub fn generate(count: usize, file: &Path) {
 }
 
 /// The same texts for the same count, whatever the machine.
-pub fn made_up(count: usize) -> impl Iterator<Item = String> {
-    // Two in seven more than the average family needs: the sizes of families are drawn.
+fn made_up(count: usize) -> impl Iterator<Item = String> {
+    // A family has four members on average; a third of the count is enough however they are drawn.
     let mut firsts = documents(count / 3 + FAMILY_MAX, DOCUMENT_BYTES).into_iter();
     let mut random = Random(11);
     let mut family = (String::new(), 0);

@@ -11,7 +11,7 @@ mod generate;
 mod prepare;
 mod sets;
 
-pub use generate::{generate, made_up};
+pub use generate::generate;
 pub use prepare::{Source, prepare};
 pub use sets::FlatSets;
 

@@ -12,7 +12,7 @@ use crate::client::{self, Load};
 use crate::corpus::{documents, lines};
 use crate::found::Found;
 use crate::made::Random;
-use crate::measured::{peak_bytes, percentile_us, percentiles_us, processor_s};
+use crate::measured::{peak_bytes, percentiles_us, processor_s};
 use crate::outcome::Outcome;
 
 const CONNECTIONS: usize = 32;
@@ -88,7 +88,7 @@ fn round(job: &Job, requests: &Requests) -> Outcome {
 
     tell(&mut outcome, "post", &posted, between - before);
     tell(&mut outcome, "get", &found, after - between);
-    outcome.set("get_alone_p50_us", percentile_us(&alone.times, 50.0));
+    outcome.set("get_alone_p50_us", alone.percentile(50).as_secs_f64() * 1e6);
     outcome.set("peak_bytes", peak_bytes(&server.id().to_string()) as f64);
     if job.participant != "axum" {
         write_found(job, &server, &requests.ids);
@@ -101,8 +101,8 @@ fn round(job: &Job, requests: &Requests) -> Outcome {
 fn tell(outcome: &mut Outcome, name: &str, load: &Load, processor_s: f64) {
     outcome.set(&format!("{name}s_per_s"), load.rate());
     outcome.set(&format!("{name}s_per_core_s"), load.requests as f64 / processor_s);
-    outcome.set(&format!("{name}_p50_us"), percentile_us(&load.times, 50.0));
-    outcome.set(&format!("{name}_p99_us"), percentile_us(&load.times, 99.0));
+    outcome.set(&format!("{name}_p50_us"), load.percentile(50).as_secs_f64() * 1e6);
+    outcome.set(&format!("{name}_p99_us"), load.percentile(99).as_secs_f64() * 1e6);
     outcome.lines.insert(format!("{name}_percentiles_us"), percentiles_us(&load.times));
 }
 

@@ -43,7 +43,8 @@ fn akin(texts: Vec<String>, sets: &FlatSets) -> [f64; 3] {
         texts.iter().map(|text| shingler.text(text).map_or(0, |it| it.set.count())).sum::<usize>()
     });
     let contents: Vec<Content> = texts.into_iter().map(Content::Text).collect();
-    let slot = |content| analyser.analyse(content).map_or(0, |it| usize::from(it.sketch.as_bytes()[0]));
+    let slot =
+        |content| analyser.analyse(content).map_or(0, |it| usize::from(it.sketch.as_bytes()[0]));
     let text = best(ROUNDS, || contents.iter().map(slot).sum::<usize>());
     let slot = |set| usize::from(sketcher.sketch(set).as_bytes()[0]);
     let sketch = best(ROUNDS, || sets.iter().map(slot).sum::<usize>());

@@ -58,7 +58,11 @@ pub fn run(mut command: Command, limit: Duration) -> Ended {
         }
         sleep(Duration::from_millis(10));
     };
-    ended(status, &read_to_string(out).unwrap_or_default(), &read_to_string(log).unwrap_or_default())
+    ended(
+        status,
+        &read_to_string(out).unwrap_or_default(),
+        &read_to_string(log).unwrap_or_default(),
+    )
 }
 
 fn ended(status: ExitStatus, out: &str, log: &str) -> Ended {

@@ -51,8 +51,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) {
-    let source =
-        arguments.corpus.clone().map_or(Source::MadeUp(arguments.documents), Source::File);
+    let source = arguments.corpus.clone().map_or(Source::MadeUp(arguments.documents), Source::File);
     let folder = arguments.work.join(source.name());
     println!("preparing {}", folder.display());
     let corpus = prepare(&source, &folder);

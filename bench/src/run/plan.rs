@@ -24,8 +24,8 @@ pub struct Planned {
 impl Planned {
     /// Whether it is akin at its largest, whose time is worth looking into.
     pub fn is_profiled(&self, corpus: &Description) -> bool {
-        let largest = !["index", "join"].contains(&self.task.as_str())
-            || self.documents == corpus.documents;
+        let largest =
+            !["index", "join"].contains(&self.task.as_str()) || self.documents == corpus.documents;
         self.participant == "akin" && largest
     }
 
