@@ -78,6 +78,8 @@ def service(library):
 def main(library):
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
+    # Who connects before the service is up has to wait, not to be refused.
+    listener.listen(1024)
     print(f"listening on 127.0.0.1:{listener.getsockname()[1]} ", flush=True)
     config = uvicorn.Config(
         service(library), loop="uvloop", http="httptools", access_log=False, log_level="warning"

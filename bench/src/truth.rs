@@ -7,7 +7,7 @@
 //! `truth.bin` has pairs of 16 bytes: two numbers of documents (u32), the lower first, and their
 //! resemblance (f64), all little-endian.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 
@@ -154,11 +154,11 @@ impl<'s> Join<'s> {
     /// Pairs of groups.
     fn pairs(&self) -> Vec<Pair> {
         let ranks = (0..self.by_size.len()).into_par_iter().with_min_len(1024);
-        ranks.map_init(HashMap::new, |seen, rank| self.near(rank, seen)).flatten_iter().collect()
+        ranks.map_init(HashSet::new, |seen, rank| self.near(rank, seen)).flatten_iter().collect()
     }
 
     /// The smaller sets that resemble this one; `seen` is cleared.
-    fn near(&self, rank: usize, seen: &mut HashMap<u32, ()>) -> Vec<Pair> {
+    fn near(&self, rank: usize, seen: &mut HashSet<u32>) -> Vec<Pair> {
         seen.clear();
         let (set, own) = self.set(rank);
         let size_min = (FLOOR * set.len() as f64).ceil() as usize;
@@ -171,7 +171,7 @@ impl<'s> Join<'s> {
                 if other_set.len() < size_min {
                     break;
                 }
-                if seen.insert(other, ()).is_none() {
+                if seen.insert(other) {
                     let resemblance = resemblance(set, other_set);
                     let pair = Pair { a: own, b: group, resemblance };
                     near.extend((resemblance >= FLOOR).then_some(pair));

@@ -25,7 +25,7 @@ const WRITTEN_BYTES: usize = 16 << 20;
 const WRITTEN_TIMES: usize = 16;
 
 pub fn measure(job: &Job) -> Outcome {
-    let mut outcome = job.outcome(&std::env::consts::ARCH.to_owned());
+    let mut outcome = job.outcome(std::env::consts::ARCH);
     memory(&mut outcome);
     probes(&mut outcome);
     disk(&job.corpus.join("limits.tmp"), &mut outcome);

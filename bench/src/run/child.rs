@@ -42,6 +42,7 @@ pub fn run(mut command: Command, limit: Duration) -> Ended {
     let dir = TempDir::new().expect("a temporary directory");
     let [out, log] = ["out", "log"].map(|name| dir.path().join(name));
     let file = |path| File::create(path).expect("a temporary file");
+    command.env("RUST_BACKTRACE", "0");
     let child = command.stdout(file(&out)).stderr(file(&log)).spawn();
     let mut child = match child {
         Ok(child) => child,

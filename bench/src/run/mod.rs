@@ -126,7 +126,7 @@ impl Run<'_> {
             let planned = plan::of(task, &self.corpus, self.arguments.python_max);
             for planned in planned.iter().filter(|planned| planned.is_profiled(&self.corpus)) {
                 println!("profile of {}: {}", planned.task, planned.setting);
-                let profile = profile::of(self.command(planned), &self.folder, limit);
+                let profile = profile::of(&self.command(planned), &self.folder, limit);
                 profile::write(report, planned, &profile);
             }
         }

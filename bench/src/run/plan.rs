@@ -80,9 +80,13 @@ fn index(all: usize, common: usize) -> Vec<Planned> {
     let mut add = |(participant, setting), documents| {
         list.push(planned("index", participant, setting, documents));
     };
-    rust.into_iter().chain(python).for_each(|which| add(which, common));
+    for which in rust.into_iter().chain(python) {
+        add(which, common);
+    }
     if all > common {
-        rust.into_iter().for_each(|which| add(which, all));
+        for which in rust {
+            add(which, all);
+        }
     }
     list
 }

@@ -11,7 +11,7 @@ use super::plan::Planned;
 const LINES: usize = 25;
 
 /// The functions that have most of the time themselves; or why that is not known.
-pub fn of(command: Command, folder: &Path, limit: Duration) -> String {
+pub fn of(command: &Command, folder: &Path, limit: Duration) -> String {
     let data = folder.join("perf.data");
     let mut recorded = Command::new("perf");
     recorded.args(["record", "--quiet", "-e", "cpu-clock", "-F", "499", "-o"]).arg(&data).arg("--");
