@@ -154,7 +154,8 @@ const LINES: [Line; 19] = [
 pub fn page(all: &[Results]) -> String {
     let mut page =
         "# The budget\n\nWhat akin is to reach, and what it reached on this machine. Beside it \
-                    the best peer of the same run.\n\n\
+                    the best peer of the same run. For what is missed see the profiles at the end of \
+                    each corpus's report.\n\n\
                     | | to reach | measured | | best peer | corpus |\n|---|--:|--:|---|--:|---|\n"
             .to_owned();
     for line in &LINES {

@@ -31,7 +31,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 50_000)]
     python_max: usize,
     /// Seconds after which a participant is given up
-    #[arg(long, default_value_t = 300)]
+    #[arg(long, default_value_t = 600)]
     limit_s: u64,
     /// Run akin's parts once more under `perf` and say where the time goes
     #[arg(long)]

@@ -8,7 +8,9 @@ use plotters::prelude::*;
 
 use crate::report::numbers::short;
 
-const SIZE: (u32, u32) = (860, 480);
+const SIZE: (u32, u32) = (960, 480);
+/// At the right, for the names of the series.
+const LEGEND_PIXELS: u32 = 260;
 const BAR_PIXELS: u32 = 34;
 
 /// Told apart by those who see few colours, too (Okabe and Ito 2008).
@@ -77,7 +79,8 @@ pub fn lines(file: &Path, title: &str, axes: &[Axis; 2], series: &[Series]) {
     let area = SVGBackend::new(file, SIZE).into_drawing_area();
     area.fill(&WHITE).expect("a plot can be drawn");
     let [across, up] = ranges;
-    let mut chart = ChartBuilder::on(&area)
+    let (left, right) = area.split_horizontally(SIZE.0 - LEGEND_PIXELS);
+    let mut chart = ChartBuilder::on(&left)
         .caption(title, ("sans-serif", 20))
         .margin(12)
         .x_label_area_size(42)
@@ -87,15 +90,12 @@ pub fn lines(file: &Path, title: &str, axes: &[Axis; 2], series: &[Series]) {
     mesh(&mut chart, axes);
     for (number, series) in series.iter().enumerate() {
         draw_series(&mut chart, axes, series, number);
+        let height = 50 + 20 * number as i32;
+        right.draw(&Circle::new((8, height), 4, style(number))).expect("a plot can be drawn");
+        right
+            .draw(&Text::new(series.name.as_str(), (18, height - 7), ("sans-serif", 13)))
+            .expect("a plot can be drawn");
     }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::LowerRight)
-        .background_style(WHITE.mix(0.8))
-        .border_style(BLACK.mix(0.3))
-        .label_font(("sans-serif", 13))
-        .draw()
-        .expect("a plot can be drawn");
     area.present().expect("the plot is written");
 }
 
@@ -116,19 +116,19 @@ fn mesh(chart: &mut Chart, [x, y]: &[Axis; 2]) {
         .expect("a plot can be drawn");
 }
 
-/// The ninth has the first colour again, and hollow points.
+/// The ninth series has the first colour again, and hollow points.
+fn style(number: usize) -> ShapeStyle {
+    let colour = COLOURS[number % COLOURS.len()];
+    if number < COLOURS.len() { colour.filled() } else { colour.stroke_width(2) }
+}
+
 fn draw_series(chart: &mut Chart, [x, y]: &[Axis; 2], series: &Series, number: usize) {
     let colour = COLOURS[number % COLOURS.len()];
-    let style = if number < COLOURS.len() { colour.filled() } else { colour.stroke_width(2) };
     let points = series.points.iter().map(|point| (x.place(point[0]), y.place(point[1])));
     let line = LineSeries::new(points.clone(), colour.stroke_width(2));
     chart.draw_series(line).expect("a plot can be drawn");
-    let points = points.map(|point| Circle::new(point, 4, style));
-    chart
-        .draw_series(points)
-        .expect("a plot can be drawn")
-        .label(&series.name)
-        .legend(move |(x, y)| Circle::new((x + 8, y), 4, style));
+    let points = points.map(|point| Circle::new(point, 4, style(number)));
+    chart.draw_series(points).expect("a plot can be drawn");
 }
 
 /// Bars across, longest figures to the right, on a scale from nothing.
