@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use crate::measured::percentile_us;
 use crate::outcome::Outcome;
 
-/// Times each look-up alone and puts the rate and percentiles into the outcome. What makes the probes
-/// and what takes the findings has no part in the times.
+/// Times each lookup alone and puts the rate and percentiles into the outcome. What makes the
+/// probes and what takes the findings has no part in the times.
 pub fn time_each<P, T>(
     outcome: &mut Outcome,
     name: &str,

@@ -23,6 +23,10 @@ pub fn measure(job: &Job) -> Outcome {
     outcome.set("index_bytes", stats["index_bytes"].as_f64().expect("a figure") / documents);
     outcome.set("resident_bytes", resident_bytes(&server.id().to_string()) as f64 / documents);
 
+    let unchecked = TempDir::new_in(&job.corpus).expect("a directory");
+    import_unchecked(&Server::start(job, &unchecked), job, &mut outcome);
+    drop(unchecked);
+
     server.kill();
     let server = restart(job, &dir, &mut outcome, "restart_without_snapshot_s");
     snapshot(&server);
@@ -43,6 +47,20 @@ fn import(server: &Server, job: &Job, outcome: &mut Outcome) {
     outcome.set("bulk_per_s", results as f64 / took);
     outcome.set("bulk_mb_per_s", body.len() as f64 / 1e6 / took);
     outcome.set("bulk_per_core_s", results as f64 / (processor_s(server.id()) - before));
+}
+
+/// The same without looking anything up: what is left is reading, sketching and the store.
+fn import_unchecked(server: &Server, job: &Job, outcome: &mut Outcome) {
+    let body = lines(&job.corpus, job.documents).collect::<Vec<_>>().join("\n");
+    let url = format!("http://{}/documents?check=false", server.address);
+    let started = Instant::now();
+    let call = ureq::post(url).header("content-type", "application/x-ndjson");
+    let mut answer = call.send(body.as_bytes()).expect("the server answers");
+    let results = answer.body_mut().with_config().limit(u64::MAX).read_to_string();
+    let took = started.elapsed().as_secs_f64();
+    let created = results.expect("an answer").matches("\"status\":\"created\"").count();
+    assert_eq!(created, job.documents, "every document is stored");
+    outcome.set("bulk_unchecked_per_s", created as f64 / took);
 }
 
 fn restart(job: &Job, dir: &TempDir, outcome: &mut Outcome, figure: &str) -> Server {

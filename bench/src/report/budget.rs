@@ -153,10 +153,10 @@ const LINES: [Line; 19] = [
 
 pub fn page(all: &[Results]) -> String {
     let mut page =
-        "# The budget\n\nWhat akin is to reach, and what it reached on this machine. Beside it \
-                    the best peer of the same run. For what is missed see the profiles at the end of \
-                    each corpus's report.\n\n\
-                    | | to reach | measured | | best peer | corpus |\n|---|--:|--:|---|--:|---|\n"
+        "# The budget\n\nWhat akin is to reach, and what it reached on this machine. Beside it the \
+         best peer of the same run. For what is missed see the profiles at the end of each \
+         corpus's report.\n\n\
+         | | to reach | measured | | best peer | corpus |\n|---|--:|--:|---|--:|---|\n"
             .to_owned();
     for line in &LINES {
         line.write(all, &mut page);
@@ -178,10 +178,11 @@ impl Line {
         let verdict = if is_met { "met" } else { "**missed**" };
         let (documents, name) = (thousands(outcome.documents as u64), &results.corpus.name);
         let shown = if unit.is_empty() { super::numbers::share(figure) } else { short(figure) };
+        let corpus = format!("{name}, {documents}");
         let peer = self.best_peer(results);
         writeln!(
             page,
-            "| {what} | {bound} {unit} | {shown} {unit} | {verdict} | {peer} | {name}, {documents} |"
+            "| {what} | {bound} {unit} | {shown} {unit} | {verdict} | {peer} | {corpus} |"
         )
         .expect("a string takes any text");
     }

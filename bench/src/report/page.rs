@@ -24,51 +24,54 @@ const PARTS: [Part; 5] = [
         plots: &["throughput.svg"],
         says: "One thread. Each with the pipeline that its users write: akin's is text → set → \
                fingerprint and sketch; gaoya's its own tokeniser and `shingle_tokens`; in Python \
-               `re.findall(r\"\\w+\")` and three words joined. 128 slots everywhere. The last column \
-               has the sets that all share, hashed already; datasketch and gaoya hash once more.",
+               `re.findall(r\"\\w+\")` and three words joined. 128 slots everywhere. The last \
+               column has the sets that all share, hashed already; datasketch and gaoya hash \
+               once more.",
     },
     Part {
         task: "index",
         title: "Insert everything, look everything up",
         columns: &INDEX,
         plots: &["memory.svg", "s_curve.svg", "tradeoff.svg"],
-        says: "One thread, the same sets for all, threshold 0.8, sketches made beforehand. `own`: \
-               what the library chooses by itself (gaoya, datasketch) or what its own benchmark uses \
-               (rensa), and what it returns as it comes. `checked exactly`: 21 keys of 6 slots (gaoya's \
-               own choice), so that 99.8 % of the pairs at just the threshold share one, and an exact \
-               check behind it. akin: `sketches compared` is what its index returns. Memory is what \
-               the process grows by, with its sketches where the index keeps them; those of datasketch \
-               and rensa do not, which a service has to do in addition. Texts and sets are apart.",
+        says: "One thread, the same sets for all, threshold 0.8, sketches made beforehand. \
+               `own`: what the library chooses by itself (gaoya, datasketch) or what its own \
+               benchmark uses (rensa), and what it returns as it comes. `checked exactly`: 21 \
+               keys of 6 slots (gaoya's own choice), so that 99.8 % of the pairs at just the \
+               threshold share one, and an exact check behind it. akin: `sketches compared` is \
+               what its index returns. Memory is what the process grows by, with its sketches \
+               where the index keeps them; those of datasketch and rensa do not, which a service \
+               has to do in addition. Texts and sets are apart.",
     },
     Part {
         task: "join",
         title: "All pairs",
         columns: &JOIN,
         plots: &["growth.svg"],
-        says: "One thread. akin begins with texts; the others are given ready-made sets. Memory is what \
-               is needed beyond these. SetSimilaritySearch is exact and no code of anybody's here, so \
-               its recall and precision also say that the truth is true.",
+        says: "One thread. akin begins with texts; the others are given ready-made sets. Memory \
+               is what is needed beyond these. SetSimilaritySearch is exact and no code of \
+               anybody's here, so its recall and precision also say that the truth is true.",
     },
     Part {
         task: "http",
         title: "Over HTTP",
         columns: &HTTP,
         plots: &["latency_post.svg", "latency_get.svg"],
-        says: "Documents of this corpus posted one at a time over 32 connections, each checked against \
-               those before it; then looked up by id. Clients and server share the machine's cores, so a \
-               core-second is of the server's processor time alone. Only akin has what it answered on \
-               disk; the others lose everything with the process. FastAPI has one worker, because the \
-               index is in the process. The bare axum gives bodies back and says hello: it finds nothing. \
-               akin checks exactly; FastAPI tells what the sketches say.",
+        says: "Documents of this corpus posted one at a time over 32 connections, each checked \
+               against those before it; then looked up by id. Clients and server share the \
+               machine's cores, so a core-second is of the server's processor time alone. Only \
+               akin has what it answered on disk; the others lose everything with the process. \
+               FastAPI has one worker, because the index is in the process. The bare axum gives \
+               bodies back and says hello: it finds nothing. akin checks exactly; FastAPI tells \
+               what the sketches say.",
     },
     Part {
         task: "server",
         title: "In bulk, and after a crash",
         columns: &SERVER,
         plots: &[],
-        says: "The whole corpus in one NDJSON request, every document checked, stored and synced; then \
-               kill -9 and a start, once from what the log and the stored sketches give, once with a \
-               snapshot. Peers begin empty after a crash.",
+        says: "The whole corpus in one NDJSON request, every document checked, stored and \
+               synced; then kill -9 and a start, once from what the log and the stored sketches \
+               give, once with a snapshot. Peers begin empty after a crash.",
     },
 ];
 
@@ -96,11 +99,15 @@ fn head(results: &Results) -> String {
     let shingles = short(corpus.shingles as f64 / corpus.documents as f64);
     let equal = thousands(corpus.pairs_equal);
     format!(
-        "# {name}\n\n{documents} documents of {each} B and {shingles} distinct shingles (three words) on \
-         average, {total} MB of text. {pairs} pairs resemble each other at 0.8 or more, {equal} of them \
-         equal; an exact join that has no code of akin's found them in {truth} s.\n\n\
-         | | |\n|---|---|\n| processor | {processor}, {cores} cores, {mhz} MHz; {flags} |\n\
-         | memory | {memory} GiB |\n| kernel | {kernel} |\n| compiler | {compiler}, profile {profile} |\n\
+        "# {name}\n\n{documents} documents of {each} B and {shingles} distinct shingles (three \
+         words) on average, {total} MB of text. {pairs} pairs resemble each other at 0.8 or more, \
+         {equal} of them equal; an exact join that has no code of akin's found them in {truth} \
+         s.\n\n\
+         | | |\n|---|---|\n\
+         | processor | {processor}, {cores} cores, {mhz} MHz; {flags} |\n\
+         | memory | {memory} GiB |\n\
+         | kernel | {kernel} |\n\
+         | compiler | {compiler}, profile {profile} |\n\
          | Python | {python} |\n| commit | {commit} |\n| date | {date} |\n{versions}",
         name = corpus.name,
         total = short(bytes / 1e6),

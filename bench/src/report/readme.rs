@@ -38,8 +38,8 @@ fn section(results: &Results) -> String {
 /// One thread, as a library.
 fn library(results: &Results) -> String {
     let mut table =
-        "| one thread | text, MB/s | inserts/s | lookups/s | B a document | recall\\* | precision |\n\
-                     |---|--:|--:|--:|--:|--:|--:|\n"
+        "| one thread | text, MB/s | inserts/s | lookups/s | B a document | recall\\* | \
+         precision |\n|---|--:|--:|--:|--:|--:|--:|\n"
             .to_owned();
     let least = results.of("index").map(|outcome| outcome.documents).min();
     for outcome in results.of("index").filter(|outcome| Some(outcome.documents) == least) {
@@ -57,7 +57,7 @@ fn library(results: &Results) -> String {
 /// The same load on each.
 fn service(results: &Results) -> String {
     let mut table = "| over HTTP | posts/s | p99 µs | gets/s | p99 µs | recall\\* | precision |\n\
-                     |---|--:|--:|--:|--:|--:|--:|\n"
+         |---|--:|--:|--:|--:|--:|--:|\n"
         .to_owned();
     for outcome in results.of("http") {
         let figures = ["posts_per_s", "post_p99_us", "gets_per_s", "get_p99_us"];

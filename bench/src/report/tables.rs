@@ -43,8 +43,9 @@ pub const HTTP: [Column; 12] = [
     ("precision", "precision", Share),
 ];
 
-pub const SERVER: [Column; 8] = [
+pub const SERVER: [Column; 9] = [
     ("bulk, documents/s", "bulk_per_s", Short),
+    ("unchecked", "bulk_unchecked_per_s", Short),
     ("bulk, MB/s", "bulk_mb_per_s", Short),
     ("a core-second", "bulk_per_core_s", Short),
     ("index, B a document", "index_bytes", Short),

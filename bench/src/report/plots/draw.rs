@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
@@ -11,6 +12,8 @@ use crate::report::numbers::short;
 const SIZE: (u32, u32) = (960, 480);
 /// At the right, for the names of the series.
 const LEGEND_PIXELS: u32 = 260;
+/// Labels of an axis.
+const MARKS_MAX: f64 = 12.0;
 const BAR_PIXELS: u32 = 34;
 
 /// Told apart by those who see few colours, too (Okabe and Ito 2008).
@@ -54,7 +57,30 @@ impl Axis {
     }
 
     fn label(&self, place: f64) -> String {
-        short(if self.log { 10_f64.powf(place) } else { place })
+        match self.log {
+            true => short(10_f64.powf(place)),
+            false => ((place * 1e3).round() / 1e3).to_string(),
+        }
+    }
+
+    /// Where lines of the mesh are: at figures of one digit, or at decades where those are many.
+    fn marks(&self, range: &Range<f64>) -> Vec<f64> {
+        let within = |place: &f64| range.contains(place);
+        if !self.log {
+            let step = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0];
+            let fits = |step: &f64| (range.end - range.start) / step <= MARKS_MAX;
+            let step = step.into_iter().find(fits).unwrap_or(1e3);
+            let first = (range.start / step).ceil() as i64;
+            return (first..).map(|n| n as f64 * step).take_while(within).collect();
+        }
+        let decades = range.start.floor() as i32..=range.end.ceil() as i32;
+        let digits = match range.end - range.start < MARKS_MAX / 3.0 {
+            true => &[1.0, 2.0, 5.0][..],
+            false => &[1.0],
+        };
+        let of =
+            |decade: i32| digits.iter().map(move |digit: &f64| f64::from(decade) + digit.log10());
+        decades.flat_map(of).filter(within).collect()
     }
 
     /// From the least figure to the greatest, and a little more.
@@ -85,7 +111,7 @@ pub fn lines(file: &Path, title: &str, axes: &[Axis; 2], series: &[Series]) {
         .margin(12)
         .x_label_area_size(42)
         .y_label_area_size(76)
-        .build_cartesian_2d(across, up)
+        .build_cartesian_2d(Scale::new(across, x), Scale::new(up, y))
         .expect("a plot can be drawn");
     mesh(&mut chart, axes);
     for (number, series) in series.iter().enumerate() {
@@ -99,7 +125,36 @@ pub fn lines(file: &Path, title: &str, axes: &[Axis; 2], series: &[Series]) {
     area.present().expect("the plot is written");
 }
 
-type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Scale, Scale>>;
+
+/// A range with lines of the mesh where they are wanted.
+struct Scale {
+    range: RangedCoordf64,
+    marks: Vec<f64>,
+}
+
+impl Scale {
+    fn new(range: Range<f64>, axis: &Axis) -> Self {
+        Self { marks: axis.marks(&range), range: range.into() }
+    }
+}
+
+impl Ranged for Scale {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
+        self.range.map(value, limit)
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
+        self.marks.clone()
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.range.range()
+    }
+}
 
 fn mesh(chart: &mut Chart, [x, y]: &[Axis; 2]) {
     chart
