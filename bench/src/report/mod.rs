@@ -15,7 +15,8 @@ use std::path::Path;
 
 use crate::outcome::Results;
 
-/// Writes everything anew from the results below the folder.
+/// Writes everything anew from the results below the folder; and where that is the project's
+/// `bench/report`, the section of its README.
 pub fn write_all(folder: &Path) {
     let all = read(folder);
     for results in &all {
@@ -26,7 +27,7 @@ pub fn write_all(folder: &Path) {
         println!("wrote {}", own.join("report.md").display());
     }
     fs::write(folder.join("budget.md"), budget::page(&all)).expect("the report is written");
-    readme::write(Path::new("README.md"), &all);
+    readme::write(&folder.join("../../README.md"), &all);
 }
 
 /// In the order of their names, without those that hold no results.

@@ -70,8 +70,8 @@ impl Axis {
             let step = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0];
             let fits = |step: &f64| (range.end - range.start) / step <= MARKS_MAX;
             let step = step.into_iter().find(fits).unwrap_or(1e3);
-            let first = (range.start / step).ceil() as i64;
-            return (first..).map(|n| n as f64 * step).take_while(within).collect();
+            let (first, last) = ((range.start / step).ceil(), (range.end / step).floor());
+            return (first as i64..=last as i64).map(|n| n as f64 * step).collect();
         }
         let decades = range.start.floor() as i32..=range.end.ceil() as i32;
         let digits = match range.end - range.start < MARKS_MAX / 3.0 {
