@@ -19,6 +19,7 @@ use crate::outcome::Results;
 /// `bench/report`, the section of its README.
 pub fn write_all(folder: &Path) {
     let all = read(folder);
+    fs::create_dir_all(folder).expect("the folder of the report can be made");
     for results in &all {
         let own = folder.join(&results.corpus.name);
         plots::draw(results, &own);
