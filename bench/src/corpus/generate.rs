@@ -1,0 +1,64 @@
+//! Made-up documents of about 1 kB: words by Zipf's law, in families at spread resemblances.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use crate::made::{Random, documents};
+
+const DOCUMENT_BYTES: usize = 1_000;
+
+/// Members of a family are from 1 to this many, so that there are loners and crowds.
+const FAMILY_MAX: usize = 7;
+
+/// Members resemble the family's first by as much, spread evenly from here to 1.
+const RESEMBLANCE_MIN: f64 = 0.4;
+
+/// Words of a shingle: one exchanged word is in so many shingles.
+const SHINGLE_WORDS: f64 = 3.0;
+
+/// Writes documents as JSON lines.
+pub fn generate(count: usize, file: &Path) {
+    let file = File::create(file).expect("the file can be made");
+    let mut file = BufWriter::with_capacity(1 << 20, file);
+    for (number, text) in made_up(count).enumerate() {
+        let line = serde_json::json!({ "id": format!("made/{number:08}"), "text": text });
+        writeln!(file, "{line}").expect("the disk has room");
+    }
+    file.flush().expect("the disk has room");
+}
+
+/// The same texts for the same count, whatever the machine.
+fn made_up(count: usize) -> impl Iterator<Item = String> {
+    // A family has four members on average; a third of the count is enough however they are drawn.
+    let mut firsts = documents(count / 3 + FAMILY_MAX, DOCUMENT_BYTES).into_iter();
+    let mut random = Random(11);
+    let mut family = (String::new(), 0);
+    (0..count).map(move |_| {
+        if family.1 == 0 {
+            let first = firsts.next().expect("families have four members on average");
+            family = (first, 1 + random.below(FAMILY_MAX));
+            family.1 -= 1;
+            return family.0.clone();
+        }
+        family.1 -= 1;
+        edited(&family.0, &mut random)
+    })
+}
+
+/// The text with some of its words exchanged: of n shingles k words are in 3k, and what is left
+/// is (n − 3k) of (n + 3k).
+fn edited(text: &str, random: &mut Random) -> String {
+    let mut words: Vec<&str> = text.split(' ').collect();
+    let spread = random.below(1_000) as f64 / 999.0;
+    let resemblance = RESEMBLANCE_MIN + (1.0 - RESEMBLANCE_MIN) * spread;
+    let lost = words.len() as f64 * (1.0 - resemblance) / (1.0 + resemblance);
+    let other: Vec<String> = (0..(lost / SHINGLE_WORDS).round() as usize)
+        .map(|_| format!("edit{}", random.below(1_000_000)))
+        .collect();
+    for word in &other {
+        let place = random.below(words.len());
+        words[place] = word;
+    }
+    words.join(" ")
+}

@@ -1,0 +1,78 @@
+//! All pairs by akin, from texts, on one thread.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use akin::document::{Content, DocumentId};
+use akin::engine::{Analyser, CollectionSettings, Mode, OfflineCorpus, OfflineGathering, SetPair};
+use akin::join::Progress;
+use akin::scheme::Threshold;
+
+use super::Job;
+use crate::THRESHOLD;
+use crate::corpus::documents;
+use crate::found::Found;
+use crate::measured::{peak_bytes, resident_bytes};
+use crate::outcome::Outcome;
+
+/// The setting names the mode: `verified` (by keys) or `exact` (by rarest elements).
+pub fn measure(job: &Job) -> Outcome {
+    let mode = if job.setting.starts_with("exact") { Mode::Exact } else { Mode::Verified };
+    let mut outcome = job.outcome(env!("CARGO_PKG_VERSION"));
+    let documents: Vec<(DocumentId, Content)> = documents(&job.corpus, job.documents)
+        .map(|document| {
+            let id = DocumentId::new(document.id).expect("ids are short");
+            (id, Content::Text(document.text))
+        })
+        .collect();
+    let before = resident_bytes("self");
+
+    let started = Instant::now();
+    let mut corpus = gather(&documents);
+    let sketched_s = started.elapsed().as_secs_f64();
+    let pairs = pairs(&mut corpus, mode);
+    let total_s = started.elapsed().as_secs_f64();
+
+    outcome.set("sketching_s", sketched_s);
+    outcome.set("joining_s", total_s - sketched_s);
+    outcome.set("seconds", total_s);
+    outcome.set("peak_bytes", peak_bytes("self").saturating_sub(before) as f64);
+    found(&corpus, &pairs).write(&job.found);
+    outcome
+}
+
+fn gather(documents: &[(DocumentId, Content)]) -> OfflineCorpus {
+    let settings = CollectionSettings::default();
+    let analyser = Analyser::new(&settings);
+    let mut gathering = OfflineGathering::new(&settings).expect("a temporary file");
+    for (id, text) in documents {
+        let analysis = analyser.analyse(text).expect("documents have words");
+        gathering.push(id.clone(), &analysis).expect("the disk has room");
+    }
+    gathering.finish().expect("the disk has room")
+}
+
+fn pairs(corpus: &mut OfflineCorpus, mode: Mode) -> Vec<SetPair> {
+    let mut pairs = Vec::new();
+    let threshold = Threshold::new(THRESHOLD).expect("it is one");
+    corpus
+        .pairs(mode, threshold, &Progress::default(), |_, pair| {
+            pairs.push(pair);
+            ControlFlow::Continue(())
+        })
+        .expect("sets can be read back");
+    pairs
+}
+
+/// Pairs of documents: those of two sets, and those of one.
+fn found(corpus: &OfflineCorpus, pairs: &[SetPair]) -> Found {
+    let mut found = Found::default();
+    let documents = corpus.documents();
+    let equal = (0..corpus.sets()).map(|set| (set, set));
+    for (a, b) in pairs.iter().map(|pair| (pair.a, pair.b)).chain(equal) {
+        for (_, left) in documents.of(a) {
+            documents.of(b).iter().for_each(|(_, right)| found.push(*left, *right));
+        }
+    }
+    found
+}

@@ -1,0 +1,96 @@
+//! What a server has to do besides: take everything in bulk, hold it, and come back after a crash.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::Job;
+use super::servers::Server;
+use crate::client;
+use crate::corpus::lines;
+use crate::measured::{processor_s, resident_bytes};
+use crate::outcome::Outcome;
+
+pub fn measure(job: &Job) -> Outcome {
+    let dir = TempDir::new_in(&job.corpus).expect("a directory");
+    let mut outcome = job.outcome("");
+    let server = Server::start(job, &dir);
+    import(&server, job, &mut outcome);
+    let stats = stats(&server);
+    let documents = job.documents as f64;
+    outcome.set("index_bytes", stats["index_bytes"].as_f64().expect("a figure") / documents);
+    outcome.set("resident_bytes", resident_bytes(&server.id().to_string()) as f64 / documents);
+
+    let unchecked = TempDir::new_in(&job.corpus).expect("a directory");
+    import_unchecked(&Server::start(job, &unchecked), job, &mut outcome);
+    drop(unchecked);
+
+    server.kill();
+    let server = restart(job, &dir, &mut outcome, "restart_without_snapshot_s");
+    snapshot(&server);
+    server.kill();
+    let server = restart(job, &dir, &mut outcome, "restart_s");
+    let resident = resident_bytes(&server.id().to_string()) as f64;
+    outcome.set("resident_after_restart_bytes", resident / documents);
+    outcome
+}
+
+fn import(server: &Server, job: &Job, outcome: &mut Outcome) {
+    let body = lines(&job.corpus, job.documents).collect::<Vec<_>>().join("\n");
+    let before = processor_s(server.id());
+    let started = Instant::now();
+    let results = client::bulk(server.address, &body);
+    let took = started.elapsed().as_secs_f64();
+    assert_eq!(results, job.documents, "every document is stored");
+    outcome.set("bulk_per_s", results as f64 / took);
+    outcome.set("bulk_mb_per_s", body.len() as f64 / 1e6 / took);
+    outcome.set("bulk_per_core_s", results as f64 / (processor_s(server.id()) - before));
+}
+
+/// The same without looking anything up: what is left is reading, sketching and the store.
+fn import_unchecked(server: &Server, job: &Job, outcome: &mut Outcome) {
+    let body = lines(&job.corpus, job.documents).collect::<Vec<_>>().join("\n");
+    let url = format!("http://{}/documents?check=false", server.address);
+    let started = Instant::now();
+    let call = ureq::post(url).header("content-type", "application/x-ndjson");
+    let mut answer = call.send(body.as_bytes()).expect("the server answers");
+    let results = answer.body_mut().with_config().limit(u64::MAX).read_to_string();
+    let took = started.elapsed().as_secs_f64();
+    let created = results.expect("an answer").matches("\"status\":\"created\"").count();
+    assert_eq!(created, job.documents, "every document is stored");
+    outcome.set("bulk_unchecked_per_s", created as f64 / took);
+}
+
+fn restart(job: &Job, dir: &TempDir, outcome: &mut Outcome, figure: &str) -> Server {
+    let started = Instant::now();
+    let server = Server::start(job, dir);
+    let took = started.elapsed().as_secs_f64();
+    let stored = stats(&server)["documents"].as_u64().expect("a figure");
+    assert_eq!(stored, job.documents as u64, "nothing that was answered is lost");
+    outcome.set(figure, took);
+    outcome.set(&figure.replace("_s", "_s_per_million"), took * 1e6 / job.documents as f64);
+    server
+}
+
+/// Takes a snapshot and waits until it is there.
+fn snapshot(server: &Server) {
+    let url = format!("http://{}/snapshots", server.address);
+    let count = || get(&url)["snapshots"].as_array().map_or(0, Vec::len);
+    let before = count();
+    ureq::post(&url).send_empty().expect("the server answers");
+    while count() <= before {
+        sleep(Duration::from_millis(20));
+    }
+}
+
+fn stats(server: &Server) -> Value {
+    get(&format!("http://{}/stats", server.address))
+}
+
+fn get(url: &str) -> Value {
+    let mut answer = ureq::get(url).call().expect("the server answers");
+    let text = answer.body_mut().read_to_string().expect("an answer");
+    serde_json::from_str(&text).expect("JSON")
+}

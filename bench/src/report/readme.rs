@@ -1,0 +1,81 @@
+//! The tables in the project's README, between two marks.
+
+use std::fs;
+use std::path::Path;
+
+use super::numbers::{share, short, thousands};
+use crate::outcome::{Outcome, Results};
+
+const BEGIN: &str = "<!-- peers: written by bench/run.sh -->\n";
+const END: &str = "<!-- /peers -->\n";
+
+/// Of the largest corpus that somebody wrote. Changes nothing where there is no such page, no marks
+/// in it or no results.
+pub fn write(readme: &Path, all: &[Results]) {
+    let Ok(text) = fs::read_to_string(readme) else { return };
+    let is_made_up = |results: &Results| results.corpus.name.starts_with("made_up");
+    let size = |results: &&Results| (!is_made_up(results), results.corpus.documents);
+    let Some(results) = all.iter().max_by_key(size) else { return };
+    let Some((before, rest)) = text.split_once(BEGIN) else { return };
+    let Some((_, after)) = rest.split_once(END) else { return };
+    let section = section(results);
+    fs::write(readme, [before, BEGIN, &section, END, after].concat())
+        .expect("the README can be written");
+}
+
+fn section(results: &Results) -> String {
+    let (corpus, machine) = (&results.corpus, &results.machine);
+    let head = format!(
+        "{documents} documents of {bytes} B (`{name}`), {processor},\n{cores} cores, {date}:\n\n",
+        documents = thousands(corpus.documents as u64),
+        bytes = short(corpus.text_bytes as f64 / corpus.documents as f64),
+        name = corpus.name,
+        processor = machine.processor,
+        cores = machine.cores,
+        date = machine.date.get(..10).unwrap_or_default(),
+    );
+    head + &library(results) + "\n" + &service(results)
+}
+
+/// One thread, as a library.
+fn library(results: &Results) -> String {
+    let mut table =
+        "| one thread | text, MB/s | inserts/s | lookups/s | B a document | recall\\* | \
+         precision |\n|---|--:|--:|--:|--:|--:|--:|\n"
+            .to_owned();
+    let least = results.of("index").map(|outcome| outcome.documents).min();
+    for outcome in results.of("index").filter(|outcome| Some(outcome.documents) == least) {
+        let of_text = results.of("text").find(|text| text.participant == outcome.participant);
+        let text = of_text.and_then(|text| text.get("text_mb_per_s")).map(short);
+        let figures =
+            ["inserts_per_s", "lookups_per_s", "index_bytes"].map(|name| shown(outcome, name));
+        let shares = ["recall_unequal", "precision"].map(|name| outcome.get(name).map(share));
+        let cells = [vec![text], figures.to_vec(), shares.to_vec()].concat();
+        table += &row(&format!("{}, {}", outcome.participant, outcome.setting), cells);
+    }
+    table
+}
+
+/// The same load on each.
+fn service(results: &Results) -> String {
+    let mut table = "| over HTTP | posts/s | p99 µs | gets/s | p99 µs | recall\\* | precision |\n\
+         |---|--:|--:|--:|--:|--:|--:|\n"
+        .to_owned();
+    for outcome in results.of("http") {
+        let figures = ["posts_per_s", "post_p99_us", "gets_per_s", "get_p99_us"];
+        let figures = figures.map(|name| shown(outcome, name));
+        let shares = ["recall_unequal", "precision"].map(|name| outcome.get(name).map(share));
+        let cells = [figures.to_vec(), shares.to_vec()].concat();
+        table += &row(&format!("{}, {}", outcome.participant, outcome.setting), cells);
+    }
+    table
+}
+
+fn shown(outcome: &Outcome, name: &str) -> Option<String> {
+    outcome.get(name).map(short)
+}
+
+fn row(title: &str, cells: Vec<Option<String>>) -> String {
+    let cells = cells.into_iter().map(|cell| format!(" {} |", cell.unwrap_or_default()));
+    format!("| {title} |{}\n", cells.collect::<String>())
+}

@@ -1,0 +1,121 @@
+//! Who does what, on how many documents.
+
+use crate::corpus::Description;
+
+/// In this order.
+pub const TASKS: [&str; 6] = ["limits", "text", "index", "join", "http", "server"];
+
+/// Texts of this size are enough for a rate, and the slowest peer is through in seconds.
+const TEXT_BYTES: u64 = 20_000_000;
+
+/// Documents that go through every service.
+const HTTP_DOCUMENTS: usize = 20_000;
+
+/// Few enough for an exact join in Python.
+const JOINED_MIN: usize = 5_000;
+
+pub struct Planned {
+    pub task: String,
+    pub participant: String,
+    pub setting: String,
+    pub documents: usize,
+}
+
+impl Planned {
+    /// Whether it is akin at its largest, whose time is worth looking into.
+    pub fn is_profiled(&self, corpus: &Description) -> bool {
+        let largest =
+            !["index", "join"].contains(&self.task.as_str()) || self.documents == corpus.documents;
+        self.participant == "akin" && largest
+    }
+
+    /// The programs that a participant in Python runs.
+    pub fn script(&self) -> Option<String> {
+        let python = ["datasketch", "rensa", "SetSimilaritySearch"];
+        python.contains(&self.participant.as_str()).then(|| format!("{}.py", self.task))
+    }
+}
+
+pub fn of(task: &str, corpus: &Description, python_max: usize) -> Vec<Planned> {
+    let all = corpus.documents;
+    let common = all.min(python_max);
+    match task {
+        "limits" => vec![planned(task, "the machine", "one core", 0)],
+        "text" => text(corpus),
+        "index" => index(all, common),
+        "join" => join(all, common),
+        "http" => http(all.min(HTTP_DOCUMENTS)),
+        "server" => vec![planned(task, "akin", "bulk, crash, restart", all)],
+        _ => panic!("there is no part called {task}; there are {}", TASKS.join(", ")),
+    }
+}
+
+fn planned(task: &str, participant: &str, setting: &str, documents: usize) -> Planned {
+    let [task, participant, setting] = [task, participant, setting].map(str::to_owned);
+    Planned { task, participant, setting, documents }
+}
+
+fn text(corpus: &Description) -> Vec<Planned> {
+    let each = corpus.text_bytes / corpus.documents.max(1) as u64;
+    let documents = corpus.documents.min((TEXT_BYTES / each.max(1)) as usize);
+    let setting = "3 words, 128 slots";
+    let participants = ["akin", "gaoya", "rensa", "datasketch"];
+    participants.map(|participant| planned("text", participant, setting, documents)).into()
+}
+
+fn index(all: usize, common: usize) -> Vec<Planned> {
+    let rust = [
+        ("akin", "sketches compared"),
+        ("akin", "checked exactly"),
+        ("gaoya", "own: estimated"),
+        ("gaoya", "checked exactly"),
+    ];
+    let python = [
+        ("rensa", "own: 8 bands"),
+        ("rensa", "checked exactly"),
+        ("datasketch", "own"),
+        ("datasketch", "checked exactly"),
+    ];
+    let mut list = Vec::new();
+    let mut add = |(participant, setting), documents| {
+        list.push(planned("index", participant, setting, documents));
+    };
+    for which in rust.into_iter().chain(python) {
+        add(which, common);
+    }
+    if all > common {
+        for which in rust {
+            add(which, all);
+        }
+    }
+    list
+}
+
+fn join(all: usize, common: usize) -> Vec<Planned> {
+    let mut sizes = vec![JOINED_MIN, common / 4, common, all / 4, all];
+    sizes.retain(|size| (JOINED_MIN.min(all)..=all).contains(size));
+    sizes.sort_unstable();
+    sizes.dedup();
+    let who = [
+        ("akin", "verified", all),
+        ("akin", "exact", all),
+        ("gaoya", "checked exactly", all),
+        ("SetSimilaritySearch", "exact", common),
+    ];
+    let of = |(participant, setting, most): (&str, &str, usize)| {
+        let sizes = sizes.iter().filter(|size| **size <= most);
+        sizes.map(|size| planned("join", participant, setting, *size)).collect::<Vec<_>>()
+    };
+    who.into_iter().flat_map(of).collect()
+}
+
+fn http(documents: usize) -> Vec<Planned> {
+    let who = [
+        ("axum", "echo, not a peer but the limit"),
+        ("akin", "durable: every answer synced"),
+        ("akin", "sync in an interval of 1 s"),
+        ("FastAPI + rensa", "in memory, one worker"),
+        ("FastAPI + datasketch", "in memory, one worker"),
+    ];
+    who.map(|(participant, setting)| planned("http", participant, setting, documents)).into()
+}

@@ -1,0 +1,48 @@
+//! What was found against what there is.
+
+use std::path::Path;
+
+use crate::THRESHOLD;
+use crate::found::Found;
+use crate::outcome::Outcome;
+use crate::truth::{FLOOR, Pair, Truth};
+
+/// Points of an S-curve, each of pairs whose resemblances differ by less than this.
+const STEP: f64 = 0.02;
+
+/// A point of fewer pairs says nothing.
+const PAIRS_MIN: usize = 20;
+
+/// Puts recall, precision and the S-curve into an outcome.
+pub fn score(outcome: &mut Outcome, truth: &Truth, file: &Path) {
+    let found = Found::read(file).sorted();
+    let is_found = |pair: &&Pair| found.binary_search(&(pair.a, pair.b)).is_ok();
+    let near = || truth.pairs.iter().filter(|pair| pair.resemblance >= THRESHOLD);
+    let unequal = || near().filter(|pair| pair.resemblance < 1.0);
+    let right = near().filter(is_found).count();
+    outcome.set("pairs", near().count() as f64);
+    outcome.set("found", found.len() as f64);
+    outcome.set("recall", share(right, near().count()));
+    outcome.set("recall_unequal", share(unequal().filter(is_found).count(), unequal().count()));
+    outcome.set("precision", share(right, found.len()));
+    outcome.lines.insert("s_curve".to_owned(), s_curve(truth, is_found));
+}
+
+fn share(part: usize, whole: usize) -> f64 {
+    part as f64 / whole as f64
+}
+
+/// The share of pairs that is found at each resemblance below 1.
+fn s_curve(truth: &Truth, is_found: impl Fn(&&Pair) -> bool) -> Vec<[f64; 2]> {
+    let steps = ((1.0 - FLOOR) / STEP).round() as usize;
+    let mut tallies = vec![(0, 0, 0.0); steps];
+    for pair in truth.pairs.iter().filter(|pair| pair.resemblance < 1.0) {
+        let step = ((pair.resemblance - FLOOR) / STEP) as usize;
+        let (all, hit, sum) = &mut tallies[step.min(steps - 1)];
+        *all += 1;
+        *hit += usize::from(is_found(&pair));
+        *sum += pair.resemblance;
+    }
+    let told = tallies.into_iter().filter(|(all, ..)| *all >= PAIRS_MIN);
+    told.map(|(all, hit, sum)| [sum / all as f64, share(hit, all)]).collect()
+}
