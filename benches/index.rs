@@ -216,7 +216,9 @@ fn limits(bytes: usize, written: usize, read: usize) {
         for _ in 0..LOOKUPS {
             places.fill_with(|| random.below(lines.len()));
             if count == written {
-                places.iter().for_each(|&place| lines[place][0] += 1);
+                for &place in &places {
+                    lines[place][0] += 1;
+                }
             } else {
                 sum += places.iter().map(|&place| lines[place][0]).sum::<u64>();
             }
