@@ -168,6 +168,7 @@ fn equal_sets_have_equal_sketches_whatever_their_order_was() {
             let sketch = sketcher.sketch(&ShingleSet::from_shingles(shingles.clone()).unwrap());
             shingles.reverse();
             shingles.extend_from_within(..shingles.len() / 2);
+            assert_eq!(sketcher.sketch_shingles(&shingles), sketch);
             let again = sketcher.sketch(&ShingleSet::from_shingles(shingles).unwrap());
             assert_eq!(sketch, again);
             assert_eq!(Sketch::from_bytes(sketch.as_bytes().into()), sketch);

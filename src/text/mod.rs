@@ -10,7 +10,6 @@ mod hash;
 mod sample;
 mod set;
 mod settings;
-mod sort;
 mod stop_words;
 mod words;
 
@@ -24,6 +23,7 @@ pub use stop_words::{StopWords, StopWordsError};
 use std::ops::Range;
 
 use crate::document::{Content, Token};
+use crate::simd::Level;
 
 use self::bag::Occurrences;
 use self::cut::Cutter;
@@ -83,6 +83,14 @@ impl Shingler {
             .then(|| FieldNormaliser::new(&settings.equivalents, settings.lowercase));
         let cutter = Cutter::new(settings, seed);
         Self { cutter, fields, seed, multiset, sample_modulo, elements_max }
+    }
+
+    /// The same, using no more than a level's instructions: to test and to measure it. What comes
+    /// out does not depend on it.
+    #[must_use]
+    pub fn with_level(mut self, level: Level) -> Self {
+        self.cutter.level = level;
+        self
     }
 
     /// # Errors
@@ -189,7 +197,7 @@ impl Shingler {
     }
 
     fn set(&self, elements: Vec<u64>) -> Result<ShingleSet, ShingleError> {
-        let set = ShingleSet::from_shingles(elements).ok_or(ShingleError::Empty)?;
+        let set = ShingleSet::of(elements, self.cutter.level).ok_or(ShingleError::Empty)?;
         self.within_limit(set.count() as u64)?;
         Ok(set)
     }
