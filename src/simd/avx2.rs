@@ -3,7 +3,7 @@
 use std::arch::is_x86_feature_detected;
 use std::arch::x86_64::{
     __m256i, _mm256_add_epi8, _mm256_and_si256, _mm256_cmpgt_epi8, _mm256_loadu_si256,
-    _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8, _mm256_set1_epi64x,
+    _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8, _mm256_set1_epi64x, _mm256_slli_epi16,
     _mm256_storeu_si256,
 };
 
@@ -33,14 +33,14 @@ pub(super) fn mark(scan: &mut Scan<'_>) {
         let [low, high] = halves else { unreachable!("64 bytes are two halves of 32") };
         let [low, high] = [low, high].map(|half| read(half, cases));
         let together = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
-        let (word, beyond_ascii) = (together(low.0, high.0), together(low.1, high.1));
-        let edges = scan.take(block, folded, word, beyond_ascii);
+        let (word, leads) = (together(low.0, high.0), together(low.1, high.1));
+        let edges = scan.take(block, folded, word, leads);
         note(&edges, scan);
     }
 }
 
 /// Lowercases ASCII letters as far as `cases` has bits, and tells which bytes are ASCII letters or
-/// digits and which are not ASCII.
+/// digits and which begin a character beyond ASCII.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn read(half: &mut [u8; 32], cases: __m256i) -> (u32, u32) {
@@ -55,7 +55,9 @@ fn read(half: &mut [u8; 32], cases: __m256i) -> (u32, u32) {
         _mm256_storeu_si256(half.as_mut_ptr().cast(), _mm256_or_si256(bytes, lowered));
     }
     let word = _mm256_movemask_epi8(_mm256_or_si256(letters, digits));
-    (word.cast_unsigned(), _mm256_movemask_epi8(bytes).cast_unsigned())
+    // The highest bit tells what is not ASCII, and the next what begins a character there.
+    let leads = _mm256_movemask_epi8(_mm256_and_si256(bytes, _mm256_slli_epi16::<1>(bytes)));
+    (word.cast_unsigned(), leads.cast_unsigned())
 }
 
 /// All bits of each byte that is one of `COUNT` from `FIRST` on. Comparisons are signed: the bytes

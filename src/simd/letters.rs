@@ -68,34 +68,43 @@ impl Letters {
     /// is read alone.
     #[inline(always)]
     pub(super) fn read(&self, bytes: &[u8; BLOCK_BYTES], lowercase: bool, block: &mut Block) {
-        let mut left = block.beyond_ascii;
         // Bit 63 is left for the break that follows the last character.
         block.settle(BLOCK_BYTES - 1);
-        while left != 0 {
-            let at = left.trailing_zeros() as usize;
+        let (mut leads, mut word) = (block.leads, block.word);
+        while leads != 0 {
+            let at = leads.trailing_zeros() as usize;
+            leads &= leads - 1;
             let (code_point, size) = decode(bytes, at);
             if at + size >= BLOCK_BYTES {
-                return block.settle(at);
+                block.settle(at);
+                break;
             }
             let known = self.known(code_point);
             if lowercase && known & LOWERS != 0 && !block.lower(at, size, code_point) {
-                return match at {
-                    0 => block.lower_alone(size, code_point),
+                match at {
+                    0 => return block.lower_alone(size, code_point),
                     _ => block.settle(at),
-                };
+                }
+                break;
             }
             let covered = ((1 << size) - 1) << at;
-            left &= !covered;
             match known & !LOWERS {
                 0 => {}
-                1 => block.word |= covered,
+                1 => word |= covered,
                 2 => {
-                    block.word |= covered;
+                    word |= covered;
                     block.breaks |= 1 << at | 1 << (at + size);
                 }
-                _ => block.extend(at, size),
+                _ if block.before(word) >> at & 1 != 0 => {
+                    // A mark goes with the token before it, and a break behind that moves on.
+                    word |= covered;
+                    let breaks = block.breaks >> at & 1;
+                    block.breaks ^= breaks << at | breaks << (at + size);
+                }
+                _ => {}
             }
         }
+        block.word = word;
     }
 }
 

@@ -7,26 +7,28 @@ const HIGH_BITS: u64 = each(0x80);
 pub(super) fn mark(scan: &mut Scan<'_>) {
     let mut padded = [0; BLOCK_BYTES];
     while let Some(block) = scan.next_block(&mut padded) {
-        let (word, beyond_ascii, folded) = read(block, scan.cases());
-        let edges = scan.take(block, folded, word, beyond_ascii);
+        let (word, leads, folded) = read(block, scan.cases());
+        let edges = scan.take(block, folded, word, leads);
         note(&edges, scan);
     }
 }
 
-/// Which bytes are ASCII letters or digits, which are not ASCII, and the bytes with ASCII letters
+/// Which bytes are ASCII letters or digits, which begin a character beyond ASCII,
+/// and the bytes with ASCII letters
 /// lowercased as far as `cases` has bits.
 #[inline(always)]
 fn read(block: &[u8; BLOCK_BYTES], cases: u64) -> (u64, u64, [u8; BLOCK_BYTES]) {
-    let (mut word, mut beyond_ascii, mut folded) = (0, 0, *block);
+    let (mut word, mut leads, mut folded) = (0, 0, *block);
     let (eights, _) = folded.as_chunks_mut();
     for (number, eight) in eights.iter_mut().enumerate() {
         let bytes = u64::from_le_bytes(*eight);
         let (letters, digits) = ascii(bytes);
         word |= together(letters | digits) << (8 * number);
-        beyond_ascii |= together(bytes & HIGH_BITS) << (8 * number);
+        // The highest bit tells what is not ASCII, and the next what begins a character there.
+        leads |= together(bytes & bytes << 1 & HIGH_BITS) << (8 * number);
         *eight = (bytes | letters >> 2 & cases).to_le_bytes();
     }
-    (word, beyond_ascii, folded)
+    (word, leads, folded)
 }
 
 /// Notes the places of edges.

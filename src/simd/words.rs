@@ -108,8 +108,8 @@ pub(super) struct Block {
     pub folded: [u8; BLOCK_BYTES],
     /// Belongs to a token.
     pub word: u64,
-    /// Not ASCII.
-    pub beyond_ascii: u64,
+    /// Begins a character beyond ASCII.
+    pub leads: u64,
     /// Begins a token even if the byte before belongs to one.
     pub breaks: u64,
     was_open: bool,
@@ -191,17 +191,18 @@ impl<'t> Scan<'t> {
         if self.lowercase { u64::MAX } else { 0 }
     }
 
-    /// Takes a block whose ASCII has been read.
+    /// Takes a block whose ASCII has been read, and in which characters beyond ASCII begin at
+    /// `leads`. A block never begins within a character.
     #[inline(always)]
     pub(super) fn take(
         &mut self,
         bytes: &[u8; BLOCK_BYTES],
         folded: [u8; BLOCK_BYTES],
         word: u64,
-        beyond_ascii: u64,
+        leads: u64,
     ) -> Edges {
         let at = self.folded.len();
-        if beyond_ascii == 0 && !self.breaks {
+        if leads == 0 && !self.breaks {
             let before = word << 1 | u64::from(self.is_open);
             self.is_open = word >> (BLOCK_BYTES - 1) != 0;
             self.folded.extend_from_slice(&folded);
@@ -211,14 +212,14 @@ impl<'t> Scan<'t> {
         let mut block = Block {
             folded,
             word,
-            beyond_ascii,
+            leads,
             breaks: u64::from(self.breaks),
             was_open: self.is_open,
             read: 0,
             made: 0,
         };
         self.letters.read(bytes, self.lowercase, &mut block);
-        let before = block.before();
+        let before = block.before(block.word);
         let made = (1 << block.made) - 1;
         self.is_open = block.word << 1 >> block.made & 1 != 0;
         self.breaks = block.breaks >> block.made & 1 != 0;
@@ -234,26 +235,16 @@ impl<'t> Scan<'t> {
 }
 
 impl Block {
-    /// Whether the byte before belongs to a token.
+    /// Whether the byte before belongs to a token, if these do.
     #[inline(always)]
-    fn before(&self) -> u64 {
-        self.word << 1 | u64::from(self.was_open)
+    pub(super) fn before(&self, word: u64) -> u64 {
+        word << 1 | u64::from(self.was_open)
     }
 
     /// So many bytes are read, and none has become more or less.
     #[inline(always)]
     pub(super) fn settle(&mut self, bytes: usize) {
         (self.read, self.made) = (bytes, bytes);
-    }
-
-    /// A mark: it goes with the token before it, and a break behind that moves on.
-    #[inline(always)]
-    pub(super) fn extend(&mut self, at: usize, size: usize) {
-        if self.before() >> at & 1 != 0 {
-            self.word |= ((1 << size) - 1) << at;
-            let breaks = self.breaks >> at & 1;
-            self.breaks ^= breaks << at | breaks << (at + size);
-        }
     }
 
     /// Lowercases a character in its place; tells whether it has the room.

@@ -219,3 +219,23 @@ fn settings_name_their_faults() {
     assert!(settings(Method::Fast, 16, 32).faults().is_empty());
     assert!(settings(Method::Fast, 1024, 8).faults().is_empty());
 }
+
+#[test]
+fn every_level_makes_the_same_sketches() {
+    let mut random = SplitMix::new(11);
+    for (method, slots, bits) in [
+        (Method::Fast, 128, 8),
+        (Method::Fast, 100, 16),
+        (Method::Fast, 1024, 32),
+        (Method::Permutations, 36, 8),
+    ] {
+        let sketcher = Sketcher::new(settings(method, slots, bits));
+        for count in [1, 9, 64, 200, 700, 3_000] {
+            let shingles: Vec<u64> = (0..count).map(|_| random.next()).collect();
+            for level in Level::available() {
+                let sketch = sketcher.clone().with_level(level).sketch_shingles(&shingles);
+                assert_eq!(sketch, sketcher.sketch_shingles(&shingles), "{level:?}, {count}");
+            }
+        }
+    }
+}

@@ -85,6 +85,19 @@ proptest! {
     }
 
     #[test]
+    fn every_level_makes_the_same_sets(text in "[a-zA-Z0-9 éÀÉя中ก-๛🎉]{0,400}") {
+        for settings in all_settings() {
+            let shingler = Shingler::new(settings, 3, MAX);
+            let sets = Level::available().into_iter().map(|level| {
+                shingler.clone().with_level(level).text(&text).map(|shingled| shingled.set)
+            });
+            let mut sets: Vec<_> = sets.collect();
+            sets.dedup();
+            prop_assert_eq!(sets.len(), 1);
+        }
+    }
+
+    #[test]
     fn the_words_of_a_text_are_those_of_its_halves(a in "\\PC{0,20}", b in "\\PC{0,20}") {
         let shingler = Shingler::new(ShingleSettings { size: 1, ..words_3() }, 0, MAX);
         let halves = [shingler.shingles(&a), shingler.shingles(&b)].concat();

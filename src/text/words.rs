@@ -73,6 +73,9 @@ pub(super) fn push_folded(character: char, lowercase: bool, text: &mut String) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
     fn words(text: &str) -> Vec<&str> {
@@ -139,6 +142,41 @@ mod tests {
                 assert!(hashes(&text, true).contains(&alone[0]), "{text}");
             }
             assert!(!hashes(&format!("{}é", &word[..end]), true).contains(&alone[0]));
+        }
+    }
+
+    /// Letters, marks and separators of one byte to four; some whose lower case is longer or
+    /// shorter; runs over several blocks and batches.
+    fn texts() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            4 => "[a-zA-Z0-9]{1,20}",
+            4 => "[ ,.\n]{1,3}",
+            3 => "[À-ÿА-яΑ-ωא-ת]{1,12}",
+            2 => "[一-丁ァ-ンก-๛a-c\u{301}\u{e31}\u{309a}]{1,9}",
+            2 => "[“”—…’·\u{a0}🎉𝒜𐐀𠀀]{1,3}",
+            1 => "[İẞȺȾKÅΩǅ\u{130}]{1,2}",
+            1 => any::<char>().prop_map(String::from),
+            1 => ("[aé中İ]", 1..3_000_usize).prop_map(|(letter, count)| letter.repeat(count)),
+        ];
+        vec(piece, 0..200).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn every_level_hashes_the_words_of_the_definition(text in texts(), lowercase: bool) {
+            hashes(&text, lowercase);
+        }
+    }
+
+    #[test]
+    fn a_token_ends_with_the_text_wherever_that_is() {
+        for letter in ["x", "É", "中", "İ", "𝒜"] {
+            for bytes in [1, 61, 62, 63, 64, 65, 4_095, 4_096, 4_097, 4_160, 9_000] {
+                let word = letter.repeat(bytes / letter.len() + 1);
+                for text in [word.clone(), format!("{word} "), format!(" {word}")] {
+                    assert_eq!(hashes(&text, true)[0], hashes(&word, true)[0]);
+                }
+            }
         }
     }
 }
