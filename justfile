@@ -24,3 +24,7 @@ bench FILE="":
 # What a running server finds of a corpus imported into it, against brute force.
 recall FILE URL="http://127.0.0.1:7700":
     cargo bench --bench recall -- {{FILE}} {{URL}}
+
+# Fuzzes the text's inner loops for so many seconds: each level against the definition (`cargo install cargo-fuzz`).
+fuzz SECONDS="300":
+    cargo +nightly fuzz run levels -- -max_total_time={{SECONDS}} -max_len=20000

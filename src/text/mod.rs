@@ -171,6 +171,22 @@ impl Shingler {
         Ok(bag)
     }
 
+    /// The shingles that the text's set is made of, as often as they occur: enough for a sketch,
+    /// which needs no set. A multiset's elements are not shingles, so where
+    /// sets are such, they are those of the set.
+    ///
+    /// # Errors
+    /// [`ShingleError`]. How many shingles are distinct is not known, so more than a set may have
+    /// are no error.
+    pub fn shingled(&self, text: &str) -> Result<Vec<u64>, ShingleError> {
+        if self.multiset {
+            return Ok(self.text(text)?.set.as_slice().to_vec());
+        }
+        let mut cut = self.cutter.cut(text, None);
+        Sample::of(&cut, self.sample_modulo).retain(&mut cut.shingles);
+        if cut.shingles.is_empty() { Err(ShingleError::Empty) } else { Ok(cut.shingles) }
+    }
+
     /// Every shingle of the text in order, before they are sampled and counted.
     #[must_use]
     pub fn shingles(&self, text: &str) -> Vec<u64> {

@@ -267,7 +267,9 @@ fn spans_are_the_elements_of_samples_and_multisets() {
                 shingler.spans(&text, |element, _| spanned.push(element));
                 let set = shingler.text(&text).unwrap().set;
                 assert_eq!(spanned.len(), if multiset { set.count() } else { spanned.len() });
-                assert_eq!(ShingleSet::from_shingles(spanned), Some(set));
+                assert_eq!(ShingleSet::from_shingles(spanned), Some(set.clone()));
+                let shingled = shingler.shingled(&text).unwrap();
+                assert_eq!(ShingleSet::from_shingles(shingled), Some(set));
             }
         }
     }
