@@ -29,3 +29,7 @@ recall FILE URL="http://127.0.0.1:7700":
 # akin beside its peers: tables and plots in bench/report. FILE is a corpus; without it a million documents are made up.
 peers *ARGS:
     bash bench/run.sh {{ARGS}}
+
+# Fuzzes the text's inner loops for so many seconds: each level against the definition (`cargo install cargo-fuzz`).
+fuzz SECONDS="300":
+    cargo +nightly fuzz run levels -- -max_total_time={{SECONDS}} -max_len=20000

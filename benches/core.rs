@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use akin::measure::Overlap;
 use akin::scheme::{Bands, Curve, IndexBytes, Kind, SchemeSettings, Threshold};
+use akin::simd::Level;
 use akin::sketch::{Estimator, Method, Sketch, SketchSettings, Sketcher};
-use akin::text::{ShingleSet, ShingleSettings, Shingler, Unit};
+use akin::text::{ShingleError, ShingleSet, ShingleSettings, Shingler, Unit};
 use xxhash_rust::xxh3::xxh3_64;
 
 const ROUNDS: usize = 7;
@@ -39,7 +40,12 @@ fn main() {
     );
 
     let limit = median(|| documents.iter().map(|text| xxh3_64(text.as_bytes())).sum::<u64>());
-    print_rate("xxh3 of the bytes (the limit)", bytes as f64 / 1e6, "MB/s", limit);
+    print_rate("xxh3 of the bytes (a limit)", bytes as f64 / 1e6, "MB/s", limit);
+    let copy = median(|| documents.concat().len());
+    print_rate("memcpy of the bytes (a limit)", bytes as f64 / 1e6, "MB/s", copy);
+    for level in Level::available() {
+        time_level(level, &documents, bytes);
+    }
     time_text(&documents, bytes);
 
     let shingler = Shingler::new(ShingleSettings::default(), 0, SHINGLES_MAX);
@@ -63,6 +69,40 @@ fn read_documents(path: &str) -> Vec<String> {
         }
     }
     documents
+}
+
+/// The way of most texts, with no more than a level's instructions.
+fn time_level(level: Level, documents: &[String], bytes: usize) {
+    let megabytes = bytes as f64 / 1e6;
+    let of = |size| {
+        let settings = ShingleSettings { size, ..ShingleSettings::default() };
+        Shingler::new(settings, 0, SHINGLES_MAX).with_level(level)
+    };
+    let (words, shingler) = (of(1), of(3));
+    let sketcher = Sketcher::new(SketchSettings::default()).with_level(level);
+    let count = |cut: &dyn Fn(&str) -> usize| {
+        median(|| documents.iter().map(|text| cut(text)).sum::<usize>())
+    };
+    let print = |what: &str, took| {
+        print_rate(&format!("{what}, {level:?}"), megabytes, "MB/s", took);
+    };
+    print("text → words", count(&|text| words.shingles(text).len()));
+    print("text → shingles", count(&|text| shingler.shingles(text).len()));
+    print("text → set", count(&|text| shingler.text(text).map_or(0, |it| it.set.count())));
+    let sketch = |text: &str| {
+        let shingled = shingler.shingled(text)?;
+        Ok::<_, ShingleError>(sketcher.sketch_shingles(&shingled).as_bytes().len())
+    };
+    print("text → sketch", count(&|text| sketch(text).unwrap_or(0)));
+    let mut random = corpus::Random(3);
+    for size in [100, 725, 8_192, 65_536] {
+        let shingles: Vec<Vec<u64>> =
+            (0..200_000 / size).map(|_| (0..size).map(|_| random.next()).collect()).collect();
+        let bytes = |it: &Vec<u64>| sketcher.sketch_shingles(it).as_bytes().len();
+        let took = median(|| shingles.iter().map(bytes).sum::<usize>());
+        let shingled = shingles.len() * size;
+        print_each(&format!("{size} shingles → sketch, {level:?}"), shingled, "shingle", took);
+    }
 }
 
 fn time_text(documents: &[String], bytes: usize) {

@@ -4,7 +4,7 @@
 //! them to it):
 //!
 //! - [`document`]: id, content, metadata.
-//! - `simd`: the inner loops that vector instructions speed up.
+//! - [`simd`]: the inner loops that vector instructions speed up.
 //! - [`text`]: text → tokens → shingles → set.
 //! - [`sketch`]: set → sketch, and what two sketches say of the resemblance of their sets.
 //! - [`measure`]: exact resemblance and containment of two sets, points of two records.
@@ -29,7 +29,7 @@ pub mod index;
 pub mod join;
 pub mod measure;
 pub mod scheme;
-mod simd;
+pub mod simd;
 pub mod sketch;
 pub mod storage;
 pub mod telemetry;

@@ -2,12 +2,14 @@
 
 use std::arch::is_x86_feature_detected;
 use std::arch::x86_64::{
-    __m256i, _mm256_add_epi8, _mm256_cmpgt_epi8, _mm256_loadu_si256, _mm256_movemask_epi8,
-    _mm256_or_si256, _mm256_set1_epi8,
+    __m256i, _mm256_add_epi8, _mm256_and_si256, _mm256_cmpgt_epi8, _mm256_loadu_si256,
+    _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8, _mm256_set1_epi64x, _mm256_slli_epi16,
+    _mm256_storeu_si256,
 };
 
 use super::Loop;
-use super::runs::{BLOCK_BYTES, Marks};
+use super::portable::note;
+use super::words::{BLOCK_BYTES, Scan};
 
 pub(super) fn is_available() -> bool {
     is_x86_feature_detected!("avx2")
@@ -22,24 +24,40 @@ pub(super) fn run<L: Loop>(work: L) -> L::Output {
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
-pub(super) fn mark(blocks: &[[u8; BLOCK_BYTES]], marks: &mut Marks<'_>) {
-    for block in blocks {
-        let (halves, _) = block.as_chunks();
-        let [low, high] = [0, 1].map(|half| u64::from(in_run(&halves[half])));
-        marks.note(low | high << 32);
+pub(super) fn mark(scan: &mut Scan<'_>) {
+    let mut padded = [0; BLOCK_BYTES];
+    let cases = _mm256_set1_epi64x(scan.cases().cast_signed());
+    while let Some(block) = scan.next_block(&mut padded) {
+        let mut folded = *block;
+        let (halves, _) = folded.as_chunks_mut();
+        let [low, high] = halves else { unreachable!("64 bytes are two halves of 32") };
+        let [low, high] = [low, high].map(|half| read(half, cases));
+        let together = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        let (word, leads) = (together(low.0, high.0), together(low.1, high.1));
+        let edges = scan.take(block, folded, word, leads);
+        note(&edges, scan);
     }
 }
 
-/// A bit for each byte: whether it is an ASCII letter or digit, or not ASCII.
+/// Lowercases ASCII letters as far as `cases` has bits, and tells which bytes are ASCII letters or
+/// digits and which begin a character beyond ASCII.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn in_run(bytes: &[u8; 32]) -> u32 {
+fn read(half: &mut [u8; 32], cases: __m256i) -> (u32, u32) {
     // SAFETY: 32 bytes are read, at any alignment, and 32 there are.
-    let bytes = unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) };
-    let lower = _mm256_or_si256(bytes, _mm256_set1_epi8(0x20));
-    let others = _mm256_or_si256(within::<b'a', 26>(lower), within::<b'0', 10>(bytes));
-    // The high bit of a byte that is not ASCII is its own mark.
-    _mm256_movemask_epi8(_mm256_or_si256(others, bytes)).cast_unsigned()
+    let bytes = unsafe { _mm256_loadu_si256(half.as_ptr().cast()) };
+    let case_bit = _mm256_set1_epi8(0x20);
+    let letters = within::<b'a', 26>(_mm256_or_si256(bytes, case_bit));
+    let digits = within::<b'0', 10>(bytes);
+    let lowered = _mm256_and_si256(_mm256_and_si256(letters, cases), case_bit);
+    // SAFETY: 32 bytes are written, at any alignment, and 32 there are.
+    unsafe {
+        _mm256_storeu_si256(half.as_mut_ptr().cast(), _mm256_or_si256(bytes, lowered));
+    }
+    let word = _mm256_movemask_epi8(_mm256_or_si256(letters, digits));
+    // The highest bit tells what is not ASCII, and the next what begins a character there.
+    let leads = _mm256_movemask_epi8(_mm256_and_si256(bytes, _mm256_slli_epi16::<1>(bytes)));
+    (word.cast_unsigned(), leads.cast_unsigned())
 }
 
 /// All bits of each byte that is one of `COUNT` from `FIRST` on. Comparisons are signed: the bytes

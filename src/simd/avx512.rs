@@ -2,18 +2,19 @@
 
 use std::arch::is_x86_feature_detected;
 use std::arch::x86_64::{
-    __m512i, __mmask8, _mm_loadu_si128, _mm512_add_epi32, _mm512_add_epi64, _mm512_and_si512,
-    _mm512_cmpgt_epu64_mask, _mm512_cmple_epu64_mask, _mm512_cmplt_epu8_mask, _mm512_cvtepu8_epi32,
-    _mm512_loadu_si512, _mm512_mask_i64gather_epi64, _mm512_maskz_compress_epi8,
-    _mm512_maskz_loadu_epi64, _mm512_max_epi64, _mm512_movepi8_mask, _mm512_mullo_epi64,
-    _mm512_or_si512, _mm512_set1_epi8, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setzero_si512,
+    __m128i, __m512i, _mm_loadu_si128, _mm256_loadu_si256, _mm512_add_epi32, _mm512_add_epi64,
+    _mm512_and_si512, _mm512_castsi128_si512, _mm512_castsi512_si128, _mm512_cmpge_epu8_mask,
+    _mm512_cmpgt_epu64_mask, _mm512_cmplt_epu8_mask, _mm512_cvtepu8_epi32, _mm512_cvtepu32_epi64,
+    _mm512_extracti32x4_epi32, _mm512_inserti64x2, _mm512_loadu_si512, _mm512_mask_mov_epi8,
+    _mm512_maskz_compress_epi8, _mm512_max_epi64, _mm512_mullo_epi64, _mm512_or_si512,
+    _mm512_set1_epi8, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setzero_si512,
     _mm512_slli_epi64, _mm512_srli_epi64, _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_sub_epi8,
-    _mm512_sub_epi64, _mm512_test_epi64_mask, _mm512_xor_si512,
+    _mm512_sub_epi64, _mm512_unpackhi_epi64, _mm512_unpacklo_epi64, _mm512_xor_si512,
 };
 
 use super::Loop;
-use super::hash::{Hashed, PRIME_1, PRIME_2, PRIME_3, SHORT_BYTES_MAX, WordMix};
-use super::runs::{BLOCK_BYTES, Marks, Run};
+use super::hash::{PRIME_1, PRIME_2, PRIME_3, SHORT_BYTES_MAX, WordMix};
+use super::words::{BLOCK_BYTES, Scan, WordPlaces};
 
 /// Words hashed at once.
 const LANES: usize = 8;
@@ -46,92 +47,131 @@ pub(super) fn run<L: Loop>(work: L) -> L::Output {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,bmi1,bmi2,popcnt")]
-pub(super) fn mark(blocks: &[[u8; BLOCK_BYTES]], marks: &mut Marks<'_>) {
+pub(super) fn mark(scan: &mut Scan<'_>) {
     // SAFETY: 64 bytes are read, at any alignment, and 64 there are.
     let numbers = unsafe { _mm512_loadu_si512(NUMBERS.as_ptr().cast()) };
-    for block in blocks {
-        let changes = marks.changes(in_run(block));
-        let found = changes.count_ones() as usize;
-        // The numbers of the bytes where something changes, moved together.
-        let places = _mm512_maskz_compress_epi8(changes, numbers);
-        let mut bytes = [0_u8; BLOCK_BYTES];
-        // SAFETY: 64 bytes are written, at any alignment, and 64 there are.
-        unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), places) };
-        let at = _mm512_set1_epi32(marks.at.cast_signed());
-        let (sixteens, _) = bytes.as_chunks();
-        let (rooms, _) = marks.boundaries[marks.count..].as_chunks_mut();
-        for (room, sixteen) in rooms.iter_mut().zip(sixteens).take(found.div_ceil(16)) {
-            widen(sixteen, at, room);
-        }
-        marks.count += found;
-        marks.at += BLOCK_BYTES as u32;
+    let cases = scan.cases();
+    let mut padded = [0; BLOCK_BYTES];
+    while let Some(block) = scan.next_block(&mut padded) {
+        // SAFETY: 64 bytes are read, at any alignment, and 64 there are.
+        let bytes = unsafe { _mm512_loadu_si512(block.as_ptr().cast()) };
+        let lower = _mm512_or_si512(bytes, _mm512_set1_epi8(0x20));
+        let (letters, digits) = (within(lower, b'a', 26), within(bytes, b'0', 10));
+        let lowered = _mm512_mask_mov_epi8(bytes, letters & cases, lower);
+        let leads = _mm512_cmpge_epu8_mask(bytes, _mm512_set1_epi8(0xc0_u8.cast_signed()));
+        let edges = scan.take(block, to_bytes(lowered), letters | digits, leads);
+        let at = _mm512_set1_epi32(edges.at.cast_signed());
+        push_places(edges.starts, numbers, at, &mut scan.starts);
+        push_places(edges.ends, numbers, at, &mut scan.ends);
     }
+}
+
+/// A bit for each byte: whether it is one of `count` from `first` on.
+#[target_feature(enable = "avx512f,avx512bw")]
+#[inline]
+fn within(bytes: __m512i, first: u8, count: i8) -> u64 {
+    let moved = _mm512_sub_epi8(bytes, _mm512_set1_epi8(first.cast_signed()));
+    _mm512_cmplt_epu8_mask(moved, _mm512_set1_epi8(count))
+}
+
+/// The places of bits, moved together.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,popcnt")]
+#[inline]
+fn push_places(bits: u64, numbers: __m512i, at: __m512i, places: &mut Vec<u32>) {
+    let count = bits.count_ones() as usize;
+    let end = places.len() + count;
+    let numbers = _mm512_maskz_compress_epi8(bits, numbers);
+    places.extend_from_slice(&widen(_mm512_castsi512_si128(numbers), at));
+    if count > 16 {
+        places.extend_from_slice(&widen(_mm512_extracti32x4_epi32::<1>(numbers), at));
+        places.extend_from_slice(&widen(_mm512_extracti32x4_epi32::<2>(numbers), at));
+        places.extend_from_slice(&widen(_mm512_extracti32x4_epi32::<3>(numbers), at));
+    }
+    places.truncate(end);
 }
 
 /// Adds 16 numbers to `at`.
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn widen(numbers: &[u8; 16], at: __m512i, room: &mut [u32; 16]) {
-    // SAFETY: 16 bytes are read, at any alignment, and 16 there are.
-    let numbers = unsafe { _mm_loadu_si128(numbers.as_ptr().cast()) };
-    let places = _mm512_add_epi32(at, _mm512_cvtepu8_epi32(numbers));
+fn widen(numbers: __m128i, at: __m512i) -> [u32; 16] {
+    let mut places = [0; 16];
+    let sums = _mm512_add_epi32(at, _mm512_cvtepu8_epi32(numbers));
     // SAFETY: 64 bytes are written, at any alignment, and 16 × 4 there are.
-    unsafe { _mm512_storeu_si512(room.as_mut_ptr().cast(), places) };
+    unsafe { _mm512_storeu_si512(places.as_mut_ptr().cast(), sums) };
+    places
 }
 
-/// A bit for each byte: whether it is an ASCII letter or digit, or not ASCII.
-#[target_feature(enable = "avx512f,avx512bw")]
+#[target_feature(enable = "avx512f")]
 #[inline]
-fn in_run(block: &[u8; BLOCK_BYTES]) -> u64 {
-    // SAFETY: 64 bytes are read, at any alignment, and 64 there are.
-    let bytes = unsafe { _mm512_loadu_si512(block.as_ptr().cast()) };
-    let lower = _mm512_or_si512(bytes, _mm512_set1_epi8(0x20));
-    let within = |bytes, first: u8, count: i8| {
-        let moved = _mm512_sub_epi8(bytes, _mm512_set1_epi8(first.cast_signed()));
-        _mm512_cmplt_epu8_mask(moved, _mm512_set1_epi8(count))
-    };
-    within(lower, b'a', 26) | within(bytes, b'0', 10) | _mm512_movepi8_mask(bytes)
+fn to_bytes(register: __m512i) -> [u8; BLOCK_BYTES] {
+    let mut bytes = [0; BLOCK_BYTES];
+    // SAFETY: 64 bytes are written, at any alignment, and 64 there are.
+    unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), register) };
+    bytes
 }
 
-/// As [`super::hash_runs`] has it, eight runs at once.
+/// Eight words at once.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,bmi1,bmi2,popcnt")]
-pub(super) fn hash_runs(mix: WordMix, text: &[u8], runs: &[Run], hashed: &mut Hashed) {
-    let Some(last_start) = text.len().checked_sub(SHORT_BYTES_MAX) else {
-        hashed.others.extend(0..runs.len() as u32);
-        return;
-    };
-    let mix = Mix::new(mix);
-    let first_bytes = text.as_ptr();
-    let (rooms, _) = hashed.hashes.as_chunks_mut::<LANES>();
-    for ((n, runs), room) in runs.chunks(LANES).enumerate().zip(rooms) {
-        let valid: __mmask8 = u8::MAX >> (LANES - runs.len());
-        // SAFETY: a run is eight bytes, as a lane is, and only as many are read as there are.
-        let runs = unsafe { _mm512_maskz_loadu_epi64(valid, runs.as_ptr().cast()) };
-        let starts = _mm512_and_si512(runs, _mm512_set1_epi64(i64::from(u32::MAX)));
-        let bytes = _mm512_sub_epi64(_mm512_srli_epi64::<32>(runs), starts);
-        let loads = valid & _mm512_cmple_epu64_mask(starts, _mm512_set1_epi64(last_start as i64));
-        let zero = _mm512_setzero_si512();
-        // SAFETY: only lanes are read of which 16 bytes from the start on are in the text.
-        let (low, high) = unsafe {
-            (
-                _mm512_mask_i64gather_epi64::<1>(zero, loads, starts, first_bytes.cast()),
-                _mm512_mask_i64gather_epi64::<1>(zero, loads, starts, first_bytes.add(8).cast()),
-            )
-        };
-        let (low, high) = (keep(low, bytes, 64), keep(high, bytes, 128));
-        let not_ascii = _mm512_test_epi64_mask(
-            _mm512_or_si512(low, high),
-            _mm512_set1_epi64(0x8080_8080_8080_8080_u64.cast_signed()),
-        );
-        let long = _mm512_cmpgt_epu64_mask(bytes, _mm512_set1_epi64(SHORT_BYTES_MAX as i64));
+pub(super) fn hash(word_mix: WordMix, words: WordPlaces<'_>, hashes: &mut Vec<u64>) {
+    let mix = Mix::new(word_mix);
+    let last_start = words.text.len().checked_sub(SHORT_BYTES_MAX).expect("the text has slack");
+    let last_start = _mm512_set1_epi64(last_start as i64);
+    let count = hashes.len() + words.count;
+    let (starts, _) = words.starts.as_chunks::<LANES>();
+    let (ends, _) = words.ends.as_chunks::<LANES>();
+    let first_numbers = (0..words.count).step_by(LANES);
+    for ((starts, ends), first) in starts.iter().zip(ends).zip(first_numbers) {
+        let (from, to) = (places(starts), places(ends));
+        let bytes = _mm512_sub_epi64(to, from);
+        let late = _mm512_cmpgt_epu64_mask(from, last_start);
+        assert!(late == 0, "words are of this text");
+        // SAFETY: of each start on, 16 bytes are in the text.
+        let (low, high) = unsafe { load(words.text, starts) };
+        let mut eight = [0_u64; LANES];
+        let mixed = mix.apply(keep(low, bytes, 64), keep(high, bytes, 128), bytes);
         // SAFETY: 64 bytes are written, at any alignment, and 8 × 8 there are.
-        unsafe { _mm512_storeu_si512(room.as_mut_ptr().cast(), mix.apply(low, high, bytes)) };
-        let mut others = valid & (!loads | long | not_ascii);
-        while others != 0 {
-            hashed.others.push((n * LANES) as u32 + others.trailing_zeros());
-            others &= others - 1;
+        unsafe { _mm512_storeu_si512(eight.as_mut_ptr().cast(), mixed) };
+        let mut long = _mm512_cmpgt_epu64_mask(bytes, _mm512_set1_epi64(SHORT_BYTES_MAX as i64));
+        while long != 0 {
+            let lane = long.trailing_zeros() as usize;
+            if first + lane < words.count {
+                let word = starts[lane] as usize..ends[lane] as usize;
+                eight[lane] = word_mix.hash(&words.text[word]);
+            }
+            long &= long - 1;
         }
+        hashes.extend_from_slice(&eight);
     }
+    hashes.truncate(count);
+}
+
+/// The two halves of 16 bytes from each place on. Loading them one by one is faster than a gather
+/// wherever gathers were slowed down for the sake of security (Downfall, 2022).
+///
+/// # Safety
+/// From each place on the text must have 16 bytes.
+#[target_feature(enable = "avx512f,avx512dq")]
+#[inline]
+unsafe fn load(text: &[u8], places: &[u32; LANES]) -> (__m512i, __m512i) {
+    // SAFETY: 16 bytes are read, at any alignment, and so many there are.
+    let load =
+        |lane: usize| unsafe { _mm_loadu_si128(text.as_ptr().add(places[lane] as usize).cast()) };
+    let four = |first: usize| {
+        let four = _mm512_castsi128_si512(load(first));
+        let four = _mm512_inserti64x2::<1>(four, load(first + 2));
+        let four = _mm512_inserti64x2::<2>(four, load(first + 4));
+        _mm512_inserti64x2::<3>(four, load(first + 6))
+    };
+    let (even, odd) = (four(0), four(1));
+    (_mm512_unpacklo_epi64(even, odd), _mm512_unpackhi_epi64(even, odd))
+}
+
+/// Eight places, widened.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn places(places: &[u32; LANES]) -> __m512i {
+    // SAFETY: 32 bytes are read, at any alignment, and 8 × 4 there are.
+    _mm512_cvtepu32_epi64(unsafe { _mm256_loadu_si256(places.as_ptr().cast()) })
 }
 
 /// The first bytes of a half that begins at bit `bits` − 64 of the word.
@@ -147,7 +187,6 @@ fn keep(half: __m512i, bytes: __m512i, bits: i64) -> __m512i {
 /// [`WordMix`] in eight lanes.
 struct Mix {
     seed: __m512i,
-    case_bits: __m512i,
     primes: [__m512i; 3],
 }
 
@@ -157,16 +196,8 @@ impl Mix {
         let primes = [PRIME_1, PRIME_2, PRIME_3];
         Self {
             seed: _mm512_set1_epi64(mix.seed.cast_signed()),
-            case_bits: _mm512_set1_epi64(mix.case_bits.cast_signed()),
             primes: primes.map(|prime| _mm512_set1_epi64(prime.cast_signed())),
         }
-    }
-
-    #[target_feature(enable = "avx512f")]
-    #[inline]
-    fn lower(&self, half: __m512i) -> __m512i {
-        let cases = _mm512_and_si512(_mm512_srli_epi64::<1>(half), self.case_bits);
-        _mm512_or_si512(half, cases)
     }
 
     /// The steps of [`WordMix::mix`].
@@ -174,7 +205,6 @@ impl Mix {
     #[inline]
     fn apply(&self, low: __m512i, high: __m512i, bytes: __m512i) -> __m512i {
         let [prime_1, prime_2, prime_3] = self.primes;
-        let (low, high) = (self.lower(low), self.lower(high));
         let h = _mm512_mullo_epi64(_mm512_xor_si512(low, self.seed), prime_1);
         let h = _mm512_xor_si512(h, _mm512_srli_epi64::<32>(h));
         let h = _mm512_add_epi64(_mm512_xor_si512(h, high), _mm512_mullo_epi64(bytes, prime_3));

@@ -1,6 +1,9 @@
 //! The hashes of words.
 
-use super::{Instructions, Level, Loop, Run};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::Loop;
+use super::words::WordPlaces;
 
 /// Words up to this many bytes are hashed as two halves of 64 bits.
 pub const SHORT_BYTES_MAX: usize = 16;
@@ -23,40 +26,30 @@ const fn keep() -> [u128; SHORT_BYTES_MAX + 1] {
     masks
 }
 
-/// How a short word is hashed.
+/// How words are hashed.
 #[derive(Clone, Copy, Debug)]
 pub struct WordMix {
     pub seed: u64,
-    /// The bit that tells an ASCII letter's cases apart, in each byte; 0 where case is kept.
-    pub case_bits: u64,
 }
 
 impl WordMix {
-    /// The hash of a word of at most [`SHORT_BYTES_MAX`] bytes, as it is.
+    /// The hash of a word's bytes as they are.
+    #[must_use]
     #[inline]
     pub fn hash(self, word: &[u8]) -> u64 {
+        if word.len() > SHORT_BYTES_MAX {
+            return xxh3_64_with_seed(word, self.seed);
+        }
         let mut padded = [0; SHORT_BYTES_MAX];
         padded[..word.len()].copy_from_slice(word);
         let word_bits = u128::from_le_bytes(padded);
         self.mix(word_bits as u64, (word_bits >> 64) as u64, word.len())
     }
 
-    /// The hash of a word of ASCII letters and digits, lowercased if that is wanted.
-    #[inline]
-    pub fn hash_ascii(self, word_bits: u128, bytes: usize) -> u64 {
-        self.mix(self.lower(word_bits as u64), self.lower((word_bits >> 64) as u64), bytes)
-    }
-
-    /// Among ASCII letters and digits, those with bit 6 are the letters.
-    #[inline]
-    fn lower(self, half: u64) -> u64 {
-        half | half >> 1 & self.case_bits
-    }
-
     /// One multiplication would leave the last letter of a long word only the highest bits to act
     /// on; three reach all of them. For a given length every step is a bijection of the low half
     /// and of the high one, so words that differ in one half only never collide.
-    #[inline]
+    #[inline(always)]
     fn mix(self, low: u64, high: u64, bytes: usize) -> u64 {
         let mut h = (low ^ self.seed).wrapping_mul(PRIME_1);
         h ^= h >> 32;
@@ -67,39 +60,11 @@ impl WordMix {
     }
 }
 
-/// What became of runs.
-#[derive(Debug, Default)]
-pub struct Hashed {
-    /// A hash for each run, and some more; of the runs below they mean nothing.
-    pub hashes: Vec<u64>,
-    /// The numbers of the runs that are no short ASCII words, or that end too near to the end of
-    /// the text to be read at once; ascending.
-    pub others: Vec<u32>,
-}
-
-/// Hashes the runs of a text that are short ASCII words.
-///
-/// # Panics
-/// If a run is not within the text.
-pub fn hash_runs(level: Level, mix: WordMix, text: &[u8], runs: &[Run], hashed: &mut Hashed) {
-    let within = runs.last().is_none_or(|last| last.end as usize <= text.len());
-    assert!(within, "runs are of this text, in its order");
-    hashed.others.clear();
-    hashed.hashes.resize(runs.len().next_multiple_of(8), 0);
-    match level.0 {
-        // SAFETY: a level is only made if the machine has its instructions.
-        #[cfg(target_arch = "x86_64")]
-        Instructions::Avx512 => unsafe { super::avx512::hash_runs(mix, text, runs, hashed) },
-        _ => level.run(OneByOne { mix, text, runs, hashed }),
-    }
-}
-
 /// Multiplying 64 bits in vectors takes AVX-512: without, one word after the other is faster.
-struct OneByOne<'a> {
-    mix: WordMix,
-    text: &'a [u8],
-    runs: &'a [Run],
-    hashed: &'a mut Hashed,
+pub(super) struct OneByOne<'a> {
+    pub mix: WordMix,
+    pub words: WordPlaces<'a>,
+    pub hashes: &'a mut Vec<u64>,
 }
 
 impl Loop for OneByOne<'_> {
@@ -107,23 +72,18 @@ impl Loop for OneByOne<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let Hashed { hashes, others } = self.hashed;
-        for ((number, run), hash) in (0..).zip(self.runs).zip(hashes) {
-            let bytes = (run.end - run.start) as usize;
-            let loaded = self.text[run.start as usize..].first_chunk();
+        let Self { mix, words, hashes } = self;
+        let places = words.starts.iter().zip(words.ends).take(words.count);
+        hashes.extend(places.map(|(&start, &end)| {
+            let bytes = (end - start) as usize;
+            let loaded = words.text[start as usize..].first_chunk();
             match (loaded, KEEP.get(bytes)) {
                 (Some(loaded), Some(keep)) => {
                     let word_bits = u128::from_le_bytes(*loaded) & keep;
-                    *hash = self.mix.hash_ascii(word_bits, bytes);
-                    if word_bits & NOT_ASCII != 0 {
-                        others.push(number);
-                    }
+                    mix.mix(word_bits as u64, (word_bits >> 64) as u64, bytes)
                 }
-                _ => others.push(number),
+                _ => mix.hash(&words.text[start as usize..end as usize]),
             }
-        }
+        }));
     }
 }
-
-/// The high bit of each byte.
-const NOT_ASCII: u128 = u128::from_ne_bytes([0x80; 16]);

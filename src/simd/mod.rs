@@ -5,7 +5,7 @@
 //!
 //! - plain Rust that the compiler vectorises by itself when it may use the instructions: a
 //!   [`Loop`], which [`Level::run`] has in a copy for each level;
-//! - written out by hand, where the compiler would not get there: [`Runs`] and [`hash_runs`].
+//! - written out by hand, where the compiler would not get there: [`hash_words`].
 
 #![allow(
     unsafe_code,
@@ -16,16 +16,20 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod distinct;
 mod hash;
+mod letters;
 mod memory;
 mod portable;
-mod runs;
+mod words;
 
 use std::sync::LazyLock;
 
-pub use hash::{Hashed, PRIME_2, PRIME_3, SHORT_BYTES_MAX, WordMix, hash_runs};
+pub use distinct::distinct;
+pub use hash::{PRIME_2, PRIME_3, SHORT_BYTES_MAX, WordMix};
+pub use letters::{Class, Letters};
 pub use memory::{prefer_huge_pages, prefetch};
-pub use runs::{Run, Runs};
+pub use words::hash_words;
 
 /// Which instructions may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -28,23 +28,17 @@ impl Fast {
     }
 
     /// The least hash of each bin.
-    pub(super) fn minima(&self, shingles: &[u64], remix: Remix) -> Vec<u64> {
-        let mut minima = vec![EMPTY; self.fillers.as_slice().len()];
-        Level::best().run(Binning { minima: &mut minima, shingles, remix });
-        if minima.contains(&EMPTY) {
-            self.fill(&mut minima, shingles, remix);
+    pub(super) fn minima(&self, shingles: &[u64], remix: Remix, level: Level) -> Vec<u64> {
+        let mut minima = vec![EMPTY; self.fillers.count()];
+        level.run(Binning { minima: &mut minima, shingles, remix });
+        // A filled bin and one that a shingle fell into hold different shingles, if any; their
+        // values can only agree by accident.
+        let mut empty = Vec::with_capacity(minima.len());
+        empty.extend((0..minima.len()).filter(|bin| minima[*bin] == EMPTY));
+        if !empty.is_empty() {
+            self.fillers.lower(&mut minima, &empty, shingles, remix, level);
         }
         minima
-    }
-
-    /// A filled bin and one that a shingle fell into hold different shingles, if any; their
-    /// values can only agree by accident.
-    fn fill(&self, minima: &mut [u64], shingles: &[u64], remix: Remix) {
-        let hashes: Vec<u64> = shingles.iter().map(|&shingle| remix.apply(shingle)).collect();
-        let slots = minima.iter_mut().zip(self.fillers.as_slice());
-        for (minimum, filler) in slots.filter(|(minimum, _)| **minimum == EMPTY) {
-            *minimum = filler.minimum(&hashes);
-        }
     }
 }
 
@@ -58,25 +52,46 @@ struct Binning<'a> {
 /// Shingles that are hashed at once.
 const CHUNK: usize = 64;
 
+/// The bins of sketches as most are, as a number that the compiler knows.
+const USUAL_BINS: usize = 128;
+
 impl Loop for Binning<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
-        let bins = self.minima.len() as u64;
-        let (mut hashes, mut places) = ([0_u64; CHUNK], [0_u32; CHUNK]);
-        for shingles in self.shingles.chunks(CHUNK) {
-            // Hashing by itself is the same for all and goes several at a time.
-            for ((shingle, hash), place) in shingles.iter().zip(&mut hashes).zip(&mut places) {
-                *hash = self.remix.apply(*shingle);
-                *place = (((*hash >> 32) * bins) >> 32) as u32;
-            }
-            for (hash, place) in hashes.iter().zip(&places).take(shingles.len()) {
-                let minimum = &mut self.minima[*place as usize];
-                *minimum = (*hash).min(*minimum);
-            }
+        let Self { minima, shingles, remix } = self;
+        if let Ok(minima) = <&mut [u64; USUAL_BINS]>::try_from(&mut *minima) {
+            each_hash(shingles, remix, |hash| lower(&mut minima[bin(hash, USUAL_BINS)], hash));
+            return;
+        }
+        let bins = minima.len();
+        each_hash(shingles, remix, |hash| lower(&mut minima[bin(hash, bins)], hash));
+    }
+}
+
+/// Hashing by itself is the same for all and goes several at a time.
+#[inline(always)]
+fn each_hash(shingles: &[u64], remix: Remix, mut visit: impl FnMut(u64)) {
+    let (chunks, rest) = shingles.as_chunks::<CHUNK>();
+    for chunk in chunks {
+        for hash in chunk.map(|shingle| remix.apply(shingle)) {
+            visit(hash);
         }
     }
+    for &shingle in rest {
+        visit(remix.apply(shingle));
+    }
+}
+
+#[inline(always)]
+fn bin(hash: u64, bins: usize) -> usize {
+    (((hash >> 32) * bins as u64) >> 32) as usize
+}
+
+#[inline(always)]
+fn lower(minimum: &mut u64, hash: u64) {
+    *minimum = hash.min(*minimum);
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ pub use estimate::{Estimate, Estimator};
 
 use serde::{Deserialize, Serialize};
 
+use crate::simd::{Level, Loop};
 use crate::text::ShingleSet;
 
 use self::fast::Fast;
@@ -98,6 +99,7 @@ pub struct Sketcher {
     settings: SketchSettings,
     remix: Remix,
     minima: Minima,
+    level: Level,
 }
 
 /// How the minimum of each slot is found.
@@ -118,7 +120,14 @@ impl Sketcher {
             Method::Fast => Minima::Fast(Fast::new(permutations)),
             Method::Permutations => Minima::Permutations(permutations),
         };
-        Self { remix: Remix::new(settings.seed), minima, settings }
+        Self { remix: Remix::new(settings.seed), minima, settings, level: Level::best() }
+    }
+
+    /// The same, using no more than a level's instructions: to test and to measure it. What comes
+    /// out does not depend on it.
+    #[must_use]
+    pub fn with_level(self, level: Level) -> Self {
+        Self { level, ..self }
     }
 
     /// Bytes of each sketch.
@@ -129,29 +138,51 @@ impl Sketcher {
 
     #[must_use]
     pub fn sketch(&self, set: &ShingleSet) -> Sketch {
-        let shingles = set.as_slice();
+        self.sketch_shingles(set.as_slice())
+    }
+
+    /// The sketch of the set of these shingles. A minimum does not depend on their order or on
+    /// how often one occurs, so that a text is sketched without making its set.
+    ///
+    /// # Panics
+    /// If there are none.
+    #[must_use]
+    pub fn sketch_shingles(&self, shingles: &[u64]) -> Sketch {
+        assert!(!shingles.is_empty(), "no set is empty");
         let minima = match &self.minima {
-            Minima::Fast(fast) => fast.minima(shingles, self.remix),
-            Minima::Permutations(permutations) => permutations.minima(shingles, self.remix),
+            Minima::Fast(fast) => fast.minima(shingles, self.remix, self.level),
+            Minima::Permutations(permutations) => {
+                permutations.minima(shingles, self.remix, self.level)
+            }
         };
         let mut bytes = vec![0; self.settings.sketch_bytes()].into_boxed_slice();
-        // The low bits of a minimum say something of its rank, and those of `a * h + b` depend on
-        // nothing but the low bits of h; after the finaliser they do neither.
         match self.settings.bits {
-            8 => keep::<1>(&minima, &mut bytes),
-            16 => keep::<2>(&minima, &mut bytes),
-            _ => keep::<4>(&minima, &mut bytes),
+            8 => self.level.run(Keeping::<1> { minima: &minima, sketch: &mut bytes }),
+            16 => self.level.run(Keeping::<2> { minima: &minima, sketch: &mut bytes }),
+            _ => self.level.run(Keeping::<4> { minima: &minima, sketch: &mut bytes }),
         }
         Sketch(bytes)
     }
 }
 
-/// Keeps the low `BYTES` bytes of each minimum, finalised.
-fn keep<const BYTES: usize>(minima: &[u64], sketch: &mut [u8]) {
-    let (slots, _) = sketch.as_chunks_mut::<BYTES>();
-    for (slot, &minimum) in slots.iter_mut().zip(minima) {
-        let bytes = finalise(minimum).to_le_bytes();
-        *slot = *bytes.first_chunk().expect("a slot is at most half a minimum");
+/// Keeps the low `BYTES` bytes of each minimum, finalised: the low bits of a minimum say something
+/// of its rank, and those of `a * h + b` depend on nothing but the low bits of h; after the
+/// finaliser they do neither.
+struct Keeping<'a, const BYTES: usize> {
+    minima: &'a [u64],
+    sketch: &'a mut [u8],
+}
+
+impl<const BYTES: usize> Loop for Keeping<'_, BYTES> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let (slots, _) = self.sketch.as_chunks_mut::<BYTES>();
+        for (slot, &minimum) in slots.iter_mut().zip(self.minima) {
+            let bytes = finalise(minimum).to_le_bytes();
+            *slot = *bytes.first_chunk().expect("a slot is at most half a minimum");
+        }
     }
 }
 

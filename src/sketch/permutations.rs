@@ -1,12 +1,11 @@
 //! Textbook minhash: a hash function a slot (Broder 1997).
 
+use crate::simd::{Level, Loop};
+
 use super::mix::{Remix, SplitMix};
 
 /// Shingles that are remixed at a time; they and a slot's loop stay in the nearest cache.
 const BLOCK: usize = 256;
-
-/// Minima that are kept side by side, so that none waits for the one before it.
-const LANES: usize = 2;
 
 /// The hash functions `g_j(h) = a_j * h + b_j` modulo 2⁶⁴, one a slot.
 ///
@@ -22,21 +21,7 @@ pub(super) struct Permutation {
 }
 
 impl Permutation {
-    /// The least value of the permuted hashes; `u64::MAX` for none.
-    #[inline]
-    pub(super) fn minimum(self, hashes: &[u64]) -> u64 {
-        let (chunks, rest) = hashes.as_chunks::<LANES>();
-        let mut minima = [u64::MAX; LANES];
-        for chunk in chunks {
-            for (minimum, hash) in minima.iter_mut().zip(chunk) {
-                *minimum = self.permute(*hash).min(*minimum);
-            }
-        }
-        let rest = rest.iter().map(|hash| self.permute(*hash));
-        rest.chain(minima).fold(u64::MAX, u64::min)
-    }
-
-    #[inline]
+    #[inline(always)]
     fn permute(self, hash: u64) -> u64 {
         hash.wrapping_mul(self.factor).wrapping_add(self.addend)
     }
@@ -49,23 +34,95 @@ impl Permutations {
         Self((0..slots).map(|_| permutation()).collect())
     }
 
-    pub(super) fn as_slice(&self) -> &[Permutation] {
-        &self.0
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
     }
 
-    /// The least value that each function takes on the set.
-    pub(super) fn minima(&self, shingles: &[u64], remix: Remix) -> Vec<u64> {
-        let mut minima = vec![u64::MAX; self.0.len()];
+    /// The least value that each function takes on the shingles.
+    pub(super) fn minima(&self, shingles: &[u64], remix: Remix, level: Level) -> Vec<u64> {
+        let mut minima = vec![u64::MAX; self.count()];
+        let slots: Vec<usize> = (0..self.count()).collect();
+        self.lower(&mut minima, &slots, shingles, remix, level);
+        minima
+    }
+
+    /// Lowers the minima of some slots to the least values that their functions take on the
+    /// shingles.
+    pub(super) fn lower(
+        &self,
+        minima: &mut [u64],
+        slots: &[usize],
+        shingles: &[u64],
+        remix: Remix,
+        level: Level,
+    ) {
+        level.run(Lowering { functions: &self.0, minima, slots, shingles, remix });
+    }
+}
+
+struct Lowering<'a> {
+    functions: &'a [Permutation],
+    minima: &'a mut [u64],
+    slots: &'a [usize],
+    shingles: &'a [u64],
+    remix: Remix,
+}
+
+impl Loop for Lowering<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
         let mut hashes = [0; BLOCK];
-        for block in shingles.chunks(BLOCK) {
-            let hashes = &mut hashes[..block.len()];
-            for (hash, &shingle) in hashes.iter_mut().zip(block) {
-                *hash = remix.apply(shingle);
+        for shingles in self.shingles.chunks(BLOCK) {
+            let hashes = &mut hashes[..shingles.len()];
+            for (hash, &shingle) in hashes.iter_mut().zip(shingles) {
+                *hash = self.remix.apply(shingle);
             }
-            for (minimum, permutation) in minima.iter_mut().zip(&self.0) {
-                *minimum = permutation.minimum(hashes).min(*minimum);
+            let (eights, rest) = self.slots.as_chunks();
+            for slots in eights {
+                lower_eight(slots, self.functions, hashes, self.minima);
+            }
+            for &slot in rest {
+                let permuted = hashes.iter().map(|hash| self.functions[slot].permute(*hash));
+                self.minima[slot] = permuted.fold(self.minima[slot], u64::min);
             }
         }
-        minima
+    }
+}
+
+/// Eight slots at once, so that a few hashes take no longer than they must.
+#[inline(always)]
+fn lower_eight(slots: &[usize; 8], functions: &[Permutation], hashes: &[u64], minima: &mut [u64]) {
+    let functions = slots.map(|slot| functions[slot]);
+    let mut lowest = slots.map(|slot| minima[slot]);
+    for hash in hashes {
+        for (lowest, function) in lowest.iter_mut().zip(functions) {
+            *lowest = function.permute(*hash).min(*lowest);
+        }
+    }
+    for (slot, lowest) in slots.iter().zip(lowest) {
+        minima[*slot] = lowest;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_level_finds_the_least_values() {
+        let shingles: Vec<u64> = (0..600_u64).map(|n| n.wrapping_mul(n) << 20 ^ n).collect();
+        let (functions, remix) = (Permutations::new(20, 3), Remix::new(7));
+        for count in [1, 7, 8, 33, BLOCK, BLOCK + 1, 600] {
+            let hashes = shingles[..count].iter().map(|shingle| remix.apply(*shingle));
+            let least =
+                |function: &Permutation| hashes.clone().map(|it| function.permute(it)).min();
+            let expected: Vec<u64> = functions.0.iter().filter_map(least).collect();
+            for level in Level::available() {
+                let minima = functions.minima(&shingles[..count], remix, level);
+                assert_eq!(minima, expected, "{level:?}, {count} shingles");
+            }
+        }
     }
 }

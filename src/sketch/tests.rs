@@ -168,6 +168,7 @@ fn equal_sets_have_equal_sketches_whatever_their_order_was() {
             let sketch = sketcher.sketch(&ShingleSet::from_shingles(shingles.clone()).unwrap());
             shingles.reverse();
             shingles.extend_from_within(..shingles.len() / 2);
+            assert_eq!(sketcher.sketch_shingles(&shingles), sketch);
             let again = sketcher.sketch(&ShingleSet::from_shingles(shingles).unwrap());
             assert_eq!(sketch, again);
             assert_eq!(Sketch::from_bytes(sketch.as_bytes().into()), sketch);
@@ -217,4 +218,24 @@ fn settings_name_their_faults() {
     assert_eq!(both[1], "bits must be 8, 16 or 32, not 12");
     assert!(settings(Method::Fast, 16, 32).faults().is_empty());
     assert!(settings(Method::Fast, 1024, 8).faults().is_empty());
+}
+
+#[test]
+fn every_level_makes_the_same_sketches() {
+    let mut random = SplitMix::new(11);
+    for (method, slots, bits) in [
+        (Method::Fast, 128, 8),
+        (Method::Fast, 100, 16),
+        (Method::Fast, 1024, 32),
+        (Method::Permutations, 36, 8),
+    ] {
+        let sketcher = Sketcher::new(settings(method, slots, bits));
+        for count in [1, 9, 64, 200, 700, 3_000] {
+            let shingles: Vec<u64> = (0..count).map(|_| random.next()).collect();
+            for level in Level::available() {
+                let sketch = sketcher.clone().with_level(level).sketch_shingles(&shingles);
+                assert_eq!(sketch, sketcher.sketch_shingles(&shingles), "{level:?}, {count}");
+            }
+        }
+    }
 }

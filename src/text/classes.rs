@@ -5,6 +5,9 @@ use std::sync::LazyLock;
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 use unicode_script::{Script, UnicodeScript};
 
+pub(super) use crate::simd::Class;
+use crate::simd::Letters;
+
 /// The scripts that are written without spaces between words.
 const UNSPACED: [Script; 7] = [
     Script::Han,
@@ -16,55 +19,8 @@ const UNSPACED: [Script; 7] = [
     Script::Myanmar,
 ];
 
-/// Code points of the basic multilingual plane.
-const BMP: usize = 0x1_0000;
-/// Classes packed in a byte, two bits each.
-const PACKED: usize = 4;
-
-/// Looking a class up in the Unicode crates takes two binary searches; in 16 KiB, one load.
-static BMP_CLASSES: LazyLock<Box<[u8]>> = LazyLock::new(|| {
-    let code_points = 0..BMP as u32;
-    let mut packed = vec![0; BMP / PACKED].into_boxed_slice();
-    // Surrogates are not characters; they stay separators and are never asked for.
-    for character in code_points.filter_map(char::from_u32) {
-        let (byte, shift) = place(character as usize);
-        packed[byte] |= (look_up(character) as u8) << shift;
-    }
-    packed
-});
-
-/// What a character does when words are cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Class {
-    /// Ends the token before it and belongs to none.
-    Separator = 0,
-    /// Extends a word, or opens one.
-    Word = 1,
-    /// A letter of a script without spaces: opens a token of its own.
-    Cut = 2,
-    /// Extends whatever token is open; where none is, it separates.
-    Mark = 3,
-}
-
-impl Class {
-    pub(super) fn of(character: char) -> Self {
-        if character as usize >= BMP {
-            return look_up(character);
-        }
-        let (byte, shift) = place(character as usize);
-        match BMP_CLASSES[byte] >> shift & 3 {
-            0 => Self::Separator,
-            1 => Self::Word,
-            2 => Self::Cut,
-            _ => Self::Mark,
-        }
-    }
-}
-
-/// The byte of the packed table that holds a code point's class, and the class's place in it.
-fn place(code_point: usize) -> (usize, usize) {
-    (code_point / PACKED, code_point % PACKED * 2)
-}
+/// The class of every character. Looking one up in the Unicode crates takes two binary searches.
+pub(super) static LETTERS: LazyLock<Letters> = LazyLock::new(|| Letters::new(look_up));
 
 fn look_up(character: char) -> Class {
     match character.general_category_group() {
@@ -97,7 +53,7 @@ mod tests {
     fn characters_have_the_classes_of_their_scripts() {
         let of = |class: Class, characters: &str| {
             for character in characters.chars() {
-                assert_eq!(Class::of(character), class, "{character:?}");
+                assert_eq!(LETTERS.class(character), class, "{character:?}");
             }
         };
         of(Class::Separator, " \n\t.,;-_'’“—。、「」·🎉❤\u{200d}\u{a0}\u{ad}\u{0}$+<`©\u{e000}");
@@ -107,9 +63,18 @@ mod tests {
     }
 
     #[test]
-    fn the_packed_table_says_what_the_crates_say() {
-        let bmp = (0..BMP as u32).filter_map(char::from_u32);
-        bmp.for_each(|character| assert_eq!(Class::of(character), look_up(character)));
+    fn every_character_has_the_class_that_the_crates_say() {
+        ('\0'..=char::MAX).for_each(|it| assert_eq!(LETTERS.class(it), look_up(it), "{it:?}"));
+    }
+
+    /// Lowercasing leaves all but the letters of words alone.
+    #[test]
+    fn only_letters_of_words_have_a_lower_case() {
+        for character in '\0'..=char::MAX {
+            let is_lower = character.to_lowercase().eq([character]);
+            let class = LETTERS.class(character);
+            assert!(is_lower || !matches!(class, Class::Cut | Class::Mark), "{character:?}");
+        }
     }
 
     #[test]
@@ -117,7 +82,7 @@ mod tests {
         for character in '\0'..='\x7f' {
             let class =
                 if character.is_ascii_alphanumeric() { Class::Word } else { Class::Separator };
-            assert_eq!(Class::of(character), class, "{character:?}");
+            assert_eq!(LETTERS.class(character), class, "{character:?}");
         }
     }
 }

@@ -4,11 +4,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::characters::Normalised;
-use super::hash::{WordHasher, combine, combine_in_place, combine_whole, token_element};
+use super::hash::{combine, combine_in_place, combine_whole, token_element};
 use super::settings::{ShingleSettings, Unit};
 use super::stop_words::StopWordHashes;
 use super::words::{for_each_word, hash_words, push_folded};
-use crate::simd::Level;
+use crate::simd::{Level, WordMix};
 
 /// The bytes of a text that each of its units covers.
 pub(super) type Places = Vec<Range<usize>>;
@@ -21,6 +21,7 @@ pub(super) struct Cutter {
     lowercase: bool,
     seed: u64,
     stop_words: Option<Arc<StopWordHashes>>,
+    pub level: Level,
 }
 
 /// The shingles of a text in its order.
@@ -60,10 +61,10 @@ impl Cut {
 impl Cutter {
     pub(super) fn new(settings: ShingleSettings, seed: u64) -> Self {
         let ShingleSettings { unit, size, lowercase, stopwords, .. } = settings;
-        let hasher = WordHasher::new(lowercase, seed);
+        let hasher = WordMix { seed };
         let hashes = || Arc::new(StopWordHashes::new(&stopwords, lowercase, hasher));
         let stop_words = (unit == Unit::Stopword).then(hashes);
-        Self { unit, size: size as usize, lowercase, seed, stop_words }
+        Self { unit, size: size as usize, lowercase, seed, stop_words, level: Level::best() }
     }
 
     /// Notes the place of each unit on the way if that is wanted; to note them takes longer.
@@ -79,9 +80,9 @@ impl Cutter {
     }
 
     fn words(&self, text: &str, places: Option<&mut Places>) -> Vec<u64> {
-        let hasher = WordHasher::new(self.lowercase, self.seed);
+        let hasher = WordMix { seed: self.seed };
         let Some(places) = places else {
-            return hash_words(text, self.lowercase, hasher, Level::best());
+            return hash_words(text, self.lowercase, hasher, self.level);
         };
         let mut hashes = Vec::new();
         for_each_word(text, self.lowercase, hasher, |hash, place| {
@@ -95,7 +96,7 @@ impl Cutter {
         if hashes.len() < self.size {
             return Cut::whole(&hashes);
         }
-        combine_in_place(&mut hashes, self.size, Level::best());
+        combine_in_place(&mut hashes, self.size, self.level);
         self.every(hashes)
     }
 

@@ -5,8 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::equivalents::Equivalents;
-use super::hash::{WordHasher, field_element};
+use super::hash::field_element;
 use super::words::{for_each_word, push_folded};
+use crate::simd::WordMix;
 
 /// Name → normalised value of each field of a record that has a word. There is at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +96,7 @@ pub(super) struct Words {
 pub(super) fn normalised_words(text: &str, lowercase: bool) -> Words {
     let mut words = Words { text: String::with_capacity(text.len()), places: Vec::new() };
     let mut last_end = None;
-    for_each_word(text, lowercase, WordHasher::new(lowercase, 0), |_, place| {
+    for_each_word(text, lowercase, WordMix { seed: 0 }, |_, place| {
         if last_end.is_some_and(|end| end < place.start) {
             words.text.push(' ');
         }

@@ -6,7 +6,7 @@
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::simd::{Level, Loop, PRIME_2, PRIME_3, SHORT_BYTES_MAX, WordMix};
+use crate::simd::{Level, Loop, PRIME_2, PRIME_3};
 
 /// The most units in a shingle.
 pub(super) const UNITS_MAX: usize = 64;
@@ -38,27 +38,6 @@ const fn finalise(mut h: u64) -> u64 {
     h = (h ^ (h >> 33)).wrapping_mul(0xFF51_AFD7_ED55_8CCD);
     h = (h ^ (h >> 33)).wrapping_mul(0xC4CE_B9FE_1A85_EC53);
     h ^ (h >> 33)
-}
-
-/// Hashes words.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct WordHasher {
-    pub mix: WordMix,
-}
-
-impl WordHasher {
-    pub(super) fn new(lowercase: bool, seed: u64) -> Self {
-        let case_bits = if lowercase { 0x2020_2020_2020_2020 } else { 0 };
-        Self { mix: WordMix { seed, case_bits } }
-    }
-
-    /// The hash of a word's bytes as they are.
-    pub(super) fn hash(self, word: &[u8]) -> u64 {
-        match word.len() > SHORT_BYTES_MAX {
-            true => xxh3_64_with_seed(word, self.mix.seed),
-            false => self.mix.hash(word),
-        }
-    }
 }
 
 /// The element of a set that a token is, as it is.
@@ -93,8 +72,9 @@ pub(super) fn combine_in_place(hashes: &mut Vec<u64>, size: usize, level: Level)
 /// The usual sizes, with the loop over a shingle's words unrolled.
 struct Windows<'h, const SIZE: usize>(&'h mut [u64]);
 
-/// Windows that are combined at once.
-const LANES: usize = 8;
+/// Windows that are combined at once: too many for the compiler to unroll them, so that it takes
+/// them in the order in which they are in memory.
+const LANES: usize = 64;
 
 impl<const SIZE: usize> Loop for Windows<'_, SIZE> {
     type Output = ();
@@ -113,7 +93,9 @@ impl<const SIZE: usize> Loop for Windows<'_, SIZE> {
                     *sum = sum.wrapping_add(hash.wrapping_mul(*factor));
                 }
             }
-            hashes[first..first + LANES].copy_from_slice(&sums.map(finalise));
+            for (hash, sum) in hashes[first..first + LANES].iter_mut().zip(sums) {
+                *hash = finalise(sum);
+            }
         }
         for first in together..windows {
             hashes[first] = finalise(weighted_sum(&hashes[first..first + SIZE]));
@@ -152,6 +134,7 @@ fn weighted_sum(hashes: &[u64]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simd::WordMix;
 
     /// A million pronounceable words of 2 to 20 bytes: base-5 and base-21 digits in turn.
     fn words() -> impl Iterator<Item = String> {
@@ -177,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_million_words_do_not_collide() {
-        let hasher = WordHasher::new(true, 0);
+        let hasher = WordMix { seed: 0 };
         assert_distinct(words().map(|word| hasher.hash(word.as_bytes())).collect());
         let long = words().take(300_000).map(|word| format!("under{word}ing"));
         assert_distinct(long.map(|word| hasher.hash(word.as_bytes())).collect());
@@ -185,7 +168,7 @@ mod tests {
 
     #[test]
     fn shingles_of_words_that_differ_at_the_ends_do_not_collide() {
-        let hasher = WordHasher::new(true, 0);
+        let hasher = WordMix { seed: 0 };
         let endings: Vec<u64> =
             (0..1000_u32).map(|n| hasher.hash(format!("characteristi{n:03}").as_bytes())).collect();
         let pairs = endings.iter().flat_map(|a| endings.iter().map(|b| weighted_sum(&[*a, *b])));
@@ -194,12 +177,12 @@ mod tests {
 
     #[test]
     fn every_bit_of_a_word_moves_about_half_the_bits_of_its_hash() {
-        let hasher = WordHasher::new(true, 7);
+        let hasher = WordMix { seed: 7 };
         for (bit, bytes) in (0..128).map(|bit| (bit, 16)).chain((0..24).map(|bit| (bit, 3))) {
             let flips: u32 = (0..64)
                 .map(|n| u128::from(split_mix(n)) << 64 | u128::from(split_mix(n + 64)))
                 .map(|word| {
-                    hasher.moved_bits(word & u128::MAX >> (128 - 8 * bytes), 1 << bit, bytes)
+                    moved_bits(hasher, word & u128::MAX >> (128 - 8 * bytes), 1 << bit, bytes)
                 })
                 .sum();
             let mean = f64::from(flips) / 64.0;
@@ -207,11 +190,9 @@ mod tests {
         }
     }
 
-    impl WordHasher {
-        fn moved_bits(self, word: u128, change: u128, bytes: usize) -> u32 {
-            let hash = |word: u128| self.hash(&word.to_le_bytes()[..bytes]);
-            (hash(word) ^ hash(word ^ change)).count_ones()
-        }
+    fn moved_bits(hasher: WordMix, word: u128, change: u128, bytes: usize) -> u32 {
+        let hash = |word: u128| hasher.hash(&word.to_le_bytes()[..bytes]);
+        (hash(word) ^ hash(word ^ change)).count_ones()
     }
 
     #[test]

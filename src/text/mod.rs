@@ -10,7 +10,6 @@ mod hash;
 mod sample;
 mod set;
 mod settings;
-mod sort;
 mod stop_words;
 mod words;
 
@@ -24,6 +23,7 @@ pub use stop_words::{StopWords, StopWordsError};
 use std::ops::Range;
 
 use crate::document::{Content, Token};
+use crate::simd::Level;
 
 use self::bag::Occurrences;
 use self::cut::Cutter;
@@ -83,6 +83,14 @@ impl Shingler {
             .then(|| FieldNormaliser::new(&settings.equivalents, settings.lowercase));
         let cutter = Cutter::new(settings, seed);
         Self { cutter, fields, seed, multiset, sample_modulo, elements_max }
+    }
+
+    /// The same, using no more than a level's instructions: to test and to measure it. What comes
+    /// out does not depend on it.
+    #[must_use]
+    pub fn with_level(mut self, level: Level) -> Self {
+        self.cutter.level = level;
+        self
     }
 
     /// # Errors
@@ -163,6 +171,22 @@ impl Shingler {
         Ok(bag)
     }
 
+    /// The shingles that the text's set is made of, as often as they occur: enough for a sketch,
+    /// which needs no set. A multiset's elements are not shingles, so where
+    /// sets are such, they are those of the set.
+    ///
+    /// # Errors
+    /// [`ShingleError`]. How many shingles are distinct is not known, so more than a set may have
+    /// are no error.
+    pub fn shingled(&self, text: &str) -> Result<Vec<u64>, ShingleError> {
+        if self.multiset {
+            return Ok(self.text(text)?.set.as_slice().to_vec());
+        }
+        let mut cut = self.cutter.cut(text, None);
+        Sample::of(&cut, self.sample_modulo).retain(&mut cut.shingles);
+        if cut.shingles.is_empty() { Err(ShingleError::Empty) } else { Ok(cut.shingles) }
+    }
+
     /// Every shingle of the text in order, before they are sampled and counted.
     #[must_use]
     pub fn shingles(&self, text: &str) -> Vec<u64> {
@@ -189,7 +213,7 @@ impl Shingler {
     }
 
     fn set(&self, elements: Vec<u64>) -> Result<ShingleSet, ShingleError> {
-        let set = ShingleSet::from_shingles(elements).ok_or(ShingleError::Empty)?;
+        let set = ShingleSet::of(elements, self.cutter.level).ok_or(ShingleError::Empty)?;
         self.within_limit(set.count() as u64)?;
         Ok(set)
     }

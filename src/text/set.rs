@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3Default;
 
-use super::sort::sort_hashes;
+use crate::simd::{Level, distinct};
 
 /// Shingles handed to the streaming hash at a time.
 const CHUNK: usize = 128;
@@ -17,9 +17,11 @@ impl ShingleSet {
     /// Sorts and removes repetitions. `None` for no shingles at all.
     #[must_use]
     pub fn from_shingles(shingles: Vec<u64>) -> Option<Self> {
-        let mut shingles = sort_hashes(shingles);
-        shingles.dedup();
-        if shingles.is_empty() { None } else { Some(Self(shingles.into())) }
+        Self::of(shingles, Level::best())
+    }
+
+    pub(super) fn of(shingles: Vec<u64>, level: Level) -> Option<Self> {
+        (!shingles.is_empty()).then(|| Self(distinct(level, shingles).into()))
     }
 
     /// Takes a set's shingles back as [`Self::as_slice`] gave them. `None` if there are none or

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::hash::WordHasher;
 use super::words::{for_each_word, push_folded};
+use crate::simd::WordMix;
 
 /// The most words in a list of one's own.
 const WORDS_MAX: usize = 10_000;
@@ -114,7 +114,7 @@ fn lowercased(word: &str) -> String {
 fn is_one_word(text: &str) -> bool {
     let mut words = 0;
     let mut covered = 0;
-    for_each_word(text, true, WordHasher::new(true, 0), |_, place| {
+    for_each_word(text, true, WordMix { seed: 0 }, |_, place| {
         words += 1;
         covered += place.len();
     });
@@ -128,7 +128,7 @@ pub(super) struct StopWordHashes(Box<[u64]>);
 
 impl StopWordHashes {
     /// Where case is kept, a stop word is one in lower case, capitalised and all in capitals.
-    pub(super) fn new(stop_words: &StopWords, lowercase: bool, hasher: WordHasher) -> Self {
+    pub(super) fn new(stop_words: &StopWords, lowercase: bool, hasher: WordMix) -> Self {
         let words = stop_words.words();
         let forms = if lowercase { 1 } else { 3 };
         let places = (4 * words.len() * forms).next_power_of_two();
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn stop_words_are_known_by_their_hashes() {
         for lowercase in [true, false] {
-            let hasher = WordHasher::new(lowercase, 5);
+            let hasher = WordMix { seed: 5 };
             for code in stop_words::available_languages() {
                 let stop_words = StopWords::of_language(code).unwrap();
                 let hashes = StopWordHashes::new(&stop_words, lowercase, hasher);

@@ -85,6 +85,19 @@ proptest! {
     }
 
     #[test]
+    fn every_level_makes_the_same_sets(text in "[a-zA-Z0-9 éÀÉя中ก-๛🎉]{0,400}") {
+        for settings in all_settings() {
+            let shingler = Shingler::new(settings, 3, MAX);
+            let sets = Level::available().into_iter().map(|level| {
+                shingler.clone().with_level(level).text(&text).map(|shingled| shingled.set)
+            });
+            let mut sets: Vec<_> = sets.collect();
+            sets.dedup();
+            prop_assert_eq!(sets.len(), 1);
+        }
+    }
+
+    #[test]
     fn the_words_of_a_text_are_those_of_its_halves(a in "\\PC{0,20}", b in "\\PC{0,20}") {
         let shingler = Shingler::new(ShingleSettings { size: 1, ..words_3() }, 0, MAX);
         let halves = [shingler.shingles(&a), shingler.shingles(&b)].concat();
@@ -254,7 +267,9 @@ fn spans_are_the_elements_of_samples_and_multisets() {
                 shingler.spans(&text, |element, _| spanned.push(element));
                 let set = shingler.text(&text).unwrap().set;
                 assert_eq!(spanned.len(), if multiset { set.count() } else { spanned.len() });
-                assert_eq!(ShingleSet::from_shingles(spanned), Some(set));
+                assert_eq!(ShingleSet::from_shingles(spanned), Some(set.clone()));
+                let shingled = shingler.shingled(&text).unwrap();
+                assert_eq!(ShingleSet::from_shingles(shingled), Some(set));
             }
         }
     }

@@ -2,73 +2,32 @@
 
 use std::ops::Range;
 
-use crate::simd::{Hashed, Level, Run, Runs, hash_runs};
+use crate::simd::{Level, WordMix};
 
-use super::classes::Class;
-use super::hash::WordHasher;
+use super::classes::{Class, LETTERS};
 
 /// The hash of each token of the text: words, and single letters of scripts that are written
 /// without spaces.
-pub(super) fn hash_words(
-    text: &str,
-    lowercase: bool,
-    hasher: WordHasher,
-    level: Level,
-) -> Vec<u64> {
-    // English has a word in six bytes; a guess too low costs one more allocation.
-    let mut hashes = Vec::with_capacity(text.len() / 6 + 8);
-    let mut hashed = Hashed::default();
-    let mut speller = Speller { text, lowercase, hasher, spelling: String::new() };
-    let mut runs = Runs::new(level, text.as_bytes());
-    while let Some(batch) = runs.next_batch() {
-        hash_runs(level, hasher.mix, text.as_bytes(), batch, &mut hashed);
-        let mut copied = 0;
-        for &other in &hashed.others {
-            let other = other as usize;
-            hashes.extend_from_slice(&hashed.hashes[copied..other]);
-            speller.for_each_token(batch[other], |hash, _| hashes.push(hash));
-            copied = other + 1;
-        }
-        hashes.extend_from_slice(&hashed.hashes[copied..batch.len()]);
-    }
-    hashes
+pub(super) fn hash_words(text: &str, lowercase: bool, mix: WordMix, level: Level) -> Vec<u64> {
+    crate::simd::hash_words(level, &LETTERS, text, lowercase, mix)
 }
 
-/// Visits the hash of each token and the bytes that it covers.
+/// Visits the hash of each token and the bytes that it covers: the definition that [`hash_words`]
+/// is held to, character by character.
 pub(super) fn for_each_word(
     text: &str,
     lowercase: bool,
-    hasher: WordHasher,
+    mix: WordMix,
     mut visit: impl FnMut(u64, Range<usize>),
 ) {
-    let mut speller = Speller { text, lowercase, hasher, spelling: String::new() };
-    let mut runs = Runs::new(Level::best(), text.as_bytes());
-    while let Some(batch) = runs.next_batch() {
-        for run in batch {
-            speller.for_each_token(*run, &mut visit);
+    let mut spelling = String::new();
+    let mut at = 0;
+    while at < text.len() {
+        let end = at + spell(&text[at..], lowercase, &mut spelling);
+        if !spelling.is_empty() {
+            visit(mix.hash(spelling.as_bytes()), at..end);
         }
-    }
-}
-
-/// Cuts runs of letters, digits and whatever is not ASCII into tokens, character by character. No
-/// token goes beyond a run, since what ends one is an ASCII separator.
-struct Speller<'t> {
-    text: &'t str,
-    lowercase: bool,
-    hasher: WordHasher,
-    spelling: String,
-}
-
-impl Speller<'_> {
-    fn for_each_token(&mut self, run: Run, mut visit: impl FnMut(u64, Range<usize>)) {
-        let (mut at, end) = (run.start as usize, run.end as usize);
-        while at < end {
-            let token_end = at + spell(&self.text[at..end], self.lowercase, &mut self.spelling);
-            if !self.spelling.is_empty() {
-                visit(self.hasher.hash(self.spelling.as_bytes()), at..token_end);
-            }
-            at = token_end;
-        }
+        at = end;
     }
 }
 
@@ -80,14 +39,14 @@ fn spell(text: &str, lowercase: bool, spelling: &mut String) -> usize {
     let Some((_, first)) = characters.next() else {
         return 0;
     };
-    let opened = Class::of(first);
+    let opened = LETTERS.class(first);
     // A mark with nothing to stand on, such as the variation selector behind an emoji, is no word.
     if matches!(opened, Class::Separator | Class::Mark) {
         return first.len_utf8();
     }
     push_folded(first, lowercase, spelling);
     for (at, character) in characters {
-        let extends = match Class::of(character) {
+        let extends = match LETTERS.class(character) {
             Class::Separator | Class::Cut => false,
             Class::Word => opened != Class::Cut,
             Class::Mark => true,
@@ -114,18 +73,21 @@ pub(super) fn push_folded(character: char, lowercase: bool, text: &mut String) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
     fn words(text: &str) -> Vec<&str> {
         let mut words = Vec::new();
-        for_each_word(text, true, WordHasher::new(true, 0), |_, place| {
+        for_each_word(text, true, WordMix { seed: 0 }, |_, place| {
             words.push(&text[place]);
         });
         words
     }
 
     fn hashes(text: &str, lowercase: bool) -> Vec<u64> {
-        let hasher = WordHasher::new(lowercase, 0);
+        let hasher = WordMix { seed: 0 };
         let mut spelled = Vec::new();
         for_each_word(text, lowercase, hasher, |hash, _| spelled.push(hash));
         for level in Level::available() {
@@ -180,6 +142,41 @@ mod tests {
                 assert!(hashes(&text, true).contains(&alone[0]), "{text}");
             }
             assert!(!hashes(&format!("{}é", &word[..end]), true).contains(&alone[0]));
+        }
+    }
+
+    /// Letters, marks and separators of one byte to four; some whose lower case is longer or
+    /// shorter; runs over several blocks and batches.
+    fn texts() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            4 => "[a-zA-Z0-9]{1,20}",
+            4 => "[ ,.\n]{1,3}",
+            3 => "[À-ÿА-яΑ-ωא-ת]{1,12}",
+            2 => "[一-丁ァ-ンก-๛a-c\u{301}\u{e31}\u{309a}]{1,9}",
+            2 => "[“”—…’·\u{a0}🎉𝒜𐐀𠀀]{1,3}",
+            1 => "[İẞȺȾKÅΩǅ\u{130}]{1,2}",
+            1 => any::<char>().prop_map(String::from),
+            1 => ("[aé中İ]", 1..3_000_usize).prop_map(|(letter, count)| letter.repeat(count)),
+        ];
+        vec(piece, 0..200).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn every_level_hashes_the_words_of_the_definition(text in texts(), lowercase: bool) {
+            hashes(&text, lowercase);
+        }
+    }
+
+    #[test]
+    fn a_token_ends_with_the_text_wherever_that_is() {
+        for letter in ["x", "É", "中", "İ", "𝒜"] {
+            for bytes in [1, 61, 62, 63, 64, 65, 4_095, 4_096, 4_097, 4_160, 9_000] {
+                let word = letter.repeat(bytes / letter.len() + 1);
+                for text in [word.clone(), format!("{word} "), format!(" {word}")] {
+                    assert_eq!(hashes(&text, true)[0], hashes(&word, true)[0]);
+                }
+            }
         }
     }
 }

@@ -1,0 +1,127 @@
+//! What characters do when words are cut, and how blocks with characters beyond ASCII are read.
+
+use super::words::{BLOCK_BYTES, Block};
+
+/// Code points of the basic multilingual plane.
+const BMP: usize = 0x1_0000;
+
+/// Beside the class: the lower case of the character is another one.
+const LOWERS: u8 = 4;
+
+/// What a character does when words are cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Ends the token before it and belongs to none.
+    Separator = 0,
+    /// Extends a word, or opens one.
+    Word = 1,
+    /// A letter of a script without spaces: opens a token of its own.
+    Cut = 2,
+    /// Extends whatever token is open; where none is, it separates.
+    Mark = 3,
+}
+
+/// The class of every character. Of ASCII, letters and digits must be [`Class::Word`] and all
+/// others [`Class::Separator`].
+pub struct Letters {
+    /// A byte for each code point of the basic multilingual plane. The letters of a text are near
+    /// each other there, so what is read of it stays in the nearest cache.
+    bmp: Box<[u8]>,
+    beyond: fn(char) -> Class,
+}
+
+impl Letters {
+    #[must_use]
+    pub fn new(class: fn(char) -> Class) -> Self {
+        let code_points = 0..BMP as u32;
+        // Surrogates are not characters and never asked for.
+        let known = |point| char::from_u32(point).map_or(0, |it| known(it, class(it)));
+        Self { bmp: code_points.map(known).collect(), beyond: class }
+    }
+
+    #[must_use]
+    #[inline]
+    pub fn class(&self, character: char) -> Class {
+        match self.known(character as u32) & !LOWERS {
+            0 => Class::Separator,
+            1 => Class::Word,
+            2 => Class::Cut,
+            _ => Class::Mark,
+        }
+    }
+
+    #[inline(always)]
+    fn known(&self, code_point: u32) -> u8 {
+        match self.bmp.get(code_point as usize) {
+            Some(known) => *known,
+            None => self.look_up(code_point),
+        }
+    }
+
+    #[cold]
+    fn look_up(&self, code_point: u32) -> u8 {
+        char::from_u32(code_point).map_or(0, |it| known(it, (self.beyond)(it)))
+    }
+
+    /// Reads the characters beyond ASCII of a block whose ASCII has been read: up to its end, or
+    /// to one that has no room in it, or to one whose lower case is longer or shorter. Such a one
+    /// is read alone.
+    #[inline(always)]
+    pub(super) fn read(&self, bytes: &[u8; BLOCK_BYTES], lowercase: bool, block: &mut Block) {
+        // Bit 63 is left for the break that follows the last character.
+        block.settle(BLOCK_BYTES - 1);
+        let (mut leads, mut word) = (block.leads, block.word);
+        while leads != 0 {
+            let at = leads.trailing_zeros() as usize;
+            leads &= leads - 1;
+            let (code_point, size) = decode(bytes, at);
+            if at + size >= BLOCK_BYTES {
+                block.settle(at);
+                break;
+            }
+            let known = self.known(code_point);
+            if lowercase && known & LOWERS != 0 && !block.lower(at, size, code_point) {
+                match at {
+                    0 => return block.lower_alone(size, code_point),
+                    _ => block.settle(at),
+                }
+                break;
+            }
+            let covered = ((1 << size) - 1) << at;
+            match known & !LOWERS {
+                0 => {}
+                1 => word |= covered,
+                2 => {
+                    word |= covered;
+                    block.breaks |= 1 << at | 1 << (at + size);
+                }
+                _ if block.before(word) >> at & 1 != 0 => {
+                    // A mark goes with the token before it, and a break behind that moves on.
+                    word |= covered;
+                    let breaks = block.breaks >> at & 1;
+                    block.breaks ^= breaks << at | breaks << (at + size);
+                }
+                _ => {}
+            }
+        }
+        block.word = word;
+    }
+}
+
+fn known(character: char, class: Class) -> u8 {
+    let lowers = class == Class::Word && !character.to_lowercase().eq([character]);
+    if lowers { class as u8 | LOWERS } else { class as u8 }
+}
+
+/// The character that begins at a byte beyond ASCII, and its size in bytes. Of one that has no
+/// room in the block only the size is right.
+#[inline(always)]
+fn decode(bytes: &[u8; BLOCK_BYTES], at: usize) -> (u32, usize) {
+    let byte = |number: usize| u32::from(bytes[(at + number) % BLOCK_BYTES]);
+    let low = |number: usize| byte(number) & 0x3f;
+    match byte(0) {
+        lead @ ..0xe0 => ((lead & 0x1f) << 6 | low(1), 2),
+        lead @ ..0xf0 => ((lead & 0xf) << 12 | low(1) << 6 | low(2), 3),
+        lead => ((lead & 7) << 18 | low(1) << 12 | low(2) << 6 | low(3), 4),
+    }
+}

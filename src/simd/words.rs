@@ -1,0 +1,274 @@
+//! Where the words of a text begin and end, and their hashes.
+
+use super::letters::Letters;
+use super::{Instructions, Level, WordMix, portable};
+
+/// Bytes that are classed at once, a bit each.
+pub(super) const BLOCK_BYTES: usize = 64;
+
+/// Bytes of a batch: it and what is made of it stay in the nearest cache.
+const BATCH_BYTES: usize = 4_096;
+
+/// Hashing a word loads so many bytes from its start on.
+const SLACK: [u8; super::SHORT_BYTES_MAX] = [0; super::SHORT_BYTES_MAX];
+
+/// The hashes of a text's words in order: of runs of [`super::Class::Word`] with the marks among
+/// them, lowercased if that is wanted, and of single letters of scripts without spaces with the
+/// marks behind them.
+///
+/// # Panics
+/// If the text has 2 GiB or more.
+#[must_use]
+pub fn hash_words(
+    level: Level,
+    letters: &Letters,
+    text: &str,
+    lowercase: bool,
+    mix: WordMix,
+) -> Vec<u64> {
+    assert!(text.len() < 1 << 31, "places are 32 bits wide, and lowercasing makes texts longer");
+    let mut scan = Scan::new(letters, text, lowercase);
+    // English has a word in six bytes; a guess too low costs one more allocation.
+    let mut hashes = Vec::with_capacity(text.len() / 6 + 16);
+    while scan.read < text.len() {
+        scan.begin_batch();
+        mark(level, &mut scan);
+        scan.end_batch();
+        hash(level, mix, &mut scan, &mut hashes);
+    }
+    hashes
+}
+
+fn mark(level: Level, scan: &mut Scan<'_>) {
+    match level.0 {
+        Instructions::Portable => portable::mark(scan),
+        // SAFETY: a level is only made if the machine has its instructions.
+        #[cfg(target_arch = "x86_64")]
+        Instructions::Avx2 => unsafe { super::avx2::mark(scan) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Instructions::Avx512 => unsafe { super::avx512::mark(scan) },
+    }
+}
+
+fn hash(level: Level, mix: WordMix, scan: &mut Scan<'_>, hashes: &mut Vec<u64>) {
+    let (words_count, starts_count) = (scan.ends.len(), scan.starts.len());
+    scan.folded.extend_from_slice(&SLACK);
+    scan.starts.resize(starts_count.next_multiple_of(8), 0);
+    scan.ends.resize(words_count.next_multiple_of(8), 0);
+    let words = WordPlaces {
+        text: &scan.folded,
+        starts: &scan.starts,
+        ends: &scan.ends,
+        count: words_count,
+    };
+    match level.0 {
+        // SAFETY: a level is only made if the machine has its instructions.
+        #[cfg(target_arch = "x86_64")]
+        Instructions::Avx512 => unsafe { super::avx512::hash(mix, words, hashes) },
+        _ => level.run(super::hash::OneByOne { mix, words, hashes }),
+    }
+    scan.folded.truncate(scan.folded.len() - SLACK.len());
+    scan.starts.truncate(starts_count);
+    scan.ends.truncate(words_count);
+}
+
+/// Words in a text as it is hashed.
+#[derive(Clone, Copy)]
+pub(super) struct WordPlaces<'s> {
+    /// Goes on behind the last word for as many bytes as a short word has at most.
+    pub text: &'s [u8],
+    /// There are some more of both, up to eights.
+    pub starts: &'s [u32],
+    pub ends: &'s [u32],
+    pub count: usize,
+}
+
+/// A text on its way to words. A batch of it is lowercased and marked at a time; a word that it
+/// ends within is carried over to the next.
+pub(super) struct Scan<'t> {
+    letters: &'t Letters,
+    lowercase: bool,
+    text: &'t [u8],
+    read: usize,
+    folded: Vec<u8>,
+    batch_end: usize,
+    /// Places in `folded`. Where a word is open there is a start more than there are ends.
+    pub starts: Vec<u32>,
+    pub ends: Vec<u32>,
+    /// The last byte belongs to a token.
+    is_open: bool,
+    /// A token ends with the last byte, whatever follows.
+    breaks: bool,
+}
+
+/// A block as it is read: a bit for each byte.
+pub(super) struct Block {
+    /// The text as it is hashed.
+    pub folded: [u8; BLOCK_BYTES],
+    /// Belongs to a token.
+    pub word: u64,
+    /// Begins a character beyond ASCII.
+    pub leads: u64,
+    /// Begins a token even if the byte before belongs to one.
+    pub breaks: u64,
+    was_open: bool,
+    /// Bytes of the text that were read.
+    read: usize,
+    /// Bytes of `folded` that this made.
+    made: usize,
+}
+
+/// Where tokens start and end in a block.
+pub(super) struct Edges {
+    pub starts: u64,
+    pub ends: u64,
+    /// Where the block is.
+    pub at: u32,
+}
+
+impl<'t> Scan<'t> {
+    fn new(letters: &'t Letters, text: &'t str, lowercase: bool) -> Self {
+        let bytes = text.len().min(BATCH_BYTES) + 2 * BLOCK_BYTES;
+        Self {
+            letters,
+            lowercase,
+            text: text.as_bytes(),
+            read: 0,
+            folded: Vec::with_capacity(bytes),
+            batch_end: 0,
+            starts: Vec::with_capacity(bytes / 4),
+            ends: Vec::with_capacity(bytes / 4),
+            is_open: false,
+            breaks: false,
+        }
+    }
+
+    /// Forgets all but the word that is open. One that began with the batch stays in its place,
+    /// so that a word of any length is moved once.
+    fn begin_batch(&mut self) {
+        let open = self.starts.get(self.ends.len()).copied();
+        self.folded.drain(..open.map_or(self.folded.len(), |start| start as usize));
+        self.starts.clear();
+        self.starts.extend(open.map(|_| 0));
+        self.ends.clear();
+        self.batch_end = self.folded.len() + BATCH_BYTES;
+    }
+
+    /// A word that the text ends with has no separator behind it.
+    fn end_batch(&mut self) {
+        if self.is_open && self.read == self.text.len() {
+            self.ends.push(self.folded.len() as u32);
+        }
+    }
+
+    /// The next 64 bytes of the text; what is missing at its end are separators.
+    #[inline(always)]
+    pub(super) fn next_block<'b>(
+        &self,
+        padded: &'b mut [u8; BLOCK_BYTES],
+    ) -> Option<&'b [u8; BLOCK_BYTES]>
+    where
+        't: 'b,
+    {
+        if self.folded.len() >= self.batch_end {
+            return None;
+        }
+        let text = self.text;
+        let rest = &text[self.read..];
+        let whole = rest.first_chunk();
+        if whole.is_some() || rest.is_empty() {
+            return whole;
+        }
+        padded.fill(0);
+        padded[..rest.len()].copy_from_slice(rest);
+        Some(padded)
+    }
+
+    /// Which ASCII letters are to be lowercased: all bits or none.
+    #[inline(always)]
+    pub(super) fn cases(&self) -> u64 {
+        if self.lowercase { u64::MAX } else { 0 }
+    }
+
+    /// Takes a block whose ASCII has been read, and in which characters beyond ASCII begin at
+    /// `leads`. A block never begins within a character.
+    #[inline(always)]
+    pub(super) fn take(
+        &mut self,
+        bytes: &[u8; BLOCK_BYTES],
+        folded: [u8; BLOCK_BYTES],
+        word: u64,
+        leads: u64,
+    ) -> Edges {
+        let at = self.folded.len();
+        if leads == 0 && !self.breaks {
+            let before = word << 1 | u64::from(self.is_open);
+            self.is_open = word >> (BLOCK_BYTES - 1) != 0;
+            self.folded.extend_from_slice(&folded);
+            self.read = self.text.len().min(self.read + BLOCK_BYTES);
+            return Edges { starts: word & !before, ends: before & !word, at: at as u32 };
+        }
+        let mut block = Block {
+            folded,
+            word,
+            leads,
+            breaks: u64::from(self.breaks),
+            was_open: self.is_open,
+            read: 0,
+            made: 0,
+        };
+        self.letters.read(bytes, self.lowercase, &mut block);
+        let before = block.before(block.word);
+        let made = (1 << block.made) - 1;
+        self.is_open = block.word << 1 >> block.made & 1 != 0;
+        self.breaks = block.breaks >> block.made & 1 != 0;
+        self.folded.extend_from_slice(&block.folded);
+        self.folded.truncate(at + block.made);
+        self.read = self.text.len().min(self.read + block.read);
+        Edges {
+            starts: block.word & (!before | block.breaks) & made,
+            ends: before & (!block.word | block.breaks) & made,
+            at: at as u32,
+        }
+    }
+}
+
+impl Block {
+    /// Whether the byte before belongs to a token, if these do.
+    #[inline(always)]
+    pub(super) fn before(&self, word: u64) -> u64 {
+        word << 1 | u64::from(self.was_open)
+    }
+
+    /// So many bytes are read, and none has become more or less.
+    #[inline(always)]
+    pub(super) fn settle(&mut self, bytes: usize) {
+        (self.read, self.made) = (bytes, bytes);
+    }
+
+    /// Lowercases a character in its place; tells whether it has the room.
+    #[inline]
+    pub(super) fn lower(&mut self, at: usize, size: usize, code_point: u32) -> bool {
+        let mut lowered = char::from_u32(code_point).into_iter().flat_map(char::to_lowercase);
+        let (first, second) = (lowered.next(), lowered.next());
+        match first {
+            Some(first) if second.is_none() && first.len_utf8() == size => {
+                first.encode_utf8(&mut self.folded[at..at + size]);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Reads the block's first character only, which is a letter.
+    #[cold]
+    pub(super) fn lower_alone(&mut self, size: usize, code_point: u32) {
+        self.made = 0;
+        for lowered in char::from_u32(code_point).into_iter().flat_map(char::to_lowercase) {
+            self.made += lowered.encode_utf8(&mut self.folded[self.made..]).len();
+        }
+        self.word = (1 << self.made) - 1;
+        self.read = size;
+    }
+}
