@@ -10,9 +10,14 @@ const VOCABULARY: usize = 30_000;
 /// So many documents of about `document_bytes` each: sentences with capitals and punctuation, in
 /// lines of uneven length.
 pub fn documents(count: usize, document_bytes: usize) -> Vec<String> {
+    each_document(document_bytes).take(count).collect()
+}
+
+/// The same, one by one and without end.
+pub fn each_document(document_bytes: usize) -> impl Iterator<Item = String> {
     let mut random = Random(1);
     let vocabulary: Vec<String> = (0..VOCABULARY).map(|rank| word(rank, &mut random)).collect();
-    (0..count).map(|_| document(&vocabulary, document_bytes, &mut random)).collect()
+    std::iter::repeat_with(move || document(&vocabulary, document_bytes, &mut random))
 }
 
 fn document(vocabulary: &[String], bytes: usize, random: &mut Random) -> String {
