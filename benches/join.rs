@@ -8,8 +8,10 @@
 //! where the seconds are all of the row before it, and the peak that of the process so far. From
 //! the second number of documents on, the exponent says how the time grows with them.
 
-#[path = "corpus/mod.rs"]
-mod corpus;
+#[path = "corpus/random.rs"]
+mod random;
+#[path = "corpus/texts.rs"]
+mod texts;
 
 use std::convert::Infallible;
 use std::ops::ControlFlow;
@@ -20,7 +22,8 @@ use akin::join::{Corpus, Gathering, Join, Keys, Linkage, Progress, Scoring, Sets
 use akin::scheme::{Bands, SchemeSettings, Threshold};
 use akin::sketch::{Estimator, SketchSettings, Sketcher};
 use akin::text::{ShingleSet, ShingleSettings, Shingler};
-use corpus::{Random, each_document};
+use random::Random;
+use texts::each_document;
 
 const DOCUMENT_BYTES: usize = 1_000;
 const FAMILY: usize = 5;

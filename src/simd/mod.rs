@@ -5,7 +5,8 @@
 //!
 //! - plain Rust that the compiler vectorises by itself when it may use the instructions: a
 //!   [`Loop`], which [`Level::run`] has in a copy for each level;
-//! - written out by hand, where the compiler would not get there: [`Runs`] and [`hash_runs`].
+//! - written out by hand, where the compiler would not get there: [`Runs`], [`hash_runs`] and
+//!   [`count_shared`].
 
 #![allow(unsafe_code, reason = "instructions that not every processor has, loads and stores")]
 
@@ -16,11 +17,13 @@ mod avx512;
 mod hash;
 mod portable;
 mod runs;
+mod shared;
 
 use std::sync::LazyLock;
 
 pub use hash::{Hashed, PRIME_2, PRIME_3, SHORT_BYTES_MAX, WordMix, hash_runs};
 pub use runs::{Run, Runs};
+pub use shared::count_shared;
 
 /// Which instructions may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
