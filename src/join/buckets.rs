@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::filing::Filing;
 use super::{Corpus, Keys, Progress, Stage, Stopped};
 use crate::scheme::{Place, Threshold};
 
@@ -33,7 +34,7 @@ pub(super) struct Buckets {
     ranges: Vec<Range<usize>>,
     /// The buckets of place p are at `starts[p]..starts[p + 1]` of `memberships`.
     starts: Vec<usize>,
-    memberships: Vec<usize>,
+    memberships: Vec<u32>,
     /// Members meet only if what follows their positions is enough for this resemblance.
     pub position_bound: Option<Threshold>,
 }
@@ -53,6 +54,15 @@ impl Buckets {
         }
     }
 
+    /// The place of each set, by number.
+    pub fn places_of(&self) -> Vec<u32> {
+        let mut places = vec![0; self.numbers.len()];
+        for (place, number) in (0..).zip(&self.numbers) {
+            places[*number as usize] = place;
+        }
+        places
+    }
+
     /// A bucket for each key that two sets have.
     pub fn by_keys<V: Fn(&[u8], u32) -> Option<u32>>(
         corpus: &Corpus,
@@ -60,31 +70,31 @@ impl Buckets {
         progress: &Progress,
     ) -> Result<Self, Stopped> {
         let mut buckets = Self::empty(corpus);
+        let places = buckets.places_of();
+        let mut filing = Filing::default();
         progress.begin(Stage::Filing, u64::from(keys.tables) * u64::from(corpus.count()));
         for table in 0..keys.tables {
-            let filed = |(place, &number): (u32, &u32)| {
-                let value = (keys.value)(corpus.sketch(number), table)?;
-                Some((value, place, 0))
-            };
-            let mut filed: Vec<_> = (0..).zip(&buckets.numbers).filter_map(filed).collect();
+            for (number, &place) in (0..).zip(&places) {
+                if let Some(key) = (keys.value)(corpus.sketch(number), table) {
+                    filing.file(key, Member { place, position: 0 });
+                }
+            }
             progress.go_on()?;
-            buckets.add(&mut filed);
+            buckets.take(&mut filing);
             progress.advance(u64::from(corpus.count()))?;
         }
         buckets.link();
         Ok(buckets)
     }
 
-    /// Adds a bucket for each key that comes more than once; sorts what is filed as (key, place,
-    /// position).
-    pub fn add(&mut self, filed: &mut [(u32, u32, u32)]) {
-        filed.sort_unstable();
-        for bucket in filed.chunk_by(|a, b| a.0 == b.0).filter(|bucket| bucket.len() > 1) {
+    /// Adds a bucket for each key that comes more than once, and empties the filing.
+    pub fn take(&mut self, filing: &mut Filing) {
+        filing.empty(|members| {
             let start = self.members.len();
-            let member = |&(_, place, position): &(u32, u32, u32)| Member { place, position };
-            self.members.extend(bucket.iter().map(member));
+            self.members.extend(members.iter().map(|filed| filed.member));
+            self.members[start..].sort_unstable_by_key(|member| member.place);
             self.ranges.push(start..self.members.len());
-        }
+        });
     }
 
     /// Lets every set know its buckets. To be called once, when all are there.
@@ -98,7 +108,7 @@ impl Buckets {
         }
         let mut next = starts.clone();
         let mut memberships = vec![0; self.members.len()];
-        for (bucket, range) in self.ranges.iter().enumerate() {
+        for (bucket, range) in (0..).zip(&self.ranges) {
             for member in &self.members[range.clone()] {
                 let at = &mut next[member.place as usize];
                 memberships[*at] = bucket;
@@ -125,7 +135,7 @@ impl Buckets {
 
     /// A bucket of [`Self::of`].
     pub fn bucket_at(&self, membership: usize) -> usize {
-        self.memberships[membership]
+        self.memberships[membership] as usize
     }
 
     pub fn count(&self) -> usize {

@@ -6,14 +6,17 @@
 //! [`Place::admits`](crate::scheme::Place::admits). The order is another: with all sets at hand,
 //! elements can be counted rather than sampled.
 
-use super::buckets::Buckets;
+use super::buckets::{Buckets, Member};
+use super::filing::Filing;
 use super::{Corpus, JoinError, Progress, Sets, Stage};
 use crate::scheme::{Threshold, prefix_len};
-use crate::text::ShingleSet;
 
 /// Cells of the counts: 128 MiB.
-const CELLS_BITS_MAX: u32 = 26;
+const CELLS_BITS_MAX: u32 = 27;
 const CELLS_BITS_MIN: u32 = 10;
+
+/// Counts go up to 255 and stay there.
+const COUNTS: usize = 256;
 
 /// 2⁶⁴ by the golden ratio: spreads elements over cells, also those that are all 0 modulo
 /// something.
@@ -28,22 +31,23 @@ impl Buckets {
         progress: &Progress,
     ) -> Result<Self, JoinError<S::Error>> {
         let mut buckets = Self::empty(corpus);
-        let counts = Counts::of(corpus, sets, progress)?;
+        let mut counts = Counts::of(corpus, sets, progress)?;
         progress.begin(Stage::Filing, u64::from(corpus.count()));
-        let mut filed = Vec::new();
-        for place in buckets.places() {
-            let set = sets.set(buckets.number(place)).map_err(JoinError::Sets)?;
-            let prefix = counts.rarest(&set, prefix_len(threshold, set.count()));
-            for (position, &(count, element)) in (0..).zip(&prefix) {
+        let mut filing = Filing::default();
+        for (number, place) in (0..).zip(buckets.places_of()) {
+            let set = sets.set(number).map_err(JoinError::Sets)?;
+            let len = prefix_len(threshold, set.count());
+            counts.rarest(set.as_slice(), len, |element, count, position| {
                 // What no other set has leads to none.
                 if count > 1 {
-                    filed.push((fold(element), place, position));
+                    filing.file(fold(element), Member { place, position });
                 }
-            }
+            });
             progress.advance(1)?;
         }
-        buckets.add(&mut filed);
-        drop(filed);
+        drop(counts);
+        buckets.take(&mut filing);
+        drop(filing);
         buckets.link();
         buckets.position_bound = Some(threshold);
         Ok(buckets)
@@ -59,8 +63,10 @@ fn fold(element: u64) -> u32 {
 /// About how many sets have each element: cells count all that fall into them. Any order of the
 /// elements is right; rare ones first is fast.
 struct Counts {
-    cells: Vec<u16>,
+    cells: Vec<u8>,
     shift: u32,
+    /// Of the elements of one set, in their order.
+    own: Vec<u8>,
 }
 
 impl Counts {
@@ -71,7 +77,7 @@ impl Counts {
     ) -> Result<Self, JoinError<S::Error>> {
         let elements: usize = (0..corpus.count()).map(|number| corpus.shingles(number)).sum();
         let bits = elements.next_power_of_two().ilog2().clamp(CELLS_BITS_MIN, CELLS_BITS_MAX);
-        let mut counts = Self { cells: vec![0; 1 << bits], shift: 64 - bits };
+        let mut counts = Self { cells: vec![0; 1 << bits], shift: 64 - bits, own: Vec::new() };
         progress.begin(Stage::Counting, u64::from(corpus.count()));
         for number in 0..corpus.count() {
             let set = sets.set(number).map_err(JoinError::Sets)?;
@@ -88,15 +94,27 @@ impl Counts {
         (element.wrapping_mul(SPREAD) >> self.shift) as usize
     }
 
-    /// The first elements of the order, each after its count.
-    fn rarest(&self, set: &ShingleSet, len: usize) -> Vec<(u16, u64)> {
-        let count = |&element: &u64| (self.cells[self.cell(element)], element);
-        let mut elements: Vec<_> = set.as_slice().iter().map(count).collect();
-        if len < elements.len() {
-            elements.select_nth_unstable(len - 1);
-            elements.truncate(len);
+    /// Visits the first elements of a set in the order of their counts, then of themselves, each
+    /// with its count and its position from 0; but as they come, which is sorting by counting.
+    fn rarest(&mut self, set: &[u64], len: usize, mut visit: impl FnMut(u64, u8, u32)) {
+        let mut own = std::mem::take(&mut self.own);
+        own.clear();
+        own.extend(set.iter().map(|&element| self.cells[self.cell(element)]));
+        let mut next = [0_u32; COUNTS];
+        for count in &own {
+            next[*count as usize] += 1;
         }
-        elements.sort_unstable();
-        elements
+        let mut before = 0;
+        for next in &mut next {
+            (*next, before) = (before, before + *next);
+        }
+        for (&element, &count) in set.iter().zip(&own) {
+            let position = &mut next[count as usize];
+            if (*position as usize) < len {
+                visit(element, count, *position);
+            }
+            *position += 1;
+        }
+        self.own = own;
     }
 }
