@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::filing::Filing;
 use super::{Corpus, Keys, Progress, Stage, Stopped};
-use crate::scheme::{Place, Threshold};
+use crate::measure::Overlap;
+use crate::scheme::{Place, Threshold, prefix_len};
 
 /// A set in a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,13 +13,6 @@ pub(super) struct Member {
     pub place: u32,
     /// Where in the set the shared element is, counted from the rarest; 0 if they share a key.
     pub position: u32,
-}
-
-impl Member {
-    /// Where the shared element stands in the member's set, which has this size.
-    pub fn in_set(self, size: usize) -> Place {
-        Place::new(self.position as usize, size)
-    }
 }
 
 /// All buckets of at least two members.
@@ -29,14 +23,16 @@ impl Member {
 pub(super) struct Buckets {
     /// The number of the set at each place.
     numbers: Vec<u32>,
+    /// The size of the set at each place.
+    sizes: Vec<u32>,
     members: Vec<Member>,
     /// Where in `members` each bucket is, by place ascending.
     ranges: Vec<Range<usize>>,
     /// The buckets of place p are at `starts[p]..starts[p + 1]` of `memberships`.
     starts: Vec<usize>,
     memberships: Vec<u32>,
-    /// Members meet only if what follows their positions is enough for this resemblance.
-    pub position_bound: Option<Threshold>,
+    /// Buckets are of the elements in the prefixes for this threshold.
+    pub prefixes: Option<Threshold>,
 }
 
 impl Buckets {
@@ -44,13 +40,15 @@ impl Buckets {
     pub fn empty(corpus: &Corpus) -> Self {
         let mut numbers: Vec<u32> = (0..corpus.count()).collect();
         numbers.sort_by_key(|&number| corpus.shingles(number));
+        let sizes = numbers.iter().map(|&number| corpus.shingles(number) as u32).collect();
         Self {
             numbers,
+            sizes,
             members: Vec::new(),
             ranges: Vec::new(),
             starts: Vec::new(),
             memberships: Vec::new(),
-            position_bound: None,
+            prefixes: None,
         }
     }
 
@@ -126,6 +124,29 @@ impl Buckets {
 
     pub fn number(&self, place: u32) -> u32 {
         self.numbers[place as usize]
+    }
+
+    pub fn size(&self, place: u32) -> usize {
+        self.sizes[place as usize] as usize
+    }
+
+    /// Whether two members of a bucket may be a pair, by where they meet. Where that is at the
+    /// first element that they share, no pair is denied.
+    #[inline]
+    pub fn admit(&self, a: Member, b: Member) -> bool {
+        let place = |member: Member| Place::new(member.position as usize, self.size(member.place));
+        self.prefixes.is_none_or(|threshold| place(a).admits(place(b), threshold))
+    }
+
+    /// Whether two places that share so many buckets may be a pair. Of what they share, the one
+    /// whose prefix ends first in the order of the elements has all up to there in both prefixes,
+    /// so in a bucket, and the rest behind its prefix.
+    pub fn share_enough(&self, a: u32, b: u32, buckets: u32) -> bool {
+        let Some(threshold) = self.prefixes else { return true };
+        let (a, b) = (self.size(a), self.size(b));
+        let behind = |size| size - prefix_len(threshold, size);
+        let shared = (buckets as usize + behind(a).max(behind(b))).min(a).min(b);
+        Overlap { shared, a, b }.resemblance() >= threshold.get()
     }
 
     /// The buckets that hold a place.

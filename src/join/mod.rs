@@ -22,7 +22,7 @@ mod progress;
 
 pub use clusters::{Linkage, cluster_name};
 pub use corpus::{Corpus, Sets};
-pub use gathering::{Documents, Gathering};
+pub use gathering::{Arrival, Documents, Gathering};
 pub use judge::{Pair, Scoring};
 pub use progress::{JoinError, Progress, Stage, Stopped};
 

@@ -3,7 +3,8 @@
 //! The prefix filter with bounds of size and position (R. Bayardo, Y. Ma, R. Srikant, "Scaling up
 //! all pairs similarity search", 2007; C. Xiao et al., "Efficient similarity joins for near
 //! duplicate detection", 2008). The bounds are those of the online lookups, [`prefix_len`] and
-//! [`Place::admits`](crate::scheme::Place::admits). The order is another: with all sets at hand,
+//! [`Place::admits`](crate::scheme::Place::admits), and one more, as each set has all of its
+//! buckets at hand: [`Buckets::share_enough`]. The order is another: with all sets at hand,
 //! elements can be counted rather than sampled.
 
 use super::buckets::{Buckets, Member};
@@ -49,7 +50,7 @@ impl Buckets {
         buckets.take(&mut filing);
         drop(filing);
         buckets.link();
-        buckets.position_bound = Some(threshold);
+        buckets.prefixes = Some(threshold);
         Ok(buckets)
     }
 }
