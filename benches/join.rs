@@ -1,5 +1,6 @@
 //! All pairs of a corpus, from text, on one thread:
 //! `cargo bench --bench join -- [verified|estimated|exact|single|representative …] [DOCUMENTS …]`.
+//! Up to three million documents have their sets in memory, more in a temporary file.
 //!
 //! Documents of about 1 kB in families of five: four of each have up to 16 words of the first
 //! exchanged, so that pairs resemble each other in every degree. Beside what a join takes stands
@@ -13,8 +14,10 @@ mod random;
 #[path = "corpus/texts.rs"]
 mod texts;
 
-use std::convert::Infallible;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
+use std::os::unix::fs::FileExt;
 use std::time::Instant;
 
 use akin::document::DocumentId;
@@ -30,6 +33,7 @@ const FAMILY: usize = 5;
 const WORDS_EXCHANGED_MAX: usize = 17;
 const THRESHOLD: f64 = 0.8;
 const DOCUMENTS_USUAL: usize = 100_000;
+const IN_MEMORY_MAX: usize = 3_000_000;
 
 fn main() {
     let asked: Vec<String> =
@@ -48,7 +52,7 @@ fn main() {
     );
     let mut before: Vec<(usize, f64)> = Vec::new();
     for documents in counts {
-        let made = Made::of(documents);
+        let mut made = Made::of(documents);
         let taken: Vec<_> = modes.iter().map(|mode| (documents, made.measure(*mode))).collect();
         for ((mode, now), before) in modes.iter().zip(&taken).zip(&before) {
             let exponent = (now.1 / before.1).ln() / (now.0 as f64 / before.0 as f64).ln();
@@ -77,23 +81,13 @@ impl Mode {
     }
 }
 
-/// A corpus with its sets in memory, and the seconds that its phases took.
+/// A corpus, and the seconds that its phases took.
 struct Made {
     corpus: Corpus,
-    sets: Vec<ShingleSet>,
+    sets: Kept,
     text_s: f64,
     sketch_s: f64,
     gather_s: f64,
-}
-
-struct InMemory<'s>(&'s [ShingleSet]);
-
-impl Sets for InMemory<'_> {
-    type Error = Infallible;
-
-    fn set(&mut self, number: u32) -> Result<ShingleSet, Infallible> {
-        Ok(self.0[number as usize].clone())
-    }
 }
 
 impl Made {
@@ -102,30 +96,29 @@ impl Made {
         let shingler = Shingler::new(ShingleSettings::default(), settings.seed, usize::MAX);
         let sketcher = Sketcher::new(settings);
         let mut gathering = Gathering::new(sketcher.sketch_bytes());
-        let mut sets = Vec::with_capacity(count);
+        let mut sets = Kept::new(count);
         let [mut text_s, mut sketch_s, mut gather_s] = [0.0; 3];
-        for (name, text) in families().take(count) {
+        for (tag, (name, text)) in (0..).zip(families().take(count)) {
             let set = timed(&mut text_s, || shingler.text(&text).expect("a text").set);
             let sketch = timed(&mut sketch_s, || sketcher.sketch(&set));
             timed(&mut gather_s, || {
-                let document = (DocumentId::new(name).expect("an id"), sets.len() as u32);
+                let document = (DocumentId::new(name).expect("an id"), tag);
                 let size = set.count() as u32;
                 gathering.push(document, set.fingerprint(), size, sketch.as_bytes());
+                sets.push(set);
             });
-            sets.push(set);
         }
         let (corpus, documents) = timed(&mut gather_s, || gathering.finish());
-        let set = |number| sets[documents.of(number)[0].1 as usize].clone();
-        let sets = (0..corpus.count()).map(set).collect();
+        sets.tags = (0..corpus.count()).map(|number| documents.of(number)[0].1).collect();
         Self { corpus, sets, text_s, sketch_s, gather_s }
     }
 
     /// The seconds from text to the last pair or cluster.
-    fn measure(&self, mode: Mode) -> f64 {
-        let mut sets = InMemory(&self.sets);
+    fn measure(&mut self, mode: Mode) -> f64 {
+        let Self { corpus, sets, .. } = self;
         let progress = Progress::default();
         let [mut file_s, mut join_s] = [0.0; 2];
-        let join = timed(&mut file_s, || self.join(mode));
+        let join = timed(&mut file_s, || join(mode, corpus, sets));
         let linkage = match mode {
             Mode::Single => Some(Linkage::Single),
             Mode::Representative => Some(Linkage::Representative),
@@ -133,7 +126,7 @@ impl Made {
         };
         let found = timed(&mut join_s, || match linkage {
             Some(linkage) => {
-                let clusters = join.clusters(linkage, &mut sets, &progress).expect("not stopped");
+                let clusters = join.clusters(linkage, sets, &progress).expect("not stopped");
                 (0..).zip(&clusters).filter(|(number, first)| number == *first).count()
             }
             None => {
@@ -142,13 +135,13 @@ impl Made {
                     pairs += 1;
                     ControlFlow::Continue(())
                 };
-                join.pairs(&mut sets, &progress, count).expect("not stopped");
+                join.pairs(sets, &progress, count).expect("not stopped");
                 pairs
             }
         });
-        let Self { text_s, sketch_s, gather_s, .. } = self;
+        let Self { text_s, sketch_s, gather_s, .. } = *self;
         let all_s = text_s + sketch_s + gather_s + file_s + join_s;
-        let (documents, name) = (self.sets.len(), format!("{mode:?}").to_lowercase());
+        let (documents, name) = (self.sets.count, format!("{mode:?}").to_lowercase());
         println!(
             "{documents:>10} {name:>14} {text_s:>8.2} {sketch_s:>8.2} {gather_s:>8.2} \
              {file_s:>8.2} {join_s:>8.2} {all_s:>8.2} {found:>10}"
@@ -156,26 +149,67 @@ impl Made {
         println!("{name},{documents},{all_s:.3},{found},{}", peak_bytes());
         all_s
     }
+}
 
-    fn join(&self, mode: Mode) -> Join<'_> {
-        let settings = SketchSettings::default();
-        let threshold = Threshold::new(THRESHOLD).expect("a threshold");
-        let judged = (Estimator::new(&settings), threshold);
-        let progress = Progress::default();
-        let scoring = match mode {
-            Mode::Estimated => Scoring::Estimated,
-            Mode::Exact => {
-                let mut sets = InMemory(&self.sets);
-                return Join::exact(&self.corpus, judged, &mut sets, &progress)
-                    .expect("not stopped");
-            }
-            _ => Scoring::Verified,
-        };
-        let bands = Bands::new(&SchemeSettings::default(), &settings);
-        let plan = bands.plan(threshold);
-        let value = |sketch: &[u8], table| Some(bands.value(sketch, table));
-        let keys = Keys { tables: plan.bands, value, agreeing_min: plan.agreeing_min };
-        Join::by_keys(&self.corpus, &keys, judged, scoring, &progress).expect("not stopped")
+fn join<'c>(mode: Mode, corpus: &'c Corpus, sets: &mut Kept) -> Join<'c> {
+    let settings = SketchSettings::default();
+    let threshold = Threshold::new(THRESHOLD).expect("a threshold");
+    let judged = (Estimator::new(&settings), threshold);
+    let progress = Progress::default();
+    let scoring = match mode {
+        Mode::Exact => return Join::exact(corpus, judged, sets, &progress).expect("not stopped"),
+        Mode::Estimated => Scoring::Estimated,
+        _ => Scoring::Verified,
+    };
+    let bands = Bands::new(&SchemeSettings::default(), &settings);
+    let plan = bands.plan(threshold);
+    let value = |sketch: &[u8], table| Some(bands.value(sketch, table));
+    let keys = Keys { tables: plan.bands, value, agreeing_min: plan.agreeing_min };
+    Join::by_keys(corpus, &keys, judged, scoring, &progress).expect("not stopped")
+}
+
+/// Sets by their documents' tags, in memory or, if there is a file, there.
+struct Kept {
+    count: usize,
+    in_memory: Vec<ShingleSet>,
+    file: Option<BufWriter<File>>,
+    /// Where in the file each set begins, in elements.
+    starts: Vec<u64>,
+    /// By the number of the set.
+    tags: Vec<u32>,
+}
+
+impl Kept {
+    fn new(documents: usize) -> Self {
+        let is_in_file = documents > IN_MEMORY_MAX;
+        let file =
+            || BufWriter::with_capacity(1 << 20, tempfile::tempfile().expect("a temporary file"));
+        let (in_memory, tags) = (Vec::new(), Vec::new());
+        Self { count: 0, in_memory, file: is_in_file.then(file), starts: vec![0], tags }
+    }
+
+    fn push(&mut self, set: ShingleSet) {
+        self.count += 1;
+        let Some(file) = &mut self.file else { return self.in_memory.push(set) };
+        for element in set.as_slice() {
+            file.write_all(&element.to_le_bytes()).expect("room on the disk");
+        }
+        self.starts.push(self.starts[self.starts.len() - 1] + set.count() as u64);
+    }
+}
+
+impl Sets for Kept {
+    type Error = io::Error;
+
+    fn set(&mut self, number: u32) -> io::Result<ShingleSet> {
+        let tag = self.tags[number as usize] as usize;
+        let Some(file) = &mut self.file else { return Ok(self.in_memory[tag].clone()) };
+        file.flush()?;
+        let (start, end) = (self.starts[tag], self.starts[tag + 1]);
+        let mut bytes = vec![0; (end - start) as usize * 8];
+        file.get_ref().read_exact_at(&mut bytes, start * 8)?;
+        let elements = bytes.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
+        ShingleSet::from_ascending(elements.collect()).ok_or_else(|| io::Error::other("no set"))
     }
 }
 

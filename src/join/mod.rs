@@ -13,6 +13,7 @@
 mod buckets;
 mod clusters;
 mod corpus;
+mod counts;
 mod filing;
 mod gathering;
 mod judge;
