@@ -196,8 +196,9 @@ mod tests {
         let uneven = (vec(0..3_000_u64, 0..20), vec(0..3_000_u64, 0..900));
         let near = (vec(any::<u64>(), 0..300), vec(any::<u64>(), 0..9), vec(any::<u64>(), 0..9));
         let near = near.prop_map(|(both, a, b)| ([&*both, &a].concat(), [&*both, &b].concat()));
-        let sorted =
-            |list: Vec<u64>| -> Vec<u64> { BTreeSet::from_iter(list).into_iter().collect() };
+        let sorted = |list: Vec<u64>| -> Vec<u64> {
+            list.into_iter().collect::<BTreeSet<_>>().into_iter().collect()
+        };
         prop_oneof![dense, uneven, near].prop_map(move |(a, b)| [sorted(a), sorted(b)])
     }
 
