@@ -101,6 +101,9 @@ mod tests {
 
     use super::*;
 
+    /// Undoes the spreading: times the factor it is 1.
+    const INVERSE: u32 = 0x144c_bc89;
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
@@ -111,8 +114,7 @@ mod tests {
             shift in 0..21_u32,
             one_part: bool,
         ) {
-            // Undoes the spreading: 0x144c_bc89 times the factor is 1.
-            let key = |key: u32| if one_part { key.wrapping_mul(0x144c_bc89) } else { key << shift };
+            let key = |key: u32| if one_part { key.wrapping_mul(INVERSE) } else { key << shift };
             let mut filing = Filing::default();
             let mut expected: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
             for round in 0..2 {

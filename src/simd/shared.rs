@@ -55,8 +55,8 @@ mod x86 {
     impl Compare<4> for Avx2 {
         #[inline(always)]
         fn shared(a: &[u64; 4], b: &[u64; 4]) -> usize {
-            // SAFETY: 32 bytes are read, at any alignment, and 4 × 8 there are. It is only asked for
-            // at the level of its instructions.
+            // SAFETY: 32 bytes are read, at any alignment, and 4 × 8 there are. It is only asked
+            // for at the level of its instructions.
             unsafe {
                 let a = _mm256_loadu_si256(a.as_ptr().cast());
                 let agree =
@@ -74,8 +74,8 @@ mod x86 {
     impl Compare<8> for Avx512 {
         #[inline(always)]
         fn shared(a: &[u64; 8], b: &[u64; 8]) -> usize {
-            // SAFETY: 64 bytes are read, at any alignment, and 8 × 8 there are. It is only asked for
-            // at the level of its instructions.
+            // SAFETY: 64 bytes are read, at any alignment, and 8 × 8 there are. It is only asked
+            // for at the level of its instructions.
             unsafe {
                 let a = _mm512_loadu_si512(a.as_ptr().cast());
                 let mut any = 0;
