@@ -1,46 +1,64 @@
-//! All pairs and clusters of a corpus: `cargo bench --bench join -- [DOCUMENTS …]`.
+//! All pairs of a corpus, from text, on one thread:
+//! `cargo bench --bench join -- [verified|estimated|exact|single|representative …] [DOCUMENTS …]`.
+//! Up to three million documents have their sets in memory, more in a temporary file.
 //!
-//! Documents of about 1 kB in families of five: four of each have some words of the first
-//! exchanged. Beside each figure stands the time that it took to make sets and sketches of the
-//! texts, which no discovery is without.
+//! Documents of about 1 kB in families of five: four of each have up to 16 words of the first
+//! exchanged, so that pairs resemble each other in every degree. Beside what a join takes stands
+//! what making sets and sketches of the texts takes, which no discovery is without; making up the
+//! texts is not counted. Each join is also a line `name,documents,seconds,pairs,peak_bytes`,
+//! where the seconds are all of the row before it, and the peak that of the process so far. From
+//! the second number of documents on, the exponent says how the time grows with them.
 
-#[path = "corpus/mod.rs"]
-mod corpus;
+#[path = "corpus/random.rs"]
+mod random;
+#[path = "corpus/texts.rs"]
+mod texts;
 
-use std::convert::Infallible;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
+use std::os::unix::fs::FileExt;
 use std::time::Instant;
 
-use akin::document::{Content, DocumentId};
-use akin::engine::{Analyser, CollectionSettings};
+use akin::document::DocumentId;
 use akin::join::{Corpus, Gathering, Join, Keys, Linkage, Progress, Scoring, Sets};
 use akin::scheme::{Bands, SchemeSettings, Threshold};
-use akin::sketch::{Estimator, SketchSettings};
-use akin::text::ShingleSet;
-use corpus::{Random, documents};
+use akin::sketch::{Estimator, SketchSettings, Sketcher};
+use akin::text::{ShingleSet, ShingleSettings, Shingler};
+use random::Random;
+use texts::each_document;
 
 const DOCUMENT_BYTES: usize = 1_000;
 const FAMILY: usize = 5;
+const WORDS_EXCHANGED_MAX: usize = 17;
+const THRESHOLD: f64 = 0.8;
+const DOCUMENTS_USUAL: usize = 100_000;
+const IN_MEMORY_MAX: usize = 3_000_000;
 
 fn main() {
-    let arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
-    let mut counts: Vec<usize> =
-        arguments.map(|argument| argument.parse().expect("a number of documents")).collect();
+    let asked: Vec<String> =
+        std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let mut counts: Vec<usize> = asked.iter().filter_map(|asked| asked.parse().ok()).collect();
     if counts.is_empty() {
-        counts.push(100_000);
+        counts.push(DOCUMENTS_USUAL);
+    }
+    let mut modes: Vec<Mode> = asked.iter().filter_map(|asked| Mode::named(asked)).collect();
+    if modes.is_empty() {
+        modes.extend(Mode::ALL);
     }
     println!(
-        "{:>10} {:>10} {:>10} {:>12} {:>10} {:>12} {:>10}",
-        "documents", "threshold", "mode", "of", "s", "found", "sketching"
+        "{:>10} {:>14} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>10}",
+        "documents", "of", "text", "sketch", "gather", "file", "join", "s", "found"
     );
+    let mut before: Vec<(usize, f64)> = Vec::new();
     for documents in counts {
-        let made = Made::of(documents);
-        for threshold in [0.8, 0.6] {
-            let threshold = Threshold::new(threshold).expect("a threshold");
-            for mode in [Mode::Verified, Mode::Estimated, Mode::Exact] {
-                made.measure(mode, threshold);
-            }
+        let mut made = Made::of(documents);
+        let taken: Vec<_> = modes.iter().map(|mode| (documents, made.measure(*mode))).collect();
+        for ((mode, now), before) in modes.iter().zip(&taken).zip(&before) {
+            let exponent = (now.1 / before.1).ln() / (now.0 as f64 / before.0 as f64).ln();
+            println!("{mode:?}: {} → {} documents: exponent {exponent:.2}", before.0, now.0);
         }
+        before = taken;
     }
 }
 
@@ -49,114 +67,187 @@ enum Mode {
     Verified,
     Estimated,
     Exact,
+    /// Clusters, verified.
+    Single,
+    Representative,
 }
 
-/// A corpus with its sets in memory.
+impl Mode {
+    const ALL: [Self; 5] =
+        [Self::Verified, Self::Estimated, Self::Exact, Self::Single, Self::Representative];
+
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| format!("{mode:?}").eq_ignore_ascii_case(name))
+    }
+}
+
+/// A corpus, and the seconds that its phases took.
 struct Made {
     corpus: Corpus,
-    sets: Vec<ShingleSet>,
-    sketching_s: f64,
-}
-
-struct InMemory<'s>(&'s [ShingleSet]);
-
-impl Sets for InMemory<'_> {
-    type Error = Infallible;
-
-    fn set(&mut self, number: u32) -> Result<ShingleSet, Infallible> {
-        Ok(self.0[number as usize].clone())
-    }
+    sets: Kept,
+    text_s: f64,
+    sketch_s: f64,
+    gather_s: f64,
 }
 
 impl Made {
     fn of(count: usize) -> Self {
-        let analyser = Analyser::new(&CollectionSettings::default());
-        let mut gathering = Gathering::new(SketchSettings::default().sketch_bytes());
-        let mut random = Random(2);
-        let mut sketching_s = 0.0;
-        let mut sets = Vec::with_capacity(count);
-        for (family, original) in documents(count / FAMILY, DOCUMENT_BYTES).iter().enumerate() {
-            for member in 0..FAMILY {
-                let text = Content::Text(edited(original, member * 2, &mut random));
-                let started = Instant::now();
-                let analysis = analyser.analyse(&text).expect("a text");
-                sketching_s += started.elapsed().as_secs_f64();
-                let id = DocumentId::new(format!("{family:08}/{member}")).expect("an id");
-                let (set, sketch) = (analysis.set, analysis.sketch);
-                let tag = sets.len() as u32;
-                let size = set.count() as u32;
-                gathering.push((id, tag), set.fingerprint(), size, sketch.as_bytes());
-                sets.push(set);
-            }
-        }
-        let (corpus, documents) = gathering.finish();
-        let set = |number| sets[documents.of(number)[0].1 as usize].clone();
-        let sets = (0..corpus.count()).map(set).collect();
-        Self { corpus, sets, sketching_s }
-    }
-
-    fn measure(&self, mode: Mode, threshold: Threshold) {
-        let started = Instant::now();
-        let mut pairs = 0;
-        let counted = |_| {
-            pairs += 1;
-            ControlFlow::Continue(())
-        };
-        let mut sets = InMemory(&self.sets);
-        let progress = Progress::default();
-        self.join(mode, threshold).pairs(&mut sets, &progress, counted).expect("it is not stopped");
-        self.print(mode, threshold, "pairs", started, pairs);
-        for linkage in [Linkage::Single, Linkage::Representative] {
-            let started = Instant::now();
-            let clusters = self
-                .join(mode, threshold)
-                .clusters(linkage, &mut sets, &progress)
-                .expect("it is not stopped");
-            let count = (0..).zip(&clusters).filter(|(number, first)| number == *first).count();
-            self.print(mode, threshold, &format!("{linkage:?}"), started, count);
-        }
-    }
-
-    fn join(&self, mode: Mode, threshold: Threshold) -> Join<'_> {
         let settings = SketchSettings::default();
-        let judged = (Estimator::new(&settings), threshold);
-        let progress = Progress::default();
-        let scoring = match mode {
-            Mode::Verified => Scoring::Verified,
-            Mode::Estimated => Scoring::Estimated,
-            Mode::Exact => {
-                let mut sets = InMemory(&self.sets);
-                return Join::exact(&self.corpus, judged, &mut sets, &progress)
-                    .expect("it is not stopped");
-            }
-        };
-        let bands = Bands::new(&SchemeSettings::default(), &settings);
-        let plan = bands.plan(threshold);
-        let value = |sketch: &[u8], table| Some(bands.value(sketch, table));
-        let keys = Keys { tables: plan.bands, value, agreeing_min: plan.agreeing_min };
-        Join::by_keys(&self.corpus, &keys, judged, scoring, &progress).expect("it is not stopped")
+        let shingler = Shingler::new(ShingleSettings::default(), settings.seed, usize::MAX);
+        let sketcher = Sketcher::new(settings);
+        let mut gathering = Gathering::new(sketcher.sketch_bytes());
+        let mut sets = Kept::new(count);
+        let [mut text_s, mut sketch_s, mut gather_s] = [0.0; 3];
+        for (tag, (name, text)) in (0..).zip(families().take(count)) {
+            let set = timed(&mut text_s, || shingler.text(&text).expect("a text").set);
+            let sketch = timed(&mut sketch_s, || sketcher.sketch(&set));
+            timed(&mut gather_s, || {
+                let document = (DocumentId::new(name).expect("an id"), tag);
+                let size = set.count() as u32;
+                gathering.push(document, set.fingerprint(), size, sketch.as_bytes());
+                sets.push(set);
+            });
+        }
+        let (corpus, documents) = timed(&mut gather_s, || gathering.finish());
+        sets.tags = (0..corpus.count()).map(|number| documents.of(number)[0].1).collect();
+        Self { corpus, sets, text_s, sketch_s, gather_s }
     }
 
-    fn print(&self, mode: Mode, threshold: Threshold, of: &str, started: Instant, found: usize) {
+    /// The seconds from text to the last pair or cluster.
+    fn measure(&mut self, mode: Mode) -> f64 {
+        let Self { corpus, sets, .. } = self;
+        let progress = Progress::default();
+        let [mut file_s, mut join_s] = [0.0; 2];
+        let join = timed(&mut file_s, || join(mode, corpus, sets));
+        let linkage = match mode {
+            Mode::Single => Some(Linkage::Single),
+            Mode::Representative => Some(Linkage::Representative),
+            _ => None,
+        };
+        let found = timed(&mut join_s, || match linkage {
+            Some(linkage) => {
+                let clusters = join.clusters(linkage, sets, &progress).expect("not stopped");
+                (0..).zip(&clusters).filter(|(number, first)| number == *first).count()
+            }
+            None => {
+                let mut pairs = 0;
+                let count = |_| {
+                    pairs += 1;
+                    ControlFlow::Continue(())
+                };
+                join.pairs(sets, &progress, count).expect("not stopped");
+                pairs
+            }
+        });
+        let Self { text_s, sketch_s, gather_s, .. } = *self;
+        let all_s = text_s + sketch_s + gather_s + file_s + join_s;
+        let (documents, name) = (self.sets.count, format!("{mode:?}").to_lowercase());
         println!(
-            "{:>10} {:>10} {:>10} {:>12} {:>10.2} {:>12} {:>10.2}",
-            self.sets.len(),
-            threshold.get(),
-            format!("{mode:?}").to_lowercase(),
-            of.to_lowercase(),
-            started.elapsed().as_secs_f64(),
-            found,
-            self.sketching_s,
+            "{documents:>10} {name:>14} {text_s:>8.2} {sketch_s:>8.2} {gather_s:>8.2} \
+             {file_s:>8.2} {join_s:>8.2} {all_s:>8.2} {found:>10}"
         );
+        println!("{name},{documents},{all_s:.3},{found},{}", peak_bytes());
+        all_s
     }
+}
+
+fn join<'c>(mode: Mode, corpus: &'c Corpus, sets: &mut Kept) -> Join<'c> {
+    let settings = SketchSettings::default();
+    let threshold = Threshold::new(THRESHOLD).expect("a threshold");
+    let judged = (Estimator::new(&settings), threshold);
+    let progress = Progress::default();
+    let scoring = match mode {
+        Mode::Exact => return Join::exact(corpus, judged, sets, &progress).expect("not stopped"),
+        Mode::Estimated => Scoring::Estimated,
+        _ => Scoring::Verified,
+    };
+    let bands = Bands::new(&SchemeSettings::default(), &settings);
+    let plan = bands.plan(threshold);
+    let value = |sketch: &[u8], table| Some(bands.value(sketch, table));
+    let keys = Keys { tables: plan.bands, value, agreeing_min: plan.agreeing_min };
+    Join::by_keys(corpus, &keys, judged, scoring, &progress).expect("not stopped")
+}
+
+/// Sets by their documents' tags, in memory or, if there is a file, there.
+struct Kept {
+    count: usize,
+    in_memory: Vec<ShingleSet>,
+    file: Option<BufWriter<File>>,
+    /// Where in the file each set begins, in elements.
+    starts: Vec<u64>,
+    /// By the number of the set.
+    tags: Vec<u32>,
+}
+
+impl Kept {
+    fn new(documents: usize) -> Self {
+        let is_in_file = documents > IN_MEMORY_MAX;
+        let file =
+            || BufWriter::with_capacity(1 << 20, tempfile::tempfile().expect("a temporary file"));
+        let (in_memory, tags) = (Vec::new(), Vec::new());
+        Self { count: 0, in_memory, file: is_in_file.then(file), starts: vec![0], tags }
+    }
+
+    fn push(&mut self, set: ShingleSet) {
+        self.count += 1;
+        let Some(file) = &mut self.file else { return self.in_memory.push(set) };
+        for element in set.as_slice() {
+            file.write_all(&element.to_le_bytes()).expect("room on the disk");
+        }
+        self.starts.push(self.starts[self.starts.len() - 1] + set.count() as u64);
+    }
+}
+
+impl Sets for Kept {
+    type Error = io::Error;
+
+    fn set(&mut self, number: u32) -> io::Result<ShingleSet> {
+        let tag = self.tags[number as usize] as usize;
+        let Some(file) = &mut self.file else { return Ok(self.in_memory[tag].clone()) };
+        file.flush()?;
+        let (start, end) = (self.starts[tag], self.starts[tag + 1]);
+        let mut bytes = vec![0; (end - start) as usize * 8];
+        file.get_ref().read_exact_at(&mut bytes, start * 8)?;
+        let elements = bytes.as_chunks().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
+        ShingleSet::from_ascending(elements.collect()).ok_or_else(|| io::Error::other("no set"))
+    }
+}
+
+/// Adds the seconds that something takes.
+fn timed<T>(seconds: &mut f64, work: impl FnOnce() -> T) -> T {
+    let started = Instant::now();
+    let made = work();
+    *seconds += started.elapsed().as_secs_f64();
+    made
+}
+
+/// Names and texts, family by family.
+fn families() -> impl Iterator<Item = (String, String)> {
+    let mut random = Random(2);
+    each_document(DOCUMENT_BYTES).enumerate().flat_map(move |(family, original)| {
+        let edited = |member: usize| {
+            let words = if member == 0 { 0 } else { random.below(WORDS_EXCHANGED_MAX) };
+            (format!("{family:08}/{member}"), edited(&original, words, &mut random))
+        };
+        (0..FAMILY).map(edited).collect::<Vec<_>>()
+    })
 }
 
 /// The text with so many words exchanged, or fewer.
 fn edited(text: &str, words: usize, random: &mut Random) -> String {
-    let mut split: Vec<String> = text.split(' ').map(str::to_owned).collect();
-    for _ in 0..words {
+    let mut split: Vec<&str> = text.split(' ').collect();
+    let others: Vec<_> = (0..words).map(|_| format!("edit{}", random.below(1_000_000))).collect();
+    for other in &others {
         let at = random.below(split.len());
-        split[at] = format!("edit{}", random.below(1_000_000));
+        split[at] = other;
     }
     split.join(" ")
+}
+
+/// The most memory that the process had so far; 0 where the system does not tell.
+fn peak_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kib.unwrap_or(0) * 1_024
 }

@@ -1,58 +1,12 @@
 //! A corpus that is the same on every machine: made-up words by Zipf's law.
 
 mod random;
+mod texts;
 
 pub use random::Random;
-
-/// Words of the made-up language.
-const VOCABULARY: usize = 30_000;
 
 /// So many documents of about `document_bytes` each: sentences with capitals and punctuation, in
 /// lines of uneven length.
 pub fn documents(count: usize, document_bytes: usize) -> Vec<String> {
-    let mut random = Random(1);
-    let vocabulary: Vec<String> = (0..VOCABULARY).map(|rank| word(rank, &mut random)).collect();
-    (0..count).map(|_| document(&vocabulary, document_bytes, &mut random)).collect()
-}
-
-fn document(vocabulary: &[String], bytes: usize, random: &mut Random) -> String {
-    let mut text = String::with_capacity(bytes + 32);
-    while text.len() < bytes {
-        let sentence_words = 5 + random.below(20);
-        for number in 0..sentence_words {
-            // Zipf's law: the logarithm of a word's rank is spread evenly.
-            let rank = (vocabulary.len() as f64).powf(share(random)) as usize - 1;
-            let word = &vocabulary[rank];
-            let capital = if number == 0 { word[..1].to_ascii_uppercase() } else { String::new() };
-            text.push_str(&capital);
-            text.push_str(&word[capital.len()..]);
-            text.push_str(match random.below(16) {
-                0 => ", ",
-                1 => "\n",
-                _ => " ",
-            });
-        }
-        text.pop();
-        text.push_str(". ");
-    }
-    text
-}
-
-/// A number from 0 to 1, 1 excluded.
-fn share(random: &mut Random) -> f64 {
-    (random.next() >> 11) as f64 / (1_u64 << 53) as f64
-}
-
-/// Frequent words are short: one syllable more at each tenfold rank, give or take.
-fn word(rank: usize, random: &mut Random) -> String {
-    let syllables = 1 + (rank + 2).ilog10() as usize / 2 + random.below(3);
-    let mut word = String::new();
-    for _ in 0..syllables {
-        word.push(char::from(b"bcdfghjklmnprstvwz"[random.below(18)]));
-        word.push(char::from(b"aeiou"[random.below(5)]));
-        if random.below(2) == 0 {
-            word.push(char::from(b"lnrst"[random.below(5)]));
-        }
-    }
-    word
+    texts::each_document(document_bytes).take(count).collect()
 }

@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
+use super::filing::Filing;
 use super::{Corpus, Keys, Progress, Stage, Stopped};
-use crate::scheme::{Place, Threshold};
+use crate::measure::Overlap;
+use crate::scheme::{Place, Threshold, prefix_len};
 
 /// A set in a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,13 +13,6 @@ pub(super) struct Member {
     pub place: u32,
     /// Where in the set the shared element is, counted from the rarest; 0 if they share a key.
     pub position: u32,
-}
-
-impl Member {
-    /// Where the shared element stands in the member's set, which has this size.
-    pub fn in_set(self, size: usize) -> Place {
-        Place::new(self.position as usize, size)
-    }
 }
 
 /// All buckets of at least two members.
@@ -28,14 +23,16 @@ impl Member {
 pub(super) struct Buckets {
     /// The number of the set at each place.
     numbers: Vec<u32>,
+    /// The size of the set at each place.
+    sizes: Vec<u32>,
     members: Vec<Member>,
     /// Where in `members` each bucket is, by place ascending.
     ranges: Vec<Range<usize>>,
     /// The buckets of place p are at `starts[p]..starts[p + 1]` of `memberships`.
     starts: Vec<usize>,
-    memberships: Vec<usize>,
-    /// Members meet only if what follows their positions is enough for this resemblance.
-    pub position_bound: Option<Threshold>,
+    memberships: Vec<u32>,
+    /// Buckets are of the elements in the prefixes for this threshold.
+    pub prefixes: Option<Threshold>,
 }
 
 impl Buckets {
@@ -43,14 +40,25 @@ impl Buckets {
     pub fn empty(corpus: &Corpus) -> Self {
         let mut numbers: Vec<u32> = (0..corpus.count()).collect();
         numbers.sort_by_key(|&number| corpus.shingles(number));
+        let sizes = numbers.iter().map(|&number| corpus.shingles(number) as u32).collect();
         Self {
             numbers,
+            sizes,
             members: Vec::new(),
             ranges: Vec::new(),
             starts: Vec::new(),
             memberships: Vec::new(),
-            position_bound: None,
+            prefixes: None,
         }
+    }
+
+    /// The place of each set, by number.
+    pub fn places_of(&self) -> Vec<u32> {
+        let mut places = vec![0; self.numbers.len()];
+        for (place, number) in (0..).zip(&self.numbers) {
+            places[*number as usize] = place;
+        }
+        places
     }
 
     /// A bucket for each key that two sets have.
@@ -60,31 +68,31 @@ impl Buckets {
         progress: &Progress,
     ) -> Result<Self, Stopped> {
         let mut buckets = Self::empty(corpus);
+        let places = buckets.places_of();
+        let mut filing = Filing::default();
         progress.begin(Stage::Filing, u64::from(keys.tables) * u64::from(corpus.count()));
         for table in 0..keys.tables {
-            let filed = |(place, &number): (u32, &u32)| {
-                let value = (keys.value)(corpus.sketch(number), table)?;
-                Some((value, place, 0))
-            };
-            let mut filed: Vec<_> = (0..).zip(&buckets.numbers).filter_map(filed).collect();
+            for (number, &place) in (0..).zip(&places) {
+                if let Some(key) = (keys.value)(corpus.sketch(number), table) {
+                    filing.file(key, Member { place, position: 0 });
+                }
+            }
             progress.go_on()?;
-            buckets.add(&mut filed);
+            buckets.take(&mut filing);
             progress.advance(u64::from(corpus.count()))?;
         }
         buckets.link();
         Ok(buckets)
     }
 
-    /// Adds a bucket for each key that comes more than once; sorts what is filed as (key, place,
-    /// position).
-    pub fn add(&mut self, filed: &mut [(u32, u32, u32)]) {
-        filed.sort_unstable();
-        for bucket in filed.chunk_by(|a, b| a.0 == b.0).filter(|bucket| bucket.len() > 1) {
+    /// Adds a bucket for each key that comes more than once, and empties the filing.
+    pub fn take(&mut self, filing: &mut Filing) {
+        filing.empty(|members| {
             let start = self.members.len();
-            let member = |&(_, place, position): &(u32, u32, u32)| Member { place, position };
-            self.members.extend(bucket.iter().map(member));
+            self.members.extend(members.iter().map(|filed| filed.member));
+            self.members[start..].sort_unstable_by_key(|member| member.place);
             self.ranges.push(start..self.members.len());
-        }
+        });
     }
 
     /// Lets every set know its buckets. To be called once, when all are there.
@@ -98,7 +106,7 @@ impl Buckets {
         }
         let mut next = starts.clone();
         let mut memberships = vec![0; self.members.len()];
-        for (bucket, range) in self.ranges.iter().enumerate() {
+        for (bucket, range) in (0..).zip(&self.ranges) {
             for member in &self.members[range.clone()] {
                 let at = &mut next[member.place as usize];
                 memberships[*at] = bucket;
@@ -118,6 +126,29 @@ impl Buckets {
         self.numbers[place as usize]
     }
 
+    pub fn size(&self, place: u32) -> usize {
+        self.sizes[place as usize] as usize
+    }
+
+    /// Whether two members of a bucket may be a pair, by where they meet. Where that is at the
+    /// first element that they share, no pair is denied.
+    #[inline]
+    pub fn admit(&self, a: Member, b: Member) -> bool {
+        let place = |member: Member| Place::new(member.position as usize, self.size(member.place));
+        self.prefixes.is_none_or(|threshold| place(a).admits(place(b), threshold))
+    }
+
+    /// Whether two places that share so many buckets may be a pair. Of what they share, the one
+    /// whose prefix ends first in the order of the elements has all up to there in both prefixes,
+    /// so in a bucket, and the rest behind its prefix.
+    pub fn share_enough(&self, a: u32, b: u32, buckets: u32) -> bool {
+        let Some(threshold) = self.prefixes else { return true };
+        let (a, b) = (self.size(a), self.size(b));
+        let behind = |size| size - prefix_len(threshold, size);
+        let shared = (buckets as usize + behind(a).max(behind(b))).min(a).min(b);
+        Overlap { shared, a, b }.resemblance() >= threshold.get()
+    }
+
     /// The buckets that hold a place.
     pub fn of(&self, place: u32) -> Range<usize> {
         self.starts[place as usize]..self.starts[place as usize + 1]
@@ -125,7 +156,7 @@ impl Buckets {
 
     /// A bucket of [`Self::of`].
     pub fn bucket_at(&self, membership: usize) -> usize {
-        self.memberships[membership]
+        self.memberships[membership] as usize
     }
 
     pub fn count(&self) -> usize {

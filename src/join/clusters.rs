@@ -103,7 +103,7 @@ impl Join<'_> {
         sets: &mut S,
         progress: &Progress,
     ) -> Result<bool, JoinError<S::Error>> {
-        for other in group.iter().filter(|other| self.admits(**other, member)) {
+        for other in group.iter().filter(|other| self.buckets.admit(**other, member)) {
             progress.go_on()?;
             if self.judge.pair(subject, self.buckets.number(other.place), sets)?.is_some() {
                 return Ok(true);
@@ -162,13 +162,13 @@ impl Join<'_> {
             let members = self.buckets.members(bucket);
             let at = members.partition_point(|member| member.place < place);
             for other in members {
-                if is_free(self.buckets.number(other.place)) && self.admits(members[at], *other) {
-                    met.add(other.place);
+                if is_free(self.buckets.number(other.place)) {
+                    met.add(other.place, || self.buckets.admit(members[at], *other));
                 }
             }
             self.buckets.retain(bucket, &is_free);
         }
-        met.finish()
+        met.finish(|_, _| true)
     }
 }
 

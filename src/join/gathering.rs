@@ -1,6 +1,7 @@
 //! From documents in any order to distinct sets in theirs.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use super::Corpus;
 use crate::document::DocumentId;
@@ -10,8 +11,26 @@ use crate::document::DocumentId;
 pub struct Gathering {
     corpus: Corpus,
     /// Fingerprint → set, by the order of arrival.
-    sets: HashMap<u64, u32>,
+    sets: HashMap<u64, u32, BuildHasherDefault<Unhashed>>,
     documents: Vec<Gathered>,
+}
+
+/// Leaves fingerprints as they are: they are hashes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Unhashed(u64);
+
+impl Hasher for Unhashed {
+    fn write_u64(&mut self, fingerprint: u64) {
+        self.0 = fingerprint;
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("fingerprints are written whole");
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 #[derive(Debug)]
@@ -19,6 +38,15 @@ struct Gathered {
     id: DocumentId,
     tag: u32,
     set: u32,
+}
+
+/// What a document's set was to those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// The number of distinct sets that came before this one did for the first time.
+    pub set: u32,
+    /// No document before had it.
+    pub is_new: bool,
 }
 
 /// The documents behind each set, in the byte order of their ids.
@@ -34,25 +62,25 @@ impl Gathering {
     #[must_use]
     pub fn new(sketch_bytes: usize) -> Self {
         let corpus = Corpus::new(sketch_bytes);
-        Self { corpus, sets: HashMap::new(), documents: Vec::new() }
+        Self { corpus, sets: HashMap::default(), documents: Vec::new() }
     }
 
     /// Adds a document; equal fingerprints mean equal sets. Ids are to be distinct. The `tag` is
-    /// whatever the caller knows the document by. `true` if no document before had this set.
+    /// whatever the caller knows the document by.
     pub fn push(
         &mut self,
         (id, tag): (DocumentId, u32),
         fingerprint: u64,
         shingles: u32,
         sketch: &[u8],
-    ) -> bool {
+    ) -> Arrival {
         let new = self.corpus.count();
         let set = *self.sets.entry(fingerprint).or_insert(new);
         if set == new {
             self.corpus.push(shingles, sketch);
         }
         self.documents.push(Gathered { id, tag, set });
-        set == new
+        Arrival { set, is_new: set == new }
     }
 
     /// Numbers the sets in the byte order of their smallest ids.
@@ -68,8 +96,7 @@ impl Gathering {
         corpus.renumber(numbers);
         // Stable: documents of a set stay in the order of their ids.
         documents.sort_by_key(|document| document.set);
-        let before = |set| documents.partition_point(|document| document.set < set) as u32;
-        let starts = (0..=corpus.count()).map(before).collect();
+        let starts = starts(&documents, corpus.count());
         let documents = documents.into_iter().map(|document| (document.id, document.tag)).collect();
         (corpus, Documents { documents, starts })
     }
@@ -87,6 +114,18 @@ fn numbers(documents: &[Gathered], count: u32) -> Vec<u32> {
         }
     }
     numbers
+}
+
+/// Where the documents of each set begin, and where the last ones end.
+fn starts(documents: &[Gathered], count: u32) -> Vec<u32> {
+    let mut starts = vec![0; count as usize + 1];
+    for document in documents {
+        starts[document.set as usize + 1] += 1;
+    }
+    for set in 1..starts.len() {
+        starts[set] += starts[set - 1];
+    }
+    starts
 }
 
 impl Documents {

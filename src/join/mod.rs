@@ -13,6 +13,8 @@
 mod buckets;
 mod clusters;
 mod corpus;
+mod counts;
+mod filing;
 mod gathering;
 mod judge;
 mod pairs;
@@ -21,7 +23,7 @@ mod progress;
 
 pub use clusters::{Linkage, cluster_name};
 pub use corpus::{Corpus, Sets};
-pub use gathering::{Documents, Gathering};
+pub use gathering::{Arrival, Documents, Gathering};
 pub use judge::{Pair, Scoring};
 pub use progress::{JoinError, Progress, Stage, Stopped};
 

@@ -2,7 +2,6 @@
 
 use std::ops::ControlFlow;
 
-use super::buckets::Member;
 use super::judge::Subject;
 use super::{Join, JoinError, Pair, Progress, Sets, Stage, Stopped};
 
@@ -20,9 +19,11 @@ impl Join<'_> {
     ) -> Result<(), JoinError<S::Error>> {
         progress.begin(Stage::Joining, u64::from(self.judge.corpus.count()));
         let mut met = Met::new(self.judge.corpus.count());
+        let mut end = 0;
         for place in self.buckets.places() {
+            end = self.reachable_end(place, end);
             let mut subject = Subject::new(self.buckets.number(place));
-            for other in self.larger(place, &mut met) {
+            for other in self.larger(place, end, &mut met) {
                 progress.go_on()?;
                 let other = self.buckets.number(*other);
                 if let Some(pair) = self.judge.pair(&mut subject, other, sets)?
@@ -36,49 +37,55 @@ impl Join<'_> {
         Ok(())
     }
 
-    /// The places after this one that share a bucket with it, each once.
-    fn larger<'m>(&self, place: u32, met: &'m mut Met) -> &'m [u32] {
-        let size = self.size(place);
+    /// The first place whose set is too large for that of `place`, given that of a place before:
+    /// the larger a set, the larger are those in its reach.
+    fn reachable_end(&self, place: u32, before: u32) -> u32 {
+        let size = self.buckets.size(place);
+        let reaches = |other: u32| self.judge.can_reach(size, self.buckets.size(other));
+        (before..self.buckets.places().end)
+            .find(|&other| !reaches(other))
+            .unwrap_or(self.buckets.places().end)
+    }
+
+    /// The places after this one and before `end` that may be a pair with it, each once.
+    fn larger<'m>(&self, place: u32, end: u32, met: &'m mut Met) -> &'m [u32] {
         met.begin(place);
         for membership in self.buckets.of(place) {
             let members = self.buckets.members(self.buckets.bucket_at(membership));
             let at = members.partition_point(|member| member.place < place);
             for other in members[at + 1..].iter().filter(|other| other.place > place) {
-                if !self.judge.can_reach(size, self.size(other.place)) {
+                if other.place >= end {
                     break;
                 }
-                if self.admits(members[at], *other) {
-                    met.add(other.place);
-                }
+                met.add(other.place, || self.buckets.admit(members[at], *other));
             }
         }
-        met.finish()
-    }
-
-    /// Whether two members of a bucket may be a pair, by what is known without their sets. Where
-    /// they meet at the first element that they share, no pair is denied.
-    pub(super) fn admits(&self, a: Member, b: Member) -> bool {
-        let place = |member: Member| member.in_set(self.size(member.place));
-        let bound = self.buckets.position_bound;
-        bound.is_none_or(|threshold| place(a).admits(place(b), threshold))
-    }
-
-    fn size(&self, place: u32) -> usize {
-        self.judge.corpus.shingles(self.buckets.number(place))
+        met.finish(|other, buckets| self.buckets.share_enough(place, other, buckets))
     }
 }
 
 /// The places that one place has met.
 pub(super) struct Met {
-    /// The last that met each place.
-    by: Vec<u32>,
+    meetings: Vec<Meetings>,
     who: u32,
     places: Vec<u32>,
 }
 
+/// How a place was met.
+#[derive(Clone, Copy)]
+struct Meetings {
+    /// By whom last.
+    by: u32,
+    /// In how many buckets.
+    buckets: u32,
+    /// In one of them where they may be a pair.
+    admitted: bool,
+}
+
 impl Met {
     pub fn new(places: u32) -> Self {
-        Self { by: vec![u32::MAX; places as usize], who: u32::MAX, places: Vec::new() }
+        let nobody = Meetings { by: u32::MAX, buckets: 0, admitted: false };
+        Self { meetings: vec![nobody; places as usize], who: u32::MAX, places: Vec::new() }
     }
 
     pub fn begin(&mut self, place: u32) {
@@ -86,16 +93,25 @@ impl Met {
         self.places.clear();
     }
 
-    pub fn add(&mut self, place: u32) {
-        let by = &mut self.by[place as usize];
-        if *by != self.who {
-            *by = self.who;
+    /// A place is met in one more bucket, where the two may be admitted.
+    #[inline]
+    pub fn add(&mut self, place: u32, is_admitted: impl FnOnce() -> bool) {
+        let meetings = &mut self.meetings[place as usize];
+        if meetings.by != self.who {
+            *meetings = Meetings { by: self.who, buckets: 0, admitted: false };
             self.places.push(place);
         }
+        meetings.buckets += 1;
+        meetings.admitted = meetings.admitted || is_admitted();
     }
 
-    /// Ascending.
-    pub fn finish(&mut self) -> &[u32] {
+    /// Those admitted somewhere that share enough buckets, ascending.
+    pub fn finish(&mut self, share_enough: impl Fn(u32, u32) -> bool) -> &[u32] {
+        let meetings = &self.meetings;
+        self.places.retain(|&place| {
+            let met = meetings[place as usize];
+            met.admitted && share_enough(place, met.buckets)
+        });
         self.places.sort_unstable();
         &self.places
     }

@@ -5,7 +5,8 @@
 //!
 //! - plain Rust that the compiler vectorises by itself when it may use the instructions: a
 //!   [`Loop`], which [`Level::run`] has in a copy for each level;
-//! - written out by hand, where the compiler would not get there: [`hash_words`].
+//! - written out by hand, where the compiler would not get there: [`hash_words`] and
+//!   [`count_shared`].
 
 #![allow(
     unsafe_code,
@@ -21,6 +22,7 @@ mod hash;
 mod letters;
 mod memory;
 mod portable;
+mod shared;
 mod words;
 
 use std::sync::LazyLock;
@@ -29,6 +31,7 @@ pub use distinct::distinct;
 pub use hash::{PRIME_2, PRIME_3, SHORT_BYTES_MAX, WordMix};
 pub use letters::{Class, Letters};
 pub use memory::{prefer_huge_pages, prefetch};
+pub use shared::count_shared;
 pub use words::hash_words;
 
 /// Which instructions may be used.

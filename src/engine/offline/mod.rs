@@ -5,7 +5,6 @@
 
 mod sets;
 
-use std::collections::HashMap;
 use std::io;
 use std::ops::ControlFlow;
 
@@ -19,8 +18,6 @@ use sets::{SetReader, SetWriter};
 pub struct OfflineGathering {
     analyser: Analyser,
     gathering: Gathering,
-    /// Fingerprint → place of the set in the file.
-    places: HashMap<u64, u32>,
     /// The place of each document's set, by the number of the document.
     place_of: Vec<u32>,
     sets: SetWriter,
@@ -33,7 +30,6 @@ impl OfflineGathering {
         Ok(Self {
             analyser: Analyser::new(settings),
             gathering: Gathering::new(settings.sketch.sketch_bytes()),
-            places: HashMap::new(),
             place_of: Vec::new(),
             sets: SetWriter::create()?,
         })
@@ -47,11 +43,13 @@ impl OfflineGathering {
         let too_many = |_| io::Error::other("there are more than 4294967295 documents");
         let number = u32::try_from(self.place_of.len()).map_err(too_many)?;
         let (set, sketch) = (&analysis.set, analysis.sketch.as_bytes());
-        let fingerprint = analysis.fingerprint;
-        if self.gathering.push((id, number), fingerprint, set.count() as u32, sketch) {
-            self.places.insert(fingerprint, self.sets.push(set)?);
+        let (fingerprint, shingles) = (analysis.fingerprint, set.count() as u32);
+        let arrival = self.gathering.push((id, number), fingerprint, shingles, sketch);
+        // Distinct sets are in the file in the order in which they came.
+        if arrival.is_new {
+            self.sets.push(set)?;
         }
-        self.place_of.push(self.places[&fingerprint]);
+        self.place_of.push(arrival.set);
         Ok(number)
     }
 

@@ -23,14 +23,14 @@ impl SetWriter {
         Ok(Self { file, starts: vec![0] })
     }
 
-    /// Gives back the set's place.
-    pub fn push(&mut self, set: &ShingleSet) -> io::Result<u32> {
+    /// Its place is the next one.
+    pub fn push(&mut self, set: &ShingleSet) -> io::Result<()> {
         for element in set.as_slice() {
             self.file.write_all(&element.to_le_bytes())?;
         }
-        let place = self.starts.len() - 1;
-        self.starts.push(self.starts[place] + set.count() as u64);
-        Ok(place as u32)
+        let end = self.starts[self.starts.len() - 1] + set.count() as u64;
+        self.starts.push(end);
+        Ok(())
     }
 
     /// `places[n]` is the place of the set that is to be number n.

@@ -1,0 +1,137 @@
+//! Brings together what has the same key.
+//!
+//! What is filed falls into parts by the highest bits of its key, each small enough to be sorted in
+//! a near cache by the bits that follow. No second copy of all is ever made.
+
+use super::buckets::Member;
+
+/// By the highest bits of the key.
+const PARTS: usize = 1 << PART_BITS;
+const PART_BITS: u32 = 8;
+
+/// Bits of the key by which a part is sorted at a time, from the lowest on; twice.
+const DIGIT_BITS: u32 = 12;
+
+/// Fewer are sorted by comparing.
+const DIGITS_MIN: usize = 1 << 10;
+
+/// An odd factor without pattern: the highest bits of its multiples are spread evenly, whatever the
+/// keys are, and different keys have different ones.
+const SPREAD: u32 = 0x9e37_79b9;
+
+/// A set under a key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Filed {
+    /// The key, spread.
+    key: u32,
+    pub member: Member,
+}
+
+/// What was filed, in parts.
+#[derive(Debug)]
+pub(super) struct Filing {
+    parts: Vec<Vec<Filed>>,
+    /// Room to sort a part.
+    sorted: Vec<Filed>,
+}
+
+impl Default for Filing {
+    fn default() -> Self {
+        Self { parts: vec![Vec::new(); PARTS], sorted: Vec::new() }
+    }
+}
+
+impl Filing {
+    #[inline]
+    pub fn file(&mut self, key: u32, member: Member) {
+        let key = key.wrapping_mul(SPREAD);
+        self.parts[(key >> (u32::BITS - PART_BITS)) as usize].push(Filed { key, member });
+    }
+
+    /// Visits what was filed under each key more than once, in the order in which it was.
+    pub fn empty(&mut self, mut visit: impl FnMut(&[Filed])) {
+        for part in &mut self.parts {
+            sort(part, &mut self.sorted);
+            part.chunk_by(|a, b| a.key == b.key)
+                .filter(|filed| filed.len() > 1)
+                .for_each(&mut visit);
+            part.clear();
+        }
+    }
+}
+
+/// Stable, by key. `room` is left with anything in it.
+fn sort(part: &mut Vec<Filed>, room: &mut Vec<Filed>) {
+    if part.len() < DIGITS_MIN {
+        part.sort_by_key(|filed| filed.key);
+        return;
+    }
+    for shift in [0, DIGIT_BITS] {
+        sort_by_digit(part, room, shift);
+        std::mem::swap(part, room);
+    }
+}
+
+/// One pass of a radix sort: stable, by the digit of the key at bit `shift`.
+fn sort_by_digit(part: &[Filed], sorted: &mut Vec<Filed>, shift: u32) {
+    let digit = |filed: &Filed| (filed.key >> shift) as usize & ((1 << DIGIT_BITS) - 1);
+    let mut next = [0_u32; 1 << DIGIT_BITS];
+    for filed in part {
+        next[digit(filed)] += 1;
+    }
+    let mut before = 0;
+    for next in &mut next {
+        (*next, before) = (before, before + *next);
+    }
+    sorted.clear();
+    sorted.extend_from_slice(part);
+    for filed in part {
+        let at = &mut next[digit(filed)];
+        sorted[*at as usize] = *filed;
+        *at += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Undoes the spreading: times the factor it is 1.
+    const INVERSE: u32 = 0x144c_bc89;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        /// Of few keys, of keys that differ in some of their bits only, of many in one part.
+        #[test]
+        fn what_has_one_key_comes_together_in_its_order(
+            keys in vec(0..4_000_u32, 0..6_000),
+            shift in 0..21_u32,
+            one_part: bool,
+        ) {
+            let key = |key: u32| if one_part { key.wrapping_mul(INVERSE) } else { key << shift };
+            let mut filing = Filing::default();
+            let mut expected: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+            for round in 0..2 {
+                expected.clear();
+                for (place, number) in (0..).zip(&keys) {
+                    filing.file(key(*number), Member { place, position: *number });
+                    expected.entry(*number).or_default().push(place);
+                }
+                let mut found = BTreeMap::new();
+                filing.empty(|filed| {
+                    let places = filed.iter().map(|filed| filed.member.place).collect();
+                    let before = found.insert(filed[0].member.position, places);
+                    assert_eq!(before, None, "in round {round}");
+                });
+                expected.retain(|_, places: &mut Vec<u32>| places.len() > 1);
+                prop_assert_eq!(&found, &expected);
+            }
+        }
+    }
+}
