@@ -13,6 +13,7 @@ pub(crate) mod arrivals;
 mod clock;
 mod error;
 mod local;
+mod places;
 mod state;
 #[cfg(test)]
 pub(crate) mod testing;
