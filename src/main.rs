@@ -1,8 +1,8 @@
 use std::process::ExitCode;
 
-/// Set up and compare requests, add documents: all of it is many small allocations.
+/// To add and to look up is to allocate much and little at a time, on several threads.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     akin::cli::main()

@@ -27,8 +27,7 @@ pub fn start_logs(settings: &LogSettings) -> Logs {
     let filter = EnvFilter::try_new(&settings.level).unwrap_or_else(|_| EnvFilter::new("info"));
     let terminal = stderr().is_terminal();
     let lines = Lines::start(stderr());
-    let logs =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(lines.clone());
+    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(lines.clone());
     let text = match settings.format {
         LogFormat::Auto => terminal,
         LogFormat::Text => true,

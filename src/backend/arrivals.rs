@@ -117,8 +117,7 @@ impl Arrivals {
 
 impl Queue {
     fn rivals(&self, id: &DocumentId, probe: &[Key]) -> Vec<Rival> {
-        let mut sharing: Vec<u64> =
-            probe.iter().flat_map(|key| self.by_key.under(*key)).collect();
+        let mut sharing: Vec<u64> = probe.iter().flat_map(|key| self.by_key.under(*key)).collect();
         sharing.sort_unstable();
         sharing.dedup();
         let others = sharing.iter().filter_map(|number| self.on_the_way.get(number));

@@ -73,11 +73,7 @@ impl fmt::Display for RequestId {
     }
 }
 
-pub async fn observe(
-    State(state): State<AppState>,
-    mut request: Request,
-    next: Next,
-) -> Response {
+pub async fn observe(State(state): State<AppState>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let request_id = RequestId::of(request.headers());
     request.extensions_mut().insert(request_id.clone());

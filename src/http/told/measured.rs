@@ -12,14 +12,18 @@ use crate::engine::{
 /// would cost more than the counting.
 pub fn added(status: AddStatus) {
     match status {
-        AddStatus::Created => metrics::counter!("akin_documents_added_total", "status" => "created"),
+        AddStatus::Created => {
+            metrics::counter!("akin_documents_added_total", "status" => "created")
+        }
         AddStatus::Replaced => {
             metrics::counter!("akin_documents_added_total", "status" => "replaced")
         }
         AddStatus::Unchanged => {
             metrics::counter!("akin_documents_added_total", "status" => "unchanged")
         }
-        AddStatus::Skipped => metrics::counter!("akin_documents_added_total", "status" => "skipped"),
+        AddStatus::Skipped => {
+            metrics::counter!("akin_documents_added_total", "status" => "skipped")
+        }
     }
     .increment(1);
 }
