@@ -1,5 +1,5 @@
-//! Log lines on their way to stderr. To write each by itself, as requests end, takes longer than a
-//! short answer does: so they are gathered for a moment and written together.
+//! Log lines on their way to stderr. To write each by itself, as requests end, is a system call under
+//! a lock that all threads share: so they are gathered for a moment and written together.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
