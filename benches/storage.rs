@@ -1,5 +1,5 @@
-//! Documents stored a second, by size and sync mode, beside what the disk takes for a sync alone, and
-//! what a bare SQLite and a bare file take for rows of the same bytes in groups of the same size.
+//! Documents stored a second, by size and sync mode, beside what the disk takes for a sync alone,
+//! and what a bare SQLite and a bare file take for rows of the same bytes in groups of one size.
 //!
 //! `cargo bench --bench storage -- [DIR]`: the directory decides which disk is measured.
 

@@ -31,8 +31,8 @@ impl Form {
     }
 }
 
-/// What is shorter is not compressed: that would take longer than all else that is done to store it,
-/// and save a part of a page.
+/// What is shorter is not compressed: that would take longer than all else that is done to store
+/// it, and save a part of a page.
 const COMPRESSED_FROM_BYTES: usize = 2048;
 
 pub(super) fn encode(content: &Content, level: i32) -> Vec<u8> {
@@ -76,8 +76,8 @@ fn compress(plain: &[u8], level: i32) -> io::Result<Vec<u8>> {
     })
 }
 
-/// A frame of one segment and one block, the last, which is raw. The length of the content takes one
-/// byte up to 255, and from 256 on two, which begin to count there.
+/// A frame of one segment and one block, the last, which is raw. The length of the content takes
+/// one byte up to 255, and from 256 on two, which begin to count there.
 fn as_it_is(plain: &[u8]) -> Vec<u8> {
     let length = plain.len();
     let mut frame = Vec::with_capacity(length + 10);

@@ -1,5 +1,5 @@
-//! Log lines on their way to stderr. To write each by itself, as requests end, is a system call under
-//! a lock that all threads share: so they are gathered for a moment and written together.
+//! Log lines on their way to stderr. To write each by itself, as requests end, is a system call
+//! under a lock that all threads share: so they are gathered for a moment and written together.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -15,8 +15,8 @@ const GATHERING: Duration = Duration::from_millis(10);
 /// From so many bytes on, whoever adds a line writes all of them, so that they don't pile up.
 const WAITING_BYTES_MAX: usize = 256 << 10;
 
-/// Where lines are gathered; a clone is another handle on the same. A warning or an error is written
-/// at once, with all before it; and what waits when the process is killed is lost.
+/// Where lines are gathered; a clone is another handle on the same. A warning or an error is
+/// written at once, with all before it; and what waits when the process is killed is lost.
 pub(super) struct Lines<W>(Arc<Gathered<W>>);
 
 impl<W> Clone for Lines<W> {

@@ -50,8 +50,8 @@ impl RequestId {
     }
 }
 
-/// A UUIDv7. Its random bits are a hash of a counter, keyed once: to ask the system for some would be
-/// a system call a request.
+/// A UUIDv7. Its random bits are a hash of a counter, keyed once: to ask the system for some would
+/// be a system call a request.
 fn new_uuid() -> Uuid {
     static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     static MADE: AtomicU64 = AtomicU64::new(0);
