@@ -31,8 +31,8 @@ impl Form {
     }
 }
 
-/// What is shorter is not compressed: that would take longer than all else that is done to store
-/// it, and save a part of a page.
+/// What is shorter is not compressed: that would be a quarter of all the work of adding it, and
+/// save a part of a page.
 const COMPRESSED_FROM_BYTES: usize = 2048;
 
 pub(super) fn encode(content: &Content, level: i32) -> Vec<u8> {
