@@ -17,6 +17,7 @@ use servers::{Akin, Echo};
 
 const DOCUMENTS: usize = 20_000;
 const CONNECTIONS: usize = 64;
+const POSTING: [usize; 3] = [64, 256, 1_024];
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -27,10 +28,14 @@ fn main() {
     let bodies = bodies(documents, 5_800);
     let posts: Vec<Vec<u8>> = bodies.iter().map(|body| client::post("/documents", body)).collect();
     let echoed: Vec<Vec<u8>> = bodies.iter().map(|body| client::post("/echo", body)).collect();
-    let bare = client::run(echo.address, &echoed, CONNECTIONS);
-    print("echo of 5.8 kB, bare axum", &bare, None);
-    let stored = client::run(akin.address, &posts, CONNECTIONS);
-    print("POST /documents of 5.8 kB", &stored, Some(&bare));
+    // More connections are larger groups: each sync of the disk is for more documents.
+    let shares = posts.len() / POSTING.len();
+    for (connections, posts) in POSTING.into_iter().zip(posts.chunks(shares.max(1))) {
+        let bare = client::run(echo.address, &echoed[..posts.len()], connections);
+        print(&format!("echo of 5.8 kB, {connections} connections"), &bare, None);
+        let stored = client::run(akin.address, posts, connections);
+        print(&format!("POST /documents, {connections} connections"), &stored, Some(&bare));
+    }
     drop((posts, echoed, bodies));
 
     let hello = vec![client::get("/hello"); documents];

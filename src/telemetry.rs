@@ -1,12 +1,15 @@
 //! Logs on stderr, metrics for whoever scrapes.
 
-use std::io::{IsTerminal, stderr};
+mod lines;
+
+use std::io::{IsTerminal, Stderr, stderr};
 use std::sync::OnceLock;
 
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tracing_subscriber::EnvFilter;
 
 use crate::config::{LogFormat, LogSettings};
+use lines::Lines;
 
 /// Seconds: from a lookup in memory to a bulk import.
 const DURATION_BUCKETS: [f64; 16] = [
@@ -17,11 +20,14 @@ const DURATION_BUCKETS: [f64; 16] = [
 const COUNT_BUCKETS: [f64; 10] =
     [0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0, 3_000.0, 10_000.0];
 
-/// Sends logs and panics to stderr. The first call in a process holds.
-pub fn start_logs(settings: &LogSettings) {
+/// Sends logs and panics to stderr, the last of them when what is given back is dropped. The first
+/// call in a process holds.
+#[must_use]
+pub fn start_logs(settings: &LogSettings) -> Logs {
     let filter = EnvFilter::try_new(&settings.level).unwrap_or_else(|_| EnvFilter::new("info"));
     let terminal = stderr().is_terminal();
-    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr);
+    let lines = Lines::start(stderr());
+    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(lines.clone());
     let text = match settings.format {
         LogFormat::Auto => terminal,
         LogFormat::Text => true,
@@ -34,6 +40,16 @@ pub fn start_logs(settings: &LogSettings) {
     };
     if started.is_ok() {
         std::panic::set_hook(Box::new(log_panic));
+    }
+    Logs(lines)
+}
+
+/// Logs that are on.
+pub struct Logs(Lines<Stderr>);
+
+impl Drop for Logs {
+    fn drop(&mut self) {
+        self.0.flush();
     }
 }
 

@@ -5,13 +5,12 @@
 //! earlier either here or in the index. Waiting goes from later to earlier only, hence never in a
 //! circle.
 
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use smallvec::SmallVec;
 use tokio::sync::watch;
 
+use crate::backend::places::PlacesByKey;
 use crate::backend::{Filing, Rival};
 use crate::document::DocumentId;
 use crate::scheme::Key;
@@ -40,8 +39,7 @@ struct Queue {
     on_the_way: BTreeMap<u64, OnTheWay>,
     /// The latest place of each id on its way.
     latest: HashMap<DocumentId, u64>,
-    /// The places of the documents on their way, by the keys they will be found under.
-    by_key: HashMap<Key, SmallVec<[u64; 2]>>,
+    by_key: PlacesByKey,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -71,9 +69,8 @@ impl Arrivals {
         let mut queue = self.lock();
         let rivals = queue.rivals(id, probe);
         let place = self.take_place(&mut queue, id, Some(Arc::clone(filing)), tentative);
-        for key in &filing.keys {
-            queue.by_key.entry(*key).or_default().push(place.number);
-        }
+        let Queue { by_key, on_the_way, .. } = &mut *queue;
+        by_key.insert(place.number, &filing.keys, |number| on_the_way.contains_key(&number));
         (place, rivals)
     }
 
@@ -104,35 +101,27 @@ impl Arrivals {
         if queue.latest.get(&left.id) == Some(&number) {
             queue.latest.remove(&left.id);
         }
-        for key in left.filing.iter().flat_map(|filing| &filing.keys) {
-            queue.leave_key(*key, number);
+        if queue.on_the_way.is_empty() {
+            queue.by_key.clear();
         }
         drop(queue);
         left.outcome.send_replace(outcome);
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        // Every change under this lock is one insertion or removal: a panic leaves it whole.
+        // Every change under this lock is one insertion or removal, and a key that leads to nobody
+        // is passed over: a panic leaves it whole.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Queue {
     fn rivals(&self, id: &DocumentId, probe: &[Key]) -> Vec<Rival> {
-        let sharing = probe.iter().filter_map(|key| self.by_key.get(key)).flatten();
-        let mut sharing: Vec<u64> = sharing.copied().collect();
+        let mut sharing: Vec<u64> = probe.iter().flat_map(|key| self.by_key.under(*key)).collect();
         sharing.sort_unstable();
         sharing.dedup();
         let others = sharing.iter().filter_map(|number| self.on_the_way.get(number));
         others.filter(|other| other.id != *id).filter_map(OnTheWay::as_rival).collect()
-    }
-
-    fn leave_key(&mut self, key: Key, number: u64) {
-        let Entry::Occupied(mut places) = self.by_key.entry(key) else { return };
-        places.get_mut().retain(|place| *place != number);
-        if places.get().is_empty() {
-            places.remove();
-        }
     }
 }
 

@@ -14,6 +14,7 @@ mod clock;
 pub(crate) mod cores;
 mod error;
 mod local;
+mod places;
 mod state;
 #[cfg(test)]
 pub(crate) mod testing;

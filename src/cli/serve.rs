@@ -49,7 +49,7 @@ pub fn flags(listen: Option<String>, data_dir: Option<String>) -> Vec<Flag> {
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let settings = arguments.config.settings(flags(arguments.listen, arguments.data_dir))?;
-    telemetry::start_logs(&settings.log);
+    let _logs = telemetry::start_logs(&settings.log);
     // Each connection is an open file, and shells allow few of them unless asked.
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
         tracing::warn!(%error, "the limit of open files stays as it is");

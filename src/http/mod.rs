@@ -46,7 +46,7 @@ pub fn router(state: AppState) -> Router {
     let unhurried = on_collections_unhurried()
         .layer(middleware::from_fn_with_state(state.clone(), layers::limit_number));
     let (router, _) = limited.merge(unhurried).merge(vital()).split_for_parts();
-    layered(router).with_state(state)
+    layered(router, &state).with_state(state)
 }
 
 /// Every route, for the OpenAPI document.
@@ -100,13 +100,13 @@ fn vital() -> OpenApiRouter<AppState> {
 }
 
 /// Puts the layers around the routes; the last is the outermost.
-fn layered(router: Router<AppState>) -> Router<AppState> {
+fn layered(router: Router<AppState>, state: &AppState) -> Router<AppState> {
     router
         .fallback(not_found)
         .layer(RequestDecompressionLayer::new())
         .layer(CompressionLayer::new())
         .layer(CatchPanicLayer::custom(layers::panicked))
-        .layer(middleware::from_fn(identity::observe))
+        .layer(middleware::from_fn_with_state(state.clone(), identity::observe))
 }
 
 async fn not_found() -> Problem {
@@ -130,7 +130,8 @@ mod tests {
     async fn a_panic_becomes_a_problem_that_tells_nothing() {
         let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
         let state = AppState::new(ServerSettings::default(), recorder.handle());
-        let router = layered(Router::new().route("/panics", get(panics))).with_state(state);
+        let router = Router::new().route("/panics", get(panics));
+        let router = layered(router, &state).with_state(state);
         let request = Request::get("/panics").body(Body::empty()).unwrap();
         let response = router.oneshot(request).await.unwrap();
 

@@ -1,3 +1,4 @@
+use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
@@ -8,20 +9,34 @@ use super::ServerSettings;
 use crate::engine::{Collections, Progress};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
+use crate::http::told::requests::Measures;
 
-/// What every request may get at. Cheap to clone.
+/// What every request may get at. Cheap to clone, which every layer does for every request.
 #[derive(Clone)]
-pub struct AppState {
+pub struct AppState(Arc<Shared>);
+
+impl Deref for AppState {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+/// What there is once.
+pub struct Shared {
     /// Set once all are open; until then only health, readiness and metrics are answered.
-    pub collections: Arc<OnceLock<Arc<Collections>>>,
+    pub collections: OnceLock<Arc<Collections>>,
     /// How far their opening has come.
     pub progress: Arc<Progress>,
-    pub settings: Arc<ServerSettings>,
+    pub settings: ServerSettings,
     pub metrics: PrometheusHandle,
+    /// What requests are counted by.
+    pub(super) measures: Measures,
     /// When the process started to serve.
     pub started_at: Timestamp,
     /// A permit for each request that may be worked on.
-    pub(super) requests: Arc<Semaphore>,
+    pub(super) requests: Semaphore,
     /// A permit for each streamed request that may be worked on.
     pub(super) bulk_requests: Arc<Semaphore>,
     /// A permit for each discovery that may be under way.
@@ -31,16 +46,17 @@ pub struct AppState {
 impl AppState {
     #[must_use]
     pub fn new(settings: ServerSettings, metrics: PrometheusHandle) -> Self {
-        Self {
-            collections: Arc::default(),
+        Self(Arc::new(Shared {
+            collections: OnceLock::new(),
             progress: Arc::default(),
+            measures: Measures::default(),
             metrics,
             started_at: Timestamp::now(),
-            requests: Arc::new(Semaphore::new(settings.requests_in_flight_max)),
+            requests: Semaphore::new(settings.requests_in_flight_max),
             discoveries: Arc::new(Semaphore::new(settings.discoveries_max)),
             bulk_requests: Arc::new(Semaphore::new(settings.bulk_requests_max)),
-            settings: Arc::new(settings),
-        }
+            settings,
+        }))
     }
 
     /// Leave to stream or to remove many, for as long as it is held.

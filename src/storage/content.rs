@@ -1,4 +1,5 @@
-//! A content as bytes: zstd, whose frame knows the length of what it holds, over
+//! A content as bytes: zstd, whose frame knows the length of what it holds, and holds what is short
+//! as it is (RFC 8878: one raw block), over
 //! - for a text, its UTF-8;
 //! - for tokens, each one's byte length (u32), count (u32) and UTF-8, little-endian;
 //! - for fields, each one's name and text, each as its byte length (u32, little-endian) and UTF-8.
@@ -30,6 +31,10 @@ impl Form {
     }
 }
 
+/// What is shorter is not compressed: that would be a quarter of all the work of adding it, and
+/// save a part of a page.
+const COMPRESSED_FROM_BYTES: usize = 2048;
+
 pub(super) fn encode(content: &Content, level: i32) -> Vec<u8> {
     let compressed = match content {
         Content::Text(text) => compress(text.as_bytes(), level),
@@ -58,6 +63,9 @@ thread_local! {
 }
 
 fn compress(plain: &[u8], level: i32) -> io::Result<Vec<u8>> {
+    if plain.len() < COMPRESSED_FROM_BYTES {
+        return Ok(as_it_is(plain));
+    }
     COMPRESSOR.with_borrow_mut(|kept| {
         let compressor = match kept {
             Some(compressor) => compressor,
@@ -66,6 +74,25 @@ fn compress(plain: &[u8], level: i32) -> io::Result<Vec<u8>> {
         compressor.set_compression_level(level)?;
         compressor.compress(plain)
     })
+}
+
+/// A frame of one segment and one block, the last, which is raw. The length of the content takes
+/// one byte up to 255, and from 256 on two, which begin to count there.
+fn as_it_is(plain: &[u8]) -> Vec<u8> {
+    let length = plain.len();
+    let mut frame = Vec::with_capacity(length + 10);
+    frame.extend_from_slice(&0xFD2F_B528_u32.to_le_bytes());
+    match u8::try_from(length) {
+        Ok(length) => frame.extend_from_slice(&[0x20, length]),
+        Err(_) => {
+            frame.push(0x60);
+            frame.extend_from_slice(&(length as u16 - 256).to_le_bytes());
+        }
+    }
+    let block_header = (length as u32) << 3 | 1;
+    frame.extend_from_slice(&block_header.to_le_bytes()[..3]);
+    frame.extend_from_slice(plain);
+    frame
 }
 
 fn decompress(bytes: &[u8], length: usize) -> io::Result<Vec<u8>> {
@@ -140,6 +167,17 @@ mod tests {
 
     fn fields(fields: &[(&str, &str)]) -> BTreeMap<String, String> {
         fields.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_content_of_any_length_survives_and_a_short_one_is_not_worked_on() {
+        for length in (0..300).chain(2_040..2_060) {
+            let content = Content::Text("a".repeat(length));
+            let bytes = encode(&content, 1);
+            assert_eq!(decode(&bytes, Form::Text).as_ref(), Some(&content));
+            let is_compressed = bytes.len() < length;
+            assert_eq!(is_compressed, length >= COMPRESSED_FROM_BYTES, "{length}");
+        }
     }
 
     #[test]

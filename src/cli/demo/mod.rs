@@ -60,7 +60,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let scratch = TempDir::with_prefix("akin-demo-")
         .map_err(|error| Failure::new(format!("cannot make a temporary directory: {error}")))?;
     let settings = settings(&arguments, &scratch)?;
-    telemetry::start_logs(&settings.log);
+    let _logs = telemetry::start_logs(&settings.log);
     let runtime = Runtime::new().map_err(AppError::Start)?;
     let done = runtime.block_on(show(arguments, settings));
     runtime.shutdown_background();

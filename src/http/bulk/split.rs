@@ -66,7 +66,7 @@ impl Cutter {
 }
 
 fn cut_line(bytes: &[u8]) -> Cut {
-    match bytes.iter().position(|&byte| byte == b'\n') {
+    match memchr::memchr(b'\n', bytes) {
         Some(newline) => Cut { before: 0, take: newline, after: 1, end: End::Item },
         None => Cut { before: 0, take: bytes.len(), after: 0, end: End::Open },
     }

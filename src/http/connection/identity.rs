@@ -2,17 +2,19 @@
 //! error leaves as a problem.
 
 use std::fmt;
-use std::sync::Arc;
-use std::time::Instant;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use axum::extract::{MatchedPath, Request};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::Response;
 use tracing::Instrument;
-use uuid::Uuid;
+use uuid::{Builder, Uuid};
 
-use crate::http::problem;
+use crate::http::{AppState, problem};
 
 const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -29,8 +31,13 @@ impl RequestId {
         let brought = headers.get(&HEADER).and_then(|value| value.to_str().ok());
         match brought.filter(|id| is_sane(id)) {
             Some(id) => Self(id.into()),
-            None => Self(Uuid::now_v7().to_string().into()),
+            None => Self::new(),
         }
+    }
+
+    fn new() -> Self {
+        let mut text = Uuid::encode_buffer();
+        Self(Arc::from(&*new_uuid().hyphenated().encode_lower(&mut text)))
     }
 
     /// The id that [`observe`] gave the request with these extensions.
@@ -43,6 +50,19 @@ impl RequestId {
     }
 }
 
+/// A UUIDv7. Its random bits are a hash of a counter, keyed once: to ask the system for some would
+/// be a system call a request.
+fn new_uuid() -> Uuid {
+    static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    let number = MADE.fetch_add(1, Ordering::Relaxed);
+    let mut random = [0; 10];
+    random[..8].copy_from_slice(&KEY.hash_one(number).to_le_bytes());
+    random[8..].copy_from_slice(&KEY.hash_one(!number).to_le_bytes()[..2]);
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Builder::from_unix_timestamp_millis(since_epoch.as_millis() as u64, &random).into_uuid()
+}
+
 fn is_sane(id: &str) -> bool {
     (1..=BYTES_MAX).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic())
 }
@@ -53,7 +73,7 @@ impl fmt::Display for RequestId {
     }
 }
 
-pub async fn observe(mut request: Request, next: Next) -> Response {
+pub async fn observe(State(state): State<AppState>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let request_id = RequestId::of(request.headers());
     request.extensions_mut().insert(request_id.clone());
@@ -70,17 +90,8 @@ pub async fn observe(mut request: Request, next: Next) -> Response {
     let (status, took) = (response.status().as_u16(), started.elapsed());
     let took_us = took.as_micros() as u64;
     tracing::info!(%request_id, method, route, status, took_us, "request");
-    count(method, route, status);
-    metrics::histogram!("akin_http_request_duration_seconds", "method" => method,
-        "route" => route.to_owned())
-    .record(took);
+    state.measures.answered(method, route, status, took);
     response
-}
-
-fn count(method: &'static str, route: &str, status: u16) {
-    metrics::counter!("akin_http_requests_total", "method" => method,
-        "route" => route.to_owned(), "status" => status.to_string())
-    .increment(1);
 }
 
 /// The method, but for those that a client made up: a metric must not have a label for each.

@@ -4,5 +4,6 @@ pub mod answers;
 pub mod comparison;
 pub mod found;
 pub mod measured;
+pub mod requests;
 pub mod stats;
 pub mod stored;
