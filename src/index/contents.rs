@@ -46,10 +46,6 @@ impl Contents {
             let (shelf, table) = place(key.table);
             self.shelves[shelf].prefetch(table, key.value);
         }
-        for key in keys {
-            let (shelf, table) = place(key.table);
-            self.shelves[shelf].prefetch_other(table, key.value);
-        }
     }
 
     /// The number of the new entry, if the set had none yet.

@@ -1,5 +1,4 @@
-//! Postings that do not fit a line: those of keys that many entries have, and the few that come to
-//! lines which are full.
+//! Most of the postings of keys that many entries have: more than there is room for in lines.
 
 use std::collections::BTreeMap;
 use std::mem::size_of;
@@ -56,18 +55,9 @@ impl Crowd {
         place.map(|place| *place = by).is_some()
     }
 
-    /// The keys from `start` to before `end`, and how many entries each has.
-    pub fn keys(&self, start: u64, end: u64) -> Vec<(u32, usize)> {
-        let last = (end - 1) as u32;
-        self.lists.range(start as u32..=last).map(|(key, list)| (*key, list.len())).collect()
-    }
-
-    /// The entries of a key, which has none from now on.
-    pub fn take(&mut self, key: u32) -> SmallVec<[u32; 4]> {
-        let list = self.lists.remove(&key).unwrap_or_default();
-        self.spilled -= spilled(&list);
-        self.postings -= list.len();
-        list
+    /// The keys from `start` to before `end`.
+    pub fn keys(&self, start: u64, end: u64) -> Vec<u32> {
+        self.lists.range(start as u32..=(end - 1) as u32).map(|(key, _)| *key).collect()
     }
 
     pub fn postings(&self) -> usize {

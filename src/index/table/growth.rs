@@ -7,10 +7,12 @@
 
 use std::mem::{replace, size_of};
 
-use super::line::Line;
-use super::pages::{NO_PAGE, PAGE_LINES, Pages};
+use smallvec::SmallVec;
+
+use super::Table;
+use super::line::{Line, Pair};
+use super::pages::{NO_PAGE, PAGE_PAIRS, Pages};
 use super::shape::Shape;
-use super::{Home, NEAR_MAX, Table};
 use crate::simd::prefetch;
 
 /// A table with more postings in lines than these, for each of its lines, grows.
@@ -28,7 +30,11 @@ const FILED_AT_ONCE: f64 = 8.0;
 /// Of a posting, on average over the sizes between two growths; few are in the crowd.
 pub(in crate::index) const POSTING_BYTES: f64 = size_of::<Line>() as f64 / FULL * 1.2;
 
-const LINES_MIN: u32 = PAGE_LINES as u32;
+/// A page of them.
+pub(super) const LINES_MIN: u32 = 2 * PAGE_PAIRS as u32;
+
+/// Pairs that those of one pair can come to: a change at most doubles the lines.
+const PAIRS_AFTER_MAX: usize = 4;
 
 impl Table {
     /// Has an empty table be of a size for so many postings.
@@ -37,7 +43,7 @@ impl Table {
         while !Shape::new(lines).holds(entry_max) {
             lines *= 2;
         }
-        self.pages = vec![NO_PAGE; lines as usize / PAGE_LINES];
+        self.pages = vec![NO_PAGE; (lines / LINES_MIN) as usize];
         self.settle(Shape::new(lines));
     }
 
@@ -85,7 +91,7 @@ impl Table {
         self.boundary = 0;
         if lines > self.shape.lines {
             self.boundary = self.shape.lines;
-            let pages = lines as usize / PAGE_LINES;
+            let pages = (lines / LINES_MIN) as usize;
             self.pages.reserve_exact(pages - self.pages.len());
             self.pages.resize(pages, NO_PAGE);
         }
@@ -94,25 +100,28 @@ impl Table {
     fn change_pair(&mut self, pages: &mut Pages) {
         let grows = self.next.lines > self.shape.lines;
         let first = if grows { self.boundary - 2 } else { self.boundary };
-        let pair = [self.take_line(first, pages), self.take_line(first + 1, pages)];
+        let pair = self.take_pair(first, pages);
         self.boundary = if grows { first } else { first + 2 };
         let starts = [0, 1, 2].map(|line| self.shape.start(first + line));
-        for (at, line) in pair.iter().enumerate() {
-            self.put_anew(line, starts[at], starts[at ^ 1], pages);
+        if pair.holds_any() {
+            self.put_anew(&pair, starts, pages);
         }
-        for at in [0, 1].into_iter().filter(|&at| pair[at].is_crowded()) {
-            self.place_crowd(starts[at], starts[at + 1], pages);
+        if pair.0.iter().any(Line::is_spilled) {
+            self.put_spilled_anew(first, pages);
+        }
+        for at in [0, 1].into_iter().filter(|&at| pair.0[at].is_crowded()) {
+            self.mark_crowd(starts[at], starts[at + 1], pages);
         }
         if self.boundary == if grows { 0 } else { self.shape.lines } {
             self.end_change(pages);
         } else {
-            let next = if grows { first - 2 } else { first + 2 };
-            (next..next + 2).for_each(|line| prefetch(self.line(line, pages)));
+            let next = self.pair(if grows { first - 2 } else { first + 2 }, pages);
+            next.0.iter().for_each(prefetch);
         }
     }
 
     fn end_change(&mut self, pages: &mut Pages) {
-        let pages_left = self.next.lines as usize / PAGE_LINES;
+        let pages_left = (self.next.lines / LINES_MIN) as usize;
         for page in self.pages.drain(pages_left..).filter(|page| *page != NO_PAGE) {
             pages.give_back(page);
         }
@@ -138,42 +147,58 @@ impl Table {
         if by > 0 { next.max(lines + LINES_MIN) } else { next.min(lines - LINES_MIN) }
     }
 
-    fn take_line(&mut self, line: u32, pages: &mut Pages) -> Line {
-        if self.pages[line as usize / PAGE_LINES] == NO_PAGE {
-            return Line::EMPTY;
+    fn take_pair(&mut self, line: u32, pages: &mut Pages) -> Pair {
+        if self.pages[line as usize / 2 / PAGE_PAIRS] == NO_PAGE {
+            return Pair::EMPTY;
         }
-        let line = replace(self.line_mut(line, pages), Line::EMPTY);
-        self.in_lines -= line.taken().count();
-        line
+        replace(self.pair_mut(line, pages), Pair::EMPTY)
     }
 
-    /// `start`: the first key of the line, and `other_start` of the other of its pair.
-    fn put_anew(&mut self, line: &Line, start: u64, other_start: u64, pages: &mut Pages) {
+    /// `starts`: the first keys of the pair's lines, and of the next line.
+    fn put_anew(&mut self, pair: &Pair, starts: [u64; 3], pages: &mut Pages) {
         let (old, new) = (self.shape, self.next);
-        for place in line.taken() {
-            let posting = line.packed(place);
-            let start = if line.is_guest(place) { other_start } else { start };
-            let key = old.key(start, posting);
-            let home = Home { line: new.home(key), shape: new, key: new.pack(key, 0) };
-            self.put(home, key, old.entry(posting), pages);
+        let first = new.home(starts[0] as u32) & !1;
+        let last = new.home((starts[2] - 1) as u32);
+        // A copy in one piece, since they may be on two pages.
+        let mut after = [Pair::EMPTY; PAIRS_AFTER_MAX];
+        let lines = || (first..=last).step_by(2);
+        for (pair, line) in after.iter_mut().zip(lines()) {
+            *pair = *self.pair_mut(line, pages);
         }
-    }
-
-    /// Puts the few that did not fit into lines now, and leaves a mark for the others.
-    fn place_crowd(&mut self, start: u64, end: u64, pages: &mut Pages) {
-        for (key, postings) in self.crowd.keys(start, end) {
-            let home = self.home(key);
-            if postings > NEAR_MAX {
-                self.line_mut(home.line, pages).mark_crowded();
-                continue;
-            }
-            for entry in self.crowd.take(key) {
-                let (near, _) = self.count(key, pages);
-                match near < NEAR_MAX {
-                    true => self.put(home, key, entry, pages),
-                    false => self.put_far(home, key, entry, pages),
+        let mut anew: SmallVec<[(u32, u32, u32); 4]> = SmallVec::new();
+        for (at, line) in pair.0.iter().enumerate() {
+            for place in line.taken() {
+                let posting = line.packed(place);
+                let key = old.key(starts[at ^ usize::from(line.is_guest(place))], posting);
+                let (home, entry) = (new.home(key), old.entry(posting));
+                let pair = &mut after[(home - first) as usize / 2];
+                if !pair.put(home, new.pack(key, entry)) {
+                    self.in_lines -= 1;
+                    pair.line_mut(home).mark_spilled();
+                    anew.push((home, key, entry));
                 }
             }
+        }
+        for (pair, line) in after.iter().zip(lines()) {
+            *self.pair_mut(line, pages) = *pair;
+        }
+        for (line, key, entry) in anew {
+            self.spill.push(line, key, entry);
+        }
+    }
+
+    /// What did not fit into the pair of lines that begins here may fit into lines now.
+    fn put_spilled_anew(&mut self, line: u32, pages: &mut Pages) {
+        for (key, entry) in self.spill.take(line) {
+            let (near, _) = self.count(key, pages);
+            self.put(self.home(key), key, entry, near, pages);
+        }
+    }
+
+    fn mark_crowd(&mut self, start: u64, end: u64, pages: &mut Pages) {
+        for key in self.crowd.keys(start, end) {
+            let line = self.home(key).line;
+            self.pair_mut(line, pages).line_mut(line).mark_crowded();
         }
     }
 }

@@ -7,7 +7,7 @@
 //! ```text
 //! 0      12 words, little-endian   48 bytes
 //! 48     12 tags                   12 bytes
-//! 60     taken: a bit for each place, then LENT and CROWDED
+//! 60     taken: a bit for each place, then LENT, SPILLED and CROWDED
 //! 62     guests: a bit for each place whose posting is at home in the other line of the pair
 //! ```
 
@@ -19,10 +19,12 @@ pub(super) type Packed = u64;
 
 const ALL_TAKEN: u16 = (1 << PLACES) - 1;
 
-/// Marks beside the bits of the places: postings at home here are in the other line of the pair,
-/// or in the table's crowd. They stay when those postings are gone, until the line is made anew.
+/// Marks beside the bits of the places: postings at home here are in the other line of the pair, or
+/// with those that neither had room for, or in the table's crowd. They stay when those postings are
+/// gone, until the line is made anew.
 const LENT: u16 = 1 << PLACES;
-const CROWDED: u16 = 1 << (PLACES + 1);
+const SPILLED: u16 = 1 << (PLACES + 1);
+const CROWDED: u16 = 1 << (PLACES + 2);
 
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
@@ -68,15 +70,14 @@ impl Line {
         self.taken & CROWDED != 0
     }
 
-    /// Whether all postings that are at home here are here.
     #[inline]
-    pub fn is_plain(&self) -> bool {
-        self.taken & (LENT | CROWDED) == 0
+    pub fn is_spilled(&self) -> bool {
+        self.taken & SPILLED != 0
     }
 
     #[inline]
-    pub fn is_full(&self) -> bool {
-        self.taken & ALL_TAKEN == ALL_TAKEN
+    pub fn mark_spilled(&mut self) {
+        self.taken |= SPILLED;
     }
 
     #[inline]
@@ -157,6 +158,55 @@ impl Line {
     }
 }
 
+/// Two lines that lend each other room: line numbers that differ in the lowest bit.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(128))]
+pub(super) struct Pair(pub [Line; 2]);
+
+impl Pair {
+    pub const EMPTY: Self = Self([Line::EMPTY; 2]);
+
+    /// The line of this number or that of the other one, as seen from a line of the pair.
+    #[inline]
+    pub fn line(&self, number: u32) -> &Line {
+        &self.0[number as usize % 2]
+    }
+
+    #[inline]
+    pub fn line_mut(&mut self, number: u32) -> &mut Line {
+        &mut self.0[number as usize % 2]
+    }
+
+    #[inline]
+    pub fn holds_any(&self) -> bool {
+        self.0.iter().any(|line| line.taken != 0)
+    }
+
+    /// How many postings of a key that is at home in a line are in the pair.
+    #[inline]
+    pub fn count(&self, home: u32, key: Packed, entry_bits: u32) -> usize {
+        let line = self.line(home);
+        let mut count = line.residents(key, entry_bits).count();
+        if line.lends() {
+            count += self.line(home ^ 1).guests(key, entry_bits).count();
+        }
+        count
+    }
+
+    /// Puts a posting into its home line, or else into the other. `false` if there is no room.
+    #[inline]
+    pub fn put(&mut self, home: u32, posting: Packed) -> bool {
+        if self.line_mut(home).put(posting, false) {
+            return true;
+        }
+        if !self.line_mut(home ^ 1).put(posting, true) {
+            return false;
+        }
+        self.line_mut(home).mark_lent();
+        true
+    }
+}
+
 /// A bit for each of eight bytes that is the wanted one (Mycroft 1987, in the form that carries
 /// nothing from byte to byte; Warren, Hacker's Delight 6-1).
 #[inline]
@@ -191,12 +241,11 @@ mod tests {
         for number in 0..PLACES as u64 {
             assert!(line.put(0xab_0000_0000 | number, number % 3 == 0));
         }
-        assert!(line.is_full() && !line.put(1, false));
+        assert!(!line.put(1, false));
         assert_eq!(line.guests(0xab_0000_0000, 8).collect::<Vec<_>>(), [0, 3, 6, 9]);
         assert_eq!(line.residents(0xab_0000_0000, 2).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(line.residents(0xac_0000_0000, 8).count(), 0);
         line.clear(1);
-        assert!(!line.is_full());
         assert!(line.put(0xff_ffff_ffff, false));
         assert_eq!(line.packed(1), 0xff_ffff_ffff);
         assert_eq!(line.taken().count(), PLACES);

@@ -1,8 +1,8 @@
 //! One table: key → the entries filed under it.
 //!
 //! Postings are in [lines](line) of a cache line each, in the order of their keys. A line that is
-//! full lends to the other line of its pair, and when that is full, or a key has many postings,
-//! they go to the [crowd](crowd). When lines fill up the table [grows](growth), a pair of lines
+//! full borrows from the other line of its pair; what neither has room for is [spilled](spill), and
+//! of a key with many postings most are in the [crowd](crowd). When lines fill up the table [grows](growth), a pair of lines
 //! with each posting that is filed, so that nothing ever waits for all of it.
 
 mod crowd;
@@ -13,18 +13,21 @@ mod line;
 mod pages;
 mod shape;
 mod shelf;
+mod spill;
 
 use crate::simd::prefetch;
 use crowd::Crowd;
 use lengths::Lengths;
-use line::{Line, Packed};
-use pages::{NO_PAGE, Owner, PAGE_LINES, PageNumber, Pages};
+use line::{Line, Packed, Pair};
+use pages::{NO_PAGE, Owner, PAGE_PAIRS, PageNumber, Pages};
 use shape::Shape;
+use spill::Spill;
 
 pub(super) use growth::POSTING_BYTES;
 pub(super) use shelf::Shelf;
 
-/// Postings of one key in lines; further ones are in the crowd, so that a key does not fill lines.
+/// Postings of one key in lines or spilled; further ones are in the crowd, so that a key does not
+/// fill lines.
 const NEAR_MAX: usize = 8;
 
 #[derive(Debug)]
@@ -44,6 +47,7 @@ struct Table {
     /// Postings in lines, and how many more than those are too many.
     in_lines: usize,
     full: usize,
+    spill: Spill,
     crowd: Crowd,
     lengths: Lengths,
 }
@@ -99,7 +103,7 @@ struct Home {
 impl Table {
     /// `number`: among those that share its pages; `number_in_all`: in the whole index.
     pub fn new(number: u32, number_in_all: u32) -> Self {
-        let shape = Shape::new(PAGE_LINES as u32);
+        let shape = Shape::new(growth::LINES_MIN);
         Self {
             number,
             phase: growth::phase(number_in_all),
@@ -110,6 +114,7 @@ impl Table {
             entry_max: 0,
             in_lines: 0,
             full: growth::full(shape),
+            spill: Spill::default(),
             crowd: Crowd::default(),
             lengths: Lengths::default(),
         }
@@ -131,25 +136,40 @@ impl Table {
     #[inline]
     fn file(&mut self, key: u32, entry: u32, pages: &mut Pages) -> usize {
         let home = self.home(key);
-        let line = self.line_mut(home.line, pages);
-        let near = line.residents(home.key, home.shape.entry_bits).count();
-        if near < NEAR_MAX && line.is_plain() && line.put(home.key | Packed::from(entry), false) {
-            self.in_lines += 1;
-            self.lengths.change(near, near + 1);
-            return near;
+        let pair = self.pair_mut(home.line, pages);
+        let line = pair.line(home.line);
+        if line.is_spilled() || line.is_crowded() {
+            return self.file_further(home, key, entry, pages);
         }
-        self.file_further(home, key, entry, pages)
+        let near = pair.count(home.line, home.key, home.shape.entry_bits);
+        if near >= NEAR_MAX || !pair.put(home.line, home.posting(entry)) {
+            return self.file_further(home, key, entry, pages);
+        }
+        self.in_lines += 1;
+        self.lengths.change(near, near + 1);
+        near
     }
 
-    /// The same where postings of the line are elsewhere, too, or are going to be.
+    /// The same where postings of the line are not in the pair, or this one is not going to be.
     fn file_further(&mut self, home: Home, key: u32, entry: u32, pages: &mut Pages) -> usize {
         let (near, far) = self.count(key, pages);
         self.lengths.change(near + far, near + far + 1);
-        match near < NEAR_MAX {
-            true => self.put(home, key, entry, pages),
-            false => self.put_far(home, key, entry, pages),
-        }
+        self.put(home, key, entry, near, pages);
         near + far
+    }
+
+    /// `near`: of the key.
+    fn put(&mut self, home: Home, key: u32, entry: u32, near: usize, pages: &mut Pages) {
+        let pair = self.pair_mut(home.line, pages);
+        if near >= NEAR_MAX {
+            pair.line_mut(home.line).mark_crowded();
+            self.crowd.push(key, entry);
+        } else if pair.put(home.line, home.posting(entry)) {
+            self.in_lines += 1;
+        } else {
+            pair.line_mut(home.line).mark_spilled();
+            self.spill.push(home.line, key, entry);
+        }
     }
 
     /// Nothing if the entry is not filed under the key.
@@ -157,9 +177,11 @@ impl Table {
         let key = spread(key);
         let (near, far) = self.count(key, pages);
         if let Some((line, place)) = self.find(key, entry, pages) {
-            self.line_mut(line, pages).clear(place);
+            self.pair_mut(line, pages).line_mut(line).clear(place);
             self.in_lines -= 1;
-        } else if !self.crowd.remove(key, entry) {
+        } else if !self.spill.remove(self.home(key).line, key, entry)
+            && !self.crowd.remove(key, entry)
+        {
             return;
         }
         self.lengths.change(near + far, near + far - 1);
@@ -171,8 +193,8 @@ impl Table {
         let key = spread(key);
         if let Some((line, place)) = self.find(key, entry, pages) {
             let packed = self.home(key).shape.pack(key, by);
-            self.line_mut(line, pages).set(place, packed);
-        } else {
+            self.pair_mut(line, pages).line_mut(line).set(place, packed);
+        } else if !self.spill.replace(self.home(key).line, key, entry, by) {
             self.crowd.replace(key, entry, by);
         }
     }
@@ -181,17 +203,21 @@ impl Table {
     pub fn read<'a>(&'a self, key: u32, pages: &Pages) -> Postings<'a> {
         let key = spread(key);
         let home = self.home(key);
-        let line = self.line(home.line, pages);
+        let pair = self.pair(home.line, pages);
+        let line = pair.line(home.line);
         let far = if line.is_crowded() { self.crowd.get(key) } else { &[] };
         let mut postings = Postings { near: [0; NEAR_MAX], near_count: 0, far };
         for place in line.residents(home.key, home.shape.entry_bits) {
             postings.push(home.shape.entry(line.packed(place)));
         }
         if line.lends() {
-            let other = self.line(home.line ^ 1, pages);
+            let other = pair.line(home.line ^ 1);
             for place in other.guests(home.key, home.shape.entry_bits) {
                 postings.push(home.shape.entry(other.packed(place)));
             }
+        }
+        if line.is_spilled() {
+            self.spill.of(home.line, key).for_each(|entry| postings.push(entry));
         }
         postings
     }
@@ -199,25 +225,20 @@ impl Table {
     /// Begins to fetch what the calls for this key will read.
     #[inline]
     pub fn prefetch(&self, key: u32, pages: &Pages) {
-        prefetch(self.line(self.home(spread(key)).line, pages));
-    }
-
-    /// The same of what is in the other line of the pair, if it will be read.
-    #[inline]
-    pub fn prefetch_other(&self, key: u32, pages: &Pages) {
         let home = self.home(spread(key)).line;
-        let line = self.line(home, pages);
-        if line.lends() || line.is_full() {
-            prefetch(self.line(home ^ 1, pages));
-        }
+        let pair = self.pair(home, pages);
+        prefetch(pair.line(home));
+        prefetch(pair.line(home ^ 1));
     }
 
     pub fn size(&self) -> TableSize {
         TableSize {
             keys: self.lengths.keys(),
-            postings: (self.in_lines + self.crowd.postings()) as u64,
+            postings: (self.in_lines + self.spill.postings() + self.crowd.postings()) as u64,
             longest: self.lengths.longest() as u64,
-            bytes: (self.pages.capacity() * size_of::<PageNumber>() + self.crowd.bytes()) as u64,
+            bytes: (self.pages.capacity() * size_of::<PageNumber>()
+                + self.spill.bytes()
+                + self.crowd.bytes()) as u64,
         }
     }
 
@@ -235,15 +256,14 @@ impl Table {
         Home { line: shape.home(key), shape, key: shape.pack(key, 0) }
     }
 
-    /// How many postings of a key are in lines, and in the crowd.
-    #[inline]
+    /// How many postings of a key are in lines or spilled, and in the crowd.
     fn count(&self, key: u32, pages: &Pages) -> (usize, usize) {
         let home = self.home(key);
-        let line = self.line(home.line, pages);
-        let mut near = line.residents(home.key, home.shape.entry_bits).count();
-        if line.lends() {
-            let other = self.line(home.line ^ 1, pages);
-            near += other.guests(home.key, home.shape.entry_bits).count();
+        let pair = self.pair(home.line, pages);
+        let line = pair.line(home.line);
+        let mut near = pair.count(home.line, home.key, home.shape.entry_bits);
+        if line.is_spilled() {
+            near += self.spill.of(home.line, key).count();
         }
         (near, if line.is_crowded() { self.crowd.get(key).len() } else { 0 })
     }
@@ -251,51 +271,39 @@ impl Table {
     /// The line and place of a posting that is in lines.
     fn find(&self, key: u32, entry: u32, pages: &Pages) -> Option<(u32, usize)> {
         let home = self.home(key);
-        let line = self.line(home.line, pages);
+        let pair = self.pair(home.line, pages);
+        let (line, other) = (pair.line(home.line), pair.line(home.line ^ 1));
         let is_it = |line: &Line, place: &usize| home.shape.entry(line.packed(*place)) == entry;
         let mut residents = line.residents(home.key, home.shape.entry_bits);
         if let Some(place) = residents.find(|place| is_it(line, place)) {
             return Some((home.line, place));
         }
-        let other = self.line(home.line ^ 1, pages);
         let mut guests = other.guests(home.key, home.shape.entry_bits);
         Some((home.line ^ 1, guests.find(|place| is_it(other, place))?))
     }
 
-    /// In the key's home line, or the other of the pair, or the crowd.
+    /// The pair that a line is in.
     #[inline]
-    fn put(&mut self, home: Home, key: u32, entry: u32, pages: &mut Pages) {
-        let posting = home.key | Packed::from(entry);
-        self.in_lines += 1;
-        if self.line_mut(home.line, pages).put(posting, false) {
-            return;
-        }
-        if self.line_mut(home.line ^ 1, pages).put(posting, true) {
-            self.line_mut(home.line, pages).mark_lent();
-            return;
-        }
-        self.in_lines -= 1;
-        self.put_far(home, key, entry, pages);
-    }
-
-    fn put_far(&mut self, home: Home, key: u32, entry: u32, pages: &mut Pages) {
-        self.line_mut(home.line, pages).mark_crowded();
-        self.crowd.push(key, entry);
+    fn pair<'a>(&self, line: u32, pages: &'a Pages) -> &'a Pair {
+        let pair = line as usize / 2;
+        pages.pair(self.pages[pair / PAGE_PAIRS], pair % PAGE_PAIRS)
     }
 
     #[inline]
-    fn line<'a>(&self, line: u32, pages: &'a Pages) -> &'a Line {
-        let line = line as usize;
-        pages.line(self.pages[line / PAGE_LINES], line % PAGE_LINES)
-    }
-
-    #[inline]
-    fn line_mut<'a>(&mut self, line: u32, pages: &'a mut Pages) -> &'a mut Line {
-        let at = line as usize / PAGE_LINES;
+    fn pair_mut<'a>(&mut self, line: u32, pages: &'a mut Pages) -> &'a mut Pair {
+        let pair = line as usize / 2;
+        let at = pair / PAGE_PAIRS;
         if self.pages[at] == NO_PAGE {
             self.pages[at] = pages.take(Owner { table: self.number, at: at as u32 });
         }
-        pages.line_mut(self.pages[at], line as usize % PAGE_LINES)
+        pages.pair_mut(self.pages[at], pair % PAGE_PAIRS)
+    }
+}
+
+impl Home {
+    #[inline]
+    fn posting(&self, entry: u32) -> Packed {
+        self.key | Packed::from(entry)
     }
 }
 

@@ -6,10 +6,11 @@
 
 use std::mem::size_of;
 
-use super::line::Line;
+use super::line::Pair;
 use crate::simd::prefer_huge_pages;
 
-pub(super) const PAGE_LINES: usize = 64;
+/// Of lines, two by two.
+pub(super) const PAGE_PAIRS: usize = 32;
 
 /// The page that nothing is ever put on: where a table has no page yet, it reads this one.
 pub(super) const NO_PAGE: PageNumber = 0;
@@ -31,7 +32,7 @@ pub(super) struct Owner {
 #[derive(Debug)]
 struct Block {
     /// Whole pages; the capacity is set aside, but not in memory before it is used.
-    lines: Vec<Line>,
+    pairs: Vec<Pair>,
     owners: Vec<Option<Owner>>,
 }
 
@@ -54,13 +55,13 @@ impl Default for Pages {
 
 impl Pages {
     #[inline]
-    pub fn line(&self, page: PageNumber, at: usize) -> &Line {
-        &self.blocks[(page >> BLOCK_BITS) as usize].lines[start_of(page) + at]
+    pub fn pair(&self, page: PageNumber, at: usize) -> &Pair {
+        &self.blocks[(page >> BLOCK_BITS) as usize].pairs[start_of(page) + at]
     }
 
     #[inline]
-    pub fn line_mut(&mut self, page: PageNumber, at: usize) -> &mut Line {
-        &mut self.blocks[(page >> BLOCK_BITS) as usize].lines[start_of(page) + at]
+    pub fn pair_mut(&mut self, page: PageNumber, at: usize) -> &mut Pair {
+        &mut self.blocks[(page >> BLOCK_BITS) as usize].pairs[start_of(page) + at]
     }
 
     /// An empty page.
@@ -69,7 +70,7 @@ impl Pages {
             if self.is_idle(page) {
                 self.idle_count -= 1;
                 *self.owner_mut(page) = Some(owner);
-                self.lines_mut(page).fill(Line::EMPTY);
+                self.pairs_mut(page).fill(Pair::EMPTY);
                 return page;
             }
         }
@@ -89,9 +90,9 @@ impl Pages {
             let last = self.last();
             if let Some(owner) = *self.owner_mut(last) {
                 let page = self.take(owner);
-                let lines: [Line; PAGE_LINES] =
-                    self.lines_mut(last).try_into().expect("a page has so many");
-                self.lines_mut(page).copy_from_slice(&lines);
+                let pairs: [Pair; PAGE_PAIRS] =
+                    self.pairs_mut(last).try_into().expect("a page has so many");
+                self.pairs_mut(page).copy_from_slice(&pairs);
                 self.drop_last();
                 return Some((owner, page));
             }
@@ -102,7 +103,7 @@ impl Pages {
     }
 
     pub fn bytes(&self) -> usize {
-        self.count * PAGE_LINES * size_of::<Line>()
+        self.count * PAGE_PAIRS * size_of::<Pair>()
             + self.count * size_of::<Option<Owner>>()
             + self.idle.capacity() * size_of::<PageNumber>()
     }
@@ -113,7 +114,7 @@ impl Pages {
             self.blocks.push(Block::new(self.count));
         }
         let block = self.blocks.last_mut().expect("one was added if there was none");
-        block.lines.resize(block.lines.len() + PAGE_LINES, Line::EMPTY);
+        block.pairs.resize(block.pairs.len() + PAGE_PAIRS, Pair::EMPTY);
         block.owners.push(owner);
         self.count += 1;
         self.last()
@@ -127,7 +128,7 @@ impl Pages {
     fn drop_last(&mut self) {
         let block = self.blocks.last_mut().expect("there is a last page");
         block.owners.pop();
-        block.lines.truncate(block.owners.len() * PAGE_LINES);
+        block.pairs.truncate(block.owners.len() * PAGE_PAIRS);
         self.count -= 1;
         if block.owners.is_empty() {
             self.blocks.pop();
@@ -149,9 +150,9 @@ impl Pages {
         &mut self.blocks[(page >> BLOCK_BITS) as usize].owners[page as usize % BLOCK_PAGES_MAX]
     }
 
-    fn lines_mut(&mut self, page: PageNumber) -> &mut [Line] {
+    fn pairs_mut(&mut self, page: PageNumber) -> &mut [Pair] {
         let start = start_of(page);
-        &mut self.blocks[(page >> BLOCK_BITS) as usize].lines[start..start + PAGE_LINES]
+        &mut self.blocks[(page >> BLOCK_BITS) as usize].pairs[start..start + PAGE_PAIRS]
     }
 }
 
@@ -159,18 +160,18 @@ impl Block {
     /// As large as all others together, within bounds.
     fn new(pages_before: usize) -> Self {
         let pages = pages_before.clamp(BLOCK_PAGES_MIN, BLOCK_PAGES_MAX);
-        let mut lines = Vec::with_capacity(pages * PAGE_LINES);
-        prefer_huge_pages(lines.spare_capacity_mut());
-        Self { lines, owners: Vec::with_capacity(pages) }
+        let mut pairs = Vec::with_capacity(pages * PAGE_PAIRS);
+        prefer_huge_pages(pairs.spare_capacity_mut());
+        Self { pairs, owners: Vec::with_capacity(pages) }
     }
 
     fn is_full(&self) -> bool {
-        self.lines.capacity() < self.lines.len() + PAGE_LINES
+        self.pairs.capacity() < self.pairs.len() + PAGE_PAIRS
             || self.owners.len() == BLOCK_PAGES_MAX
     }
 }
 
 #[inline]
 fn start_of(page: PageNumber) -> usize {
-    page as usize % BLOCK_PAGES_MAX * PAGE_LINES
+    page as usize % BLOCK_PAGES_MAX * PAGE_PAIRS
 }

@@ -53,11 +53,6 @@ impl Shelf {
         self.tables[table].prefetch(key, &self.pages);
     }
 
-    #[inline]
-    pub fn prefetch_other(&self, table: usize, key: u32) {
-        self.tables[table].prefetch_other(key, &self.pages);
-    }
-
     pub fn sizes(&self) -> impl Iterator<Item = TableSize> {
         self.tables.iter().map(Table::size)
     }
