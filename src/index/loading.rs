@@ -80,9 +80,16 @@ impl Contents {
     }
 }
 
+/// Sketches are gone through once for all tables of a shelf: that takes as long as filing.
 fn file_shelf(entries: &Entries, shelf: &mut Shelf, value: impl Fn(&[u8], u32) -> Option<u32>) {
-    for table in 0..shelf.len() {
-        let key = |(entry, sketch)| Some((value(sketch, table as u32)?, entry));
-        shelf.file_all(table, entries.sketches().filter_map(key).collect(), |_| ());
+    let with_room = || Vec::with_capacity(entries.count() as usize);
+    let mut filings: Vec<Vec<(u32, u32)>> = (0..shelf.len()).map(|_| with_room()).collect();
+    for (entry, sketch) in entries.sketches() {
+        for (table, filings) in (0..).zip(&mut filings) {
+            filings.extend(value(sketch, table).map(|key| (key, entry)));
+        }
+    }
+    for (table, filings) in filings.into_iter().enumerate() {
+        shelf.file_all(table, filings, |_| ());
     }
 }
