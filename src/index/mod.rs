@@ -156,7 +156,8 @@ impl Index {
         let contents = self.read();
         let Shortlist { entries, seen, truncated, .. } =
             Shortlist::of(&contents, self.estimator, search);
-        let mut candidates = Candidates { seen, truncated, ..Candidates::default() };
+        let found = Vec::with_capacity(entries.len());
+        let mut candidates = Candidates { found, seen, truncated };
         let mut members_left = search.postings_max;
         for listed in entries {
             let Some(entry) = contents.entries.get(listed.entry) else { continue };

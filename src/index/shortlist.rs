@@ -115,7 +115,8 @@ impl Looking<'_> {
         for key in self.search.keys {
             let postings = self.contents.read(*key);
             if postings.len() <= SHORT && numbers.len() + postings.len() <= postings_max {
-                postings.parts().iter().for_each(|part| numbers.extend_from_slice(part));
+                // Mostly one or two, for which a slice is too much ado.
+                numbers.extend(postings.iter());
             } else {
                 long.push((postings.len(), *key));
             }
