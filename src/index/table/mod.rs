@@ -1,9 +1,9 @@
 //! One table: key → the entries filed under it.
 //!
-//! Postings are in [lines](line) of a cache line each, in the order of their keys. A line that is
-//! full lends to the other line of its pair, and when that is full, or a key has many postings,
-//! they go to the [crowd](crowd). When lines fill up the table [grows](growth), a pair of lines
-//! with each posting that is filed, so that nothing ever waits for all of it.
+//! Postings are in [lines](mod@line) of a cache line each, in the order of their keys. A line that
+//! is full lends to the other line of its pair, and when that is full, or a key has many postings,
+//! they go to the [crowd]. When lines fill up the table [grows](growth), a pair of lines with each
+//! posting that is filed, so that nothing ever waits for all of it.
 
 mod crowd;
 mod filing;
