@@ -158,6 +158,9 @@ pub struct LimitSettings {
     pub edit_product_max: u64,
 }
 
+/// A set of more might not fit the billion bytes that the store takes for a document.
+const SHINGLES_MAX: usize = 100_000_000;
+
 impl Default for LimitSettings {
     fn default() -> Self {
         Self {
@@ -188,7 +191,9 @@ impl LimitSettings {
             ("collapse_shingles_max", self.collapse_shingles_max),
         ];
         let zeros = at_least_one.iter().filter(|(_, value)| *value == 0);
-        zeros.map(|(key, _)| format!("{key} must be at least 1, not 0")).collect()
+        let zeros = zeros.map(|(key, _)| format!("{key} must be at least 1, not 0"));
+        let fault = |count| format!("shingles_max must be at most {SHINGLES_MAX}, not {count}");
+        zeros.chain((self.shingles_max > SHINGLES_MAX).then(|| fault(self.shingles_max))).collect()
     }
 
     /// The highest that collections may ask for unless the server is told otherwise.
@@ -239,6 +244,14 @@ mod tests {
     fn faults(given: Value) -> Vec<(&'static str, String)> {
         let completed = CollectionSettings::completed(given);
         serde_json::from_value::<CollectionSettings>(completed).unwrap().faults()
+    }
+
+    #[test]
+    fn a_set_fits_the_store() {
+        let found = |count| faults(json!({"limits": {"shingles_max": count}}));
+        assert_eq!(found(100_000_000), []);
+        let fault = "shingles_max must be at most 100000000, not 100000001";
+        assert_eq!(found(100_000_001), [("limits", fault.to_owned())]);
     }
 
     #[test]

@@ -1,5 +1,11 @@
 use serde::{Deserialize, Serialize};
 
+/// The store takes a billion bytes for a document: its text, set and metadata together.
+const DOCUMENT_BYTES_MAX: usize = 256 << 20;
+
+/// A text is cut into words only below 2 GiB, and a body may be a single text.
+const BODY_BYTES_MAX: usize = 1 << 30;
+
 /// How the server listens, and how much of it a client may take up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -93,16 +99,19 @@ impl ServerSettings {
         ];
         let zeros = at_least_one.iter().filter(|(_, value)| *value == 0);
         faults.extend(zeros.map(|(name, _)| format!("{name} must be at least 1, not 0")));
-        let at_most_a_million = [
-            ("connections_max", self.connections_max),
-            ("requests_in_flight_max", self.requests_in_flight_max),
-            ("bulk_requests_max", self.bulk_requests_max),
-            ("discoveries_max", self.discoveries_max),
-            ("bulk_documents_in_flight_max", self.bulk_documents_in_flight_max),
+        let at_most = [
+            ("connections_max", self.connections_max, 1_000_000),
+            ("document_bytes_max", self.document_bytes_max, DOCUMENT_BYTES_MAX),
+            ("body_bytes_max", self.body_bytes_max, BODY_BYTES_MAX),
+            ("requests_in_flight_max", self.requests_in_flight_max, 1_000_000),
+            ("bulk_requests_max", self.bulk_requests_max, 1_000_000),
+            ("discoveries_max", self.discoveries_max, 1_000_000),
+            ("bulk_documents_in_flight_max", self.bulk_documents_in_flight_max, 1_000_000),
         ];
-        let excesses = at_most_a_million.iter().filter(|(_, value)| *value > 1_000_000);
+        let excesses = at_most.iter().filter(|(_, value, most)| value > most);
         faults.extend(
-            excesses.map(|(name, value)| format!("{name} must be at most 1000000, not {value}")),
+            excesses
+                .map(|(name, value, most)| format!("{name} must be at most {most}, not {value}")),
         );
         faults
     }
@@ -128,12 +137,16 @@ mod tests {
             listen: "7700".to_owned(),
             probes_max: 0,
             bulk_requests_max: 1_000_001,
+            document_bytes_max: (256 << 20) + 1,
+            body_bytes_max: 2 << 30,
             ..ServerSettings::default()
         };
         let faults = settings.faults();
-        assert_eq!(faults.len(), 3, "{faults:?}");
+        assert_eq!(faults.len(), 5, "{faults:?}");
         assert!(faults[0].starts_with("listen "));
         assert!(faults[1].starts_with("probes_max "));
-        assert!(faults[2].starts_with("bulk_requests_max "));
+        assert_eq!(faults[2], "document_bytes_max must be at most 268435456, not 268435457");
+        assert_eq!(faults[3], "body_bytes_max must be at most 1073741824, not 2147483648");
+        assert!(faults[4].starts_with("bulk_requests_max "));
     }
 }

@@ -1,4 +1,4 @@
-//! Key → postings, in memory, sharded and concurrent; the sketch of every set beside it.
+//! Key → postings, in memory, for many threads; the sketch of every set beside it.
 //!
 //! What is filed is a *set*, not a document: documents with equal sets share one **entry** that
 //! lists their ordinals. A page copied a hundred thousand times is then one entry under its keys,

@@ -35,6 +35,9 @@ impl Form {
 /// save a part of a page.
 const COMPRESSED_FROM_BYTES: usize = 2048;
 
+/// Texts of so many bytes cannot be cut into words.
+const PLAIN_BYTES_END: usize = 1 << 31;
+
 pub(super) fn encode(content: &Content, level: i32) -> Vec<u8> {
     let compressed = match content {
         Content::Text(text) => compress(text.as_bytes(), level),
@@ -47,13 +50,18 @@ pub(super) fn encode(content: &Content, level: i32) -> Vec<u8> {
 
 /// `None` for bytes that [`encode`] cannot have made.
 pub(super) fn decode(bytes: &[u8], form: Form) -> Option<Content> {
-    let length = get_frame_content_size(bytes).ok()??;
-    let plain = decompress(bytes, usize::try_from(length).ok()?).ok()?;
+    let plain = decompress(bytes, plain_bytes(bytes)?).ok()?;
     match form {
         Form::Text => String::from_utf8(plain).ok().map(Content::Text),
         Form::Tokens => tokens_of(&plain).map(Content::Tokens),
         Form::Fields => fields_of(&plain).map(Content::Fields),
     }
+}
+
+/// What a frame says that it holds, which a backup from elsewhere may say of anything.
+fn plain_bytes(frame: &[u8]) -> Option<usize> {
+    let length = usize::try_from(get_frame_content_size(frame).ok()??).ok()?;
+    (length < PLAIN_BYTES_END).then_some(length)
 }
 
 // Making a zstd context costs more than compressing a short text, so each thread keeps one.
@@ -196,6 +204,18 @@ mod tests {
                 assert_eq!(decoded.as_ref(), Some(content));
             }
         }
+    }
+
+    #[test]
+    fn what_is_too_long_to_be_a_text_is_refused() {
+        // One segment, its length in eight bytes.
+        let frame = |length: u64| {
+            let mut frame = vec![0x28, 0xB5, 0x2F, 0xFD, 0xE0];
+            frame.extend_from_slice(&length.to_le_bytes());
+            frame
+        };
+        assert_eq!(plain_bytes(&frame((1 << 31) - 1)), Some((1 << 31) - 1));
+        assert_eq!(plain_bytes(&frame(1 << 31)), None);
     }
 
     #[test]

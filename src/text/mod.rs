@@ -172,12 +172,12 @@ impl Shingler {
     }
 
     /// The shingles that the text's set is made of, as often as they occur: enough for a sketch,
-    /// which needs no set. A multiset's elements are not shingles, so where
-    /// sets are such, they are those of the set.
+    /// which needs no set. A multiset's elements are not shingles, so where sets are such, they are
+    /// those of the set.
     ///
     /// # Errors
     /// [`ShingleError`]. How many shingles are distinct is not known, so more than a set may have
-    /// are no error.
+    /// are no error: the texts have to be bounded.
     pub fn shingled(&self, text: &str) -> Result<Vec<u64>, ShingleError> {
         if self.multiset {
             return Ok(self.text(text)?.set.as_slice().to_vec());

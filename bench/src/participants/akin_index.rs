@@ -67,8 +67,7 @@ impl Made {
 
     fn fill(&self, sets: &[ShingleSet], outcome: &mut Outcome) -> Index {
         let settings = &self.settings.sketch;
-        let index =
-            Index::new(self.bands.bands, settings.sketch_bytes(), Estimator::new(settings), 0);
+        let index = Index::new(self.bands.bands, settings.sketch_bytes(), Estimator::new(settings));
         let (mut sketching, mut inserting) = (Duration::ZERO, Duration::ZERO);
         let mut ordinals = (0..).map(Ordinal);
         for chunk in sets.chunks(CHUNK) {

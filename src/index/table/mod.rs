@@ -1,9 +1,10 @@
 //! One table: key → the entries filed under it.
 //!
-//! Postings are in [lines](line) of a cache line each, in the order of their keys. A line that is
-//! full borrows from the other line of its pair; what neither has room for is [spilled](spill), and
-//! of a key with many postings most are in the [crowd](crowd). When lines fill up the table [grows](growth), a pair of lines
-//! with each posting that is filed, so that nothing ever waits for all of it.
+//! Postings are in [lines](mod@line) of a cache line each, in the order of their keys. A line that
+//! is full borrows from the other line of its pair; what neither has room for is put into the
+//! [spill], and of a key with many postings most are in the [crowd]. When lines fill up the table
+//! [grows](growth), a pair of lines with each posting that is filed, so that nothing ever waits for
+//! all of it.
 
 mod crowd;
 mod filing;
