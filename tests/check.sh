@@ -5,6 +5,7 @@ cd "$(dirname "$0")/.."
 
 need=()
 command -v cc > /dev/null || need+=(gcc libc6-dev)
+command -v make > /dev/null || need+=(make) # jemalloc
 command -v curl > /dev/null || need+=(curl)
 if [ ${#need[@]} -gt 0 ]; then
     sudo=$([ "$(id -u)" = 0 ] || echo sudo)
@@ -17,5 +18,6 @@ done
 
 cargo fmt --check
 cargo clippy --locked --all-targets -- -D warnings
+cargo clippy --locked --package akin-bench -- -D warnings
 RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items
 cargo test --locked

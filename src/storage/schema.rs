@@ -63,8 +63,13 @@ CREATE TABLE expiries (
 /// How long to wait for a lock that another program (a backup, a shell) has on the database.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Of a database that is made; one that stands keeps what it has. A row of 2 kB would leave half of
+/// a page of 4 KiB empty, and SQLite writes page by page: twice as large takes a quarter to a third
+/// less of the processor's time a row, larger still no less where ids come in random order.
+const PAGE_BYTES: u32 = 8192;
+
 /// The write-ahead log is copied into the database at this length: 16 MiB.
-const CHECKPOINT_PAGES: u32 = 4000;
+const CHECKPOINT_PAGES: u32 = 2000;
 
 /// A write-ahead log that a long read has let grow shrinks to this again.
 const WAL_KEPT_BYTES: u32 = 64 << 20;
@@ -84,6 +89,9 @@ pub(super) fn open_writer(
         Sync::Always => "FULL",
         Sync::Interval => "NORMAL",
     };
+    if empty {
+        connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+    }
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", synchronous)?;
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
