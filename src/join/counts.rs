@@ -1,22 +1,10 @@
 //! In about how many sets each element is, and the elements of sets in the order of that.
-//!
-//! Counts of more elements than a cache holds are a cell at random for each element, and waiting
-//! for those would take most of an exact join's time. So elements are taken in batches and within
-//! a batch part by part of the cells.
 
 use super::{Corpus, JoinError, Progress, Sets, Stage};
-use crate::text::ShingleSet;
 
 /// Cells of the counts: 128 MiB.
 const CELLS_BITS_MAX: u32 = 26;
 const CELLS_BITS_MIN: u32 = 10;
-
-/// A part of the cells stays in a near cache.
-const PARTS: usize = 1 << PART_BITS;
-const PART_BITS: u32 = 8;
-
-/// Elements of a batch, and at most one set more.
-const BATCH_ELEMENTS: usize = 1 << 21;
 
 /// 2⁶⁴ by the golden ratio: spreads elements over cells, also those that are all 0 modulo
 /// something.
@@ -43,39 +31,26 @@ impl Counts {
         let elements: usize = (0..corpus.count()).map(|number| corpus.shingles(number)).sum();
         let bits = elements.next_power_of_two().ilog2().clamp(CELLS_BITS_MIN, CELLS_BITS_MAX);
         let mut counts = Self { cells: vec![0; 1 << bits], shift: 64 - bits };
-        let mut parts = vec![Vec::new(); PARTS];
-        let mut batch = 0;
         progress.begin(Stage::Counting, u64::from(corpus.count()));
         for number in 0..corpus.count() {
             let set = sets.set(number).map_err(JoinError::Sets)?;
             for &element in set.as_slice() {
                 let cell = counts.cell(element);
-                parts[counts.part(cell)].push(cell);
-            }
-            batch += set.count();
-            if batch >= BATCH_ELEMENTS {
-                counts.add(&mut parts);
-                batch = 0;
+                counts.cells[cell] = counts.cells[cell].saturating_add(1);
             }
             progress.advance(1)?;
         }
-        counts.add(&mut parts);
         Ok(counts)
     }
 
-    fn cell(&self, element: u64) -> u32 {
-        (element.wrapping_mul(SPREAD) >> self.shift) as u32
+    fn cell(&self, element: u64) -> usize {
+        (element.wrapping_mul(SPREAD) >> self.shift) as usize
     }
 
-    fn part(&self, cell: u32) -> usize {
-        (cell >> (u64::BITS - self.shift - PART_BITS)) as usize
-    }
-
-    fn add(&mut self, parts: &mut [Vec<u32>]) {
-        for cell in parts.iter_mut().flat_map(|part| part.drain(..)) {
-            let count = &mut self.cells[cell as usize];
-            *count = count.saturating_add(1);
-        }
+    /// The class of each element of a set, in place of what was there.
+    pub fn classify(&self, set: &[u64], classes: &mut Vec<u8>) {
+        classes.clear();
+        classes.extend(set.iter().map(|&element| class(self.cells[self.cell(element)])));
     }
 }
 
@@ -87,53 +62,6 @@ fn class(count: u16) -> u8 {
     let doublings = count.ilog2();
     let sixteenth = (count >> (doublings - 4)) & 15;
     (EXACT_CLASSES + (doublings as u16 - 6) * 16 + sixteenth) as u8
-}
-
-/// Sets whose rarest elements are wanted.
-pub(super) struct Batch {
-    counts: Counts,
-    sets: Vec<ShingleSet>,
-    elements: u32,
-    /// The cell of each element and the element's number in the batch, by part of the cells.
-    parts: Vec<Vec<(u32, u32)>>,
-    /// The class of each element, by its number in the batch.
-    classes: Vec<u8>,
-}
-
-impl Batch {
-    pub fn new(counts: Counts) -> Self {
-        let parts = vec![Vec::new(); PARTS];
-        Self { counts, sets: Vec::new(), elements: 0, parts, classes: Vec::new() }
-    }
-
-    pub fn add(&mut self, set: ShingleSet) {
-        for &element in set.as_slice() {
-            let cell = self.counts.cell(element);
-            self.parts[self.counts.part(cell)].push((cell, self.elements));
-            self.elements += 1;
-        }
-        self.sets.push(set);
-    }
-
-    pub fn is_full(&self) -> bool {
-        self.elements as usize >= BATCH_ELEMENTS
-    }
-
-    /// Empties the batch: visits its sets, in the order in which they came, each with the classes
-    /// of its elements.
-    pub fn classify(&mut self, mut visit: impl FnMut(&ShingleSet, &[u8])) {
-        self.classes.resize(self.elements as usize, 0);
-        for (cell, element) in self.parts.iter_mut().flat_map(|part| part.drain(..)) {
-            self.classes[element as usize] = class(self.counts.cells[cell as usize]);
-        }
-        let mut rest = self.classes.as_slice();
-        for set in self.sets.drain(..) {
-            let (classes, others) = rest.split_at(set.count());
-            visit(&set, classes);
-            rest = others;
-        }
-        self.elements = 0;
-    }
 }
 
 /// Visits the first `len` elements of a set in the order of their classes, then of themselves,

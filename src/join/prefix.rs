@@ -8,7 +8,7 @@
 //! elements can be counted rather than sampled.
 
 use super::buckets::{Buckets, Member};
-use super::counts::{Batch, Counts, SPREAD, rarest};
+use super::counts::{Counts, SPREAD, rarest};
 use super::filing::Filing;
 use super::{Corpus, JoinError, Progress, Sets, Stage};
 use crate::scheme::{Threshold, prefix_len};
@@ -25,22 +25,17 @@ impl Buckets {
         let counts = Counts::of(corpus, sets, progress)?;
         progress.begin(Stage::Filing, u64::from(corpus.count()));
         let mut filing = Filing::default();
-        let mut batch = Batch::new(counts);
-        let mut places = buckets.places_of().into_iter();
-        for number in 0..corpus.count() {
-            batch.add(sets.set(number).map_err(JoinError::Sets)?);
-            if batch.is_full() || number + 1 == corpus.count() {
-                batch.classify(|set, classes| {
-                    let place = places.next().expect("every set has a place");
-                    let len = prefix_len(threshold, set.count());
-                    rarest(set.as_slice(), classes, len, |element, position| {
-                        filing.file(fold(element), Member { place, position });
-                    });
-                });
-            }
+        let mut classes = Vec::new();
+        for (number, place) in (0..).zip(buckets.places_of()) {
+            let set = sets.set(number).map_err(JoinError::Sets)?;
+            let len = prefix_len(threshold, set.count());
+            counts.classify(set.as_slice(), &mut classes);
+            rarest(set.as_slice(), &classes, len, |element, position| {
+                filing.file(fold(element), Member { place, position });
+            });
             progress.advance(1)?;
         }
-        drop(batch);
+        drop(counts);
         buckets.take(&mut filing);
         drop(filing);
         buckets.link();
