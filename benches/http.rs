@@ -86,7 +86,7 @@ fn bodies(count: usize, bytes: usize) -> Vec<String> {
 fn bulk(akin: &Akin, documents: usize) {
     let body = bodies(documents, 1_000).join("\n");
     let started = Instant::now();
-    let results = client::bulk(akin.address, &body);
+    let results = client::bulk(akin.address, "", &body);
     assert_eq!(results, documents, "every document has a result");
     let load = Load { times: vec![Duration::ZERO], took: started.elapsed(), requests: documents };
     print("NDJSON documents of 1 kB", &load, None);

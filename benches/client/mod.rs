@@ -87,12 +87,14 @@ fn content_length(head: &[u8]) -> usize {
     length.expect("every answer has a length").parse().expect("a number")
 }
 
-/// Sends documents in one request and counts the results, which arrive meanwhile.
-pub fn bulk(address: SocketAddr, body: &str) -> usize {
+/// Sends documents in one request and counts the results, which arrive meanwhile. `query` is as in
+/// `?check=false`, or nothing.
+pub fn bulk(address: SocketAddr, query: &str, body: &str) -> usize {
     let mut stream = TcpStream::connect(address).expect("the server listens");
     let mut writing = stream.try_clone().expect("a socket");
     let head = format!(
-        "POST /documents HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-ndjson\r\n\
+        "POST /documents{query} HTTP/1.1\r\nhost: localhost\r\n\
+         content-type: application/x-ndjson\r\n\
          connection: close\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );

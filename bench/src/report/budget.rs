@@ -14,6 +14,9 @@ enum Of {
     MadeUp,
 }
 
+/// Documents of [`Of::MadeUp`].
+const MADE_UP: usize = 1_000_000;
+
 /// At least, or at most.
 enum Bound {
     Least(f64),
@@ -175,11 +178,16 @@ impl Line {
         };
         let figure = outcome.get(self.figure).expect("it was chosen by this");
         let (bound, is_met) = self.bound(Some((results, figure)));
-        let verdict = if is_met { "met" } else { "**missed**" };
+        let verdict = match is_met {
+            // Fewer documents than the line is about may miss it, but say nothing if they don't.
+            true if self.of == Of::MadeUp && outcome.documents < MADE_UP => "of too few documents",
+            true => "met",
+            false => "**missed**",
+        };
         let (documents, name) = (thousands(outcome.documents as u64), &results.corpus.name);
         let shown = if unit.is_empty() { super::numbers::share(figure) } else { short(figure) };
         let corpus = format!("{name}, {documents}");
-        let peer = self.best_peer(results);
+        let peer = self.best_peer(results, outcome.documents);
         writeln!(
             page,
             "| {what} | {bound} {unit} | {shown} {unit} | {verdict} | {peer} | {corpus} |"
@@ -234,9 +242,10 @@ impl Line {
     }
 
     /// Among as many documents as it took, and of any recall.
-    fn best_peer(&self, results: &Results) -> String {
-        let peers =
-            results.of(self.task).filter(|it| !["akin", "axum"].contains(&&*it.participant));
+    fn best_peer(&self, results: &Results, documents: usize) -> String {
+        let peers = results.of(self.task).filter(|it| {
+            it.documents == documents && !["akin", "axum"].contains(&&*it.participant)
+        });
         let figures = peers.filter_map(|it| Some((it, it.get(self.figure)?)));
         let best = match self.bound {
             Bound::Most(_) => figures.min_by(|a, b| a.1.total_cmp(&b.1)),
@@ -244,8 +253,7 @@ impl Line {
         };
         best.map_or(String::new(), |(outcome, figure)| {
             let figure = if figure <= 1.0 { super::numbers::share(figure) } else { short(figure) };
-            let documents = thousands(outcome.documents as u64);
-            format!("{} ({}) {figure}, {documents}", outcome.participant, outcome.setting)
+            format!("{} ({}) {figure}", outcome.participant, outcome.setting)
         })
     }
 }
