@@ -70,8 +70,8 @@ const PARTS: [Part; 5] = [
         columns: &SERVER,
         plots: &[],
         says: "The whole corpus in one NDJSON request, every document checked, stored and \
-               synced; then kill -9 and a start, once from what the log and the stored sketches \
-               give, once with a snapshot. Peers begin empty after a crash.",
+               synced; then kill -9 and a start, once as it was left, with a snapshot from on the \
+               way and the log since, once without any snapshot. Peers begin empty after a crash.",
     },
 ];
 
