@@ -132,7 +132,7 @@ const LINES: [Line; 19] = [
         "GET /similar, of a bare axum",
         Of::Real,
         ["http", "durable", "gets_per_s", "/s"],
-        Bound::ShareOfBare(0.55),
+        Bound::ShareOfBare(0.7),
     ),
     line(
         "NDJSON of 1 kB, two cores",
