@@ -30,7 +30,7 @@ fn main() {
     let file = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
     let documents = match file {
         Some(path) => read_documents(&path),
-        None => corpus::documents(DOCUMENTS, DOCUMENT_BYTES),
+        None => corpus::each_document(DOCUMENT_BYTES).take(DOCUMENTS).collect(),
     };
     let bytes: usize = documents.iter().map(String::len).sum();
     println!(

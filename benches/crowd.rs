@@ -49,12 +49,12 @@ fn main() {
 }
 
 fn ordinary(count: usize) -> Vec<String> {
-    corpus::documents(count, DOCUMENT_BYTES)
+    corpus::each_document(DOCUMENT_BYTES).take(count).collect()
 }
 
 /// One text with a number in its middle, another in each copy.
 fn crowd(count: usize) -> Vec<String> {
-    let template = corpus::documents(1, DOCUMENT_BYTES).remove(0);
+    let template = corpus::each_document(DOCUMENT_BYTES).next().expect("they have no end");
     let middle = (DOCUMENT_BYTES / 2..DOCUMENT_BYTES).find(|at| template.as_bytes()[*at] == b' ');
     let (before, after) = template.split_at(middle.expect("there are words"));
     (0..count).map(|number| format!("{before} number {number}{after}")).collect()

@@ -70,7 +70,7 @@ fn collapse(akin: &Akin, documents: usize) {
 /// Documents as JSON, `d0`, `d1`…
 fn bodies(count: usize, bytes: usize) -> Vec<String> {
     let mut random = Random(7);
-    let mut texts = corpus::documents(count, bytes);
+    let mut texts = corpus::each_document(bytes).take(count).collect::<Vec<_>>();
     for number in (1..count).filter(|number| number % 5 == 0) {
         let copy = texts[number - 1].clone();
         let place = random.below(copy.len() - 100);

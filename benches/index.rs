@@ -8,6 +8,8 @@
 
 #[path = "corpus/random.rs"]
 mod random;
+#[path = "corpus/sketches.rs"]
+mod sketches;
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -18,8 +20,8 @@ use akin::index::{Filing, Index, Search};
 use akin::scheme::{Bands, Key, ProbePlan, SchemeSettings, Threshold};
 use akin::sketch::{Estimator, Sketch, SketchSettings};
 use random::Random;
+use sketches::made_up;
 
-const FAMILY: u64 = 5;
 const LOOKUPS: usize = 100_000;
 const REMOVALS: usize = 100_000;
 const LINE_BYTES: usize = 64;
@@ -70,21 +72,6 @@ fn read(path: &str) -> Sketches {
     };
     let file = std::fs::read_to_string(path).expect("the corpus can be read");
     Sketches::Read(file.lines().filter_map(sketch).collect())
-}
-
-/// Sixteen slots from two random numbers: values from one, and which of them differ from the
-/// family's from the other.
-fn made_up(number: u64) -> Sketch {
-    let mut of_family = Random(number / FAMILY);
-    let mut own = Random(!number);
-    let mut slots = Vec::with_capacity(128);
-    for _ in 0..16 {
-        let (first, other) = (of_family.next().to_le_bytes(), own.next().to_le_bytes());
-        let differs = own.next().to_le_bytes();
-        let differs = |at: usize| !number.is_multiple_of(FAMILY) && differs[at] < 51;
-        slots.extend((0..8).map(|at| if differs(at) { other[at] } else { first[at] }));
-    }
-    Sketch::from_bytes(slots.into())
 }
 
 struct Bench<'a> {

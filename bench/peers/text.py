@@ -9,6 +9,9 @@ from rensa import RMinHash
 
 import given
 
+# Shingles of a long document.
+LONG = 8192
+
 
 def datasketch_text(text):
     sketch = MinHash(num_perm=given.SLOTS)
@@ -39,6 +42,11 @@ def rensa_sets(sets):
     return time.perf_counter() - started
 
 
+def long_sets(sets):
+    elements = np.concatenate(sets)
+    return np.split(elements, range(LONG, elements.size, LONG))
+
+
 def main(participant, setting, corpus, count):
     texts, sets = given.texts(corpus, count), given.sets(corpus, count)
     peers = {"datasketch": (datasketch_text, datasketch_sets), "rensa": (rensa_text, rensa_sets)}
@@ -56,6 +64,7 @@ def main(participant, setting, corpus, count):
         "shingling_mb_per_s": megabytes / (shingled - started),
         "text_mb_per_s": megabytes / (sketched - shingled),
         "sketching_m_per_s": shingles / sketch_sets(sets),
+        "sketching_long_m_per_s": shingles / sketch_sets(long_sets(sets)),
     }
     given.tell(participant, setting, count, figures)
 

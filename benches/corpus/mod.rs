@@ -1,12 +1,9 @@
 //! A corpus that is the same on every machine: made-up words by Zipf's law.
 
 mod random;
+mod sketches;
 mod texts;
 
 pub use random::Random;
-
-/// So many documents of about `document_bytes` each: sentences with capitals and punctuation, in
-/// lines of uneven length.
-pub fn documents(count: usize, document_bytes: usize) -> Vec<String> {
-    texts::each_document(document_bytes).take(count).collect()
-}
+pub use sketches::made_up as made_up_sketch;
+pub use texts::each_document;

@@ -10,7 +10,10 @@ pub struct BackendStats {
     pub keys: u64,
     pub postings: u64,
     pub postings_longest: u64,
+    /// Memory of the index and of the ids.
     pub index_bytes: u64,
+    /// Of these, ids and what leads to them and from them.
+    pub ids_bytes: u64,
     pub database_bytes: u64,
     pub wal_bytes: u64,
     pub log_rows: u64,

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use crate::made::{Random, documents};
+use crate::made::{Random, each_document};
 
 const DOCUMENT_BYTES: usize = 1_000;
 
@@ -21,22 +21,25 @@ const SHINGLE_WORDS: f64 = 3.0;
 pub fn generate(count: usize, file: &Path) {
     let file = File::create(file).expect("the file can be made");
     let mut file = BufWriter::with_capacity(1 << 20, file);
-    for (number, text) in made_up(count).enumerate() {
-        let line = serde_json::json!({ "id": format!("made/{number:08}"), "text": text });
+    for (number, text) in made_up().take(count).enumerate() {
+        let line = serde_json::json!({ "id": made_up_id(number), "text": text });
         writeln!(file, "{line}").expect("the disk has room");
     }
     file.flush().expect("the disk has room");
 }
 
-/// The same texts for the same count, whatever the machine.
-fn made_up(count: usize) -> impl Iterator<Item = String> {
-    // A family has four members on average; a third of the count is enough however they are drawn.
-    let mut firsts = documents(count / 3 + FAMILY_MAX, DOCUMENT_BYTES).into_iter();
+pub fn made_up_id(number: usize) -> String {
+    format!("made/{number:08}")
+}
+
+/// Texts without end, the same on every machine.
+pub fn made_up() -> impl Iterator<Item = String> {
+    let mut firsts = each_document(DOCUMENT_BYTES);
     let mut random = Random(11);
     let mut family = (String::new(), 0);
-    (0..count).map(move |_| {
+    std::iter::repeat_with(move || {
         if family.1 == 0 {
-            let first = firsts.next().expect("families have four members on average");
+            let first = firsts.next().expect("they have no end");
             family = (first, 1 + random.below(FAMILY_MAX));
             family.1 -= 1;
             return family.0.clone();

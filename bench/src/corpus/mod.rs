@@ -11,7 +11,7 @@ mod generate;
 mod prepare;
 mod sets;
 
-pub use generate::generate;
+pub use generate::{generate, made_up, made_up_id};
 pub use prepare::{Source, prepare};
 pub use sets::FlatSets;
 
@@ -36,6 +36,13 @@ pub struct Description {
     pub pairs_equal: u64,
     /// What making the truth took.
     pub truth_s: f64,
+}
+
+impl Description {
+    /// Or else somebody wrote the documents.
+    pub fn is_made_up(&self) -> bool {
+        self.name.starts_with("made_up")
+    }
 }
 
 #[derive(Deserialize)]

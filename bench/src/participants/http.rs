@@ -53,14 +53,14 @@ impl Requests {
         let ids: Vec<String> =
             documents(&job.corpus, job.documents).map(|document| document.id).collect();
         let mut random = Random(3);
-        let lookup = |_| client::get(&path(&ids[random.below(ids.len())]));
+        let lookup = |_| client::get(&look_up(&ids[random.below(ids.len())]));
         let lookups = (0..ids.len()).map(lookup).collect();
         Self { posts, lookups, ids }
     }
 }
 
-fn path(id: &str) -> String {
-    format!("/similar?id={}&limit=10000", encoded(id))
+fn look_up(id: &str) -> String {
+    format!("/similar?id={}", encoded(id))
 }
 
 /// Percent-encoding for a query.
@@ -113,7 +113,7 @@ fn write_found(job: &Job, server: &Server, ids: &[String]) {
     let agent = ureq::Agent::new_with_config(agent.build());
     let mut found = Found::default();
     for (number, id) in (0..).zip(ids).take(SCORED) {
-        let url = format!("http://{}{}", server.address, path(id));
+        let url = format!("http://{}{}&limit=10000", server.address, look_up(id));
         let mut answer = agent.get(url).call().expect("the server answers");
         let text = answer.body_mut().with_config().limit(u64::MAX).read_to_string();
         let answer: Value = serde_json::from_str(&text.expect("an answer")).expect("JSON");

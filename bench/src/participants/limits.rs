@@ -6,11 +6,13 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
+use rusqlite::Connection;
+use tempfile::TempDir;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Job;
 use crate::made::Random;
-use crate::measured::best;
+use crate::measured::{best, processor_s};
 use crate::outcome::Outcome;
 
 const COPIED_BYTES: usize = 256 << 20;
@@ -23,13 +25,46 @@ const PROBES: usize = 16;
 const SYNCS: usize = 200;
 const WRITTEN_BYTES: usize = 16 << 20;
 const WRITTEN_TIMES: usize = 16;
+/// Text and set take about as much each; and the sketch.
+const ROW_BYTES: usize = 2_300;
+const GROUP_ROWS: u32 = 1_000;
+const GROUPS: u32 = 150;
 
 pub fn measure(job: &Job) -> Outcome {
     let mut outcome = job.outcome(std::env::consts::ARCH);
     memory(&mut outcome);
     probes(&mut outcome);
     disk(&job.corpus.join("limits.tmp"), &mut outcome);
+    sqlite(&job.corpus, &mut outcome);
     outcome
+}
+
+/// Rows like those of documents of 1 kB with their sets, a transaction for each group, synced: what
+/// the store could take in if nothing else were to be done.
+fn sqlite(folder: &Path, outcome: &mut Outcome) {
+    let dir = TempDir::new_in(folder).expect("a directory");
+    let mut connection = Connection::open(dir.path().join("rows")).expect("a database");
+    let set_up = "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+                  PRAGMA wal_autocheckpoint = 2000;
+                  CREATE TABLE rows (number INTEGER PRIMARY KEY, row BLOB NOT NULL) STRICT";
+    connection.execute_batch(set_up).expect("it is SQL");
+    let mut random = Random(9);
+    let row: Vec<u8> = (0..ROW_BYTES).map(|_| random.next() as u8).collect();
+    let (started, before) = (Instant::now(), processor_s(std::process::id()));
+    for group in 0..GROUPS {
+        let transaction = connection.transaction().expect("nobody else writes");
+        let mut insert = transaction
+            .prepare_cached("INSERT INTO rows VALUES (?1, ?2)")
+            .expect("there is the table");
+        for number in 0..GROUP_ROWS {
+            insert.execute((group * GROUP_ROWS + number, &row)).expect("the disk has room");
+        }
+        drop(insert);
+        transaction.commit().expect("the disk has room");
+    }
+    let rows = f64::from(GROUPS * GROUP_ROWS);
+    outcome.set("sqlite_rows_per_s", rows / started.elapsed().as_secs_f64());
+    outcome.set("sqlite_rows_per_core_s", rows / (processor_s(std::process::id()) - before));
 }
 
 fn memory(outcome: &mut Outcome) {

@@ -3,6 +3,7 @@
 mod akin_index;
 mod akin_join;
 mod gaoya;
+mod growth;
 mod http;
 mod limits;
 mod lookups;
@@ -61,6 +62,8 @@ pub fn take(job: &Job) {
         ("index", "gaoya") => gaoya::index(job),
         ("join", "akin") => akin_join::measure(job),
         ("join", "gaoya") => gaoya::join(job),
+        ("growth", _) => growth::pairs(job),
+        ("filing", _) => growth::filing(job),
         ("http", _) => http::measure(job),
         ("server", _) => server::measure(job),
         ("limits", _) => limits::measure(job),

@@ -1,7 +1,9 @@
 //! What a server has to do besides: take everything in bulk, hold it, and come back after a crash.
 
-use std::time::Instant;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -12,14 +14,21 @@ use crate::corpus::lines;
 use crate::measured::{processor_s, resident_bytes};
 use crate::outcome::Outcome;
 
+/// An allocator gives memory back a while after it was freed.
+const SETTLING: Duration = Duration::from_secs(20);
+
 pub fn measure(job: &Job) -> Outcome {
     let dir = TempDir::new_in(&job.corpus).expect("a directory");
     let mut outcome = job.outcome("");
     let server = Server::start(job, &dir);
+    let began = Timestamp::now();
     import(&server, job, &mut outcome);
+    let took = Timestamp::now().duration_since(began);
     let stats = stats(&server);
     let documents = job.documents as f64;
-    outcome.set("index_bytes", stats["index_bytes"].as_f64().expect("a figure") / documents);
+    let figure = |name: &str| stats[name].as_f64().expect("a figure");
+    outcome.set("index_bytes", (figure("index_bytes") - figure("ids_bytes")) / documents);
+    outcome.set("ids_bytes", figure("ids_bytes") / documents);
     outcome.set("resident_bytes", resident_bytes(&server.id().to_string()) as f64 / documents);
 
     let unchecked = TempDir::new_in(&job.corpus).expect("a directory");
@@ -33,7 +42,28 @@ pub fn measure(job: &Job) -> Outcome {
     let server = restart(job, &dir, &mut outcome, "restart_without_snapshot_s");
     let resident = resident_bytes(&server.id().to_string()) as f64;
     outcome.set("resident_after_restart_bytes", resident / documents);
+    remove(&server, began + took * 9 / 10, documents, &mut outcome);
     outcome
+}
+
+/// Removes what was stored before a time, which is about nine documents of ten; memory is told
+/// for each of all that there were.
+fn remove(server: &Server, before: Timestamp, documents: f64, outcome: &mut Outcome) {
+    let url = format!("http://{}/documents?stored_before={before}", server.address);
+    let started = Instant::now();
+    let mut answer = ureq::delete(url).call().expect("the server answers");
+    let took = started.elapsed().as_secs_f64();
+    let text = answer.body_mut().read_to_string().expect("an answer");
+    let answer: Value = serde_json::from_str(&text).expect("JSON");
+    let removed = answer["removed"].as_f64().expect("a figure");
+    outcome.set("removed_per_s", removed / took);
+    outcome.set("removed_share", removed / documents);
+    sleep(SETTLING);
+    let stats = stats(server);
+    let figure = |name: &str| stats[name].as_f64().expect("a figure");
+    outcome.set("index_after_removal_bytes", figure("index_bytes") / documents);
+    let resident = resident_bytes(&server.id().to_string()) as f64;
+    outcome.set("resident_after_removal_bytes", resident / documents);
 }
 
 fn import(server: &Server, job: &Job, outcome: &mut Outcome) {

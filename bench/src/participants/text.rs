@@ -1,10 +1,12 @@
 //! From text to sketch, each with the pipeline that its users write; and from hashed shingles to
 //! sketch.
 
+use std::time::Duration;
+
 use akin::document::Content;
 use akin::engine::{Analyser, CollectionSettings};
 use akin::sketch::Sketcher;
-use akin::text::ShingleSet;
+use akin::text::Shingler;
 use gaoya::minhash::{MinHasher, MinHasher32};
 use gaoya::text::{shingle_tokens, whitespace_split};
 
@@ -17,57 +19,82 @@ const ROUNDS: usize = 5;
 const SLOTS: usize = 128;
 const SHINGLE_WORDS: usize = 3;
 
+/// Shingles of a long document.
+const LONG: usize = 8192;
+
+/// How long each step took.
+struct Taken {
+    /// From texts to sketches, by the shortest way.
+    text: Duration,
+    /// From texts to shingles as the pipeline goes on with them.
+    shingles: Duration,
+    /// From hashed shingles to sketches: of the sets, and of as many shingles in long documents.
+    sketch: Duration,
+    long: Duration,
+}
+
 pub fn measure(job: &Job) -> Outcome {
     let texts = texts(&job.corpus, job.documents);
     let sets = FlatSets::read(&job.corpus, job.documents);
-    let bytes: usize = texts.iter().map(String::len).sum();
-    let [text, sketch, shingles_only] = match job.participant.as_str() {
-        "akin" => akin(texts, &sets),
-        _ => gaoya(&texts, &sets),
-    };
-    let version = if job.participant == "akin" { env!("CARGO_PKG_VERSION") } else { peer::VERSION };
+    let megabytes = texts.iter().map(String::len).sum::<usize>() as f64 / 1e6;
+    let millions = sets.elements().len() as f64 / 1e6;
+    let is_akin = job.participant == "akin";
+    let version = if is_akin { env!("CARGO_PKG_VERSION") } else { peer::VERSION };
     let mut outcome = job.outcome(version);
-    outcome.set("text_mb_per_s", bytes as f64 / 1e6 / text);
-    outcome.set("shingling_mb_per_s", bytes as f64 / 1e6 / shingles_only);
-    outcome.set("sketching_m_per_s", sets.elements().len() as f64 / 1e6 / sketch);
+    let mut rate = |name: &str, amount: f64, taken: Duration| {
+        outcome.set(name, amount / taken.as_secs_f64());
+    };
+    if is_akin {
+        rate("analysing_mb_per_s", megabytes, analysing(&texts));
+    }
+    let taken = if is_akin { akin(&texts, &sets) } else { gaoya(&texts, &sets) };
+    rate("text_mb_per_s", megabytes, taken.text);
+    rate("shingling_mb_per_s", megabytes, taken.shingles);
+    rate("sketching_m_per_s", millions, taken.sketch);
+    rate("sketching_long_m_per_s", millions, taken.long);
     outcome
 }
 
-/// Seconds from texts to sketches, from sets to sketches, from texts to sets.
-fn akin(texts: Vec<String>, sets: &FlatSets) -> [f64; 3] {
-    let settings = CollectionSettings::default();
-    let (analyser, sketcher) = (Analyser::new(&settings), Sketcher::new(settings.sketch.clone()));
-    let shingler = akin::text::Shingler::new(settings.shingles, 0, usize::MAX);
-    let sets: Vec<ShingleSet> = (0..sets.len()).map(|number| sets.shingle_set(number)).collect();
-    let shingling = best(ROUNDS, || {
-        texts.iter().map(|text| shingler.text(text).map_or(0, |it| it.set.count())).sum::<usize>()
-    });
-    let contents: Vec<Content> = texts.into_iter().map(Content::Text).collect();
+/// All that a document which is stored needs: its set, the set's fingerprint and its sketch.
+fn analysing(texts: &[String]) -> Duration {
+    let analyser = Analyser::new(&CollectionSettings::default());
+    let contents: Vec<Content> = texts.iter().cloned().map(Content::Text).collect();
     let slot =
         |content| analyser.analyse(content).map_or(0, |it| usize::from(it.sketch.as_bytes()[0]));
-    let text = best(ROUNDS, || contents.iter().map(slot).sum::<usize>());
-    let slot = |set| usize::from(sketcher.sketch(set).as_bytes()[0]);
-    let sketch = best(ROUNDS, || sets.iter().map(slot).sum::<usize>());
-    [text, sketch, shingling].map(|time| time.as_secs_f64())
+    best(ROUNDS, || contents.iter().map(slot).sum::<usize>())
 }
 
-fn gaoya(texts: &[String], sets: &FlatSets) -> [f64; 3] {
+fn akin(texts: &[String], sets: &FlatSets) -> Taken {
+    let settings = CollectionSettings::default();
+    let sketcher = Sketcher::new(settings.sketch.clone());
+    let shingler = Shingler::new(settings.shingles, 0, usize::MAX);
+    let shingles = |text: &String| shingler.shingled(text).expect("documents have words");
+    let slot = |shingles: &[u64]| usize::from(sketcher.sketch_shingles(shingles).as_bytes()[0]);
+    let long = sets.elements();
+    Taken {
+        text: best(ROUNDS, || texts.iter().map(|text| slot(&shingles(text))).sum::<usize>()),
+        shingles: best(ROUNDS, || texts.iter().map(|text| shingles(text).len()).sum::<usize>()),
+        sketch: best(ROUNDS, || sets.iter().map(slot).sum::<usize>()),
+        long: best(ROUNDS, || long.chunks(LONG).map(slot).sum::<usize>()),
+    }
+}
+
+fn gaoya(texts: &[String], sets: &FlatSets) -> Taken {
     let hasher = MinHasher32::new(SLOTS);
-    let text = best(ROUNDS, || {
-        let sketch = |text: &String| hasher.create_signature(shingles(&text.to_lowercase()))[0];
-        texts.iter().map(sketch).map(u64::from).sum::<u64>()
-    });
-    let sketch = best(ROUNDS, || {
-        sets.iter().map(|set| u64::from(hasher.create_signature(set.iter())[0])).sum::<u64>()
-    });
-    let shingling = best(ROUNDS, || {
-        texts.iter().map(|text| shingles(&text.to_lowercase()).count()).sum::<usize>()
-    });
-    [text, sketch, shingling].map(|time| time.as_secs_f64())
+    let slot = |shingles: &[u64]| u64::from(hasher.create_signature(shingles.iter())[0]);
+    let text_slot = |text: &String| u64::from(hasher.create_signature(shingles(text))[0]);
+    let long = sets.elements();
+    Taken {
+        text: best(ROUNDS, || texts.iter().map(text_slot).sum::<u64>()),
+        shingles: best(ROUNDS, || texts.iter().map(|text| shingles(text).count()).sum::<usize>()),
+        sketch: best(ROUNDS, || sets.iter().map(slot).sum::<u64>()),
+        long: best(ROUNDS, || long.chunks(LONG).map(slot).sum::<u64>()),
+    }
 }
 
 /// Its own tokeniser and its own shingles of tokens.
-fn shingles(text: &str) -> impl Iterator<Item = String> {
-    let words: Vec<&str> = whitespace_split(text).collect();
+fn shingles(text: &str) -> impl Iterator<Item = String> + use<> {
+    let text = text.to_lowercase();
+    let words: Vec<&str> = whitespace_split(&text).collect();
     shingle_tokens(&words, SHINGLE_WORDS).collect::<Vec<_>>().into_iter()
 }

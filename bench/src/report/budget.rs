@@ -47,7 +47,7 @@ const fn line(
 const TEXT_LEAST: f64 = 1_000.0;
 const TEXT_LEAST_WITHOUT_AVX512: f64 = 400.0;
 
-const LINES: [Line; 19] = [
+const LINES: [Line; 21] = [
     line(
         "text → sketch, one core",
         Of::Real,
@@ -55,9 +55,9 @@ const LINES: [Line; 19] = [
         Bound::Least(TEXT_LEAST),
     ),
     line(
-        "hashed shingles → sketch",
+        "hashed shingles → sketch, long documents",
         Of::Real,
-        ["text", "", "sketching_m_per_s", "M/s"],
+        ["text", "", "sketching_long_m_per_s", "M/s"],
         Bound::Least(1_000.0),
     ),
     line(
@@ -70,6 +70,18 @@ const LINES: [Line; 19] = [
         "lookup, sketch given",
         Of::MadeUp,
         ["index", "sketches", "lookups_per_s", "/s"],
+        Bound::Least(5e5),
+    ),
+    line(
+        "insert, ten times as many",
+        Of::MadeUp,
+        ["filing", "", "inserts_per_s", "/s"],
+        Bound::Least(2e6),
+    ),
+    line(
+        "lookup, ten times as many",
+        Of::MadeUp,
+        ["filing", "", "lookups_per_s", "/s"],
         Bound::Least(5e5),
     ),
     line(
@@ -197,8 +209,7 @@ impl Line {
 
     /// That of the most documents, of the kind of corpus that the line is about or else of any.
     fn outcome<'a>(&self, all: &'a [Results]) -> Option<(&'a Results, &'a Outcome)> {
-        let is_made_up = |results: &Results| results.corpus.name.starts_with("made_up");
-        let own = |results: &&Results| is_made_up(results) == (self.of == Of::MadeUp);
+        let own = |results: &&Results| results.corpus.is_made_up() == (self.of == Of::MadeUp);
         let measured = |results: &'a Results| {
             let outcomes = results.of(self.task).filter(|outcome| self.is_about(outcome));
             outcomes.map(move |outcome| (results, outcome))

@@ -24,7 +24,16 @@ pub fn draw(results: &Results, folder: &Path) {
         lines(&file(&format!("latency_{what}.svg")), title, &axes, &series);
     }
     let axes = [Axis::log("documents"), Axis::log("seconds")];
-    lines(&file("growth.svg"), "All pairs at 0.8, one thread", &axes, &growth(results));
+    let title = "All pairs at 0.8, one thread";
+    lines(&file("growth.svg"), title, &axes, &growth(results, "join"));
+    lines(&file("growth_further.svg"), title, &axes, &growth(results, "growth"));
+    let axes = [Axis::log("documents"), Axis::log("µs")];
+    lines(
+        &file("filing.svg"),
+        "One insert, one lookup, as an index grows",
+        &axes,
+        &filing(results),
+    );
 }
 
 fn throughput(results: &Results) -> Vec<Bar> {
@@ -80,9 +89,9 @@ fn latency(results: &Results, line: &str) -> Vec<Series> {
     results.of("http").filter_map(series).collect()
 }
 
-fn growth(results: &Results) -> Vec<Series> {
+fn growth(results: &Results, task: &str) -> Vec<Series> {
     let mut series: Vec<Series> = Vec::new();
-    for outcome in results.of("join") {
+    for outcome in results.of(task) {
         let Some(seconds) = outcome.get("seconds") else { continue };
         let (name, point) = (name(outcome), [outcome.documents as f64, seconds]);
         match series.iter_mut().find(|series| series.name == name) {
@@ -91,4 +100,20 @@ fn growth(results: &Results) -> Vec<Series> {
         }
     }
     series
+}
+
+fn filing(results: &Results) -> Vec<Series> {
+    let line = |(name, figure): (&str, &str)| {
+        let point = |outcome: &Outcome| Some([outcome.documents as f64, outcome.get(figure)?]);
+        let points = results.of("filing").filter_map(point).collect();
+        Series { name: name.to_owned(), points }
+    };
+    let wanted = [
+        ("insert, p50", "insert_p50_us"),
+        ("insert, p99.9", "insert_p99.9_us"),
+        ("lookup, p50", "lookup_p50_us"),
+        ("lookup, p99", "lookup_p99_us"),
+        ("as many lines written at random", "written_us"),
+    ];
+    wanted.map(line).into()
 }

@@ -13,8 +13,7 @@ const END: &str = "<!-- /peers -->\n";
 /// in it or no results.
 pub fn write(readme: &Path, all: &[Results]) {
     let Ok(text) = fs::read_to_string(readme) else { return };
-    let is_made_up = |results: &Results| results.corpus.name.starts_with("made_up");
-    let size = |results: &&Results| (!is_made_up(results), results.corpus.documents);
+    let size = |results: &&Results| (!results.corpus.is_made_up(), results.corpus.documents);
     let Some(results) = all.iter().max_by_key(size) else { return };
     let Some((before, rest)) = text.split_once(BEGIN) else { return };
     let Some((_, after)) = rest.split_once(END) else { return };

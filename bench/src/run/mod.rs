@@ -24,7 +24,8 @@ pub struct Arguments {
     /// How many documents are made up
     #[arg(long, default_value_t = 1_000_000)]
     documents: usize,
-    /// Measure these parts anew and keep the others: limits, text, index, join, http, server
+    /// Measure these parts anew and keep the others: limits, text, index, join, growth, filing,
+    /// http, server
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// The most documents that peers in Python take

@@ -3,7 +3,8 @@
 use crate::corpus::Description;
 
 /// In this order.
-pub const TASKS: [&str; 6] = ["limits", "text", "index", "join", "http", "server"];
+pub const TASKS: [&str; 8] =
+    ["limits", "text", "index", "join", "growth", "filing", "http", "server"];
 
 /// Texts of this size are enough for a rate, and the slowest peer is through in seconds.
 const TEXT_BYTES: u64 = 20_000_000;
@@ -24,9 +25,8 @@ pub struct Planned {
 impl Planned {
     /// Whether it is akin at its largest, whose time is worth looking into.
     pub fn is_profiled(&self, corpus: &Description) -> bool {
-        let largest =
-            !["index", "join"].contains(&self.task.as_str()) || self.documents == corpus.documents;
-        self.participant == "akin" && largest
+        let sized = ["index", "join", "growth", "filing"].contains(&self.task.as_str());
+        self.participant == "akin" && (!sized || self.documents == corpus.documents)
     }
 
     /// The programs that a participant in Python runs.
@@ -44,6 +44,8 @@ pub fn of(task: &str, corpus: &Description, python_max: usize) -> Vec<Planned> {
         "text" => text(corpus),
         "index" => index(all, common),
         "join" => join(all, common),
+        "growth" => growth(task, corpus, &["verified", "exact"]),
+        "filing" => growth(task, corpus, &["an index"]),
         "http" => http(all.min(HTTP_DOCUMENTS)),
         "server" => vec![planned(task, "akin", "bulk, crash, restart", all)],
         _ => panic!("there is no part called {task}; there are {}", TASKS.join(", ")),
@@ -107,6 +109,17 @@ fn join(all: usize, common: usize) -> Vec<Planned> {
         sizes.map(|size| planned("join", participant, setting, *size)).collect::<Vec<_>>()
     };
     who.into_iter().flat_map(of).collect()
+}
+
+/// Of made-up documents there are as many as are wanted: a tenth, as many, and ten times as many.
+fn growth(task: &str, corpus: &Description, settings: &[&str]) -> Vec<Planned> {
+    let all = corpus.documents;
+    let sizes = if corpus.is_made_up() { vec![all / 10, all, 10 * all] } else { Vec::new() };
+    let of = |setting: &&str| {
+        let setting = *setting;
+        sizes.iter().map(move |size| planned(task, "akin", setting, *size)).collect::<Vec<_>>()
+    };
+    settings.iter().flat_map(of).collect()
 }
 
 fn http(documents: usize) -> Vec<Planned> {

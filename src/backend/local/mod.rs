@@ -313,6 +313,7 @@ impl Backend for Local {
     async fn stats(&self) -> Result<BackendStats, BackendError> {
         let sizes = self.store.sizes().await?;
         let index = self.live.index.stats();
+        let ids_bytes = self.live.catalog.bytes();
         let due = self.live.catalog.expiries.due_count(self.now_ms());
         Ok(BackendStats {
             documents: self.live.catalog.documents().saturating_sub(due),
@@ -320,7 +321,8 @@ impl Backend for Local {
             keys: index.keys,
             postings: index.postings,
             postings_longest: index.postings_longest,
-            index_bytes: index.bytes + self.live.catalog.bytes(),
+            index_bytes: index.bytes + ids_bytes,
+            ids_bytes,
             database_bytes: sizes.database_bytes,
             wal_bytes: sizes.wal_bytes,
             log_rows: sizes.log_rows,

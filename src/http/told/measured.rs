@@ -57,13 +57,14 @@ pub async fn figures(collections: &[Arc<Collection>]) -> Vec<(CollectionName, St
 
 type Figure = fn(&Stats) -> u64;
 
-const GAUGES: [(&str, Figure); 10] = [
+const GAUGES: [(&str, Figure); 11] = [
     ("akin_documents", |stats| stats.backend.documents),
     ("akin_distinct_sets", |stats| stats.backend.distinct_sets),
     ("akin_keys", |stats| stats.backend.keys),
     ("akin_postings", |stats| stats.backend.postings),
     ("akin_postings_longest", |stats| stats.backend.postings_longest),
     ("akin_index_bytes", |stats| stats.backend.index_bytes),
+    ("akin_ids_bytes", |stats| stats.backend.ids_bytes),
     ("akin_database_bytes", |stats| stats.backend.database_bytes),
     ("akin_wal_bytes", |stats| stats.backend.wal_bytes),
     ("akin_log_rows", |stats| stats.backend.log_rows),

@@ -86,7 +86,7 @@ pub struct CollectionReply {
     /// `postings_longest` by the entries that a key has on average; absent while there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     postings_skew: Option<f64>,
-    /// Memory of the index.
+    /// Memory of the index and of the ids.
     index_bytes: u64,
     /// On disk, without snapshots and the write-ahead log.
     database_bytes: u64,
@@ -123,8 +123,10 @@ pub struct StatsReply {
     postings: u64,
     /// The entries under the key that has most.
     postings_longest: u64,
-    /// Memory of the index.
+    /// Memory of the index and of the ids.
     index_bytes: u64,
+    /// Of these, ids and what leads to them and from them.
+    ids_bytes: u64,
     /// `index_bytes` by `documents`; absent while there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_document: Option<f64>,
@@ -163,6 +165,7 @@ impl StatsReply {
             postings: stats.postings,
             postings_longest: stats.postings_longest,
             index_bytes: stats.index_bytes,
+            ids_bytes: stats.ids_bytes,
             bytes_per_document,
             database_bytes: stats.database_bytes,
             wal_bytes: stats.wal_bytes,
