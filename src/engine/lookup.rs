@@ -174,13 +174,19 @@ impl Engine {
         mut scored: Vec<Scored>,
         limit: usize,
     ) -> Result<(Vec<Match>, bool), EngineError> {
-        put_in_order(&mut scored);
         // A document that was on its way may have been found in the index as well: as the same, or
         // as what it is about to replace.
-        let mut told = HashSet::new();
-        scored.retain(|scored| told.insert(scored.found.id.clone()));
+        if scored.iter().any(|scored| scored.ordinal.is_none()) {
+            put_in_order(&mut scored);
+            let mut told = HashSet::new();
+            scored.retain(|scored| told.insert(scored.found.id.clone()));
+        }
         let more = scored.len() > limit;
-        scored.truncate(limit);
+        if more {
+            scored.select_nth_unstable_by(limit, in_order);
+            scored.truncate(limit);
+        }
+        put_in_order(&mut scored);
         self.read_metadata(&mut scored).await?;
         Ok((scored.into_iter().map(|scored| scored.found).collect(), more))
     }
@@ -188,14 +194,21 @@ impl Engine {
     pub(super) async fn verify(
         &self,
         sought: &Sought<'_>,
-        mut candidates: Vec<Candidate>,
+        candidates: Vec<Candidate>,
     ) -> Result<Checked, EngineError> {
         let (shingles, threshold) = (sought.set.count(), sought.threshold.get());
-        candidates.retain(|candidate| {
+        let mut checked = Checked { scored: Vec::new(), none_gone: true };
+        // Of an equal set, such as the probe's own, there is nothing to read or to count.
+        let is_equal = |candidate: &Candidate| candidate.fingerprint == sought.fingerprint;
+        let (equal, mut others): (Vec<_>, Vec<_>) = candidates.into_iter().partition(is_equal);
+        let whole = Overlap { shared: shingles, a: shingles, b: shingles };
+        for candidate in &equal {
+            self.score_members(sought, candidate, Some(whole.into()), &mut checked.scored);
+        }
+        others.retain(|candidate| {
             Overlap::can_reach(shingles, candidate.shingles as usize, threshold)
         });
-        let mut checked = Checked { scored: Vec::new(), none_gone: true };
-        let mut rest = &candidates[..];
+        let mut rest = &others[..];
         while !rest.is_empty() {
             let (now, later) = rest.split_at(fitting(rest));
             rest = later;
@@ -300,9 +313,11 @@ async fn overlaps(
 
 /// In the order of the contract.
 pub(super) fn put_in_order(scored: &mut [Scored]) {
-    scored.sort_unstable_by(|a, b| by_resemblance_then_id(&a.found, &b.found));
+    scored.sort_unstable_by(in_order);
 }
 
-fn by_resemblance_then_id(a: &Match, b: &Match) -> Ordering {
+/// By resemblance, then by id.
+fn in_order(a: &Scored, b: &Scored) -> Ordering {
+    let (a, b) = (&a.found, &b.found);
     b.resemblance.total_cmp(&a.resemblance).then_with(|| a.id.cmp(&b.id))
 }

@@ -99,14 +99,15 @@ fn vital() -> OpenApiRouter<AppState> {
         .routes(routes!(operate::metrics))
 }
 
-/// Puts the layers around the routes; the last is the outermost.
+/// Puts the layers around the routes; the first is the outermost. All at once, as every call of
+/// `layer` would box what is inside anew for each request.
 fn layered(router: Router<AppState>, state: &AppState) -> Router<AppState> {
-    router
-        .fallback(not_found)
-        .layer(RequestDecompressionLayer::new())
-        .layer(CompressionLayer::new())
-        .layer(CatchPanicLayer::custom(layers::panicked))
-        .layer(middleware::from_fn_with_state(state.clone(), identity::observe))
+    router.fallback(not_found).layer((
+        middleware::from_fn_with_state(state.clone(), identity::observe),
+        CatchPanicLayer::custom(layers::panicked),
+        CompressionLayer::new(),
+        RequestDecompressionLayer::new(),
+    ))
 }
 
 async fn not_found() -> Problem {

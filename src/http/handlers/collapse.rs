@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use axum::Json;
 use axum::extract::{FromRequest, Request};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -21,6 +20,7 @@ use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::Collapsing;
 use crate::http::told::answers;
+use crate::http::told::json::Json;
 use crate::scheme::Threshold;
 
 #[derive(Deserialize)]

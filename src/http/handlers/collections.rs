@@ -1,6 +1,5 @@
 //! Listing, describing, making and removing collections.
 
-use axum::Json;
 use axum::extract::{FromRequest, Request};
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
@@ -14,6 +13,7 @@ use crate::http::asked::reading;
 use crate::http::described::schemas::SettingsSchema;
 use crate::http::problem::Problem;
 use crate::http::problem::of_calls::{Making, OfCollection, Plain, Removing};
+use crate::http::told::json::Json;
 use crate::http::told::stats::{CollectionReply, CollectionsReply};
 
 /// The settings of a `PUT /collections/{collection}`.

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use axum::Json;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
@@ -13,6 +12,7 @@ use crate::http::described::schemas::KindSchema;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::Plain;
+use crate::http::told::json::Json;
 use crate::scheme::{CurvePoint, Kind, Threshold};
 
 /// Of which scheme: without any, the collection's own.

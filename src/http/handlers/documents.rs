@@ -2,7 +2,6 @@
 
 use std::io;
 
-use axum::Json;
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::http::{StatusCode, header};
@@ -29,6 +28,7 @@ use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::{Adding, ById, Plain};
 use crate::http::told::answers::AddedReply;
+use crate::http::told::json::Json;
 use crate::http::told::measured;
 use crate::http::told::stored::{DocumentReply, IdsReply, StoredReply};
 

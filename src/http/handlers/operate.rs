@@ -2,7 +2,6 @@
 
 use std::sync::LazyLock;
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
@@ -15,6 +14,7 @@ use crate::http::asked::query::{NoParameters, Query};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::Plain;
+use crate::http::told::json::Json;
 use crate::http::told::measured;
 use crate::http::told::stats::{SnapshotReply, SnapshotsReply, StatsReply, StatusReply};
 

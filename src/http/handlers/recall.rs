@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
@@ -14,6 +13,7 @@ use crate::http::asked::query::{Parameters, Query, ReadParameters};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::Plain;
+use crate::http::told::json::Json;
 use crate::scheme::Threshold;
 
 /// Documents drawn when the call does not say how many.

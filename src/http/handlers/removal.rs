@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use axum::Json;
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -14,6 +13,7 @@ use crate::http::asked::extract::Ready;
 use crate::http::asked::query::Query;
 use crate::http::problem::Problem;
 use crate::http::problem::of_calls::RemovingMany;
+use crate::http::told::json::Json;
 
 /// What removing by conditions did.
 #[derive(Serialize, ToSchema)]

@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use axum::Json;
 use axum::extract::{FromRequest, Request};
 
 use crate::engine::{CompareOptions, Engine, EngineError, Probe};
@@ -17,6 +16,7 @@ use crate::http::described::schemas::{IdSchema, PairSchema};
 use crate::http::problem::Problem;
 use crate::http::problem::of_calls::{Comparing, ComparingStored};
 use crate::http::told::comparison::ComparisonReply;
+use crate::http::told::json::Json;
 
 /// The two probes of a `POST /resemblance`.
 pub struct Pair(Probe, Probe);

@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use axum::Json;
 use axum::extract::{FromRequest, Request};
 use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -24,6 +23,7 @@ use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::{ById, Probing};
 use crate::http::told::answers::AnswerReply;
+use crate::http::told::json::Json;
 use crate::http::told::measured;
 
 /// Probes of one call that are looked up at once.

@@ -3,6 +3,7 @@
 pub mod answers;
 pub mod comparison;
 pub mod found;
+pub mod json;
 pub mod measured;
 pub mod requests;
 pub mod stats;
