@@ -76,7 +76,8 @@ impl Scheme {
     pub fn arrival_keys(&self, set: &ShingleSet, sketch: &Sketch) -> Vec<Key> {
         match self {
             Self::Prefix(prefix) => prefix.arrival_keys(set),
-            Self::Bands(_) | Self::Fields(_) => self.all_keys(sketch.as_bytes()).collect(),
+            Self::Bands(bands) => bands.keys(sketch.as_bytes(), u32::MAX).collect(),
+            Self::Fields(_) => self.all_keys(sketch.as_bytes()).collect(),
         }
     }
 
@@ -85,9 +86,10 @@ impl Scheme {
     pub fn probe_keys(&self, set: &ShingleSet, sketch: &Sketch, threshold: Threshold) -> Vec<Key> {
         match self {
             Self::Prefix(prefix) => prefix.probe_keys(set, threshold),
-            Self::Bands(_) | Self::Fields(_) => {
-                self.keys(sketch.as_bytes(), self.plan(threshold).bands).collect()
+            Self::Bands(bands) => {
+                bands.keys(sketch.as_bytes(), bands.plan(threshold).bands).collect()
             }
+            Self::Fields(_) => self.all_keys(sketch.as_bytes()).collect(),
         }
     }
 

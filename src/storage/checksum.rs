@@ -3,7 +3,8 @@
 use xxhash_rust::xxh3::Xxh3;
 
 /// Takes in columns: a number as 8 bytes, a string of bytes as its length (8 bytes) and itself, an
-/// absent one as the length 2⁶⁴ − 1; all little-endian.
+/// absent one as the length 2⁶⁴ − 1; all little-endian. It is half a kilobyte, so it stays where
+/// it is while it takes them in.
 pub(super) struct Digest(Xxh3);
 
 impl Digest {
@@ -11,25 +12,25 @@ impl Digest {
         Self(Xxh3::new())
     }
 
-    pub fn number(mut self, number: u64) -> Self {
+    pub fn number(&mut self, number: u64) -> &mut Self {
         self.0.update(&number.to_le_bytes());
         self
     }
 
-    pub fn bytes(mut self, bytes: &[u8]) -> Self {
+    pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         self.0.update(&(bytes.len() as u64).to_le_bytes());
         self.0.update(bytes);
         self
     }
 
-    pub fn optional(self, bytes: Option<&[u8]>) -> Self {
+    pub fn optional(&mut self, bytes: Option<&[u8]>) -> &mut Self {
         match bytes {
             Some(bytes) => self.bytes(bytes),
             None => self.number(u64::MAX),
         }
     }
 
-    pub fn finish(self) -> u64 {
+    pub fn finish(&self) -> u64 {
         self.0.digest()
     }
 }

@@ -20,21 +20,22 @@ use crate::text::ShingleSet;
 
 pub(super) fn encode(set: &ShingleSet) -> Vec<u8> {
     let width = 64 - gaps(set).fold(1, |all, gap| all | gap).leading_zeros();
-    let bits = set.count() * width as usize;
-    let mut bytes = Vec::with_capacity(1 + bits.div_ceil(64) * 8);
-    bytes.push(width as u8);
-    let mut pending: u128 = 0;
-    let mut pending_bits = 0;
+    let packed_bytes = (set.count() * width as usize).div_ceil(8);
+    // Each gap is written with zeros behind it, which the next one's bits take the place of.
+    let mut bytes = vec![0; 1 + packed_bytes + WINDOW_BITS / 8];
+    bytes[0] = width as u8;
+    let packed = &mut bytes[1..];
+    let (mut at, mut begun, mut begun_bits) = (0, 0_u128, 0);
     for gap in gaps(set) {
-        pending |= u128::from(gap) << pending_bits;
-        pending_bits += width;
-        if pending_bits >= 64 {
-            bytes.extend_from_slice(&(pending as u64).to_le_bytes());
-            pending >>= 64;
-            pending_bits -= 64;
-        }
+        begun |= u128::from(gap) << begun_bits;
+        let window = packed[at..].first_chunk_mut().expect("a window is left behind the last gap");
+        *window = begun.to_le_bytes();
+        begun_bits += width;
+        at += begun_bits as usize / 8;
+        begun >>= begun_bits & !7;
+        begun_bits &= 7;
     }
-    bytes.extend_from_slice(&(pending as u64).to_le_bytes()[..pending_bits.div_ceil(8) as usize]);
+    bytes.truncate(1 + packed_bytes);
     bytes
 }
 

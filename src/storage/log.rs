@@ -92,9 +92,9 @@ pub(super) fn trim(
 }
 
 fn checksum(sequence: i64, operation: i64, ordinal: i64) -> i64 {
-    [sequence, operation, ordinal]
-        .into_iter()
-        .fold(Digest::new(), |digest, number| digest.number(number.cast_unsigned()))
-        .finish()
-        .cast_signed()
+    let mut digest = Digest::new();
+    for number in [sequence, operation, ordinal] {
+        digest.number(number.cast_unsigned());
+    }
+    digest.finish().cast_signed()
 }
