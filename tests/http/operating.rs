@@ -29,6 +29,7 @@ async fn the_figures_are_all_there() {
         "postings",
         "postings_longest",
         "index_bytes",
+        "ids_bytes",
         "database_bytes",
         "wal_bytes",
         "log_rows",
@@ -38,6 +39,8 @@ async fn the_figures_are_all_there() {
     for figure in figures {
         assert!(stats[figure].is_u64(), "{figure}: {stats}");
     }
+    let bytes = ["ids_bytes", "index_bytes"].map(|figure| stats[figure].as_u64().unwrap());
+    assert!(0 < bytes[0] && bytes[0] < bytes[1], "{bytes:?}");
     let started_at = stats["started_at"].as_str().unwrap();
     assert!(started_at.parse::<jiff::Timestamp>().is_ok(), "{started_at}");
 }
