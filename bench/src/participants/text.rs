@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use akin::document::Content;
-use akin::engine::{Analyser, CollectionSettings};
+use akin::engine::CollectionSettings;
+use akin::simd::Level;
 use akin::sketch::Sketcher;
 use akin::text::Shingler;
 use gaoya::minhash::{MinHasher, MinHasher32};
@@ -44,10 +44,13 @@ pub fn measure(job: &Job) -> Outcome {
     let mut rate = |name: &str, amount: f64, taken: Duration| {
         outcome.set(name, amount / taken.as_secs_f64());
     };
-    if is_akin {
-        rate("analysing_mb_per_s", megabytes, analysing(&texts));
-    }
-    let taken = if is_akin { akin(&texts, &sets) } else { gaoya(&texts, &sets) };
+    let taken = if is_akin {
+        let level = level(&job.setting);
+        rate("analysing_mb_per_s", megabytes, analysing(&texts, level));
+        akin(&texts, &sets, level)
+    } else {
+        gaoya(&texts, &sets)
+    };
     rate("text_mb_per_s", megabytes, taken.text);
     rate("shingling_mb_per_s", megabytes, taken.shingles);
     rate("sketching_m_per_s", millions, taken.sketch);
@@ -55,19 +58,31 @@ pub fn measure(job: &Job) -> Outcome {
     outcome
 }
 
-/// All that a document which is stored needs: its set, the set's fingerprint and its sketch.
-fn analysing(texts: &[String]) -> Duration {
-    let analyser = Analyser::new(&CollectionSettings::default());
-    let contents: Vec<Content> = texts.iter().cloned().map(Content::Text).collect();
-    let slot =
-        |content| analyser.analyse(content).map_or(0, |it| usize::from(it.sketch.as_bytes()[0]));
-    best(ROUNDS, || contents.iter().map(slot).sum::<usize>())
+/// The one that the setting names, or the highest.
+fn level(setting: &str) -> Level {
+    let Some(name) = setting.strip_suffix(" only") else { return Level::best() };
+    let named = |level: &Level| format!("{level:?}").contains(name);
+    Level::available().into_iter().find(named).expect("the machine has these instructions")
 }
 
-fn akin(texts: &[String], sets: &FlatSets) -> Taken {
+fn made(level: Level) -> (Shingler, Sketcher) {
     let settings = CollectionSettings::default();
-    let sketcher = Sketcher::new(settings.sketch.clone());
-    let shingler = Shingler::new(settings.shingles, 0, usize::MAX);
+    let shingler = Shingler::new(settings.shingles, 0, usize::MAX).with_level(level);
+    (shingler, Sketcher::new(settings.sketch).with_level(level))
+}
+
+/// All that a document which is stored needs: its set, the set's fingerprint and its sketch.
+fn analysing(texts: &[String], level: Level) -> Duration {
+    let (shingler, sketcher) = made(level);
+    let analysed = |text: &String| {
+        let set = shingler.text(text).expect("documents have words").set;
+        set.fingerprint() ^ u64::from(sketcher.sketch(&set).as_bytes()[0])
+    };
+    best(ROUNDS, || texts.iter().map(analysed).fold(0, |all, one| all ^ one))
+}
+
+fn akin(texts: &[String], sets: &FlatSets, level: Level) -> Taken {
+    let (shingler, sketcher) = made(level);
     let shingles = |text: &String| shingler.shingled(text).expect("documents have words");
     let slot = |shingles: &[u64]| usize::from(sketcher.sketch_shingles(shingles).as_bytes()[0]);
     let long = sets.elements();

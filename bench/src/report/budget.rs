@@ -51,13 +51,13 @@ const LINES: [Line; 21] = [
     line(
         "text → sketch, one core",
         Of::Real,
-        ["text", "", "text_mb_per_s", "MB/s"],
+        ["text", "3 words", "text_mb_per_s", "MB/s"],
         Bound::Least(TEXT_LEAST),
     ),
     line(
         "hashed shingles → sketch, long documents",
         Of::Real,
-        ["text", "", "sketching_long_m_per_s", "M/s"],
+        ["text", "3 words", "sketching_long_m_per_s", "M/s"],
         Bound::Least(1_000.0),
     ),
     line(

@@ -28,7 +28,8 @@ const PARTS: [Part; 7] = [
                fingerprint, its sketch; gaoya's is its own tokeniser and `shingle_tokens`; in \
                Python it is `re.findall(r\"\\w+\")` and three words joined. 128 slots everywhere. \
                The last columns have the sets that all share, hashed already, as they are and put \
-               together to documents of 8,192 shingles; datasketch and gaoya hash once more.",
+               together to documents of 8,192 shingles; datasketch and gaoya hash once more. `only`: \
+               akin without the instructions above that level.",
     },
     Part {
         task: "index",

@@ -39,7 +39,9 @@ pub fn draw(results: &Results, folder: &Path) {
 fn throughput(results: &Results) -> Vec<Bar> {
     let bar = |outcome: &Outcome| {
         let figure = outcome.get("text_mb_per_s")?;
-        Some(Bar { label: format!("{} {}", outcome.participant, short(figure)), figure })
+        let limited = outcome.setting.ends_with("only");
+        let who = if limited { name(outcome) } else { outcome.participant.clone() };
+        Some(Bar { label: format!("{who} {}", short(figure)), figure })
     };
     results.of("text").filter_map(bar).collect()
 }

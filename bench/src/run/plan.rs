@@ -61,8 +61,11 @@ fn text(corpus: &Description) -> Vec<Planned> {
     let each = corpus.text_bytes / corpus.documents.max(1) as u64;
     let documents = corpus.documents.min((TEXT_BYTES / each.max(1)) as usize);
     let setting = "3 words, 128 slots";
-    let participants = ["akin", "gaoya", "rensa", "datasketch"];
-    participants.map(|participant| planned("text", participant, setting, documents)).into()
+    let of = |participant| planned("text", participant, setting, documents);
+    let of_level = |level| planned("text", "akin", &format!("{level} only"), documents);
+    let mut all = vec![of("akin"), of_level("Avx2"), of_level("Portable")];
+    all.extend(["gaoya", "rensa", "datasketch"].map(of));
+    all
 }
 
 fn index(all: usize, common: usize) -> Vec<Planned> {
