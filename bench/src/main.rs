@@ -32,6 +32,10 @@ use participants::Job;
 /// From here on documents count as near-duplicates, for all participants.
 const THRESHOLD: f64 = 0.8;
 
+/// akin's own, for everybody who is written in Rust.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 #[derive(Parser)]
 #[command(about, version)]
 struct Arguments {
