@@ -10,6 +10,7 @@ use akin::engine::{Analyser, CollectionSettings, Mode, OfflineCorpus, OfflineGat
 use akin::index::{Filing, Index, Search};
 use akin::join::Progress;
 use akin::scheme::{Bands, Key, Threshold};
+use akin::simd::prefer_huge_pages;
 use akin::sketch::Estimator;
 
 use super::Job;
@@ -133,7 +134,9 @@ fn tell(outcome: &mut Outcome, what: &str, mut times: Vec<Duration>) {
 
 /// None of the lines depends on another, so that the processor waits for several at a time.
 fn written(bytes: usize, lines: usize) -> Duration {
-    let mut memory = vec![[1_u64; LINE / 8]; bytes / LINE];
+    let mut memory = Vec::with_capacity(bytes / LINE);
+    prefer_huge_pages(memory.spare_capacity_mut());
+    memory.resize(bytes / LINE, [1_u64; LINE / 8]);
     let mut random = Random(7);
     let started = Instant::now();
     for _ in 0..LOOKUPS {

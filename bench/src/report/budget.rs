@@ -176,7 +176,29 @@ pub fn page(all: &[Results]) -> String {
     for line in &LINES {
         line.write(all, &mut page);
     }
-    page
+    page + &limits(all)
+}
+
+/// A limit's name, what it was where the budget was set, and the figure here.
+const LIMITS: [(&str, &str, &str); 4] = [
+    ("xxh3, GB/s", "17 to 26", "xxh3_gb_per_s"),
+    ("copying memory, GB/s", "11 to 13", "memcpy_gb_per_s"),
+    ("sixteen cells at random of a large table, ns", "165", "sixteen_probes_ns"),
+    ("4 KiB appended and synced, µs", "130 to 180", "sync_us"),
+];
+
+fn limits(all: &[Results]) -> String {
+    let Some(limits) = all.iter().find_map(|results| results.of("limits").next()) else {
+        return String::new();
+    };
+    let mut part = "\nThe budget was set on another machine. What either can do at best:\n\n\
+                    | | there | here |\n|---|--:|--:|\n"
+        .to_owned();
+    for (title, there, figure) in LIMITS {
+        let here = limits.get(figure).map(short).unwrap_or_default();
+        writeln!(part, "| {title} | {there} | {here} |").expect("a string takes any text");
+    }
+    part
 }
 
 impl Line {

@@ -88,7 +88,7 @@ pub const SERVER: [Column; 13] = [
 pub const LIMITS: [(&str, &str); 8] = [
     ("copying memory, GB/s", "memcpy_gb_per_s"),
     ("xxh3 of 256 KiB, GB/s", "xxh3_gb_per_s"),
-    ("sixteen cells at random of a 1 GB table, ns", "sixteen_probes_ns"),
+    ("sixteen cells at random of a 1 GB table, huge pages, ns", "sixteen_probes_ns"),
     ("4 KiB appended and synced, µs", "sync_us"),
     ("256 MiB written and synced, MB/s", "write_mb_per_s"),
     ("SQLite alone: rows of 2.3 kB, synced a thousand at a time, rows/s", "sqlite_rows_per_s"),
