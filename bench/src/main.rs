@@ -13,7 +13,6 @@ mod client;
 mod corpus;
 mod found;
 mod machine;
-#[path = "../../benches/corpus/mod.rs"]
 mod made;
 mod measured;
 mod outcome;

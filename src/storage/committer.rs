@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 
 use super::counters::Counters;
-use super::log::{self, Operation};
+use super::log::{self, Logged, Operation};
 use super::wal_sync::WalSync;
 use super::{EncodedRecord, StorageError, StorageSettings, Sync, expiries};
 use crate::document::Ordinal;
@@ -42,7 +42,7 @@ impl Write {
 /// What the committer is asked to do. Dropping `done` says that it did not.
 pub(super) enum Message {
     Write { write: Write, applied: Box<dyn FnOnce(u64) + Send>, done: oneshot::Sender<()> },
-    Trim { up_to: u64, rows_max: u64, done: oneshot::Sender<u64> },
+    Trim { up_to: u64, done: oneshot::Sender<u64> },
     Sync { done: oneshot::Sender<()> },
 }
 
@@ -133,13 +133,14 @@ impl Committer {
     }
 
     fn commit(&mut self, group: Vec<Message>) -> Result<(), StorageError> {
-        let mut counters = self.counters;
+        let (mut counters, mut logged) = (self.counters, Logged::default());
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut outcomes = Vec::with_capacity(group.len());
         for message in &group {
-            outcomes.push(message.perform(&transaction, &mut counters)?);
+            outcomes.push(message.perform(&transaction, &mut counters, &mut logged)?);
         }
+        logged.write(&transaction, counters.last_sequence)?;
         counters.write(&transaction)?;
         transaction.commit()?;
         self.counters = counters;
@@ -176,25 +177,27 @@ impl Message {
         }
     }
 
-    /// Gives back the sequence of a write, or the rows that a trim removed.
+    /// Gives back the sequence of a write, or the operations that a trim removed.
     fn perform(
         &self,
         connection: &Connection,
         counters: &mut Counters,
+        logged: &mut Logged,
     ) -> Result<u64, StorageError> {
         match self {
             Self::Sync { .. } => {}
-            Self::Trim { up_to, rows_max, .. } => {
-                return log::trim(connection, counters, *up_to, *rows_max);
+            Self::Trim { up_to, .. } => {
+                let written = counters.last_sequence - logged.len() as u64;
+                return log::trim(connection, written, *up_to);
             }
             Self::Write { write: Write::Remove { ordinal }, .. } => {
-                remove(connection, counters, *ordinal)?;
+                remove(connection, counters, logged, *ordinal)?;
             }
             Self::Write { write: Write::Put { record, replaces }, .. } => {
                 if let Some(replaced) = replaces {
-                    remove(connection, counters, *replaced)?;
+                    remove(connection, counters, logged, *replaced)?;
                 }
-                put(connection, counters, record)?;
+                put(connection, counters, logged, record)?;
             }
         }
         Ok(counters.last_sequence)
@@ -221,6 +224,7 @@ impl Message {
 fn put(
     connection: &Connection,
     counters: &mut Counters,
+    logged: &mut Logged,
     record: &EncodedRecord,
 ) -> Result<(), StorageError> {
     let ordinal = record.ordinal();
@@ -230,12 +234,14 @@ fn put(
     record.insert(connection)?;
     counters.documents += 1;
     counters.next_ordinal = counters.next_ordinal.max(next);
-    log::append(connection, counters, Operation::Put, ordinal)
+    logged.append(counters, Operation::Put, ordinal);
+    Ok(())
 }
 
 fn remove(
     connection: &Connection,
     counters: &mut Counters,
+    logged: &mut Logged,
     ordinal: Ordinal,
 ) -> Result<(), StorageError> {
     let delete = "DELETE FROM documents WHERE ordinal = ?1";
@@ -245,5 +251,6 @@ fn remove(
     }
     expiries::remove(connection, ordinal)?;
     counters.documents -= 1;
-    log::append(connection, counters, Operation::Remove, ordinal)
+    logged.append(counters, Operation::Remove, ordinal);
+    Ok(())
 }

@@ -1,4 +1,5 @@
-//! The operation log: a row for each birth and each death of a document, numbered without a gap.
+//! The operation log: births and deaths of documents, numbered without a gap. A row holds what one
+//! transaction logged.
 
 use rusqlite::{Connection, params};
 
@@ -7,6 +8,12 @@ use super::checksum::Digest;
 use super::counters::Counters;
 use crate::document::Ordinal;
 
+/// Those of a larger transaction are in several rows.
+pub(super) const OPERATIONS_OF_ROW_MAX: usize = 4096;
+
+/// Its code, and the ordinal: little-endian.
+const OPERATION_BYTES: usize = 5;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Put,
@@ -14,36 +21,46 @@ pub(super) enum Operation {
 }
 
 impl Operation {
-    fn code(self) -> i64 {
+    fn code(self) -> u8 {
         match self {
             Self::Put => 1,
             Self::Remove => 2,
         }
     }
 
-    fn of_code(code: i64) -> Option<Self> {
+    pub fn of_code(code: u8) -> Option<Self> {
         [Self::Put, Self::Remove].into_iter().find(|operation| operation.code() == code)
     }
 }
 
-/// Logs an operation under the next sequence.
-pub(super) fn append(
-    connection: &Connection,
-    counters: &mut Counters,
-    operation: Operation,
-    ordinal: Ordinal,
-) -> Result<(), StorageError> {
-    counters.last_sequence += 1;
-    let sequence = counters.last_sequence.cast_signed();
-    let insert = "INSERT INTO log (sequence, operation, ordinal, checksum) VALUES (?1, ?2, ?3, ?4)";
-    let checksum = checksum(sequence, operation.code(), ordinal.0.into());
-    connection.prepare_cached(insert)?.execute(params![
-        sequence,
-        operation.code(),
-        ordinal.0,
-        checksum
-    ])?;
-    Ok(())
+/// What a transaction logs, as it is in its rows.
+#[derive(Default)]
+pub(super) struct Logged(Vec<u8>);
+
+impl Logged {
+    /// Logs an operation under the next sequence.
+    pub fn append(&mut self, counters: &mut Counters, operation: Operation, ordinal: Ordinal) {
+        counters.last_sequence += 1;
+        self.0.push(operation.code());
+        self.0.extend_from_slice(&ordinal.0.to_le_bytes());
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len() / OPERATION_BYTES
+    }
+
+    /// Writes all of it, whose last operation has the sequence `last`.
+    pub fn write(&self, connection: &Connection, last: u64) -> Result<(), StorageError> {
+        let insert = "INSERT INTO log (sequence, operations, checksum) VALUES (?1, ?2, ?3)";
+        let mut sequence = last + 1 - self.len() as u64;
+        for operations in self.0.chunks(OPERATIONS_OF_ROW_MAX * OPERATION_BYTES) {
+            let checksum = checksum(sequence, operations);
+            let row = params![sequence.cast_signed(), operations, checksum];
+            connection.prepare_cached(insert)?.execute(row)?;
+            sequence += (operations.len() / OPERATION_BYTES) as u64;
+        }
+        Ok(())
+    }
 }
 
 /// Visits what follows `after`, in order.
@@ -52,49 +69,59 @@ pub(super) fn visit_after(
     after: u64,
     mut visit: impl FnMut(Operation, Ordinal),
 ) -> Result<(), StorageError> {
-    let query = "SELECT sequence, operation, ordinal, checksum FROM log
-                 WHERE sequence > ?1 ORDER BY sequence";
+    let query = "SELECT sequence, operations, checksum FROM log
+                 WHERE sequence >= (SELECT coalesce(max(sequence), 0) FROM log WHERE sequence <= ?1)
+                 ORDER BY sequence";
+    let first = after + 1;
     let mut statement = connection.prepare_cached(query)?;
-    let mut rows = statement.query([after.cast_signed()])?;
+    let mut rows = statement.query([first.cast_signed()])?;
     while let Some(row) = rows.next()? {
-        let (sequence, code, ordinal) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        let operation = Operation::of_code(code);
-        let number = u32::try_from(ordinal).ok();
-        let sound = row.get::<_, i64>(3)? == checksum(sequence, code, ordinal);
-        let (Some(operation), Some(number), true) = (operation, number, sound) else {
+        let sequence = row.get::<_, i64>(0)?.cast_unsigned();
+        let operations = row.get_ref(1)?.as_blob().unwrap_or_default();
+        let Some(decoded) = decode(sequence, operations, row.get(2)?) else {
             let what = format!("the log row {sequence} does not have its checksum");
             return Err(StorageError::corrupt(what));
         };
-        visit(operation, Ordinal(number));
+        let before = usize::try_from(first.saturating_sub(sequence)).unwrap_or(usize::MAX);
+        decoded.into_iter().skip(before).for_each(|(operation, ordinal)| visit(operation, ordinal));
     }
     Ok(())
 }
 
-/// The sequence before the first row that is left; `last` if there is none.
+/// `None` for what [`Logged::write`] cannot have written.
+fn decode(sequence: u64, operations: &[u8], sum: i64) -> Option<Vec<(Operation, Ordinal)>> {
+    let (whole, rest) = operations.as_chunks::<OPERATION_BYTES>();
+    if whole.is_empty() || !rest.is_empty() || sum != checksum(sequence, operations) {
+        return None;
+    }
+    let decode = |&[code, a, b, c, d]: &[u8; OPERATION_BYTES]| {
+        Some((Operation::of_code(code)?, Ordinal(u32::from_le_bytes([a, b, c, d]))))
+    };
+    whole.iter().map(decode).collect()
+}
+
+/// The sequence before the first that is left; `last` if there is none.
 pub(super) fn kept_after(connection: &Connection, last: u64) -> Result<u64, StorageError> {
     let query = "SELECT min(sequence) FROM log";
     let first: Option<i64> = connection.prepare_cached(query)?.query_row([], |row| row.get(0))?;
     Ok(first.map_or(last, |first| first.cast_unsigned().saturating_sub(1)))
 }
 
-/// Removes at most `rows_max` of the oldest rows, none above `up_to`; gives back how many.
-pub(super) fn trim(
-    connection: &Connection,
-    counters: &Counters,
-    up_to: u64,
-    rows_max: u64,
-) -> Result<u64, StorageError> {
-    let kept_after = kept_after(connection, counters.last_sequence)?;
-    let end = up_to.min(kept_after.saturating_add(rows_max)).min(counters.last_sequence);
-    let delete = "DELETE FROM log WHERE sequence <= ?1";
-    let removed = connection.prepare_cached(delete)?.execute([end.cast_signed()])?;
-    Ok(removed as u64)
+/// Of a log that ends at `last`, removes the oldest rows that are wholly at or below `up_to`, but no
+/// more of them than have [`OPERATIONS_OF_ROW_MAX`] operations; gives back how many those were.
+pub(super) fn trim(connection: &Connection, last: u64, up_to: u64) -> Result<u64, StorageError> {
+    let before = kept_after(connection, last)?;
+    let end = up_to.min(before.saturating_add(OPERATIONS_OF_ROW_MAX as u64)).min(last);
+    let delete = if end == last {
+        "DELETE FROM log WHERE sequence <= ?1"
+    } else {
+        "DELETE FROM log
+         WHERE sequence < (SELECT max(sequence) FROM log WHERE sequence <= ?1 + 1)"
+    };
+    connection.prepare_cached(delete)?.execute([end.cast_signed()])?;
+    Ok(kept_after(connection, last)? - before)
 }
 
-fn checksum(sequence: i64, operation: i64, ordinal: i64) -> i64 {
-    let mut digest = Digest::new();
-    for number in [sequence, operation, ordinal] {
-        digest.number(number.cast_unsigned());
-    }
-    digest.finish().cast_signed()
+fn checksum(sequence: u64, operations: &[u8]) -> i64 {
+    Digest::new().number(sequence).bytes(operations).finish().cast_signed()
 }

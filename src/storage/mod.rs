@@ -20,12 +20,14 @@
 //!
 //! ## `documents`: a row for each document alive
 //! A row is written once and never changed: to replace a document is to remove it and to store
-//! another. It has three parts, so that what follows one need not be read for it.
+//! another. It has three parts, so that what follows one need not be read for it. Rows are stored in
+//! the order of their ordinals, so they fill the pages that they are on. Until format 3 there was an
+//! index of ids, which a store made then still has; ids in random order dirty a page of it each.
 //!
 //! | column | what it is |
 //! |---|---|
 //! | `ordinal` | The document's number, given by the caller. Never given again. |
-//! | `id` | The client's name for it; unique. |
+//! | `id` | The client's name for it. No two are alike, which is for the caller to see to. |
 //! | `shingles` | Elements of the set. |
 //! | `fingerprint` | One number for the set. |
 //! | `flags` | 1 tokens, 2 one shingle, 4 content, 8 metadata, 16 sampled, 32 expires, 64 fields |
@@ -58,15 +60,24 @@
 //! content_checksum  -5100424419032858321
 //! ```
 //!
-//! ## `log`: a row for each birth and each death of a document
-//! Lives until it is trimmed, which is when no snapshot kept needs it. A replacement is two rows.
+//! ## `log`: births and deaths of documents, those of one transaction in a row
+//! They are numbered 1, 2, 3… without a gap. A row lives until it is trimmed, which is when no
+//! snapshot kept needs any of it. A replacement is a death and a birth. Until format 3 each had a
+//! row of its own. Of more than 4,096 operations there are several rows.
 //!
 //! | column | what it is |
 //! |---|---|
-//! | `sequence` | 1, 2, 3… without a gap; rows are written in this order and trimmed in it. |
-//! | `operation` | 1 put, 2 remove. |
-//! | `ordinal` | Whose. |
-//! | `checksum` | Of the three. |
+//! | `sequence` | The number of its first. |
+//! | `operations` | For each 5 bytes: 1 birth or 2 death; ordinal (u32, little-endian). |
+//! | `checksum` | Of the two. |
+//!
+//! Example: ordinal 9 has taken the place of ordinal 4, as the 17th and the 18th:
+//!
+//! ```text
+//! sequence    17
+//! operations  x'02040000000109000000'
+//! checksum    CHECKSUM
+//! ```
 //!
 //! ## `expiries`: a row for each document that expires
 //! Written and removed with its document, in the same transaction. Format 1 had no such table.
@@ -85,7 +96,7 @@
 //! | `one` | 1. |
 //! | `documents` | Documents alive. |
 //! | `next_ordinal` | Above every ordinal ever stored. |
-//! | `last_sequence` | Of the last row ever logged. |
+//! | `last_sequence` | Of the last operation ever logged. |
 //! | `checksum` | Of the three. |
 //!
 //! ## `settings`: two rows for life
@@ -114,6 +125,7 @@ mod snapshot_file;
 mod snapshot_reader;
 mod snapshot_writer;
 mod store;
+mod upgrade;
 mod verify;
 mod view;
 mod wal_sync;

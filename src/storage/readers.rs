@@ -9,14 +9,13 @@ use rusqlite::Connection;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::{JoinError, spawn_blocking};
 
-use super::columns::{Columns, FILING_COLUMNS, FilingPart};
 use super::counters::Counters;
 use super::record::{Order, Part, Record};
 use super::selection::{self, Particulars};
 use super::sets::{SetRow, Visited, visit_sets};
 use super::store::Files;
 use super::{StorageError, StorageSettings, View, log, schema};
-use crate::document::{DocumentId, Ordinal};
+use crate::document::Ordinal;
 
 /// Exports and selections that may be under way at once; each keeps the write-ahead log from being
 /// cut.
@@ -205,40 +204,6 @@ pub(super) fn records(
     ordinals.iter().map(record).collect()
 }
 
-pub(super) fn record_by_id(
-    connection: &Connection,
-    id: &DocumentId,
-) -> Result<Option<Record>, StorageError> {
-    let query = format!("SELECT {} FROM documents WHERE id = ?1", Part::All.columns());
-    let mut statement = connection.prepare_cached(&query)?;
-    let mut rows = statement.query([id.as_str()])?;
-    rows.next()?.map(|row| Record::decode(connection, row, Part::All)).transpose()
-}
-
-/// Reads the filing part for each id, so that an id is checked before it is given out.
-pub(super) fn ids(
-    connection: &Connection,
-    after: Option<&DocumentId>,
-    limit: u32,
-    now_ms: i64,
-) -> Result<Vec<DocumentId>, StorageError> {
-    let query = format!("SELECT {FILING_COLUMNS} FROM documents WHERE id > ?1 ORDER BY id");
-    let mut statement = connection.prepare_cached(&query)?;
-    let mut rows = statement.query([after.map_or("", DocumentId::as_str)])?;
-    let mut ids = Vec::new();
-    // Those that have expired but are still there are stepped over, so that a page is full.
-    while ids.len() < limit as usize
-        && let Some(row) = rows.next()?
-    {
-        let columns = Columns::new(row)?;
-        let part = FilingPart::read(&columns)?;
-        if part.is_alive(connection, columns.ordinal, now_ms)? {
-            ids.push(part.document_id(&columns)?);
-        }
-    }
-    Ok(ids)
-}
-
 pub(super) fn sizes(connection: &Connection, files: &Files) -> Result<StoreSizes, StorageError> {
     let bytes =
         |path: &Path| path.metadata().map(|file| file.len()).map_err(StorageError::io(path));
@@ -264,10 +229,15 @@ fn export(
         Order::Stored => "ordinal",
         Order::Id => "id",
     };
-    let query = format!("SELECT {} FROM documents ORDER BY {by}", part.columns());
+    // Only ordinals are sorted; whole rows would be copied to a file meanwhile.
+    let mut ordinals =
+        connection.prepare(&format!("SELECT ordinal FROM documents ORDER BY {by}"))?;
+    let mut ordinals = ordinals.query([])?;
+    let query = format!("SELECT {} FROM documents WHERE ordinal = ?1", part.columns());
     let mut statement = connection.prepare_cached(&query)?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
+    while let Some(ordinal) = ordinals.next()? {
+        let mut rows = statement.query([ordinal.get::<_, i64>(0)?])?;
+        let Some(row) = rows.next()? else { continue };
         let record = match Record::decode(connection, row, part) {
             Err(error) if !matches!(error, StorageError::CorruptDocument { .. }) => {
                 return Err(error);

@@ -6,19 +6,18 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rusqlite::{Connection, ErrorCode, OpenFlags, params};
 
 use super::counters::Counters;
-use super::{StorageError, StorageSettings, Sync};
+use super::{StorageError, StorageSettings, Sync, upgrade};
 
 /// "akin" in ASCII, in the database header.
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"akin");
 
 /// The layout below. A change to it that an older version would misread takes the next number.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
-/// What format 1 has.
 const TABLES: &str = "
 CREATE TABLE documents (
     ordinal INTEGER PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
+    id TEXT NOT NULL,
     shingles INTEGER NOT NULL,
     fingerprint INTEGER NOT NULL,
     flags INTEGER NOT NULL,
@@ -31,12 +30,6 @@ CREATE TABLE documents (
     set_checksum INTEGER NOT NULL,
     content BLOB,
     content_checksum INTEGER NOT NULL
-) STRICT;
-CREATE TABLE log (
-    sequence INTEGER PRIMARY KEY,
-    operation INTEGER NOT NULL,
-    ordinal INTEGER NOT NULL,
-    checksum INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE counters (
     one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -51,8 +44,15 @@ CREATE TABLE settings (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// What format 2 has besides.
-const TABLES_2: &str = "
+pub(super) const LOG: &str = "
+CREATE TABLE log (
+    sequence INTEGER PRIMARY KEY,
+    operations BLOB NOT NULL,
+    checksum INTEGER NOT NULL
+) STRICT;
+";
+
+pub(super) const EXPIRIES: &str = "
 CREATE TABLE expiries (
     ordinal INTEGER PRIMARY KEY,
     expires_at INTEGER NOT NULL,
@@ -149,7 +149,7 @@ fn upgrade(connection: &mut Connection, found: u32) -> Result<(), StorageError> 
         return Ok(());
     }
     let transaction = connection.transaction()?;
-    transaction.execute_batch(TABLES_2)?;
+    upgrade::upgrade(&transaction, found)?;
     transaction.pragma_update(None, "user_version", FORMAT)?;
     transaction.commit()?;
     Ok(())
@@ -162,7 +162,8 @@ fn create(connection: &mut Connection, identity: &str) -> Result<(), StorageErro
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", FORMAT)?;
     transaction.execute_batch(TABLES)?;
-    transaction.execute_batch(TABLES_2)?;
+    transaction.execute_batch(LOG)?;
+    transaction.execute_batch(EXPIRIES)?;
     let setting = "INSERT INTO settings (name, value) VALUES (?1, ?2)";
     transaction.execute(setting, params!["identity", identity])?;
     transaction.execute(setting, params!["created_at_ms", created_at_ms])?;

@@ -8,16 +8,14 @@ use std::thread::{self, JoinHandle};
 
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::unconstrained;
 
 use super::committer::{Committer, Message, Write};
 use super::readers::{self, Readers, StoreSizes};
 use super::record::{Order, Part, Record};
 use super::selection::{self, Particulars};
 use super::{Snapshots, StorageError, StorageSettings, View, copy, directory, schema};
-use crate::document::{DocumentId, Ordinal};
-
-/// Log rows removed in one transaction, so that trimming holds no write up for long.
-const TRIM_ROWS_MAX: u64 = 4096;
+use crate::document::Ordinal;
 
 /// One collection's durable part.
 ///
@@ -126,17 +124,18 @@ impl Store {
         self.ask(|done| Message::Write { write, applied, done }).await
     }
 
-    /// Removes the log rows up to a sequence, which no snapshot then needs; gives back how many.
+    /// Removes what was logged up to a sequence, which no snapshot then needs, but for what was
+    /// committed together with what follows; gives back how many operations. It does so in steps,
+    /// so that it holds no write up for long.
     ///
     /// # Errors
     /// [`StorageError::Poisoned`].
     pub async fn trim_log(&self, up_to: u64) -> Result<u64, StorageError> {
-        let rows_max = TRIM_ROWS_MAX;
         let mut total = 0;
         loop {
-            let removed = self.ask(|done| Message::Trim { up_to, rows_max, done }).await?;
+            let removed = self.ask(|done| Message::Trim { up_to, done }).await?;
             total += removed;
-            if removed < rows_max {
+            if removed == 0 {
                 return Ok(total);
             }
         }
@@ -158,7 +157,8 @@ impl Store {
         let (done, outcome) = oneshot::channel();
         let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(queue) = queue else { return Err(StorageError::Closed) };
-        if queue.send(message(done)).await.is_err() {
+        // A task that had sent much would otherwise be made to wait here, and let later ones pass.
+        if unconstrained(queue.send(message(done))).await.is_err() {
             return Err(self.why_stopped().await);
         }
         // The committer ends when nobody can send any more: not whoever merely waits for an answer.
@@ -246,28 +246,6 @@ impl Store {
         matches: impl Fn(&Particulars) -> bool + Send + 'static,
     ) -> Result<Vec<Ordinal>, StorageError> {
         self.readers.select(now_ms, matches).await
-    }
-
-    /// # Errors
-    /// [`StorageError::CorruptDocument`] if the document is not what was written.
-    pub async fn fetch_by_id(&self, id: DocumentId) -> Result<Option<Record>, StorageError> {
-        self.readers.read(move |connection| readers::record_by_id(connection, &id)).await
-    }
-
-    /// At most `limit` ids of documents alive at `now_ms` (milliseconds since the epoch), in the
-    /// order of their bytes, beginning after `after`.
-    ///
-    /// # Errors
-    /// [`StorageError::CorruptDocument`] if one of the documents is not what was written.
-    pub async fn ids(
-        &self,
-        after: Option<DocumentId>,
-        limit: u32,
-        now_ms: i64,
-    ) -> Result<Vec<DocumentId>, StorageError> {
-        let ids =
-            move |connection: &Connection| readers::ids(connection, after.as_ref(), limit, now_ms);
-        self.readers.read(ids).await
     }
 
     /// This part of every document alive at `now_ms` (milliseconds since the epoch), from

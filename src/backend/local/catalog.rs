@@ -6,6 +6,7 @@
 
 mod by_id;
 mod chunk;
+mod page;
 
 use std::collections::BinaryHeap;
 use std::convert::Infallible;
@@ -141,19 +142,38 @@ impl Catalog {
     }
 
     /// Visits every listing that is there throughout, by ordinal, until a visit fails. Each chunk
-    /// is copied under one short lock, which nobody holds while a listing is visited.
+    /// is copied under one short lock, which nobody holds while a listing is visited. Of an id that
+    /// is there throughout, but replaced meanwhile, a listing is visited, too: the new one has a
+    /// higher ordinal and is there before the old one goes, so whoever misses the old one comes to
+    /// the new.
     pub fn visit<E>(
         &self,
         mut visit: impl FnMut(Ordinal, Listed<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let longest = self.shards.iter().map(|shard| read(shard).len()).max();
-        for number in 0..longest.unwrap_or(0) * SHARDS {
-            let copy = read(&self.shards[number % SHARDS]).get(number / SHARDS).cloned().flatten();
-            for (within, listed) in copy.iter().flat_map(|chunk| chunk.iter()) {
-                visit(Ordinal(number as u32 * ORDINALS + within), listed)?;
+        let mut visited = 0;
+        while let end = self.chunks_end()
+            && visited < end
+        {
+            for number in visited..end {
+                let shard = read(&self.shards[number % SHARDS]);
+                let copy = shard.get(number / SHARDS).cloned().flatten();
+                drop(shard);
+                for (within, listed) in copy.iter().flat_map(|chunk| chunk.iter()) {
+                    visit(Ordinal(number as u32 * ORDINALS + within), listed)?;
+                }
             }
+            visited = end;
         }
         Ok(())
+    }
+
+    /// Above the number of every chunk that ever was.
+    fn chunks_end(&self) -> usize {
+        let end = |(number, shard): (usize, &RwLock<Shard>)| match read(shard).len() {
+            0 => 0,
+            chunks => (chunks - 1) * SHARDS + number + 1,
+        };
+        self.shards.iter().enumerate().map(end).max().unwrap_or(0)
     }
 
     fn has_id(&self, ordinal: Ordinal, id: &str) -> bool {

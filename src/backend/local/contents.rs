@@ -4,7 +4,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use super::Local;
 use crate::backend::{BackendError, Candidate};
-use crate::document::{Content, Document, Metadata, Ordinal};
+use crate::document::{Content, Document, DocumentId, Metadata, Ordinal};
 use crate::storage::{Part, Record};
 use crate::text::ShingleSet;
 
@@ -23,6 +23,25 @@ impl Local {
         }
         Ok(None)
     }
+
+    /// Of the document with this id, unless it has expired.
+    pub(super) async fn record_of(&self, id: &DocumentId) -> Result<Option<Record>, BackendError> {
+        let mut missed = None;
+        while let Some(ordinal) = self.alive(id)
+            && missed != Some(ordinal)
+        {
+            let mut records = self.store.fetch(vec![ordinal], Part::All).await?;
+            if let Some(record) = records.pop().flatten() {
+                return Ok(Some(record));
+            }
+            // It was replaced or removed on the disk, and the catalog has not heard of it yet. Once
+            // the store has carried out what is asked of it now, it has.
+            self.store.sync().await?;
+            missed = Some(ordinal);
+        }
+        Ok(None)
+    }
+
     pub(super) async fn read_contents(
         &self,
         candidates: &[Candidate],

@@ -108,10 +108,11 @@ impl Local {
             .map_err(|_| BackendError::OrdinalsExhausted)
     }
 
-    fn encode(&self, filing: &Filing, ordinal: Ordinal, times: Times) -> EncodedRecord {
+    /// Still without its ordinal.
+    fn encode(&self, filing: &Filing, times: Times) -> EncodedRecord {
         let Document { id, content, metadata, .. } = &filing.document;
         let record = Record {
-            ordinal,
+            ordinal: Ordinal(0),
             id: id.clone(),
             stored_at_ms: times.stored_at_ms,
             expires_at_ms: times.expires_at_ms,
@@ -166,8 +167,11 @@ impl Backend for Local {
         }
         // One that has expired is still to be removed, but nobody knows of it any more.
         let replaces = self.live.catalog.ordinal(&filing.document.id);
+        let record = self.encode(&filing, times);
+        // Last, so that documents come to the store in the order of their ordinals: only rows that
+        // are added at the end of their table fill its pages.
         let ordinal = self.take_ordinal()?;
-        let record = self.encode(&filing, ordinal, times);
+        let record = record.with_ordinal(ordinal);
         let live = Arc::clone(&self.live);
         let apply = move |_sequence| {
             live.put(ordinal, &filing, times.expires_at_ms);
@@ -269,9 +273,7 @@ impl Backend for Local {
     }
 
     async fn record(&self, id: &DocumentId) -> Result<Option<Record>, BackendError> {
-        let now_ms = self.now_ms();
-        let record = self.store.fetch_by_id(id.clone()).await?;
-        Ok(record.filter(|record| record.is_alive(now_ms)))
+        self.record_of(id).await
     }
 
     async fn list(
@@ -279,7 +281,9 @@ impl Backend for Local {
         after: Option<DocumentId>,
         limit: u32,
     ) -> Result<Vec<DocumentId>, BackendError> {
-        Ok(self.store.ids(after, limit, self.now_ms()).await?)
+        let (live, now_ms) = (Arc::clone(&self.live), self.now_ms());
+        let ids = move || Ok(live.catalog.ids_after(after.as_ref(), limit as usize, now_ms));
+        Ok(blocking(ids).await?)
     }
 
     async fn sample(&self, documents: usize) -> Result<Vec<DocumentId>, BackendError> {

@@ -44,7 +44,7 @@ async fn reading_everything_finds_what_is_not_as_it_was_written() {
         "UPDATE documents SET content = x'00' WHERE ordinal = 4",
         "UPDATE documents SET metadata = '{}' WHERE ordinal = 4",
         "DELETE FROM documents WHERE ordinal = 4",
-        "UPDATE log SET ordinal = 9 WHERE sequence = 2",
+        "UPDATE log SET operations = x'0109000000' WHERE sequence = 2",
         "DELETE FROM log WHERE sequence = 2",
         "UPDATE counters SET next_ordinal = 4",
     ] {

@@ -59,7 +59,6 @@ async fn assert_noticed(store: &Store, part: usize, change: &str) {
     assert!(is_corrupt(fetch(store, 1).await), "{change}");
     let set = store.fetch(vec![Ordinal(1)], Part::Set).await;
     assert_eq!(is_corrupt(set), part <= 2, "{change}");
-    assert_eq!(is_corrupt(store.ids(None, 9, NOW_MS).await), part == 1, "{change}");
     assert_eq!(is_corrupt(store.scan(0..9, |_| ())), part == 1, "{change}");
     let sets = store.scan_sets(0..9, |row| row.set().map(|_| ControlFlow::Continue(())));
     assert_eq!(is_corrupt(sets), part <= 2, "{change}");
@@ -109,10 +108,9 @@ async fn a_row_or_a_part_in_the_place_of_another_is_noticed() {
 }
 
 #[tokio::test]
-async fn an_export_and_a_lookup_by_id_notice_and_the_export_goes_on() {
+async fn an_export_notices_and_goes_on() {
     let (_home, store, raw) = spoilable().await;
     raw.execute_batch("UPDATE documents SET content = x'00' WHERE ordinal = 1").unwrap();
-    assert!(is_corrupt(store.fetch_by_id(record(1).id).await));
     let mut export = store.export(Part::All, Order::Stored, NOW_MS).await;
     assert_eq!(export.recv().await.unwrap().unwrap(), record(0));
     assert!(is_corrupt(export.recv().await.unwrap()));
@@ -123,9 +121,11 @@ async fn an_export_and_a_lookup_by_id_notice_and_the_export_goes_on() {
 #[tokio::test]
 async fn a_changed_log_is_noticed() {
     let spoil = [
-        "UPDATE log SET ordinal = 5 WHERE sequence = 2",
-        "UPDATE log SET operation = 2 WHERE sequence = 2",
-        "UPDATE log SET operation = 3 WHERE sequence = 2",
+        "UPDATE log SET operations = x'0105000000' WHERE sequence = 2",
+        "UPDATE log SET operations = x'0201000000' WHERE sequence = 2",
+        "UPDATE log SET operations = x'0301000000' WHERE sequence = 2",
+        "UPDATE log SET operations = x'01010000' WHERE sequence = 2",
+        "UPDATE log SET operations = x'' WHERE sequence = 2",
         "UPDATE log SET checksum = 3 WHERE sequence = 2",
         "UPDATE log SET sequence = 9 WHERE sequence = 2",
         "DELETE FROM log WHERE sequence = 2",

@@ -9,6 +9,7 @@ mod reading;
 mod recovery;
 mod sets;
 mod snapshots;
+mod upgrading;
 mod writing;
 
 use std::path::Path;
@@ -107,6 +108,16 @@ async fn fill(store: &Store, count: u32) {
 async fn fetch(store: &Store, ordinal: u32) -> Result<Option<Record>, StorageError> {
     let records = store.fetch(vec![Ordinal(ordinal)], Part::All).await?;
     Ok(records.into_iter().next().unwrap())
+}
+
+/// All ids, in the order of an export.
+async fn exported_ids(store: &Store, order: Order, now_ms: i64) -> Vec<DocumentId> {
+    let mut export = store.export(Part::Set, order, now_ms).await;
+    let mut ids = Vec::new();
+    while let Some(record) = export.recv().await {
+        ids.push(record.unwrap().id);
+    }
+    ids
 }
 
 /// Holds the committer up after its first write, until it is let go.

@@ -42,25 +42,17 @@ async fn documents_come_in_the_order_asked_and_without_content_if_asked() {
 }
 
 #[tokio::test]
-async fn a_document_is_found_by_its_id() {
+async fn an_export_is_in_the_order_asked() {
     let home = Home::new();
     let store = home.open();
-    fill(&store, 3).await;
-    assert_eq!(store.fetch_by_id(record(1).id).await.unwrap(), Some(record(1)));
-    assert_eq!(store.fetch_by_id(record(3).id).await.unwrap(), None);
-}
-
-#[tokio::test]
-async fn ids_are_paged_in_the_order_of_their_bytes() {
-    let home = Home::new();
-    let store = home.open();
+    let texts = ["é", "b", "B", "a", "aa", "z"];
     let id = |text: &str| DocumentId::new(text).unwrap();
-    for (ordinal, text) in (0..).zip(["é", "b", "B", "a", "aa", "z"]) {
+    for (ordinal, text) in (0..).zip(texts) {
         write(&store, put(&Record { id: id(text), ..record(ordinal) })).await;
     }
-    assert_eq!(store.ids(None, 4, NOW_MS).await.unwrap(), ["B", "a", "aa", "b"].map(id));
-    assert_eq!(store.ids(Some(id("b")), 4, NOW_MS).await.unwrap(), ["z", "é"].map(id));
-    assert_eq!(store.ids(Some(id("é")), 4, NOW_MS).await.unwrap(), []);
+    assert_eq!(exported_ids(&store, Order::Stored, NOW_MS).await, texts.map(id));
+    let by_bytes = ["B", "a", "aa", "b", "z", "é"];
+    assert_eq!(exported_ids(&store, Order::Id, NOW_MS).await, by_bytes.map(id));
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::*;
 use crate::storage::counters::Counters;
+use crate::storage::log::{Logged, Operation};
 
 fn ordinals(list: &[u32]) -> Vec<Ordinal> {
     list.iter().copied().map(Ordinal).collect()
@@ -18,13 +19,16 @@ async fn a_replacement_is_the_death_of_one_and_the_birth_of_another() {
     let replaces = Some(Ordinal(1));
     write(&store, Write::Put { record: replacement.encode(1), replaces }).await;
     assert_eq!(fetch(&store, 1).await.unwrap(), None);
-    assert_eq!(store.fetch_by_id(record(1).id).await.unwrap(), Some(replacement));
+    assert_eq!(fetch(&store, 3).await.unwrap(), Some(replacement));
 
     let raw = home.raw();
-    let mut statement = raw.prepare("SELECT sequence, operation, ordinal FROM log").unwrap();
-    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
-    let rows = rows.unwrap().collect::<Result<Vec<(u32, u32, u32)>, _>>().unwrap();
-    assert_eq!(rows, [(1, 1, 0), (2, 1, 1), (3, 1, 2), (4, 2, 1), (5, 1, 3)]);
+    let mut statement = raw.prepare("SELECT sequence, hex(operations) FROM log").unwrap();
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    let rows = rows.collect::<Result<Vec<(u32, String)>, _>>().unwrap();
+    let births = [(1, "0100000000"), (2, "0101000000"), (3, "0102000000")];
+    let replacement = (4, "02010000000103000000");
+    let expected = births.into_iter().chain([replacement]);
+    assert!(rows.iter().map(|(first, hex)| (*first, hex.as_str())).eq(expected), "{rows:?}");
 }
 
 #[tokio::test]
@@ -80,18 +84,36 @@ async fn a_trimmed_log_does_not_pass_for_a_quiet_one() {
 async fn a_log_longer_than_a_step_is_trimmed_all_the_way() {
     let home = Home::new();
     drop(home.open());
-    let rows = 3 * 4096 + 7;
-    let series = format!(
-        "WITH RECURSIVE series(value) AS
-             (SELECT 1 UNION ALL SELECT value + 1 FROM series WHERE value < {rows})
-         INSERT INTO log SELECT value, 1, 0, 0 FROM series"
-    );
     let raw = home.raw();
-    raw.execute_batch(&series).unwrap();
-    Counters { last_sequence: rows, ..Counters::default() }.write(&raw).unwrap();
+    let mut counters = Counters::default();
+    for transaction in [1, 4_000, 4_096 * 3, 90, 6] {
+        log_puts(&raw, &mut counters, transaction);
+    }
+    let last = counters.last_sequence;
     let store = home.open();
-    assert_eq!(store.trim_log(rows - 5).await.unwrap(), rows - 5);
-    assert_eq!(store.sizes().await.unwrap().log_rows, 5);
+    assert_eq!(store.sizes().await.unwrap().log_rows, last);
+    assert_eq!(store.tail(5_000).unwrap().born.len() as u64, last - 5_000);
+    // What was committed together with what is to stay, stays.
+    assert_eq!(store.trim_log(last - 40).await.unwrap(), last - 96);
+    assert_eq!(store.sizes().await.unwrap().log_rows, 96);
+    let kept_after = last - 96;
+    let error = store.tail(kept_after - 1).unwrap_err();
+    assert!(matches!(error, StorageError::TrimmedTail { .. }), "{error}");
+    assert_eq!(store.tail(last - 40).unwrap().born.len(), 40);
+    assert_eq!(store.trim_log(last - 6).await.unwrap(), 90);
+    assert_eq!(store.trim_log(last).await.unwrap(), 6);
+}
+
+/// Logs a transaction of so many operations, as the committer does.
+fn log_puts(raw: &Connection, counters: &mut Counters, operations: u32) {
+    let mut logged = Logged::default();
+    for _ in 0..operations {
+        let ordinal = Ordinal(counters.next_ordinal);
+        counters.next_ordinal += 1;
+        logged.append(counters, Operation::Put, ordinal);
+    }
+    logged.write(raw, counters.last_sequence).unwrap();
+    counters.write(raw).unwrap();
 }
 
 #[tokio::test]

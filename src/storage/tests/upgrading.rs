@@ -1,0 +1,106 @@
+//! Stores of older formats are brought to this one.
+
+use super::*;
+use crate::storage::checksum::Digest;
+
+/// What format 2 had in the place of today's log.
+const LOG_2: &str = "
+DROP TABLE log;
+CREATE TABLE log (
+    sequence INTEGER PRIMARY KEY,
+    operation INTEGER NOT NULL,
+    ordinal INTEGER NOT NULL,
+    checksum INTEGER NOT NULL
+) STRICT;
+PRAGMA user_version = 2;
+";
+
+/// Births of ordinals that follow each other, from `sequences.start` on.
+fn log_births(raw: &Connection, sequences: std::ops::Range<u64>) {
+    raw.execute_batch("BEGIN").unwrap();
+    for (ordinal, sequence) in (0_u32..).zip(sequences) {
+        let checksum = Digest::new().number(sequence).number(1).number(ordinal.into()).finish();
+        let row = (sequence.cast_signed(), 1, ordinal, checksum.cast_signed());
+        raw.execute("INSERT INTO log VALUES (?1, ?2, ?3, ?4)", row).unwrap();
+    }
+    raw.execute_batch("COMMIT").unwrap();
+}
+
+/// A store of format 2 with three documents, and a log that was trimmed up to 0.
+async fn of_format_2() -> Home {
+    let home = Home::new();
+    fill(&home.open(), 3).await;
+    let raw = home.raw();
+    raw.execute_batch(LOG_2).unwrap();
+    // The constraint of the column made this index.
+    raw.execute_batch("CREATE UNIQUE INDEX by_id ON documents (id)").unwrap();
+    log_births(&raw, 1..4);
+    home
+}
+
+fn format(home: &Home) -> u32 {
+    home.raw().pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
+}
+
+#[tokio::test]
+async fn a_store_of_the_second_format_keeps_its_documents_and_its_log() {
+    let home = of_format_2().await;
+    let store = home.open();
+    assert_eq!(format(&home), 3);
+    write(&store, put(&record(3))).await;
+    for ordinal in 0..4 {
+        assert_eq!(fetch(&store, ordinal).await.unwrap(), Some(record(ordinal)));
+    }
+    assert_eq!(store.tail(1).unwrap().born, [1, 2, 3].map(Ordinal));
+    assert_eq!(store.sizes().await.unwrap().log_rows, 4);
+    assert_eq!(exported_ids(&store, Order::Id, NOW_MS).await.len(), 4);
+    drop(store);
+    assert_eq!(verify(home.path(), &home.settings, IDENTITY).unwrap(), 4);
+}
+
+#[tokio::test]
+async fn a_long_log_is_packed_whole_and_from_where_it_was_trimmed() {
+    let home = of_format_2().await;
+    let raw = home.raw();
+    raw.execute_batch("DELETE FROM log; UPDATE counters SET last_sequence = 10007").unwrap();
+    counters::Counters { documents: 3, next_ordinal: 3, last_sequence: 10_007 }
+        .write(&raw)
+        .unwrap();
+    log_births(&raw, 8..10_008);
+    let store = home.open();
+    assert_eq!(store.sizes().await.unwrap().log_rows, 10_000);
+    let born = store.tail(9).unwrap().born;
+    assert_eq!((born.len(), born[0]), (9_998, Ordinal(2)));
+    assert!(matches!(store.tail(6), Err(StorageError::TrimmedTail { kept_after: 7, .. })));
+}
+
+#[tokio::test]
+async fn a_store_of_the_first_format_is_brought_to_this_one() {
+    let home = Home::new();
+    let store = home.open();
+    write(&store, put(&record(2))).await;
+    drop(store);
+    let raw = home.raw();
+    raw.execute_batch(LOG_2).unwrap();
+    raw.execute_batch("DROP TABLE expiries; DELETE FROM log; PRAGMA user_version = 1").unwrap();
+    log_births(&raw, 1..2);
+    let refused = Store::open(home.path(), &home.settings, "{}").err().unwrap();
+    assert!(matches!(refused, StorageError::OtherSettings { .. }), "{refused}");
+    assert_eq!(format(&home), 1, "what is refused stays as it is");
+
+    let store = home.open();
+    assert_eq!(format(&home), 3);
+    write(&store, put(&record(3))).await;
+    assert_eq!(fetch(&store, 2).await.unwrap(), Some(record(2)));
+    assert_eq!(fetch(&store, 3).await.unwrap(), Some(record(3)));
+}
+
+#[tokio::test]
+async fn a_log_that_is_not_what_was_written_is_refused_and_stays() {
+    let home = of_format_2().await;
+    home.raw().execute_batch("UPDATE log SET ordinal = 7 WHERE sequence = 2").unwrap();
+    assert!(matches!(home.try_open(), Err(StorageError::Corrupt { .. })));
+    assert_eq!(format(&home), 2);
+    home.raw().execute_batch("UPDATE log SET ordinal = 1 WHERE sequence = 2").unwrap();
+    home.open();
+}
