@@ -74,9 +74,9 @@
 //! Example: ordinal 9 has taken the place of ordinal 4, as the 17th and the 18th:
 //!
 //! ```text
-//! sequence    17
-//! operations  x'02040000000109000000'
-//! checksum    CHECKSUM
+//! sequence          17
+//! operations        x'02040000000109000000'
+//! checksum          -6574995698203125794
 //! ```
 //!
 //! ## `expiries`: a row for each document that expires

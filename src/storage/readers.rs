@@ -230,7 +230,8 @@ fn export(
         Order::Id => "id",
     };
     // Only ordinals are sorted; whole rows would be copied to a file meanwhile.
-    let mut ordinals = connection.prepare(&format!("SELECT ordinal FROM documents ORDER BY {by}"))?;
+    let mut ordinals =
+        connection.prepare(&format!("SELECT ordinal FROM documents ORDER BY {by}"))?;
     let mut ordinals = ordinals.query([])?;
     let query = format!("SELECT {} FROM documents WHERE ordinal = ?1", part.columns());
     let mut statement = connection.prepare_cached(&query)?;

@@ -49,8 +49,8 @@ fn operation(numbers: [i64; 3], checksum: i64) -> Result<(Operation, Ordinal), S
     let operation = u8::try_from(code).ok().and_then(Operation::of_code);
     match (operation, u32::try_from(ordinal)) {
         (Some(operation), Ok(ordinal)) if digest == checksum => Ok((operation, Ordinal(ordinal))),
-        _ => Err(StorageError::corrupt(format!(
-            "the log row {sequence} does not have its checksum"
-        ))),
+        _ => {
+            Err(StorageError::corrupt(format!("the log row {sequence} does not have its checksum")))
+        }
     }
 }

@@ -80,4 +80,3 @@ async fn a_closed_store_is_all_in_the_database_file() {
         assert_eq!(fetch(&home.open(), 2).await.unwrap(), Some(record(2)));
     }
 }
-
