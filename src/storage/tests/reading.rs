@@ -174,7 +174,7 @@ async fn the_example_of_the_log_in_the_layout() {
 /// The one row of a table, as the layout shows it.
 fn layout_of(raw: &Connection, table: &str) -> String {
     let mut statement = raw.prepare(&format!("SELECT * FROM {table}")).unwrap();
-    let names = statement.column_names().into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let names = statement.column_names().map(str::to_owned).collect::<Vec<_>>();
     let mut rows = statement.query([]).unwrap();
     let row = rows.next().unwrap().unwrap();
     let line = |(column, name): (usize, String)| {
