@@ -20,9 +20,10 @@
 //!
 //! ## `documents`: a row for each document alive
 //! A row is written once and never changed: to replace a document is to remove it and to store
-//! another. It has three parts, so that what follows one need not be read for it. Rows are stored in
-//! the order of their ordinals, so they fill the pages that they are on. Until format 3 there was an
-//! index of ids, which a store made then still has; ids in random order dirty a page of it each.
+//! another. It has three parts, so that what follows one need not be read for it. Rows are stored
+//! in the order of their ordinals, so they fill the pages that they are on. Until format 3 there
+//! was an index of ids, which a store made then still has; of ids in random order each changes
+//! another of its pages.
 //!
 //! | column | what it is |
 //! |---|---|
