@@ -107,8 +107,8 @@ pub(super) fn kept_after(connection: &Connection, last: u64) -> Result<u64, Stor
     Ok(first.map_or(last, |first| first.cast_unsigned().saturating_sub(1)))
 }
 
-/// Of a log that ends at `last`, removes the oldest rows that are wholly at or below `up_to`, but no
-/// more of them than have [`OPERATIONS_OF_ROW_MAX`] operations; gives back how many those were.
+/// Of a log that ends at `last`, removes the oldest rows that are wholly at or below `up_to`, but
+/// no more of them than have [`OPERATIONS_OF_ROW_MAX`] operations; gives back how many those were.
 pub(super) fn trim(connection: &Connection, last: u64, up_to: u64) -> Result<u64, StorageError> {
     let before = kept_after(connection, last)?;
     let end = up_to.min(before.saturating_add(OPERATIONS_OF_ROW_MAX as u64)).min(last);

@@ -20,9 +20,10 @@
 //!
 //! ## `documents`: a row for each document alive
 //! A row is written once and never changed: to replace a document is to remove it and to store
-//! another. It has three parts, so that what follows one need not be read for it. Rows are stored in
-//! the order of their ordinals, so they fill the pages that they are on. Until format 3 there was an
-//! index of ids, which a store made then still has; ids in random order dirty a page of it each.
+//! another. It has three parts, so that what follows one need not be read for it. Rows are stored
+//! in the order of their ordinals, so they fill the pages that they are on. Until format 3 there
+//! was an index of ids, which a store made then still has; of ids in random order each changes
+//! another of its pages.
 //!
 //! | column | what it is |
 //! |---|---|
@@ -74,9 +75,9 @@
 //! Example: ordinal 9 has taken the place of ordinal 4, as the 17th and the 18th:
 //!
 //! ```text
-//! sequence    17
-//! operations  x'02040000000109000000'
-//! checksum    CHECKSUM
+//! sequence          17
+//! operations        x'02040000000109000000'
+//! checksum          -6574995698203125794
 //! ```
 //!
 //! ## `expiries`: a row for each document that expires

@@ -192,3 +192,21 @@ async fn who_does_not_read_results_is_not_read_on() {
     let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
     assert_eq!(crate::app::lines(&body).len(), 200);
 }
+
+/// Rows that come in another order split the pages that they are on.
+#[tokio::test]
+async fn documents_are_stored_in_the_order_of_their_ordinals() {
+    let app = App::new().await;
+    let line = |n: u32| format!("{}\n", json!({"id": format!("{n}"), "text": format!("text {n}")}));
+    let body: String = (0..600).map(line).collect();
+    assert_eq!(app.post("/documents?check=false", NDJSON, body).await.lines().len(), 600);
+    let path = app.dir.path().join("default/store.sqlite");
+    let database = rusqlite::Connection::open(path).unwrap();
+    let mut rows = database.prepare("SELECT operations FROM log ORDER BY sequence").unwrap();
+    let rows = rows.query_map([], |row| row.get::<_, Vec<u8>>(0)).unwrap();
+    let operations: Vec<u8> = rows.flat_map(Result::unwrap).collect();
+    // Each is a byte that says what it is, and the ordinal.
+    let ordinals = operations.as_chunks::<5>().0.iter();
+    let ordinals = ordinals.map(|&[_, a, b, c, d]| u32::from_le_bytes([a, b, c, d]));
+    assert!(ordinals.eq(0..600));
+}

@@ -151,8 +151,29 @@ async fn the_example_in_the_layout() {
         sampled_to_one: false,
     };
     write(&store, put(&example)).await;
-    let raw = home.raw();
-    let mut statement = raw.prepare("SELECT * FROM documents").unwrap();
+    let lines = layout_of(&home.raw(), "documents");
+    assert!(include_str!("../mod.rs").contains(&lines), "{lines}");
+}
+
+#[tokio::test]
+async fn the_example_of_the_log_in_the_layout() {
+    let home = Home::new();
+    let store = home.open();
+    // Fifteen births and a death come before.
+    for ordinal in (0..16).filter(|ordinal| *ordinal != 9) {
+        write(&store, put(&record(ordinal))).await;
+    }
+    write(&store, remove(0)).await;
+    store.trim_log(16).await.unwrap();
+    let replaces = Some(Ordinal(4));
+    write(&store, Write::Put { record: record(9).encode(1), replaces }).await;
+    let lines = layout_of(&home.raw(), "log");
+    assert!(include_str!("../mod.rs").contains(&lines), "{lines}");
+}
+
+/// The one row of a table, as the layout shows it.
+fn layout_of(raw: &Connection, table: &str) -> String {
+    let mut statement = raw.prepare(&format!("SELECT * FROM {table}")).unwrap();
     let names = statement.column_names().map(str::to_owned).collect::<Vec<_>>();
     let mut rows = statement.query([]).unwrap();
     let row = rows.next().unwrap().unwrap();
@@ -168,6 +189,5 @@ async fn the_example_in_the_layout() {
         };
         format!("//! {name:<18}{value}\n")
     };
-    let lines = names.into_iter().enumerate().map(line).collect::<String>();
-    assert!(include_str!("../mod.rs").contains(&lines), "{lines}");
+    names.into_iter().enumerate().map(line).collect()
 }
