@@ -10,6 +10,10 @@
 //! 60     taken: a bit for each place, then LENT, SPILLED and CROWDED
 //! 62     guests: a bit for each place whose posting is at home in the other line of the pair
 //! ```
+//!
+//! Of a place that is free, both bits are unset.
+
+use crate::simd::equal_bytes;
 
 /// Postings in a line.
 pub(super) const PLACES: usize = 12;
@@ -30,13 +34,15 @@ const CROWDED: u16 = 1 << (PLACES + 2);
 #[repr(C, align(64))]
 pub(super) struct Line {
     words: [u32; PLACES],
-    tags: [u8; PLACES],
-    taken: u16,
-    guests: u16,
+    /// Twelve tags, and what else there is: compared all at once.
+    tags: [u8; PLACES + 4],
 }
 
+const TAKEN_AT: usize = PLACES;
+const GUESTS_AT: usize = PLACES + 2;
+
 /// Places of a line, a bit each.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Places(u16);
 
 impl Iterator for Places {
@@ -50,66 +56,86 @@ impl Iterator for Places {
     }
 }
 
-impl Places {
+/// What is taken, and what is elsewhere, of a line or of several.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Marks(u16);
+
+impl Marks {
     #[inline]
-    pub fn count(self) -> usize {
-        self.0.count_ones() as usize
+    pub fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    #[inline]
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    #[inline]
+    pub fn is_crowded(self) -> bool {
+        self.0 & CROWDED != 0
+    }
+
+    #[inline]
+    pub fn is_spilled(self) -> bool {
+        self.0 & SPILLED != 0
     }
 }
 
 impl Line {
-    pub const EMPTY: Self = Self { words: [0; PLACES], tags: [0; PLACES], taken: 0, guests: 0 };
+    pub const EMPTY: Self = Self { words: [0; PLACES], tags: [0; PLACES + 4] };
+
+    /// All postings at home here are here.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.marks() <= ALL_TAKEN
+    }
 
     #[inline]
     pub fn lends(&self) -> bool {
-        self.taken & LENT != 0
+        self.marks() & LENT != 0
     }
 
     #[inline]
     pub fn is_crowded(&self) -> bool {
-        self.taken & CROWDED != 0
+        self.marks() & CROWDED != 0
     }
 
     #[inline]
     pub fn is_spilled(&self) -> bool {
-        self.taken & SPILLED != 0
+        self.marks() & SPILLED != 0
     }
 
     #[inline]
     pub fn mark_spilled(&mut self) {
-        self.taken |= SPILLED;
+        self.set_marks(self.marks() | SPILLED);
     }
 
     #[inline]
     pub fn mark_lent(&mut self) {
-        self.taken |= LENT;
+        self.set_marks(self.marks() | LENT);
     }
 
     #[inline]
     pub fn mark_crowded(&mut self) {
-        self.taken |= CROWDED;
+        self.set_marks(self.marks() | CROWDED);
     }
 
     #[inline]
     pub fn taken(&self) -> Places {
-        Places(self.taken & ALL_TAKEN)
-    }
-
-    #[inline]
-    pub fn is_guest(&self, place: usize) -> bool {
-        self.guests & 1 << place != 0
+        Places(self.marks() & ALL_TAKEN)
     }
 
     /// The places of a key's postings that are at home here.
     #[inline]
     pub fn residents(&self, key: Packed, entry_bits: u32) -> Places {
-        Places(self.of_key(key, entry_bits) & !self.guests)
+        self.of_key(key, entry_bits, !self.guests_here())
     }
 
     /// The places of a key's postings that are at home in the other line.
     #[inline]
     pub fn guests(&self, key: Packed, entry_bits: u32) -> Places {
-        Places(self.of_key(key, entry_bits) & self.guests)
+        self.of_key(key, entry_bits, self.guests_here())
     }
 
     #[inline]
@@ -119,15 +145,25 @@ impl Line {
 
     /// `false` if there is no room.
     #[inline]
-    pub fn put(&mut self, posting: Packed, is_guest: bool) -> bool {
-        let place = (!self.taken).trailing_zeros() as usize;
+    pub fn put(&mut self, posting: Packed) -> bool {
+        let marks = self.marks();
+        let place = (!marks).trailing_zeros() as usize;
         if place >= PLACES {
             return false;
         }
         self.set(place, posting);
-        self.taken |= 1 << place;
-        self.guests = self.guests & !(1 << place) | u16::from(is_guest) << place;
+        // The lowest bit that is not set.
+        self.set_marks(marks | marks.wrapping_add(1));
         true
+    }
+
+    /// The same for a posting that is at home in the other line.
+    #[inline]
+    pub fn put_guest(&mut self, posting: Packed) -> bool {
+        let before = self.marks();
+        let is_put = self.put(posting);
+        self.set_guests_here(self.guests_here() | (self.marks() ^ before));
+        is_put
     }
 
     /// A posting in the place of one that is at home in the same line.
@@ -137,24 +173,49 @@ impl Line {
         self.tags[place] = (posting >> 32) as u8;
     }
 
+    /// So many places have been set, and no others are taken.
+    #[inline]
+    pub fn take_first(&mut self, places: usize) {
+        self.set_marks((1 << places) - 1);
+    }
+
     #[inline]
     pub fn clear(&mut self, place: usize) {
-        self.taken &= !(1 << place);
+        self.set_marks(self.marks() & !(1 << place));
+        self.set_guests_here(self.guests_here() & !(1 << place));
     }
 
     #[inline]
-    fn of_key(&self, key: Packed, entry_bits: u32) -> u16 {
-        let tagged = Places(self.tagged((key >> 32) as u8) & self.taken & ALL_TAKEN);
-        let same = |place: &usize| (self.packed(*place) ^ key) >> entry_bits == 0;
-        tagged.filter(same).fold(0, |places, place| places | 1 << place)
+    fn of_key(&self, key: Packed, entry_bits: u32, among: u16) -> Places {
+        let tagged = equal_bytes(&self.tags, (key >> 32) as u8);
+        let mut places = tagged & among & self.marks() & ALL_TAKEN;
+        for place in Places(places) {
+            if (self.packed(place) ^ key) >> entry_bits != 0 {
+                places &= !(1 << place);
+            }
+        }
+        Places(places)
     }
 
     #[inline]
-    fn tagged(&self, tag: u8) -> u16 {
-        let (low, high) = self.tags.split_at(8);
-        let low = u64::from_le_bytes(low.try_into().expect("eight of twelve tags"));
-        let high = u32::from_le_bytes(high.try_into().expect("four of twelve tags"));
-        equal_bytes(low, tag) | equal_bytes(u64::from(high), tag) << 8
+    fn marks(&self) -> u16 {
+        u16::from_le_bytes([self.tags[TAKEN_AT], self.tags[TAKEN_AT + 1]])
+    }
+
+    #[inline]
+    fn set_marks(&mut self, marks: u16) {
+        [self.tags[TAKEN_AT], self.tags[TAKEN_AT + 1]] = marks.to_le_bytes();
+    }
+
+    /// A bit for each place whose posting is at home in the other line.
+    #[inline]
+    pub fn guests_here(&self) -> u16 {
+        u16::from_le_bytes([self.tags[GUESTS_AT], self.tags[GUESTS_AT + 1]])
+    }
+
+    #[inline]
+    fn set_guests_here(&mut self, guests: u16) {
+        [self.tags[GUESTS_AT], self.tags[GUESTS_AT + 1]] = guests.to_le_bytes();
     }
 }
 
@@ -177,9 +238,10 @@ impl Pair {
         &mut self.0[number as usize % 2]
     }
 
+    /// Of both lines.
     #[inline]
-    pub fn holds_any(&self) -> bool {
-        self.0.iter().any(|line| line.taken != 0)
+    pub fn marks(&self) -> Marks {
+        Marks(self.0[0].marks() | self.0[1].marks())
     }
 
     /// How many postings of a key that is at home in a line are in the pair.
@@ -196,10 +258,10 @@ impl Pair {
     /// Puts a posting into its home line, or else into the other. `false` if there is no room.
     #[inline]
     pub fn put(&mut self, home: u32, posting: Packed) -> bool {
-        if self.line_mut(home).put(posting, false) {
+        if self.line_mut(home).put(posting) {
             return true;
         }
-        if !self.line_mut(home ^ 1).put(posting, true) {
+        if !self.line_mut(home ^ 1).put_guest(posting) {
             return false;
         }
         self.line_mut(home).mark_lent();
@@ -207,46 +269,24 @@ impl Pair {
     }
 }
 
-/// A bit for each of eight bytes that is the wanted one (Mycroft 1987, in the form that carries
-/// nothing from byte to byte; Warren, Hacker's Delight 6-1).
-#[inline]
-fn equal_bytes(bytes: u64, wanted: u8) -> u16 {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const LOW_BITS: u64 = 0x7f * ONES;
-    let differing = bytes ^ (u64::from(wanted) * ONES);
-    let equal = !(((differing & LOW_BITS) + LOW_BITS) | differing | LOW_BITS);
-    // One bit a byte, gathered in the highest byte by adding up shifted copies.
-    ((equal >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u16
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn equal_bytes_are_told_from_all_others() {
-        for wanted in [0, 1, 0x7f, 0x80, 0xff] {
-            for other in 0..=255_u8 {
-                let bytes = [wanted, other, wanted, other, other, other, wanted, other];
-                let expected = if wanted == other { 0xff } else { 0b0100_0101 };
-                assert_eq!(equal_bytes(u64::from_le_bytes(bytes), wanted), expected);
-            }
-        }
-    }
 
     #[test]
     fn a_line_holds_twelve_and_knows_its_guests() {
         assert_eq!(size_of::<Line>(), 64);
         let mut line = Line::EMPTY;
         for number in 0..PLACES as u64 {
-            assert!(line.put(0xab_0000_0000 | number, number % 3 == 0));
+            let posting = 0xab_0000_0000 | number;
+            assert!(if number % 3 == 0 { line.put_guest(posting) } else { line.put(posting) });
         }
-        assert!(!line.put(1, false));
+        assert!(line.is_plain() && !line.put(1) && !line.put_guest(1));
         assert_eq!(line.guests(0xab_0000_0000, 8).collect::<Vec<_>>(), [0, 3, 6, 9]);
         assert_eq!(line.residents(0xab_0000_0000, 2).collect::<Vec<_>>(), [1, 2]);
         assert_eq!(line.residents(0xac_0000_0000, 8).count(), 0);
         line.clear(1);
-        assert!(line.put(0xff_ffff_ffff, false));
+        assert!(line.put(0xff_ffff_ffff));
         assert_eq!(line.packed(1), 0xff_ffff_ffff);
         assert_eq!(line.taken().count(), PLACES);
     }

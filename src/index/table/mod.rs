@@ -3,14 +3,15 @@
 //! Postings are in [lines](mod@line) of a cache line each, in the order of their keys. A line that
 //! is full borrows from the other line of its pair; what neither has room for is put into the
 //! [spill], and of a key with many postings most are in the [crowd]. When lines fill up the table
-//! [grows](growth), a pair of lines with each posting that is filed, so that nothing ever waits for
-//! all of it.
+//! [grows](growth), a group of lines with each posting that is filed, so that nothing ever waits
+//! for all of it.
 
 mod crowd;
 mod filing;
 mod growth;
 mod lengths;
 mod line;
+mod moving;
 mod pages;
 mod shape;
 mod shelf;
@@ -35,9 +36,8 @@ const NEAR_MAX: usize = 8;
 struct Table {
     /// The table's number among those that share its pages.
     number: u32,
-    /// Where its sizes lie between those of others, so that they do not all grow at once: 0..1.
-    phase: f64,
     pages: Vec<PageNumber>,
+    smallest: Shape,
     shape: Shape,
     /// What the table is changing to; the same as `shape` most of the time.
     next: Shape,
@@ -45,9 +45,9 @@ struct Table {
     boundary: u32,
     /// The highest number of an entry that was filed.
     entry_max: u32,
-    /// Postings in lines, and how many more than those are too many.
+    /// Postings in lines. With more than `calm_max` the table is to change: none while it does.
     in_lines: usize,
-    full: usize,
+    calm_max: usize,
     spill: Spill,
     crowd: Crowd,
     lengths: Lengths,
@@ -97,64 +97,79 @@ pub(super) struct TableSize {
 #[derive(Clone, Copy)]
 struct Home {
     line: u32,
-    shape: Shape,
+    entry_bits: u32,
     key: Packed,
 }
 
 impl Table {
     /// `number`: among those that share its pages; `number_in_all`: in the whole index.
     pub fn new(number: u32, number_in_all: u32) -> Self {
-        let shape = Shape::new(growth::LINES_MIN);
+        let shape = growth::smallest(number_in_all);
         Self {
             number,
-            phase: growth::phase(number_in_all),
-            pages: vec![NO_PAGE],
+            pages: vec![NO_PAGE; growth::pages_for(shape)],
+            smallest: shape,
             shape,
             next: shape,
             boundary: shape.lines,
             entry_max: 0,
             in_lines: 0,
-            full: growth::full(shape),
+            calm_max: growth::full(shape),
             spill: Spill::default(),
             crowd: Crowd::default(),
             lengths: Lengths::default(),
         }
     }
 
-    /// Filing an entry twice under a key would count it twice: callers file each once.
+    /// Filing an entry twice under a key would count it twice: callers file each once. If the table
+    /// is restless then, [`Table::change_a_little`] is to follow.
     #[inline]
     pub fn insert(&mut self, key: u32, entry: u32, pages: &mut Pages) {
-        if entry > self.entry_max {
+        self.entry_max = self.entry_max.max(entry);
+        if !self.holds(entry) {
             self.make_room(entry, pages);
         }
         self.file(spread(key), entry, pages);
-        if self.in_lines > self.full || self.changes() {
-            self.change_a_little(pages);
-        }
+    }
+
+    #[inline]
+    pub fn is_restless(&self) -> bool {
+        self.near() > self.calm_max
+    }
+
+    /// Postings in lines, or spilled.
+    #[inline]
+    fn near(&self) -> usize {
+        self.in_lines + self.spill.postings()
     }
 
     /// How many the key had before.
     #[inline]
     fn file(&mut self, key: u32, entry: u32, pages: &mut Pages) -> usize {
         let home = self.home(key);
-        let pair = self.pair_mut(home.line, pages);
-        let line = pair.line(home.line);
-        if line.is_spilled() || line.is_crowded() {
-            return self.file_further(home, key, entry, pages);
+        let line = self.pair_mut(home.line, pages).line_mut(home.line);
+        let near = line.residents(home.key, home.entry_bits).count();
+        if line.is_plain() && near < NEAR_MAX && line.put(home.posting(entry)) {
+            self.in_lines += 1;
+            self.lengths.longer(near);
+            return near;
         }
-        let near = pair.count(home.line, home.key, home.shape.entry_bits);
-        if near >= NEAR_MAX || !pair.put(home.line, home.posting(entry)) {
-            return self.file_further(home, key, entry, pages);
-        }
-        self.in_lines += 1;
-        self.lengths.change(near, near + 1);
-        near
+        self.file_further(home, key, entry, pages)
     }
 
-    /// The same where postings of the line are not in the pair, or this one is not going to be.
+    /// The same where postings of the line are elsewhere, or this one is going to be.
+    #[inline(never)]
     fn file_further(&mut self, home: Home, key: u32, entry: u32, pages: &mut Pages) -> usize {
+        let pair = self.pair_mut(home.line, pages);
+        let near = pair.count(home.line, home.key, home.entry_bits);
+        let is_all = !pair.line(home.line).is_spilled() && !pair.line(home.line).is_crowded();
+        if is_all && near < NEAR_MAX && pair.put(home.line, home.posting(entry)) {
+            self.in_lines += 1;
+            self.lengths.longer(near);
+            return near;
+        }
         let (near, far) = self.count(key, pages);
-        self.lengths.change(near + far, near + far + 1);
+        self.lengths.longer(near + far);
         self.put(home, key, entry, near, pages);
         near + far
     }
@@ -185,7 +200,7 @@ impl Table {
         {
             return;
         }
-        self.lengths.change(near + far, near + far - 1);
+        self.lengths.shorter(near + far);
         self.change_a_little(pages);
     }
 
@@ -193,7 +208,7 @@ impl Table {
     pub fn renumber(&mut self, key: u32, entry: u32, by: u32, pages: &mut Pages) {
         let key = spread(key);
         if let Some((line, place)) = self.find(key, entry, pages) {
-            let packed = self.home(key).shape.pack(key, by);
+            let packed = self.home(key).posting(by);
             self.pair_mut(line, pages).line_mut(line).set(place, packed);
         } else if !self.spill.replace(self.home(key).line, key, entry, by) {
             self.crowd.replace(key, entry, by);
@@ -208,13 +223,13 @@ impl Table {
         let line = pair.line(home.line);
         let far = if line.is_crowded() { self.crowd.get(key) } else { &[] };
         let mut postings = Postings { near: [0; NEAR_MAX], near_count: 0, far };
-        for place in line.residents(home.key, home.shape.entry_bits) {
-            postings.push(home.shape.entry(line.packed(place)));
+        for place in line.residents(home.key, home.entry_bits) {
+            postings.push(home.entry(line.packed(place)));
         }
         if line.lends() {
             let other = pair.line(home.line ^ 1);
-            for place in other.guests(home.key, home.shape.entry_bits) {
-                postings.push(home.shape.entry(other.packed(place)));
+            for place in other.guests(home.key, home.entry_bits) {
+                postings.push(home.entry(other.packed(place)));
             }
         }
         if line.is_spilled() {
@@ -239,7 +254,8 @@ impl Table {
             longest: self.lengths.longest() as u64,
             bytes: (self.pages.capacity() * size_of::<PageNumber>()
                 + self.spill.bytes()
-                + self.crowd.bytes()) as u64,
+                + self.crowd.bytes()
+                + self.lengths.bytes()) as u64,
         }
     }
 
@@ -254,7 +270,14 @@ impl Table {
         let grows = self.next.lines >= self.shape.lines;
         let is_new = (line >= self.boundary) == grows;
         let shape = if is_new { self.next } else { self.shape };
-        Home { line: shape.home(key), shape, key: shape.pack(key, 0) }
+        let line = shape.home(key);
+        Home { line, entry_bits: shape.entry_bits, key: shape.pack(key, 0) }
+    }
+
+    /// Whether entries of this number can be told in all lines.
+    #[inline]
+    fn holds(&self, entry: u32) -> bool {
+        self.shape.holds(entry) && self.next.holds(entry)
     }
 
     /// How many postings of a key are in lines or spilled, and in the crowd.
@@ -262,7 +285,7 @@ impl Table {
         let home = self.home(key);
         let pair = self.pair(home.line, pages);
         let line = pair.line(home.line);
-        let mut near = pair.count(home.line, home.key, home.shape.entry_bits);
+        let mut near = pair.count(home.line, home.key, home.entry_bits);
         if line.is_spilled() {
             near += self.spill.of(home.line, key).count();
         }
@@ -274,12 +297,12 @@ impl Table {
         let home = self.home(key);
         let pair = self.pair(home.line, pages);
         let (line, other) = (pair.line(home.line), pair.line(home.line ^ 1));
-        let is_it = |line: &Line, place: &usize| home.shape.entry(line.packed(*place)) == entry;
-        let mut residents = line.residents(home.key, home.shape.entry_bits);
+        let is_it = |line: &Line, place: &usize| home.entry(line.packed(*place)) == entry;
+        let mut residents = line.residents(home.key, home.entry_bits);
         if let Some(place) = residents.find(|place| is_it(line, place)) {
             return Some((home.line, place));
         }
-        let mut guests = other.guests(home.key, home.shape.entry_bits);
+        let mut guests = other.guests(home.key, home.entry_bits);
         Some((home.line ^ 1, guests.find(|place| is_it(other, place))?))
     }
 
@@ -293,11 +316,33 @@ impl Table {
     #[inline]
     fn pair_mut<'a>(&mut self, line: u32, pages: &'a mut Pages) -> &'a mut Pair {
         let pair = line as usize / 2;
-        let at = pair / PAGE_PAIRS;
+        let page = self.page(pair / PAGE_PAIRS, pages);
+        pages.pair_mut(page, pair % PAGE_PAIRS)
+    }
+
+    /// The pairs of a group of lines: they are on one page.
+    fn pairs<'a>(&self, line: u32, lines: u32, pages: &'a Pages) -> &'a [Pair] {
+        let pair = line as usize / 2;
+        let page = self.pages[pair / PAGE_PAIRS];
+        pages.pairs(page, pair % PAGE_PAIRS, lines as usize / 2)
+    }
+
+    fn pairs_mut<'a>(&mut self, line: u32, lines: u32, pages: &'a mut Pages) -> &'a mut [Pair] {
+        let pair = line as usize / 2;
+        let page = self.page(pair / PAGE_PAIRS, pages);
+        pages.pairs_mut(page, pair % PAGE_PAIRS, lines as usize / 2)
+    }
+
+    fn page_of(&self, line: u32) -> PageNumber {
+        self.pages[line as usize / 2 / PAGE_PAIRS]
+    }
+
+    #[inline]
+    fn page(&mut self, at: usize, pages: &mut Pages) -> PageNumber {
         if self.pages[at] == NO_PAGE {
             self.pages[at] = pages.take(Owner { table: self.number, at: at as u32 });
         }
-        pages.pair_mut(self.pages[at], pair % PAGE_PAIRS)
+        self.pages[at]
     }
 }
 
@@ -305,6 +350,11 @@ impl Home {
     #[inline]
     fn posting(&self, entry: u32) -> Packed {
         self.key | Packed::from(entry)
+    }
+
+    #[inline]
+    fn entry(&self, posting: Packed) -> u32 {
+        (posting & ((1 << self.entry_bits) - 1)) as u32
     }
 }
 

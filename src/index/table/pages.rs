@@ -9,8 +9,8 @@ use std::mem::size_of;
 use super::line::Pair;
 use crate::simd::prefer_huge_pages;
 
-/// Of lines, two by two.
-pub(super) const PAGE_PAIRS: usize = 32;
+/// Of lines, two by two: as many as are whole groups of two, three or four.
+pub(super) const PAGE_PAIRS: usize = 48;
 
 /// The page that nothing is ever put on: where a table has no page yet, it reads this one.
 pub(super) const NO_PAGE: PageNumber = 0;
@@ -64,13 +64,26 @@ impl Pages {
         &mut self.blocks[(page >> BLOCK_BITS) as usize].pairs[start_of(page) + at]
     }
 
+    /// Pairs that are all on one page.
+    #[inline]
+    pub fn pairs(&self, page: PageNumber, at: usize, count: usize) -> &[Pair] {
+        let start = start_of(page) + at;
+        &self.blocks[(page >> BLOCK_BITS) as usize].pairs[start..start + count]
+    }
+
+    #[inline]
+    pub fn pairs_mut(&mut self, page: PageNumber, at: usize, count: usize) -> &mut [Pair] {
+        let start = start_of(page) + at;
+        &mut self.blocks[(page >> BLOCK_BITS) as usize].pairs[start..start + count]
+    }
+
     /// An empty page.
     pub fn take(&mut self, owner: Owner) -> PageNumber {
         while let Some(page) = self.idle.pop() {
             if self.is_idle(page) {
                 self.idle_count -= 1;
                 *self.owner_mut(page) = Some(owner);
-                self.pairs_mut(page).fill(Pair::EMPTY);
+                self.page_mut(page).fill(Pair::EMPTY);
                 return page;
             }
         }
@@ -91,8 +104,8 @@ impl Pages {
             if let Some(owner) = *self.owner_mut(last) {
                 let page = self.take(owner);
                 let pairs: [Pair; PAGE_PAIRS] =
-                    self.pairs_mut(last).try_into().expect("a page has so many");
-                self.pairs_mut(page).copy_from_slice(&pairs);
+                    self.page_mut(last).try_into().expect("a page has so many");
+                self.page_mut(page).copy_from_slice(&pairs);
                 self.drop_last();
                 return Some((owner, page));
             }
@@ -150,9 +163,8 @@ impl Pages {
         &mut self.blocks[(page >> BLOCK_BITS) as usize].owners[page as usize % BLOCK_PAGES_MAX]
     }
 
-    fn pairs_mut(&mut self, page: PageNumber) -> &mut [Pair] {
-        let start = start_of(page);
-        &mut self.blocks[(page >> BLOCK_BITS) as usize].pairs[start..start + PAGE_PAIRS]
+    fn page_mut(&mut self, page: PageNumber) -> &mut [Pair] {
+        self.pairs_mut(page, 0, PAGE_PAIRS)
     }
 }
 

@@ -26,8 +26,12 @@ impl Shelf {
 
     #[inline]
     pub fn insert(&mut self, table: usize, key: u32, entry: u32) {
-        self.tables[table].insert(key, entry, &mut self.pages);
-        self.pull_in();
+        let table = &mut self.tables[table];
+        table.insert(key, entry, &mut self.pages);
+        if table.is_restless() {
+            table.change_a_little(&mut self.pages);
+            self.pull_in();
+        }
     }
 
     pub fn remove(&mut self, table: usize, key: u32, entry: u32) {
@@ -61,7 +65,6 @@ impl Shelf {
         self.pages.bytes() as u64 + self.sizes().map(|size| size.bytes).sum::<u64>()
     }
 
-    #[inline]
     fn pull_in(&mut self) {
         for _ in 0..PAGES_MOVED_MAX {
             let Some((owner, page)) = self.pages.pull_in() else { return };
