@@ -242,9 +242,7 @@ impl Table {
     #[inline]
     pub fn prefetch(&self, key: u32, pages: &Pages) {
         let home = self.home(spread(key)).line;
-        let pair = self.pair(home, pages);
-        prefetch(pair.line(home));
-        prefetch(pair.line(home ^ 1));
+        prefetch(self.pair(home, pages).line(home));
     }
 
     pub fn size(&self) -> TableSize {
