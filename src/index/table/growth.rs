@@ -1,9 +1,9 @@
 //! How a table grows and shrinks: in place, a group of lines at a time.
 //!
-//! Keys keep their order, so a table of more lines has the postings of line l in line l or later:
-//! it is made anew from its end towards its beginning, and what was made never meets what was not.
-//! Shrinking is the same from beginning to end. As in linear hashing (Litwin 1980) each posting
-//! that is filed pays for a part; but then all lines have the same load.
+//! Groups keep their order, so a table of more lines has the postings of group g where they were or
+//! later: it is made anew from its end towards its beginning, and what was made never meets what
+//! was not. Shrinking is the same from beginning to end. As in linear hashing (Litwin 1980) each
+//! posting that is filed pays for a part; but then all lines have the same load.
 
 use std::mem::size_of;
 
@@ -11,12 +11,12 @@ use smallvec::SmallVec;
 
 use super::Table;
 use super::line::{Line, Marks, Pair};
-use super::moving::{Late, Lines, Moving};
+use super::moving::{Late, Moving, Span};
 use super::pages::{NO_PAGE, PAGE_PAIRS, Pages};
 use super::shape::Shape;
 use crate::simd::{Level, prefetch};
 
-/// A table with more postings in lines than these, for each of its lines, grows.
+/// A table with more postings than these, for each of its lines, grows.
 const FULL: f64 = 9.6;
 
 /// A table with so many times fewer shrinks.
@@ -35,7 +35,8 @@ impl Table {
     /// Has an empty table be of a size for so many postings.
     pub(super) fn expect(&mut self, postings: usize, entry_max: u32) {
         let mut shape = self.shape;
-        while (shape.lines * FILED_AT_ONCE) as usize <= postings || !shape.holds(entry_max) {
+        let has_room = |shape: Shape| (shape.pairs_in_all() * 2 * FILED_AT_ONCE) as usize > postings;
+        while !has_room(shape) || !shape.holds(entry_max) {
             shape = shape.larger();
         }
         self.entry_max = entry_max;
@@ -47,10 +48,10 @@ impl Table {
     #[cold]
     pub(super) fn make_room(&mut self, entry: u32, pages: &mut Pages) {
         while !self.holds(entry) {
-            if !self.changes() {
+            if !self.changes {
                 self.begin_change(self.shape.larger());
             }
-            while self.changes() {
+            while self.changes {
                 self.change_group(pages);
             }
         }
@@ -58,18 +59,13 @@ impl Table {
 
     /// A step of a change that has begun, or the beginning of one that is due.
     pub(super) fn change_a_little(&mut self, pages: &mut Pages) {
-        if self.changes() {
+        if self.changes {
             self.change_group(pages);
         } else if self.near() > full(self.shape) {
             self.begin_change(self.shape.larger());
         } else if self.near() < full(self.shape) / SPARSE && self.shape != self.smallest {
             self.begin_shrinking();
         }
-    }
-
-    #[inline]
-    fn changes(&self) -> bool {
-        self.next != self.shape
     }
 
     /// Only if the numbers of the entries that are filed can be told then, too.
@@ -81,61 +77,75 @@ impl Table {
     }
 
     fn begin_change(&mut self, next: Shape) {
+        self.changes = true;
         self.next = next;
         self.boundary = 0;
         self.calm_max = 0;
-        if next.lines > self.shape.lines {
-            self.boundary = self.shape.lines;
+        if self.grows() {
+            self.boundary = self.shape.groups;
             let pages = pages_for(next);
             self.pages.reserve_exact(pages - self.pages.len());
             self.pages.resize(pages, NO_PAGE);
         }
     }
 
+    #[inline]
+    pub(super) fn grows(&self) -> bool {
+        self.next.pairs_in_all() > self.shape.pairs_in_all()
+    }
+
+    /// Groups that are changed one by one: the fewer of before and after.
+    #[inline]
+    pub(super) fn groups_to_change(&self) -> u32 {
+        self.shape.groups.min(self.next.groups)
+    }
+
+    /// What a group is, before or after the change.
+    fn span(&self, shape: Shape, group: u32) -> Span {
+        let groups_each = shape.groups / self.groups_to_change();
+        Span { shape, first_group: group * groups_each, pairs: shape.pairs * groups_each }
+    }
+
     /// Makes the next group anew, all pairs of it at once.
     fn change_group(&mut self, pages: &mut Pages) {
-        let (old, new) = (self.shape, self.next);
-        let grows = new.lines > old.lines;
-        let groups = old.groups.min(new.groups);
-        let [lines, lines_after] = [old, new].map(|shape| shape.pairs_each(groups) * 2);
-        let first = if grows { self.boundary - lines } else { self.boundary };
-        let first_after = first / lines * lines_after;
-        self.boundary = if grows { first } else { first + lines };
-
-        let pairs = SmallVec::<[Pair; 4]>::from_slice(self.pairs(first, lines, pages));
-        let after = Lines { first: first_after, count: lines_after };
-        self.move_group(&pairs, Lines { first, count: lines }, after, pages);
-        if self.boundary == if grows { 0 } else { old.lines } {
+        let grows = self.grows();
+        let group = if grows { self.boundary - 1 } else { self.boundary };
+        let [from, to] = [self.shape, self.next].map(|shape| self.span(shape, group));
+        self.boundary = if grows { group } else { group + 1 };
+        let pairs = self.pairs(from.first_pair(), from.pairs, pages);
+        let pairs = SmallVec::<[Pair; 4]>::from_slice(pairs);
+        self.move_group(&pairs, from, to, pages);
+        if self.boundary == if grows { 0 } else { self.groups_to_change() } {
             self.end_change(pages);
-        } else {
-            let ahead = |first: u32, by: u32| if grows { first - by } else { first + by };
-            self.prefetch_lines(ahead(first, lines), lines, pages);
-            self.prefetch_lines(ahead(first_after, lines_after), lines_after, pages);
+            return;
+        }
+        let next = if grows { group - 1 } else { group + 1 };
+        for span in [self.shape, self.next].map(|shape| self.span(shape, next)) {
+            let pairs = self.pairs(span.first_pair(), span.pairs, pages);
+            pairs.iter().flat_map(|pair| &pair.0).for_each(prefetch);
         }
     }
 
-    fn move_group(&mut self, pairs: &[Pair], from: Lines, to: Lines, pages: &mut Pages) {
+    fn move_group(&mut self, pairs: &[Pair], from: Span, to: Span, pages: &mut Pages) {
         let marks = pairs.iter().map(Pair::marks).fold(Marks::default(), Marks::or);
-        if marks.is_empty() && self.page_of(to.first) == NO_PAGE {
+        if marks.is_empty() && self.page_of(to.first_pair()) == NO_PAGE {
             return;
         }
-        let (old, new) = (self.shape, self.next);
-        // What did not fit before may fit now.
         let mut late = Late::new();
+        let groups = from.first_group..from.first_group + from.pairs / from.shape.pairs;
         if marks.is_spilled() {
-            for line in (from.first..from.first + from.count).step_by(2) {
-                self.spill.take(line, |key, entry| late.push((new.home(key), key, entry)));
-            }
+            let groups = groups.clone();
+            groups.for_each(|group| self.spill.take(group, |posting| late.push(posting)));
         }
         self.in_lines += late.len();
-        let after = self.pairs_mut(to.first, to.count, pages);
-        let left = Level::best().run(Moving { pairs, from, old, after, to, new, late });
+        let after = self.pairs_mut(to.first_pair(), to.pairs, pages);
+        let left = Level::best().run(Moving { pairs, from, after, to, late });
         self.in_lines -= left.len();
-        for (line, key, entry) in left {
-            self.spill.push(line, key, entry);
+        for (key, entry) in left {
+            self.spill.push(self.next.home(key).group, key, entry);
         }
         if marks.is_crowded() {
-            let [start, end] = [from.first, from.first + from.count].map(|line| old.start(line));
+            let [start, end] = [groups.start, groups.end].map(|group| from.shape.start(group));
             self.mark_crowd(start, end, pages);
         }
     }
@@ -149,22 +159,16 @@ impl Table {
     }
 
     fn settle(&mut self, shape: Shape) {
+        self.changes = false;
         self.shape = shape;
         self.next = shape;
-        self.boundary = shape.lines;
         self.calm_max = full(shape);
     }
 
     fn mark_crowd(&mut self, start: u64, end: u64, pages: &mut Pages) {
         for key in self.crowd.keys(start, end) {
-            let line = self.home(key).line;
-            self.pair_mut(line, pages).line_mut(line).mark_crowded();
-        }
-    }
-
-    fn prefetch_lines(&self, first: u32, count: u32, pages: &Pages) {
-        for pair in self.pairs(first, count, pages) {
-            pair.0.iter().for_each(prefetch);
+            let sought = self.sought(key);
+            sought.line_mut(self.group_mut(&sought, pages)).mark_crowded();
         }
     }
 }
@@ -178,9 +182,9 @@ pub(super) fn smallest(number: u32) -> Shape {
 }
 
 pub(super) fn full(shape: Shape) -> usize {
-    (f64::from(shape.lines) * FULL) as usize
+    (f64::from(shape.pairs_in_all() * 2) * FULL) as usize
 }
 
 pub(super) fn pages_for(shape: Shape) -> usize {
-    (shape.lines as usize / 2).div_ceil(PAGE_PAIRS)
+    (shape.pairs_in_all() as usize).div_ceil(PAGE_PAIRS)
 }

@@ -7,11 +7,9 @@
 //! ```text
 //! 0      12 words, little-endian   48 bytes
 //! 48     12 tags                   12 bytes
-//! 60     taken: a bit for each place, then LENT, SPILLED and CROWDED
-//! 62     guests: a bit for each place whose posting is at home in the other line of the pair
+//! 60     marks: a bit for each place that is taken, then LENT, FAR, SPILLED and CROWDED
+//! 62     nothing
 //! ```
-//!
-//! Of a place that is free, both bits are unset.
 
 use crate::simd::equal_bytes;
 
@@ -23,12 +21,13 @@ pub(super) type Packed = u64;
 
 const ALL_TAKEN: u16 = (1 << PLACES) - 1;
 
-/// Marks beside the bits of the places: postings at home here are in the other line of the pair, or
-/// with those that neither had room for, or in the table's crowd. They stay when those postings are
-/// gone, until the line is made anew.
+/// Marks beside the bits of the places: postings at home here are in the other line of the pair, in
+/// other pairs of the group, with those that the group has no room for, or in the table's crowd.
+/// They stay when those postings are gone, until the line is made anew.
 const LENT: u16 = 1 << PLACES;
-const SPILLED: u16 = 1 << (PLACES + 1);
-const CROWDED: u16 = 1 << (PLACES + 2);
+const FAR: u16 = 1 << (PLACES + 1);
+const SPILLED: u16 = 1 << (PLACES + 2);
+const CROWDED: u16 = 1 << (PLACES + 3);
 
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
@@ -38,8 +37,7 @@ pub(super) struct Line {
     tags: [u8; PLACES + 4],
 }
 
-const TAKEN_AT: usize = PLACES;
-const GUESTS_AT: usize = PLACES + 2;
+const MARKS_AT: usize = PLACES;
 
 /// Places of a line, a bit each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,71 +69,103 @@ impl Marks {
         self.0 == 0
     }
 
+    /// All postings at home here are here.
     #[inline]
-    pub fn is_crowded(self) -> bool {
-        self.0 & CROWDED != 0
+    pub fn is_plain(self) -> bool {
+        self.0 <= ALL_TAKEN
+    }
+
+    #[inline]
+    pub fn lends(self) -> bool {
+        self.0 & LENT != 0
+    }
+
+    #[inline]
+    pub fn lends_far(self) -> bool {
+        self.0 & FAR != 0
     }
 
     #[inline]
     pub fn is_spilled(self) -> bool {
         self.0 & SPILLED != 0
     }
+
+    #[inline]
+    pub fn is_crowded(self) -> bool {
+        self.0 & CROWDED != 0
+    }
+
+    #[inline]
+    pub fn taken(self) -> Places {
+        Places(self.0 & ALL_TAKEN)
+    }
+}
+
+impl Places {
+    #[inline]
+    pub fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    #[inline]
+    pub fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// Those that are told so.
+    #[inline(always)]
+    pub fn of(is_it: [bool; PLACES]) -> Self {
+        let bit = |(place, is_it): (usize, bool)| u16::from(is_it) << place;
+        Self(is_it.into_iter().enumerate().map(bit).sum())
+    }
 }
 
 impl Line {
     pub const EMPTY: Self = Self { words: [0; PLACES], tags: [0; PLACES + 4] };
 
-    /// All postings at home here are here.
-    #[inline]
-    pub fn is_plain(&self) -> bool {
-        self.marks() <= ALL_TAKEN
+    /// A line with nothing elsewhere.
+    #[inline(always)]
+    pub fn new(postings: &[Packed; PLACES], taken: Places) -> Self {
+        let mut line = Self::EMPTY;
+        for (place, posting) in postings.iter().enumerate() {
+            line.words[place] = *posting as u32;
+            line.tags[place] = (*posting >> 32) as u8;
+        }
+        line.set_marks(taken.0);
+        line
     }
 
     #[inline]
-    pub fn lends(&self) -> bool {
-        self.marks() & LENT != 0
+    pub fn marks(&self) -> Marks {
+        Marks(u16::from_le_bytes([self.tags[MARKS_AT], self.tags[MARKS_AT + 1]]))
     }
 
-    #[inline]
-    pub fn is_crowded(&self) -> bool {
-        self.marks() & CROWDED != 0
-    }
-
-    #[inline]
-    pub fn is_spilled(&self) -> bool {
-        self.marks() & SPILLED != 0
-    }
-
-    #[inline]
-    pub fn mark_spilled(&mut self) {
-        self.set_marks(self.marks() | SPILLED);
-    }
-
-    #[inline]
     pub fn mark_lent(&mut self) {
-        self.set_marks(self.marks() | LENT);
+        self.set_marks(self.marks().0 | LENT);
     }
 
-    #[inline]
+    pub fn mark_lent_far(&mut self) {
+        self.set_marks(self.marks().0 | LENT | FAR);
+    }
+
+    pub fn mark_spilled(&mut self) {
+        self.set_marks(self.marks().0 | LENT | FAR | SPILLED);
+    }
+
     pub fn mark_crowded(&mut self) {
-        self.set_marks(self.marks() | CROWDED);
+        self.set_marks(self.marks().0 | CROWDED);
     }
 
+    /// The places of a key's postings.
     #[inline]
-    pub fn taken(&self) -> Places {
-        Places(self.marks() & ALL_TAKEN)
-    }
-
-    /// The places of a key's postings that are at home here.
-    #[inline]
-    pub fn residents(&self, key: Packed, entry_bits: u32) -> Places {
-        self.of_key(key, entry_bits, !self.guests_here())
-    }
-
-    /// The places of a key's postings that are at home in the other line.
-    #[inline]
-    pub fn guests(&self, key: Packed, entry_bits: u32) -> Places {
-        self.of_key(key, entry_bits, self.guests_here())
+    pub fn of_key(&self, key: Packed, entry_bits: u32) -> Places {
+        let mut places = equal_bytes(&self.tags, (key >> 32) as u8) & self.marks().0 & ALL_TAKEN;
+        for place in Places(places) {
+            if (self.packed(place) ^ key) >> entry_bits != 0 {
+                places &= !(1 << place);
+            }
+        }
+        Places(places)
     }
 
     #[inline]
@@ -146,7 +176,7 @@ impl Line {
     /// `false` if there is no room.
     #[inline]
     pub fn put(&mut self, posting: Packed) -> bool {
-        let marks = self.marks();
+        let marks = self.marks().0;
         let place = (!marks).trailing_zeros() as usize;
         if place >= PLACES {
             return false;
@@ -157,69 +187,24 @@ impl Line {
         true
     }
 
-    /// The same for a posting that is at home in the other line.
-    #[inline]
-    pub fn put_guest(&mut self, posting: Packed) -> bool {
-        let before = self.marks();
-        let is_put = self.put(posting);
-        self.set_guests_here(self.guests_here() | (self.marks() ^ before));
-        is_put
-    }
-
-    /// A posting in the place of one that is at home in the same line.
     #[inline]
     pub fn set(&mut self, place: usize, posting: Packed) {
         self.words[place] = posting as u32;
         self.tags[place] = (posting >> 32) as u8;
     }
 
-    /// So many places have been set, and no others are taken.
-    #[inline]
-    pub fn take_first(&mut self, places: usize) {
-        self.set_marks((1 << places) - 1);
-    }
-
     #[inline]
     pub fn clear(&mut self, place: usize) {
-        self.set_marks(self.marks() & !(1 << place));
-        self.set_guests_here(self.guests_here() & !(1 << place));
-    }
-
-    #[inline]
-    fn of_key(&self, key: Packed, entry_bits: u32, among: u16) -> Places {
-        let tagged = equal_bytes(&self.tags, (key >> 32) as u8);
-        let mut places = tagged & among & self.marks() & ALL_TAKEN;
-        for place in Places(places) {
-            if (self.packed(place) ^ key) >> entry_bits != 0 {
-                places &= !(1 << place);
-            }
-        }
-        Places(places)
-    }
-
-    #[inline]
-    fn marks(&self) -> u16 {
-        u16::from_le_bytes([self.tags[TAKEN_AT], self.tags[TAKEN_AT + 1]])
+        self.set_marks(self.marks().0 & !(1 << place));
     }
 
     #[inline]
     fn set_marks(&mut self, marks: u16) {
-        [self.tags[TAKEN_AT], self.tags[TAKEN_AT + 1]] = marks.to_le_bytes();
-    }
-
-    /// A bit for each place whose posting is at home in the other line.
-    #[inline]
-    pub fn guests_here(&self) -> u16 {
-        u16::from_le_bytes([self.tags[GUESTS_AT], self.tags[GUESTS_AT + 1]])
-    }
-
-    #[inline]
-    fn set_guests_here(&mut self, guests: u16) {
-        [self.tags[GUESTS_AT], self.tags[GUESTS_AT + 1]] = guests.to_le_bytes();
+        [self.tags[MARKS_AT], self.tags[MARKS_AT + 1]] = marks.to_le_bytes();
     }
 }
 
-/// Two lines that lend each other room: line numbers that differ in the lowest bit.
+/// Two lines, side by side: processors fetch them together.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(128))]
 pub(super) struct Pair(pub [Line; 2]);
@@ -227,45 +212,10 @@ pub(super) struct Pair(pub [Line; 2]);
 impl Pair {
     pub const EMPTY: Self = Self([Line::EMPTY; 2]);
 
-    /// The line of this number or that of the other one, as seen from a line of the pair.
-    #[inline]
-    pub fn line(&self, number: u32) -> &Line {
-        &self.0[number as usize % 2]
-    }
-
-    #[inline]
-    pub fn line_mut(&mut self, number: u32) -> &mut Line {
-        &mut self.0[number as usize % 2]
-    }
-
     /// Of both lines.
     #[inline]
     pub fn marks(&self) -> Marks {
-        Marks(self.0[0].marks() | self.0[1].marks())
-    }
-
-    /// How many postings of a key that is at home in a line are in the pair.
-    #[inline]
-    pub fn count(&self, home: u32, key: Packed, entry_bits: u32) -> usize {
-        let line = self.line(home);
-        let mut count = line.residents(key, entry_bits).count();
-        if line.lends() {
-            count += self.line(home ^ 1).guests(key, entry_bits).count();
-        }
-        count
-    }
-
-    /// Puts a posting into its home line, or else into the other. `false` if there is no room.
-    #[inline]
-    pub fn put(&mut self, home: u32, posting: Packed) -> bool {
-        if self.line_mut(home).put(posting) {
-            return true;
-        }
-        if !self.line_mut(home ^ 1).put_guest(posting) {
-            return false;
-        }
-        self.line_mut(home).mark_lent();
-        true
+        self.0[0].marks().or(self.0[1].marks())
     }
 }
 
@@ -274,20 +224,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_holds_twelve_and_knows_its_guests() {
+    fn a_line_holds_twelve_and_tells_them_by_their_keys() {
         assert_eq!(size_of::<Line>(), 64);
         let mut line = Line::EMPTY;
         for number in 0..PLACES as u64 {
-            let posting = 0xab_0000_0000 | number;
-            assert!(if number % 3 == 0 { line.put_guest(posting) } else { line.put(posting) });
+            assert!(line.put(0xab_0000_0000 | number));
         }
-        assert!(line.is_plain() && !line.put(1) && !line.put_guest(1));
-        assert_eq!(line.guests(0xab_0000_0000, 8).collect::<Vec<_>>(), [0, 3, 6, 9]);
-        assert_eq!(line.residents(0xab_0000_0000, 2).collect::<Vec<_>>(), [1, 2]);
-        assert_eq!(line.residents(0xac_0000_0000, 8).count(), 0);
+        assert!(line.marks().is_plain() && !line.put(1));
+        assert_eq!(line.of_key(0xab_0000_0000, 8).count(), PLACES);
+        assert_eq!(line.of_key(0xab_0000_0000, 2).collect::<Vec<_>>(), [0, 1, 2, 3]);
+        assert_eq!(line.of_key(0xac_0000_0000, 8).count(), 0);
         line.clear(1);
+        assert_eq!(line.of_key(0xab_0000_0000, 2).collect::<Vec<_>>(), [0, 2, 3]);
         assert!(line.put(0xff_ffff_ffff));
         assert_eq!(line.packed(1), 0xff_ffff_ffff);
-        assert_eq!(line.taken().count(), PLACES);
+        assert_eq!(line.marks().taken().count(), PLACES);
+    }
+
+    #[test]
+    fn a_line_made_at_once_is_as_if_one_by_one() {
+        let postings = std::array::from_fn(|place| 0x11_2233_4455 * (place as u64 + 1));
+        let taken = Places::of(std::array::from_fn(|place| place % 3 != 0));
+        let line = Line::new(&postings, taken);
+        assert_eq!(line.marks().taken(), taken);
+        let all = taken.chain(Places(0));
+        assert!(all.into_iter().all(|place| line.packed(place) == postings[place]));
+        assert_eq!(taken.collect::<Vec<_>>(), [1, 2, 4, 5, 7, 8, 10, 11]);
     }
 }

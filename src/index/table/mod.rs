@@ -1,13 +1,13 @@
 //! One table: key → the entries filed under it.
 //!
-//! Postings are in [lines](mod@line) of a cache line each, in the order of their keys. A line that
-//! is full borrows from the other line of its pair; what neither has room for is put into the
-//! [spill], and of a key with many postings most are in the [crowd]. When lines fill up the table
-//! [grows](growth), a group of lines with each posting that is filed, so that nothing ever waits
-//! for all of it.
+//! Postings are in [lines](mod@line) of a cache line each. A line that is full borrows from the
+//! others of its [group]; what there is no room for is put into the [spill], and of a key with many
+//! postings most are in the [crowd]. When lines fill up the table [grows](growth), a group of lines
+//! with each posting that is filed, so that nothing ever waits for all of it.
 
 mod crowd;
 mod filing;
+mod group;
 mod growth;
 mod lengths;
 mod line;
@@ -20,7 +20,8 @@ mod spill;
 use crate::simd::prefetch;
 use crowd::Crowd;
 use lengths::Lengths;
-use line::{Line, Packed, Pair};
+use group::Sought;
+use line::Pair;
 use pages::{NO_PAGE, Owner, PAGE_PAIRS, PageNumber, Pages};
 use shape::Shape;
 use spill::Spill;
@@ -41,7 +42,8 @@ struct Table {
     shape: Shape,
     /// What the table is changing to; the same as `shape` most of the time.
     next: Shape,
-    /// While it grows, lines from here on are made anew already; while it shrinks, those before.
+    changes: bool,
+    /// While it grows, groups from here on are made anew already; while it shrinks, those before.
     boundary: u32,
     /// The highest number of an entry that was filed.
     entry_max: u32,
@@ -93,14 +95,6 @@ pub(super) struct TableSize {
     pub bytes: u64,
 }
 
-/// A key's home line, and the key as postings have it there.
-#[derive(Clone, Copy)]
-struct Home {
-    line: u32,
-    entry_bits: u32,
-    key: Packed,
-}
-
 impl Table {
     /// `number`: among those that share its pages; `number_in_all`: in the whole index.
     pub fn new(number: u32, number_in_all: u32) -> Self {
@@ -111,7 +105,8 @@ impl Table {
             smallest: shape,
             shape,
             next: shape,
-            boundary: shape.lines,
+            changes: false,
+            boundary: 0,
             entry_max: 0,
             in_lines: 0,
             calm_max: growth::full(shape),
@@ -146,56 +141,44 @@ impl Table {
     /// How many the key had before.
     #[inline]
     fn file(&mut self, key: u32, entry: u32, pages: &mut Pages) -> usize {
-        let home = self.home(key);
-        let line = self.pair_mut(home.line, pages).line_mut(home.line);
-        let near = line.residents(home.key, home.entry_bits).count();
-        if line.is_plain() && near < NEAR_MAX && line.put(home.posting(entry)) {
+        let sought = self.sought(key);
+        let line = sought.line_mut(self.group_mut(&sought, pages));
+        let near = line.of_key(sought.key, sought.shape.entry_bits).count();
+        if line.marks().is_plain() && near < NEAR_MAX && line.put(sought.posting(entry)) {
             self.in_lines += 1;
             self.lengths.longer(near);
             return near;
         }
-        self.file_further(home, key, entry, pages)
+        self.file_further(&sought, key, entry, pages)
     }
 
     /// The same where postings of the line are elsewhere, or this one is going to be.
     #[inline(never)]
-    fn file_further(&mut self, home: Home, key: u32, entry: u32, pages: &mut Pages) -> usize {
-        let pair = self.pair_mut(home.line, pages);
-        let near = pair.count(home.line, home.key, home.entry_bits);
-        let is_all = !pair.line(home.line).is_spilled() && !pair.line(home.line).is_crowded();
-        if is_all && near < NEAR_MAX && pair.put(home.line, home.posting(entry)) {
-            self.in_lines += 1;
-            self.lengths.longer(near);
-            return near;
-        }
-        let (near, far) = self.count(key, pages);
+    fn file_further(&mut self, sought: &Sought, key: u32, entry: u32, pages: &mut Pages) -> usize {
+        let (near, far) = self.count(sought, key, pages);
         self.lengths.longer(near + far);
-        self.put(home, key, entry, near, pages);
-        near + far
-    }
-
-    /// `near`: of the key.
-    fn put(&mut self, home: Home, key: u32, entry: u32, near: usize, pages: &mut Pages) {
-        let pair = self.pair_mut(home.line, pages);
+        let group = self.group_mut(sought, pages);
         if near >= NEAR_MAX {
-            pair.line_mut(home.line).mark_crowded();
+            sought.line_mut(group).mark_crowded();
             self.crowd.push(key, entry);
-        } else if pair.put(home.line, home.posting(entry)) {
+        } else if sought.put(group, entry) {
             self.in_lines += 1;
         } else {
-            pair.line_mut(home.line).mark_spilled();
-            self.spill.push(home.line, key, entry);
+            self.spill.push(sought.home.group, key, entry);
         }
+        near + far
     }
 
     /// Nothing if the entry is not filed under the key.
     pub fn remove(&mut self, key: u32, entry: u32, pages: &mut Pages) {
         let key = spread(key);
-        let (near, far) = self.count(key, pages);
-        if let Some((line, place)) = self.find(key, entry, pages) {
-            self.pair_mut(line, pages).line_mut(line).clear(place);
+        let sought = self.sought(key);
+        let (near, far) = self.count(&sought, key, pages);
+        let group = self.group_mut(&sought, pages);
+        if let Some((pair, line, place)) = sought.find(group, entry) {
+            group[pair].0[line].clear(place);
             self.in_lines -= 1;
-        } else if !self.spill.remove(self.home(key).line, key, entry)
+        } else if !self.spill.remove(sought.home.group, key, entry)
             && !self.crowd.remove(key, entry)
         {
             return;
@@ -207,10 +190,11 @@ impl Table {
     /// An entry gets another number.
     pub fn renumber(&mut self, key: u32, entry: u32, by: u32, pages: &mut Pages) {
         let key = spread(key);
-        if let Some((line, place)) = self.find(key, entry, pages) {
-            let packed = self.home(key).posting(by);
-            self.pair_mut(line, pages).line_mut(line).set(place, packed);
-        } else if !self.spill.replace(self.home(key).line, key, entry, by) {
+        let sought = self.sought(key);
+        let group = self.group_mut(&sought, pages);
+        if let Some((pair, line, place)) = sought.find(group, entry) {
+            group[pair].0[line].set(place, sought.posting(by));
+        } else if !self.spill.replace(sought.home.group, key, entry, by) {
             self.crowd.replace(key, entry, by);
         }
     }
@@ -218,22 +202,16 @@ impl Table {
     #[inline]
     pub fn read<'a>(&'a self, key: u32, pages: &Pages) -> Postings<'a> {
         let key = spread(key);
-        let home = self.home(key);
-        let pair = self.pair(home.line, pages);
-        let line = pair.line(home.line);
-        let far = if line.is_crowded() { self.crowd.get(key) } else { &[] };
+        let sought = self.sought(key);
+        let group = self.group(&sought, pages);
+        let marks = sought.line(group).marks();
+        let far = if marks.is_crowded() { self.crowd.get(key) } else { &[] };
         let mut postings = Postings { near: [0; NEAR_MAX], near_count: 0, far };
-        for place in line.residents(home.key, home.entry_bits) {
-            postings.push(home.entry(line.packed(place)));
-        }
-        if line.lends() {
-            let other = pair.line(home.line ^ 1);
-            for place in other.guests(home.key, home.entry_bits) {
-                postings.push(home.entry(other.packed(place)));
-            }
-        }
-        if line.is_spilled() {
-            self.spill.of(home.line, key).for_each(|entry| postings.push(entry));
+        sought.each(group, |pair, line, place| {
+            postings.push(sought.shape.entry(group[pair].0[line].packed(place)));
+        });
+        if marks.is_spilled() {
+            self.spill.of(sought.home.group, key).for_each(|entry| postings.push(entry));
         }
         postings
     }
@@ -241,8 +219,8 @@ impl Table {
     /// Begins to fetch what the calls for this key will read.
     #[inline]
     pub fn prefetch(&self, key: u32, pages: &Pages) {
-        let home = self.home(spread(key)).line;
-        prefetch(self.pair(home, pages).line(home));
+        let sought = self.sought(spread(key));
+        prefetch(sought.line(self.group(&sought, pages)));
     }
 
     pub fn size(&self) -> TableSize {
@@ -263,13 +241,18 @@ impl Table {
     }
 
     #[inline]
-    fn home(&self, key: u32) -> Home {
-        let line = self.shape.home(key);
-        let grows = self.next.lines >= self.shape.lines;
-        let is_new = (line >= self.boundary) == grows;
-        let shape = if is_new { self.next } else { self.shape };
-        let line = shape.home(key);
-        Home { line, entry_bits: shape.entry_bits, key: shape.pack(key, 0) }
+    fn sought(&self, key: u32) -> Sought {
+        Sought::new(if self.is_as_before(key) { self.shape } else { self.next }, key)
+    }
+
+    /// Whether the table changes and has not come to this key.
+    #[inline]
+    fn is_as_before(&self, key: u32) -> bool {
+        if !self.changes {
+            return false;
+        }
+        let group = (u64::from(key) * u64::from(self.groups_to_change())) >> 32;
+        (group < u64::from(self.boundary)) == self.grows()
     }
 
     /// Whether entries of this number can be told in all lines.
@@ -279,80 +262,47 @@ impl Table {
     }
 
     /// How many postings of a key are in lines or spilled, and in the crowd.
-    fn count(&self, key: u32, pages: &Pages) -> (usize, usize) {
-        let home = self.home(key);
-        let pair = self.pair(home.line, pages);
-        let line = pair.line(home.line);
-        let mut near = pair.count(home.line, home.key, home.entry_bits);
-        if line.is_spilled() {
-            near += self.spill.of(home.line, key).count();
+    fn count(&self, sought: &Sought, key: u32, pages: &Pages) -> (usize, usize) {
+        let group = self.group(sought, pages);
+        let marks = sought.line(group).marks();
+        let mut near = sought.count(group);
+        if marks.is_spilled() {
+            near += self.spill.of(sought.home.group, key).count();
         }
-        (near, if line.is_crowded() { self.crowd.get(key).len() } else { 0 })
+        (near, if marks.is_crowded() { self.crowd.get(key).len() } else { 0 })
     }
 
-    /// The line and place of a posting that is in lines.
-    fn find(&self, key: u32, entry: u32, pages: &Pages) -> Option<(u32, usize)> {
-        let home = self.home(key);
-        let pair = self.pair(home.line, pages);
-        let (line, other) = (pair.line(home.line), pair.line(home.line ^ 1));
-        let is_it = |line: &Line, place: &usize| home.entry(line.packed(*place)) == entry;
-        let mut residents = line.residents(home.key, home.entry_bits);
-        if let Some(place) = residents.find(|place| is_it(line, place)) {
-            return Some((home.line, place));
-        }
-        let mut guests = other.guests(home.key, home.entry_bits);
-        Some((home.line ^ 1, guests.find(|place| is_it(other, place))?))
-    }
-
-    /// The pair that a line is in.
+    /// The pairs of a key's group.
     #[inline]
-    fn pair<'a>(&self, line: u32, pages: &'a Pages) -> &'a Pair {
-        let pair = line as usize / 2;
-        pages.pair(self.pages[pair / PAGE_PAIRS], pair % PAGE_PAIRS)
+    fn group<'a>(&self, sought: &Sought, pages: &'a Pages) -> &'a [Pair] {
+        let Sought { home, shape, .. } = sought;
+        self.pairs(home.group * shape.pairs, shape.pairs, pages)
     }
 
     #[inline]
-    fn pair_mut<'a>(&mut self, line: u32, pages: &'a mut Pages) -> &'a mut Pair {
-        let pair = line as usize / 2;
-        let page = self.page(pair / PAGE_PAIRS, pages);
-        pages.pair_mut(page, pair % PAGE_PAIRS)
+    fn group_mut<'a>(&mut self, sought: &Sought, pages: &'a mut Pages) -> &'a mut [Pair] {
+        let Sought { home, shape, .. } = sought;
+        self.pairs_mut(home.group * shape.pairs, shape.pairs, pages)
     }
 
-    /// The pairs of a group of lines: they are on one page.
-    fn pairs<'a>(&self, line: u32, lines: u32, pages: &'a Pages) -> &'a [Pair] {
-        let pair = line as usize / 2;
-        let page = self.pages[pair / PAGE_PAIRS];
-        pages.pairs(page, pair % PAGE_PAIRS, lines as usize / 2)
-    }
-
-    fn pairs_mut<'a>(&mut self, line: u32, lines: u32, pages: &'a mut Pages) -> &'a mut [Pair] {
-        let pair = line as usize / 2;
-        let page = self.page(pair / PAGE_PAIRS, pages);
-        pages.pairs_mut(page, pair % PAGE_PAIRS, lines as usize / 2)
-    }
-
-    fn page_of(&self, line: u32) -> PageNumber {
-        self.pages[line as usize / 2 / PAGE_PAIRS]
+    /// Pairs of one group or of two that were one: they are on one page.
+    #[inline]
+    fn pairs<'a>(&self, first: u32, count: u32, pages: &'a Pages) -> &'a [Pair] {
+        pages.pairs(self.page_of(first), first as usize % PAGE_PAIRS, count as usize)
     }
 
     #[inline]
-    fn page(&mut self, at: usize, pages: &mut Pages) -> PageNumber {
+    fn pairs_mut<'a>(&mut self, first: u32, count: u32, pages: &'a mut Pages) -> &'a mut [Pair] {
+        let at = first as usize / PAGE_PAIRS;
         if self.pages[at] == NO_PAGE {
             self.pages[at] = pages.take(Owner { table: self.number, at: at as u32 });
         }
-        self.pages[at]
-    }
-}
-
-impl Home {
-    #[inline]
-    fn posting(&self, entry: u32) -> Packed {
-        self.key | Packed::from(entry)
+        pages.pairs_mut(self.pages[at], first as usize % PAGE_PAIRS, count as usize)
     }
 
     #[inline]
-    fn entry(&self, posting: Packed) -> u32 {
-        (posting & ((1 << self.entry_bits) - 1)) as u32
+    fn page_of(&self, pair: u32) -> PageNumber {
+        self.pages[pair as usize / PAGE_PAIRS]
     }
 }
 

@@ -1,43 +1,46 @@
-//! Postings of a group of lines on their way into the lines that the group is made anew of.
+//! Postings of a group on their way into the pairs that it has when the table is of another shape.
 
 use smallvec::SmallVec;
 
-use super::line::{Line, PLACES, Packed, Pair};
+use super::group::Sought;
+use super::line::{Line, PLACES, Packed, Pair, Places};
 use super::shape::Shape;
 use crate::simd::Loop;
 
-/// Lines of a group.
+/// Keys and entries that look for room last.
+pub(super) type Late = SmallVec<[(u32, u32); 32]>;
+
+/// Pairs that a group has, or the groups that it is made of or becomes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lines {
-    pub first: u32,
-    pub count: u32,
+pub(super) struct Span {
+    pub shape: Shape,
+    pub first_group: u32,
+    pub pairs: u32,
 }
 
-/// Lines of a group at most, by any shape.
-const LINES_MAX: usize = 8;
+impl Span {
+    pub fn first_pair(&self) -> u32 {
+        self.first_group * self.shape.pairs
+    }
+}
 
-/// Postings that look for room last: the number of the line they belong into, key and entry.
-pub(super) type Late = SmallVec<[(u32, u32, u32); 8]>;
-
-/// Puts all postings of a group's pairs into the pairs that it has from now on, whatever is in
-/// those; and gives what there is no room for.
+/// Puts all postings into the pairs that there are from now on, whatever is in those; and gives
+/// what there is no room for.
 pub(super) struct Moving<'a> {
     pub pairs: &'a [Pair],
-    pub from: Lines,
-    pub old: Shape,
+    pub from: Span,
     pub after: &'a mut [Pair],
-    pub to: Lines,
-    pub new: Shape,
-    /// Postings of the group that were not in its pairs.
+    pub to: Span,
+    /// Postings of the group that were not in its pairs, and then those that do not stay in their
+    /// lines.
     pub late: Late,
 }
 
 /// The postings of a line as they are going to be, place by place.
 struct Anew {
-    /// Which of the group's lines they go to.
-    lines: [u32; PLACES],
-    postings: [Packed; PLACES],
     keys: [u32; PLACES],
+    postings: [Packed; PLACES],
+    stays: [bool; PLACES],
 }
 
 impl Loop for Moving<'_> {
@@ -45,64 +48,64 @@ impl Loop for Moving<'_> {
 
     #[inline(always)]
     fn run(mut self) -> Late {
-        let mut counts = [0; LINES_MAX];
         self.after.fill(Pair::EMPTY);
-        for (at, pair) in (self.from.first..).step_by(2).zip(self.pairs) {
-            let starts = [0, 1].map(|line| self.old.start(at + line) as u32);
-            for (line, starts) in pair.0.iter().zip([starts, [starts[1], starts[0]]]) {
-                self.move_line(line, starts, &mut counts);
+        for (at, pair) in (0..).zip(self.pairs) {
+            let group = self.from.first_group + at / self.from.shape.pairs;
+            let start = self.from.shape.start(group) as u32;
+            let own = self.own(at);
+            for (number, line) in (0..).zip(&pair.0) {
+                let anew = self.anew(line, start, own * 2 + number);
+                let (taken, stay) = (line.marks().taken(), Places::of(anew.stays));
+                if let Some(own) = self.after.get_mut(own as usize) {
+                    own.0[number as usize] = Line::new(&anew.postings, taken.and(stay));
+                }
+                for place in taken.without(stay) {
+                    self.late.push((anew.keys[place], self.to.shape.entry(anew.postings[place])));
+                }
             }
         }
-        for (at, count) in counts[..self.to.count as usize].iter().enumerate() {
-            self.after[at / 2].0[at % 2].take_first(*count);
-        }
         let mut late = std::mem::take(&mut self.late);
-        late.retain(|(line, key, entry)| !self.put(*line, *key, *entry));
+        late.retain(|(key, entry)| !self.put(*key, *entry));
         late
     }
 }
 
 impl Moving<'_> {
-    /// `starts`: the first key of the line, and that of the other one of its pair.
-    #[inline(always)]
-    fn move_line(&mut self, line: &Line, starts: [u32; 2], counts: &mut [usize; LINES_MAX]) {
-        let anew = self.anew(line, starts);
-        for place in line.taken() {
-            let to = anew.lines[place] as usize % LINES_MAX;
-            let count = &mut counts[to];
-            if *count == PLACES {
-                let entry = self.new.entry(anew.postings[place]);
-                self.late.push((self.to.first + to as u32, anew.keys[place], entry));
-                continue;
-            }
-            self.after[to / 2].0[to % 2].set(*count, anew.postings[place]);
-            *count += 1;
+    /// The pair from which postings come that stay in this one: the keys of a group's halves are
+    /// in its first and its last pair. Past the last if all of them have to go.
+    fn own(&self, pair: u32) -> u32 {
+        match (self.from.pairs, self.to.pairs) {
+            (2, 3) => pair * 2,
+            (3, 2) => [0, 2, 1][pair as usize],
+            _ => pair,
         }
     }
 
     /// All places alike, whether they are taken or not, so that they are reckoned side by side.
+    /// `own`: the number of the line from the first after the change.
     #[inline(always)]
-    fn anew(&self, line: &Line, starts: [u32; 2]) -> Anew {
-        let mut anew = Anew { lines: [0; PLACES], postings: [0; PLACES], keys: [0; PLACES] };
-        let guests = u32::from(line.guests_here());
+    fn anew(&self, line: &Line, start: u32, own: u32) -> Anew {
+        let (old, new) = (self.from.shape, self.to.shape);
+        let mut anew =
+            Anew { keys: [0; PLACES], postings: [0; PLACES], stays: [false; PLACES] };
         for place in 0..PLACES {
             let posting = line.packed(place);
-            let start = if guests & 1 << place == 0 { starts[0] } else { starts[1] };
-            let key = self.old.key(start, posting);
+            let key = old.key(start, posting);
+            let home = new.home(key);
+            let group = home.group.wrapping_sub(self.to.first_group);
+            let pair = group.wrapping_mul(new.pairs).wrapping_add(home.pair);
             anew.keys[place] = key;
-            anew.lines[place] = self.new.home(key).wrapping_sub(self.to.first);
-            anew.postings[place] = self.new.pack(key, self.old.entry(posting));
+            anew.postings[place] = new.pack(key, old.entry(posting));
+            anew.stays[place] = pair.wrapping_mul(2).wrapping_add(home.line) == own;
         }
         anew
     }
 
     /// `false` if there is no room.
-    fn put(&mut self, line: u32, key: u32, entry: u32) -> bool {
-        let pair = &mut self.after[(line - self.to.first) as usize / 2];
-        let has_room = pair.put(line, self.new.pack(key, entry));
-        if !has_room {
-            pair.line_mut(line).mark_spilled();
-        }
-        has_room
+    fn put(&mut self, key: u32, entry: u32) -> bool {
+        let sought = Sought::new(self.to.shape, key);
+        let first = (sought.home.group - self.to.first_group) * self.to.shape.pairs;
+        let pairs = first as usize..(first + self.to.shape.pairs) as usize;
+        sought.put(&mut self.after[pairs], entry)
     }
 }

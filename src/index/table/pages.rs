@@ -54,16 +54,6 @@ impl Default for Pages {
 }
 
 impl Pages {
-    #[inline]
-    pub fn pair(&self, page: PageNumber, at: usize) -> &Pair {
-        &self.blocks[(page >> BLOCK_BITS) as usize].pairs[start_of(page) + at]
-    }
-
-    #[inline]
-    pub fn pair_mut(&mut self, page: PageNumber, at: usize) -> &mut Pair {
-        &mut self.blocks[(page >> BLOCK_BITS) as usize].pairs[start_of(page) + at]
-    }
-
     /// Pairs that are all on one page.
     #[inline]
     pub fn pairs(&self, page: PageNumber, at: usize, count: usize) -> &[Pair] {

@@ -1,26 +1,34 @@
 //! How many lines a table has, and where keys belong in them.
 //!
-//! Lines are in groups of two or three pairs. A group of two becomes one of three; one of three
-//! would become one of four, which is two groups of two. So a change of size never mixes groups
-//! (partial expansions: Larson 1980, but here keys stay in their order).
+//! Keys are in groups by their order, and a group has two pairs of lines or three. A table grows by
+//! giving each group of two a third pair, and then each group of three a fourth, which makes two
+//! groups of two of it: partial expansions (P.-Å. Larson, "Linear hashing with partial expansions",
+//! 1980). Of the postings a third moves into the new pair, and the others stay as they are.
 
 use super::line::Packed;
 
-/// Keys are in the order of their spread values: line l of L has those from l · 2³² / L on. So of a
-/// posting in a known line the lowest 32 − ⌊log₂ L⌋ bits of its key say the whole key, and 8 +
-/// ⌊log₂ L⌋ of 40 bits are left for the entry: with eight postings a line there are 2⁵ times as
-/// many numbers as entries.
+/// Of a posting in a known group of G the lowest 32 − ⌊log₂ G⌋ bits of its key say the whole key,
+/// and 8 + ⌊log₂ G⌋ of 40 bits are left for the entry: with eight postings a line there are four
+/// times as many numbers as entries, or more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
-    pub lines: u32,
     pub groups: u32,
+    /// Of each group: [`FEWER`] or [`MORE`].
+    pub pairs: u32,
     pub entry_bits: u32,
+}
+
+/// Where a key is at home: in which of a group's pairs, and which of the pair's lines.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Home {
+    pub group: u32,
+    pub pair: u32,
+    pub line: u32,
 }
 
 const PACKED_BITS: u32 = 40;
 const PACKED: u64 = (1 << PACKED_BITS) - 1;
 
-/// Pairs of a group, in the two kinds of shape.
 const FEWER: u32 = 2;
 const MORE: u32 = 3;
 
@@ -30,14 +38,13 @@ impl Shape {
         Self::of(groups, FEWER)
     }
 
-    fn of(groups: u32, pairs_each: u32) -> Self {
-        let lines = groups * pairs_each * 2;
-        Self { lines, groups, entry_bits: (8 + lines.ilog2()).min(u32::BITS) }
+    fn of(groups: u32, pairs: u32) -> Self {
+        Self { groups, pairs, entry_bits: (8 + groups.ilog2()).min(u32::BITS) }
     }
 
     /// Half as many lines again, or a third.
     pub fn larger(self) -> Self {
-        match self.pairs_each(self.groups) {
+        match self.pairs {
             FEWER => Self::of(self.groups, MORE),
             _ => Self::of(self.groups * 2, FEWER),
         }
@@ -45,15 +52,15 @@ impl Shape {
 
     /// The shape that this one is the next larger of.
     pub fn smaller(self) -> Self {
-        match self.pairs_each(self.groups) {
+        match self.pairs {
             FEWER => Self::of(self.groups / 2, MORE),
             _ => Self::of(self.groups, FEWER),
         }
     }
 
-    /// The pairs of each group if there are so many groups.
-    pub fn pairs_each(self, groups: u32) -> u32 {
-        self.lines / 2 / groups
+    /// Of lines, two by two.
+    pub fn pairs_in_all(self) -> u32 {
+        self.groups * self.pairs
     }
 
     /// Whether entries of this number can be told.
@@ -62,15 +69,22 @@ impl Shape {
         u64::from(entry) >> self.entry_bits == 0
     }
 
+    /// Of the keys of a group half belong into its first pair, and half into its last; but if there
+    /// are three, two thirds of what would be the second and the fourth of four go to the middle.
     #[inline]
-    pub fn home(self, key: u32) -> u32 {
-        ((u64::from(key) * u64::from(self.lines)) >> 32) as u32
+    pub fn home(self, key: u32) -> Home {
+        const TWO_THIRDS: u32 = u32::MAX / 3 * 2;
+        let product = u64::from(key) * u64::from(self.groups);
+        let within = product as u32;
+        let is_even_quarter = within & 1 << 30 != 0;
+        let is_middle = (self.pairs == MORE) & is_even_quarter & (within << 2 < TWO_THIRDS);
+        let pair = if is_middle { 1 } else { (within >> 31) * (self.pairs - 1) };
+        Home { group: (product >> 32) as u32, pair, line: key & 1 }
     }
 
-    /// The first key at home in a line, or past the last for the line past the last.
-    #[inline]
-    pub fn start(self, line: u32) -> u64 {
-        (u64::from(line) << 32).div_ceil(u64::from(self.lines))
+    /// The first key of a group, or past the last for the group past the last.
+    pub fn start(self, group: u32) -> u64 {
+        (u64::from(group) << 32).div_ceil(u64::from(self.groups))
     }
 
     #[inline]
@@ -83,7 +97,7 @@ impl Shape {
         (posting & ((1 << self.entry_bits) - 1)) as u32
     }
 
-    /// The key of a posting at home in the line with this first key.
+    /// The key of a posting in the group with this first key.
     #[inline]
     pub fn key(self, start: u32, posting: Packed) -> u32 {
         let low = (posting >> self.entry_bits) as u32;
@@ -97,20 +111,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn key_and_entry_come_back_from_the_line_and_40_bits() {
+    fn key_and_entry_come_back_from_the_group_and_40_bits() {
         for groups in [12, 17, 24, 2_048, 250_000, 3_086_419, 1 << 23] {
-            for shape in [Shape::new(groups), Shape::new(groups).larger()] {
-                let entry = (1_u64 << shape.entry_bits) - 1;
-                assert!(shape.holds(entry as u32));
-                for step in 0..10_000_u32 {
-                    let key = step.wrapping_mul(0x9e37_79b1);
-                    let home = shape.home(key);
-                    let start = shape.start(home);
-                    assert!(start <= u64::from(key) && u64::from(key) < shape.start(home + 1));
-                    let posting = shape.pack(key, entry as u32);
-                    assert_eq!(shape.key(start as u32, posting), key);
-                    assert_eq!(u64::from(shape.entry(posting)), entry);
-                }
+            let shape = Shape::new(groups);
+            let entry = (1_u64 << shape.entry_bits) - 1;
+            assert!(shape.holds(entry as u32));
+            for step in 0..10_000_u32 {
+                let key = step.wrapping_mul(0x9e37_79b1);
+                let group = shape.home(key).group;
+                let start = shape.start(group);
+                assert!(start <= u64::from(key) && u64::from(key) < shape.start(group + 1));
+                let posting = shape.pack(key, entry as u32);
+                assert_eq!(shape.key(start as u32, posting), key);
+                assert_eq!(u64::from(shape.entry(posting)), entry);
             }
         }
     }
@@ -118,16 +131,29 @@ mod tests {
     #[test]
     fn sizes_are_a_half_and_a_third_apart_and_lead_back() {
         let mut shape = Shape::new(13);
-        for lines in [52, 78, 104, 156, 208] {
-            assert_eq!(shape.lines, lines);
+        for pairs in [26, 39, 52, 78, 104] {
+            assert_eq!(shape.pairs_in_all(), pairs);
             assert_eq!(shape.larger().smaller(), shape);
             shape = shape.larger();
         }
     }
 
     #[test]
+    fn all_lines_have_as_many_keys() {
+        for shape in [Shape::new(13), Shape::new(13).larger()] {
+            let mut keys = vec![0; shape.pairs_in_all() as usize * 2];
+            for step in 0..1_000_000_u32 {
+                let Home { group, pair, line } = shape.home(step.wrapping_mul(0x9e37_79b1));
+                keys[((group * shape.pairs + pair) * 2 + line) as usize] += 1;
+            }
+            let each = 1_000_000 / keys.len();
+            assert!(keys.iter().all(|&keys| keys > each * 9 / 10 && keys < each * 11 / 10));
+        }
+    }
+
+    #[test]
     fn a_small_table_has_no_room_for_a_large_number() {
-        assert!(Shape::new(16).holds((1 << 14) - 1));
-        assert!(!Shape::new(16).holds(1 << 14));
+        assert!(Shape::new(64).holds((1 << 14) - 1));
+        assert!(!Shape::new(64).holds(1 << 14));
     }
 }

@@ -1,4 +1,4 @@
-//! Postings that neither line of a pair has room for: a few in a hundred.
+//! Postings that no line of a group has room for: one in a hundred, or none.
 
 use std::mem::size_of;
 
@@ -6,52 +6,50 @@ use hashbrown::HashTable;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Spilled {
-    pair: u32,
+    group: u32,
     key: u32,
     entry: u32,
 }
 
-/// Whole pairs are asked for, so what is of a pair has one hash.
+/// Whole groups are asked for, so what is of a group has one hash.
 #[derive(Debug, Default)]
 pub(super) struct Spill {
     postings: HashTable<Spilled>,
 }
 
 impl Spill {
-    pub fn push(&mut self, line: u32, key: u32, entry: u32) {
-        let pair = line / 2;
-        self.postings.insert_unique(hash(pair), Spilled { pair, key, entry }, |of| hash(of.pair));
+    pub fn push(&mut self, group: u32, key: u32, entry: u32) {
+        self.postings.insert_unique(hash(group), Spilled { group, key, entry }, |of| hash(of.group));
     }
 
-    /// The entries of a key that is at home in this line.
-    pub fn of(&self, line: u32, key: u32) -> impl Iterator<Item = u32> {
-        let of_key = self.postings.iter_hash(hash(line / 2)).filter(move |of| of.key == key);
+    /// The entries of a key that is at home in this group.
+    pub fn of(&self, group: u32, key: u32) -> impl Iterator<Item = u32> {
+        let of_key = self.postings.iter_hash(hash(group)).filter(move |of| of.key == key);
         of_key.map(|of| of.entry)
     }
 
-    /// Gives the keys and entries of a pair, which has none from now on.
-    pub fn take(&mut self, line: u32, mut taken: impl FnMut(u32, u32)) {
-        let pair = line / 2;
-        while let Ok(found) = self.postings.find_entry(hash(pair), |of| of.pair == pair) {
+    /// Gives the keys and entries of a group, which has none from now on.
+    pub fn take(&mut self, group: u32, mut taken: impl FnMut((u32, u32))) {
+        while let Ok(found) = self.postings.find_entry(hash(group), |of| of.group == group) {
             let (of, _) = found.remove();
-            taken(of.key, of.entry);
+            taken((of.key, of.entry));
         }
         if self.postings.capacity() > 4 * self.postings.len().max(16) {
-            self.postings.shrink_to(2 * self.postings.len(), |of| hash(of.pair));
+            self.postings.shrink_to(2 * self.postings.len(), |of| hash(of.group));
         }
     }
 
     /// Whether the entry was there.
-    pub fn remove(&mut self, line: u32, key: u32, entry: u32) -> bool {
-        let it = Spilled { pair: line / 2, key, entry };
-        let found = self.postings.find_entry(hash(it.pair), |of| *of == it);
+    pub fn remove(&mut self, group: u32, key: u32, entry: u32) -> bool {
+        let it = Spilled { group, key, entry };
+        let found = self.postings.find_entry(hash(it.group), |of| *of == it);
         found.map(|found| found.remove()).is_ok()
     }
 
     /// Whether the entry was there, in whose place another is now.
-    pub fn replace(&mut self, line: u32, key: u32, entry: u32, by: u32) -> bool {
-        let it = Spilled { pair: line / 2, key, entry };
-        let found = self.postings.find_mut(hash(it.pair), |of| *of == it);
+    pub fn replace(&mut self, group: u32, key: u32, entry: u32, by: u32) -> bool {
+        let it = Spilled { group, key, entry };
+        let found = self.postings.find_mut(hash(it.group), |of| *of == it);
         found.map(|of| of.entry = by).is_some()
     }
 
@@ -66,6 +64,6 @@ impl Spill {
 }
 
 /// Fibonacci hashing (Knuth, TAOCP 3, 6.4).
-fn hash(pair: u32) -> u64 {
-    u64::from(pair).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+fn hash(group: u32) -> u64 {
+    u64::from(group).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
