@@ -35,7 +35,8 @@ impl Table {
     /// Has an empty table be of a size for so many postings.
     pub(super) fn expect(&mut self, postings: usize, entry_max: u32) {
         let mut shape = self.shape;
-        let has_room = |shape: Shape| (shape.pairs_in_all() * 2 * FILED_AT_ONCE) as usize > postings;
+        let has_room =
+            |shape: Shape| (shape.pairs_in_all() * 2 * FILED_AT_ONCE) as usize > postings;
         while !has_room(shape) || !shape.holds(entry_max) {
             shape = shape.larger();
         }

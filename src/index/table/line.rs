@@ -16,6 +16,9 @@ use crate::simd::equal_bytes;
 /// Postings in a line.
 pub(super) const PLACES: usize = 12;
 
+/// Places of a line and what is beside them, where lines are gone through side by side.
+pub(super) const LANES: usize = PLACES + 4;
+
 /// A posting, or a key with entry 0: the lowest 40 bits.
 pub(super) type Packed = u64;
 
@@ -34,7 +37,7 @@ const CROWDED: u16 = 1 << (PLACES + 3);
 pub(super) struct Line {
     words: [u32; PLACES],
     /// Twelve tags, and what else there is: compared all at once.
-    tags: [u8; PLACES + 4],
+    tags: [u8; LANES],
 }
 
 const MARKS_AT: usize = PLACES;
@@ -102,37 +105,37 @@ impl Marks {
 }
 
 impl Places {
+    /// Those of them where the lanes have this value.
     #[inline]
-    pub fn and(self, other: Self) -> Self {
-        Self(self.0 & other.0)
+    pub fn and_equal(self, lanes: &[u8], value: u8) -> Self {
+        let lanes = lanes.try_into().expect("a line has so many lanes");
+        Self(self.0 & equal_bytes(lanes, value))
     }
 
     #[inline]
     pub fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
-
-    /// Those that are told so.
-    #[inline(always)]
-    pub fn of(is_it: [bool; PLACES]) -> Self {
-        let bit = |(place, is_it): (usize, bool)| u16::from(is_it) << place;
-        Self(is_it.into_iter().enumerate().map(bit).sum())
-    }
 }
 
 impl Line {
-    pub const EMPTY: Self = Self { words: [0; PLACES], tags: [0; PLACES + 4] };
+    pub const EMPTY: Self = Self { words: [0; PLACES], tags: [0; LANES] };
 
-    /// A line with nothing elsewhere.
+    /// A line with nothing elsewhere, of so many lanes.
     #[inline(always)]
-    pub fn new(postings: &[Packed; PLACES], taken: Places) -> Self {
+    pub fn new(words: &[u32], tags: &[u8], taken: Places) -> Self {
         let mut line = Self::EMPTY;
-        for (place, posting) in postings.iter().enumerate() {
-            line.words[place] = *posting as u32;
-            line.tags[place] = (*posting >> 32) as u8;
-        }
-        line.set_marks(taken.0);
+        line.words.copy_from_slice(&words[..PLACES]);
+        line.tags.copy_from_slice(&tags[..LANES]);
+        [line.tags[MARKS_AT], line.tags[MARKS_AT + 1]] = taken.0.to_le_bytes();
         line
+    }
+
+    /// To so many lanes; what is past the last place means nothing.
+    #[inline(always)]
+    pub fn copy_to(&self, words: &mut [u32], tags: &mut [u8]) {
+        words[..PLACES].copy_from_slice(&self.words);
+        tags[..LANES].copy_from_slice(&self.tags);
     }
 
     #[inline]
@@ -242,13 +245,20 @@ mod tests {
     }
 
     #[test]
-    fn a_line_made_at_once_is_as_if_one_by_one() {
-        let postings = std::array::from_fn(|place| 0x11_2233_4455 * (place as u64 + 1));
-        let taken = Places::of(std::array::from_fn(|place| place % 3 != 0));
-        let line = Line::new(&postings, taken);
-        assert_eq!(line.marks().taken(), taken);
-        let all = taken.chain(Places(0));
-        assert!(all.into_iter().all(|place| line.packed(place) == postings[place]));
-        assert_eq!(taken.collect::<Vec<_>>(), [1, 2, 4, 5, 7, 8, 10, 11]);
+    fn a_line_made_of_lanes_has_what_is_taken() {
+        let words: [u32; LANES] = std::array::from_fn(|lane| 0x1122_3344 * (lane as u32 + 1));
+        let tags: [u8; LANES] = std::array::from_fn(|lane| lane as u8 % 2);
+        let taken = Places(ALL_TAKEN).and_equal(&tags, 1);
+        let line = Line::new(&words, &tags, taken);
+        assert_eq!(line.marks().taken().collect::<Vec<_>>(), [1, 3, 5, 7, 9, 11]);
+        assert!(
+            taken.into_iter().all(|place| line.packed(place) == 1 << 32 | u64::from(words[place]))
+        );
+        let (mut words_back, mut tags_back) = ([0; LANES], [0; LANES]);
+        line.copy_to(&mut words_back, &mut tags_back);
+        assert_eq!(
+            (&words_back[..PLACES], &tags_back[..PLACES]),
+            (&words[..PLACES], &tags[..PLACES])
+        );
     }
 }

@@ -19,8 +19,8 @@ mod spill;
 
 use crate::simd::prefetch;
 use crowd::Crowd;
-use lengths::Lengths;
 use group::Sought;
+use lengths::Lengths;
 use line::Pair;
 use pages::{NO_PAGE, Owner, PAGE_PAIRS, PageNumber, Pages};
 use shape::Shape;

@@ -3,12 +3,12 @@
 use smallvec::SmallVec;
 
 use super::group::Sought;
-use super::line::{Line, PLACES, Packed, Pair, Places};
+use super::line::{LANES, Line, Pair};
 use super::shape::Shape;
 use crate::simd::Loop;
 
 /// Keys and entries that look for room last.
-pub(super) type Late = SmallVec<[(u32, u32); 32]>;
+pub(super) type Late = SmallVec<[(u32, u32); 16]>;
 
 /// Pairs that a group has, or the groups that it is made of or becomes.
 #[derive(Clone, Copy, Debug)]
@@ -31,16 +31,21 @@ pub(super) struct Moving<'a> {
     pub from: Span,
     pub after: &'a mut [Pair],
     pub to: Span,
-    /// Postings of the group that were not in its pairs, and then those that do not stay in their
-    /// lines.
+    /// Postings of the group that were not in its pairs.
     pub late: Late,
 }
 
-/// The postings of a line as they are going to be, place by place.
+/// Lines that change at once, at most.
+const LINES_MAX: usize = 8;
+
+/// Of all postings the places and what they are going to be: reckoned side by side, with those of
+/// places that are not taken.
 struct Anew {
-    keys: [u32; PLACES],
-    postings: [Packed; PLACES],
-    stays: [bool; PLACES],
+    words: [u32; LINES_MAX * LANES],
+    tags: [u8; LINES_MAX * LANES],
+    keys: [u32; LINES_MAX * LANES],
+    /// The number of the line after the change, from the first.
+    lines: [u8; LINES_MAX * LANES],
 }
 
 impl Loop for Moving<'_> {
@@ -48,21 +53,31 @@ impl Loop for Moving<'_> {
 
     #[inline(always)]
     fn run(mut self) -> Late {
+        let mut anew = Anew {
+            words: [0; LINES_MAX * LANES],
+            tags: [0; LINES_MAX * LANES],
+            keys: [0; LINES_MAX * LANES],
+            lines: [0; LINES_MAX * LANES],
+        };
+        self.reckon(&mut anew);
         self.after.fill(Pair::EMPTY);
-        for (at, pair) in (0..).zip(self.pairs) {
-            let group = self.from.first_group + at / self.from.shape.pairs;
-            let start = self.from.shape.start(group) as u32;
-            let own = self.own(at);
-            for (number, line) in (0..).zip(&pair.0) {
-                let anew = self.anew(line, start, own * 2 + number);
-                let (taken, stay) = (line.marks().taken(), Places::of(anew.stays));
-                if let Some(own) = self.after.get_mut(own as usize) {
-                    own.0[number as usize] = Line::new(&anew.postings, taken.and(stay));
-                }
-                for place in taken.without(stay) {
-                    self.late.push((anew.keys[place], self.to.shape.entry(anew.postings[place])));
-                }
+        let mut movers = [0_u8; LINES_MAX * LANES];
+        let mut movers_count = 0;
+        for (number, line) in self.pairs.iter().flat_map(|pair| &pair.0).enumerate() {
+            let (taken, own) = (line.marks().taken(), self.own(number));
+            let lanes = number * LANES..(number + 1) * LANES;
+            let (words, tags) = (&anew.words[lanes.clone()], &anew.tags[lanes.clone()]);
+            let stay = taken.and_equal(&anew.lines[lanes], own as u8);
+            if let Some(pair) = self.after.get_mut(own / 2) {
+                pair.0[own % 2] = Line::new(words, tags, stay);
             }
+            for place in taken.without(stay) {
+                movers[movers_count] = (number * LANES + place) as u8;
+                movers_count += 1;
+            }
+        }
+        for lane in &movers[..movers_count] {
+            self.put_mover(&anew, *lane as usize);
         }
         let mut late = std::mem::take(&mut self.late);
         late.retain(|(key, entry)| !self.put(*key, *entry));
@@ -71,34 +86,55 @@ impl Loop for Moving<'_> {
 }
 
 impl Moving<'_> {
-    /// The pair from which postings come that stay in this one: the keys of a group's halves are
-    /// in its first and its last pair. Past the last if all of them have to go.
-    fn own(&self, pair: u32) -> u32 {
-        match (self.from.pairs, self.to.pairs) {
-            (2, 3) => pair * 2,
-            (3, 2) => [0, 2, 1][pair as usize],
-            _ => pair,
+    #[inline(always)]
+    fn reckon(&self, anew: &mut Anew) {
+        for (number, line) in self.pairs.iter().flat_map(|pair| &pair.0).enumerate() {
+            let lanes = number * LANES..(number + 1) * LANES;
+            line.copy_to(&mut anew.words[lanes.clone()], &mut anew.tags[lanes]);
+        }
+        let (old, new) = (self.from.shape, self.to.shape);
+        let lanes_each = old.pairs as usize * 2 * LANES;
+        let groups_to_change = old.groups.min(new.groups);
+        for (at, group) in
+            (0..self.pairs.len() * 2 * LANES).step_by(lanes_each).zip(self.from.first_group..)
+        {
+            let start = old.start(group) as u32;
+            let lanes = at..at + lanes_each;
+            let (words, tags) = (&mut anew.words[lanes.clone()], &mut anew.tags[lanes.clone()]);
+            let (keys, lines) = (&mut anew.keys[lanes.clone()], &mut anew.lines[lanes]);
+            for lane in 0..words.len().min(tags.len()).min(keys.len()).min(lines.len()) {
+                let posting = u64::from(tags[lane]) << 32 | u64::from(words[lane]);
+                let key = old.key(start, posting);
+                let posting = new.pack(key, old.entry(posting));
+                let pair = Shape::pair(key.wrapping_mul(groups_to_change), self.to.pairs);
+                keys[lane] = key;
+                words[lane] = posting as u32;
+                tags[lane] = (posting >> 32) as u8;
+                lines[lane] = (pair << 1 | key & 1) as u8;
+            }
         }
     }
 
-    /// All places alike, whether they are taken or not, so that they are reckoned side by side.
-    /// `own`: the number of the line from the first after the change.
+    /// The line from which postings come that stay in this one: the keys of a group's halves are in
+    /// its first and its last pair. Past the last if all of them have to go.
+    fn own(&self, line: usize) -> usize {
+        let (pair, line) = (line / 2, line % 2);
+        let own = match (self.from.pairs, self.to.pairs) {
+            (2, 3) => pair * 2,
+            (3, 2) => [0, 2, 1][pair],
+            _ => pair,
+        };
+        own * 2 + line
+    }
+
     #[inline(always)]
-    fn anew(&self, line: &Line, start: u32, own: u32) -> Anew {
-        let (old, new) = (self.from.shape, self.to.shape);
-        let mut anew =
-            Anew { keys: [0; PLACES], postings: [0; PLACES], stays: [false; PLACES] };
-        for place in 0..PLACES {
-            let posting = line.packed(place);
-            let key = old.key(start, posting);
-            let home = new.home(key);
-            let group = home.group.wrapping_sub(self.to.first_group);
-            let pair = group.wrapping_mul(new.pairs).wrapping_add(home.pair);
-            anew.keys[place] = key;
-            anew.postings[place] = new.pack(key, old.entry(posting));
-            anew.stays[place] = pair.wrapping_mul(2).wrapping_add(home.line) == own;
+    fn put_mover(&mut self, anew: &Anew, lane: usize) {
+        let lane = lane % (LINES_MAX * LANES);
+        let line = anew.lines[lane] as usize;
+        let posting = u64::from(anew.tags[lane]) << 32 | u64::from(anew.words[lane]);
+        if !self.after[line / 2].0[line % 2].put(posting) {
+            self.late.push((anew.keys[lane], self.to.shape.entry(posting)));
         }
-        anew
     }
 
     /// `false` if there is no room.

@@ -69,17 +69,24 @@ impl Shape {
         u64::from(entry) >> self.entry_bits == 0
     }
 
-    /// Of the keys of a group half belong into its first pair, and half into its last; but if there
-    /// are three, two thirds of what would be the second and the fourth of four go to the middle.
     #[inline]
     pub fn home(self, key: u32) -> Home {
-        const TWO_THIRDS: u32 = u32::MAX / 3 * 2;
         let product = u64::from(key) * u64::from(self.groups);
-        let within = product as u32;
-        let is_even_quarter = within & 1 << 30 != 0;
-        let is_middle = (self.pairs == MORE) & is_even_quarter & (within << 2 < TWO_THIRDS);
-        let pair = if is_middle { 1 } else { (within >> 31) * (self.pairs - 1) };
+        let pair = Self::pair(product as u32, self.pairs);
         Home { group: (product >> 32) as u32, pair, line: key & 1 }
+    }
+
+    /// Of the keys of a group, by where within it they are in 2³², half belong into its first pair
+    /// and half into its last; but if there are three, two thirds of what would be the second and
+    /// the fourth of four go to the middle.
+    #[inline(always)]
+    pub fn pair(within: u32, pairs: u32) -> u32 {
+        const TWO_THIRDS: u32 = u32::MAX / 3 * 2;
+        let quarter = within >> 30;
+        let is_middle = (pairs == MORE) & (quarter & 1 == 1) & (within << 2 < TWO_THIRDS);
+        let of_halves = (quarter >> 1) * (pairs - 1);
+        let pair = if pairs > MORE { quarter } else { of_halves };
+        if is_middle { 1 } else { pair }
     }
 
     /// The first key of a group, or past the last for the group past the last.

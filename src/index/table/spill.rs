@@ -19,7 +19,8 @@ pub(super) struct Spill {
 
 impl Spill {
     pub fn push(&mut self, group: u32, key: u32, entry: u32) {
-        self.postings.insert_unique(hash(group), Spilled { group, key, entry }, |of| hash(of.group));
+        self.postings
+            .insert_unique(hash(group), Spilled { group, key, entry }, |of| hash(of.group));
     }
 
     /// The entries of a key that is at home in this group.
