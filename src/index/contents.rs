@@ -1,8 +1,11 @@
 //! What an index holds, all of which is under one lock.
 
+use smallvec::SmallVec;
+
 use super::Filing;
 use super::entries::{Entries, Entry, Removal};
-use super::table::{Postings, Shelf};
+use super::table::{Aim, Postings, Shelf};
+
 use crate::document::Ordinal;
 use crate::scheme::Key;
 
@@ -34,7 +37,7 @@ impl Contents {
         }
     }
 
-    /// Begins to fetch what [`Contents::insert`] will read: so much at once takes a fraction of the
+    /// Begins to fetch what [`Contents::remove`] will read: so much at once takes a fraction of the
     /// time that it takes one after the other.
     pub fn prefetch(&self, fingerprint: u64, keys: &[Key]) {
         self.identity.prefetch(IDENTITY, fold(fingerprint));
@@ -50,18 +53,39 @@ impl Contents {
 
     /// The number of the new entry, if the set had none yet.
     pub fn insert(&mut self, ordinal: Ordinal, filing: &Filing<'_>) -> Option<u32> {
+        let fold = fold(filing.fingerprint);
+        self.make_ready(filing.keys);
+        // All lines are asked for before any is looked at: that takes a fraction of the time.
+        let identity = self.identity.aim(IDENTITY, fold);
+        let mut aims = SmallVec::<[Aim; 64]>::new();
+        aims.extend(filing.keys.iter().map(|key| {
+            let (shelf, table) = place(key.table);
+            self.shelves[shelf].aim(table, key.value)
+        }));
         if let Some((entry, _)) = self.entry_of(filing.fingerprint) {
             self.entries.add_member(entry, ordinal);
             return None;
         }
         let sketch = filing.sketch.as_bytes();
         let entry = self.entries.add(filing.fingerprint, filing.shingles, sketch, ordinal);
-        self.identity.insert(IDENTITY, fold(filing.fingerprint), entry);
-        for key in filing.keys {
+        self.identity.insert(IDENTITY, fold, identity, entry);
+        for (key, aim) in filing.keys.iter().zip(aims) {
             let (shelf, table) = place(key.table);
-            self.shelves[shelf].insert(table, key.value, entry);
+            self.shelves[shelf].insert(table, key.value, aim, entry);
         }
         Some(entry)
+    }
+
+    /// Has the tables of these keys be ready for another entry.
+    fn make_ready(&mut self, keys: &[Key]) {
+        let entry_max = self.entries.number_max();
+        self.identity.make_ready(IDENTITY, entry_max);
+        for key in keys {
+            let (shelf, table) = place(key.table);
+            self.shelves[shelf].make_ready(table, entry_max);
+        }
+        self.identity.pull_in();
+        self.shelves.iter_mut().for_each(Shelf::pull_in);
     }
 
     /// Whether it was there; and the number of its entry, if it was the last that had that. It is

@@ -185,6 +185,11 @@ impl Entries {
         self.release(number);
     }
 
+    /// The highest number that the next entry may get.
+    pub fn number_max(&self) -> u32 {
+        self.end() as u32
+    }
+
     pub fn has_much_idle(&self) -> bool {
         self.idle() > IDLE_SURE && self.idle() > self.end() / 8
     }

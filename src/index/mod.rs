@@ -126,7 +126,6 @@ impl Index {
     /// Files a document's set. Filing an ordinal again changes nothing. An ordinal must not be
     /// removed before the call that files it has returned.
     pub fn insert(&self, ordinal: Ordinal, filing: &Filing<'_>) {
-        self.read().prefetch(filing.fingerprint, filing.keys);
         let entry = self.write().insert(ordinal, filing);
         if let (Some(entry), Some(prefix), Some(set)) = (entry, &self.prefix, filing.set) {
             prefix.insert(entry, set);

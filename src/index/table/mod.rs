@@ -21,8 +21,8 @@ use crate::simd::prefetch;
 use crowd::Crowd;
 use group::Sought;
 use lengths::Lengths;
-use line::Pair;
-use pages::{NO_PAGE, Owner, PAGE_PAIRS, PageNumber, Pages};
+use line::{Packed, Pair};
+use pages::{LineNumber, NO_PAGE, Owner, PAGE_PAIRS, PageNumber, Pages};
 use shape::Shape;
 use spill::Spill;
 
@@ -95,6 +95,14 @@ pub(super) struct TableSize {
     pub bytes: u64,
 }
 
+/// The line where a key is at home, and what of the key is in its postings.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Aim {
+    line: LineNumber,
+    entry_bits: u32,
+    key: Packed,
+}
+
 impl Table {
     /// `number`: among those that share its pages; `number_in_all`: in the whole index.
     pub fn new(number: u32, number_in_all: u32) -> Self {
@@ -116,19 +124,44 @@ impl Table {
         }
     }
 
-    /// Filing an entry twice under a key would count it twice: callers file each once. If the table
-    /// is restless then, [`Table::change_a_little`] is to follow.
+    /// To come before an entry of this number or a lower one is filed: the table grows as far as that
+    /// takes, or a little if it is to.
     #[inline]
-    pub fn insert(&mut self, key: u32, entry: u32, pages: &mut Pages) {
+    pub fn make_ready(&mut self, entry: u32, pages: &mut Pages) {
         self.entry_max = self.entry_max.max(entry);
         if !self.holds(entry) {
             self.make_room(entry, pages);
         }
-        self.file(spread(key), entry, pages);
+        if self.is_restless() {
+            self.change_a_little(pages);
+        }
+    }
+
+    /// Where a key is filed, until the table changes.
+    #[inline]
+    pub fn aim(&mut self, key: u32, pages: &mut Pages) -> Aim {
+        self.aim_at(spread(key), pages)
     }
 
     #[inline]
-    pub fn is_restless(&self) -> bool {
+    fn aim_at(&mut self, key: u32, pages: &mut Pages) -> Aim {
+        let sought = self.sought(key);
+        let pair = sought.home.group * sought.shape.pairs + sought.home.pair;
+        let at = pair as usize % PAGE_PAIRS * 2 + sought.home.line as usize;
+        let line = LineNumber::of(self.page(pair, pages), at);
+        prefetch(pages.line_mut(line));
+        Aim { line, entry_bits: sought.shape.entry_bits, key: sought.key }
+    }
+
+    /// Filing an entry twice under a key would count it twice: callers file each once. `aim`: what
+    /// [`Table::aim`] gave for the key.
+    #[inline]
+    pub fn insert(&mut self, key: u32, aim: Aim, entry: u32, pages: &mut Pages) {
+        self.file(spread(key), aim, entry, pages);
+    }
+
+    #[inline]
+    fn is_restless(&self) -> bool {
         self.near() > self.calm_max
     }
 
@@ -140,24 +173,25 @@ impl Table {
 
     /// How many the key had before.
     #[inline]
-    fn file(&mut self, key: u32, entry: u32, pages: &mut Pages) -> usize {
-        let sought = self.sought(key);
-        let line = sought.line_mut(self.group_mut(&sought, pages));
-        let near = line.of_key(sought.key, sought.shape.entry_bits).count();
-        if line.marks().is_plain() && near < NEAR_MAX && line.put(sought.posting(entry)) {
+    fn file(&mut self, key: u32, aim: Aim, entry: u32, pages: &mut Pages) -> usize {
+        let line = pages.line_mut(aim.line);
+        let near = line.of_key(aim.key, aim.entry_bits).count();
+        let posting = aim.key | Packed::from(entry);
+        if line.marks().is_plain() && near < NEAR_MAX && line.put(posting) {
             self.in_lines += 1;
             self.lengths.longer(near);
             return near;
         }
-        self.file_further(&sought, key, entry, pages)
+        self.file_further(key, entry, pages)
     }
 
     /// The same where postings of the line are elsewhere, or this one is going to be.
     #[inline(never)]
-    fn file_further(&mut self, sought: &Sought, key: u32, entry: u32, pages: &mut Pages) -> usize {
-        let (near, far) = self.count(sought, key, pages);
+    fn file_further(&mut self, key: u32, entry: u32, pages: &mut Pages) -> usize {
+        let sought = self.sought(key);
+        let (near, far) = self.count(&sought, key, pages);
         self.lengths.longer(near + far);
-        let group = self.group_mut(sought, pages);
+        let group = self.group_mut(&sought, pages);
         if near >= NEAR_MAX {
             sought.line_mut(group).mark_crowded();
             self.crowd.push(key, entry);
@@ -293,11 +327,18 @@ impl Table {
 
     #[inline]
     fn pairs_mut<'a>(&mut self, first: u32, count: u32, pages: &'a mut Pages) -> &'a mut [Pair] {
-        let at = first as usize / PAGE_PAIRS;
+        let page = self.page(first, pages);
+        pages.pairs_mut(page, first as usize % PAGE_PAIRS, count as usize)
+    }
+
+    /// The page of a pair, which there is from now on.
+    #[inline]
+    fn page(&mut self, pair: u32, pages: &mut Pages) -> PageNumber {
+        let at = pair as usize / PAGE_PAIRS;
         if self.pages[at] == NO_PAGE {
             self.pages[at] = pages.take(Owner { table: self.number, at: at as u32 });
         }
-        pages.pairs_mut(self.pages[at], first as usize % PAGE_PAIRS, count as usize)
+        self.pages[at]
     }
 
     #[inline]

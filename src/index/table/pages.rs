@@ -6,7 +6,7 @@
 
 use std::mem::size_of;
 
-use super::line::Pair;
+use super::line::{Line, Pair};
 use crate::simd::prefer_huge_pages;
 
 /// Of lines, two by two: as many as are whole groups of two, three or four.
@@ -21,6 +21,21 @@ const BLOCK_BITS: u32 = 12;
 
 /// A block's number, and in the lowest bits the page's within it.
 pub(super) type PageNumber = u32;
+
+/// The number of a line's block, and of the line within it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LineNumber {
+    block: u32,
+    line: u32,
+}
+
+impl LineNumber {
+    /// Of a line of a page, for as long as the page is where it is.
+    #[inline]
+    pub fn of(page: PageNumber, at: usize) -> Self {
+        Self { block: page >> BLOCK_BITS, line: (start_of(page) * 2 + at) as u32 }
+    }
+}
 
 /// Which page of which table it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +82,11 @@ impl Pages {
         &mut self.blocks[(page >> BLOCK_BITS) as usize].pairs[start..start + count]
     }
 
+    #[inline]
+    pub fn line_mut(&mut self, LineNumber { block, line }: LineNumber) -> &mut Line {
+        &mut self.blocks[block as usize].pairs[line as usize / 2].0[line as usize % 2]
+    }
+
     /// An empty page.
     pub fn take(&mut self, owner: Owner) -> PageNumber {
         while let Some(page) = self.idle.pop() {
@@ -87,7 +107,6 @@ impl Pages {
     }
 
     /// If much lies idle: the last page's owner, and where its page is from now on.
-    #[inline]
     pub fn pull_in(&mut self) -> Option<(Owner, PageNumber)> {
         while self.idle_count > BLOCK_PAGES_MIN && self.idle_count > self.count / 8 {
             let last = self.last();

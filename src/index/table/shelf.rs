@@ -1,7 +1,7 @@
 //! Tables that share their pages of memory.
 
 use super::pages::Pages;
-use super::{Postings, Table, TableSize};
+use super::{Aim, Postings, Table, TableSize};
 
 /// Pages moved after one change of a table, at most.
 const PAGES_MOVED_MAX: usize = 4;
@@ -24,14 +24,21 @@ impl Shelf {
         self.tables.len()
     }
 
+    /// To come before an entry of this number or a lower one is filed in a table.
     #[inline]
-    pub fn insert(&mut self, table: usize, key: u32, entry: u32) {
-        let table = &mut self.tables[table];
-        table.insert(key, entry, &mut self.pages);
-        if table.is_restless() {
-            table.change_a_little(&mut self.pages);
-            self.pull_in();
-        }
+    pub fn make_ready(&mut self, table: usize, entry: u32) {
+        self.tables[table].make_ready(entry, &mut self.pages);
+    }
+
+    /// Where a key is filed in a table, until one of the shelf changes. The line is asked for.
+    #[inline]
+    pub fn aim(&mut self, table: usize, key: u32) -> Aim {
+        self.tables[table].aim(key, &mut self.pages)
+    }
+
+    #[inline]
+    pub fn insert(&mut self, table: usize, key: u32, aim: Aim, entry: u32) {
+        self.tables[table].insert(key, aim, entry, &mut self.pages);
     }
 
     pub fn remove(&mut self, table: usize, key: u32, entry: u32) {
@@ -65,7 +72,8 @@ impl Shelf {
         self.pages.bytes() as u64 + self.sizes().map(|size| size.bytes).sum::<u64>()
     }
 
-    fn pull_in(&mut self) {
+    /// To follow on what tables have changed: pages move to where others are idle.
+    pub fn pull_in(&mut self) {
         for _ in 0..PAGES_MOVED_MAX {
             let Some((owner, page)) = self.pages.pull_in() else { return };
             self.tables[owner.table as usize].page_moved(owner.at, page);

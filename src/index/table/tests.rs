@@ -17,10 +17,9 @@ impl Beside {
     }
 
     fn insert(&mut self, key: u32, entry: u32) {
-        self.table.insert(key, entry, &mut self.pages);
-        if self.table.is_restless() {
-            self.table.change_a_little(&mut self.pages);
-        }
+        self.table.make_ready(entry, &mut self.pages);
+        let aim = self.table.aim(key, &mut self.pages);
+        self.table.insert(key, aim, entry, &mut self.pages);
         self.filed.entry(key).or_default().push(entry);
         self.pull_in();
     }
