@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::Filing;
 use super::entries::{Entries, Entry, Removal};
-use super::table::{Aim, Postings, Shelf};
+use super::table::{Aim, Shelf};
 
 use crate::document::Ordinal;
 use crate::scheme::Key;
@@ -128,15 +128,21 @@ impl Contents {
     }
 
     pub fn entry_of(&self, fingerprint: u64) -> Option<(u32, Entry<'_>)> {
-        let entries = self.identity.read(IDENTITY, fold(fingerprint));
-        let mut living = entries.iter().filter_map(|entry| Some((entry, self.entries.get(entry)?)));
-        living.find(|(_, entry)| entry.fingerprint == fingerprint)
+        let mut of_set = None;
+        let mut look = |number| {
+            let entry = self.entries.get(number).filter(|entry| entry.fingerprint == fingerprint);
+            of_set = of_set.or(entry.map(|entry| (number, entry)));
+        };
+        let others = self.identity.read(IDENTITY, fold(fingerprint), &mut look);
+        others.iter().copied().for_each(look);
+        of_set
     }
 
-    /// The entries under a key.
-    pub fn read(&self, key: Key) -> Postings<'_> {
+    /// Calls for some of the entries under a key, and gives the others.
+    #[inline]
+    pub fn read(&self, key: Key, near: impl FnMut(u32)) -> &[u32] {
         let (shelf, table) = place(key.table);
-        self.shelves[shelf].read(table, key.value)
+        self.shelves[shelf].read(table, key.value, near)
     }
 }
 

@@ -161,7 +161,7 @@ impl Index {
         for listed in entries {
             let Some(entry) = contents.entries.get(listed.entry) else { continue };
             let members_max = search.members_max.min(members_left.max(MEMBERS_SURE));
-            let members: SmallVec<_> = entry.members().take(members_max).collect();
+            let members = entry.first_members(members_max);
             members_left = members_left.saturating_sub(members.len());
             candidates.truncated |= entry.members_count() > members_max;
             candidates.found.push(Candidate {

@@ -55,37 +55,6 @@ struct Table {
     lengths: Lengths,
 }
 
-/// The entries under a key.
-#[derive(Debug)]
-pub(super) struct Postings<'a> {
-    near: [u32; NEAR_MAX],
-    near_count: usize,
-    far: &'a [u32],
-}
-
-impl Postings<'_> {
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.near_count + self.far.len()
-    }
-
-    /// All of them, in two parts.
-    #[inline]
-    pub fn parts(&self) -> [&[u32]; 2] {
-        [&self.near[..self.near_count], self.far]
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = u32> {
-        self.parts().into_iter().flatten().copied()
-    }
-
-    #[inline]
-    fn push(&mut self, entry: u32) {
-        self.near[self.near_count] = entry;
-        self.near_count += 1;
-    }
-}
-
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TableSize {
     pub keys: u64,
@@ -233,21 +202,20 @@ impl Table {
         }
     }
 
+    /// Calls for some of the entries under a key, and gives the others.
     #[inline]
-    pub fn read<'a>(&'a self, key: u32, pages: &Pages) -> Postings<'a> {
+    pub fn read<'a>(&'a self, key: u32, pages: &Pages, mut near: impl FnMut(u32)) -> &'a [u32] {
         let key = spread(key);
         let sought = self.sought(key);
         let group = self.group(&sought, pages);
-        let marks = sought.line(group).marks();
-        let far = if marks.is_crowded() { self.crowd.get(key) } else { &[] };
-        let mut postings = Postings { near: [0; NEAR_MAX], near_count: 0, far };
         sought.each(group, |pair, line, place| {
-            postings.push(sought.shape.entry(group[pair].0[line].packed(place)));
+            near(sought.shape.entry(group[pair].0[line].packed(place)));
         });
+        let marks = sought.line(group).marks();
         if marks.is_spilled() {
-            self.spill.of(sought.home.group, key).for_each(|entry| postings.push(entry));
+            self.spill.of(sought.home.group, key).for_each(near);
         }
-        postings
+        if marks.is_crowded() { self.crowd.get(key) } else { &[] }
     }
 
     /// Begins to fetch what the calls for this key will read.

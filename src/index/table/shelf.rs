@@ -1,7 +1,7 @@
 //! Tables that share their pages of memory.
 
 use super::pages::Pages;
-use super::{Aim, Postings, Table, TableSize};
+use super::{Aim, Table, TableSize};
 
 /// Pages moved after one change of a table, at most.
 const PAGES_MOVED_MAX: usize = 4;
@@ -54,9 +54,10 @@ impl Shelf {
         self.tables[table].file_all(filings, &mut self.pages, sharing);
     }
 
+    /// Calls for some of the entries under a key, and gives the others.
     #[inline]
-    pub fn read(&self, table: usize, key: u32) -> Postings<'_> {
-        self.tables[table].read(key, &self.pages)
+    pub fn read(&self, table: usize, key: u32, near: impl FnMut(u32)) -> &[u32] {
+        self.tables[table].read(key, &self.pages, near)
     }
 
     #[inline]
