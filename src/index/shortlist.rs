@@ -5,10 +5,9 @@
 
 use std::cmp::Reverse;
 
-use smallvec::SmallVec;
-
 use super::Search;
 use super::contents::Contents;
+use super::table::Aim;
 use crate::scheme::Key;
 use crate::sketch::Estimator;
 
@@ -36,7 +35,7 @@ pub(super) struct Listed {
 }
 
 pub(super) struct Shortlist {
-    pub entries: SmallVec<[Listed; 16]>,
+    pub entries: Vec<Listed>,
     /// Distinct entries under the keys.
     pub seen: usize,
     /// Some were left out.
@@ -45,13 +44,10 @@ pub(super) struct Shortlist {
     has_enough: bool,
 }
 
-/// Entry numbers, once for each key; on the stack unless there are many.
-type Numbers = SmallVec<[u32; 128]>;
-
 impl Shortlist {
     pub fn of(contents: &Contents, estimator: Estimator, search: &Search<'_>) -> Self {
-        contents.prefetch_keys(search.keys);
-        let looking = Looking { contents, estimator, search };
+        let aimed = search.keys.iter().map(|key| (*key, contents.aim(*key))).collect();
+        let looking = Looking { contents, estimator, search, aimed };
         let few = search.found_max.saturating_mul(POSTINGS_FOR_EACH_FOUND);
         let first = looking.within(few.min(search.postings_max));
         match first.truncated && !first.has_enough && few < search.postings_max {
@@ -65,6 +61,7 @@ struct Looking<'a> {
     contents: &'a Contents,
     estimator: Estimator,
     search: &'a Search<'a>,
+    aimed: Vec<(Key, Aim)>,
 }
 
 impl Looking<'_> {
@@ -81,7 +78,7 @@ impl Looking<'_> {
             fetch(seen.get(at + PREFETCHED..=at + PREFETCHED).unwrap_or_default());
             self.agreeing(seen_now.entry, seen_now.times)
         });
-        let mut entries: SmallVec<[Listed; 16]> = agreeing.take(enough).collect();
+        let mut entries: Vec<Listed> = agreeing.take(enough).collect();
         let has_enough = entries.len() == enough;
         truncated |= has_enough;
         if entries.len() > search.found_max {
@@ -98,7 +95,7 @@ impl Looking<'_> {
     }
 
     /// An equal set shares every key, and agrees in every slot.
-    fn add_equal(&self, entries: &mut SmallVec<[Listed; 16]>) {
+    fn add_equal(&self, entries: &mut Vec<Listed>) {
         let Some((equal, entry)) = self.contents.entry_of(self.search.fingerprint) else { return };
         if entries.iter().all(|listed| listed.entry != equal) {
             let agreeing = self.estimator.agreeing(self.search.sketch.as_bytes(), entry.sketch);
@@ -114,28 +111,29 @@ impl Looking<'_> {
         (agreeing >= self.search.agreeing_min).then_some(Listed { entry, agreeing, keys_shared })
     }
 
-    /// Rare keys are read first, so that what the limit cuts off are the commonplaces.
-    fn read_postings(&self, postings_max: usize) -> (Numbers, bool) {
-        let mut numbers = Numbers::new();
-        let mut long: Vec<(usize, Key)> = Vec::new();
-        for key in self.search.keys {
+    /// Entry numbers, once for each key. Rare keys are read first, so that what the limit cuts off
+    /// are the commonplaces.
+    fn read_postings(&self, postings_max: usize) -> (Vec<u32>, bool) {
+        let mut numbers = Vec::with_capacity(FEW);
+        let mut long: Vec<(usize, Key, Aim)> = Vec::new();
+        for &(key, aim) in &self.aimed {
             let start = numbers.len();
-            let others = self.contents.read(*key, |entry| numbers.push(entry));
+            let others = self.contents.read(key, aim, |entry| numbers.push(entry));
             let length = numbers.len() - start + others.len();
             if length <= SHORT && start + length <= postings_max {
                 numbers.extend_from_slice(others);
             } else {
                 numbers.truncate(start);
-                long.push((length, *key));
+                long.push((length, key, aim));
             }
         }
-        long.sort_unstable_by_key(|(length, _)| *length);
+        long.sort_unstable_by_key(|(length, ..)| *length);
         let mut truncated = false;
-        for (length, key) in long {
+        for (length, key, aim) in long {
             let room = postings_max.saturating_sub(numbers.len());
             truncated |= length > room;
             let end = numbers.len() + room.min(length);
-            let others = self.contents.read(key, |entry| numbers.push(entry));
+            let others = self.contents.read(key, aim, |entry| numbers.push(entry));
             numbers.extend_from_slice(&others[..others.len().min(room)]);
             numbers.truncate(end);
         }
@@ -154,7 +152,7 @@ struct Seen {
 const FEW: usize = 64;
 
 /// Each number once, in the order in which they first come.
-fn count_each(numbers: &[u32]) -> SmallVec<[Seen; FEW]> {
+fn count_each(numbers: &[u32]) -> Vec<Seen> {
     match numbers.len() {
         0..=FEW => count_in(&mut [0; 2 * FEW], numbers),
         many => count_in(&mut vec![0; (2 * many).next_power_of_two()], numbers),
@@ -163,8 +161,8 @@ fn count_each(numbers: &[u32]) -> SmallVec<[Seen; FEW]> {
 
 /// `table`: zeros, a power of two of them and more than there are numbers; what is found by a
 /// number's hash is its place in the list, from one on, or the next that is free.
-fn count_in(table: &mut [u32], numbers: &[u32]) -> SmallVec<[Seen; FEW]> {
-    let mut list = SmallVec::<[Seen; FEW]>::new();
+fn count_in(table: &mut [u32], numbers: &[u32]) -> Vec<Seen> {
+    let mut list = Vec::<Seen>::with_capacity(numbers.len());
     let shift = u32::BITS - table.len().ilog2();
     for &entry in numbers {
         // Fibonacci hashing (Knuth, TAOCP 3, 6.4).
@@ -202,7 +200,7 @@ mod tests {
                     None => expected.push(Seen { entry, times: 1 }),
                 }
             }
-            assert_eq!(count_each(&numbers)[..], expected);
+            assert_eq!(count_each(&numbers), expected);
         }
     }
 }

@@ -21,33 +21,34 @@ pub fn equal_bytes(bytes: &[u8; 16], wanted: u8) -> u16 {
     equal_bytes_by_eights(bytes, wanted)
 }
 
+/// Bytes that are compared without a branch: as many as a usual sketch has.
+const BLOCK: usize = 128;
+
 /// At how many places two byte strings of equal length agree.
 #[must_use]
 #[inline]
 pub fn count_equal_bytes(a: &[u8], b: &[u8]) -> u32 {
-    let (a_blocks, a_rest) = a.as_chunks::<16>();
-    let (b_blocks, b_rest) = b.as_chunks::<16>();
+    let (a_blocks, a_rest) = a.as_chunks::<BLOCK>();
+    let (b_blocks, b_rest) = b.as_chunks::<BLOCK>();
     let rest = a_rest.iter().zip(b_rest).map(|(a, b)| u32::from(a == b)).sum::<u32>();
-    // Counts of a byte are added up before they could overflow.
-    let parts = a_blocks.chunks(255).zip(b_blocks.chunks(255));
-    rest + parts.map(|(a, b)| count_equal_blocks(a, b)).sum::<u32>()
+    rest + a_blocks.iter().zip(b_blocks).map(|(a, b)| count_equal_in_block(a, b)).sum::<u32>()
 }
 
-/// Of 255 blocks at most.
 #[inline]
-fn count_equal_blocks(a: &[[u8; 16]], b: &[[u8; 16]]) -> u32 {
+fn count_equal_in_block(a: &[u8; BLOCK], b: &[u8; BLOCK]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{
-            _mm_add_epi64, _mm_cmpeq_epi8, _mm_cvtsi128_si32, _mm_loadu_si128, _mm_sad_epu8,
-            _mm_setzero_si128, _mm_shuffle_epi32, _mm_sub_epi8,
+            __m128i, _mm_add_epi64, _mm_cmpeq_epi8, _mm_cvtsi128_si32, _mm_loadu_si128,
+            _mm_sad_epu8, _mm_setzero_si128, _mm_shuffle_epi32, _mm_sub_epi8,
         };
-        // SAFETY: blocks of 16 bytes are read, at any alignment. Every x86-64 has SSE2.
+        // SAFETY: 16 bytes are read eight times, at any alignment, and 128 there are. Every x86-64
+        // has SSE2.
         unsafe {
             let mut counts = _mm_setzero_si128();
-            for (a, b) in a.iter().zip(b) {
-                let a = _mm_loadu_si128(a.as_ptr().cast());
-                let b = _mm_loadu_si128(b.as_ptr().cast());
+            for at in 0..BLOCK / 16 {
+                let a = _mm_loadu_si128(a.as_ptr().cast::<__m128i>().add(at));
+                let b = _mm_loadu_si128(b.as_ptr().cast::<__m128i>().add(at));
                 counts = _mm_sub_epi8(counts, _mm_cmpeq_epi8(a, b));
             }
             let halves = _mm_sad_epu8(counts, _mm_setzero_si128());
@@ -56,10 +57,7 @@ fn count_equal_blocks(a: &[[u8; 16]], b: &[[u8; 16]]) -> u32 {
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    {
-        let pairs = a.as_flattened().iter().zip(b.as_flattened());
-        pairs.map(|(a, b)| u32::from(a == b)).sum()
-    }
+    a.iter().zip(b).map(|(a, b)| u32::from(a == b)).sum()
 }
 
 /// The same in two registers of eight (Mycroft 1987, in the form that carries nothing from byte to

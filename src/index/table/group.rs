@@ -4,7 +4,7 @@
 //! pair, or else into any of the group. The line at home is marked then. Bits of the key tell what
 //! is whose, wherever in the group it is.
 
-use super::line::{Line, Packed, Pair};
+use super::line::{Line, Packed, Pair, Places};
 use super::shape::{Home, Shape};
 
 /// What there is of a group's key to be found by: bits of the key, and entry 0.
@@ -19,6 +19,12 @@ impl Sought {
     #[inline]
     pub fn new(shape: Shape, key: u32) -> Self {
         Self { home: shape.home(key), shape, key: shape.pack(key, 0) }
+    }
+
+    /// Of the group: all its pairs are on one page.
+    #[inline]
+    pub fn first_pair(&self) -> u32 {
+        self.home.group * self.shape.pairs
     }
 
     #[inline]
@@ -36,16 +42,12 @@ impl Sought {
         &mut group[self.home.pair as usize].0[self.home.line as usize]
     }
 
-    /// Calls for the pair, the line and the place of each of the key's postings in the group.
+    /// Calls for the pair and the line of each that may have postings of the key, beside the one
+    /// where it is at home.
     #[inline]
-    pub fn each(&self, group: &[Pair], mut found: impl FnMut(usize, usize, usize)) {
+    pub fn each_other(&self, group: &[Pair], mut look: impl FnMut(usize, usize)) {
         let (pair, line) = (self.home.pair as usize, self.home.line as usize);
-        let mut look = |pair: usize, line: usize| {
-            let places = group[pair].0[line].of_key(self.key, self.shape.entry_bits);
-            places.for_each(|place| found(pair, line, place));
-        };
-        look(pair, line);
-        let marks = group[pair].0[line].marks();
+        let marks = self.line(group).marks();
         if marks.lends() {
             look(pair, line ^ 1);
         }
@@ -57,22 +59,30 @@ impl Sought {
         }
     }
 
+    #[inline]
+    pub fn places(&self, line: &Line) -> Places {
+        line.of_key(self.key, self.shape.entry_bits)
+    }
+
     /// How many postings of the key are in the group.
     pub fn count(&self, group: &[Pair]) -> usize {
-        let mut count = 0;
-        self.each(group, |_, _, _| count += 1);
+        let mut count = self.places(self.line(group)).count();
+        self.each_other(group, |pair, line| count += self.places(&group[pair].0[line]).count());
         count
     }
 
     /// The pair, the line and the place of a posting.
     pub fn find(&self, group: &[Pair], entry: u32) -> Option<(usize, usize, usize)> {
-        let mut at = None;
-        self.each(group, |pair, line, place| {
-            if group[pair].0[line].packed(place) == self.posting(entry) {
-                at = Some((pair, line, place));
-            }
-        });
-        at
+        let mut found = None;
+        let mut look = |pair: usize, line: usize| {
+            let lines = &group[pair].0[line];
+            let mut places = self.places(lines);
+            let place = places.find(|place| lines.packed(*place) == self.posting(entry));
+            found = found.or(place.map(|place| (pair, line, place)));
+        };
+        look(self.home.pair as usize, self.home.line as usize);
+        self.each_other(group, look);
+        found
     }
 
     /// `false` if there is no room in all the group.

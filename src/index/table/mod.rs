@@ -17,13 +17,12 @@ mod shape;
 mod shelf;
 mod spill;
 
-use crate::simd::prefetch;
 use crowd::Crowd;
 use group::Sought;
 use lengths::Lengths;
 use line::{Packed, Pair};
 use pages::{LineNumber, NO_PAGE, Owner, PAGE_PAIRS, PageNumber, Pages};
-use shape::Shape;
+use shape::{Shape, entry_of};
 use spill::Spill;
 
 pub(super) use growth::POSTING_BYTES;
@@ -72,6 +71,16 @@ pub(super) struct Aim {
     key: Packed,
 }
 
+impl Aim {
+    /// `page`: of the group.
+    #[inline]
+    fn of(sought: &Sought, page: PageNumber) -> Self {
+        let pair = (sought.first_pair() + sought.home.pair) as usize % PAGE_PAIRS;
+        let line = LineNumber::of(page, pair * 2 + sought.home.line as usize);
+        Self { line, entry_bits: sought.shape.entry_bits, key: sought.key }
+    }
+}
+
 impl Table {
     /// `number`: among those that share its pages; `number_in_all`: in the whole index.
     pub fn new(number: u32, number_in_all: u32) -> Self {
@@ -106,20 +115,23 @@ impl Table {
         }
     }
 
-    /// Where a key is filed, until the table changes.
+    /// Where a key is at home, until the table changes.
     #[inline]
-    pub fn aim(&mut self, key: u32, pages: &mut Pages) -> Aim {
+    pub fn aim(&self, key: u32) -> Aim {
+        let sought = self.sought(spread(key));
+        Aim::of(&sought, self.page_of(sought.first_pair()))
+    }
+
+    /// The same for a key that is going to have an entry.
+    #[inline]
+    pub fn aim_to_file(&mut self, key: u32, pages: &mut Pages) -> Aim {
         self.aim_at(spread(key), pages)
     }
 
     #[inline]
     fn aim_at(&mut self, key: u32, pages: &mut Pages) -> Aim {
         let sought = self.sought(key);
-        let pair = sought.home.group * sought.shape.pairs + sought.home.pair;
-        let at = pair as usize % PAGE_PAIRS * 2 + sought.home.line as usize;
-        let line = LineNumber::of(self.page(pair, pages), at);
-        prefetch(pages.line_mut(line));
-        Aim { line, entry_bits: sought.shape.entry_bits, key: sought.key }
+        Aim::of(&sought, self.page(sought.first_pair(), pages))
     }
 
     /// Filing an entry twice under a key would count it twice: callers file each once. `aim`: what
@@ -202,27 +214,42 @@ impl Table {
         }
     }
 
-    /// Calls for some of the entries under a key, and gives the others.
+    /// Calls for some of the entries under a key, and gives the others. `aim`: what [`Table::aim`]
+    /// gave for the key.
     #[inline]
-    pub fn read<'a>(&'a self, key: u32, pages: &Pages, mut near: impl FnMut(u32)) -> &'a [u32] {
-        let key = spread(key);
+    pub fn read<'a>(
+        &'a self,
+        key: u32,
+        aim: Aim,
+        pages: &Pages,
+        mut near: impl FnMut(u32),
+    ) -> &'a [u32] {
+        let line = pages.line(aim.line);
+        for place in line.of_key(aim.key, aim.entry_bits) {
+            near(entry_of(line.packed(place), aim.entry_bits));
+        }
+        if line.marks().is_plain() {
+            return &[];
+        }
+        self.read_further(spread(key), pages, near)
+    }
+
+    /// What is not in the line where the key is at home.
+    #[inline(never)]
+    fn read_further(&self, key: u32, pages: &Pages, mut near: impl FnMut(u32)) -> &[u32] {
         let sought = self.sought(key);
         let group = self.group(&sought, pages);
-        sought.each(group, |pair, line, place| {
-            near(sought.shape.entry(group[pair].0[line].packed(place)));
+        sought.each_other(group, |pair, line| {
+            let line = &group[pair].0[line];
+            for place in sought.places(line) {
+                near(entry_of(line.packed(place), sought.shape.entry_bits));
+            }
         });
         let marks = sought.line(group).marks();
         if marks.is_spilled() {
             self.spill.of(sought.home.group, key).for_each(near);
         }
         if marks.is_crowded() { self.crowd.get(key) } else { &[] }
-    }
-
-    /// Begins to fetch what the calls for this key will read.
-    #[inline]
-    pub fn prefetch(&self, key: u32, pages: &Pages) {
-        let sought = self.sought(spread(key));
-        prefetch(sought.line(self.group(&sought, pages)));
     }
 
     pub fn size(&self) -> TableSize {
@@ -277,14 +304,12 @@ impl Table {
     /// The pairs of a key's group.
     #[inline]
     fn group<'a>(&self, sought: &Sought, pages: &'a Pages) -> &'a [Pair] {
-        let Sought { home, shape, .. } = sought;
-        self.pairs(home.group * shape.pairs, shape.pairs, pages)
+        self.pairs(sought.first_pair(), sought.shape.pairs, pages)
     }
 
     #[inline]
     fn group_mut<'a>(&mut self, sought: &Sought, pages: &'a mut Pages) -> &'a mut [Pair] {
-        let Sought { home, shape, .. } = sought;
-        self.pairs_mut(home.group * shape.pairs, shape.pairs, pages)
+        self.pairs_mut(sought.first_pair(), sought.shape.pairs, pages)
     }
 
     /// Pairs of one group or of two that were one: they are on one page.

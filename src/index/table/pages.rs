@@ -83,6 +83,11 @@ impl Pages {
     }
 
     #[inline]
+    pub fn line(&self, LineNumber { block, line }: LineNumber) -> &Line {
+        &self.blocks[block as usize].pairs[line as usize / 2].0[line as usize % 2]
+    }
+
+    #[inline]
     pub fn line_mut(&mut self, LineNumber { block, line }: LineNumber) -> &mut Line {
         &mut self.blocks[block as usize].pairs[line as usize / 2].0[line as usize % 2]
     }

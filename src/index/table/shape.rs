@@ -101,7 +101,7 @@ impl Shape {
 
     #[inline]
     pub fn entry(self, posting: Packed) -> u32 {
-        (posting & ((1 << self.entry_bits) - 1)) as u32
+        entry_of(posting, self.entry_bits)
     }
 
     /// The key of a posting in the group with this first key.
@@ -111,6 +111,11 @@ impl Shape {
         let low_bits = (1_u32 << (PACKED_BITS - self.entry_bits)) - 1;
         start.wrapping_add(low.wrapping_sub(start) & low_bits)
     }
+}
+
+#[inline]
+pub(super) fn entry_of(posting: Packed, entry_bits: u32) -> u32 {
+    (posting & ((1 << entry_bits) - 1)) as u32
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::pages::Pages;
 use super::{Aim, Table, TableSize};
+use crate::simd::prefetch;
 
 /// Pages moved after one change of a table, at most.
 const PAGES_MOVED_MAX: usize = 4;
@@ -30,10 +31,21 @@ impl Shelf {
         self.tables[table].make_ready(entry, &mut self.pages);
     }
 
-    /// Where a key is filed in a table, until one of the shelf changes. The line is asked for.
+    /// Where a key is at home in a table, until one of the shelf changes. The line is asked for: so
+    /// many at once take a fraction of the time that they take one after the other.
     #[inline]
-    pub fn aim(&mut self, table: usize, key: u32) -> Aim {
-        self.tables[table].aim(key, &mut self.pages)
+    pub fn aim(&self, table: usize, key: u32) -> Aim {
+        let aim = self.tables[table].aim(key);
+        prefetch(self.pages.line(aim.line));
+        aim
+    }
+
+    /// The same for a key that is going to have an entry.
+    #[inline]
+    pub fn aim_to_file(&mut self, table: usize, key: u32) -> Aim {
+        let aim = self.tables[table].aim_to_file(key, &mut self.pages);
+        prefetch(self.pages.line(aim.line));
+        aim
     }
 
     #[inline]
@@ -56,13 +68,8 @@ impl Shelf {
 
     /// Calls for some of the entries under a key, and gives the others.
     #[inline]
-    pub fn read(&self, table: usize, key: u32, near: impl FnMut(u32)) -> &[u32] {
-        self.tables[table].read(key, &self.pages, near)
-    }
-
-    #[inline]
-    pub fn prefetch(&self, table: usize, key: u32) {
-        self.tables[table].prefetch(key, &self.pages);
+    pub fn read(&self, table: usize, key: u32, aim: Aim, near: impl FnMut(u32)) -> &[u32] {
+        self.tables[table].read(key, aim, &self.pages, near)
     }
 
     pub fn sizes(&self) -> impl Iterator<Item = TableSize> {

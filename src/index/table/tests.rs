@@ -18,7 +18,7 @@ impl Beside {
 
     fn insert(&mut self, key: u32, entry: u32) {
         self.table.make_ready(entry, &mut self.pages);
-        let aim = self.table.aim(key, &mut self.pages);
+        let aim = self.table.aim_to_file(key, &mut self.pages);
         self.table.insert(key, aim, entry, &mut self.pages);
         self.filed.entry(key).or_default().push(entry);
         self.pull_in();
@@ -42,7 +42,8 @@ impl Beside {
 
     fn entries(&self, key: u32) -> Vec<u32> {
         let mut entries = Vec::new();
-        let others = self.table.read(key, &self.pages, |entry| entries.push(entry));
+        let aim = self.table.aim(key);
+        let others = self.table.read(key, aim, &self.pages, |entry| entries.push(entry));
         entries.extend_from_slice(others);
         entries.sort_unstable();
         entries
