@@ -1,7 +1,5 @@
 //! What an index holds, all of which is under one lock.
 
-use smallvec::SmallVec;
-
 use super::Filing;
 use super::entries::{Entries, Entry, Removal};
 use super::table::{Aim, Shelf};
@@ -22,6 +20,8 @@ pub(super) struct Contents {
     pub shelves: Vec<Shelf>,
     /// Fingerprint (folded to 32 bits) → entry: where an equal set is found.
     pub identity: Shelf,
+    /// Of the keys of a filing, each in its table: kept for the next.
+    aims: Vec<Aim>,
 }
 
 /// The one table of the identity's shelf.
@@ -34,6 +34,7 @@ impl Contents {
             entries: Entries::new(sketch_bytes),
             shelves: (0..SHELVES).map(shelf).collect(),
             identity: Shelf::new([tables]),
+            aims: Vec::new(),
         }
     }
 
@@ -59,11 +60,11 @@ impl Contents {
         self.make_ready(filing.keys);
         // All lines are asked for before any is looked at: that takes a fraction of the time.
         let identity = self.identity.aim_to_file(IDENTITY, fold);
-        let mut aims = SmallVec::<[Aim; 64]>::new();
-        aims.extend(filing.keys.iter().map(|key| {
+        self.aims.clear();
+        for key in filing.keys {
             let (shelf, table) = place(key.table);
-            self.shelves[shelf].aim_to_file(table, key.value)
-        }));
+            self.aims.push(self.shelves[shelf].aim_to_file(table, key.value));
+        }
         if let Some((entry, _)) = self.entry_of(filing.fingerprint) {
             self.entries.add_member(entry, ordinal);
             return None;
@@ -71,9 +72,9 @@ impl Contents {
         let sketch = filing.sketch.as_bytes();
         let entry = self.entries.add(filing.fingerprint, filing.shingles, sketch, ordinal);
         self.identity.insert(IDENTITY, fold, identity, entry);
-        for (key, aim) in filing.keys.iter().zip(aims) {
+        for (key, aim) in filing.keys.iter().zip(&self.aims) {
             let (shelf, table) = place(key.table);
-            self.shelves[shelf].insert(table, key.value, aim, entry);
+            self.shelves[shelf].insert(table, key.value, *aim, entry);
         }
         Some(entry)
     }
@@ -86,8 +87,6 @@ impl Contents {
             let (shelf, table) = place(key.table);
             self.shelves[shelf].make_ready(table, entry_max);
         }
-        self.identity.pull_in();
-        self.shelves.iter_mut().for_each(Shelf::pull_in);
     }
 
     /// Whether it was there; and the number of its entry, if it was the last that had that. It is

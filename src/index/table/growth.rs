@@ -45,16 +45,14 @@ impl Table {
         self.settle(shape);
     }
 
-    /// Has the table grow at once as far as it takes for an entry's number.
+    /// At once to the next size, or that which it is changing to.
     #[cold]
-    pub(super) fn make_room(&mut self, entry: u32, pages: &mut Pages) {
-        while !self.holds(entry) {
-            if !self.changes {
-                self.begin_change(self.shape.larger());
-            }
-            while self.changes {
-                self.change_group(pages);
-            }
+    pub(super) fn grow(&mut self, pages: &mut Pages) {
+        if !self.changes {
+            self.begin_change(self.shape.larger());
+        }
+        while self.changes {
+            self.change_group(pages);
         }
     }
 
@@ -103,7 +101,7 @@ impl Table {
 
     /// What a group is, before or after the change.
     fn span(&self, shape: Shape, group: u32) -> Span {
-        let groups_each = shape.groups / self.groups_to_change();
+        let groups_each = if shape.groups == self.groups_to_change() { 1 } else { 2 };
         Span { shape, first_group: group * groups_each, pairs: shape.pairs * groups_each }
     }
 
@@ -122,8 +120,10 @@ impl Table {
         }
         let next = if grows { group - 1 } else { group + 1 };
         for span in [self.shape, self.next].map(|shape| self.span(shape, next)) {
-            let pairs = self.pairs(span.first_pair(), span.pairs, pages);
-            pairs.iter().flat_map(|pair| &pair.0).for_each(prefetch);
+            for pair in self.pairs(span.first_pair(), span.pairs, pages) {
+                prefetch(&pair.0[0]);
+                prefetch(&pair.0[1]);
+            }
         }
     }
 
@@ -140,9 +140,9 @@ impl Table {
         }
         self.in_lines += late.len();
         let after = self.pairs_mut(to.first_pair(), to.pairs, pages);
-        let left = Level::best().run(Moving { pairs, from, after, to, late });
-        self.in_lines -= left.len();
-        for (key, entry) in left {
+        Level::best().run(Moving { pairs, from, after, to, late: &mut late });
+        self.in_lines -= late.len();
+        for (key, entry) in late {
             self.spill.push(self.next.home(key).group, key, entry);
         }
         if marks.is_crowded() {

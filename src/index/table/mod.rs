@@ -5,6 +5,7 @@
 //! postings most are in the [crowd]. When lines fill up the table [grows](growth), a group of lines
 //! with each posting that is filed, so that nothing ever waits for all of it.
 
+mod aim;
 mod crowd;
 mod filing;
 mod group;
@@ -21,10 +22,11 @@ use crowd::Crowd;
 use group::Sought;
 use lengths::Lengths;
 use line::{Packed, Pair};
-use pages::{LineNumber, NO_PAGE, Owner, PAGE_PAIRS, PageNumber, Pages};
+use pages::{NO_PAGE, Owner, PAGE_PAIRS, PageNumber, Pages};
 use shape::{Shape, entry_of};
 use spill::Spill;
 
+pub(super) use aim::Aim;
 pub(super) use growth::POSTING_BYTES;
 pub(super) use shelf::Shelf;
 
@@ -63,24 +65,6 @@ pub(super) struct TableSize {
     pub bytes: u64,
 }
 
-/// The line where a key is at home, and what of the key is in its postings.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Aim {
-    line: LineNumber,
-    entry_bits: u32,
-    key: Packed,
-}
-
-impl Aim {
-    /// `page`: of the group.
-    #[inline]
-    fn of(sought: &Sought, page: PageNumber) -> Self {
-        let pair = (sought.first_pair() + sought.home.pair) as usize % PAGE_PAIRS;
-        let line = LineNumber::of(page, pair * 2 + sought.home.line as usize);
-        Self { line, entry_bits: sought.shape.entry_bits, key: sought.key }
-    }
-}
-
 impl Table {
     /// `number`: among those that share its pages; `number_in_all`: in the whole index.
     pub fn new(number: u32, number_in_all: u32) -> Self {
@@ -102,13 +86,17 @@ impl Table {
         }
     }
 
-    /// To come before an entry of this number or a lower one is filed: the table grows as far as that
-    /// takes, or a little if it is to.
+    /// Whether an entry of this number, or a lower one, may be filed.
     #[inline]
+    pub fn is_ready(&self, entry: u32) -> bool {
+        self.holds(entry) && !self.is_restless()
+    }
+
+    /// To come before that if it may not yet: the table grows as far as it takes, and a little if it
+    /// is to.
     pub fn make_ready(&mut self, entry: u32, pages: &mut Pages) {
-        self.entry_max = self.entry_max.max(entry);
-        if !self.holds(entry) {
-            self.make_room(entry, pages);
+        while !self.holds(entry) {
+            self.grow(pages);
         }
         if self.is_restless() {
             self.change_a_little(pages);
@@ -155,6 +143,7 @@ impl Table {
     /// How many the key had before.
     #[inline]
     fn file(&mut self, key: u32, aim: Aim, entry: u32, pages: &mut Pages) -> usize {
+        self.entry_max = self.entry_max.max(entry);
         let line = pages.line_mut(aim.line);
         let near = line.of_key(aim.key, aim.entry_bits).count();
         let posting = aim.key | Packed::from(entry);

@@ -22,17 +22,23 @@ impl Span {
     pub fn first_pair(&self) -> u32 {
         self.first_group * self.shape.pairs
     }
+
+    /// Files a posting in its group, one of these. `false` if there is no room.
+    fn put(&self, pairs: &mut [Pair], key: u32, entry: u32) -> bool {
+        let sought = Sought::new(self.shape, key);
+        let first = (sought.first_pair() - self.first_pair()) as usize;
+        sought.put(&mut pairs[first..first + self.shape.pairs as usize], entry)
+    }
 }
 
-/// Puts all postings into the pairs that there are from now on, whatever is in those; and gives
-/// what there is no room for.
+/// Puts all postings into the pairs that there are from now on, whatever is in those.
 pub(super) struct Moving<'a> {
     pub pairs: &'a [Pair],
     pub from: Span,
     pub after: &'a mut [Pair],
     pub to: Span,
-    /// Postings of the group that were not in its pairs.
-    pub late: Late,
+    /// Postings of the group that were not in its pairs; and then those that there is no room for.
+    pub late: &'a mut Late,
 }
 
 /// Lines that change at once, at most.
@@ -49,10 +55,10 @@ struct Anew {
 }
 
 impl Loop for Moving<'_> {
-    type Output = Late;
+    type Output = ();
 
     #[inline(always)]
-    fn run(mut self) -> Late {
+    fn run(mut self) {
         let mut anew = Anew {
             words: [0; LINES_MAX * LANES],
             tags: [0; LINES_MAX * LANES],
@@ -79,9 +85,10 @@ impl Loop for Moving<'_> {
         for lane in &movers[..movers_count] {
             self.put_mover(&anew, *lane as usize);
         }
-        let mut late = std::mem::take(&mut self.late);
-        late.retain(|(key, entry)| !self.put(*key, *entry));
-        late
+        if !self.late.is_empty() {
+            let (to, after) = (self.to, self.after);
+            self.late.retain(|(key, entry)| !to.put(after, *key, *entry));
+        }
     }
 }
 
@@ -135,13 +142,5 @@ impl Moving<'_> {
         if !self.after[line / 2].0[line % 2].put(posting) {
             self.late.push((anew.keys[lane], self.to.shape.entry(posting)));
         }
-    }
-
-    /// `false` if there is no room.
-    fn put(&mut self, key: u32, entry: u32) -> bool {
-        let sought = Sought::new(self.to.shape, key);
-        let first = (sought.home.group - self.to.first_group) * self.to.shape.pairs;
-        let pairs = first as usize..(first + self.to.shape.pairs) as usize;
-        sought.put(&mut self.after[pairs], entry)
     }
 }

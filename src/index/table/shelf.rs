@@ -28,7 +28,11 @@ impl Shelf {
     /// To come before an entry of this number or a lower one is filed in a table.
     #[inline]
     pub fn make_ready(&mut self, table: usize, entry: u32) {
-        self.tables[table].make_ready(entry, &mut self.pages);
+        let table = &mut self.tables[table];
+        if !table.is_ready(entry) {
+            table.make_ready(entry, &mut self.pages);
+            self.pull_in();
+        }
     }
 
     /// Where a key is at home in a table, until one of the shelf changes. The line is asked for: so
@@ -80,8 +84,7 @@ impl Shelf {
         self.pages.bytes() as u64 + self.sizes().map(|size| size.bytes).sum::<u64>()
     }
 
-    /// To follow on what tables have changed: pages move to where others are idle.
-    pub fn pull_in(&mut self) {
+    fn pull_in(&mut self) {
         for _ in 0..PAGES_MOVED_MAX {
             let Some((owner, page)) = self.pages.pull_in() else { return };
             self.tables[owner.table as usize].page_moved(owner.at, page);

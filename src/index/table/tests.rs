@@ -17,7 +17,9 @@ impl Beside {
     }
 
     fn insert(&mut self, key: u32, entry: u32) {
-        self.table.make_ready(entry, &mut self.pages);
+        if !self.table.is_ready(entry) {
+            self.table.make_ready(entry, &mut self.pages);
+        }
         let aim = self.table.aim_to_file(key, &mut self.pages);
         self.table.insert(key, aim, entry, &mut self.pages);
         self.filed.entry(key).or_default().push(entry);
