@@ -102,11 +102,12 @@ impl Contents {
             Removal::Absent => (false, None),
             Removal::OthersRemain => (true, None),
             Removal::WasLast => {
+                let entry_max = self.entries.number_max();
                 for key in keys {
                     let (shelf, table) = place(key.table);
-                    self.shelves[shelf].remove(table, key.value, entry);
+                    self.shelves[shelf].remove(table, key.value, entry, entry_max);
                 }
-                self.identity.remove(IDENTITY, fold(fingerprint), entry);
+                self.identity.remove(IDENTITY, fold(fingerprint), entry, entry_max);
                 (true, Some(entry))
             }
         }

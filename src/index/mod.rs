@@ -6,8 +6,8 @@
 //! reused once an entry is gone.
 //!
 //! One lock covers it all: a set has dozens of keys, and taking a lock for each would cost more
-//! than filing under it. It is held for some microseconds, and what takes long, waiting for
-//! memory, is done before it is taken to write. Nothing here ever goes through everything at once.
+//! than filing under it. It is held for some microseconds: whatever is read is asked for all at
+//! once. Nothing here ever goes through everything at once.
 
 mod contents;
 mod entries;

@@ -71,7 +71,9 @@ impl Looking<'_> {
         let seen = count_each(&numbers);
         let enough = search.found_max.saturating_mul(AGREEING_FOR_EACH_FOUND);
         let fetch = |seen: &[Seen]| {
-            seen.iter().for_each(|seen| self.contents.entries.prefetch_sketch(seen.entry));
+            for seen in seen {
+                self.contents.entries.prefetch_sketch(seen.entry);
+            }
         };
         fetch(&seen[..PREFETCHED.min(seen.len())]);
         let agreeing = seen.iter().enumerate().filter_map(|(at, seen_now)| {

@@ -39,16 +39,16 @@ fn count_equal_in_block(a: &[u8; BLOCK], b: &[u8; BLOCK]) -> u32 {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{
-            __m128i, _mm_add_epi64, _mm_cmpeq_epi8, _mm_cvtsi128_si32, _mm_loadu_si128,
-            _mm_sad_epu8, _mm_setzero_si128, _mm_shuffle_epi32, _mm_sub_epi8,
+            _mm_add_epi64, _mm_cmpeq_epi8, _mm_cvtsi128_si32, _mm_loadu_si128, _mm_sad_epu8,
+            _mm_setzero_si128, _mm_shuffle_epi32, _mm_sub_epi8,
         };
-        // SAFETY: 16 bytes are read eight times, at any alignment, and 128 there are. Every x86-64
-        // has SSE2.
+        // SAFETY: 16 bytes are read at a time, at any alignment, and 16 there are. Every x86-64 has
+        // SSE2.
         unsafe {
             let mut counts = _mm_setzero_si128();
-            for at in 0..BLOCK / 16 {
-                let a = _mm_loadu_si128(a.as_ptr().cast::<__m128i>().add(at));
-                let b = _mm_loadu_si128(b.as_ptr().cast::<__m128i>().add(at));
+            for (a, b) in a.as_chunks::<16>().0.iter().zip(b.as_chunks::<16>().0) {
+                let a = _mm_loadu_si128(a.as_ptr().cast());
+                let b = _mm_loadu_si128(b.as_ptr().cast());
                 counts = _mm_sub_epi8(counts, _mm_cmpeq_epi8(a, b));
             }
             let halves = _mm_sad_epu8(counts, _mm_setzero_si128());

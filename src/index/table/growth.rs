@@ -17,7 +17,7 @@ use super::shape::Shape;
 use crate::simd::{Level, prefetch};
 
 /// A table with more postings than these, for each of its lines, grows.
-const FULL: f64 = 9.6;
+const FULL: f64 = 9.4;
 
 /// A table with so many times fewer shrinks.
 const SPARSE: usize = 3;
@@ -60,7 +60,7 @@ impl Table {
     pub(super) fn change_a_little(&mut self, pages: &mut Pages) {
         if self.changes {
             self.change_group(pages);
-        } else if self.near() > full(self.shape) {
+        } else if self.near() > full(self.shape) || !self.shape.holds_easily(self.entry_max) {
             self.begin_change(self.shape.larger());
         } else if self.near() < full(self.shape) / SPARSE && self.shape != self.smallest {
             self.begin_shrinking();
@@ -70,7 +70,7 @@ impl Table {
     /// Only if the numbers of the entries that are filed can be told then, too.
     fn begin_shrinking(&mut self) {
         let smaller = self.shape.smaller();
-        if smaller.holds(self.entry_max) {
+        if smaller.holds_easily(self.entry_max) {
             self.begin_change(smaller);
         }
     }

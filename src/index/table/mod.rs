@@ -46,7 +46,7 @@ struct Table {
     changes: bool,
     /// While it grows, groups from here on are made anew already; while it shrinks, those before.
     boundary: u32,
-    /// The highest number of an entry that was filed.
+    /// No number of an entry that is filed is higher.
     entry_max: u32,
     /// Postings in lines. With more than `calm_max` the table is to change: none while it does.
     in_lines: usize,
@@ -89,7 +89,7 @@ impl Table {
     /// Whether an entry of this number, or a lower one, may be filed.
     #[inline]
     pub fn is_ready(&self, entry: u32) -> bool {
-        self.holds(entry) && !self.is_restless()
+        self.shape.holds_easily(entry) && self.next.holds(entry) && !self.is_restless()
     }
 
     /// To come before that if it may not yet: the table grows as far as it takes, and a little if it
@@ -98,9 +98,8 @@ impl Table {
         while !self.holds(entry) {
             self.grow(pages);
         }
-        if self.is_restless() {
-            self.change_a_little(pages);
-        }
+        self.entry_max = self.entry_max.max(entry);
+        self.change_a_little(pages);
     }
 
     /// Where a key is at home, until the table changes.
@@ -173,8 +172,9 @@ impl Table {
         near + far
     }
 
-    /// Nothing if the entry is not filed under the key.
-    pub fn remove(&mut self, key: u32, entry: u32, pages: &mut Pages) {
+    /// Nothing if the entry is not filed under the key. `entry_max`: no number that is filed is
+    /// higher.
+    pub fn remove(&mut self, key: u32, entry: u32, entry_max: u32, pages: &mut Pages) {
         let key = spread(key);
         let sought = self.sought(key);
         let (near, far) = self.count(&sought, key, pages);
@@ -188,6 +188,7 @@ impl Table {
             return;
         }
         self.lengths.shorter(near + far);
+        self.entry_max = entry_max;
         self.change_a_little(pages);
     }
 

@@ -75,9 +75,9 @@ impl Loop for Moving<'_> {
             let (words, tags) = (&anew.words[lanes.clone()], &anew.tags[lanes.clone()]);
             let stay = taken.and_equal(&anew.lines[lanes], own as u8);
             if let Some(pair) = self.after.get_mut(own / 2) {
-                pair.0[own % 2] = Line::new(words, tags, stay);
+                pair.0[own % 2] = Line::new(words, tags, &stay);
             }
-            for place in taken.without(stay) {
+            for place in taken.without(&stay) {
                 movers[movers_count] = (number * LANES + place) as u8;
                 movers_count += 1;
             }

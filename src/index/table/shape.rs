@@ -63,6 +63,12 @@ impl Shape {
         self.groups * self.pairs
     }
 
+    /// Whether those of some more entries can be told, too.
+    #[inline]
+    pub fn holds_easily(self, entry: u32) -> bool {
+        self.entry_bits == u32::BITS || self.holds(entry.saturating_add(entry / 8))
+    }
+
     /// Whether entries of this number can be told.
     #[inline]
     pub fn holds(self, entry: u32) -> bool {
@@ -83,7 +89,7 @@ impl Shape {
     pub fn pair(within: u32, pairs: u32) -> u32 {
         const TWO_THIRDS: u32 = u32::MAX / 3 * 2;
         let quarter = within >> 30;
-        let is_middle = (pairs == MORE) & (quarter & 1 == 1) & (within << 2 < TWO_THIRDS);
+        let is_middle = pairs == MORE && quarter & 1 == 1 && within << 2 < TWO_THIRDS;
         let of_halves = (quarter >> 1) * (pairs - 1);
         let pair = if pairs > MORE { quarter } else { of_halves };
         if is_middle { 1 } else { pair }

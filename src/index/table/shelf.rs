@@ -57,8 +57,9 @@ impl Shelf {
         self.tables[table].insert(key, aim, entry, &mut self.pages);
     }
 
-    pub fn remove(&mut self, table: usize, key: u32, entry: u32) {
-        self.tables[table].remove(key, entry, &mut self.pages);
+    /// `entry_max`: no number that is filed is higher.
+    pub fn remove(&mut self, table: usize, key: u32, entry: u32, entry_max: u32) {
+        self.tables[table].remove(key, entry, entry_max, &mut self.pages);
         self.pull_in();
     }
 

@@ -3,6 +3,7 @@
 use std::mem::size_of;
 
 use hashbrown::HashTable;
+use hashbrown::hash_table::OccupiedEntry;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Spilled {
@@ -44,7 +45,7 @@ impl Spill {
     pub fn remove(&mut self, group: u32, key: u32, entry: u32) -> bool {
         let it = Spilled { group, key, entry };
         let found = self.postings.find_entry(hash(it.group), |of| *of == it);
-        found.map(|found| found.remove()).is_ok()
+        found.map(OccupiedEntry::remove).is_ok()
     }
 
     /// Whether the entry was there, in whose place another is now.

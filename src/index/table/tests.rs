@@ -9,17 +9,20 @@ struct Beside {
     table: Table,
     pages: Pages,
     filed: BTreeMap<u32, Vec<u32>>,
+    entry_max: u32,
 }
 
 impl Beside {
     fn new() -> Self {
-        Self { table: Table::new(0, 0), pages: Pages::default(), filed: BTreeMap::new() }
+        let (table, pages) = (Table::new(0, 0), Pages::default());
+        Self { table, pages, filed: BTreeMap::new(), entry_max: 0 }
     }
 
     fn insert(&mut self, key: u32, entry: u32) {
         if !self.table.is_ready(entry) {
             self.table.make_ready(entry, &mut self.pages);
         }
+        self.entry_max = self.entry_max.max(entry);
         let aim = self.table.aim_to_file(key, &mut self.pages);
         self.table.insert(key, aim, entry, &mut self.pages);
         self.filed.entry(key).or_default().push(entry);
@@ -27,7 +30,7 @@ impl Beside {
     }
 
     fn remove(&mut self, key: u32, entry: u32) {
-        self.table.remove(key, entry, &mut self.pages);
+        self.table.remove(key, entry, self.entry_max, &mut self.pages);
         let entries = self.filed.get_mut(&key).unwrap();
         entries.retain(|&other| other != entry);
         if entries.is_empty() {
