@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_line_made_of_lanes_has_what_is_taken() {
-        let words: [u32; LANES] = std::array::from_fn(|lane| 0x1122_3344 * (lane as u32 + 1));
+        let words: [u32; LANES] = std::array::from_fn(|lane| 0x0102_0304 * (lane as u32 + 1));
         let tags: [u8; LANES] = std::array::from_fn(|lane| lane as u8 % 2);
         let line = Line::new(&words, &tags, &Places(ALL_TAKEN).and_equal(&tags, 1));
         let places: Vec<usize> = line.marks().taken().collect();
