@@ -92,8 +92,8 @@ impl Table {
         self.shape.holds_easily(entry) && self.next.holds(entry) && !self.is_restless()
     }
 
-    /// To come before that if it may not yet: the table grows as far as it takes, and a little if it
-    /// is to.
+    /// To come before that if it may not yet: the table grows as far as it takes, and a little if
+    /// it is to.
     pub fn make_ready(&mut self, entry: u32, pages: &mut Pages) {
         while !self.holds(entry) {
             self.grow(pages);
