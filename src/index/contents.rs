@@ -2,7 +2,8 @@
 
 use super::Filing;
 use super::entries::{Entries, Entry, Removal};
-use super::table::{Postings, Shelf};
+use super::table::{Aim, Shelf};
+
 use crate::document::Ordinal;
 use crate::scheme::Key;
 
@@ -19,6 +20,8 @@ pub(super) struct Contents {
     pub shelves: Vec<Shelf>,
     /// Fingerprint (folded to 32 bits) → entry: where an equal set is found.
     pub identity: Shelf,
+    /// Of the keys of a filing, each in its table: kept for the next.
+    aims: Vec<Aim>,
 }
 
 /// The one table of the identity's shelf.
@@ -31,37 +34,59 @@ impl Contents {
             entries: Entries::new(sketch_bytes),
             shelves: (0..SHELVES).map(shelf).collect(),
             identity: Shelf::new([tables]),
+            aims: Vec::new(),
         }
     }
 
-    /// Begins to fetch what [`Contents::insert`] will read: so much at once takes a fraction of the
-    /// time that it takes one after the other.
+    /// Begins to fetch what [`Contents::remove`] will read.
     pub fn prefetch(&self, fingerprint: u64, keys: &[Key]) {
-        self.identity.prefetch(IDENTITY, fold(fingerprint));
-        self.prefetch_keys(keys);
+        self.identity.aim(IDENTITY, fold(fingerprint));
+        for key in keys {
+            self.aim(*key);
+        }
     }
 
-    pub fn prefetch_keys(&self, keys: &[Key]) {
-        for key in keys {
-            let (shelf, table) = place(key.table);
-            self.shelves[shelf].prefetch(table, key.value);
-        }
+    /// Where a key is looked for. Its line is asked for: so many at once take a fraction of the
+    /// time that they take one after the other.
+    #[inline]
+    pub fn aim(&self, key: Key) -> Aim {
+        let (shelf, table) = place(key.table);
+        self.shelves[shelf].aim(table, key.value)
     }
 
     /// The number of the new entry, if the set had none yet.
     pub fn insert(&mut self, ordinal: Ordinal, filing: &Filing<'_>) -> Option<u32> {
+        let fold = fold(filing.fingerprint);
+        self.make_ready(filing.keys);
+        // All lines are asked for before any is looked at: that takes a fraction of the time.
+        let identity = self.identity.aim_to_file(IDENTITY, fold);
+        self.aims.clear();
+        for key in filing.keys {
+            let (shelf, table) = place(key.table);
+            self.aims.push(self.shelves[shelf].aim_to_file(table, key.value));
+        }
         if let Some((entry, _)) = self.entry_of(filing.fingerprint) {
             self.entries.add_member(entry, ordinal);
             return None;
         }
         let sketch = filing.sketch.as_bytes();
         let entry = self.entries.add(filing.fingerprint, filing.shingles, sketch, ordinal);
-        self.identity.insert(IDENTITY, fold(filing.fingerprint), entry);
-        for key in filing.keys {
+        self.identity.insert(IDENTITY, fold, identity, entry);
+        for (key, aim) in filing.keys.iter().zip(&self.aims) {
             let (shelf, table) = place(key.table);
-            self.shelves[shelf].insert(table, key.value, entry);
+            self.shelves[shelf].insert(table, key.value, *aim, entry);
         }
         Some(entry)
+    }
+
+    /// Has the tables of these keys be ready for another entry.
+    fn make_ready(&mut self, keys: &[Key]) {
+        let entry_max = self.entries.number_max();
+        self.identity.make_ready(IDENTITY, entry_max);
+        for key in keys {
+            let (shelf, table) = place(key.table);
+            self.shelves[shelf].make_ready(table, entry_max);
+        }
     }
 
     /// Whether it was there; and the number of its entry, if it was the last that had that. It is
@@ -77,11 +102,12 @@ impl Contents {
             Removal::Absent => (false, None),
             Removal::OthersRemain => (true, None),
             Removal::WasLast => {
+                let entry_max = self.entries.number_max();
                 for key in keys {
                     let (shelf, table) = place(key.table);
-                    self.shelves[shelf].remove(table, key.value, entry);
+                    self.shelves[shelf].remove(table, key.value, entry, entry_max);
                 }
-                self.identity.remove(IDENTITY, fold(fingerprint), entry);
+                self.identity.remove(IDENTITY, fold(fingerprint), entry, entry_max);
                 (true, Some(entry))
             }
         }
@@ -104,15 +130,23 @@ impl Contents {
     }
 
     pub fn entry_of(&self, fingerprint: u64) -> Option<(u32, Entry<'_>)> {
-        let entries = self.identity.read(IDENTITY, fold(fingerprint));
-        let mut living = entries.iter().filter_map(|entry| Some((entry, self.entries.get(entry)?)));
-        living.find(|(_, entry)| entry.fingerprint == fingerprint)
+        let mut of_set = None;
+        let mut look = |number| {
+            let entry = self.entries.get(number).filter(|entry| entry.fingerprint == fingerprint);
+            of_set = of_set.or(entry.map(|entry| (number, entry)));
+        };
+        let key = fold(fingerprint);
+        let aim = self.identity.aim(IDENTITY, key);
+        let others = self.identity.read(IDENTITY, key, aim, &mut look);
+        others.iter().copied().for_each(look);
+        of_set
     }
 
-    /// The entries under a key.
-    pub fn read(&self, key: Key) -> Postings<'_> {
+    /// Calls for some of the entries under a key, and gives the others.
+    #[inline]
+    pub fn read(&self, key: Key, aim: Aim, near: impl FnMut(u32)) -> &[u32] {
         let (shelf, table) = place(key.table);
-        self.shelves[shelf].read(table, key.value)
+        self.shelves[shelf].read(table, key.value, aim, near)
     }
 }
 

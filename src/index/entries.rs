@@ -29,6 +29,9 @@ const MANY: u32 = u32::MAX - 1;
 /// Entries whose memory is set aside together. It is used from its beginning on.
 const CHUNK: usize = 1 << 14;
 
+/// Of the processor's cache: a sketch that begins with one is in fewer of them.
+const LINE_BYTES: usize = 64;
+
 /// Entries that are copied together, in tens of microseconds.
 pub(super) const PART: usize = 256;
 
@@ -69,8 +72,10 @@ pub(super) struct Entry<'a> {
 #[derive(Debug)]
 struct Chunk {
     heads: Vec<Head>,
-    /// The sketch of `heads[i]` is at `i * sketch_bytes`.
+    /// The sketch of `heads[i]` is at `start + i * sketch_bytes`.
     sketches: Vec<u8>,
+    /// Where a line of the processor's cache begins.
+    start: usize,
 }
 
 #[derive(Debug)]
@@ -90,6 +95,14 @@ pub(super) struct Entries {
 impl Entry<'_> {
     pub fn members_count(&self) -> usize {
         self.many.map_or(1, BTreeSet::len)
+    }
+
+    /// So many of the lowest.
+    pub fn first_members(&self, count: usize) -> SmallVec<[Ordinal; 2]> {
+        match self.many {
+            None => SmallVec::from_slice(&[Ordinal(self.member)][..count.min(1)]),
+            Some(many) => many.iter().copied().take(count).collect(),
+        }
     }
 
     /// Ascending.
@@ -185,6 +198,11 @@ impl Entries {
         self.release(number);
     }
 
+    /// The highest number that the next entry may get.
+    pub fn number_max(&self) -> u32 {
+        self.end() as u32
+    }
+
     pub fn has_much_idle(&self) -> bool {
         self.idle() > IDLE_SURE && self.idle() > self.end() / 8
     }
@@ -227,11 +245,16 @@ impl Entries {
         Some(Entry { fingerprint, shingles, sketch, member, many })
     }
 
-    /// Begins to fetch a sketch and what is known beside it.
-    pub fn prefetch(&self, number: u32) {
-        let (chunk, at) = (&self.chunks[number as usize / CHUNK], number as usize % CHUNK);
-        self.sketch(chunk, at).iter().step_by(64).for_each(prefetch);
-        prefetch(&chunk.heads[at]);
+    /// The sketch of an entry that is filed.
+    #[inline]
+    pub fn sketch_of(&self, number: u32) -> &[u8] {
+        self.sketch(&self.chunks[number as usize / CHUNK], number as usize % CHUNK)
+    }
+
+    /// Begins to fetch a sketch.
+    #[inline]
+    pub fn prefetch_sketch(&self, number: u32) {
+        self.sketch_of(number).iter().step_by(LINE_BYTES).for_each(prefetch);
     }
 
     /// The number and sketch of every entry.
@@ -284,7 +307,7 @@ impl Entries {
     fn drop_last(&mut self) {
         let chunk = self.chunks.last_mut().expect("there is a last entry");
         chunk.heads.pop();
-        chunk.sketches.truncate(chunk.heads.len() * self.sketch_bytes);
+        chunk.sketches.truncate(chunk.start + chunk.heads.len() * self.sketch_bytes);
         if chunk.heads.is_empty() {
             self.chunks.pop();
             let end = self.end();
@@ -320,13 +343,14 @@ impl Entries {
             chunk.sketches.extend_from_slice(sketch);
         } else {
             chunk.heads[at] = head;
-            let start = at * self.sketch_bytes;
+            let start = chunk.start + at * self.sketch_bytes;
             chunk.sketches[start..start + self.sketch_bytes].copy_from_slice(sketch);
         }
     }
 
     fn sketch<'a>(&self, chunk: &'a Chunk, at: usize) -> &'a [u8] {
-        &chunk.sketches[at * self.sketch_bytes..(at + 1) * self.sketch_bytes]
+        let start = chunk.start + at * self.sketch_bytes;
+        &chunk.sketches[start..start + self.sketch_bytes]
     }
 
     fn head_mut(&mut self, number: u32) -> &mut Head {
@@ -336,8 +360,10 @@ impl Entries {
 
 impl Chunk {
     fn new(sketch_bytes: usize) -> Self {
-        let mut sketches = Vec::with_capacity(CHUNK * sketch_bytes);
+        let mut sketches = Vec::<u8>::with_capacity(CHUNK * sketch_bytes + LINE_BYTES);
         prefer_huge_pages(sketches.spare_capacity_mut());
-        Self { heads: Vec::with_capacity(CHUNK), sketches }
+        let start = sketches.as_ptr().align_offset(LINE_BYTES).min(LINE_BYTES);
+        sketches.resize(start, 0);
+        Self { heads: Vec::with_capacity(CHUNK), sketches, start }
     }
 }

@@ -74,7 +74,8 @@ impl Contents {
                 && same != entry
             {
                 self.entries.merge(entry, same);
-                self.identity.remove(IDENTITY, fold(of), entry);
+                let entry_max = self.entries.number_max();
+                self.identity.remove(IDENTITY, fold(of), entry, entry_max);
             }
         }
     }

@@ -6,8 +6,8 @@
 //! reused once an entry is gone.
 //!
 //! One lock covers it all: a set has dozens of keys, and taking a lock for each would cost more
-//! than filing under it. It is held for some microseconds, and what takes long, waiting for
-//! memory, is done before it is taken to write. Nothing here ever goes through everything at once.
+//! than filing under it. It is held for some microseconds: whatever is read is asked for all at
+//! once. Nothing here ever goes through everything at once.
 
 mod contents;
 mod entries;
@@ -126,7 +126,6 @@ impl Index {
     /// Files a document's set. Filing an ordinal again changes nothing. An ordinal must not be
     /// removed before the call that files it has returned.
     pub fn insert(&self, ordinal: Ordinal, filing: &Filing<'_>) {
-        self.read().prefetch(filing.fingerprint, filing.keys);
         let entry = self.write().insert(ordinal, filing);
         if let (Some(entry), Some(prefix), Some(set)) = (entry, &self.prefix, filing.set) {
             prefix.insert(entry, set);
@@ -162,7 +161,7 @@ impl Index {
         for listed in entries {
             let Some(entry) = contents.entries.get(listed.entry) else { continue };
             let members_max = search.members_max.min(members_left.max(MEMBERS_SURE));
-            let members: SmallVec<_> = entry.members().take(members_max).collect();
+            let members = entry.first_members(members_max);
             members_left = members_left.saturating_sub(members.len());
             candidates.truncated |= entry.members_count() > members_max;
             candidates.found.push(Candidate {

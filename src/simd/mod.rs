@@ -17,6 +17,7 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod bytes;
 mod distinct;
 mod hash;
 mod letters;
@@ -27,6 +28,7 @@ mod words;
 
 use std::sync::LazyLock;
 
+pub use bytes::{count_equal_bytes, equal_bytes};
 pub use distinct::distinct;
 pub use hash::{PRIME_2, PRIME_3, SHORT_BYTES_MAX, WordMix};
 pub use letters::{Class, Letters};

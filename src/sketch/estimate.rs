@@ -1,12 +1,10 @@
 //! What the agreeing slots of two sketches say of the resemblance of their sets.
 
 use super::SketchSettings;
+use crate::simd::count_equal_bytes;
 
 /// The standard normal quantile of a two-sided 95 % interval.
 const Z_95: f64 = 1.959_963_984_540_054;
-
-/// Bytes compared side by side; each lane counts its own, and at most 1024 / 16 of them.
-const LANES: usize = 16;
 
 /// Compares sketches made with one [`SketchSettings`].
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +35,7 @@ impl Estimator {
     #[must_use]
     pub fn agreeing(&self, a: &[u8], b: &[u8]) -> u32 {
         match self.bits {
-            8 => agreeing_bytes(a, b),
+            8 => count_equal_bytes(a, b),
             16 => agreeing_slots::<2>(a, b),
             _ => agreeing_slots::<4>(a, b),
         }
@@ -80,19 +78,6 @@ fn wilson_interval(share: f64, trials: f64) -> (f64, f64) {
     let spread = Z_95 * (share * (1.0 - share) / trials + z2 / (4.0 * trials * trials)).sqrt();
     let scale = 1.0 + z2 / trials;
     ((middle - spread) / scale, (middle + spread) / scale)
-}
-
-/// Counts in lanes of a byte, which compilers turn into vector instructions.
-fn agreeing_bytes(a: &[u8], b: &[u8]) -> u32 {
-    let (a_chunks, a_rest) = a.as_chunks::<LANES>();
-    let (b_chunks, b_rest) = b.as_chunks::<LANES>();
-    let mut lanes = [0_u8; LANES];
-    for (a, b) in a_chunks.iter().zip(b_chunks) {
-        for lane in 0..LANES {
-            lanes[lane] += u8::from(a[lane] == b[lane]);
-        }
-    }
-    lanes.iter().map(|&count| u32::from(count)).sum::<u32>() + agreeing_slots::<1>(a_rest, b_rest)
 }
 
 fn agreeing_slots<const BYTES: usize>(a: &[u8], b: &[u8]) -> u32 {

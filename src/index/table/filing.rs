@@ -24,7 +24,8 @@ impl Table {
         let entry_max = filings.iter().map(|(_, entry)| *entry).max().unwrap_or(0);
         self.expect(filings.len(), entry_max);
         for (key, entry) in parted(&filings) {
-            if self.file(key, entry, pages) > 0 {
+            let aim = self.aim_at(key, pages);
+            if self.file(key, aim, entry, pages) > 0 {
                 sharing(entry);
             }
         }

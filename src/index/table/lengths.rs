@@ -1,31 +1,38 @@
 //! How many keys have how many postings.
 
-use std::collections::BTreeMap;
-
-/// Lengths below this are counted in an array.
-const FEW: usize = 8;
-
 #[derive(Debug, Default)]
 pub(super) struct Lengths {
     keys: u64,
-    few: [u64; FEW],
-    /// The others; only lengths that a key has.
-    many: BTreeMap<usize, u64>,
+    /// By the number of postings less one; of the last there are some.
+    counts: Vec<u32>,
 }
 
 impl Lengths {
-    /// A key has another number of postings than before.
+    /// A key has one posting more than before.
     #[inline]
-    pub fn change(&mut self, before: usize, after: usize) {
-        if before == 0 {
-            self.keys += 1;
-        } else {
-            self.take_off(before);
+    pub fn longer(&mut self, before: usize) {
+        match before.checked_sub(1) {
+            Some(at) => self.counts[at] -= 1,
+            None => self.keys += 1,
         }
-        if after == 0 {
-            self.keys -= 1;
-        } else {
-            self.add(after);
+        match self.counts.get_mut(before) {
+            Some(keys) => *keys += 1,
+            None => self.counts.push(1),
+        }
+    }
+
+    /// A key has one posting less than before.
+    pub fn shorter(&mut self, before: usize) {
+        self.counts[before - 1] -= 1;
+        match before.checked_sub(2) {
+            Some(at) => self.counts[at] += 1,
+            None => self.keys -= 1,
+        }
+        if self.counts.last() == Some(&0) {
+            self.counts.pop();
+            if self.counts.capacity() > 4 * self.counts.len().max(16) {
+                self.counts.shrink_to(2 * self.counts.len());
+            }
         }
     }
 
@@ -35,28 +42,10 @@ impl Lengths {
 
     /// 0 if there are no keys.
     pub fn longest(&self) -> usize {
-        let few = || self.few.iter().rposition(|&keys| keys > 0);
-        self.many.last_key_value().map(|(&length, _)| length).or_else(few).unwrap_or(0)
+        self.counts.len()
     }
 
-    #[inline]
-    fn add(&mut self, length: usize) {
-        match self.few.get_mut(length) {
-            Some(keys) => *keys += 1,
-            None => *self.many.entry(length).or_default() += 1,
-        }
-    }
-
-    #[inline]
-    fn take_off(&mut self, length: usize) {
-        if let Some(keys) = self.few.get_mut(length) {
-            *keys -= 1;
-            return;
-        }
-        let keys = self.many.get_mut(&length).expect("the length was added");
-        *keys -= 1;
-        if *keys == 0 {
-            self.many.remove(&length);
-        }
+    pub fn bytes(&self) -> usize {
+        self.counts.capacity() * size_of::<u32>()
     }
 }

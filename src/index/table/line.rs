@@ -7,33 +7,40 @@
 //! ```text
 //! 0      12 words, little-endian   48 bytes
 //! 48     12 tags                   12 bytes
-//! 60     taken: a bit for each place, then LENT, SPILLED and CROWDED
-//! 62     guests: a bit for each place whose posting is at home in the other line of the pair
+//! 60     marks: a bit for each place that is taken, then LENT, FAR, SPILLED and CROWDED
+//! 62     nothing
 //! ```
+
+use crate::simd::equal_bytes;
 
 /// Postings in a line.
 pub(super) const PLACES: usize = 12;
+
+/// Places of a line and what is beside them, where lines are gone through side by side.
+pub(super) const LANES: usize = PLACES + 4;
 
 /// A posting, or a key with entry 0: the lowest 40 bits.
 pub(super) type Packed = u64;
 
 const ALL_TAKEN: u16 = (1 << PLACES) - 1;
 
-/// Marks beside the bits of the places: postings at home here are in the other line of the pair, or
-/// with those that neither had room for, or in the table's crowd. They stay when those postings are
-/// gone, until the line is made anew.
+/// Marks beside the bits of the places: postings at home here are in the other line of the pair, in
+/// other pairs of the group, with those that the group has no room for, or in the table's crowd.
+/// They stay when those postings are gone, until the line is made anew.
 const LENT: u16 = 1 << PLACES;
-const SPILLED: u16 = 1 << (PLACES + 1);
-const CROWDED: u16 = 1 << (PLACES + 2);
+const FAR: u16 = 1 << (PLACES + 1);
+const SPILLED: u16 = 1 << (PLACES + 2);
+const CROWDED: u16 = 1 << (PLACES + 3);
 
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Line {
     words: [u32; PLACES],
-    tags: [u8; PLACES],
-    taken: u16,
-    guests: u16,
+    /// Twelve tags, and what else there is: compared all at once.
+    tags: [u8; LANES],
 }
+
+const MARKS_AT: usize = PLACES;
 
 /// Places of a line, a bit each.
 #[derive(Debug, PartialEq, Eq)]
@@ -50,66 +57,118 @@ impl Iterator for Places {
     }
 }
 
-impl Places {
+/// What is taken, and what is elsewhere, of a line or of several.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Marks(u16);
+
+impl Marks {
     #[inline]
-    pub fn count(self) -> usize {
-        self.0.count_ones() as usize
+    pub fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    #[inline]
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// All postings at home here are here.
+    #[inline]
+    pub fn is_plain(self) -> bool {
+        self.0 <= ALL_TAKEN
+    }
+
+    #[inline]
+    pub fn lends(self) -> bool {
+        self.0 & LENT != 0
+    }
+
+    #[inline]
+    pub fn lends_far(self) -> bool {
+        self.0 & FAR != 0
+    }
+
+    #[inline]
+    pub fn is_spilled(self) -> bool {
+        self.0 & SPILLED != 0
+    }
+
+    #[inline]
+    pub fn is_crowded(self) -> bool {
+        self.0 & CROWDED != 0
+    }
+
+    #[inline]
+    pub fn taken(self) -> Places {
+        Places(self.0 & ALL_TAKEN)
+    }
+}
+
+impl Places {
+    /// Those of them where the lanes have this value.
+    #[inline]
+    pub fn and_equal(&self, lanes: &[u8], value: u8) -> Self {
+        let lanes = lanes.try_into().expect("a line has so many lanes");
+        Self(self.0 & equal_bytes(lanes, value))
+    }
+
+    #[inline]
+    pub fn without(&self, other: &Self) -> Self {
+        Self(self.0 & !other.0)
     }
 }
 
 impl Line {
-    pub const EMPTY: Self = Self { words: [0; PLACES], tags: [0; PLACES], taken: 0, guests: 0 };
+    pub const EMPTY: Self = Self { words: [0; PLACES], tags: [0; LANES] };
 
-    #[inline]
-    pub fn lends(&self) -> bool {
-        self.taken & LENT != 0
+    /// A line with nothing elsewhere, of so many lanes.
+    #[inline(always)]
+    pub fn new(words: &[u32], tags: &[u8], taken: &Places) -> Self {
+        let mut line = Self::EMPTY;
+        line.words.copy_from_slice(&words[..PLACES]);
+        line.tags.copy_from_slice(&tags[..LANES]);
+        [line.tags[MARKS_AT], line.tags[MARKS_AT + 1]] = taken.0.to_le_bytes();
+        line
+    }
+
+    /// To so many lanes; what is past the last place means nothing.
+    #[inline(always)]
+    pub fn copy_to(&self, words: &mut [u32], tags: &mut [u8]) {
+        words[..PLACES].copy_from_slice(&self.words);
+        tags[..LANES].copy_from_slice(&self.tags);
     }
 
     #[inline]
-    pub fn is_crowded(&self) -> bool {
-        self.taken & CROWDED != 0
+    pub fn marks(&self) -> Marks {
+        Marks(u16::from_le_bytes([self.tags[MARKS_AT], self.tags[MARKS_AT + 1]]))
     }
 
-    #[inline]
-    pub fn is_spilled(&self) -> bool {
-        self.taken & SPILLED != 0
-    }
-
-    #[inline]
-    pub fn mark_spilled(&mut self) {
-        self.taken |= SPILLED;
-    }
-
-    #[inline]
     pub fn mark_lent(&mut self) {
-        self.taken |= LENT;
+        self.set_marks(self.marks().0 | LENT);
     }
 
-    #[inline]
+    pub fn mark_lent_far(&mut self) {
+        self.set_marks(self.marks().0 | LENT | FAR);
+    }
+
+    pub fn mark_spilled(&mut self) {
+        self.set_marks(self.marks().0 | LENT | FAR | SPILLED);
+    }
+
     pub fn mark_crowded(&mut self) {
-        self.taken |= CROWDED;
+        self.set_marks(self.marks().0 | CROWDED);
     }
 
+    /// The places of a key's postings.
     #[inline]
-    pub fn taken(&self) -> Places {
-        Places(self.taken & ALL_TAKEN)
-    }
-
-    #[inline]
-    pub fn is_guest(&self, place: usize) -> bool {
-        self.guests & 1 << place != 0
-    }
-
-    /// The places of a key's postings that are at home here.
-    #[inline]
-    pub fn residents(&self, key: Packed, entry_bits: u32) -> Places {
-        Places(self.of_key(key, entry_bits) & !self.guests)
-    }
-
-    /// The places of a key's postings that are at home in the other line.
-    #[inline]
-    pub fn guests(&self, key: Packed, entry_bits: u32) -> Places {
-        Places(self.of_key(key, entry_bits) & self.guests)
+    pub fn of_key(&self, key: Packed, entry_bits: u32) -> Places {
+        let mut places = equal_bytes(&self.tags, (key >> 32) as u8) & self.marks().0 & ALL_TAKEN;
+        for place in Places(places) {
+            if (self.packed(place) ^ key) >> entry_bits != 0 {
+                places &= !(1 << place);
+            }
+        }
+        Places(places)
     }
 
     #[inline]
@@ -119,18 +178,18 @@ impl Line {
 
     /// `false` if there is no room.
     #[inline]
-    pub fn put(&mut self, posting: Packed, is_guest: bool) -> bool {
-        let place = (!self.taken).trailing_zeros() as usize;
+    pub fn put(&mut self, posting: Packed) -> bool {
+        let marks = self.marks().0;
+        let place = (!marks).trailing_zeros() as usize;
         if place >= PLACES {
             return false;
         }
         self.set(place, posting);
-        self.taken |= 1 << place;
-        self.guests = self.guests & !(1 << place) | u16::from(is_guest) << place;
+        // The lowest bit that is not set.
+        self.set_marks(marks | marks.wrapping_add(1));
         true
     }
 
-    /// A posting in the place of one that is at home in the same line.
     #[inline]
     pub fn set(&mut self, place: usize, posting: Packed) {
         self.words[place] = posting as u32;
@@ -139,26 +198,16 @@ impl Line {
 
     #[inline]
     pub fn clear(&mut self, place: usize) {
-        self.taken &= !(1 << place);
+        self.set_marks(self.marks().0 & !(1 << place));
     }
 
     #[inline]
-    fn of_key(&self, key: Packed, entry_bits: u32) -> u16 {
-        let tagged = Places(self.tagged((key >> 32) as u8) & self.taken & ALL_TAKEN);
-        let same = |place: &usize| (self.packed(*place) ^ key) >> entry_bits == 0;
-        tagged.filter(same).fold(0, |places, place| places | 1 << place)
-    }
-
-    #[inline]
-    fn tagged(&self, tag: u8) -> u16 {
-        let (low, high) = self.tags.split_at(8);
-        let low = u64::from_le_bytes(low.try_into().expect("eight of twelve tags"));
-        let high = u32::from_le_bytes(high.try_into().expect("four of twelve tags"));
-        equal_bytes(low, tag) | equal_bytes(u64::from(high), tag) << 8
+    fn set_marks(&mut self, marks: u16) {
+        [self.tags[MARKS_AT], self.tags[MARKS_AT + 1]] = marks.to_le_bytes();
     }
 }
 
-/// Two lines that lend each other room: line numbers that differ in the lowest bit.
+/// Two lines, side by side: processors fetch them together.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(128))]
 pub(super) struct Pair(pub [Line; 2]);
@@ -166,57 +215,11 @@ pub(super) struct Pair(pub [Line; 2]);
 impl Pair {
     pub const EMPTY: Self = Self([Line::EMPTY; 2]);
 
-    /// The line of this number or that of the other one, as seen from a line of the pair.
+    /// Of both lines.
     #[inline]
-    pub fn line(&self, number: u32) -> &Line {
-        &self.0[number as usize % 2]
+    pub fn marks(&self) -> Marks {
+        self.0[0].marks().or(self.0[1].marks())
     }
-
-    #[inline]
-    pub fn line_mut(&mut self, number: u32) -> &mut Line {
-        &mut self.0[number as usize % 2]
-    }
-
-    #[inline]
-    pub fn holds_any(&self) -> bool {
-        self.0.iter().any(|line| line.taken != 0)
-    }
-
-    /// How many postings of a key that is at home in a line are in the pair.
-    #[inline]
-    pub fn count(&self, home: u32, key: Packed, entry_bits: u32) -> usize {
-        let line = self.line(home);
-        let mut count = line.residents(key, entry_bits).count();
-        if line.lends() {
-            count += self.line(home ^ 1).guests(key, entry_bits).count();
-        }
-        count
-    }
-
-    /// Puts a posting into its home line, or else into the other. `false` if there is no room.
-    #[inline]
-    pub fn put(&mut self, home: u32, posting: Packed) -> bool {
-        if self.line_mut(home).put(posting, false) {
-            return true;
-        }
-        if !self.line_mut(home ^ 1).put(posting, true) {
-            return false;
-        }
-        self.line_mut(home).mark_lent();
-        true
-    }
-}
-
-/// A bit for each of eight bytes that is the wanted one (Mycroft 1987, in the form that carries
-/// nothing from byte to byte; Warren, Hacker's Delight 6-1).
-#[inline]
-fn equal_bytes(bytes: u64, wanted: u8) -> u16 {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const LOW_BITS: u64 = 0x7f * ONES;
-    let differing = bytes ^ (u64::from(wanted) * ONES);
-    let equal = !(((differing & LOW_BITS) + LOW_BITS) | differing | LOW_BITS);
-    // One bit a byte, gathered in the highest byte by adding up shifted copies.
-    ((equal >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u16
 }
 
 #[cfg(test)]
@@ -224,30 +227,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_bytes_are_told_from_all_others() {
-        for wanted in [0, 1, 0x7f, 0x80, 0xff] {
-            for other in 0..=255_u8 {
-                let bytes = [wanted, other, wanted, other, other, other, wanted, other];
-                let expected = if wanted == other { 0xff } else { 0b0100_0101 };
-                assert_eq!(equal_bytes(u64::from_le_bytes(bytes), wanted), expected);
-            }
-        }
-    }
-
-    #[test]
-    fn a_line_holds_twelve_and_knows_its_guests() {
+    fn a_line_holds_twelve_and_tells_them_by_their_keys() {
         assert_eq!(size_of::<Line>(), 64);
         let mut line = Line::EMPTY;
         for number in 0..PLACES as u64 {
-            assert!(line.put(0xab_0000_0000 | number, number % 3 == 0));
+            assert!(line.put(0xab_0000_0000 | number));
         }
-        assert!(!line.put(1, false));
-        assert_eq!(line.guests(0xab_0000_0000, 8).collect::<Vec<_>>(), [0, 3, 6, 9]);
-        assert_eq!(line.residents(0xab_0000_0000, 2).collect::<Vec<_>>(), [1, 2]);
-        assert_eq!(line.residents(0xac_0000_0000, 8).count(), 0);
+        assert!(line.marks().is_plain() && !line.put(1));
+        assert_eq!(line.of_key(0xab_0000_0000, 8).count(), PLACES);
+        assert_eq!(line.of_key(0xab_0000_0000, 2).collect::<Vec<_>>(), [0, 1, 2, 3]);
+        assert_eq!(line.of_key(0xac_0000_0000, 8).count(), 0);
         line.clear(1);
-        assert!(line.put(0xff_ffff_ffff, false));
+        assert_eq!(line.of_key(0xab_0000_0000, 2).collect::<Vec<_>>(), [0, 2, 3]);
+        assert!(line.put(0xff_ffff_ffff));
         assert_eq!(line.packed(1), 0xff_ffff_ffff);
-        assert_eq!(line.taken().count(), PLACES);
+        assert_eq!(line.marks().taken().count(), PLACES);
+    }
+
+    #[test]
+    fn a_line_made_of_lanes_has_what_is_taken() {
+        let words: [u32; LANES] = std::array::from_fn(|lane| 0x0102_0304 * (lane as u32 + 1));
+        let tags: [u8; LANES] = std::array::from_fn(|lane| lane as u8 % 2);
+        let line = Line::new(&words, &tags, &Places(ALL_TAKEN).and_equal(&tags, 1));
+        let places: Vec<usize> = line.marks().taken().collect();
+        assert_eq!(places, [1, 3, 5, 7, 9, 11]);
+        for place in places {
+            assert_eq!(line.packed(place), 1 << 32 | u64::from(words[place]));
+        }
+        let (mut words_back, mut tags_back) = ([0; LANES], [0; LANES]);
+        line.copy_to(&mut words_back, &mut tags_back);
+        assert_eq!(
+            (&words_back[..PLACES], &tags_back[..PLACES]),
+            (&words[..PLACES], &tags[..PLACES])
+        );
     }
 }

@@ -1,29 +1,32 @@
 //! One table: key → the entries filed under it.
 //!
-//! Postings are in [lines](mod@line) of a cache line each, in the order of their keys. A line that
-//! is full borrows from the other line of its pair; what neither has room for is put into the
-//! [spill], and of a key with many postings most are in the [crowd]. When lines fill up the table
-//! [grows](growth), a pair of lines with each posting that is filed, so that nothing ever waits for
-//! all of it.
+//! Postings are in [lines](mod@line) of a cache line each. A line that is full borrows from the
+//! others of its [group]; what there is no room for is put into the [spill], and of a key with many
+//! postings most are in the [crowd]. When lines fill up the table [grows](growth), a group of lines
+//! with each posting that is filed, so that nothing ever waits for all of it.
 
+mod aim;
 mod crowd;
 mod filing;
+mod group;
 mod growth;
 mod lengths;
 mod line;
+mod moving;
 mod pages;
 mod shape;
 mod shelf;
 mod spill;
 
-use crate::simd::prefetch;
 use crowd::Crowd;
+use group::Sought;
 use lengths::Lengths;
-use line::{Line, Packed, Pair};
+use line::{Packed, Pair};
 use pages::{NO_PAGE, Owner, PAGE_PAIRS, PageNumber, Pages};
-use shape::Shape;
+use shape::{Shape, entry_of};
 use spill::Spill;
 
+pub(super) use aim::Aim;
 pub(super) use growth::POSTING_BYTES;
 pub(super) use shelf::Shelf;
 
@@ -35,53 +38,22 @@ const NEAR_MAX: usize = 8;
 struct Table {
     /// The table's number among those that share its pages.
     number: u32,
-    /// Where its sizes lie between those of others, so that they do not all grow at once: 0..1.
-    phase: f64,
     pages: Vec<PageNumber>,
+    smallest: Shape,
     shape: Shape,
     /// What the table is changing to; the same as `shape` most of the time.
     next: Shape,
-    /// While it grows, lines from here on are made anew already; while it shrinks, those before.
+    changes: bool,
+    /// While it grows, groups from here on are made anew already; while it shrinks, those before.
     boundary: u32,
-    /// The highest number of an entry that was filed.
+    /// No number of an entry that is filed is higher.
     entry_max: u32,
-    /// Postings in lines, and how many more than those are too many.
+    /// Postings in lines. With more than `calm_max` the table is to change: none while it does.
     in_lines: usize,
-    full: usize,
+    calm_max: usize,
     spill: Spill,
     crowd: Crowd,
     lengths: Lengths,
-}
-
-/// The entries under a key.
-#[derive(Debug)]
-pub(super) struct Postings<'a> {
-    near: [u32; NEAR_MAX],
-    near_count: usize,
-    far: &'a [u32],
-}
-
-impl Postings<'_> {
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.near_count + self.far.len()
-    }
-
-    /// All of them, in two parts.
-    #[inline]
-    pub fn parts(&self) -> [&[u32]; 2] {
-        [&self.near[..self.near_count], self.far]
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = u32> {
-        self.parts().into_iter().flatten().copied()
-    }
-
-    #[inline]
-    fn push(&mut self, entry: u32) {
-        self.near[self.near_count] = entry;
-        self.near_count += 1;
-    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -93,143 +65,181 @@ pub(super) struct TableSize {
     pub bytes: u64,
 }
 
-/// A key's home line, and the key as postings have it there.
-#[derive(Clone, Copy)]
-struct Home {
-    line: u32,
-    shape: Shape,
-    key: Packed,
-}
-
 impl Table {
     /// `number`: among those that share its pages; `number_in_all`: in the whole index.
     pub fn new(number: u32, number_in_all: u32) -> Self {
-        let shape = Shape::new(growth::LINES_MIN);
+        let shape = growth::smallest(number_in_all);
         Self {
             number,
-            phase: growth::phase(number_in_all),
-            pages: vec![NO_PAGE],
+            pages: vec![NO_PAGE; growth::pages_for(shape)],
+            smallest: shape,
             shape,
             next: shape,
-            boundary: shape.lines,
+            changes: false,
+            boundary: 0,
             entry_max: 0,
             in_lines: 0,
-            full: growth::full(shape),
+            calm_max: growth::full(shape),
             spill: Spill::default(),
             crowd: Crowd::default(),
             lengths: Lengths::default(),
         }
     }
 
-    /// Filing an entry twice under a key would count it twice: callers file each once.
+    /// Whether an entry of this number, or a lower one, may be filed.
     #[inline]
-    pub fn insert(&mut self, key: u32, entry: u32, pages: &mut Pages) {
-        if entry > self.entry_max {
-            self.make_room(entry, pages);
+    pub fn is_ready(&self, entry: u32) -> bool {
+        self.shape.holds_easily(entry) && self.next.holds(entry) && !self.is_restless()
+    }
+
+    /// To come before that if it may not yet: the table grows as far as it takes, and a little if
+    /// it is to.
+    pub fn make_ready(&mut self, entry: u32, pages: &mut Pages) {
+        while !self.holds(entry) {
+            self.grow(pages);
         }
-        self.file(spread(key), entry, pages);
-        if self.in_lines > self.full || self.changes() {
-            self.change_a_little(pages);
-        }
+        self.entry_max = self.entry_max.max(entry);
+        self.change_a_little(pages);
+    }
+
+    /// Where a key is at home, until the table changes.
+    #[inline]
+    pub fn aim(&self, key: u32) -> Aim {
+        let sought = self.sought(spread(key));
+        Aim::of(&sought, self.page_of(sought.first_pair()))
+    }
+
+    /// The same for a key that is going to have an entry.
+    #[inline]
+    pub fn aim_to_file(&mut self, key: u32, pages: &mut Pages) -> Aim {
+        self.aim_at(spread(key), pages)
+    }
+
+    #[inline]
+    fn aim_at(&mut self, key: u32, pages: &mut Pages) -> Aim {
+        let sought = self.sought(key);
+        Aim::of(&sought, self.page(sought.first_pair(), pages))
+    }
+
+    /// Filing an entry twice under a key would count it twice: callers file each once. `aim`: what
+    /// [`Table::aim`] gave for the key.
+    #[inline]
+    pub fn insert(&mut self, key: u32, aim: Aim, entry: u32, pages: &mut Pages) {
+        self.file(spread(key), aim, entry, pages);
+    }
+
+    #[inline]
+    fn is_restless(&self) -> bool {
+        self.near() > self.calm_max
+    }
+
+    /// Postings in lines, or spilled.
+    #[inline]
+    fn near(&self) -> usize {
+        self.in_lines + self.spill.postings()
     }
 
     /// How many the key had before.
     #[inline]
-    fn file(&mut self, key: u32, entry: u32, pages: &mut Pages) -> usize {
-        let home = self.home(key);
-        let pair = self.pair_mut(home.line, pages);
-        let line = pair.line(home.line);
-        if line.is_spilled() || line.is_crowded() {
-            return self.file_further(home, key, entry, pages);
+    fn file(&mut self, key: u32, aim: Aim, entry: u32, pages: &mut Pages) -> usize {
+        self.entry_max = self.entry_max.max(entry);
+        let line = pages.line_mut(aim.line);
+        let near = line.of_key(aim.key, aim.entry_bits).count();
+        let posting = aim.key | Packed::from(entry);
+        if line.marks().is_plain() && near < NEAR_MAX && line.put(posting) {
+            self.in_lines += 1;
+            self.lengths.longer(near);
+            return near;
         }
-        let near = pair.count(home.line, home.key, home.shape.entry_bits);
-        if near >= NEAR_MAX || !pair.put(home.line, home.posting(entry)) {
-            return self.file_further(home, key, entry, pages);
-        }
-        self.in_lines += 1;
-        self.lengths.change(near, near + 1);
-        near
+        self.file_further(key, entry, pages)
     }
 
-    /// The same where postings of the line are not in the pair, or this one is not going to be.
-    fn file_further(&mut self, home: Home, key: u32, entry: u32, pages: &mut Pages) -> usize {
-        let (near, far) = self.count(key, pages);
-        self.lengths.change(near + far, near + far + 1);
-        self.put(home, key, entry, near, pages);
+    /// The same where postings of the line are elsewhere, or this one is going to be.
+    #[inline(never)]
+    fn file_further(&mut self, key: u32, entry: u32, pages: &mut Pages) -> usize {
+        let sought = self.sought(key);
+        let (near, far) = self.count(&sought, key, pages);
+        self.lengths.longer(near + far);
+        let group = self.group_mut(&sought, pages);
+        if near >= NEAR_MAX {
+            sought.line_mut(group).mark_crowded();
+            self.crowd.push(key, entry);
+        } else if sought.put(group, entry) {
+            self.in_lines += 1;
+        } else {
+            self.spill.push(sought.home.group, key, entry);
+        }
         near + far
     }
 
-    /// `near`: of the key.
-    fn put(&mut self, home: Home, key: u32, entry: u32, near: usize, pages: &mut Pages) {
-        let pair = self.pair_mut(home.line, pages);
-        if near >= NEAR_MAX {
-            pair.line_mut(home.line).mark_crowded();
-            self.crowd.push(key, entry);
-        } else if pair.put(home.line, home.posting(entry)) {
-            self.in_lines += 1;
-        } else {
-            pair.line_mut(home.line).mark_spilled();
-            self.spill.push(home.line, key, entry);
-        }
-    }
-
-    /// Nothing if the entry is not filed under the key.
-    pub fn remove(&mut self, key: u32, entry: u32, pages: &mut Pages) {
+    /// Nothing if the entry is not filed under the key. `entry_max`: no number that is filed is
+    /// higher.
+    pub fn remove(&mut self, key: u32, entry: u32, entry_max: u32, pages: &mut Pages) {
         let key = spread(key);
-        let (near, far) = self.count(key, pages);
-        if let Some((line, place)) = self.find(key, entry, pages) {
-            self.pair_mut(line, pages).line_mut(line).clear(place);
+        let sought = self.sought(key);
+        let (near, far) = self.count(&sought, key, pages);
+        let group = self.group_mut(&sought, pages);
+        if let Some((pair, line, place)) = sought.find(group, entry) {
+            group[pair].0[line].clear(place);
             self.in_lines -= 1;
-        } else if !self.spill.remove(self.home(key).line, key, entry)
+        } else if !self.spill.remove(sought.home.group, key, entry)
             && !self.crowd.remove(key, entry)
         {
             return;
         }
-        self.lengths.change(near + far, near + far - 1);
+        self.lengths.shorter(near + far);
+        self.entry_max = entry_max;
         self.change_a_little(pages);
     }
 
     /// An entry gets another number.
     pub fn renumber(&mut self, key: u32, entry: u32, by: u32, pages: &mut Pages) {
         let key = spread(key);
-        if let Some((line, place)) = self.find(key, entry, pages) {
-            let packed = self.home(key).shape.pack(key, by);
-            self.pair_mut(line, pages).line_mut(line).set(place, packed);
-        } else if !self.spill.replace(self.home(key).line, key, entry, by) {
+        let sought = self.sought(key);
+        let group = self.group_mut(&sought, pages);
+        if let Some((pair, line, place)) = sought.find(group, entry) {
+            group[pair].0[line].set(place, sought.posting(by));
+        } else if !self.spill.replace(sought.home.group, key, entry, by) {
             self.crowd.replace(key, entry, by);
         }
     }
 
+    /// Calls for some of the entries under a key, and gives the others. `aim`: what [`Table::aim`]
+    /// gave for the key.
     #[inline]
-    pub fn read<'a>(&'a self, key: u32, pages: &Pages) -> Postings<'a> {
-        let key = spread(key);
-        let home = self.home(key);
-        let pair = self.pair(home.line, pages);
-        let line = pair.line(home.line);
-        let far = if line.is_crowded() { self.crowd.get(key) } else { &[] };
-        let mut postings = Postings { near: [0; NEAR_MAX], near_count: 0, far };
-        for place in line.residents(home.key, home.shape.entry_bits) {
-            postings.push(home.shape.entry(line.packed(place)));
+    pub fn read<'a>(
+        &'a self,
+        key: u32,
+        aim: Aim,
+        pages: &Pages,
+        mut near: impl FnMut(u32),
+    ) -> &'a [u32] {
+        let line = pages.line(aim.line);
+        for place in line.of_key(aim.key, aim.entry_bits) {
+            near(entry_of(line.packed(place), aim.entry_bits));
         }
-        if line.lends() {
-            let other = pair.line(home.line ^ 1);
-            for place in other.guests(home.key, home.shape.entry_bits) {
-                postings.push(home.shape.entry(other.packed(place)));
-            }
+        if line.marks().is_plain() {
+            return &[];
         }
-        if line.is_spilled() {
-            self.spill.of(home.line, key).for_each(|entry| postings.push(entry));
-        }
-        postings
+        self.read_further(spread(key), pages, near)
     }
 
-    /// Begins to fetch what the calls for this key will read.
-    #[inline]
-    pub fn prefetch(&self, key: u32, pages: &Pages) {
-        let home = self.home(spread(key)).line;
-        let pair = self.pair(home, pages);
-        prefetch(pair.line(home));
-        prefetch(pair.line(home ^ 1));
+    /// What is not in the line where the key is at home.
+    #[inline(never)]
+    fn read_further(&self, key: u32, pages: &Pages, mut near: impl FnMut(u32)) -> &[u32] {
+        let sought = self.sought(key);
+        let group = self.group(&sought, pages);
+        sought.each_other(group, |pair, line| {
+            let line = &group[pair].0[line];
+            for place in sought.places(line) {
+                near(entry_of(line.packed(place), sought.shape.entry_bits));
+            }
+        });
+        let marks = sought.line(group).marks();
+        if marks.is_spilled() {
+            self.spill.of(sought.home.group, key).for_each(near);
+        }
+        if marks.is_crowded() { self.crowd.get(key) } else { &[] }
     }
 
     pub fn size(&self) -> TableSize {
@@ -239,7 +249,8 @@ impl Table {
             longest: self.lengths.longest() as u64,
             bytes: (self.pages.capacity() * size_of::<PageNumber>()
                 + self.spill.bytes()
-                + self.crowd.bytes()) as u64,
+                + self.crowd.bytes()
+                + self.lengths.bytes()) as u64,
         }
     }
 
@@ -249,62 +260,73 @@ impl Table {
     }
 
     #[inline]
-    fn home(&self, key: u32) -> Home {
-        let line = self.shape.home(key);
-        let grows = self.next.lines >= self.shape.lines;
-        let is_new = (line >= self.boundary) == grows;
-        let shape = if is_new { self.next } else { self.shape };
-        Home { line: shape.home(key), shape, key: shape.pack(key, 0) }
+    fn sought(&self, key: u32) -> Sought {
+        Sought::new(if self.is_as_before(key) { self.shape } else { self.next }, key)
+    }
+
+    /// Whether the table changes and has not come to this key.
+    #[inline]
+    fn is_as_before(&self, key: u32) -> bool {
+        if !self.changes {
+            return false;
+        }
+        let group = (u64::from(key) * u64::from(self.groups_to_change())) >> 32;
+        (group < u64::from(self.boundary)) == self.grows()
+    }
+
+    /// Whether entries of this number can be told in all lines.
+    #[inline]
+    fn holds(&self, entry: u32) -> bool {
+        self.shape.holds(entry) && self.next.holds(entry)
     }
 
     /// How many postings of a key are in lines or spilled, and in the crowd.
-    fn count(&self, key: u32, pages: &Pages) -> (usize, usize) {
-        let home = self.home(key);
-        let pair = self.pair(home.line, pages);
-        let line = pair.line(home.line);
-        let mut near = pair.count(home.line, home.key, home.shape.entry_bits);
-        if line.is_spilled() {
-            near += self.spill.of(home.line, key).count();
+    fn count(&self, sought: &Sought, key: u32, pages: &Pages) -> (usize, usize) {
+        let group = self.group(sought, pages);
+        let marks = sought.line(group).marks();
+        let mut near = sought.count(group);
+        if marks.is_spilled() {
+            near += self.spill.of(sought.home.group, key).count();
         }
-        (near, if line.is_crowded() { self.crowd.get(key).len() } else { 0 })
+        (near, if marks.is_crowded() { self.crowd.get(key).len() } else { 0 })
     }
 
-    /// The line and place of a posting that is in lines.
-    fn find(&self, key: u32, entry: u32, pages: &Pages) -> Option<(u32, usize)> {
-        let home = self.home(key);
-        let pair = self.pair(home.line, pages);
-        let (line, other) = (pair.line(home.line), pair.line(home.line ^ 1));
-        let is_it = |line: &Line, place: &usize| home.shape.entry(line.packed(*place)) == entry;
-        let mut residents = line.residents(home.key, home.shape.entry_bits);
-        if let Some(place) = residents.find(|place| is_it(line, place)) {
-            return Some((home.line, place));
-        }
-        let mut guests = other.guests(home.key, home.shape.entry_bits);
-        Some((home.line ^ 1, guests.find(|place| is_it(other, place))?))
-    }
-
-    /// The pair that a line is in.
+    /// The pairs of a key's group.
     #[inline]
-    fn pair<'a>(&self, line: u32, pages: &'a Pages) -> &'a Pair {
-        let pair = line as usize / 2;
-        pages.pair(self.pages[pair / PAGE_PAIRS], pair % PAGE_PAIRS)
+    fn group<'a>(&self, sought: &Sought, pages: &'a Pages) -> &'a [Pair] {
+        self.pairs(sought.first_pair(), sought.shape.pairs, pages)
     }
 
     #[inline]
-    fn pair_mut<'a>(&mut self, line: u32, pages: &'a mut Pages) -> &'a mut Pair {
-        let pair = line as usize / 2;
-        let at = pair / PAGE_PAIRS;
+    fn group_mut<'a>(&mut self, sought: &Sought, pages: &'a mut Pages) -> &'a mut [Pair] {
+        self.pairs_mut(sought.first_pair(), sought.shape.pairs, pages)
+    }
+
+    /// Pairs of one group or of two that were one: they are on one page.
+    #[inline]
+    fn pairs<'a>(&self, first: u32, count: u32, pages: &'a Pages) -> &'a [Pair] {
+        pages.pairs(self.page_of(first), first as usize % PAGE_PAIRS, count as usize)
+    }
+
+    #[inline]
+    fn pairs_mut<'a>(&mut self, first: u32, count: u32, pages: &'a mut Pages) -> &'a mut [Pair] {
+        let page = self.page(first, pages);
+        pages.pairs_mut(page, first as usize % PAGE_PAIRS, count as usize)
+    }
+
+    /// The page of a pair, which there is from now on.
+    #[inline]
+    fn page(&mut self, pair: u32, pages: &mut Pages) -> PageNumber {
+        let at = pair as usize / PAGE_PAIRS;
         if self.pages[at] == NO_PAGE {
             self.pages[at] = pages.take(Owner { table: self.number, at: at as u32 });
         }
-        pages.pair_mut(self.pages[at], pair % PAGE_PAIRS)
+        self.pages[at]
     }
-}
 
-impl Home {
     #[inline]
-    fn posting(&self, entry: u32) -> Packed {
-        self.key | Packed::from(entry)
+    fn page_of(&self, pair: u32) -> PageNumber {
+        self.pages[pair as usize / PAGE_PAIRS]
     }
 }
 

@@ -6,11 +6,11 @@
 
 use std::mem::size_of;
 
-use super::line::Pair;
+use super::line::{Line, Pair};
 use crate::simd::prefer_huge_pages;
 
-/// Of lines, two by two.
-pub(super) const PAGE_PAIRS: usize = 32;
+/// Of lines, two by two: as many as are whole groups of two, three or four.
+pub(super) const PAGE_PAIRS: usize = 48;
 
 /// The page that nothing is ever put on: where a table has no page yet, it reads this one.
 pub(super) const NO_PAGE: PageNumber = 0;
@@ -21,6 +21,21 @@ const BLOCK_BITS: u32 = 12;
 
 /// A block's number, and in the lowest bits the page's within it.
 pub(super) type PageNumber = u32;
+
+/// The number of a line's block, and of the line within it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LineNumber {
+    block: u32,
+    line: u32,
+}
+
+impl LineNumber {
+    /// Of a line of a page, for as long as the page is where it is.
+    #[inline]
+    pub fn of(page: PageNumber, at: usize) -> Self {
+        Self { block: page >> BLOCK_BITS, line: (start_of(page) * 2 + at) as u32 }
+    }
+}
 
 /// Which page of which table it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,14 +69,27 @@ impl Default for Pages {
 }
 
 impl Pages {
+    /// Pairs that are all on one page.
     #[inline]
-    pub fn pair(&self, page: PageNumber, at: usize) -> &Pair {
-        &self.blocks[(page >> BLOCK_BITS) as usize].pairs[start_of(page) + at]
+    pub fn pairs(&self, page: PageNumber, at: usize, count: usize) -> &[Pair] {
+        let start = start_of(page) + at;
+        &self.blocks[(page >> BLOCK_BITS) as usize].pairs[start..start + count]
     }
 
     #[inline]
-    pub fn pair_mut(&mut self, page: PageNumber, at: usize) -> &mut Pair {
-        &mut self.blocks[(page >> BLOCK_BITS) as usize].pairs[start_of(page) + at]
+    pub fn pairs_mut(&mut self, page: PageNumber, at: usize, count: usize) -> &mut [Pair] {
+        let start = start_of(page) + at;
+        &mut self.blocks[(page >> BLOCK_BITS) as usize].pairs[start..start + count]
+    }
+
+    #[inline]
+    pub fn line(&self, LineNumber { block, line }: LineNumber) -> &Line {
+        &self.blocks[block as usize].pairs[line as usize / 2].0[line as usize % 2]
+    }
+
+    #[inline]
+    pub fn line_mut(&mut self, LineNumber { block, line }: LineNumber) -> &mut Line {
+        &mut self.blocks[block as usize].pairs[line as usize / 2].0[line as usize % 2]
     }
 
     /// An empty page.
@@ -70,7 +98,7 @@ impl Pages {
             if self.is_idle(page) {
                 self.idle_count -= 1;
                 *self.owner_mut(page) = Some(owner);
-                self.pairs_mut(page).fill(Pair::EMPTY);
+                self.page_mut(page).fill(Pair::EMPTY);
                 return page;
             }
         }
@@ -84,15 +112,14 @@ impl Pages {
     }
 
     /// If much lies idle: the last page's owner, and where its page is from now on.
-    #[inline]
     pub fn pull_in(&mut self) -> Option<(Owner, PageNumber)> {
         while self.idle_count > BLOCK_PAGES_MIN && self.idle_count > self.count / 8 {
             let last = self.last();
             if let Some(owner) = *self.owner_mut(last) {
                 let page = self.take(owner);
                 let pairs: [Pair; PAGE_PAIRS] =
-                    self.pairs_mut(last).try_into().expect("a page has so many");
-                self.pairs_mut(page).copy_from_slice(&pairs);
+                    self.page_mut(last).try_into().expect("a page has so many");
+                self.page_mut(page).copy_from_slice(&pairs);
                 self.drop_last();
                 return Some((owner, page));
             }
@@ -150,9 +177,8 @@ impl Pages {
         &mut self.blocks[(page >> BLOCK_BITS) as usize].owners[page as usize % BLOCK_PAGES_MAX]
     }
 
-    fn pairs_mut(&mut self, page: PageNumber) -> &mut [Pair] {
-        let start = start_of(page);
-        &mut self.blocks[(page >> BLOCK_BITS) as usize].pairs[start..start + PAGE_PAIRS]
+    fn page_mut(&mut self, page: PageNumber) -> &mut [Pair] {
+        self.pairs_mut(page, 0, PAGE_PAIRS)
     }
 }
 

@@ -1,23 +1,72 @@
-//! Where keys belong in a table of so many lines.
+//! How many lines a table has, and where keys belong in them.
+//!
+//! Keys are in groups by their order, and a group has two pairs of lines or three. A table grows by
+//! giving each group of two a third pair, and then each group of three a fourth, which makes two
+//! groups of two of it: partial expansions (P.-Å. Larson, "Linear hashing with partial expansions",
+//! 1980). Of the postings a third moves into the new pair, and the others stay as they are.
 
 use super::line::Packed;
 
-/// Keys are in the order of their spread values: line l of L has those from l · 2³² / L on. So of a
-/// posting in a known line the lowest 32 − ⌊log₂ L⌋ bits of its key say the whole key, and 8 +
-/// ⌊log₂ L⌋ of 40 bits are left for the entry: with eight postings a line there are 2⁵ times as
-/// many numbers as entries.
+/// Of a posting in a known group of G the lowest 32 − ⌊log₂ G⌋ bits of its key say the whole key,
+/// and 8 + ⌊log₂ G⌋ of 40 bits are left for the entry: with eight postings a line there are four
+/// times as many numbers as entries, or more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
-    pub lines: u32,
+    pub groups: u32,
+    /// Of each group: [`FEWER`] or [`MORE`].
+    pub pairs: u32,
     pub entry_bits: u32,
+}
+
+/// Where a key is at home: in which of a group's pairs, and which of the pair's lines.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Home {
+    pub group: u32,
+    pub pair: u32,
+    pub line: u32,
 }
 
 const PACKED_BITS: u32 = 40;
 const PACKED: u64 = (1 << PACKED_BITS) - 1;
 
+const FEWER: u32 = 2;
+const MORE: u32 = 3;
+
 impl Shape {
-    pub fn new(lines: u32) -> Self {
-        Self { lines, entry_bits: (8 + lines.ilog2()).min(u32::BITS) }
+    /// The smallest of so many groups.
+    pub fn new(groups: u32) -> Self {
+        Self::of(groups, FEWER)
+    }
+
+    fn of(groups: u32, pairs: u32) -> Self {
+        Self { groups, pairs, entry_bits: (8 + groups.ilog2()).min(u32::BITS) }
+    }
+
+    /// Half as many lines again, or a third.
+    pub fn larger(self) -> Self {
+        match self.pairs {
+            FEWER => Self::of(self.groups, MORE),
+            _ => Self::of(self.groups * 2, FEWER),
+        }
+    }
+
+    /// The shape that this one is the next larger of.
+    pub fn smaller(self) -> Self {
+        match self.pairs {
+            FEWER => Self::of(self.groups / 2, MORE),
+            _ => Self::of(self.groups, FEWER),
+        }
+    }
+
+    /// Of lines, two by two.
+    pub fn pairs_in_all(self) -> u32 {
+        self.groups * self.pairs
+    }
+
+    /// Whether those of some more entries can be told, too.
+    #[inline]
+    pub fn holds_easily(self, entry: u32) -> bool {
+        self.entry_bits == u32::BITS || self.holds(entry.saturating_add(entry / 8))
     }
 
     /// Whether entries of this number can be told.
@@ -27,14 +76,28 @@ impl Shape {
     }
 
     #[inline]
-    pub fn home(self, key: u32) -> u32 {
-        ((u64::from(key) * u64::from(self.lines)) >> 32) as u32
+    pub fn home(self, key: u32) -> Home {
+        let product = u64::from(key) * u64::from(self.groups);
+        let pair = Self::pair(product as u32, self.pairs);
+        Home { group: (product >> 32) as u32, pair, line: key & 1 }
     }
 
-    /// The first key at home in a line, or past the last for the line past the last.
-    #[inline]
-    pub fn start(self, line: u32) -> u64 {
-        (u64::from(line) << 32).div_ceil(u64::from(self.lines))
+    /// Of the keys of a group, by where within it they are in 2³², half belong into its first pair
+    /// and half into its last; but if there are three, two thirds of what would be the second and
+    /// the fourth of four go to the middle.
+    #[inline(always)]
+    pub fn pair(within: u32, pairs: u32) -> u32 {
+        const TWO_THIRDS: u32 = u32::MAX / 3 * 2;
+        let quarter = within >> 30;
+        let is_middle = pairs == MORE && quarter & 1 == 1 && within << 2 < TWO_THIRDS;
+        let of_halves = (quarter >> 1) * (pairs - 1);
+        let pair = if pairs > MORE { quarter } else { of_halves };
+        if is_middle { 1 } else { pair }
+    }
+
+    /// The first key of a group, or past the last for the group past the last.
+    pub fn start(self, group: u32) -> u64 {
+        (u64::from(group) << 32).div_ceil(u64::from(self.groups))
     }
 
     #[inline]
@@ -44,17 +107,21 @@ impl Shape {
 
     #[inline]
     pub fn entry(self, posting: Packed) -> u32 {
-        (posting & ((1 << self.entry_bits) - 1)) as u32
+        entry_of(posting, self.entry_bits)
     }
 
-    /// The key of a posting at home in the line with this first key.
+    /// The key of a posting in the group with this first key.
     #[inline]
-    pub fn key(self, start: u64, posting: Packed) -> u32 {
+    pub fn key(self, start: u32, posting: Packed) -> u32 {
         let low = (posting >> self.entry_bits) as u32;
         let low_bits = (1_u32 << (PACKED_BITS - self.entry_bits)) - 1;
-        let start = start as u32;
         start.wrapping_add(low.wrapping_sub(start) & low_bits)
     }
+}
+
+#[inline]
+pub(super) fn entry_of(posting: Packed, entry_bits: u32) -> u32 {
+    (posting & ((1 << entry_bits) - 1)) as u32
 }
 
 #[cfg(test)]
@@ -62,20 +129,43 @@ mod tests {
     use super::*;
 
     #[test]
-    fn key_and_entry_come_back_from_the_line_and_40_bits() {
-        for lines in [64, 96, 144, 8_192, 1_000_000, 12_345_678, 1 << 25] {
-            let shape = Shape::new(lines);
+    fn key_and_entry_come_back_from_the_group_and_40_bits() {
+        for groups in [12, 17, 24, 2_048, 250_000, 3_086_419, 1 << 23] {
+            let shape = Shape::new(groups);
             let entry = (1_u64 << shape.entry_bits) - 1;
             assert!(shape.holds(entry as u32));
             for step in 0..10_000_u32 {
                 let key = step.wrapping_mul(0x9e37_79b1);
-                let home = shape.home(key);
-                let start = shape.start(home);
-                assert!(start <= u64::from(key) && u64::from(key) < shape.start(home + 1));
+                let group = shape.home(key).group;
+                let start = shape.start(group);
+                assert!(start <= u64::from(key) && u64::from(key) < shape.start(group + 1));
                 let posting = shape.pack(key, entry as u32);
-                assert_eq!(shape.key(start, posting), key);
+                assert_eq!(shape.key(start as u32, posting), key);
                 assert_eq!(u64::from(shape.entry(posting)), entry);
             }
+        }
+    }
+
+    #[test]
+    fn sizes_are_a_half_and_a_third_apart_and_lead_back() {
+        let mut shape = Shape::new(13);
+        for pairs in [26, 39, 52, 78, 104] {
+            assert_eq!(shape.pairs_in_all(), pairs);
+            assert_eq!(shape.larger().smaller(), shape);
+            shape = shape.larger();
+        }
+    }
+
+    #[test]
+    fn all_lines_have_as_many_keys() {
+        for shape in [Shape::new(13), Shape::new(13).larger()] {
+            let mut keys = vec![0; shape.pairs_in_all() as usize * 2];
+            for step in 0..1_000_000_u32 {
+                let Home { group, pair, line } = shape.home(step.wrapping_mul(0x9e37_79b1));
+                keys[((group * shape.pairs + pair) * 2 + line) as usize] += 1;
+            }
+            let each = 1_000_000 / keys.len();
+            assert!(keys.iter().all(|&keys| keys > each * 9 / 10 && keys < each * 11 / 10));
         }
     }
 
