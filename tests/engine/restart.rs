@@ -169,7 +169,8 @@ async fn a_snapshot_that_nobody_waits_for_is_not_in_the_way_of_the_last_one() {
     fill(&engine).await;
     for version in 0..20 {
         add(&engine, text("changing", &format!("version {version} of a page"))).await;
-        assert!(engine.snapshot().now_or_never().is_none(), "it is begun and given up");
+        // Begun and given up, but for one now and then that is done at once.
+        drop(engine.snapshot().now_or_never());
         engine.snapshot().await.unwrap();
     }
     engine.close().await.unwrap();
