@@ -6,6 +6,8 @@
 //! Beside them, in the same run, what the memory alone takes: a read and a write of as many lines
 //! at random places, in plain memory of the size of the index.
 
+#[path = "corpus/lines.rs"]
+mod lines;
 #[path = "corpus/random.rs"]
 mod random;
 #[path = "corpus/sketches.rs"]
@@ -16,15 +18,14 @@ use std::time::{Duration, Instant};
 
 use akin::document::{Content, Ordinal};
 use akin::engine::{Analyser, CollectionSettings};
-use akin::index::{Filing, Index, Search};
+use akin::index::Index;
 use akin::scheme::{Bands, Key, ProbePlan, SchemeSettings, Threshold};
 use akin::sketch::{Estimator, Sketch, SketchSettings};
 use random::Random;
-use sketches::made_up;
+use sketches::{fingerprint, made_up};
 
 const LOOKUPS: usize = 100_000;
 const REMOVALS: usize = 100_000;
-const LINE_BYTES: usize = 64;
 
 fn main() {
     let arguments: Vec<String> =
@@ -119,13 +120,7 @@ impl Bench<'_> {
             let sketch = self.sketches.get(number);
             let started = Instant::now();
             let keys: Vec<Key> = self.bands.keys(sketch.as_bytes(), self.bands.bands).collect();
-            let filing = Filing {
-                fingerprint: fingerprint(number),
-                shingles: 900,
-                sketch: &sketch,
-                keys: &keys,
-                set: None,
-            };
+            let filing = sketches::filing(number, &sketch, &keys);
             self.index.insert(Ordinal(number as u32), &filing);
             *time = nanoseconds(started.elapsed());
         }
@@ -142,16 +137,7 @@ impl Bench<'_> {
     fn look_up_one(&self, number: usize, plan: &ProbePlan) -> u32 {
         let sketch = self.sketches.get(number);
         let started = Instant::now();
-        let keys: Vec<Key> = self.bands.keys(sketch.as_bytes(), plan.bands).collect();
-        black_box(self.index.candidates(&Search {
-            keys: &keys,
-            sketch: &sketch,
-            fingerprint: 0,
-            agreeing_min: plan.agreeing_min,
-            postings_max: 10_000,
-            found_max: 100,
-            members_max: 20,
-        }));
+        sketches::look_up(&self.index, &sketch, &self.bands, plan);
         nanoseconds(started.elapsed())
     }
 
@@ -194,26 +180,12 @@ impl Bench<'_> {
 
 /// What reading, and writing, one word of so many lines at random places takes.
 fn limits(bytes: usize, written: usize, read: usize) {
-    let mut lines = vec![[1_u64; LINE_BYTES / 8]; bytes / LINE_BYTES];
-    let mut random = Random(7);
-    for (what, count) in [("lines written", written), ("lines read", read)] {
-        let mut places = vec![0; count];
-        let mut sum = 0;
-        let started = Instant::now();
-        for _ in 0..LOOKUPS {
-            places.fill_with(|| random.below(lines.len()));
-            if count == written {
-                for &place in &places {
-                    lines[place][0] += 1;
-                }
-            } else {
-                sum += places.iter().map(|&place| lines[place][0]).sum::<u64>();
-            }
-        }
-        black_box(sum);
-        let mean = started.elapsed().as_nanos() as f64 / LOOKUPS as f64;
-        println!("  limit: {count} {what} at random: {mean:.0} ns");
-    }
+    let time = lines::at_random(bytes, written, |word| *word += 1);
+    println!("  limit: {written} lines written at random: {} ns", time.as_nanos());
+    let mut sum = 0;
+    let time = lines::at_random(bytes, read, |word| sum += *word);
+    println!("  limit: {read} lines read at random: {} ns", time.as_nanos());
+    black_box(sum);
 }
 
 fn tell(what: &str, times: &mut [u32]) {
@@ -227,10 +199,6 @@ fn tell(what: &str, times: &mut [u32]) {
         at(0.999),
         at(1.0)
     );
-}
-
-fn fingerprint(number: usize) -> u64 {
-    (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 fn nanoseconds(time: Duration) -> u32 {

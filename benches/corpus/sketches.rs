@@ -1,6 +1,10 @@
 //! Made-up sketches: families of five, of which each agrees with the family's first in four slots
 //! of five.
 
+use std::hint::black_box;
+
+use akin::index::{Filing, Index, Search};
+use akin::scheme::{Bands, Key, ProbePlan};
 use akin::sketch::Sketch;
 
 use super::random::Random;
@@ -20,4 +24,28 @@ pub fn made_up(number: u64) -> Sketch {
         slots.extend((0..8).map(|at| if differs(at) { other[at] } else { first[at] }));
     }
     Sketch::from_bytes(slots.into())
+}
+
+/// The fingerprint of the set that has the sketch of this number.
+pub fn fingerprint(number: usize) -> u64 {
+    (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// What the set that has a sketch is filed by.
+pub fn filing<'a>(number: usize, sketch: &'a Sketch, keys: &'a [Key]) -> Filing<'a> {
+    Filing { fingerprint: fingerprint(number), shingles: 900, sketch, keys, set: None }
+}
+
+/// From a sketch to the candidates pruned by sketch.
+pub fn look_up(index: &Index, sketch: &Sketch, bands: &Bands, plan: &ProbePlan) {
+    let keys: Vec<Key> = bands.keys(sketch.as_bytes(), plan.bands).collect();
+    black_box(index.candidates(&Search {
+        keys: &keys,
+        sketch,
+        fingerprint: 0,
+        agreeing_min: plan.agreeing_min,
+        postings_max: 10_000,
+        found_max: 100,
+        members_max: 20,
+    }));
 }

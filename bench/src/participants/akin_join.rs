@@ -1,7 +1,7 @@
 //! All pairs by akin, from texts, on one thread.
 
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use akin::document::{Content, DocumentId};
 use akin::engine::{Analyser, CollectionSettings, Mode, OfflineCorpus, OfflineGathering, SetPair};
@@ -17,7 +17,7 @@ use crate::outcome::Outcome;
 
 /// The setting names the mode: `verified` (by keys) or `exact` (by rarest elements).
 pub fn measure(job: &Job) -> Outcome {
-    let mode = if job.setting.starts_with("exact") { Mode::Exact } else { Mode::Verified };
+    let mode = mode(job);
     let mut outcome = job.outcome(env!("CARGO_PKG_VERSION"));
     let documents: Vec<(DocumentId, Content)> = documents(&job.corpus, job.documents)
         .map(|document| {
@@ -27,29 +27,39 @@ pub fn measure(job: &Job) -> Outcome {
         .collect();
     let before = resident_bytes("self");
 
+    let (mut corpus, sketching) = gather(documents.iter().cloned());
     let started = Instant::now();
-    let mut corpus = gather(&documents);
-    let sketched_s = started.elapsed().as_secs_f64();
     let pairs = pairs(&mut corpus, mode);
-    let total_s = started.elapsed().as_secs_f64();
+    let joining = started.elapsed();
 
-    outcome.set("sketching_s", sketched_s);
-    outcome.set("joining_s", total_s - sketched_s);
-    outcome.set("seconds", total_s);
+    outcome.set("sketching_s", sketching.as_secs_f64());
+    outcome.set("joining_s", joining.as_secs_f64());
+    outcome.set("seconds", (sketching + joining).as_secs_f64());
     outcome.set("peak_bytes", peak_bytes("self").saturating_sub(before) as f64);
     found(&corpus, &pairs).write(&job.found);
     outcome
 }
 
-fn gather(documents: &[(DocumentId, Content)]) -> OfflineCorpus {
+pub fn mode(job: &Job) -> Mode {
+    if job.setting.starts_with("exact") { Mode::Exact } else { Mode::Verified }
+}
+
+/// The documents as sets and sketches, and what making these took, without what the documents
+/// take to come.
+pub fn gather(documents: impl Iterator<Item = (DocumentId, Content)>) -> (OfflineCorpus, Duration) {
     let settings = CollectionSettings::default();
     let analyser = Analyser::new(&settings);
     let mut gathering = OfflineGathering::new(&settings).expect("a temporary file");
+    let mut taken = Duration::ZERO;
     for (id, text) in documents {
-        let analysis = analyser.analyse(text).expect("documents have words");
-        gathering.push(id.clone(), &analysis).expect("the disk has room");
+        let started = Instant::now();
+        let analysis = analyser.analyse(&text).expect("documents have words");
+        gathering.push(id, &analysis).expect("the disk has room");
+        taken += started.elapsed();
     }
-    gathering.finish().expect("the disk has room")
+    let started = Instant::now();
+    let corpus = gathering.finish().expect("the disk has room");
+    (corpus, taken + started.elapsed())
 }
 
 fn pairs(corpus: &mut OfflineCorpus, mode: Mode) -> Vec<SetPair> {

@@ -21,11 +21,15 @@ pub fn time_each<P, T>(
         times.push(started.elapsed());
         take(probe, found);
     }
+    tell(outcome, name, times, &[50.0, 99.0]);
+}
+
+/// Puts the rate and some percentiles of what was timed one by one into the outcome.
+pub fn tell(outcome: &mut Outcome, name: &str, mut times: Vec<Duration>, percents: &[f64]) {
     times.sort_unstable();
     let total: Duration = times.iter().sum();
     outcome.set(&format!("{name}s_per_s"), times.len() as f64 / total.as_secs_f64());
-    for percent in [50, 99] {
-        let figure = format!("{name}_p{percent}_us");
-        outcome.set(&figure, percentile_us(&times, f64::from(percent)));
+    for percent in percents {
+        outcome.set(&format!("{name}_p{percent}_us"), percentile_us(&times, *percent));
     }
 }
