@@ -1,10 +1,13 @@
 //! Where the words of a text begin and end, and their hashes.
 
 use super::letters::Letters;
-use super::{Instructions, Level, WordMix, portable};
+use super::{Instructions, Level, WordMix, portable, prefetch};
 
 /// Bytes that are classed at once, a bit each.
 pub(super) const BLOCK_BYTES: usize = 64;
+
+/// Text that is fetched ahead, so that none is waited for.
+const AHEAD_BYTES: usize = 1_024;
 
 /// Bytes of a batch: it and what is made of it stay in the nearest cache.
 const BATCH_BYTES: usize = 4_096;
@@ -175,6 +178,9 @@ impl<'t> Scan<'t> {
             return None;
         }
         let text = self.text;
+        if let Some(ahead) = text.get(self.read + AHEAD_BYTES) {
+            prefetch(ahead);
+        }
         let rest = &text[self.read..];
         let whole = rest.first_chunk();
         if whole.is_some() || rest.is_empty() {

@@ -8,7 +8,7 @@
 //! costs a pass over the set for each empty bin, but only small sets leave any: at k·ln k
 //! shingles one bin in k is empty.
 
-use crate::simd::{Level, Loop};
+use crate::simd::{Level, Loop, prefetch};
 
 use super::mix::Remix;
 use super::permutations::Permutations;
@@ -33,13 +33,24 @@ impl Fast {
         level.run(Binning { minima: &mut minima, shingles, remix });
         // A filled bin and one that a shingle fell into hold different shingles, if any; their
         // values can only agree by accident.
-        let mut empty = Vec::with_capacity(minima.len());
-        empty.extend((0..minima.len()).filter(|bin| minima[*bin] == EMPTY));
-        if !empty.is_empty() {
+        if minima.contains(&EMPTY) {
+            let empty = empty_bins(&minima);
             self.fillers.lower(&mut minima, &empty, shingles, remix, level);
         }
         minima
     }
+}
+
+/// Which bins are empty, without a branch on it: of a small set nobody could foresee them.
+fn empty_bins(minima: &[u64]) -> Vec<usize> {
+    let mut empty = vec![0; minima.len()];
+    let mut count = 0;
+    for (bin, &minimum) in minima.iter().enumerate() {
+        empty[count] = bin;
+        count += usize::from(minimum == EMPTY);
+    }
+    empty.truncate(count);
+    empty
 }
 
 /// Puts each shingle's hash into its bin.
@@ -51,6 +62,13 @@ struct Binning<'a> {
 
 /// Shingles that are hashed at once.
 const CHUNK: usize = 64;
+
+/// Chunks that are fetched ahead, a page of memory: a processor that sees where the loads go
+/// fetches ahead by itself, but not beyond the page.
+const AHEAD: usize = 8;
+
+/// Shingles of a cache line.
+const LINE: usize = 8;
 
 /// The bins of sketches as most are, as a number that the compiler knows.
 const USUAL_BINS: usize = 128;
@@ -74,7 +92,10 @@ impl Loop for Binning<'_> {
 #[inline(always)]
 fn each_hash(shingles: &[u64], remix: Remix, mut visit: impl FnMut(u64)) {
     let (chunks, rest) = shingles.as_chunks::<CHUNK>();
-    for chunk in chunks {
+    for (number, chunk) in chunks.iter().enumerate() {
+        if let Some(ahead) = chunks.get(number + AHEAD) {
+            ahead.iter().step_by(LINE).for_each(prefetch);
+        }
         for hash in chunk.map(|shingle| remix.apply(shingle)) {
             visit(hash);
         }

@@ -7,6 +7,12 @@ use super::mix::{Remix, SplitMix};
 /// Shingles that are remixed at a time; they and a slot's loop stay in the nearest cache.
 const BLOCK: usize = 256;
 
+/// Hashes of a register, and slots that are lowered at once.
+const LANES: usize = 8;
+
+/// So many slots take as long by themselves as [`LANES`] at once.
+const ALONE_MAX: usize = 3;
+
 /// The hash functions `g_j(h) = a_j * h + b_j` modulo 2⁶⁴, one a slot.
 ///
 /// `a_j` is odd, so each is a permutation of all 64-bit numbers. Over the remixed shingles such
@@ -72,28 +78,48 @@ impl Loop for Lowering<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run(mut self) {
         let mut hashes = [0; BLOCK];
         for shingles in self.shingles.chunks(BLOCK) {
-            let hashes = &mut hashes[..shingles.len()];
             for (hash, &shingle) in hashes.iter_mut().zip(shingles) {
                 *hash = self.remix.apply(shingle);
             }
-            let (eights, rest) = self.slots.as_chunks();
-            for slots in eights {
-                lower_eight(slots, self.functions, hashes, self.minima);
-            }
-            for &slot in rest {
-                let permuted = hashes.iter().map(|hash| self.functions[slot].permute(*hash));
-                self.minima[slot] = permuted.fold(self.minima[slot], u64::min);
-            }
+            // Whole registers are faster than a few hashes one by one, and a hash may come twice.
+            let (first, whole) = (hashes[0], shingles.len().next_multiple_of(LANES));
+            hashes[shingles.len()..whole].fill(first);
+            self.lower(&hashes[..whole]);
+        }
+    }
+}
+
+impl Lowering<'_> {
+    #[inline(always)]
+    fn lower(&mut self, hashes: &[u64]) {
+        let (eights, rest) = self.slots.as_chunks();
+        for slots in eights {
+            lower_eight(slots, self.functions, hashes, self.minima);
+        }
+        if rest.len() > ALONE_MAX {
+            let mut slots = [rest[0]; LANES];
+            slots[..rest.len()].copy_from_slice(rest);
+            lower_eight(&slots, self.functions, hashes, self.minima);
+            return;
+        }
+        for &slot in rest {
+            let permuted = hashes.iter().map(|hash| self.functions[slot].permute(*hash));
+            self.minima[slot] = permuted.fold(self.minima[slot], u64::min);
         }
     }
 }
 
 /// Eight slots at once, so that a few hashes take no longer than they must.
 #[inline(always)]
-fn lower_eight(slots: &[usize; 8], functions: &[Permutation], hashes: &[u64], minima: &mut [u64]) {
+fn lower_eight(
+    slots: &[usize; LANES],
+    functions: &[Permutation],
+    hashes: &[u64],
+    minima: &mut [u64],
+) {
     let functions = slots.map(|slot| functions[slot]);
     let mut lowest = slots.map(|slot| minima[slot]);
     for hash in hashes {
