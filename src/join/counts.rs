@@ -1,6 +1,7 @@
 //! In about how many sets each element is, and the elements of sets in the order of that.
 
 use super::{Corpus, JoinError, Progress, Sets, Stage};
+use crate::simd::prefer_huge_pages;
 
 /// Cells of the counts: 128 MiB.
 const CELLS_BITS_MAX: u32 = 26;
@@ -30,7 +31,7 @@ impl Counts {
     ) -> Result<Self, JoinError<S::Error>> {
         let elements: usize = (0..corpus.count()).map(|number| corpus.shingles(number)).sum();
         let bits = elements.next_power_of_two().ilog2().clamp(CELLS_BITS_MIN, CELLS_BITS_MAX);
-        let mut counts = Self { cells: vec![0; 1 << bits], shift: 64 - bits };
+        let mut counts = Self { cells: cells(1 << bits), shift: 64 - bits };
         progress.begin(Stage::Counting, u64::from(corpus.count()));
         for number in 0..corpus.count() {
             let set = sets.set(number).map_err(JoinError::Sets)?;
@@ -52,6 +53,14 @@ impl Counts {
         classes.clear();
         classes.extend(set.iter().map(|&element| class(self.cells[self.cell(element)])));
     }
+}
+
+/// So many counts of nothing. They are gone to at random.
+fn cells(count: usize) -> Vec<u16> {
+    let mut cells = Vec::with_capacity(count);
+    prefer_huge_pages(cells.spare_capacity_mut());
+    cells.resize(count, 0);
+    cells
 }
 
 /// Classes ascend with the counts: up to 64 a class each, from there on 16 to a doubling.

@@ -15,19 +15,21 @@ pub(super) struct SetWriter {
     file: BufWriter<File>,
     /// Set n has the elements `starts[n]..starts[n + 1]` of the file.
     starts: Vec<u64>,
+    /// A set as it is written.
+    bytes: Vec<u8>,
 }
 
 impl SetWriter {
     pub fn create() -> io::Result<Self> {
         let file = BufWriter::with_capacity(BUFFER_BYTES, tempfile::tempfile()?);
-        Ok(Self { file, starts: vec![0] })
+        Ok(Self { file, starts: vec![0], bytes: Vec::new() })
     }
 
     /// Its place is the next one.
     pub fn push(&mut self, set: &ShingleSet) -> io::Result<()> {
-        for element in set.as_slice() {
-            self.file.write_all(&element.to_le_bytes())?;
-        }
+        self.bytes.clear();
+        self.bytes.extend(set.as_slice().iter().flat_map(|element| element.to_le_bytes()));
+        self.file.write_all(&self.bytes)?;
         let end = self.starts[self.starts.len() - 1] + set.count() as u64;
         self.starts.push(end);
         Ok(())
@@ -36,7 +38,7 @@ impl SetWriter {
     /// `places[n]` is the place of the set that is to be number n.
     pub fn finish(self, places: Vec<u32>) -> io::Result<SetReader> {
         let file = self.file.into_inner().map_err(io::IntoInnerError::into_error)?;
-        Ok(SetReader { file, starts: self.starts, places, bytes: Vec::new() })
+        Ok(SetReader { file, starts: self.starts, places, bytes: self.bytes })
     }
 }
 
