@@ -89,7 +89,6 @@ impl Looking<'_> {
             entries.truncate(search.found_max);
             truncated = true;
         }
-        entries.sort_unstable_by_key(|listed| listed.entry);
         if truncated {
             self.add_equal(&mut entries);
         }
