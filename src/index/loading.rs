@@ -86,6 +86,7 @@ impl Contents {
     }
 }
 
+/// Of the processor's cache.
 const LINE_BYTES: usize = 64;
 
 /// Entries whose sketches are read together, so that they are in the near cache for all tables.
@@ -104,7 +105,9 @@ impl Filer<'_> {
     fn file(&mut self, shelf: &mut Shelf, value: impl Fn(&[u8], u32) -> Option<u32>) {
         self.columns.resize_with(shelf.len().max(self.columns.len()), Column::default);
         let columns = &mut self.columns[..shelf.len()];
-        columns.iter_mut().for_each(|column| column.expect(self.entries.number_max() as usize));
+        for column in &mut *columns {
+            column.expect(self.entries.number_max() as usize);
+        }
         let mut sketches = self.entries.sketches();
         let mut together = Vec::with_capacity(TOGETHER);
         loop {

@@ -164,7 +164,7 @@ impl Parts {
     #[inline]
     fn of_key(self, key: u32) -> usize {
         let first_pair = self.shape.home(key).group * self.shape.pairs;
-        first_pair as usize / PAGE_PAIRS >> self.page_bits
+        (first_pair as usize / PAGE_PAIRS) >> self.page_bits
     }
 }
 
