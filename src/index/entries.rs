@@ -27,7 +27,7 @@ const NOBODY: u32 = u32::MAX;
 const MANY: u32 = u32::MAX - 1;
 
 /// Entries whose memory is set aside together. It is used from its beginning on.
-const CHUNK: usize = 1 << 14;
+const CHUNK: usize = 1 << 16;
 
 /// Of the processor's cache: a sketch that begins with one is in fewer of them.
 const LINE_BYTES: usize = 64;
@@ -257,14 +257,14 @@ impl Entries {
         self.sketch_of(number).iter().step_by(LINE_BYTES).for_each(prefetch);
     }
 
-    /// The number and sketch of every entry.
-    pub fn sketches(&self) -> impl Iterator<Item = (u32, &[u8])> {
-        self.living().map(|(number, chunk, at)| (number, self.sketch(chunk, at)))
+    /// The sketch of each entry, by number; of one that is released, none.
+    pub fn sketches(&self) -> impl Iterator<Item = Option<&[u8]>> {
+        self.living().map(|living| living.map(|(chunk, at)| self.sketch(chunk, at)))
     }
 
-    /// The number and fingerprint of every entry.
-    pub fn fingerprints(&self) -> impl Iterator<Item = (u32, u64)> {
-        self.living().map(|(number, chunk, at)| (number, chunk.heads[at].fingerprint))
+    /// The same of fingerprints.
+    pub fn fingerprints(&self) -> impl Iterator<Item = Option<u64>> {
+        self.living().map(|living| living.map(|(chunk, at)| chunk.heads[at].fingerprint))
     }
 
     pub fn parts(&self) -> usize {
@@ -293,10 +293,10 @@ impl Entries {
         (entries + map + self.many_members * TREE_BYTES_EACH + free) as u64
     }
 
-    fn living(&self) -> impl Iterator<Item = (u32, &Chunk, usize)> {
-        self.chunks.iter().enumerate().flat_map(|(index, chunk)| {
-            let places = chunk.heads.iter().enumerate().filter(|(_, head)| head.member != NOBODY);
-            places.map(move |(at, _)| ((index * CHUNK + at) as u32, chunk, at))
+    fn living(&self) -> impl Iterator<Item = Option<(&Chunk, usize)>> {
+        self.chunks.iter().flat_map(|chunk| {
+            let heads = chunk.heads.iter().enumerate();
+            heads.map(move |(at, head)| (head.member != NOBODY).then_some((chunk, at)))
         })
     }
 
@@ -335,7 +335,7 @@ impl Entries {
     fn put(&mut self, number: u32, head: Head, sketch: &[u8]) {
         let (index, at) = (number as usize / CHUNK, number as usize % CHUNK);
         if index == self.chunks.len() {
-            self.chunks.push(Chunk::new(self.sketch_bytes));
+            self.chunks.push(Chunk::new(self.sketch_bytes, index > 0));
         }
         let chunk = &mut self.chunks[index];
         if at == chunk.heads.len() {
@@ -359,9 +359,12 @@ impl Entries {
 }
 
 impl Chunk {
-    fn new(sketch_bytes: usize) -> Self {
+    /// Of an index with few entries a large page would be mostly empty.
+    fn new(sketch_bytes: usize, by_large_pages: bool) -> Self {
         let mut sketches = Vec::<u8>::with_capacity(CHUNK * sketch_bytes + LINE_BYTES);
-        prefer_huge_pages(sketches.spare_capacity_mut());
+        if by_large_pages {
+            prefer_huge_pages(sketches.spare_capacity_mut());
+        }
         let start = sketches.as_ptr().align_offset(LINE_BYTES).min(LINE_BYTES);
         sketches.resize(start, 0);
         Self { heads: Vec::with_capacity(CHUNK), sketches, start }

@@ -6,8 +6,9 @@ use std::thread;
 use super::Index;
 use super::contents::{Contents, IDENTITY, SHELVES, fold};
 use super::entries::Entries;
-use super::table::Shelf;
+use super::table::{Column, Shelf, Workplace};
 use crate::document::Ordinal;
+use crate::simd::prefetch;
 
 /// An index that is being filled, and that nobody looks into meanwhile. Sets are found only after
 /// [`Loading::file`].
@@ -51,8 +52,9 @@ impl Loading<'_> {
         let waiting = Mutex::new((0..SHELVES).zip(shelves));
         let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
         let work = || {
+            let mut filer = Filer { entries, columns: Vec::new(), at: Workplace::default() };
             while let Some((number, shelf)) = next() {
-                file_shelf(entries, shelf, |sketch, at| value(sketch, at * SHELVES + number));
+                filer.file(shelf, |sketch, at| value(sketch, at * SHELVES + number));
             }
         };
         thread::scope(|scope| {
@@ -65,9 +67,12 @@ impl Loading<'_> {
 impl Contents {
     /// Makes one entry of those that are of the same set, and files all by their fingerprints.
     fn identify(&mut self) {
-        let filings = self.entries.fingerprints().map(|(entry, of)| (fold(of), entry)).collect();
+        let mut column = Column::default();
+        column.expect(self.entries.number_max() as usize);
+        column.extend(self.entries.fingerprints().map(|of| of.map(fold)));
         let mut sharing = Vec::new();
-        self.identity.file_all(IDENTITY, filings, |entry| sharing.push(entry));
+        let mut at = Workplace::default();
+        self.identity.file_all(IDENTITY, &column, &mut at, |entry| sharing.push(entry));
         for entry in sharing {
             let Some(of) = self.entries.get(entry).map(|entry| entry.fingerprint) else { continue };
             if let Some((same, _)) = self.entry_of(of)
@@ -81,16 +86,48 @@ impl Contents {
     }
 }
 
-/// Sketches are gone through once for all tables of a shelf: that takes as long as filing.
-fn file_shelf(entries: &Entries, shelf: &mut Shelf, value: impl Fn(&[u8], u32) -> Option<u32>) {
-    let with_room = || Vec::with_capacity(entries.count() as usize);
-    let mut filings: Vec<Vec<(u32, u32)>> = (0..shelf.len()).map(|_| with_room()).collect();
-    for (entry, sketch) in entries.sketches() {
-        for (table, filings) in (0..).zip(&mut filings) {
-            filings.extend(value(sketch, table).map(|key| (key, entry)));
+/// Of the processor's cache.
+const LINE_BYTES: usize = 64;
+
+/// Entries whose sketches are read together, so that they are in the near cache for all tables.
+const TOGETHER: usize = 128;
+
+/// What a thread files shelf after shelf with.
+struct Filer<'a> {
+    entries: &'a Entries,
+    /// For each table of a shelf.
+    columns: Vec<Column>,
+    at: Workplace,
+}
+
+impl Filer<'_> {
+    /// Sketches are gone through once for all tables of a shelf: that takes as long as filing.
+    fn file(&mut self, shelf: &mut Shelf, value: impl Fn(&[u8], u32) -> Option<u32>) {
+        self.columns.resize_with(shelf.len().max(self.columns.len()), Column::default);
+        let columns = &mut self.columns[..shelf.len()];
+        for column in &mut *columns {
+            column.expect(self.entries.number_max() as usize);
+        }
+        let mut sketches = self.entries.sketches();
+        let mut together = Vec::with_capacity(TOGETHER);
+        loop {
+            together.clear();
+            together.extend(sketches.by_ref().take(TOGETHER));
+            together.iter().flatten().for_each(|sketch| prefetch_all(sketch));
+            if together.is_empty() {
+                break;
+            }
+            for (table, column) in (0..).zip(&mut *columns) {
+                column.extend(together.iter().map(|sketch| value((*sketch)?, table)));
+            }
+        }
+        for (table, column) in columns.iter().enumerate() {
+            shelf.file_all(table, column, &mut self.at, |_| ());
         }
     }
-    for (table, filings) in filings.into_iter().enumerate() {
-        shelf.file_all(table, filings, |_| ());
-    }
+}
+
+/// Begins to fetch them, as the processor would only once it had come to each.
+fn prefetch_all(sketch: &[u8]) {
+    sketch.iter().step_by(LINE_BYTES).for_each(prefetch);
 }

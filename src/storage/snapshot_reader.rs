@@ -68,7 +68,8 @@ impl SnapshotReader {
     }
 
     /// Reads a section, by number, as it was written, and hands over every record in it. Blocks;
-    /// several may be read at once.
+    /// several may be read at once. `bytes` is room for it, whatever is in that: fresh memory for
+    /// each would take longer than reading does.
     ///
     /// # Errors
     /// [`StorageError::CorruptSnapshot`] if the section is not what was written or cannot be read:
@@ -76,6 +77,7 @@ impl SnapshotReader {
     pub fn read(
         &self,
         section: usize,
+        bytes: &mut Vec<u8>,
         visit: impl FnMut(SnapshotRecord<'_>),
     ) -> Result<(), StorageError> {
         let (start, section) = &self.sections[section];
@@ -83,20 +85,26 @@ impl SnapshotReader {
             path: self.path.clone(),
             what: broken.to_string(),
         };
-        let bytes = self.checked_bytes(*start, section).map_err(broken)?;
-        visit_records(section, self.header.sketch_bytes, &bytes, visit).map_err(broken)
+        self.read_checked(*start, section, bytes).map_err(broken)?;
+        visit_records(section, self.header.sketch_bytes, bytes, visit).map_err(broken)
     }
 
-    fn checked_bytes(&self, start: u64, section: &Section) -> Result<Vec<u8>, Broken> {
+    fn read_checked(
+        &self,
+        start: u64,
+        section: &Section,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), Broken> {
         let mut file = File::open(&self.path)?;
         file.seek(SeekFrom::Start(start))?;
+        bytes.clear();
         // No more than the file has, as it was when it was opened.
-        let mut bytes = Vec::with_capacity(section.bytes as usize);
-        file.take(section.bytes).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 != section.bytes || xxh3_64(&bytes) != section.checksum {
+        bytes.reserve(section.bytes as usize);
+        file.take(section.bytes).read_to_end(bytes)?;
+        if bytes.len() as u64 != section.bytes || xxh3_64(bytes) != section.checksum {
             return Err(Broken::Format("a section of it does not have its checksum"));
         }
-        Ok(bytes)
+        Ok(())
     }
 }
 

@@ -117,7 +117,8 @@ impl Recovering<'_> {
         let header = snapshot.header();
         let tail = timed("log", || self.store.tail(header.sequence))?;
         let mut index = self.empty_index();
-        let loading = Loading::new(&mut index, snapshot.documents());
+        let documents = self.store.documents()?.max(snapshot.documents());
+        let loading = Loading::new(&mut index, documents);
         timed("snapshot", || {
             share_out(snapshot.sections(), |section| {
                 let documents = loading.read_section(snapshot, section, &tail.dead)?;
@@ -169,7 +170,7 @@ impl Recovering<'_> {
 
     /// Files everything that was read.
     fn file(&self, loading: Loading<'_>) -> Catalog {
-        let Loading { index, catalog } = loading;
+        let Loading { index, catalog, .. } = loading;
         let index = index.into_inner().unwrap_or_else(PoisonError::into_inner);
         let value = |sketch: &[u8], table| self.scheme.value(sketch, table);
         timed("tables", || index.file(cores(), value));
@@ -182,16 +183,22 @@ impl Recovering<'_> {
 struct Loading<'a> {
     index: Mutex<index::Loading<'a>>,
     catalog: Catalog,
+    /// Room for sections, one for each thread that reads.
+    rooms: Mutex<Vec<Vec<u8>>>,
 }
 
 impl<'a> Loading<'a> {
     fn new(index: &'a mut Index, documents: u64) -> Self {
         let catalog = Catalog::with_capacity(documents as usize);
-        Self { index: Mutex::new(index.loading()), catalog }
+        Self { index: Mutex::new(index.loading()), catalog, rooms: Mutex::default() }
     }
 
     fn index(&self) -> MutexGuard<'_, index::Loading<'a>> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn rooms(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What died after the snapshot was begun is left out: of a document whose id stands for
@@ -206,7 +213,8 @@ impl<'a> Loading<'a> {
         let mut documents = 0;
         // Taken once for all entries of the section, which are in memory by then.
         let mut index = None;
-        snapshot.read(section, |record| match record {
+        let mut room = self.rooms().pop().unwrap_or_default();
+        snapshot.read(section, &mut room, |record| match record {
             SnapshotRecord::Entry(SnapshotEntry { fingerprint, shingles, sketch, members }) => {
                 let alive = members.iter().copied().filter(|ordinal| !dead.contains(ordinal));
                 let index = index.get_or_insert_with(|| self.index());
@@ -219,6 +227,7 @@ impl<'a> Loading<'a> {
                 }
             }
         })?;
+        self.rooms().push(room);
         Ok(documents)
     }
 

@@ -21,6 +21,19 @@ impl Lengths {
         }
     }
 
+    /// The same of keys that had none: `arrived[n]` postings each came to a key that had n by then.
+    pub fn longer_all(&mut self, arrived: &[u32]) {
+        let arrived = || arrived.iter().copied().take_while(|&postings| postings > 0);
+        let after = arrived().skip(1).chain([0]);
+        for (at, (postings, more)) in arrived().zip(after).enumerate() {
+            match self.counts.get_mut(at) {
+                Some(keys) => *keys += postings - more,
+                None => self.counts.push(postings - more),
+            }
+        }
+        self.keys += u64::from(arrived().next().unwrap_or(0));
+    }
+
     /// A key has one posting less than before.
     pub fn shorter(&mut self, before: usize) {
         self.counts[before - 1] -= 1;

@@ -55,6 +55,11 @@ impl Iterator for Places {
         self.0 &= self.0.wrapping_sub(1);
         (place < PLACES).then_some(place)
     }
+
+    #[inline]
+    fn count(self) -> usize {
+        self.0.count_ones() as usize
+    }
 }
 
 /// What is taken, and what is elsewhere, of a line or of several.

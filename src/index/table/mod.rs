@@ -27,6 +27,7 @@ use shape::{Shape, entry_of};
 use spill::Spill;
 
 pub(super) use aim::Aim;
+pub(super) use filing::{Column, Workplace};
 pub(super) use growth::POSTING_BYTES;
 pub(super) use shelf::Shelf;
 

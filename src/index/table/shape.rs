@@ -82,6 +82,13 @@ impl Shape {
         Home { group: (product >> 32) as u32, pair, line: key & 1 }
     }
 
+    /// Where a key is at home, counted from the table's first line.
+    #[inline]
+    pub fn line(self, key: u32) -> u32 {
+        let Home { group, pair, line } = self.home(key);
+        (group * self.pairs + pair) * 2 + line
+    }
+
     /// Of the keys of a group, by where within it they are in 2³², half belong into its first pair
     /// and half into its last; but if there are three, two thirds of what would be the second and
     /// the fourth of four go to the middle.

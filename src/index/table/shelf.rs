@@ -1,7 +1,7 @@
 //! Tables that share their pages of memory.
 
 use super::pages::Pages;
-use super::{Aim, Table, TableSize};
+use super::{Aim, Column, Table, TableSize, Workplace};
 use crate::simd::prefetch;
 
 /// Pages moved after one change of a table, at most.
@@ -67,8 +67,16 @@ impl Shelf {
         self.tables[table].renumber(key, entry, by, &mut self.pages);
     }
 
-    pub fn file_all(&mut self, table: usize, filings: Vec<(u32, u32)>, sharing: impl FnMut(u32)) {
-        self.tables[table].file_all(filings, &mut self.pages, sharing);
+    /// Of a table that is empty yet. `sharing` is told the entries that come to a key which another
+    /// has already.
+    pub fn file_all(
+        &mut self,
+        table: usize,
+        column: &Column,
+        at: &mut Workplace,
+        sharing: impl FnMut(u32),
+    ) {
+        self.tables[table].file_all(column, at, &mut self.pages, sharing);
     }
 
     /// Calls for some of the entries under a key, and gives the others.

@@ -29,6 +29,20 @@ impl Beside {
         self.pull_in();
     }
 
+    /// How many came to a key that another had already.
+    fn file_all(&mut self, keys: impl Iterator<Item = Option<u32>> + Clone) -> u32 {
+        let (mut column, mut sharing) = (Column::default(), 0);
+        column.extend(keys.clone());
+        let workplace = &mut Workplace::default();
+        self.table.file_all(&column, workplace, &mut self.pages, |_| sharing += 1);
+        for (entry, key) in (0..).zip(keys) {
+            let Some(key) = key else { continue };
+            self.filed.entry(key).or_default().push(entry);
+            self.entry_max = entry;
+        }
+        sharing
+    }
+
     fn remove(&mut self, key: u32, entry: u32) {
         self.table.remove(key, entry, self.entry_max, &mut self.pages);
         let entries = self.filed.get_mut(&key).unwrap();
@@ -168,18 +182,44 @@ fn a_posting_is_renumbered_wherever_it_is() {
 
 #[test]
 fn what_is_filed_at_once_is_as_if_one_by_one() {
-    for count in [0, 1, 100, 20_000] {
+    for count in [0, 1, 100, 20_000, 400_000] {
         let mut beside = Beside::new();
-        let filings: Vec<_> = (0..count).map(|number| (key(number / 3), number)).collect();
-        let mut sharing = 0;
-        beside.table.file_all(filings.clone(), &mut beside.pages, |_| sharing += 1);
+        let sharing = beside.file_all((0..count).map(|number| Some(key(number / 3))));
         assert_eq!(sharing, count - count.div_ceil(3));
-        for (key, entry) in filings {
-            beside.filed.entry(key).or_default().push(entry);
-        }
         beside.check();
         assert!(beside.bytes() < 80_000 + count as usize * 12);
         (count..count + 2_000).for_each(|number| beside.insert(key(number), number));
+        beside.check();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 24,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+    #[test]
+    fn it_goes_on_from_what_was_filed_at_once(
+        runs in prop::collection::vec((1..3_000_u32, 1..40_u32, 0..5_u32), 1..6),
+    ) {
+        let mut beside = Beside::new();
+        let keys = runs.iter().flat_map(|(count, each, lacking)| {
+            (0..*count).map(move |n| (n % 7 >= *lacking).then(|| key(n / each)))
+        });
+        let keys: Vec<_> = keys.collect();
+        let filed = keys.iter().flatten().count();
+        let sharing = beside.file_all(keys.iter().copied()) as usize;
+        beside.check();
+        prop_assert_eq!(sharing, filed - beside.filed.len());
+        let end = keys.len() as u32;
+        (end..end * 2).for_each(|number| beside.insert(key(number % 1_000), number));
+        beside.check();
+        for (number, key) in (0..).zip(&keys) {
+            if let Some(key) = key {
+                beside.remove(*key, number);
+            }
+        }
         beside.check();
     }
 }

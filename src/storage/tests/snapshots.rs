@@ -51,7 +51,7 @@ fn take(snapshots: &Snapshots, sequence: u64) -> SnapshotInfo {
 fn read(reader: &SnapshotReader) -> Result<Vec<String>, StorageError> {
     let mut told = Vec::new();
     for section in 0..reader.sections() {
-        reader.read(section, |record| told.push(format!("{record:?}")))?;
+        reader.read(section, &mut Vec::new(), |record| told.push(format!("{record:?}")))?;
     }
     Ok(told)
 }
