@@ -106,22 +106,35 @@ impl Store {
         })
     }
 
-    /// Resolves once the write is committed, as [`super::Sync`] has it, and `applied` has run.
-    ///
-    /// `applied` gets the sequence of the write. It runs on the committing thread, for all writes
-    /// in the order of their sequences, and so must be quick and must not panic. Once the write is
-    /// queued it is carried out and `applied` runs even if this future is dropped. Writes are
-    /// queued in the order in which their futures are first polled.
+    /// [`write_all`](Self::write_all) for one.
     ///
     /// # Errors
-    /// [`StorageError::Poisoned`]: whether the write survives is unknown until the next start.
+    /// [`StorageError::Poisoned`].
     pub async fn write(
         &self,
         write: Write,
         applied: impl FnOnce(u64) + Send + 'static,
     ) -> Result<(), StorageError> {
+        self.write_all(vec![write], applied).await
+    }
+
+    /// Resolves once the writes are committed, all of them or none, as [`super::Sync`] has it, and
+    /// `applied` has run.
+    ///
+    /// `applied` gets the sequence of the last write. It runs on the committing thread, for all
+    /// that is written in the order of the sequences, and so must be quick and must not panic. Once
+    /// the writes are queued they are carried out and `applied` runs even if this future is
+    /// dropped. They are queued in the order in which their futures are first polled.
+    ///
+    /// # Errors
+    /// [`StorageError::Poisoned`]: whether the writes survive is unknown until the next start.
+    pub async fn write_all(
+        &self,
+        writes: Vec<Write>,
+        applied: impl FnOnce(u64) + Send + 'static,
+    ) -> Result<(), StorageError> {
         let applied = Box::new(applied);
-        self.ask(|done| Message::Write { write, applied, done }).await
+        self.ask(|done| Message::Write { writes, applied, done }).await.map(drop)
     }
 
     /// Removes what was logged up to a sequence, which no snapshot then needs, but for what was

@@ -13,6 +13,7 @@ mod recovery;
 mod removal;
 mod settings;
 mod snapshots;
+mod together;
 mod view;
 
 use std::fs::File;
@@ -100,8 +101,9 @@ impl Local {
         self.settings.clock.now_ms()
     }
 
-    fn take_ordinal(&self) -> Result<Ordinal, BackendError> {
-        let next = |ordinal: u32| ordinal.checked_add(1);
+    /// The first of so many ordinals in a row.
+    fn take_ordinals(&self, count: usize) -> Result<Ordinal, BackendError> {
+        let next = |ordinal: u32| ordinal.checked_add(u32::try_from(count).ok()?);
         self.next_ordinal
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, next)
             .map(Ordinal)
@@ -152,7 +154,10 @@ impl Backend for Local {
     ) -> Result<Announced, BackendError> {
         let filing = Arc::new(filing);
         let (place, rivals) = self.arrivals.enter(&filing, tentative, probe);
-        Ok(Announced { filing, rivals, place })
+        // In this order: whoever has left his place is in the catalog.
+        let is_new =
+            !place.has_predecessor() && self.live.catalog.ordinal(&filing.document.id).is_none();
+        Ok(Announced { filing, rivals, is_new, place })
     }
 
     async fn store(&self, announced: Announced) -> Result<Stored, BackendError> {
@@ -170,7 +175,7 @@ impl Backend for Local {
         let record = self.encode(&filing, times);
         // Last, so that documents come to the store in the order of their ordinals: only rows that
         // are added at the end of their table fill its pages.
-        let ordinal = self.take_ordinal()?;
+        let ordinal = self.take_ordinals(1)?;
         let record = record.with_ordinal(ordinal);
         let live = Arc::clone(&self.live);
         let apply = move |_sequence| {
@@ -179,6 +184,10 @@ impl Backend for Local {
         };
         self.store.write(Write::Put { record, replaces }, apply).await?;
         Ok(if stood.is_some() { Stored::Replaced } else { Stored::Created })
+    }
+
+    async fn store_new(&self, announced: Vec<Announced>) -> Result<(), BackendError> {
+        self.store_together(announced).await
     }
 
     async fn stands(&self, document: &Document) -> Result<bool, BackendError> {
