@@ -41,6 +41,9 @@ struct Queue {
     /// The latest place of each id on its way.
     latest: HashMap<DocumentId, u64>,
     by_key: PlacesByKey,
+    /// Only keys of the tables below this one are in `by_key`: those that were ever looked under.
+    /// Calls mostly go with the collection's threshold, which takes some of the tables.
+    tables: u32,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -71,8 +74,7 @@ impl Arrivals {
         let mut queue = self.lock();
         let rivals = queue.rivals(id, probe);
         let place = self.take_place(&mut queue, id, Some(Arc::clone(filing)), tentative);
-        let Queue { by_key, on_the_way, .. } = &mut *queue;
-        by_key.insert(place.number, &filing.keys, |number| on_the_way.contains_key(&number));
+        queue.file(place.number, &filing.keys);
         (place, rivals)
     }
 
@@ -105,7 +107,29 @@ impl Arrivals {
 }
 
 impl Queue {
+    fn file(&mut self, number: u64, keys: &[Key]) {
+        let Self { by_key, on_the_way, tables, .. } = self;
+        let looked_under = keys.iter().filter(|key| key.table < *tables).copied();
+        by_key.insert(number, looked_under, |number| on_the_way.contains_key(&number));
+    }
+
+    /// Files whoever is on the way under the keys of further tables.
+    fn look_under(&mut self, tables: u32) {
+        self.tables = tables;
+        self.by_key.clear();
+        let filings = self.on_the_way.iter().filter_map(|(&number, on_the_way)| {
+            Some((number, Arc::clone(on_the_way.filing.as_ref()?)))
+        });
+        for (number, filing) in filings.collect::<Vec<_>>() {
+            self.file(number, &filing.keys);
+        }
+    }
+
     fn rivals(&mut self, id: &DocumentId, probe: &[Key]) -> Vec<Rival> {
+        let tables = probe.iter().map(|key| key.table.saturating_add(1)).max().unwrap_or(0);
+        if tables > self.tables {
+            self.look_under(tables);
+        }
         let mut sharing: Vec<u64> = probe.iter().flat_map(|key| self.by_key.under(*key)).collect();
         sharing.sort_unstable();
         sharing.dedup();
@@ -237,6 +261,16 @@ mod tests {
         let (_first, _) = enter(&arrivals, "a", "one two three", false);
         let (_second, rivals) = enter(&arrivals, "b", "four five six", false);
         assert!(rivals.is_empty());
+    }
+
+    #[test]
+    fn who_looks_under_more_keys_than_anybody_before_sees_all_rivals() {
+        let arrivals = Arrivals::default();
+        let first = Arc::new(filing("a", "one two three four five six"));
+        let second = Arc::new(filing("b", "one two three four five six"));
+        let (_first, _) = arrivals.enter(&first, false, &first.keys[..1]);
+        let (_second, rivals) = arrivals.enter(&second, false, &second.keys[7..8]);
+        assert_eq!(rivals.len(), 1);
     }
 
     #[test]
