@@ -199,8 +199,12 @@ impl Place {
         let mut queue = arrivals.lock();
         let left: Vec<_> = places.iter().filter_map(|place| queue.leave(place.number)).collect();
         drop(queue);
-        left.iter().for_each(|left| left.tell(Outcome::Stored));
-        places.iter_mut().for_each(|place| place.given_up = true);
+        for left in left {
+            left.tell(Outcome::Stored);
+        }
+        for place in &mut places {
+            place.given_up = true;
+        }
     }
 
     fn give_up(&mut self, outcome: Outcome) {

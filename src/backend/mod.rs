@@ -195,6 +195,10 @@ pub trait Backend: Send + Sync {
     /// all are stored or none.
     async fn store_new(&self, announced: Vec<Announced>) -> Result<(), BackendError>;
 
+    /// Waits until no writes are taking effect. Then many lookups in a row are not held up by each
+    /// of them, and whoever has other things to do does those meanwhile.
+    async fn quiet(&self);
+
     /// Whether this very document is stored: the same content and metadata under its id, whenever
     /// it expires.
     async fn stands(&self, document: &Document) -> Result<bool, BackendError>;

@@ -94,8 +94,8 @@ impl Engine {
     /// Of each the same.
     pub async fn complete_all(&self, admitted: Vec<Admitted>) -> Vec<Result<Added, EngineError>> {
         let numbered = admitted.into_iter().enumerate();
-        let (alone, together) = numbered.partition(|(_, admitted)| admitted.goes_alone());
-        let alone: Vec<(usize, Admitted)> = alone;
+        let (alone, together): (Vec<_>, Vec<_>) =
+            numbered.partition(|(_, admitted)| admitted.goes_alone());
         let alone =
             alone.into_iter().map(async |(at, admitted)| (at, self.complete(admitted).await));
         let (mut completed, alone) = join(self.complete_together(together), join_all(alone)).await;
@@ -110,6 +110,9 @@ impl Engine {
     ) -> Vec<(usize, Result<Added, EngineError>)> {
         let mut completed = Vec::with_capacity(admitted.len());
         let mut to_store = Vec::with_capacity(admitted.len());
+        if !admitted.is_empty() {
+            self.backend.quiet().await;
+        }
         for (at, admitted) in admitted {
             let checked = self.check(admitted).await;
             let added = checked.map(|Checked { announced, gives_way, mut added }| {

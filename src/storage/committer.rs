@@ -78,6 +78,8 @@ pub(super) struct Committer {
     queue: mpsc::Receiver<Message>,
     counters: Counters,
     pub applied_sequence: Arc<AtomicU64>,
+    /// Whether a group is taking effect in memory.
+    pub applying: watch::Sender<bool>,
     group_writes_max: usize,
     group_bytes_max: u64,
     /// Waits for messages with a deadline, which a channel alone cannot.
@@ -101,6 +103,7 @@ impl Committer {
             queue,
             counters,
             applied_sequence: Arc::new(AtomicU64::new(counters.last_sequence)),
+            applying: watch::Sender::new(false),
             group_writes_max: settings.group_writes_max as usize,
             group_bytes_max: settings.group_bytes_max,
             runtime: runtime.map_err(StorageError::io(wal))?,
@@ -178,9 +181,11 @@ impl Committer {
         if group.iter().any(|message| matches!(message, Message::Sync { .. })) {
             self.sync()?;
         }
+        self.applying.send_replace(true);
         for (message, outcome) in group.into_iter().zip(outcomes) {
             message.conclude(outcome, &self.applied_sequence);
         }
+        self.applying.send_replace(false);
         Ok(())
     }
 

@@ -30,6 +30,7 @@ pub struct Store {
     committer: Mutex<Option<JoinHandle<()>>>,
     poisoned: watch::Receiver<Option<String>>,
     applied_sequence: Arc<AtomicU64>,
+    applying: watch::Receiver<bool>,
     snapshots: Snapshots,
     /// Given back when the committer is done.
     lock: Mutex<Option<File>>,
@@ -88,6 +89,7 @@ impl Store {
         let (queue, waiting) = mpsc::channel(settings.queue_writes_max as usize);
         let committer = Committer::new(connection, waiting, &files.wal, settings)?;
         let applied_sequence = Arc::clone(&committer.applied_sequence);
+        let applying = committer.applying.subscribe();
         let (poison, poisoned) = watch::channel(None);
         let committer = thread::Builder::new()
             .name("akin-committer".to_owned())
@@ -101,6 +103,7 @@ impl Store {
             committer: Mutex::new(Some(committer)),
             poisoned,
             applied_sequence,
+            applying,
             snapshots,
             lock: Mutex::new(Some(lock)),
         })
@@ -199,6 +202,12 @@ impl Store {
     /// Every write up to this sequence has been applied: what a snapshot may call its own.
     pub fn applied_sequence(&self) -> u64 {
         self.applied_sequence.load(Ordering::Acquire)
+    }
+
+    /// Resolves once no writes are being applied, for a moment at least.
+    pub async fn quiet(&self) {
+        // An error means that the committer is gone, and nothing is applied any more.
+        let _ = self.applying.clone().wait_for(|applying| !applying).await;
     }
 
     /// Carries out what is queued, syncs, checkpoints; writes that come later are refused. Blocks

@@ -190,6 +190,10 @@ impl Backend for Local {
         self.store_together(announced).await
     }
 
+    async fn quiet(&self) {
+        self.store.quiet().await;
+    }
+
     async fn stands(&self, document: &Document) -> Result<bool, BackendError> {
         let Some(ordinal) = self.alive(&document.id) else { return Ok(false) };
         let mut records = self.store.fetch(vec![ordinal], Part::Set).await?;

@@ -20,6 +20,9 @@ impl Local {
         &self,
         announced: Vec<Announced>,
     ) -> Result<(), BackendError> {
+        if announced.is_empty() {
+            return Ok(());
+        }
         let mut records = Vec::with_capacity(announced.len());
         let mut filed = Vec::with_capacity(announced.len());
         let mut places: Vec<Place> = Vec::with_capacity(announced.len());

@@ -142,8 +142,12 @@ async fn admit(engine: &Engine, batch: Batch<Prepared>, options: AddOptions) -> 
 
 async fn complete(engine: &Engine, batch: Batch<Admitted>) -> Batch<Added> {
     let mut admitted = Vec::with_capacity(batch.lines.len());
-    let mut take = |line: Line<Admitted>| line.then(|document| Ok(admitted.push(document)));
-    let lines: Vec<Line<()>> = batch.lines.into_iter().map(&mut take).collect();
+    let mut take = |document| {
+        admitted.push(document);
+        Ok(())
+    };
+    let lines = batch.lines.into_iter().map(|line| line.then(&mut take));
+    let lines: Vec<Line<()>> = lines.collect();
     let mut added = engine.complete_all(admitted).await.into_iter();
     let mut next = || Ok(added.next().expect("each document has come to something")?);
     let lines = lines.into_iter().map(|line| line.then(|()| next())).collect();
