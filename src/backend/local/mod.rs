@@ -13,13 +13,13 @@ mod recovery;
 mod removal;
 mod settings;
 mod snapshots;
-mod together;
+mod storing;
 mod view;
 
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use async_trait::async_trait;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -34,8 +34,7 @@ use crate::index::{ExactSearch, Search};
 use crate::scheme::{Key, Scheme};
 use crate::sketch::SketchSettings;
 use crate::storage::{
-    CopyStop, EncodedRecord, Order, Part, Particulars, Record, SnapshotInfo, StorageError, Store,
-    Write,
+    CopyStop, Order, Part, Particulars, Record, SnapshotInfo, StorageError, Store, Write,
 };
 use crate::text::ShingleSet;
 use contents::content_hash;
@@ -99,35 +98,6 @@ impl Local {
 
     fn now_ms(&self) -> i64 {
         self.settings.clock.now_ms()
-    }
-
-    /// The first of so many ordinals in a row.
-    fn take_ordinals(&self, count: usize) -> Result<Ordinal, BackendError> {
-        let next = |ordinal: u32| ordinal.checked_add(u32::try_from(count).ok()?);
-        self.next_ordinal
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, next)
-            .map(Ordinal)
-            .map_err(|_| BackendError::OrdinalsExhausted)
-    }
-
-    /// Still without its ordinal.
-    fn encode(&self, filing: &Filing, times: Times) -> EncodedRecord {
-        let Document { id, content, metadata, .. } = &filing.document;
-        let record = Record {
-            ordinal: Ordinal(0),
-            id: id.clone(),
-            stored_at_ms: times.stored_at_ms,
-            expires_at_ms: times.expires_at_ms,
-            content: self.settings.keep_content.then(|| content.clone()),
-            metadata: metadata.clone(),
-            set: filing.set.clone(),
-            fingerprint: filing.fingerprint,
-            content_hash: content_hash(&filing.document),
-            sketch: filing.sketch.clone(),
-            whole_document: filing.whole_document,
-            sampled_to_one: filing.sampled_to_one,
-        };
-        record.encode(self.settings.store.compression_level)
     }
 
     /// The sets of ordinals from disk; what is read is kept in the cache.
@@ -371,21 +341,7 @@ impl Backend for Local {
     }
 }
 
-/// When a document is stored, and when it expires, in milliseconds since the epoch.
-#[derive(Clone, Copy)]
-struct Times {
-    stored_at_ms: i64,
-    expires_at_ms: Option<i64>,
-}
-
 impl Local {
-    /// Of a document that is stored now.
-    fn times_of(&self, document: &Document) -> Times {
-        let stored_at_ms = self.now_ms();
-        let by_ttl = self.settings.ttl_ms.map(|ttl_ms| stored_at_ms.saturating_add(ttl_ms));
-        Times { stored_at_ms, expires_at_ms: document.expires_at_ms.or(by_ttl) }
-    }
-
     fn alive(&self, id: &DocumentId) -> Option<Ordinal> {
         self.live.catalog.alive(id, self.now_ms())
     }
