@@ -30,7 +30,8 @@ struct OnTheWay {
     /// order.
     filing: Option<Arc<Filing>>,
     tentative: bool,
-    outcome: watch::Sender<Outcome>,
+    /// Once somebody wants to know.
+    outcome: Option<watch::Sender<Outcome>>,
 }
 
 #[derive(Debug, Default)]
@@ -40,6 +41,9 @@ struct Queue {
     /// The latest place of each id on its way.
     latest: HashMap<DocumentId, u64>,
     by_key: PlacesByKey,
+    /// Only keys of the tables below this one are in `by_key`: those that were ever looked under.
+    /// Calls mostly go with the collection's threshold, which takes some of the tables.
+    tables: u32,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -54,6 +58,7 @@ pub(crate) struct Place {
     arrivals: Arrivals,
     /// The latest earlier arrival with the same id, if it is still under way.
     predecessor: Option<watch::Receiver<Outcome>>,
+    given_up: bool,
 }
 
 impl Arrivals {
@@ -69,8 +74,7 @@ impl Arrivals {
         let mut queue = self.lock();
         let rivals = queue.rivals(id, probe);
         let place = self.take_place(&mut queue, id, Some(Arc::clone(filing)), tentative);
-        let Queue { by_key, on_the_way, .. } = &mut *queue;
-        by_key.insert(place.number, &filing.keys, |number| on_the_way.contains_key(&number));
+        queue.file(place.number, &filing.keys);
         (place, rivals)
     }
 
@@ -88,24 +92,11 @@ impl Arrivals {
         let number = queue.next;
         queue.next += 1;
         let before = queue.latest.insert(id.clone(), number);
-        let before = before.and_then(|number| queue.on_the_way.get(&number));
-        let predecessor = before.map(|other| other.outcome.subscribe());
-        let outcome = watch::Sender::new(Outcome::UnderWay);
-        queue.on_the_way.insert(number, OnTheWay { id: id.clone(), filing, tentative, outcome });
-        Place { number, arrivals: self.clone(), predecessor }
-    }
-
-    fn leave(&self, number: u64, outcome: Outcome) {
-        let mut queue = self.lock();
-        let Some(left) = queue.on_the_way.remove(&number) else { return };
-        if queue.latest.get(&left.id) == Some(&number) {
-            queue.latest.remove(&left.id);
-        }
-        if queue.on_the_way.is_empty() {
-            queue.by_key.clear();
-        }
-        drop(queue);
-        left.outcome.send_replace(outcome);
+        let before = before.and_then(|number| queue.on_the_way.get_mut(&number));
+        let predecessor = before.map(OnTheWay::subscribe);
+        let on_the_way = OnTheWay { id: id.clone(), filing, tentative, outcome: None };
+        queue.on_the_way.insert(number, on_the_way);
+        Place { number, arrivals: self.clone(), predecessor, given_up: false }
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
@@ -116,27 +107,78 @@ impl Arrivals {
 }
 
 impl Queue {
-    fn rivals(&self, id: &DocumentId, probe: &[Key]) -> Vec<Rival> {
+    fn file(&mut self, number: u64, keys: &[Key]) {
+        let Self { by_key, on_the_way, tables, .. } = self;
+        let looked_under = keys.iter().filter(|key| key.table < *tables).copied();
+        by_key.insert(number, looked_under, |number| on_the_way.contains_key(&number));
+    }
+
+    /// Files whoever is on the way under the keys of further tables.
+    fn look_under(&mut self, tables: u32) {
+        self.tables = tables;
+        self.by_key.clear();
+        let filings = self.on_the_way.iter().filter_map(|(&number, on_the_way)| {
+            Some((number, Arc::clone(on_the_way.filing.as_ref()?)))
+        });
+        for (number, filing) in filings.collect::<Vec<_>>() {
+            self.file(number, &filing.keys);
+        }
+    }
+
+    fn rivals(&mut self, id: &DocumentId, probe: &[Key]) -> Vec<Rival> {
+        let tables = probe.iter().map(|key| key.table.saturating_add(1)).max().unwrap_or(0);
+        if tables > self.tables {
+            self.look_under(tables);
+        }
         let mut sharing: Vec<u64> = probe.iter().flat_map(|key| self.by_key.under(*key)).collect();
         sharing.sort_unstable();
         sharing.dedup();
-        let others = sharing.iter().filter_map(|number| self.on_the_way.get(number));
-        others.filter(|other| other.id != *id).filter_map(OnTheWay::as_rival).collect()
+        let mut rivals = Vec::new();
+        for number in sharing {
+            let other = self.on_the_way.get_mut(&number).filter(|other| other.id != *id);
+            rivals.extend(other.and_then(OnTheWay::as_rival));
+        }
+        rivals
+    }
+
+    fn leave(&mut self, number: u64) -> Option<OnTheWay> {
+        let left = self.on_the_way.remove(&number)?;
+        if self.latest.get(&left.id) == Some(&number) {
+            self.latest.remove(&left.id);
+        }
+        if self.on_the_way.is_empty() {
+            self.by_key.clear();
+        }
+        Some(left)
     }
 }
 
 impl OnTheWay {
     /// `None` for a removal.
-    fn as_rival(&self) -> Option<Rival> {
-        Some(Rival {
-            filing: Arc::clone(self.filing.as_ref()?),
-            tentative: self.tentative,
-            outcome: self.outcome.subscribe(),
-        })
+    fn as_rival(&mut self) -> Option<Rival> {
+        let outcome = self.subscribe();
+        let filing = Arc::clone(self.filing.as_ref()?);
+        Some(Rival { filing, tentative: self.tentative, outcome })
+    }
+
+    fn subscribe(&mut self) -> watch::Receiver<Outcome> {
+        let outcome = self.outcome.get_or_insert_with(|| watch::Sender::new(Outcome::UnderWay));
+        outcome.subscribe()
+    }
+
+    fn tell(&self, outcome: Outcome) {
+        if let Some(waiting) = &self.outcome {
+            waiting.send_replace(outcome);
+        }
     }
 }
 
 impl Place {
+    /// An earlier arrival with the same id was under way.
+    pub fn has_predecessor(&self) -> bool {
+        self.predecessor.is_some()
+    }
+
     /// Waits until the earlier arrival with the same id, if there is one, is stored or withdrawn.
     pub async fn wait_for_predecessor(&mut self) {
         if let Some(mut predecessor) = self.predecessor.take() {
@@ -146,14 +188,39 @@ impl Place {
     }
 
     /// Gives the place up as stored: the document can be found now.
-    pub fn stored(self) {
-        self.arrivals.leave(self.number, Outcome::Stored);
+    pub fn stored(mut self) {
+        self.give_up(Outcome::Stored);
+    }
+
+    /// The same for many of one collection.
+    pub fn all_stored(mut places: Vec<Self>) {
+        let Some(first) = places.first() else { return };
+        let arrivals = first.arrivals.clone();
+        let mut queue = arrivals.lock();
+        let left: Vec<_> = places.iter().filter_map(|place| queue.leave(place.number)).collect();
+        drop(queue);
+        for left in left {
+            left.tell(Outcome::Stored);
+        }
+        for place in &mut places {
+            place.given_up = true;
+        }
+    }
+
+    fn give_up(&mut self, outcome: Outcome) {
+        let left = self.arrivals.lock().leave(self.number);
+        if let Some(left) = left {
+            left.tell(outcome);
+        }
+        self.given_up = true;
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.arrivals.leave(self.number, Outcome::Withdrawn);
+        if !self.given_up {
+            self.give_up(Outcome::Withdrawn);
+        }
     }
 }
 
@@ -201,12 +268,23 @@ mod tests {
     }
 
     #[test]
+    fn who_looks_under_more_keys_than_anybody_before_sees_all_rivals() {
+        let arrivals = Arrivals::default();
+        let first = Arc::new(filing("a", "one two three four five six"));
+        let second = Arc::new(filing("b", "one two three four five six"));
+        let (_first, _) = arrivals.enter(&first, false, &first.keys[..1]);
+        let (_second, rivals) = arrivals.enter(&second, false, &second.keys[7..8]);
+        assert_eq!(rivals.len(), 1);
+    }
+
+    #[test]
     fn whoever_has_left_leaves_nothing_behind() {
         let arrivals = Arrivals::default();
         let (first, _) = enter(&arrivals, "a", "one two three", false);
         let (second, _) = enter(&arrivals, "a", "one two three", false);
+        let (third, _) = enter(&arrivals, "b", "one two three", false);
         let removal = arrivals.enter_removal(&filing("a", "x").document.id);
-        first.stored();
+        Place::all_stored(vec![first, third]);
         drop(second);
         drop(removal);
         let queue = arrivals.lock();

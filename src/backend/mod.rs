@@ -61,6 +61,8 @@ pub struct Announced {
     pub filing: Arc<Filing>,
     /// Earlier documents on their way, with another id, that share a key with the probe.
     pub rivals: Vec<Rival>,
+    /// No document with its id stood or was on its way before it.
+    pub is_new: bool,
     pub(crate) place: Place,
 }
 
@@ -188,6 +190,14 @@ pub trait Backend: Send + Sync {
     /// Makes an announced document durable and findable, in place of an older one with its id. Once
     /// this has begun to write, dropping the future does not stop it.
     async fn store(&self, announced: Announced) -> Result<Stored, BackendError>;
+
+    /// The same for many, all of them new ([`Announced::is_new`]) and in their order of arrival:
+    /// all are stored or none.
+    async fn store_new(&self, announced: Vec<Announced>) -> Result<(), BackendError>;
+
+    /// Waits until no writes are taking effect. Then many lookups in a row are not held up by each
+    /// of them, and whoever has other things to do does those meanwhile.
+    async fn quiet(&self);
 
     /// Whether this very document is stored: the same content and metadata under its id, whenever
     /// it expires.

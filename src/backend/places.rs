@@ -1,6 +1,6 @@
 //! Who is on the way, by the keys they will be found under.
 //!
-//! A document has dozens of keys and is on its way for a moment. So nothing is taken out when it
+//! A document has many keys and is on its way for a moment. So nothing is taken out when it
 //! leaves: whoever has left is passed over, and dropped when the table is made anew.
 
 use crate::scheme::Key;
@@ -29,11 +29,17 @@ struct Entry {
 
 impl PlacesByKey {
     /// Files a place under its keys. `is_there` tells who has not left.
-    pub fn insert(&mut self, place: u64, keys: &[Key], is_there: impl Fn(u64) -> bool) {
-        if self.entries.len() + keys.len() > self.newest.len() {
-            self.make_anew(keys.len(), is_there);
+    pub fn insert(
+        &mut self,
+        place: u64,
+        keys: impl Iterator<Item = Key> + Clone,
+        is_there: impl Fn(u64) -> bool,
+    ) {
+        let count = keys.clone().count();
+        if self.entries.len() + count > self.newest.len() {
+            self.make_anew(count, is_there);
         }
-        for &key in keys {
+        for key in keys {
             self.link(Entry { key, place, older: NONE });
         }
     }
@@ -119,7 +125,8 @@ mod tests {
     fn what_is_left_does_not_pile_up() {
         let mut places = PlacesByKey::default();
         for place in 0..10_000 {
-            places.insert(place, &keys(&[place as u32; 32]), |other| other + 3 > place);
+            let keys = keys(&[place as u32; 32]);
+            places.insert(place, keys.into_iter(), |other| other + 3 > place);
         }
         assert!(places.entries.capacity() <= 512, "{}", places.entries.capacity());
     }
@@ -142,7 +149,8 @@ mod tests {
                     let found = places.under(*key).filter(|place| there.contains_key(place));
                     prop_assert_eq!(found.collect::<BTreeSet<_>>(), expected);
                 }
-                places.insert(place, &keys, |place| there.contains_key(&place));
+                let filed = keys.iter().copied();
+                places.insert(place, filed, |place| there.contains_key(&place));
                 there.insert(place, (keys, place + stay));
             }
         }

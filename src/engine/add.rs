@@ -1,18 +1,28 @@
 //! Adding: check for near-duplicates and store, in one step as far as anybody can see.
 
+use futures_util::future::{join, join_all};
 use jiff::Timestamp;
 
 use crate::backend::{Announced, Filing, Rival, Stored};
 use crate::document::Document;
-use crate::engine::analysis::{CONTENT_INLINE_BYTES_MAX, content_bytes};
+use crate::engine::analysis::{CONTENT_INLINE_BYTES_MAX, content_bytes, policy};
 use crate::engine::lookup::{Scored, Sought};
 use crate::engine::{
     AddOptions, AddStatus, Added, Admitted, Engine, EngineError, Match, Mode, OnDuplicate, Prepared,
 };
 use crate::scheme::Key;
 
+/// A document whose near-duplicates are known.
+struct Checked {
+    announced: Announced,
+    /// It is not to be stored, unless it is already.
+    gives_way: bool,
+    /// What is told of it if it is not stored.
+    added: Added,
+}
+
 impl Engine {
-    /// Makes set and sketch. Pure computation: a few microseconds a kilobyte of text.
+    /// Makes set, sketch and keys. Pure computation: a few microseconds a kilobyte of text.
     ///
     /// # Errors
     /// `MetadataTooLarge`, `AlreadyExpired`, and those of
@@ -29,7 +39,16 @@ impl Engine {
             return Err(EngineError::AlreadyExpired { expires_at });
         }
         let analysis = self.analyser.analyse(&document.content)?;
-        Ok(Prepared { document, analysis })
+        let filing = Filing {
+            document,
+            fingerprint: analysis.fingerprint,
+            keys: self.analyser.scheme.arrival_keys(&analysis.set, &analysis.sketch),
+            set: analysis.set,
+            sketch: analysis.sketch,
+            whole_document: analysis.whole_document,
+            sampled_to_one: analysis.sampled_to_one,
+        };
+        Ok(Prepared { filing })
     }
 
     /// Fixes the document's place in the order of arrival: of two near-duplicates, and of two
@@ -42,8 +61,7 @@ impl Engine {
         prepared: Prepared,
         options: AddOptions,
     ) -> Result<Admitted, EngineError> {
-        let policy = prepared.analysis.policy();
-        let filing = self.filing(prepared);
+        let Prepared { filing } = prepared;
         let threshold = self.least(options.threshold, options.points)?.threshold;
         let mut probe: Vec<Key> = Vec::new();
         if options.looks() {
@@ -51,7 +69,7 @@ impl Engine {
         }
         let tentative = options.on_duplicate == OnDuplicate::Skip;
         let announced = self.backend.announce(filing, tentative, &probe).await?;
-        Ok(Admitted { announced, options, policy })
+        Ok(Admitted { announced, options })
     }
 
     /// Looks for near-duplicates, stores, and returns once the document is durable. Dropping the
@@ -61,18 +79,77 @@ impl Engine {
     /// # Errors
     /// `OutOfService`, `Store`.
     pub async fn complete(&self, admitted: Admitted) -> Result<Added, EngineError> {
-        let Admitted { mut announced, options, policy } = admitted;
-        let (duplicates, truncated) = self.duplicates(&mut announced, &options).await?;
-        let id = announced.filing.document.id.clone();
-        let shingles = announced.filing.set.count();
-        let skip = options.on_duplicate == OnDuplicate::Skip && !duplicates.is_empty();
+        let Checked { announced, gives_way, mut added } = self.check(admitted).await?;
         // One that stands is stored again all the same: it may expire at another time now.
-        let status = if skip && !self.backend.stands(&announced.filing.document).await? {
-            AddStatus::Skipped
-        } else {
-            self.backend.store(announced).await?.into()
+        if !gives_way || self.backend.stands(&announced.filing.document).await? {
+            added.status = self.backend.store(announced).await?.into();
+        }
+        Ok(added)
+    }
+
+    /// [`complete`](Self::complete) for documents that were admitted in this order. Those that are
+    /// new and need not wait for others go to the store together.
+    ///
+    /// # Errors
+    /// Of each the same.
+    pub async fn complete_all(&self, admitted: Vec<Admitted>) -> Vec<Result<Added, EngineError>> {
+        let numbered = admitted.into_iter().enumerate();
+        let (alone, together): (Vec<_>, Vec<_>) =
+            numbered.partition(|(_, admitted)| admitted.goes_alone());
+        let alone =
+            alone.into_iter().map(async |(at, admitted)| (at, self.complete(admitted).await));
+        let (mut completed, alone) = join(self.complete_together(together), join_all(alone)).await;
+        completed.extend(alone);
+        completed.sort_unstable_by_key(|(at, _)| *at);
+        completed.into_iter().map(|(_, outcome)| outcome).collect()
+    }
+
+    async fn complete_together(
+        &self,
+        admitted: Vec<(usize, Admitted)>,
+    ) -> Vec<(usize, Result<Added, EngineError>)> {
+        let mut completed = Vec::with_capacity(admitted.len());
+        let mut to_store = Vec::with_capacity(admitted.len());
+        if !admitted.is_empty() {
+            self.backend.quiet().await;
+        }
+        for (at, admitted) in admitted {
+            let checked = self.check(admitted).await;
+            let added = checked.map(|Checked { announced, gives_way, mut added }| {
+                if !gives_way {
+                    added.status = AddStatus::Created;
+                    to_store.push(announced);
+                }
+                added
+            });
+            completed.push((at, added));
+        }
+        if let Err(error) = self.backend.store_new(to_store).await {
+            let error = EngineError::from(error);
+            for (_, outcome) in &mut completed {
+                if outcome.as_ref().is_ok_and(|added| added.status == AddStatus::Created) {
+                    *outcome = Err(error.clone());
+                }
+            }
+        }
+        completed
+    }
+
+    /// Looks for near-duplicates.
+    async fn check(&self, admitted: Admitted) -> Result<Checked, EngineError> {
+        let Admitted { mut announced, options } = admitted;
+        let (duplicates, truncated) = self.duplicates(&mut announced, &options).await?;
+        let gives_way = options.on_duplicate == OnDuplicate::Skip && !duplicates.is_empty();
+        let filing = &announced.filing;
+        let added = Added {
+            id: filing.document.id.clone(),
+            status: AddStatus::Skipped,
+            duplicates,
+            shingles: filing.set.count(),
+            policy: policy(filing.whole_document, filing.sampled_to_one),
+            truncated,
         };
-        Ok(Added { id, status, duplicates, shingles, policy, truncated })
+        Ok(Checked { announced, gives_way, added })
     }
 
     /// `prepare` (off the runtime when the content is large), `admit` and `complete` in one.
@@ -85,19 +162,6 @@ impl Engine {
         let prepared = super::off_runtime_if(large, move || engine.prepare(document)).await??;
         let admitted = self.admit(prepared, options).await?;
         self.complete(admitted).await
-    }
-
-    fn filing(&self, prepared: Prepared) -> Filing {
-        let Prepared { document, analysis } = prepared;
-        Filing {
-            document,
-            fingerprint: analysis.fingerprint,
-            keys: self.analyser.scheme.arrival_keys(&analysis.set, &analysis.sketch),
-            set: analysis.set,
-            sketch: analysis.sketch,
-            whole_document: analysis.whole_document,
-            sampled_to_one: analysis.sampled_to_one,
-        }
     }
 
     /// The near-duplicates that were there before; whether there may be more than are told.
@@ -157,6 +221,18 @@ impl Engine {
             }
         }
         rivals.len() > 0
+    }
+}
+
+impl Admitted {
+    /// It may replace a document, or wait for what becomes of another.
+    fn goes_alone(&self) -> bool {
+        let rivals = &self.announced.rivals;
+        let may_wait = match self.options.on_duplicate {
+            OnDuplicate::Keep => rivals.iter().any(|rival| rival.tentative),
+            OnDuplicate::Skip => !rivals.is_empty(),
+        };
+        may_wait || !self.announced.is_new
     }
 }
 

@@ -6,7 +6,7 @@ use crate::engine::CollectionName;
 use crate::storage::StorageError;
 
 /// Why the engine did not do what it was asked.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum EngineError {
     #[error("the document is empty: it has nothing to make a shingle of")]
     EmptyDocument,

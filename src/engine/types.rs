@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-use crate::backend::{Announced, BackendStats};
-use crate::document::{Content, Document, DocumentId, Metadata};
-use crate::engine::{Analysis, ClusterFigures, DiscoveryStats, Measured, Measures, Recall};
+use crate::backend::{Announced, BackendStats, Filing};
+use crate::document::{Content, DocumentId, Metadata};
+use crate::engine::{ClusterFigures, DiscoveryStats, Measured, Measures, Recall};
 use crate::measure::{BagOverlap, Points};
 use crate::scheme::Threshold;
 use crate::sketch::{Estimate, Sketch};
@@ -39,18 +39,16 @@ pub enum OnDuplicate {
     Skip,
 }
 
-/// A document with its set and sketch.
+/// A document with its set, sketch and keys.
 #[derive(Debug)]
 pub struct Prepared {
-    pub document: Document,
-    pub analysis: Analysis,
+    pub(super) filing: Filing,
 }
 
 /// A document that has its place in the order of arrival.
 pub struct Admitted {
     pub(super) announced: Announced,
     pub(super) options: AddOptions,
-    pub(super) policy: Vec<Policy>,
 }
 
 /// What became of an added document.

@@ -1,6 +1,6 @@
 //! xxh3 over the columns of a row, in an encoding that no two rows share.
 
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// Takes in columns: a number as 8 bytes, a string of bytes as its length (8 bytes) and itself, an
 /// absent one as the length 2⁶⁴ − 1; all little-endian. It is half a kilobyte, so it stays where
@@ -35,9 +35,20 @@ impl Digest {
     }
 }
 
+/// The digest of numbers alone, for which no state need be set up.
+pub(super) fn of_numbers(numbers: [u64; 3]) -> u64 {
+    xxh3_64(numbers.map(u64::to_le_bytes).as_flattened())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_at_once_have_the_digest_of_one_after_the_other() {
+        let digest = Digest::new().number(1).number(u64::MAX).number(3).finish();
+        assert_eq!(of_numbers([1, u64::MAX, 3]), digest);
+    }
 
     #[test]
     fn neighbouring_columns_do_not_run_into_each_other() {

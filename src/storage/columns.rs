@@ -3,7 +3,7 @@
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
-use super::checksum::Digest;
+use super::checksum::{Digest, of_numbers};
 use super::{StorageError, expiries};
 use crate::document::{DocumentId, Metadata, Ordinal};
 
@@ -33,12 +33,7 @@ pub(super) enum RowPart {
 /// The checksum as stored: binds a digest to its ordinal and part, so that a part of one row found
 /// in another is noticed. Cheap, so that a digest can be taken before the ordinal is known.
 pub(super) fn seal(digest: u64, ordinal: Ordinal, part: RowPart) -> i64 {
-    Digest::new()
-        .number(digest)
-        .number(u64::from(ordinal.0))
-        .number(part as u64)
-        .finish()
-        .cast_signed()
+    of_numbers([digest, u64::from(ordinal.0), part as u64]).cast_signed()
 }
 
 /// What is selected to read the filing part alone, and with it the set, and with that the content.

@@ -1,8 +1,8 @@
 //! The one thread that writes.
 //!
 //! It takes what has queued up, commits it in one transaction and only then, in order, lets each
-//! write take effect in memory and answers it. After any failure it writes no more: what the disk
-//! holds is then only known after a new start.
+//! batch of writes take effect in memory and answers it. After any failure it writes no more: what
+//! the disk holds is then only known after a new start.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -37,13 +37,40 @@ impl Write {
             Self::Remove { .. } => 0,
         }
     }
+
+    fn perform(
+        &self,
+        connection: &Connection,
+        counters: &mut Counters,
+        logged: &mut Logged,
+    ) -> Result<(), StorageError> {
+        match self {
+            Self::Remove { ordinal } => remove(connection, counters, logged, *ordinal),
+            Self::Put { record, replaces } => {
+                if let Some(replaced) = replaces {
+                    remove(connection, counters, logged, *replaced)?;
+                }
+                put(connection, counters, logged, record)
+            }
+        }
+    }
 }
 
 /// What the committer is asked to do. Dropping `done` says that it did not.
 pub(super) enum Message {
-    Write { write: Write, applied: Box<dyn FnOnce(u64) + Send>, done: oneshot::Sender<()> },
-    Trim { up_to: u64, done: oneshot::Sender<u64> },
-    Sync { done: oneshot::Sender<()> },
+    /// The writes are given back, to be freed by whoever waits.
+    Write {
+        writes: Vec<Write>,
+        applied: Box<dyn FnOnce(u64) + Send>,
+        done: oneshot::Sender<Vec<Write>>,
+    },
+    Trim {
+        up_to: u64,
+        done: oneshot::Sender<u64>,
+    },
+    Sync {
+        done: oneshot::Sender<()>,
+    },
 }
 
 pub(super) struct Committer {
@@ -51,6 +78,8 @@ pub(super) struct Committer {
     queue: mpsc::Receiver<Message>,
     counters: Counters,
     pub applied_sequence: Arc<AtomicU64>,
+    /// Whether a group is taking effect in memory.
+    pub applying: watch::Sender<bool>,
     group_writes_max: usize,
     group_bytes_max: u64,
     /// Waits for messages with a deadline, which a channel alone cannot.
@@ -74,6 +103,7 @@ impl Committer {
             queue,
             counters,
             applied_sequence: Arc::new(AtomicU64::new(counters.last_sequence)),
+            applying: watch::Sender::new(false),
             group_writes_max: settings.group_writes_max as usize,
             group_bytes_max: settings.group_bytes_max,
             runtime: runtime.map_err(StorageError::io(wal))?,
@@ -122,10 +152,11 @@ impl Committer {
 
     /// The first message and those that wait behind it, up to the limits of a group.
     fn gather(&mut self, first: Message) -> Vec<Message> {
-        let mut bytes = first.bytes();
+        let (mut writes, mut bytes) = (first.writes().len(), first.bytes());
         let mut group = vec![first];
-        while group.len() < self.group_writes_max && bytes < self.group_bytes_max {
+        while writes < self.group_writes_max && bytes < self.group_bytes_max {
             let Ok(message) = self.queue.try_recv() else { break };
+            writes += message.writes().len();
             bytes += message.bytes();
             group.push(message);
         }
@@ -150,9 +181,11 @@ impl Committer {
         if group.iter().any(|message| matches!(message, Message::Sync { .. })) {
             self.sync()?;
         }
+        self.applying.send_replace(true);
         for (message, outcome) in group.into_iter().zip(outcomes) {
             message.conclude(outcome, &self.applied_sequence);
         }
+        self.applying.send_replace(false);
         Ok(())
     }
 
@@ -170,14 +203,18 @@ impl Committer {
 }
 
 impl Message {
-    fn bytes(&self) -> u64 {
+    fn writes(&self) -> &[Write] {
         match self {
-            Self::Write { write, .. } => write.bytes(),
-            Self::Trim { .. } | Self::Sync { .. } => 0,
+            Self::Write { writes, .. } => writes,
+            Self::Trim { .. } | Self::Sync { .. } => &[],
         }
     }
 
-    /// Gives back the sequence of a write, or the operations that a trim removed.
+    fn bytes(&self) -> u64 {
+        self.writes().iter().map(Write::bytes).sum()
+    }
+
+    /// Gives back the sequence of the last write, or the operations that a trim removed.
     fn perform(
         &self,
         connection: &Connection,
@@ -190,14 +227,10 @@ impl Message {
                 let written = counters.last_sequence - logged.len() as u64;
                 return log::trim(connection, written, *up_to);
             }
-            Self::Write { write: Write::Remove { ordinal }, .. } => {
-                remove(connection, counters, logged, *ordinal)?;
-            }
-            Self::Write { write: Write::Put { record, replaces }, .. } => {
-                if let Some(replaced) = replaces {
-                    remove(connection, counters, logged, *replaced)?;
+            Self::Write { writes, .. } => {
+                for write in writes {
+                    write.perform(connection, counters, logged)?;
                 }
-                put(connection, counters, logged, record)?;
             }
         }
         Ok(counters.last_sequence)
@@ -212,10 +245,10 @@ impl Message {
             Self::Trim { done, .. } => {
                 let _ = done.send(outcome);
             }
-            Self::Write { applied, done, .. } => {
+            Self::Write { writes, applied, done } => {
                 applied(outcome);
                 applied_sequence.store(outcome, Ordering::Release);
-                let _ = done.send(());
+                let _ = done.send(writes);
             }
         }
     }

@@ -15,9 +15,10 @@ pub struct StorageSettings {
     pub scans_max: u32,
     /// zstd level of contents of 2 KiB and more: -7..=19.
     pub compression_level: i32,
-    /// Writes that may wait for the committer; further ones wait to be queued.
+    /// Writes that may wait for the committer, of [`Store::write_all`](super::Store::write_all) all
+    /// as one; further ones wait to be queued.
     pub queue_writes_max: u32,
-    /// Writes committed in one transaction.
+    /// Writes committed in one transaction; those given to the store together are not divided.
     pub group_writes_max: u32,
     /// Bytes of records committed in one transaction; one record may be larger by itself.
     pub group_bytes_max: u64,

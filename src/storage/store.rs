@@ -30,6 +30,7 @@ pub struct Store {
     committer: Mutex<Option<JoinHandle<()>>>,
     poisoned: watch::Receiver<Option<String>>,
     applied_sequence: Arc<AtomicU64>,
+    applying: watch::Receiver<bool>,
     snapshots: Snapshots,
     /// Given back when the committer is done.
     lock: Mutex<Option<File>>,
@@ -88,6 +89,7 @@ impl Store {
         let (queue, waiting) = mpsc::channel(settings.queue_writes_max as usize);
         let committer = Committer::new(connection, waiting, &files.wal, settings)?;
         let applied_sequence = Arc::clone(&committer.applied_sequence);
+        let applying = committer.applying.subscribe();
         let (poison, poisoned) = watch::channel(None);
         let committer = thread::Builder::new()
             .name("akin-committer".to_owned())
@@ -101,27 +103,41 @@ impl Store {
             committer: Mutex::new(Some(committer)),
             poisoned,
             applied_sequence,
+            applying,
             snapshots,
             lock: Mutex::new(Some(lock)),
         })
     }
 
-    /// Resolves once the write is committed, as [`super::Sync`] has it, and `applied` has run.
-    ///
-    /// `applied` gets the sequence of the write. It runs on the committing thread, for all writes
-    /// in the order of their sequences, and so must be quick and must not panic. Once the write is
-    /// queued it is carried out and `applied` runs even if this future is dropped. Writes are
-    /// queued in the order in which their futures are first polled.
+    /// [`write_all`](Self::write_all) for one.
     ///
     /// # Errors
-    /// [`StorageError::Poisoned`]: whether the write survives is unknown until the next start.
+    /// [`StorageError::Poisoned`].
     pub async fn write(
         &self,
         write: Write,
         applied: impl FnOnce(u64) + Send + 'static,
     ) -> Result<(), StorageError> {
+        self.write_all(vec![write], applied).await
+    }
+
+    /// Resolves once the writes are committed, all of them or none, as [`super::Sync`] has it, and
+    /// `applied` has run.
+    ///
+    /// `applied` gets the sequence of the last write. It runs on the committing thread, for all
+    /// that is written in the order of the sequences, and so must be quick and must not panic. Once
+    /// the writes are queued they are carried out and `applied` runs even if this future is
+    /// dropped. They are queued in the order in which their futures are first polled.
+    ///
+    /// # Errors
+    /// [`StorageError::Poisoned`]: whether the writes survive is unknown until the next start.
+    pub async fn write_all(
+        &self,
+        writes: Vec<Write>,
+        applied: impl FnOnce(u64) + Send + 'static,
+    ) -> Result<(), StorageError> {
         let applied = Box::new(applied);
-        self.ask(|done| Message::Write { write, applied, done }).await
+        self.ask(|done| Message::Write { writes, applied, done }).await.map(drop)
     }
 
     /// Removes what was logged up to a sequence, which no snapshot then needs, but for what was
@@ -186,6 +202,12 @@ impl Store {
     /// Every write up to this sequence has been applied: what a snapshot may call its own.
     pub fn applied_sequence(&self) -> u64 {
         self.applied_sequence.load(Ordering::Acquire)
+    }
+
+    /// Resolves once no writes are being applied, for a moment at least.
+    pub async fn quiet(&self) {
+        // An error means that the committer is gone, and nothing is applied any more.
+        let _ = self.applying.clone().wait_for(|applying| !applying).await;
     }
 
     /// Carries out what is queued, syncs, checkpoints; writes that come later are refused. Blocks

@@ -164,6 +164,25 @@ async fn a_result_arrives_before_the_next_document_is_sent() {
     assert_eq!(connection.chunk(), b"");
 }
 
+/// curl waits for a second before it goes on without.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_asks_whether_to_go_on_is_told_so() {
+    let app = App::new().await;
+    let server = start(&app).await;
+    let mut connection = Connection::open(server.address);
+    connection.write(
+        "POST /documents HTTP/1.1\r\nhost: akin\r\ntransfer-encoding: chunked\r\n\
+         content-type: application/x-ndjson\r\nexpect: 100-continue\r\n\r\n",
+    );
+    assert_eq!(connection.head(), "HTTP/1.1 100 Continue");
+    connection.send(&json!({"id": "a", "text": text(0)}));
+    assert_eq!(connection.head(), "HTTP/1.1 200 OK");
+    let result: Value = serde_json::from_slice(&connection.chunk()).unwrap();
+    assert_eq!((&result["line"], &result["status"]), (&json!(1), &json!("created")));
+    connection.end();
+    assert_eq!(connection.chunk(), b"");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_goes_away_leaves_room_for_others() {
     let app = App::with_server(ServerSettings { bulk_requests_max: 1, ..patient() }).await;

@@ -13,12 +13,13 @@ mod recovery;
 mod removal;
 mod settings;
 mod snapshots;
+mod storing;
 mod view;
 
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use async_trait::async_trait;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -33,8 +34,7 @@ use crate::index::{ExactSearch, Search};
 use crate::scheme::{Key, Scheme};
 use crate::sketch::SketchSettings;
 use crate::storage::{
-    CopyStop, EncodedRecord, Order, Part, Particulars, Record, SnapshotInfo, StorageError, Store,
-    Write,
+    CopyStop, Order, Part, Particulars, Record, SnapshotInfo, StorageError, Store, Write,
 };
 use crate::text::ShingleSet;
 use contents::content_hash;
@@ -100,34 +100,6 @@ impl Local {
         self.settings.clock.now_ms()
     }
 
-    fn take_ordinal(&self) -> Result<Ordinal, BackendError> {
-        let next = |ordinal: u32| ordinal.checked_add(1);
-        self.next_ordinal
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, next)
-            .map(Ordinal)
-            .map_err(|_| BackendError::OrdinalsExhausted)
-    }
-
-    /// Still without its ordinal.
-    fn encode(&self, filing: &Filing, times: Times) -> EncodedRecord {
-        let Document { id, content, metadata, .. } = &filing.document;
-        let record = Record {
-            ordinal: Ordinal(0),
-            id: id.clone(),
-            stored_at_ms: times.stored_at_ms,
-            expires_at_ms: times.expires_at_ms,
-            content: self.settings.keep_content.then(|| content.clone()),
-            metadata: metadata.clone(),
-            set: filing.set.clone(),
-            fingerprint: filing.fingerprint,
-            content_hash: content_hash(&filing.document),
-            sketch: filing.sketch.clone(),
-            whole_document: filing.whole_document,
-            sampled_to_one: filing.sampled_to_one,
-        };
-        record.encode(self.settings.store.compression_level)
-    }
-
     /// The sets of ordinals from disk; what is read is kept in the cache.
     async fn read_sets(
         &self,
@@ -152,7 +124,10 @@ impl Backend for Local {
     ) -> Result<Announced, BackendError> {
         let filing = Arc::new(filing);
         let (place, rivals) = self.arrivals.enter(&filing, tentative, probe);
-        Ok(Announced { filing, rivals, place })
+        // In this order: whoever has left his place is in the catalog.
+        let is_new =
+            !place.has_predecessor() && self.live.catalog.ordinal(&filing.document.id).is_none();
+        Ok(Announced { filing, rivals, is_new, place })
     }
 
     async fn store(&self, announced: Announced) -> Result<Stored, BackendError> {
@@ -170,7 +145,7 @@ impl Backend for Local {
         let record = self.encode(&filing, times);
         // Last, so that documents come to the store in the order of their ordinals: only rows that
         // are added at the end of their table fill its pages.
-        let ordinal = self.take_ordinal()?;
+        let ordinal = self.take_ordinals(1)?;
         let record = record.with_ordinal(ordinal);
         let live = Arc::clone(&self.live);
         let apply = move |_sequence| {
@@ -179,6 +154,14 @@ impl Backend for Local {
         };
         self.store.write(Write::Put { record, replaces }, apply).await?;
         Ok(if stood.is_some() { Stored::Replaced } else { Stored::Created })
+    }
+
+    async fn store_new(&self, announced: Vec<Announced>) -> Result<(), BackendError> {
+        self.store_together(announced).await
+    }
+
+    async fn quiet(&self) {
+        self.store.quiet().await;
     }
 
     async fn stands(&self, document: &Document) -> Result<bool, BackendError> {
@@ -358,21 +341,7 @@ impl Backend for Local {
     }
 }
 
-/// When a document is stored, and when it expires, in milliseconds since the epoch.
-#[derive(Clone, Copy)]
-struct Times {
-    stored_at_ms: i64,
-    expires_at_ms: Option<i64>,
-}
-
 impl Local {
-    /// Of a document that is stored now.
-    fn times_of(&self, document: &Document) -> Times {
-        let stored_at_ms = self.now_ms();
-        let by_ttl = self.settings.ttl_ms.map(|ttl_ms| stored_at_ms.saturating_add(ttl_ms));
-        Times { stored_at_ms, expires_at_ms: document.expires_at_ms.or(by_ttl) }
-    }
-
     fn alive(&self, id: &DocumentId) -> Option<Ordinal> {
         self.live.catalog.alive(id, self.now_ms())
     }

@@ -91,6 +91,13 @@ impl BodyReader {
         })
     }
 
+    /// Waits for the first bytes, which will be read again. Asking for them is what lets go on a
+    /// client that expects `100 Continue`; once the answer has begun, it is not told any more.
+    pub async fn begin(&mut self) -> Result<(), Problem> {
+        self.peeked = self.chunk().await?;
+        Ok(())
+    }
+
     /// The first byte that is not white space, which will be read again. White space before it is
     /// dropped.
     pub async fn peek(&mut self) -> Result<Option<u8>, Problem> {

@@ -24,15 +24,12 @@ const BYTES_PER_UNIT: usize = 64 << 10;
 pub struct Line<T> {
     pub number: u64,
     pub content: Result<T, Problem>,
-    /// Its part of what may be in flight. `None` for the line that says why there are no more.
-    pub permit: Option<OwnedSemaphorePermit>,
 }
 
 impl<T> Line<T> {
     /// The next step, if all went well so far.
     pub fn then<U>(self, step: impl FnOnce(T) -> Result<U, Problem>) -> Line<U> {
-        let content = self.content.and_then(step);
-        Line { number: self.number, content, permit: self.permit }
+        Line { number: self.number, content: self.content.and_then(step) }
     }
 
     /// The same, for a step that takes its time.
@@ -44,25 +41,47 @@ impl<T> Line<T> {
             Ok(content) => step(content).await,
             Err(problem) => Err(problem),
         };
-        Line { number: self.number, content, permit: self.permit }
+        Line { number: self.number, content }
     }
 }
 
-/// Documents that are prepared together.
+/// Documents that go all the way together.
+pub struct Batch<T> {
+    pub lines: Vec<Line<T>>,
+    /// Their part of what may be in flight.
+    pub leave: Leave,
+}
+
+/// The leave of a batch, to be kept until its results are read. `None` until something is let in.
+pub type Leave = Option<OwnedSemaphorePermit>;
+
+/// A batch that is being gathered.
 #[derive(Default)]
-pub struct Batch {
-    pub lines: Vec<Line<Bytes>>,
+pub struct Gathered {
+    pub batch: Batch<Bytes>,
     pub bytes: usize,
 }
 
-impl Batch {
-    fn push(&mut self, line: Line<Bytes>) {
+impl<T> Default for Batch<T> {
+    fn default() -> Self {
+        Self { lines: Vec::new(), leave: None }
+    }
+}
+
+impl Gathered {
+    /// The line that says why there are no more needs no leave.
+    fn push(&mut self, line: Line<Bytes>, leave: Leave) {
         self.bytes += line.content.as_ref().map_or(0, Bytes::len);
-        self.lines.push(line);
+        self.batch.lines.push(line);
+        match (&mut self.batch.leave, leave) {
+            (Some(all), Some(further)) => all.merge(further),
+            (all @ None, leave) => *all = leave,
+            (Some(_), None) => {}
+        }
     }
 
     fn is_full(&self) -> bool {
-        self.lines.len() >= BATCH_DOCUMENTS_MAX || self.bytes >= BATCH_BYTES_MAX
+        self.batch.lines.len() >= BATCH_DOCUMENTS_MAX || self.bytes >= BATCH_BYTES_MAX
     }
 }
 
@@ -91,44 +110,43 @@ impl Intake {
 
     /// What the body holds by now, as far as it may be let in; waits for at least one document.
     /// `None` at the end.
-    pub async fn batch(&mut self) -> Option<Batch> {
-        let mut batch = Batch::default();
+    pub async fn batch(&mut self) -> Option<Gathered> {
+        let mut gathered = Gathered::default();
         loop {
-            self.fill(&mut batch);
-            if !batch.lines.is_empty() {
-                return Some(batch);
+            self.fill(&mut gathered);
+            if !gathered.batch.lines.is_empty() {
+                return Some(gathered);
             }
             if let Some(item) = self.waiting.take() {
-                let line = self.wait_for_leave(item).await;
-                batch.push(line);
+                let leave = self.wait_for_leave(&item).await;
+                gathered.push(self.line(item), Some(leave));
             } else if self.ended {
                 return None;
             } else if let Some(last) = self.read().await {
-                batch.push(last);
-                return Some(batch);
+                gathered.push(last, None);
+                return Some(gathered);
             }
         }
     }
 
     /// Lets in what there is, without waiting.
-    fn fill(&mut self, batch: &mut Batch) {
-        while !batch.is_full() {
+    fn fill(&mut self, gathered: &mut Gathered) {
+        while !gathered.is_full() {
             let Some(item) = self.waiting.take().or_else(|| self.splitter.next()) else { return };
             let units = self.units(&item);
-            let Ok(permit) = Arc::clone(&self.in_flight).try_acquire_many_owned(units) else {
+            let Ok(leave) = Arc::clone(&self.in_flight).try_acquire_many_owned(units) else {
                 self.waiting = Some(item);
                 return;
             };
-            batch.push(self.line(item, permit));
+            gathered.push(self.line(item), Some(leave));
         }
     }
 
     /// Lets in one document as soon as enough results were read. (The connection of a client who
     /// reads none breaks after a while, and that ends the wait.)
-    async fn wait_for_leave(&mut self, item: Item) -> Line<Bytes> {
-        let units = self.units(&item);
-        let permit = Arc::clone(&self.in_flight).acquire_many_owned(units).await;
-        self.line(item, permit.expect("the semaphore is never closed"))
+    async fn wait_for_leave(&mut self, item: &Item) -> OwnedSemaphorePermit {
+        let leave = Arc::clone(&self.in_flight).acquire_many_owned(self.units(item)).await;
+        leave.expect("the semaphore is never closed")
     }
 
     /// Reads on. A body that breaks off has a last line, which says so.
@@ -147,13 +165,12 @@ impl Intake {
     fn end_with(&mut self, number: u64, problem: Problem) -> Line<Bytes> {
         self.ended = true;
         self.splitter.abandon();
-        Line { number, content: Err(problem), permit: None }
+        Line { number, content: Err(problem) }
     }
 
-    fn line(&mut self, item: Item, permit: OwnedSemaphorePermit) -> Line<Bytes> {
+    fn line(&mut self, item: Item) -> Line<Bytes> {
         self.ended |= self.splitter.is_faulty();
-        let content = item.content.map_err(Problem::from);
-        Line { number: item.number, content, permit: Some(permit) }
+        Line { number: item.number, content: item.content.map_err(Problem::from) }
     }
 
     fn units(&self, item: &Item) -> u32 {

@@ -5,17 +5,24 @@ use serde::Serialize;
 
 pub const MEDIA: &str = "application/x-ndjson";
 
-/// The value on one line. Line breaks can only come from between the tokens of metadata, which is
-/// given back as it was laid out: in strings they are escaped.
+/// The value on one line.
 pub fn line(value: &impl Serialize) -> Bytes {
-    let mut line = serde_json::to_vec(value).expect("replies are plain JSON");
-    for byte in &mut line {
+    let mut line = Vec::with_capacity(128);
+    write_line(&mut line, value);
+    line.into()
+}
+
+/// Writes the value on one line, behind others. Line breaks can only come from between the tokens
+/// of metadata, which is given back as it was laid out: in strings they are escaped.
+pub fn write_line(lines: &mut Vec<u8>, value: &impl Serialize) {
+    let start = lines.len();
+    serde_json::to_writer(&mut *lines, value).expect("replies are plain JSON");
+    for byte in &mut lines[start..] {
         if matches!(byte, b'\n' | b'\r') {
             *byte = b' ';
         }
     }
-    line.push(b'\n');
-    line.into()
+    lines.push(b'\n');
 }
 
 #[cfg(test)]

@@ -58,7 +58,12 @@ impl FromRequest<AppState> for Posted {
                 let document = text(reader, parameters, state).await?;
                 return Ok(Self { options, documents: Documents::One(document) });
             }
-            Media::Ndjson => Some(Form::Lines),
+            Media::Ndjson => {
+                if parts.headers.contains_key(header::EXPECT) {
+                    reader.begin().await?;
+                }
+                Some(Form::Lines)
+            }
             Media::Json if reader.peek().await? == Some(b'[') => Some(Form::Array),
             Media::Json => None,
         };
