@@ -32,6 +32,10 @@ struct OnTheWay {
     tentative: bool,
     /// Once somebody wants to know.
     outcome: Option<watch::Sender<Outcome>>,
+    /// The arrivals with the same id right before this one and right after.
+    before: Option<u64>,
+    after: Option<u64>,
+    withdrawn: bool,
 }
 
 #[derive(Debug, Default)]
@@ -92,9 +96,20 @@ impl Arrivals {
         let number = queue.next;
         queue.next += 1;
         let before = queue.latest.insert(id.clone(), number);
-        let before = before.and_then(|number| queue.on_the_way.get_mut(&number));
-        let predecessor = before.map(OnTheWay::subscribe);
-        let on_the_way = OnTheWay { id: id.clone(), filing, tentative, outcome: None };
+        let earlier = before.and_then(|number| queue.on_the_way.get_mut(&number));
+        let predecessor = earlier.map(|earlier| {
+            earlier.after = Some(number);
+            earlier.subscribe()
+        });
+        let on_the_way = OnTheWay {
+            id: id.clone(),
+            filing,
+            tentative,
+            outcome: None,
+            before,
+            after: None,
+            withdrawn: false,
+        };
         queue.on_the_way.insert(number, on_the_way);
         Place { number, arrivals: self.clone(), predecessor, given_up: false }
     }
@@ -141,15 +156,34 @@ impl Queue {
         rivals
     }
 
-    fn leave(&mut self, number: u64) -> Option<OnTheWay> {
-        let left = self.on_the_way.remove(&number)?;
-        if self.latest.get(&left.id) == Some(&number) {
-            self.latest.remove(&left.id);
+    /// Takes out who is stored, and whoever has only waited for that to be withdrawn.
+    fn leave(&mut self, number: u64, left: &mut Vec<OnTheWay>) {
+        let mut next = Some(number);
+        while let Some(number) = next {
+            let Some(leaving) = self.on_the_way.remove(&number) else { break };
+            if self.latest.get(&leaving.id) == Some(&number) {
+                self.latest.remove(&leaving.id);
+            }
+            let is_withdrawn =
+                |after: &u64| self.on_the_way.get(after).is_some_and(|it| it.withdrawn);
+            next = leaving.after.filter(is_withdrawn);
+            left.push(leaving);
         }
         if self.on_the_way.is_empty() {
             self.by_key.clear();
         }
-        Some(left)
+    }
+
+    /// Whoever waits for this arrival relies on those before it having left, too: so it stays as
+    /// long as the one before, but is nobody's rival any more.
+    fn withdraw(&mut self, number: u64, left: &mut Vec<OnTheWay>) {
+        let Some(withdrawing) = self.on_the_way.get_mut(&number) else { return };
+        withdrawing.withdrawn = true;
+        withdrawing.filing = None;
+        let before = withdrawing.before;
+        if before.is_none_or(|before| !self.on_the_way.contains_key(&before)) {
+            self.leave(number, left);
+        }
     }
 }
 
@@ -166,8 +200,10 @@ impl OnTheWay {
         outcome.subscribe()
     }
 
-    fn tell(&self, outcome: Outcome) {
+    /// To come when it has left.
+    fn tell(&self) {
         if let Some(waiting) = &self.outcome {
+            let outcome = if self.withdrawn { Outcome::Withdrawn } else { Outcome::Stored };
             waiting.send_replace(outcome);
         }
     }
@@ -188,132 +224,34 @@ impl Place {
     }
 
     /// Gives the place up as stored: the document can be found now.
-    pub fn stored(mut self) {
-        self.give_up(Outcome::Stored);
+    pub fn stored(self) {
+        Self::all_stored(vec![self]);
     }
 
     /// The same for many of one collection.
     pub fn all_stored(mut places: Vec<Self>) {
         let Some(first) = places.first() else { return };
         let arrivals = first.arrivals.clone();
+        let mut left = Vec::with_capacity(places.len());
         let mut queue = arrivals.lock();
-        let left: Vec<_> = places.iter().filter_map(|place| queue.leave(place.number)).collect();
+        places.iter().for_each(|place| queue.leave(place.number, &mut left));
         drop(queue);
-        for left in left {
-            left.tell(Outcome::Stored);
-        }
+        left.iter().for_each(OnTheWay::tell);
         for place in &mut places {
             place.given_up = true;
         }
-    }
-
-    fn give_up(&mut self, outcome: Outcome) {
-        let left = self.arrivals.lock().leave(self.number);
-        if let Some(left) = left {
-            left.tell(outcome);
-        }
-        self.given_up = true;
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         if !self.given_up {
-            self.give_up(Outcome::Withdrawn);
+            let mut left = Vec::new();
+            self.arrivals.lock().withdraw(self.number, &mut left);
+            left.iter().for_each(OnTheWay::tell);
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::backend::testing::filing;
-
-    /// A document's place, and the ids of its rivals.
-    fn enter(arrivals: &Arrivals, id: &str, text: &str, tentative: bool) -> (Place, Vec<Rival>) {
-        let filing = Arc::new(filing(id, text));
-        let probe = filing.keys.clone();
-        arrivals.enter(&filing, tentative, &probe)
-    }
-
-    #[tokio::test]
-    async fn the_later_sees_the_earlier_until_it_is_stored() {
-        let arrivals = Arrivals::default();
-        let (first, rivals) = enter(&arrivals, "a", "one two three", true);
-        assert!(rivals.is_empty());
-        let (_second, mut rivals) = enter(&arrivals, "b", "one two three", false);
-        let rival = rivals.pop().unwrap();
-        assert!(rival.tentative && rivals.is_empty());
-        first.stored();
-        assert!(rival.was_stored().await);
-        let (_third, rivals) = enter(&arrivals, "c", "one two three", false);
-        assert_eq!(rivals.len(), 1, "only the second is still on its way");
-    }
-
-    #[tokio::test]
-    async fn dropping_a_place_withdraws() {
-        let arrivals = Arrivals::default();
-        let (first, _) = enter(&arrivals, "a", "one two three", true);
-        let (_second, mut rivals) = enter(&arrivals, "b", "one two three", false);
-        drop(first);
-        assert!(!rivals.pop().unwrap().was_stored().await);
-    }
-
-    #[test]
-    fn rivals_share_a_key() {
-        let arrivals = Arrivals::default();
-        let (_first, _) = enter(&arrivals, "a", "one two three", false);
-        let (_second, rivals) = enter(&arrivals, "b", "four five six", false);
-        assert!(rivals.is_empty());
-    }
-
-    #[test]
-    fn who_looks_under_more_keys_than_anybody_before_sees_all_rivals() {
-        let arrivals = Arrivals::default();
-        let first = Arc::new(filing("a", "one two three four five six"));
-        let second = Arc::new(filing("b", "one two three four five six"));
-        let (_first, _) = arrivals.enter(&first, false, &first.keys[..1]);
-        let (_second, rivals) = arrivals.enter(&second, false, &second.keys[7..8]);
-        assert_eq!(rivals.len(), 1);
-    }
-
-    #[test]
-    fn whoever_has_left_leaves_nothing_behind() {
-        let arrivals = Arrivals::default();
-        let (first, _) = enter(&arrivals, "a", "one two three", false);
-        let (second, _) = enter(&arrivals, "a", "one two three", false);
-        let (third, _) = enter(&arrivals, "b", "one two three", false);
-        let removal = arrivals.enter_removal(&filing("a", "x").document.id);
-        Place::all_stored(vec![first, third]);
-        drop(second);
-        drop(removal);
-        let queue = arrivals.lock();
-        assert!(queue.on_the_way.is_empty() && queue.latest.is_empty() && queue.by_key.is_empty());
-    }
-
-    #[tokio::test]
-    async fn one_id_keeps_its_order_and_is_no_rival_of_itself() {
-        let arrivals = Arrivals::default();
-        let (first, _) = enter(&arrivals, "a", "one two three", false);
-        let (mut second, rivals) = enter(&arrivals, "a", "one two three", false);
-        let mut removal = arrivals.enter_removal(&filing("a", "x").document.id);
-        assert!(rivals.is_empty());
-        let order = std::sync::Mutex::new(Vec::new());
-        tokio::join!(
-            async {
-                removal.wait_for_predecessor().await;
-                order.lock().unwrap().push("removal");
-            },
-            async {
-                second.wait_for_predecessor().await;
-                order.lock().unwrap().push("second");
-                second.stored();
-            },
-            async {
-                order.lock().unwrap().push("first");
-                first.stored();
-            },
-        );
-        assert_eq!(*order.lock().unwrap(), ["first", "second", "removal"]);
-    }
-}
+mod tests;
