@@ -234,7 +234,9 @@ impl Place {
         let arrivals = first.arrivals.clone();
         let mut left = Vec::with_capacity(places.len());
         let mut queue = arrivals.lock();
-        places.iter().for_each(|place| queue.leave(place.number, &mut left));
+        for place in &places {
+            queue.leave(place.number, &mut left);
+        }
         drop(queue);
         left.iter().for_each(OnTheWay::tell);
         for place in &mut places {
