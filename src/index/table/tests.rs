@@ -94,12 +94,13 @@ fn key(number: u32) -> u32 {
     number.wrapping_mul(0x85eb_ca6b) ^ 0x1234
 }
 
+/// Each case fills a table.
+fn few_cases() -> ProptestConfig {
+    ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 24,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(few_cases())]
     #[test]
     fn it_has_what_was_filed_and_not_removed(
         runs in prop::collection::vec((0..1_u32 << 17, 1..900_u32, 1..20_u32, any::<bool>()), 1..8),
@@ -194,11 +195,7 @@ fn what_is_filed_at_once_is_as_if_one_by_one() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 24,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(few_cases())]
     #[test]
     fn it_goes_on_from_what_was_filed_at_once(
         runs in prop::collection::vec((1..3_000_u32, 1..40_u32, 0..5_u32), 1..6),
