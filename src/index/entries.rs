@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::postings::Spreading;
 use crate::document::Ordinal;
-use crate::simd::{prefer_huge_pages, prefetch};
+use crate::simd::{prefer_huge_pages, prefetch_all};
 
 /// What is known of an entry beside its sketch.
 #[derive(Clone, Copy, Debug)]
@@ -254,7 +254,7 @@ impl Entries {
     /// Begins to fetch a sketch.
     #[inline]
     pub fn prefetch_sketch(&self, number: u32) {
-        self.sketch_of(number).iter().step_by(LINE_BYTES).for_each(prefetch);
+        prefetch_all(self.sketch_of(number));
     }
 
     /// The sketch of each entry, by number; of one that is released, none.

@@ -8,7 +8,7 @@ use super::contents::{Contents, IDENTITY, SHELVES, fold};
 use super::entries::Entries;
 use super::table::{Column, Shelf, Workplace};
 use crate::document::Ordinal;
-use crate::simd::prefetch;
+use crate::simd::prefetch_all;
 
 /// An index that is being filled, and that nobody looks into meanwhile. Sets are found only after
 /// [`Loading::file`].
@@ -86,9 +86,6 @@ impl Contents {
     }
 }
 
-/// Of the processor's cache.
-const LINE_BYTES: usize = 64;
-
 /// Entries whose sketches are read together, so that they are in the near cache for all tables.
 const TOGETHER: usize = 128;
 
@@ -113,6 +110,7 @@ impl Filer<'_> {
         loop {
             together.clear();
             together.extend(sketches.by_ref().take(TOGETHER));
+            // As the processor would by itself only once it had come to each.
             together.iter().flatten().for_each(|sketch| prefetch_all(sketch));
             if together.is_empty() {
                 break;
@@ -125,9 +123,4 @@ impl Filer<'_> {
             shelf.file_all(table, column, &mut self.at, |_| ());
         }
     }
-}
-
-/// Begins to fetch them, as the processor would only once it had come to each.
-fn prefetch_all(sketch: &[u8]) {
-    sketch.iter().step_by(LINE_BYTES).for_each(prefetch);
 }

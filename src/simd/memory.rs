@@ -2,6 +2,9 @@
 
 use std::mem::MaybeUninit;
 
+/// Of the processor's cache.
+const LINE_BYTES: usize = 64;
+
 /// Begins to fetch the cache line in which a value starts, without waiting for it.
 #[inline]
 pub fn prefetch<T>(value: &T) {
@@ -19,6 +22,13 @@ pub fn prefetch<T>(value: &T) {
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = address;
+}
+
+/// The same for all the lines of some values.
+#[inline]
+pub fn prefetch_all<T>(values: &[T]) {
+    let of_a_line = (LINE_BYTES / size_of::<T>().max(1)).max(1);
+    values.iter().step_by(of_a_line).for_each(prefetch);
 }
 
 /// Asks for memory that is not written yet to be mapped by large pages, if it is a few of them.

@@ -32,7 +32,7 @@ pub use bytes::{count_equal_bytes, equal_bytes};
 pub use distinct::distinct;
 pub use hash::{PRIME_2, PRIME_3, SHORT_BYTES_MAX, WordMix};
 pub use letters::{Class, Letters};
-pub use memory::{prefer_huge_pages, prefetch};
+pub use memory::{prefer_huge_pages, prefetch, prefetch_all};
 pub use shared::count_shared;
 pub use words::hash_words;
 

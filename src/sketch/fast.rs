@@ -8,7 +8,7 @@
 //! costs a pass over the set for each empty bin, but only small sets leave any: at k·ln k
 //! shingles one bin in k is empty.
 
-use crate::simd::{Level, Loop, prefetch};
+use crate::simd::{Level, Loop, prefetch_all};
 
 use super::mix::Remix;
 use super::permutations::Permutations;
@@ -67,9 +67,6 @@ const CHUNK: usize = 64;
 /// fetches ahead by itself, but not beyond the page.
 const AHEAD: usize = 8;
 
-/// Shingles of a cache line.
-const LINE: usize = 8;
-
 /// The bins of sketches as most are, as a number that the compiler knows.
 const USUAL_BINS: usize = 128;
 
@@ -94,7 +91,7 @@ fn each_hash(shingles: &[u64], remix: Remix, mut visit: impl FnMut(u64)) {
     let (chunks, rest) = shingles.as_chunks::<CHUNK>();
     for (number, chunk) in chunks.iter().enumerate() {
         if let Some(ahead) = chunks.get(number + AHEAD) {
-            ahead.iter().step_by(LINE).for_each(prefetch);
+            prefetch_all(ahead);
         }
         for hash in chunk.map(|shingle| remix.apply(shingle)) {
             visit(hash);
