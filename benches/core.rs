@@ -140,7 +140,7 @@ fn time_text(documents: &[String], bytes: usize) {
 fn time_sets(sets: &[ShingleSet]) {
     let shingles: usize = sets.iter().map(ShingleSet::count).sum();
     println!("{} sets of {} shingles on average", sets.len(), shingles / sets.len());
-    for method in [Method::Fast, Method::Permutations] {
+    for method in [Method::Fast32, Method::Fast, Method::Permutations] {
         let sketcher = Sketcher::new(SketchSettings { method, ..SketchSettings::default() });
         let took = median(|| sets.iter().map(|set| sketcher.sketch(set)).collect::<Vec<_>>().len());
         print_rate(

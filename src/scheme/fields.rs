@@ -149,8 +149,13 @@ mod tests {
     use super::super::{Kind, Scheme};
     use super::*;
     use crate::document::Content;
+    use crate::sketch::Method;
 
     fn scheme(field_sketches: bool) -> Scheme {
+        sketched_by(field_sketches, SketchSettings::default().method)
+    }
+
+    fn sketched_by(field_sketches: bool, method: Method) -> Scheme {
         let fields = ["name", "phone"].map(str::to_owned).to_vec();
         let scheme = SchemeSettings {
             kind: Kind::Fields,
@@ -158,7 +163,7 @@ mod tests {
             field_sketches,
             ..SchemeSettings::default()
         };
-        Scheme::new(&scheme, &SketchSettings::default())
+        Scheme::new(&scheme, &SketchSettings { method, ..SketchSettings::default() })
     }
 
     fn sketch(scheme: &Scheme, fields: &[(&str, &str)]) -> Sketch {
@@ -204,8 +209,13 @@ mod tests {
     fn sketches_are_made_as_they_always_were() {
         let ann = [("name", "Ann")];
         assert_eq!(sketch(&scheme(false), &ann).as_bytes(), [200, 98, 189, 76, 0, 0, 0, 0]);
-        let sketched = sketch(&scheme(true), &ann);
-        assert_eq!(sketched.as_bytes()[8..16], [118, 150, 16, 32, 236, 57, 168, 160]);
-        assert_eq!(sketched.as_bytes()[40..], [0; 32], "of the absent field");
+        for (method, golden) in [
+            (Method::Fast32, [40, 13, 16, 32, 16, 146, 26, 30]),
+            (Method::Fast, [118, 150, 16, 32, 236, 57, 168, 160]),
+        ] {
+            let sketched = sketch(&sketched_by(true, method), &ann);
+            assert_eq!(sketched.as_bytes()[8..16], golden);
+            assert_eq!(sketched.as_bytes()[40..], [0; 32], "of the absent field");
+        }
     }
 }

@@ -5,8 +5,8 @@
 //!
 //! - plain Rust that the compiler vectorises by itself when it may use the instructions: a
 //!   [`Loop`], which [`Level::run`] has in a copy for each level;
-//! - written out by hand, where the compiler would not get there: [`hash_words`] and
-//!   [`count_shared`].
+//! - written out by hand, where the compiler would not get there: [`hash_words`], [`least_values`]
+//!   and [`count_shared`].
 
 #![allow(
     unsafe_code,
@@ -20,6 +20,7 @@ mod avx512;
 mod bytes;
 mod distinct;
 mod hash;
+mod least;
 mod letters;
 mod memory;
 mod portable;
@@ -31,6 +32,7 @@ use std::sync::LazyLock;
 pub use bytes::{count_equal_bytes, equal_bytes};
 pub use distinct::distinct;
 pub use hash::{PRIME_2, PRIME_3, SHORT_BYTES_MAX, WordMix};
+pub use least::{LINEAR_LANES, LinearFunctions, least_values};
 pub use letters::{Class, Letters};
 pub use memory::{prefer_huge_pages, prefetch, prefetch_all};
 pub use shared::count_shared;

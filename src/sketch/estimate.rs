@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     fn estimator(slots: u32, bits: u32) -> Estimator {
-        Estimator::new(&SketchSettings { slots, bits, seed: 0, method: Method::Fast })
+        Estimator::new(&SketchSettings { slots, bits, seed: 0, method: Method::Fast32 })
     }
 
     #[test]

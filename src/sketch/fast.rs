@@ -10,6 +10,7 @@
 
 use crate::simd::{Level, Loop, prefetch_all};
 
+use super::fillers::Fillers;
 use super::mix::Remix;
 use super::permutations::Permutations;
 
@@ -17,41 +18,70 @@ use super::permutations::Permutations;
 /// if it were empty, by the same rule in every set.
 const EMPTY: u64 = u64::MAX;
 
+/// Shingles into bins, and what fills the empty ones.
 #[derive(Clone, Debug)]
-pub(super) struct Fast {
-    fillers: Permutations,
+pub(super) enum Fast {
+    /// By functions of 32 bits.
+    Narrow { bins: usize, fillers: Fillers },
+    /// By those that minhash in the textbooks has.
+    Wide(Permutations),
 }
 
 impl Fast {
-    pub(super) fn new(fillers: Permutations) -> Self {
-        Self { fillers }
+    pub(super) fn narrow(slots: u32, seed: u64) -> Self {
+        Self::Narrow { bins: slots as usize, fillers: Fillers::new(slots, seed) }
+    }
+
+    fn bins(&self) -> usize {
+        match self {
+            Self::Narrow { bins, .. } => *bins,
+            Self::Wide(fillers) => fillers.count(),
+        }
     }
 
     /// The least hash of each bin.
     pub(super) fn minima(&self, shingles: &[u64], remix: Remix, level: Level) -> Vec<u64> {
-        let mut minima = vec![EMPTY; self.fillers.count()];
+        let mut minima = vec![EMPTY; self.bins()];
         level.run(Binning { minima: &mut minima, shingles, remix });
         // A filled bin and one that a shingle fell into hold different shingles, if any; their
         // values can only agree by accident.
-        if minima.contains(&EMPTY) {
-            let empty = empty_bins(&minima);
-            self.fillers.lower(&mut minima, &empty, shingles, remix, level);
+        let empty = level.run(EmptyBins(&minima));
+        if !empty.is_empty() {
+            match self {
+                Self::Narrow { fillers, .. } => {
+                    fillers.fill(&mut minima, &empty, shingles, remix, level);
+                }
+                Self::Wide(fillers) => fillers.lower(&mut minima, &empty, shingles, remix, level),
+            }
         }
         minima
     }
 }
 
-/// Which bins are empty, without a branch on it: of a small set nobody could foresee them.
-fn empty_bins(minima: &[u64]) -> Vec<usize> {
-    let mut empty = vec![0; minima.len()];
-    let mut count = 0;
-    for (bin, &minimum) in minima.iter().enumerate() {
-        empty[count] = bin;
-        count += usize::from(minimum == EMPTY);
+/// Which bins are empty. Of a small set nobody could foresee them, so they are looked for without
+/// a branch on each.
+struct EmptyBins<'a>(&'a [u64]);
+
+impl Loop for EmptyBins<'_> {
+    type Output = Vec<usize>;
+
+    #[inline(always)]
+    fn run(self) -> Vec<usize> {
+        let mut empty = Vec::with_capacity(self.0.len());
+        for (first, minima) in (0..).step_by(MASK).zip(self.0.chunks(MASK)) {
+            let bits = minima.iter().zip(0..).map(|(it, bin)| u64::from(*it == EMPTY) << bin);
+            let mut left: u64 = bits.fold(0, |a, b| a | b);
+            while left != 0 {
+                empty.push(first + left.trailing_zeros() as usize);
+                left &= left - 1;
+            }
+        }
+        empty
     }
-    empty.truncate(count);
-    empty
 }
+
+/// Bins looked at together.
+const MASK: usize = 64;
 
 /// Puts each shingle's hash into its bin.
 struct Binning<'a> {
@@ -70,36 +100,61 @@ const AHEAD: usize = 8;
 /// The bins of sketches as most are, as a number that the compiler knows.
 const USUAL_BINS: usize = 128;
 
+/// From so many shingles on it pays to have each bin twice.
+const MANY: usize = 512;
+
 impl Loop for Binning<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
         let Self { minima, shingles, remix } = self;
-        if let Ok(minima) = <&mut [u64; USUAL_BINS]>::try_from(&mut *minima) {
-            each_hash(shingles, remix, |hash| lower(&mut minima[bin(hash, USUAL_BINS)], hash));
-            return;
-        }
         let bins = minima.len();
-        each_hash(shingles, remix, |hash| lower(&mut minima[bin(hash, bins)], hash));
+        match <&mut [u64; USUAL_BINS]>::try_from(&mut *minima) {
+            Ok(minima) if shingles.len() >= MANY => into_two(minima, shingles, remix),
+            Ok(minima) => each_chunk(shingles, remix, |hashes| {
+                hashes.iter().for_each(|hash| lower(&mut minima[bin(*hash, USUAL_BINS)], *hash));
+            }),
+            Err(_) => each_chunk(shingles, remix, |hashes| {
+                hashes.iter().for_each(|hash| lower(&mut minima[bin(*hash, bins)], *hash));
+            }),
+        }
+    }
+}
+
+/// Puts every other hash into bins beside the bins: one that falls where the one before it fell
+/// need not wait for that to be written.
+#[inline(always)]
+fn into_two(minima: &mut [u64; USUAL_BINS], shingles: &[u64], remix: Remix) {
+    let mut beside = [EMPTY; USUAL_BINS];
+    each_chunk(shingles, remix, |hashes| {
+        let (pairs, rest) = hashes.as_chunks();
+        for [a, b] in pairs {
+            lower(&mut minima[bin(*a, USUAL_BINS)], *a);
+            lower(&mut beside[bin(*b, USUAL_BINS)], *b);
+        }
+        rest.iter().for_each(|hash| lower(&mut minima[bin(*hash, USUAL_BINS)], *hash));
+    });
+    for (minimum, beside) in minima.iter_mut().zip(beside) {
+        lower(minimum, beside);
     }
 }
 
 /// Hashing by itself is the same for all and goes several at a time.
 #[inline(always)]
-fn each_hash(shingles: &[u64], remix: Remix, mut visit: impl FnMut(u64)) {
+fn each_chunk(shingles: &[u64], remix: Remix, mut visit: impl FnMut(&[u64])) {
     let (chunks, rest) = shingles.as_chunks::<CHUNK>();
     for (number, chunk) in chunks.iter().enumerate() {
         if let Some(ahead) = chunks.get(number + AHEAD) {
             prefetch_all(ahead);
         }
-        for hash in chunk.map(|shingle| remix.apply(shingle)) {
-            visit(hash);
-        }
+        visit(&chunk.map(|shingle| remix.apply(shingle)));
     }
-    for &shingle in rest {
-        visit(remix.apply(shingle));
+    let mut hashes = [0; CHUNK];
+    for (hash, &shingle) in hashes.iter_mut().zip(rest) {
+        *hash = remix.apply(shingle);
     }
+    visit(&hashes[..rest.len()]);
 }
 
 #[inline(always)]

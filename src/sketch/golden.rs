@@ -7,7 +7,25 @@ use super::*;
 
 /// Method, bits, shingles in the set, and the sketch of 16 slots in hexadecimal. Of three shingles
 /// most bins are filled, of 200 none is.
-const GOLDEN: [(Method, u32, u64, &str); 12] = [
+const GOLDEN: [(Method, u32, u64, &str); 18] = [
+    (Method::Fast32, 8, 3, "0bc8ec6215f706f600d93f8b752975de"),
+    (Method::Fast32, 8, 200, "d7dd499edc1746a5b74a540ea4a8d304"),
+    (Method::Fast32, 16, 3, "0b8ec8c9ec6862051586f78506c6f6d9009fd9743f808bc575da29c87536def4"),
+    (Method::Fast32, 16, 200, "d77fddb849499e81dc84178a46dba5b9b7a44abb546c0ed6a456a81ad33704bd"),
+    (
+        Method::Fast32,
+        32,
+        3,
+        "0b8edcb6c8c96facec68895462052d74158691fff7858d3106c62b16f6d96793\
+         009fa98bd9742ab03f805edb8bc5687c75da2ca029c8f2bd75360754def47d4b",
+    ),
+    (
+        Method::Fast32,
+        32,
+        200,
+        "d77f50b6ddb8e0f54949fc969e818a3fdc846147178a931446db9184a5b9f10f\
+         b7a400eb4abb5412546c3d020ed61f60a45627a5a81a567bd337c99f04bdd93a",
+    ),
     (Method::Fast, 8, 3, "10a576d1037302b600945c8b283e7554"),
     (Method::Fast, 8, 200, "d7dd499edc1746a5b74a540ea4a8d304"),
     (Method::Fast, 16, 3, "1048a5c476b8d147031573fa0270b604009f94825cb58bc528733e5e7536546e"),

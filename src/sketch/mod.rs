@@ -2,6 +2,7 @@
 
 mod estimate;
 mod fast;
+mod fillers;
 mod mix;
 mod permutations;
 
@@ -63,14 +64,16 @@ impl SketchSettings {
 
 impl Default for SketchSettings {
     fn default() -> Self {
-        Self { slots: 128, bits: 8, seed: 0, method: Method::Fast }
+        Self { slots: 128, bits: 8, seed: 0, method: Method::Fast32 }
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
-    /// One hash a shingle, whatever the number of slots.
+    /// One hash a shingle, whatever the number of slots; more of small sets, of 32 bits each.
+    Fast32,
+    /// The same with 64 bits each, which take longer: how collections were sketched at first.
     Fast,
     /// A hash a shingle and slot, as in the textbooks.
     Permutations,
@@ -115,10 +118,11 @@ impl Sketcher {
     #[must_use]
     pub fn new(settings: SketchSettings) -> Self {
         assert!(settings.faults().is_empty(), "{:?}", settings.faults());
-        let permutations = Permutations::new(settings.slots, settings.seed);
+        let (slots, seed) = (settings.slots, settings.seed);
         let minima = match settings.method {
-            Method::Fast => Minima::Fast(Fast::new(permutations)),
-            Method::Permutations => Minima::Permutations(permutations),
+            Method::Fast32 => Minima::Fast(Fast::narrow(slots, seed)),
+            Method::Fast => Minima::Fast(Fast::Wide(Permutations::new(slots, seed))),
+            Method::Permutations => Minima::Permutations(Permutations::new(slots, seed)),
         };
         Self { remix: Remix::new(settings.seed), minima, settings, level: Level::best() }
     }

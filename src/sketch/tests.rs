@@ -1,6 +1,8 @@
 use super::mix::SplitMix;
 use super::*;
 
+const METHODS: [Method; 3] = [Method::Fast32, Method::Fast, Method::Permutations];
+
 fn settings(method: Method, slots: u32, bits: u32) -> SketchSettings {
     SketchSettings { slots, bits, seed: 0, method }
 }
@@ -104,16 +106,19 @@ fn assert_unbiased(settings: &SketchSettings, sizes: Sizes, trials: u32, sample:
 #[test]
 fn fast_sketches_are_unbiased_at_every_size() {
     for sizes in SIZES {
-        assert_unbiased(&settings(Method::Fast, 128, 8), sizes, 600, as_it_is);
-        assert_unbiased(&settings(Method::Fast, 64, 8), sizes, 600, as_it_is);
+        for method in [Method::Fast32, Method::Fast] {
+            assert_unbiased(&settings(method, 128, 8), sizes, 600, as_it_is);
+            assert_unbiased(&settings(method, 64, 8), sizes, 600, as_it_is);
+        }
     }
 }
 
 #[test]
 fn wide_slots_are_unbiased() {
     for (bits, sizes) in [(16, sizes(20, 10, 10)), (32, sizes(20, 10, 10)), (16, sizes(3, 0, 3))] {
-        assert_unbiased(&settings(Method::Fast, 128, bits), sizes, 600, as_it_is);
-        assert_unbiased(&settings(Method::Permutations, 128, bits), sizes, 600, as_it_is);
+        for method in METHODS {
+            assert_unbiased(&settings(method, 128, bits), sizes, 600, as_it_is);
+        }
     }
 }
 
@@ -130,7 +135,7 @@ fn permutations_are_unbiased() {
 #[test]
 fn sampled_shingles_do_no_harm() {
     for sizes in [sizes(1, 0, 1), sizes(10, 5, 5), sizes(20, 0, 80), sizes(400, 50, 50)] {
-        let fast = settings(Method::Fast, 128, 8);
+        let fast = settings(Method::Fast32, 128, 8);
         assert_unbiased(&fast, sizes, 500, |it| it & !0xffff);
         assert_unbiased(&fast, sizes, 500, |it| it >> 16);
         assert_unbiased(&fast, sizes, 500, |it| it / 1000 * 1000);
@@ -139,7 +144,7 @@ fn sampled_shingles_do_no_harm() {
 
 #[test]
 fn the_interval_covers_the_resemblance() {
-    let settings = settings(Method::Fast, 128, 8);
+    let settings = settings(Method::Fast32, 128, 8);
     let (sketcher, estimator) = (Sketcher::new(settings.clone()), Estimator::new(&settings));
     let mut random = SplitMix::new(5);
     // Smaller sets err less than independent slots, and more would be covered.
@@ -161,7 +166,7 @@ fn the_interval_covers_the_resemblance() {
 #[test]
 fn equal_sets_have_equal_sketches_whatever_their_order_was() {
     let mut random = SplitMix::new(9);
-    for method in [Method::Fast, Method::Permutations] {
+    for method in METHODS {
         let sketcher = Sketcher::new(settings(method, 64, 8));
         for count in [1, 2, 50, 300] {
             let mut shingles: Vec<u64> = (0..count).map(|_| random.next()).collect();
@@ -179,7 +184,7 @@ fn equal_sets_have_equal_sketches_whatever_their_order_was() {
 #[test]
 fn fewer_bits_are_the_low_bytes_of_more() {
     let set = ShingleSet::from_shingles((0..40).map(|n| n * n).collect()).unwrap();
-    for method in [Method::Fast, Method::Permutations] {
+    for method in METHODS {
         let [bytes8, bytes16, bytes32] = [8, 16, 32].map(|bits| {
             let settings = settings(method, 20, bits);
             let sketch = Sketcher::new(settings.clone()).sketch(&set);
@@ -197,7 +202,7 @@ fn fewer_bits_are_the_low_bytes_of_more() {
 #[test]
 fn another_seed_makes_another_sketch() {
     let set = ShingleSet::from_shingles((0..100).collect()).unwrap();
-    for method in [Method::Fast, Method::Permutations] {
+    for method in METHODS {
         let [a, b] = [0, 1].map(|seed| {
             let settings = SketchSettings { seed, ..settings(method, 128, 16) };
             Sketcher::new(settings).sketch(&set)
@@ -210,23 +215,24 @@ fn another_seed_makes_another_sketch() {
 #[test]
 fn settings_name_their_faults() {
     for slots in [0, 12, 18, 1028] {
-        let faults = settings(Method::Fast, slots, 8).faults();
+        let faults = settings(Method::Fast32, slots, 8).faults();
         assert_eq!(faults, [format!("slots must be a multiple of 4 from 16 to 1024, not {slots}")]);
     }
-    let both = settings(Method::Fast, 15, 12).faults();
+    let both = settings(Method::Fast32, 15, 12).faults();
     assert_eq!(both.len(), 2);
     assert_eq!(both[1], "bits must be 8, 16 or 32, not 12");
-    assert!(settings(Method::Fast, 16, 32).faults().is_empty());
-    assert!(settings(Method::Fast, 1024, 8).faults().is_empty());
+    assert!(settings(Method::Fast32, 16, 32).faults().is_empty());
+    assert!(settings(Method::Fast32, 1024, 8).faults().is_empty());
 }
 
 #[test]
 fn every_level_makes_the_same_sketches() {
     let mut random = SplitMix::new(11);
     for (method, slots, bits) in [
+        (Method::Fast32, 128, 8),
+        (Method::Fast32, 100, 16),
+        (Method::Fast32, 1024, 32),
         (Method::Fast, 128, 8),
-        (Method::Fast, 100, 16),
-        (Method::Fast, 1024, 32),
         (Method::Permutations, 36, 8),
     ] {
         let sketcher = Sketcher::new(settings(method, slots, bits));

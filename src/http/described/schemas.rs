@@ -285,7 +285,7 @@ pub struct SketchSchema {
     /// Another seed gives other sketches.
     #[schema(default = 0, required = false)]
     seed: u64,
-    #[schema(inline, default = "fast", required = false)]
+    #[schema(inline, default = "fast32", required = false)]
     method: MethodSchema,
 }
 
@@ -293,6 +293,8 @@ pub struct SketchSchema {
 #[schema(rename_all = "snake_case")]
 pub enum MethodSchema {
     /// One-permutation hashing.
+    Fast32,
+    /// The same, slower for short documents: as collections were made at first.
     Fast,
     /// The textbook's minhash, slower.
     Permutations,

@@ -1,0 +1,88 @@
+//! What fills the empty bins of a small set: a hash function a slot, of half the width that
+//! minhash in the textbooks has.
+
+use crate::simd::{LINEAR_LANES, Level, LinearFunctions, Loop, least_values};
+
+use super::mix::{Remix, SplitMix};
+
+/// Functions `factor * hash + addend` modulo 2³² of the upper halves of remixed shingles.
+///
+/// Each factor is odd, so each function is a permutation of all 32-bit numbers. Only small sets
+/// need them, of which hardly two shingles have one upper half.
+#[derive(Clone, Debug)]
+pub(super) struct Fillers(Vec<Filler>);
+
+#[derive(Clone, Copy, Debug)]
+struct Filler {
+    factor: u32,
+    addend: u32,
+}
+
+impl Fillers {
+    pub(super) fn new(slots: u32, seed: u64) -> Self {
+        let mut random = SplitMix::new(seed);
+        let mut filler = || {
+            let bits = random.next();
+            Filler { factor: bits as u32 | 1, addend: (bits >> 32) as u32 }
+        };
+        Self((0..slots).map(|_| filler()).collect())
+    }
+
+    /// Puts into some slots the least values that their functions take on the shingles.
+    pub(super) fn fill(
+        &self,
+        minima: &mut [u64],
+        slots: &[usize],
+        shingles: &[u64],
+        remix: Remix,
+        level: Level,
+    ) {
+        let mut halves = vec![0; shingles.len()];
+        level.run(Halving { halves: &mut halves, shingles, remix });
+        let (whole, rest) = slots.as_chunks();
+        for slots in whole {
+            self.fill_together(minima, slots, &halves, level);
+        }
+        if let Some(&first) = rest.first() {
+            let mut slots = [first; LINEAR_LANES];
+            slots[..rest.len()].copy_from_slice(rest);
+            self.fill_together(minima, &slots, &halves, level);
+        }
+    }
+
+    fn fill_together(
+        &self,
+        minima: &mut [u64],
+        slots: &[usize; LINEAR_LANES],
+        halves: &[u32],
+        level: Level,
+    ) {
+        let fillers = slots.map(|slot| self.0[slot]);
+        let functions = LinearFunctions {
+            factors: fillers.map(|filler| filler.factor),
+            addends: fillers.map(|filler| filler.addend),
+        };
+        let least = least_values(level, &functions, halves);
+        for (slot, least) in slots.iter().zip(least) {
+            minima[*slot] = least.into();
+        }
+    }
+}
+
+/// Halves the shingles' hashes.
+struct Halving<'a> {
+    halves: &'a mut [u32],
+    shingles: &'a [u64],
+    remix: Remix,
+}
+
+impl Loop for Halving<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (half, &shingle) in self.halves.iter_mut().zip(self.shingles) {
+            *half = (self.remix.apply(shingle) >> 32) as u32;
+        }
+    }
+}
