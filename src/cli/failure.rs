@@ -65,9 +65,10 @@ impl From<AppError> for Failure {
             AppError::Listen { .. } => {
                 Self::with_hint(what, "--listen takes an address and a port: 127.0.0.1:7700")
             }
-            AppError::Open { .. } => {
-                Self::with_hint(what, "choose another directory by --data-dir, or repair this one")
-            }
+            AppError::Open { .. } => Self::with_hint(
+                what,
+                "give it the settings it has, another directory by --data-dir, or repair this one",
+            ),
             AppError::OutOfService { .. } => {
                 Self::with_hint(what, "what was answered is stored; start akin again")
             }
