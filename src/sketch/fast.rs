@@ -172,19 +172,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_level_bins_alike() {
+    fn every_level_puts_the_least_hashes_into_their_bins() {
         let shingles: Vec<u64> = (0..1_000_u64).map(|n| n.wrapping_mul(n) << 20 ^ n).collect();
+        let remix = Remix::new(7);
         for bins in [16, 100, 128, 1024] {
-            for count in [1, 63, 64, 65, 1_000] {
-                let minima = Level::available().into_iter().map(|level| {
+            for count in [1, 63, 64, 65, MANY - 1, MANY + 1, 1_000] {
+                let shingles = &shingles[..count];
+                let mut least = vec![EMPTY; bins];
+                for &shingle in shingles {
+                    let hash = remix.apply(shingle);
+                    lower(&mut least[bin(hash, bins)], hash);
+                }
+                for level in Level::available() {
                     let mut minima = vec![EMPTY; bins];
-                    let (shingles, remix) = (&shingles[..count], Remix::new(7));
                     level.run(Binning { minima: &mut minima, shingles, remix });
-                    minima
-                });
-                let mut minima: Vec<_> = minima.collect();
-                minima.dedup();
-                assert_eq!(minima.len(), 1, "{bins} bins, {count} shingles");
+                    assert_eq!(minima, least, "{level:?}, {bins} bins, {count} shingles");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn empty_bins_are_those_that_no_shingle_fell_into() {
+        for bins in [16, 64, 100, 1024] {
+            let minima: Vec<u64> =
+                (0..bins).map(|bin| if bin % 7 < 3 { EMPTY } else { bin }).collect();
+            let empty: Vec<usize> = (0..bins as usize).filter(|bin| bin % 7 < 3).collect();
+            for level in Level::available() {
+                assert_eq!(level.run(EmptyBins(&minima)), empty, "{level:?}, {bins} bins");
             }
         }
     }
