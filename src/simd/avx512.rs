@@ -1,6 +1,7 @@
 //! 64 bytes in a register, with masks.
 
 use std::arch::is_x86_feature_detected;
+use std::hint::black_box;
 use std::arch::x86_64::{
     __m128i, __m512i, _mm_loadu_si128, _mm256_loadu_si256, _mm512_add_epi32, _mm512_add_epi64,
     _mm512_and_si512, _mm512_castsi128_si512, _mm512_castsi512_si128, _mm512_cmpge_epu8_mask,
@@ -153,6 +154,9 @@ pub(super) fn hash(word_mix: WordMix, words: WordPlaces<'_>, hashes: &mut Vec<u6
 #[target_feature(enable = "avx512f,avx512dq")]
 #[inline]
 unsafe fn load(text: &[u8], places: &[u32; LANES]) -> (__m512i, __m512i) {
+    // The compiler, if it knew that a register has these places already, would take them out of it
+    // one by one, which is slower than to load them again.
+    let places = black_box(places);
     // SAFETY: 16 bytes are read, at any alignment, and so many there are.
     let load =
         |lane: usize| unsafe { _mm_loadu_si128(text.as_ptr().add(places[lane] as usize).cast()) };
