@@ -256,11 +256,9 @@ impl<'a> Loading<'a> {
         self.with_portion(|Portion { sets, ids, .. }| {
             let mut documents = 0;
             store.scan(ordinals, |row| {
-                let FilingRow { ordinal, id, fingerprint, has_metadata, .. } = &row;
-                sets.add(*fingerprint, row.shingles, row.sketch, [*ordinal]);
-                let (fingerprint, has_metadata) = (*fingerprint, *has_metadata);
-                let listed = Listed { id: id.as_str(), fingerprint, has_metadata };
-                self.catalog.list(*ordinal, &listed, ids);
+                let FilingRow { ordinal, id, fingerprint, shingles, sketch, has_metadata } = row;
+                sets.add(fingerprint, shingles, sketch, [ordinal]);
+                self.catalog.list(ordinal, &Listed { id, fingerprint, has_metadata }, ids);
                 documents += 1;
             })?;
             Ok(documents)
