@@ -321,6 +321,31 @@ mod tests {
     }
 
     #[test]
+    fn what_is_listed_by_several_and_filed_at_once_is_found_by_its_ids() {
+        let catalog = Catalog::default();
+        let mut noted = [Noted::default(), Noted::default()];
+        let id = |number: u32| format!("{number:05}");
+        let mut list = |thread: usize, ordinal, id: &str| {
+            let listed = Listed { id, fingerprint: 7, has_metadata: false };
+            catalog.list(Ordinal(ordinal), &listed, &mut noted[thread]);
+        };
+        (0..20_000).for_each(|number| list(number as usize % 2, number, &id(number)));
+        // Once more by another thread; and ids that stood for others before, in either order.
+        (0..1_000).for_each(|number| list(0, number, &id(number)));
+        (0..1_000).for_each(|number| list(1, 20_000 + number * 2, &id(19_000 + number)));
+        (0..1_000).for_each(|number| list(0, 20_001 + number * 2, &id(19_000 + number)));
+        catalog.file_ids(&noted);
+        assert_eq!(catalog.documents(), 20_000);
+        for number in 0..20_000 {
+            let expected = if number < 19_000 { number } else { number * 2 - 17_999 };
+            let id = DocumentId::new(id(number)).unwrap();
+            assert_eq!(catalog.ordinal(&id), Some(Ordinal(expected)));
+            assert_eq!(catalog.listing(Ordinal(expected)).map(|listing| listing.id), Some(id));
+        }
+        assert!(catalog.listing(Ordinal(19_500)).is_none());
+    }
+
+    #[test]
     fn ids_that_come_and_go_at_once_are_each_one_document() {
         let catalog = Catalog::default();
         std::thread::scope(|scope| {
