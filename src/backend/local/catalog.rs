@@ -86,7 +86,9 @@ impl Catalog {
         };
         let mut replaced = Vec::new();
         self.by_id.file(noted, have_one_id, |ordinal| replaced.push(ordinal));
-        replaced.into_iter().for_each(|ordinal| self.clear(ordinal));
+        for ordinal in replaced {
+            self.clear(ordinal);
+        }
     }
 
     pub fn remove(&self, id: &DocumentId) {

@@ -13,9 +13,9 @@ impl Entries {
             rests.push(part);
         }
         for rest in rests {
-            (0..rest.number_max()).filter_map(|number| rest.get(number)).for_each(|entry| {
+            for entry in (0..rest.number_max()).filter_map(|number| rest.get(number)) {
                 all.add_copy(&entry);
-            });
+            }
         }
         all
     }
