@@ -21,8 +21,8 @@ use crate::document::Ordinal;
 /// cut.
 const EXPORTS_MAX: usize = 4;
 
-/// Of a read that comes to no page twice: those that lead to others, and few enough that what is
-/// read comes to be in the near cache.
+/// Pages kept by a read that comes to none of them twice: enough for those that lead to others, and
+/// so few that what is read stays in the near cache.
 const SCAN_CACHE_KIB: i64 = 128;
 
 /// Records that an export reads ahead of its receiver.
@@ -56,7 +56,7 @@ impl Readers {
         self.pool.read(read)
     }
 
-    /// The same of many rows in their order.
+    /// The same, of many rows in their order: few pages are kept meanwhile.
     pub fn scan_here<T>(
         &self,
         read: impl FnOnce(&Connection) -> Result<T, StorageError>,
