@@ -156,17 +156,18 @@ impl Bench<'_> {
 
     /// Everything at once, on one thread.
     fn load(&mut self) {
-        let mut loading = self.index.loading();
+        let loading = self.index.loading();
+        let mut gathered = loading.gathering();
         let mut adding = Duration::ZERO;
         for number in 0..self.sketches.len() {
             let sketch = self.sketches.get(number);
             let ordinal = Ordinal(number as u32);
             let started = Instant::now();
-            loading.add(fingerprint(number), 900, sketch.as_bytes(), [ordinal]);
+            gathered.add(fingerprint(number), 900, sketch.as_bytes(), [ordinal]);
             adding += started.elapsed();
         }
         let started = Instant::now();
-        loading.file(1, |sketch, table| Some(self.bands.value(sketch, table)));
+        loading.file([gathered], 1, |sketch, table| Some(self.bands.value(sketch, table)));
         let filing = started.elapsed();
         let documents = self.sketches.len() as f64;
         let postings = documents * f64::from(self.bands.bands + 1);

@@ -3,6 +3,8 @@
 //! Numbers of released entries are given out again, so that documents that are replaced for ever do
 //! not grow the memory.
 
+mod together;
+
 use std::collections::{BTreeSet, HashMap};
 use std::mem::size_of;
 
@@ -122,6 +124,10 @@ impl Entries {
             free: Vec::new(),
             living: 0,
         }
+    }
+
+    pub fn sketch_bytes(&self) -> usize {
+        self.sketch_bytes
     }
 
     /// The number of the new entry.

@@ -17,6 +17,12 @@ pub struct Loading<'a> {
     contents: &'a mut Contents,
 }
 
+/// Sets that are going to be filed. Threads that gather some each need no lock for it.
+#[derive(Debug)]
+pub struct Gathered {
+    entries: Entries,
+}
+
 impl Index {
     /// # Panics
     /// If anything is filed already.
@@ -28,9 +34,9 @@ impl Index {
     }
 }
 
-impl Loading<'_> {
-    /// Adds a set and documents that have it. It may come several times, with other documents or
-    /// the same.
+impl Gathered {
+    /// Adds a set and documents that have it. It may come several times, also to what other threads
+    /// gather, with other documents or the same.
     pub fn add(
         &mut self,
         fingerprint: u64,
@@ -40,13 +46,29 @@ impl Loading<'_> {
     ) {
         let mut members = members.into_iter();
         let Some(first) = members.next() else { return };
-        let entry = self.contents.entries.add(fingerprint, shingles, sketch, first);
-        members.for_each(|ordinal| self.contents.entries.add_member(entry, ordinal));
+        let entry = self.entries.add(fingerprint, shingles, sketch, first);
+        members.for_each(|ordinal| self.entries.add_member(entry, ordinal));
+    }
+}
+
+impl Loading<'_> {
+    /// Nothing yet, for a thread to gather sets in.
+    #[must_use]
+    pub fn gathering(&self) -> Gathered {
+        Gathered { entries: Entries::new(self.contents.entries.sketch_bytes()) }
     }
 
     /// Files every set in every table, under the key that `value` gives for a sketch there, if any.
     /// Up to eight threads are of use.
-    pub fn file(self, threads: usize, value: impl Fn(&[u8], u32) -> Option<u32> + Sync) {
+    pub fn file(
+        self,
+        gathered: impl IntoIterator<Item = Gathered>,
+        threads: usize,
+        value: impl Fn(&[u8], u32) -> Option<u32> + Sync,
+    ) {
+        let gathered = gathered.into_iter().map(|gathered| gathered.entries).collect();
+        let sketch_bytes = self.contents.entries.sketch_bytes();
+        self.contents.entries = Entries::together(sketch_bytes, gathered);
         self.contents.identify();
         let Contents { entries, shelves, .. } = self.contents;
         let waiting = Mutex::new((0..SHELVES).zip(shelves));

@@ -33,7 +33,7 @@ use table::Shelf;
 
 pub use entries::EntryCopy;
 pub use exact::{ExactSearch, Unanswered};
-pub use loading::Loading;
+pub use loading::{Gathered, Loading};
 
 /// Members of a set that are given however many other sets have: one, and another in case that the
 /// first is who is asking.

@@ -346,13 +346,15 @@ fn equal_sets_from_many_threads_make_one_entry() {
 #[test]
 fn loading_files_every_entry_in_every_table() {
     let (mut loaded, filed) = (index(), index());
-    let mut loading = loaded.loading();
+    let loading = loaded.loading();
+    let mut gathered = [loading.gathering(), loading.gathering()];
     for ordinal in 0..300u32 {
         let set = (ordinal % 60) as u8;
         insert(&filed, ordinal, set);
-        loading.add(fingerprint(set), 1, sketch(set).as_bytes(), [Ordinal(ordinal)]);
+        let gathered = &mut gathered[ordinal as usize / 100 % 2];
+        gathered.add(fingerprint(set), 1, sketch(set).as_bytes(), [Ordinal(ordinal)]);
     }
-    loading.file(2, |sketch, table| Some(u32::from(sketch[0]) >> table));
+    loading.file(gathered, 2, |sketch, table| Some(u32::from(sketch[0]) >> table));
     assert_eq!(loaded.stats().entries, 60);
     for set in 0..60 {
         assert_eq!(found(&loaded, set), found(&filed, set));

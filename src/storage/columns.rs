@@ -104,6 +104,12 @@ impl<'a> FilingPart<'a> {
     pub fn document_id(&self, columns: &Columns<'_>) -> Result<DocumentId, StorageError> {
         DocumentId::new(self.id).map_err(|_| columns.corrupt("its id"))
     }
+
+    /// The same, borrowed.
+    pub fn checked_id(&self, columns: &Columns<'_>) -> Result<&'a str, StorageError> {
+        DocumentId::check(self.id).map_err(|_| columns.corrupt("its id"))?;
+        Ok(self.id)
+    }
 }
 
 /// What a candidate is checked by and shown with.

@@ -21,6 +21,10 @@ use crate::document::Ordinal;
 /// cut.
 const EXPORTS_MAX: usize = 4;
 
+/// Pages kept by a read that comes to none of them twice: enough for those that lead to others, and
+/// so few that what is read stays in the near cache.
+const SCAN_CACHE_KIB: i64 = 128;
+
 /// Records that an export reads ahead of its receiver.
 const EXPORT_RECORDS_AHEAD: usize = 32;
 
@@ -50,6 +54,19 @@ impl Readers {
         read: impl FnOnce(&Connection) -> Result<T, StorageError>,
     ) -> Result<T, StorageError> {
         self.pool.read(read)
+    }
+
+    /// The same, of many rows in their order: few pages are kept meanwhile.
+    pub fn scan_here<T>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, StorageError>,
+    ) -> Result<T, StorageError> {
+        self.pool.read(|connection| {
+            connection.pragma_update(None, "cache_size", -SCAN_CACHE_KIB)?;
+            let outcome = read(connection)?;
+            connection.pragma_update(None, "cache_size", -self.pool.page_cache_kib)?;
+            Ok(outcome)
+        })
     }
 
     /// Reads on a blocking thread, at most `readers` at a time.

@@ -25,7 +25,8 @@ pub struct Tail {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilingRow<'a> {
     pub ordinal: Ordinal,
-    pub id: DocumentId,
+    /// A [`DocumentId`].
+    pub id: &'a str,
     pub fingerprint: u64,
     pub shingles: u32,
     pub sketch: &'a [u8],
@@ -78,7 +79,7 @@ impl Store {
         ordinals: Range<u32>,
         mut visit: impl FnMut(FilingRow<'_>),
     ) -> Result<(), StorageError> {
-        self.readers.read_here(|connection| {
+        self.readers.scan_here(|connection| {
             let query = format!(
                 "SELECT {FILING_COLUMNS} FROM documents
                  WHERE ordinal >= ?1 AND ordinal < ?2 ORDER BY ordinal"
@@ -102,6 +103,11 @@ impl Store {
 }
 
 impl<'a> FilingRow<'a> {
+    #[must_use]
+    pub fn document_id(&self) -> DocumentId {
+        DocumentId::new(self.id).expect("it is checked as it is read")
+    }
+
     pub(super) fn decode(row: &'a Row<'a>) -> Result<Self, StorageError> {
         let columns = Columns::new(row)?;
         Self::of(&columns, &FilingPart::read(&columns)?)
@@ -122,7 +128,7 @@ impl<'a> FilingRow<'a> {
     fn of(columns: &Columns<'a>, part: &FilingPart<'a>) -> Result<Self, StorageError> {
         Ok(Self {
             ordinal: columns.ordinal,
-            id: part.document_id(columns)?,
+            id: part.checked_id(columns)?,
             fingerprint: part.fingerprint,
             shingles: part.shingles,
             sketch: part.sketch,

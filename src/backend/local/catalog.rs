@@ -20,6 +20,7 @@ use crate::document::{DocumentId, Ordinal};
 use by_id::ById;
 use chunk::{Chunk, ORDINALS};
 
+pub(super) use by_id::Noted;
 pub(super) use chunk::Listed;
 
 /// Chunks that follow each other are in different shards, so that whoever reads old documents is
@@ -48,33 +49,45 @@ pub(super) struct Catalog {
 
 impl Default for Catalog {
     fn default() -> Self {
-        Self::with_capacity(0)
-    }
-}
-
-impl Catalog {
-    pub fn with_capacity(documents: usize) -> Self {
         Self {
-            by_id: ById::with_capacity(documents),
+            by_id: ById::default(),
             shards: (0..SHARDS).map(|_| RwLock::default()).collect(),
             documents: AtomicU64::new(0),
             expiries: Expiries::default(),
         }
     }
+}
 
+impl Catalog {
     /// Lists a document; what its id stood for before goes.
     pub fn insert(&self, ordinal: Ordinal, listing: &Listing) {
-        let Listing { id, fingerprint, has_metadata } = listing;
-        self.list(ordinal, id.as_str(), *fingerprint, *has_metadata);
-    }
-
-    /// The same, of an id that is known to be one.
-    pub fn list(&self, ordinal: Ordinal, id: &str, fingerprint: u64, has_metadata: bool) {
+        let id = listing.id.as_str();
+        let Listing { fingerprint, has_metadata, .. } = *listing;
         // Whoever finds the ordinal by the id is to find the listing, too.
         self.fill(ordinal, &Listed { id, fingerprint, has_metadata });
         let replaced = self.by_id.insert(id, ordinal, |other| self.has_id(other, id));
         if let Some(old) = replaced.filter(|old| *old != ordinal) {
             self.clear(old);
+        }
+    }
+
+    /// Lists a document, which is found by its id only after [`Catalog::file_ids`]. It may come
+    /// several times.
+    pub fn list(&self, ordinal: Ordinal, listed: &Listed<'_>, noted: &mut Noted) {
+        self.fill(ordinal, listed);
+        self.by_id.note(listed.id, ordinal, noted);
+    }
+
+    /// Files the ids of all that was listed.
+    pub fn file_ids(&self, noted: &[Noted]) {
+        let have_one_id = |a: Ordinal, b: Ordinal| match self.listing(a) {
+            Some(listing) => self.has_id(b, listing.id.as_str()),
+            None => false,
+        };
+        let mut replaced = Vec::new();
+        self.by_id.file(noted, have_one_id, |ordinal| replaced.push(ordinal));
+        for ordinal in replaced {
+            self.clear(ordinal);
         }
     }
 
@@ -307,6 +320,31 @@ mod tests {
             let expected = (number % 10 == 0).then_some(Ordinal(number));
             assert_eq!(catalog.ordinal(&id(number)), expected);
         }
+    }
+
+    #[test]
+    fn what_is_listed_by_several_and_filed_at_once_is_found_by_its_ids() {
+        let catalog = Catalog::default();
+        let mut noted = [Noted::default(), Noted::default()];
+        let id = |number: u32| format!("{number:05}");
+        let mut list = |thread: usize, ordinal, id: &str| {
+            let listed = Listed { id, fingerprint: 7, has_metadata: false };
+            catalog.list(Ordinal(ordinal), &listed, &mut noted[thread]);
+        };
+        (0..20_000).for_each(|number| list(number as usize % 2, number, &id(number)));
+        // Once more by another thread; and ids that stood for others before, in either order.
+        (0..1_000).for_each(|number| list(0, number, &id(number)));
+        (0..1_000).for_each(|number| list(1, 20_000 + number * 2, &id(19_000 + number)));
+        (0..1_000).for_each(|number| list(0, 20_001 + number * 2, &id(19_000 + number)));
+        catalog.file_ids(&noted);
+        assert_eq!(catalog.documents(), 20_000);
+        for number in 0..20_000 {
+            let expected = if number < 19_000 { number } else { number * 2 - 17_999 };
+            let id = DocumentId::new(id(number)).unwrap();
+            assert_eq!(catalog.ordinal(&id), Some(Ordinal(expected)));
+            assert_eq!(catalog.listing(Ordinal(expected)).map(|listing| listing.id), Some(id));
+        }
+        assert!(catalog.listing(Ordinal(19_500)).is_none());
     }
 
     #[test]

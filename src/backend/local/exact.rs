@@ -102,7 +102,7 @@ fn candidate(row: &SetRow<'_>, agreeing: u32) -> Candidate {
     let filing = &row.filing;
     let member = Member {
         ordinal: filing.ordinal,
-        id: filing.id.clone(),
+        id: filing.document_id(),
         has_metadata: filing.has_metadata,
     };
     Candidate {

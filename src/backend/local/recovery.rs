@@ -4,13 +4,14 @@
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Instant;
 
-use super::catalog::Catalog;
+use super::catalog::{Catalog, Listed, Noted};
 use crate::backend::cores::{cores, share_out};
 use crate::backend::{Progress, Recovery, RecoverySource};
 use crate::document::Ordinal;
-use crate::index::{self, Index};
+use crate::index::{self, Gathered, Index};
 use crate::scheme::{Scheme, Threshold};
 use crate::sketch::{Estimator, SketchSettings};
 use crate::storage::{
@@ -117,8 +118,7 @@ impl Recovering<'_> {
         let header = snapshot.header();
         let tail = timed("log", || self.store.tail(header.sequence))?;
         let mut index = self.empty_index();
-        let documents = self.store.documents()?.max(snapshot.documents());
-        let loading = Loading::new(&mut index, documents);
+        let loading = Loading::new(&mut index);
         timed("snapshot", || {
             share_out(snapshot.sections(), |section| {
                 let documents = loading.read_section(snapshot, section, &tail.dead)?;
@@ -140,7 +140,7 @@ impl Recovering<'_> {
 
     fn scan_documents(&self) -> Result<Recovered, StorageError> {
         let mut index = self.empty_index();
-        let loading = Loading::new(&mut index, self.store.documents()?);
+        let loading = Loading::new(&mut index);
         timed("stored sketches", || self.read_rows(0..self.next_ordinal, &loading))?;
         let source = match loading.catalog.documents() {
             0 => RecoverySource::Empty,
@@ -153,12 +153,7 @@ impl Recovering<'_> {
 
     fn read_rows(&self, ordinals: Range<u32>, loading: &Loading<'_>) -> Result<(), StorageError> {
         share_out_ordinals(ordinals, |ordinals| {
-            let mut documents = 0;
-            self.store.scan(ordinals, |row| {
-                loading.add(&row);
-                documents += 1;
-            })?;
-            self.progress.add_done(documents);
+            self.progress.add_done(loading.read_rows(self.store, ordinals)?);
             Ok(())
         })
     }
@@ -170,10 +165,18 @@ impl Recovering<'_> {
 
     /// Files everything that was read.
     fn file(&self, loading: Loading<'_>) -> Catalog {
-        let Loading { index, catalog, .. } = loading;
-        let index = index.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let Loading { index, catalog, portions } = loading;
+        let portions = portions.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (sets, ids): (Vec<_>, Vec<_>) =
+            portions.into_iter().map(|portion| (portion.sets, portion.ids)).unzip();
         let value = |sketch: &[u8], table| self.scheme.value(sketch, table);
-        timed("tables", || index.file(cores(), value));
+        timed("tables", || {
+            thread::scope(|scope| {
+                // The index begins with what only one core can do.
+                scope.spawn(|| catalog.file_ids(&ids));
+                index.file(sets, cores(), value);
+            });
+        });
         catalog
     }
 }
@@ -181,24 +184,42 @@ impl Recovering<'_> {
 /// What has been read so far, by several threads. A document may come more than once: a snapshot is
 /// taken while writes go on, and may have what the log tells of, too.
 struct Loading<'a> {
-    index: Mutex<index::Loading<'a>>,
+    index: index::Loading<'a>,
     catalog: Catalog,
-    /// Room for sections, one for each thread that reads.
-    rooms: Mutex<Vec<Vec<u8>>>,
+    /// Those that no thread is adding to.
+    portions: Mutex<Vec<Portion>>,
+}
+
+/// What one thread at a time has read.
+struct Portion {
+    sets: Gathered,
+    ids: Noted,
+    /// For a section.
+    room: Vec<u8>,
 }
 
 impl<'a> Loading<'a> {
-    fn new(index: &'a mut Index, documents: u64) -> Self {
-        let catalog = Catalog::with_capacity(documents as usize);
-        Self { index: Mutex::new(index.loading()), catalog, rooms: Mutex::default() }
+    fn new(index: &'a mut Index) -> Self {
+        let index = index.loading();
+        Self { index, catalog: Catalog::default(), portions: Mutex::default() }
     }
 
-    fn index(&self) -> MutexGuard<'_, index::Loading<'a>> {
-        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    fn portions(&self) -> MutexGuard<'_, Vec<Portion>> {
+        self.portions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn rooms(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
-        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Works on a portion, so that threads are not in each other's way.
+    fn with_portion<T>(
+        &self,
+        work: impl FnOnce(&mut Portion) -> Result<T, StorageError>,
+    ) -> Result<T, StorageError> {
+        let idle = self.portions().pop();
+        let new =
+            || Portion { sets: self.index.gathering(), ids: Noted::default(), room: Vec::new() };
+        let mut portion = idle.unwrap_or_else(new);
+        let outcome = work(&mut portion);
+        self.portions().push(portion);
+        outcome
     }
 
     /// What died after the snapshot was begun is left out: of a document whose id stands for
@@ -210,30 +231,38 @@ impl<'a> Loading<'a> {
         section: usize,
         dead: &HashSet<Ordinal>,
     ) -> Result<u64, StorageError> {
-        let mut documents = 0;
-        // Taken once for all entries of the section, which are in memory by then.
-        let mut index = None;
-        let mut room = self.rooms().pop().unwrap_or_default();
-        snapshot.read(section, &mut room, |record| match record {
-            SnapshotRecord::Entry(SnapshotEntry { fingerprint, shingles, sketch, members }) => {
-                let alive = members.iter().copied().filter(|ordinal| !dead.contains(ordinal));
-                let index = index.get_or_insert_with(|| self.index());
-                index.add(fingerprint, shingles, sketch, alive);
-            }
-            SnapshotRecord::Listing(SnapshotListing { ordinal, id, fingerprint, has_metadata }) => {
-                if !dead.contains(&ordinal) {
-                    self.catalog.list(ordinal, id, fingerprint, has_metadata);
-                    documents += 1;
+        self.with_portion(|Portion { sets, ids, room }| {
+            let mut documents = 0;
+            snapshot.read(section, room, |record| match record {
+                SnapshotRecord::Entry(SnapshotEntry { fingerprint, shingles, sketch, members }) => {
+                    let alive = members.iter().copied().filter(|ordinal| !dead.contains(ordinal));
+                    sets.add(fingerprint, shingles, sketch, alive);
                 }
-            }
-        })?;
-        self.rooms().push(room);
-        Ok(documents)
+                SnapshotRecord::Listing(listing) => {
+                    let SnapshotListing { ordinal, id, fingerprint, has_metadata } = listing;
+                    if !dead.contains(&ordinal) {
+                        let listed = Listed { id, fingerprint, has_metadata };
+                        self.catalog.list(ordinal, &listed, ids);
+                        documents += 1;
+                    }
+                }
+            })?;
+            Ok(documents)
+        })
     }
 
-    fn add(&self, row: &FilingRow<'_>) {
-        self.index().add(row.fingerprint, row.shingles, row.sketch, [row.ordinal]);
-        self.catalog.list(row.ordinal, row.id.as_str(), row.fingerprint, row.has_metadata);
+    /// Gives back how many there are.
+    fn read_rows(&self, store: &Store, ordinals: Range<u32>) -> Result<u64, StorageError> {
+        self.with_portion(|Portion { sets, ids, .. }| {
+            let mut documents = 0;
+            store.scan(ordinals, |row| {
+                let FilingRow { ordinal, id, fingerprint, shingles, sketch, has_metadata } = row;
+                sets.add(fingerprint, shingles, sketch, [ordinal]);
+                self.catalog.list(ordinal, &Listed { id, fingerprint, has_metadata }, ids);
+                documents += 1;
+            })?;
+            Ok(documents)
+        })
     }
 }
 

@@ -38,7 +38,7 @@ impl Work {
         progress.begin(Stage::Reading, self.view.documents());
         let mut gathering = Gathering::new(self.analyser.sketch_bytes());
         let mut visit = |row: crate::storage::FilingRow<'_>| {
-            let document = (row.id, row.ordinal.0);
+            let document = (row.document_id(), row.ordinal.0);
             gathering.push(document, row.fingerprint, row.shingles, row.sketch);
             match progress.advance(1) {
                 Ok(()) => ControlFlow::Continue(()),

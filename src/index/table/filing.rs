@@ -16,6 +16,9 @@ const PARTS_MAX: usize = 512;
 /// Postings in a line of the processor's cache.
 const LINE_POSTINGS: usize = 64 / size_of::<Filed>();
 
+/// What is reckoned side by side, by vector instructions, before any of it is put somewhere.
+const SIDE_BY_SIDE: usize = 64;
+
 /// A key, spread, and an entry that is filed under it.
 type Filed = (u32, u32);
 
@@ -63,13 +66,13 @@ impl Column {
         self.keys.len() - self.lacking.len()
     }
 
-    /// Each key with its entry.
+    /// The keys of entries that follow each other, some at a time, and the first one's number.
     #[inline(always)]
-    fn each(&self, mut look: impl FnMut(u32, u32)) {
+    fn each_run(&self, mut look: impl FnMut(&[u32], u32)) {
         let mut start = 0;
         for end in self.lacking.iter().copied().chain([self.keys.len() as u32]) {
-            let keys = &self.keys[start as usize..end as usize];
-            keys.iter().zip(start..).for_each(|(key, entry)| look(*key, entry));
+            let runs = self.keys[start as usize..end as usize].chunks(SIDE_BY_SIDE);
+            runs.zip((start..).step_by(SIDE_BY_SIDE)).for_each(|(keys, first)| look(keys, first));
             start = end + 1;
         }
     }
@@ -129,11 +132,10 @@ impl Table {
 
     /// Those that have something on them.
     fn put_pages(&mut self, first: usize, pairs: &[Pair], pages: &mut Pages) {
-        for (number, pairs) in (first..).zip(pairs.chunks_exact(PAGE_PAIRS)) {
+        for (number, pairs) in (first..).zip(pairs.as_chunks().0) {
             if pairs.iter().any(|pair| !pair.marks().is_empty()) {
-                let page = pages.take(Owner { table: self.number, at: number as u32 });
-                pages.pairs_mut(page, 0, PAGE_PAIRS).copy_from_slice(pairs);
-                self.pages[number] = page;
+                let owner = Owner { table: self.number, at: number as u32 };
+                self.pages[number] = pages.add_filled(owner, pairs);
             }
         }
     }
@@ -161,10 +163,18 @@ impl Parts {
         pages_for(self.shape).div_ceil(self.pages_each())
     }
 
-    #[inline]
-    fn of_key(self, key: u32) -> usize {
-        let first_pair = self.shape.home(key).group * self.shape.pairs;
-        (first_pair as usize / PAGE_PAIRS) >> self.page_bits
+    #[inline(always)]
+    fn of_key(self, key: u32) -> u32 {
+        let first_pair = self.shape.group(key) * self.shape.pairs;
+        (first_pair / PAGE_PAIRS as u32) >> self.page_bits
+    }
+
+    /// Of some keys.
+    #[inline(always)]
+    fn of_keys(self, keys: &[u32]) -> [u32; SIDE_BY_SIDE] {
+        let mut parts = [0; SIDE_BY_SIDE];
+        parts.iter_mut().zip(keys).for_each(|(part, key)| *part = self.of_key(*key));
+        parts
     }
 }
 
@@ -172,7 +182,7 @@ impl Workplace {
     /// A counting sort. Gives where each part ends.
     fn part(&mut self, column: &Column, parts: Parts) -> Vec<usize> {
         let mut places = vec![0; parts.count()];
-        column.each(|key, _| places[parts.of_key(key)] += 1);
+        Level::best().run(Counting { column, parts, counts: &mut places });
         let mut end = 0;
         for place in &mut places {
             end += *place;
@@ -183,16 +193,56 @@ impl Workplace {
             self.parted.resize(end, (0, 0));
         }
         let parted = &mut self.parted[..end];
-        column.each(|key, entry| {
-            let place = &mut places[parts.of_key(key)];
-            // Of this stream; the processor would wait for it, as it does not see so many of them.
-            if let Some(next) = parted.get(*place + LINE_POSTINGS) {
-                prefetch(next);
-            }
-            parted[*place] = (key, entry);
-            *place += 1;
-        });
+        Level::best().run(Parting { column, parts, places: &mut places, parted });
         places
+    }
+}
+
+/// Counts what comes into each part.
+struct Counting<'a> {
+    column: &'a Column,
+    parts: Parts,
+    counts: &'a mut [usize],
+}
+
+impl Loop for Counting<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.column.each_run(|keys, _| {
+            let parts = self.parts.of_keys(keys);
+            parts[..keys.len()].iter().for_each(|part| self.counts[*part as usize] += 1);
+        });
+    }
+}
+
+/// Brings all of a column into its parts.
+struct Parting<'a> {
+    column: &'a Column,
+    parts: Parts,
+    /// Of each part: where its next goes.
+    places: &'a mut [usize],
+    parted: &'a mut [Filed],
+}
+
+impl Loop for Parting<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.column.each_run(|keys, first| {
+            let parts = self.parts.of_keys(keys);
+            for ((part, key), entry) in parts.iter().zip(keys).zip(first..) {
+                let place = &mut self.places[*part as usize];
+                // Of this stream; the processor would wait for it, as it does not see so many.
+                if let Some(next) = self.parted.get(*place + LINE_POSTINGS) {
+                    prefetch(next);
+                }
+                self.parted[*place] = (*key, entry);
+                *place += 1;
+            }
+        });
     }
 }
 
@@ -213,18 +263,25 @@ impl<S: FnMut(u32)> Loop for Filling<'_, S> {
     #[inline(always)]
     fn run(self) -> Self::Output {
         let mut arrived = [0; NEAR_MAX];
-        for (key, entry) in self.filings {
-            let at = (self.shape.line(*key) - self.first_line) as usize;
-            let line = &mut self.pairs[at / 2].0[at % 2];
-            let posting = self.shape.pack(*key, *entry);
-            let before = line.of_key(posting, self.shape.entry_bits).count();
-            if before >= NEAR_MAX || !line.put(posting) {
-                self.late.push((*key, *entry));
-                continue;
+        let (mut lines, mut postings) = ([0; SIDE_BY_SIDE], [0; SIDE_BY_SIDE]);
+        for filings in self.filings.chunks(SIDE_BY_SIDE) {
+            for ((line, posting), (key, entry)) in lines.iter_mut().zip(&mut postings).zip(filings)
+            {
+                *line = self.shape.line(*key) - self.first_line;
+                *posting = self.shape.pack(*key, *entry);
             }
-            arrived[before] += 1;
-            if before > 0 {
-                (self.sharing)(*entry);
+            for ((line, posting), (key, entry)) in lines.iter().zip(&postings).zip(filings) {
+                let at = *line as usize;
+                let line = &mut self.pairs[at / 2].0[at % 2];
+                let before = line.of_key(*posting, self.shape.entry_bits).count();
+                if before >= NEAR_MAX || !line.put(*posting) {
+                    self.late.push((*key, *entry));
+                    continue;
+                }
+                arrived[before] += 1;
+                if before > 0 {
+                    (self.sharing)(*entry);
+                }
             }
         }
         arrived

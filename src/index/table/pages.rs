@@ -135,13 +135,22 @@ impl Pages {
             + self.idle.capacity() * size_of::<PageNumber>()
     }
 
+    /// A new page with these pairs.
+    pub fn add_filled(&mut self, owner: Owner, pairs: &[Pair; PAGE_PAIRS]) -> PageNumber {
+        self.add_pairs(Some(owner), pairs)
+    }
+
     /// A new page at the end.
     fn add(&mut self, owner: Option<Owner>) -> PageNumber {
+        self.add_pairs(owner, &[Pair::EMPTY; PAGE_PAIRS])
+    }
+
+    fn add_pairs(&mut self, owner: Option<Owner>, pairs: &[Pair; PAGE_PAIRS]) -> PageNumber {
         if self.blocks.last().is_none_or(Block::is_full) {
             self.blocks.push(Block::new(self.count));
         }
         let block = self.blocks.last_mut().expect("one was added if there was none");
-        block.pairs.resize(block.pairs.len() + PAGE_PAIRS, Pair::EMPTY);
+        block.pairs.extend_from_slice(pairs);
         block.owners.push(owner);
         self.count += 1;
         self.last()

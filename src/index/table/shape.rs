@@ -75,6 +75,11 @@ impl Shape {
         u64::from(entry) >> self.entry_bits == 0
     }
 
+    #[inline(always)]
+    pub fn group(self, key: u32) -> u32 {
+        ((u64::from(key) * u64::from(self.groups)) >> 32) as u32
+    }
+
     #[inline]
     pub fn home(self, key: u32) -> Home {
         let product = u64::from(key) * u64::from(self.groups);

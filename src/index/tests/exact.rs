@@ -273,13 +273,14 @@ fn loading_files_each_set_once() {
     let sets = numbers.families(200, 40);
     let mut loaded = exact_index(0.6);
     let twice = || sets.iter().chain(&sets).enumerate();
-    let mut loading = loaded.loading();
+    let loading = loaded.loading();
+    let mut gathered = loading.gathering();
     for (ordinal, set) in twice() {
         let (fingerprint, shingles) = (set.fingerprint(), set.count() as u32);
         let ordinal = Ordinal(ordinal as u32);
-        loading.add(fingerprint, shingles, sketch(0).as_bytes(), [ordinal]);
+        gathered.add(fingerprint, shingles, sketch(0).as_bytes(), [ordinal]);
     }
-    loading.file(1, |_, _| None);
+    loading.file([gathered], 1, |_, _| None);
     for (ordinal, set) in twice() {
         loaded.file_prefix(Ordinal(ordinal as u32), set.fingerprint(), set);
     }

@@ -143,7 +143,7 @@ fn check(row: &FilingRow<'_>) -> u32 {
     let record = record(row.ordinal.0);
     let expected = FilingRow {
         ordinal: record.ordinal,
-        id: record.id,
+        id: record.id.as_str(),
         fingerprint: record.fingerprint,
         shingles: 30,
         sketch: record.sketch.as_bytes(),

@@ -11,7 +11,7 @@ async fn sets_are_visited_in_order_until_the_visitor_has_enough() {
     fill(&store, 5).await;
     let visited = |most: usize| {
         store.visit_sets(NOW_MS, Vec::new(), move |visited, row| {
-            visited.push((row.filing.ordinal, row.filing.id.clone(), row.set()?));
+            visited.push((row.filing.ordinal, row.filing.document_id(), row.set()?));
             Ok(if visited.len() < most {
                 ControlFlow::Continue(())
             } else {

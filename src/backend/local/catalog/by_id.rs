@@ -30,6 +30,16 @@ fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
+/// Ids that a thread has met, to be filed all at once: a list for each shard.
+#[derive(Debug)]
+pub struct Noted(Vec<Vec<Hashed>>);
+
+impl Default for Noted {
+    fn default() -> Self {
+        Self(vec![Vec::new(); SHARDS])
+    }
+}
+
 /// Whoever asks says which ordinal has the id that is meant: hashes alone do not.
 #[derive(Debug)]
 pub struct ById {
@@ -38,11 +48,49 @@ pub struct ById {
     seed: u64,
 }
 
+impl Default for ById {
+    fn default() -> Self {
+        let shards = (0..SHARDS).map(|_| RwLock::default()).collect();
+        Self { shards, seed: RandomState::new().hash_one(0) }
+    }
+}
+
 impl ById {
-    pub fn with_capacity(documents: usize) -> Self {
-        let of_shard = documents.div_ceil(SHARDS);
-        let shard = |_| RwLock::new(HashTable::with_capacity(of_shard));
-        Self { shards: (0..SHARDS).map(shard).collect(), seed: RandomState::new().hash_one(0) }
+    pub fn note(&self, id: &str, ordinal: Ordinal, noted: &mut Noted) {
+        let (shard, hash) = self.place(id);
+        noted.0[shard].push(Hashed { hash, ordinal });
+    }
+
+    /// Files all that was noted, shard by shard, so that each is in the near cache while it fills
+    /// up. An id may be there several times; it stands for the highest of its ordinals, and
+    /// `replaced` is told the others.
+    pub fn file(
+        &self,
+        noted: &[Noted],
+        have_one_id: impl Fn(Ordinal, Ordinal) -> bool,
+        mut replaced: impl FnMut(Ordinal),
+    ) {
+        for (number, shard) in self.shards.iter().enumerate() {
+            let of_shard = || noted.iter().map(|noted| &noted.0[number]);
+            let mut table = write(shard);
+            table.reserve(of_shard().map(Vec::len).sum(), |at| spread(at.hash));
+            for new in of_shard().flatten() {
+                let same = |at: &Hashed| {
+                    let other = at.ordinal;
+                    at.hash == new.hash && (other == new.ordinal || have_one_id(other, new.ordinal))
+                };
+                match table.entry(spread(new.hash), same, |at| spread(at.hash)) {
+                    Entry::Occupied(mut occupied) => {
+                        let stands = &mut occupied.get_mut().ordinal;
+                        if *stands != new.ordinal {
+                            replaced(new.ordinal.min(*stands));
+                            *stands = new.ordinal.max(*stands);
+                        }
+                    }
+                    Entry::Vacant(vacant) => drop(vacant.insert(*new)),
+                }
+            }
+        }
     }
 
     pub fn get(&self, id: &str, has_id: impl Fn(Ordinal) -> bool) -> Option<Ordinal> {
@@ -93,8 +141,14 @@ impl ById {
     }
 
     fn shard(&self, id: &str) -> (&RwLock<HashTable<Hashed>>, u32) {
+        let (shard, hash) = self.place(id);
+        (&self.shards[shard], hash)
+    }
+
+    /// The number of a shard, and half of the hash.
+    fn place(&self, id: &str) -> (usize, u32) {
         let hash = xxh3_64_with_seed(id.as_bytes(), self.seed);
-        (&self.shards[(hash >> 32) as usize % SHARDS], hash as u32)
+        ((hash >> 32) as usize % SHARDS, hash as u32)
     }
 }
 
