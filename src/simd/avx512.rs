@@ -1,7 +1,6 @@
 //! 64 bytes in a register, with masks.
 
 use std::arch::is_x86_feature_detected;
-use std::hint::black_box;
 use std::arch::x86_64::{
     __m128i, __m512i, _mm_loadu_si128, _mm256_loadu_si256, _mm512_add_epi32, _mm512_add_epi64,
     _mm512_and_si512, _mm512_castsi128_si512, _mm512_castsi512_si128, _mm512_cmpge_epu8_mask,
@@ -12,6 +11,7 @@ use std::arch::x86_64::{
     _mm512_slli_epi64, _mm512_srli_epi64, _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_sub_epi8,
     _mm512_sub_epi64, _mm512_unpackhi_epi64, _mm512_unpacklo_epi64, _mm512_xor_si512,
 };
+use std::hint::black_box;
 
 use super::Loop;
 use super::hash::{PRIME_1, PRIME_2, PRIME_3, SHORT_BYTES_MAX, WordMix};

@@ -113,10 +113,14 @@ impl Loop for Binning<'_> {
         match <&mut [u64; USUAL_BINS]>::try_from(&mut *minima) {
             Ok(minima) if shingles.len() >= MANY => into_two(minima, shingles, remix),
             Ok(minima) => each_chunk(shingles, remix, |hashes| {
-                hashes.iter().for_each(|hash| lower(&mut minima[bin(*hash, USUAL_BINS)], *hash));
+                for hash in hashes {
+                    lower(&mut minima[bin(*hash, USUAL_BINS)], *hash);
+                }
             }),
             Err(_) => each_chunk(shingles, remix, |hashes| {
-                hashes.iter().for_each(|hash| lower(&mut minima[bin(*hash, bins)], *hash));
+                for hash in hashes {
+                    lower(&mut minima[bin(*hash, bins)], *hash);
+                }
             }),
         }
     }
@@ -133,7 +137,9 @@ fn into_two(minima: &mut [u64; USUAL_BINS], shingles: &[u64], remix: Remix) {
             lower(&mut minima[bin(*a, USUAL_BINS)], *a);
             lower(&mut beside[bin(*b, USUAL_BINS)], *b);
         }
-        rest.iter().for_each(|hash| lower(&mut minima[bin(*hash, USUAL_BINS)], *hash));
+        for hash in rest {
+            lower(&mut minima[bin(*hash, USUAL_BINS)], *hash);
+        }
     });
     for (minimum, beside) in minima.iter_mut().zip(beside) {
         lower(minimum, beside);
