@@ -62,13 +62,13 @@ impl Catalog {
         }
     }
 
-    /// Lists a document; what its id stood for before goes.
+    #[cfg(test)]
     pub fn insert(&self, ordinal: Ordinal, listing: &Listing) {
         let Listing { id, fingerprint, has_metadata } = listing;
         self.list(ordinal, id.as_str(), *fingerprint, *has_metadata);
     }
 
-    /// The same, of an id that is known to be one.
+    /// Lists a document, whose id is known to be one; what it stood for before goes.
     pub fn list(&self, ordinal: Ordinal, id: &str, fingerprint: u64, has_metadata: bool) {
         // Whoever finds the ordinal by the id is to find the listing, too.
         self.fill(ordinal, &Listed { id, fingerprint, has_metadata });
