@@ -40,9 +40,8 @@ pub(super) fn encode(set: &ShingleSet) -> Vec<u8> {
 }
 
 fn gaps(set: &ShingleSet) -> impl Iterator<Item = u64> {
-    let elements = set.as_slice();
-    let before = std::iter::once(0).chain(elements.iter().copied());
-    elements.iter().zip(before).map(|(element, before)| element - before)
+    let mut before = 0;
+    set.as_slice().iter().map(move |&element| element - std::mem::replace(&mut before, element))
 }
 
 /// `None` for bytes that [`encode`] cannot have made of `count` elements.
