@@ -1,8 +1,8 @@
 //! The backend in this process: the index in memory, the store on disk beside it.
 //!
-//! A write is committed, then applied to the index by the committing thread, then acknowledged. So
-//! the index never knows what a crash could take back, and writes become visible in the order of
-//! the log.
+//! A write is committed and synced, then applied to the index by a committing thread, then
+//! acknowledged. So the index never knows what a crash could take back, and writes become visible
+//! in the order of the log.
 
 mod catalog;
 mod contents;
