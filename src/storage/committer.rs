@@ -57,6 +57,8 @@ struct Concluding {
     applied_sequence: Arc<AtomicU64>,
 }
 
+type SecondHalf<'a> = MutexGuard<'a, Option<Concluding>>;
+
 /// Messages that are carried out together.
 struct Group {
     messages: Vec<Message>,
@@ -146,7 +148,7 @@ impl Committer {
     fn write_on(
         &self,
         turn: &mut Option<Writing>,
-    ) -> Result<Option<(Group, MutexGuard<'_, Option<Concluding>>)>, StorageError> {
+    ) -> Result<Option<(Group, SecondHalf<'_>)>, StorageError> {
         while let Some(mut writing) = turn.take() {
             let first = writing.next()?;
             if self.poison.borrow().is_some() {
