@@ -20,8 +20,9 @@ proptest! {
             insert(&one_by_one, ordinal, set);
         }
         prop_assert_eq!(together.stats(), one_by_one.stats());
-        let searches: Vec<_> = filed.iter().map(|(set, sketch, keys)| search_of(*set, sketch, keys)).collect();
-        let found = together.candidates_of_all(&searches);
+        let searches = filed.iter().map(|(set, sketch, keys)| search_of(*set, sketch, keys));
+        let found = together.candidates_of_all(&searches.collect::<Vec<_>>());
+        prop_assert_eq!(found.len(), sets.len());
         for (candidates, &set) in found.iter().zip(&sets) {
             let alone = search(&one_by_one, set, 0, usize::MAX);
             prop_assert_eq!(format!("{candidates:?}"), format!("{alone:?}"));
