@@ -145,6 +145,7 @@ impl Queue {
         if tables > self.tables {
             self.look_under(tables);
         }
+        self.by_key.prefetch(probe);
         let mut sharing: Vec<u64> = probe.iter().flat_map(|key| self.by_key.under(*key)).collect();
         sharing.sort_unstable();
         sharing.dedup();

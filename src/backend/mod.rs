@@ -195,10 +195,6 @@ pub trait Backend: Send + Sync {
     /// all are stored or none.
     async fn store_new(&self, announced: Vec<Announced>) -> Result<(), BackendError>;
 
-    /// Waits until no writes are taking effect. Then many lookups in a row are not held up by each
-    /// of them, and whoever has other things to do does those meanwhile.
-    async fn quiet(&self);
-
     /// Whether this very document is stored: the same content and metadata under its id, whenever
     /// it expires.
     async fn stands(&self, document: &Document) -> Result<bool, BackendError>;
@@ -218,6 +214,12 @@ pub trait Backend: Send + Sync {
     async fn remove_expired(&self, max: usize) -> Result<u64, BackendError>;
 
     async fn candidates(&self, search: &Search<'_>) -> Result<Candidates, BackendError>;
+
+    /// The same of many, in their order.
+    async fn candidates_of_all(
+        &self,
+        searches: &[Search<'_>],
+    ) -> Result<Vec<Candidates>, BackendError>;
 
     /// The sets that may resemble the probe as much as the threshold: all that do are among them.
     /// `None` if there is no index for so low a threshold.

@@ -4,6 +4,7 @@
 //! leaves: whoever has left is passed over, and dropped when the table is made anew.
 
 use crate::scheme::Key;
+use crate::simd::prefetch;
 
 /// Ends a chain.
 const NONE: u32 = u32::MAX;
@@ -49,6 +50,14 @@ impl PlacesByKey {
         let first = self.newest.get(self.bucket(key)).and_then(|&newest| self.entry(newest));
         let chain = std::iter::successors(first, |entry| self.entry(entry.older));
         chain.filter(move |entry| entry.key == key).map(|entry| entry.place)
+    }
+
+    /// Begins to fetch what [`under`](Self::under) reads of each key: all at once that takes a
+    /// fraction of the time that it takes one after the other.
+    pub fn prefetch(&self, keys: &[Key]) {
+        let newest = || keys.iter().filter_map(|key| self.newest.get(self.bucket(*key)));
+        newest().for_each(prefetch);
+        newest().filter_map(|&newest| self.entry(newest)).for_each(prefetch);
     }
 
     /// Nobody is on the way any more.

@@ -3,7 +3,7 @@
 use futures_util::future::{join, join_all};
 use jiff::Timestamp;
 
-use crate::backend::{Announced, Filing, Rival, Stored};
+use crate::backend::{Announced, Candidates, Filing, Rival, Stored};
 use crate::document::Document;
 use crate::engine::analysis::{CONTENT_INLINE_BYTES_MAX, content_bytes, policy};
 use crate::engine::lookup::{Scored, Sought};
@@ -79,7 +79,7 @@ impl Engine {
     /// # Errors
     /// `OutOfService`, `Store`.
     pub async fn complete(&self, admitted: Admitted) -> Result<Added, EngineError> {
-        let Checked { announced, gives_way, mut added } = self.check(admitted).await?;
+        let Checked { announced, gives_way, mut added } = self.check(admitted, None).await?;
         // One that stands is stored again all the same: it may expire at another time now.
         if !gives_way || self.backend.stands(&announced.filing.document).await? {
             added.status = self.backend.store(announced).await?.into();
@@ -110,11 +110,9 @@ impl Engine {
     ) -> Vec<(usize, Result<Added, EngineError>)> {
         let mut completed = Vec::with_capacity(admitted.len());
         let mut to_store = Vec::with_capacity(admitted.len());
-        if !admitted.is_empty() {
-            self.backend.quiet().await;
-        }
-        for (at, admitted) in admitted {
-            let checked = self.check(admitted).await;
+        let looked = self.look_ahead(&admitted).await;
+        for ((at, admitted), looked) in admitted.into_iter().zip(looked) {
+            let checked = self.check(admitted, looked).await;
             let added = checked.map(|Checked { announced, gives_way, mut added }| {
                 if !gives_way {
                     added.status = AddStatus::Created;
@@ -135,10 +133,24 @@ impl Engine {
         completed
     }
 
-    /// Looks for near-duplicates.
-    async fn check(&self, admitted: Admitted) -> Result<Checked, EngineError> {
+    async fn look_ahead(&self, admitted: &[(usize, Admitted)]) -> Vec<Option<Candidates>> {
+        let mut sought = Vec::with_capacity(admitted.len());
+        for (_, Admitted { announced, options }) in admitted {
+            // What a record is scored by takes a while to make, and is made once.
+            let looks = options.looks() && !self.takes_records();
+            sought.push(looks.then(|| self.sought(&announced.filing, options).ok()).flatten());
+        }
+        self.look_for_all(&sought).await
+    }
+
+    /// Looks for near-duplicates, of which candidates may be `looked` up already.
+    async fn check(
+        &self,
+        admitted: Admitted,
+        looked: Option<Candidates>,
+    ) -> Result<Checked, EngineError> {
         let Admitted { mut announced, options } = admitted;
-        let (duplicates, truncated) = self.duplicates(&mut announced, &options).await?;
+        let (duplicates, truncated) = self.duplicates(&mut announced, &options, looked).await?;
         let gives_way = options.on_duplicate == OnDuplicate::Skip && !duplicates.is_empty();
         let filing = &announced.filing;
         let added = Added {
@@ -169,14 +181,29 @@ impl Engine {
         &self,
         announced: &mut Announced,
         options: &AddOptions,
+        looked: Option<Candidates>,
     ) -> Result<(Vec<Match>, bool), EngineError> {
         if !options.looks() {
             return Ok((Vec::new(), false));
         }
-        let limit = self.settings.limits.duplicates_max;
         let filing = announced.filing.clone();
+        let sought = self.sought(&filing, options)?;
+        let found = self.find_from(&sought, looked).await?;
+        let mut scored = found.scored;
+        let rivals = std::mem::take(&mut announced.rivals);
+        let left = self.score_rivals(&sought, rivals, options.on_duplicate, &mut scored).await;
+        let (duplicates, more) = self.best(scored, sought.limit).await?;
+        Ok((duplicates, more || left || found.truncated))
+    }
+
+    fn sought<'a>(
+        &self,
+        filing: &'a Filing,
+        options: &AddOptions,
+    ) -> Result<Sought<'a>, EngineError> {
+        let limit = self.settings.limits.duplicates_max;
         let least = self.least(options.threshold, options.points)?;
-        let sought = Sought {
+        Ok(Sought {
             set: &filing.set,
             fingerprint: filing.fingerprint,
             sketch: &filing.sketch,
@@ -187,13 +214,7 @@ impl Engine {
             record: self.sought_record(&filing.document.content, least)?,
             // One more than is told, in case that the document itself is among them.
             members_max: limit + 1,
-        };
-        let found = self.find(&sought).await?;
-        let mut scored = found.scored;
-        let rivals = std::mem::take(&mut announced.rivals);
-        let left = self.score_rivals(&sought, rivals, options.on_duplicate, &mut scored).await;
-        let (duplicates, more) = self.best(scored, limit).await?;
-        Ok((duplicates, more || left || found.truncated))
+        })
     }
 
     /// Adds those of the documents on their way that are over the threshold and will be there.

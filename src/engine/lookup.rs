@@ -3,13 +3,13 @@
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
-use crate::backend::{Candidate, Member, Rival};
+use crate::backend::{Candidate, Candidates, Member, Rival};
 use crate::document::{DocumentId, Metadata, Ordinal};
 use crate::engine::records::SoughtRecord;
 use crate::engine::{Engine, EngineError, Exact, FoundBy, Match, Mode};
 use crate::index::Search;
 use crate::measure::Overlap;
-use crate::scheme::{Scheme, Threshold};
+use crate::scheme::{Key, Scheme, Threshold};
 use crate::sketch::Sketch;
 use crate::text::ShingleSet;
 
@@ -92,28 +92,74 @@ pub(super) struct Checked {
 impl Engine {
     /// Stored documents at or over the threshold, in no order.
     pub(super) async fn find(&self, sought: &Sought<'_>) -> Result<Found, EngineError> {
-        match (&self.analyser.scheme, sought.mode) {
-            (Scheme::Prefix(_), _) | (_, Mode::Exact) => self.find_exactly(sought).await,
-            _ => self.find_by_keys(sought).await,
+        self.find_from(sought, None).await
+    }
+
+    /// `looked`: what [`look_for_all`](Self::look_for_all) has found.
+    pub(super) async fn find_from(
+        &self,
+        sought: &Sought<'_>,
+        looked: Option<Candidates>,
+    ) -> Result<Found, EngineError> {
+        match self.goes_by_keys(sought) {
+            true => self.find_by_keys(sought, looked).await,
+            false => self.find_exactly(sought).await,
         }
     }
 
-    async fn find_by_keys(&self, sought: &Sought<'_>) -> Result<Found, EngineError> {
+    /// The candidates of each that goes by keys, looked up all at once; `None` for others, and if
+    /// the backend fails, which each will come to know when it looks by itself.
+    pub(super) async fn look_for_all(&self, all: &[Option<Sought<'_>>]) -> Vec<Option<Candidates>> {
+        let by_keys = |sought: &&Sought<'_>| self.goes_by_keys(sought);
+        let sought: Vec<_> = all.iter().flatten().filter(by_keys).collect();
+        let keys: Vec<_> = sought.iter().map(|sought| self.keys(sought)).collect();
+        let searches: Vec<_> =
+            sought.iter().zip(&keys).map(|(sought, keys)| self.search(sought, keys)).collect();
+        let found = self.backend.candidates_of_all(&searches).await;
+        let mut found = found.unwrap_or_default().into_iter();
+        let candidates = |sought: &Option<Sought<'_>>| {
+            sought.as_ref().filter(by_keys).and_then(|_| found.next())
+        };
+        all.iter().map(candidates).collect()
+    }
+
+    fn goes_by_keys(&self, sought: &Sought<'_>) -> bool {
+        sought.mode != Mode::Exact && !matches!(self.analyser.scheme, Scheme::Prefix(_))
+    }
+
+    fn keys(&self, sought: &Sought<'_>) -> Vec<Key> {
         let scheme = &self.analyser.scheme;
         let plan = scheme.plan(sought.threshold);
-        let keys: Vec<_> = scheme.keys(sought.sketch.as_bytes(), plan.bands).collect();
-        let search = Search {
-            keys: &keys,
+        scheme.keys(sought.sketch.as_bytes(), plan.bands).collect()
+    }
+
+    fn search<'a>(&self, sought: &Sought<'a>, keys: &'a [Key]) -> Search<'a> {
+        Search {
+            keys,
             sketch: sought.sketch,
             fingerprint: sought.fingerprint,
-            agreeing_min: plan.agreeing_min,
+            agreeing_min: self.analyser.scheme.plan(sought.threshold).agreeing_min,
             postings_max: self.settings.limits.candidates_max,
             // One is who is asking, and one more tells whether there are more.
             found_max: self.settings.limits.checked_max.max(sought.limit + 2),
             members_max: sought.members_max,
-        };
+        }
+    }
+
+    async fn find_by_keys(
+        &self,
+        sought: &Sought<'_>,
+        mut looked: Option<Candidates>,
+    ) -> Result<Found, EngineError> {
+        let plan = self.analyser.scheme.plan(sought.threshold);
         for looks in 1.. {
-            let candidates = self.backend.candidates(&search).await?;
+            let candidates = match looked.take() {
+                Some(looked) => looked,
+                None => {
+                    let keys = self.keys(sought);
+                    self.backend.candidates(&self.search(sought, &keys)).await?
+                }
+            };
             let found = candidates.found;
             let (checked, expected_recall) = match (&sought.record, sought.mode) {
                 (Some(record), _) => {

@@ -126,9 +126,21 @@ impl Index {
     /// Files a document's set. Filing an ordinal again changes nothing. An ordinal must not be
     /// removed before the call that files it has returned.
     pub fn insert(&self, ordinal: Ordinal, filing: &Filing<'_>) {
-        let entry = self.write().insert(ordinal, filing);
-        if let (Some(entry), Some(prefix), Some(set)) = (entry, &self.prefix, filing.set) {
-            prefix.insert(entry, set);
+        self.insert_all(std::iter::once((ordinal, *filing)));
+    }
+
+    /// [`insert`](Self::insert) for many under one lock: lookups wait for all of them together, and
+    /// not for each.
+    pub fn insert_all<'a>(&self, filings: impl Iterator<Item = (Ordinal, Filing<'a>)> + Clone) {
+        let mut contents = self.write();
+        let insert = |(ordinal, filing)| contents.insert(ordinal, &filing);
+        let entries: Vec<_> = filings.clone().map(insert).collect();
+        drop(contents);
+        let Some(prefix) = &self.prefix else { return };
+        for (entry, (_, filing)) in entries.into_iter().zip(filings) {
+            if let (Some(entry), Some(set)) = (entry, filing.set) {
+                prefix.insert(entry, set);
+            }
         }
     }
 
@@ -152,9 +164,27 @@ impl Index {
     /// Rare keys are read first, so that what a limit cuts off are the commonplaces.
     #[must_use]
     pub fn candidates(&self, search: &Search<'_>) -> Candidates {
+        self.candidates_in(&self.read(), search)
+    }
+
+    /// The same of many under one lock.
+    #[must_use]
+    pub fn candidates_of_all(&self, searches: &[Search<'_>]) -> Vec<Candidates> {
         let contents = self.read();
+        let next = searches.iter().skip(1).map(Some).chain([None]);
+        let look = |(search, next): (&Search<'_>, Option<&Search<'_>>)| {
+            // What the next one reads is fetched while this one is at work.
+            for key in next.into_iter().flat_map(|next| next.keys) {
+                contents.aim(*key);
+            }
+            self.candidates_in(&contents, search)
+        };
+        searches.iter().zip(next).map(look).collect()
+    }
+
+    fn candidates_in(&self, contents: &Contents, search: &Search<'_>) -> Candidates {
         let Shortlist { entries, seen, truncated, .. } =
-            Shortlist::of(&contents, self.estimator, search);
+            Shortlist::of(contents, self.estimator, search);
         let found = Vec::with_capacity(entries.len());
         let mut candidates = Candidates { found, seen, truncated };
         let mut members_left = search.postings_max;

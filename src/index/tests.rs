@@ -1,4 +1,5 @@
 mod exact;
+mod many;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,15 +51,19 @@ fn remove(index: &Index, ordinal: u32, set: u8) -> bool {
 
 fn search(index: &Index, set: u8, agreeing_min: u32, postings_max: usize) -> Candidates {
     let (sketch, keys) = (sketch(set), keys(set));
-    index.candidates(&Search {
-        keys: &keys,
-        sketch: &sketch,
+    index.candidates(&Search { agreeing_min, postings_max, ..search_of(set, &sketch, &keys) })
+}
+
+fn search_of<'a>(set: u8, sketch: &'a Sketch, keys: &'a [Key]) -> Search<'a> {
+    Search {
+        keys,
+        sketch,
         fingerprint: fingerprint(set),
-        agreeing_min,
-        postings_max,
+        agreeing_min: 0,
+        postings_max: usize::MAX,
         found_max: usize::MAX,
         members_max: 1000,
-    })
+    }
 }
 
 /// What a candidate is, for comparison: keys shared and members by fingerprint.

@@ -1,91 +1,70 @@
-//! The one thread that writes.
+//! The one place that writes.
 //!
-//! It takes what has queued up, commits it in one transaction and only then, in order, lets each
-//! batch of writes take effect in memory and answers it. After any failure it writes no more: what
-//! the disk holds is then only known after a new start.
+//! It takes what has queued up, commits it in one transaction, syncs that and only then, in order,
+//! lets each batch of writes take effect in memory and answers it. After any failure it writes no
+//! more: what the disk holds is then only known after a new start.
+//!
+//! A large group is written while the one before is still being synced and takes effect: two
+//! threads do this in turns.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::runtime::{self, Runtime};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout_at};
 
 use super::counters::Counters;
-use super::log::{self, Logged, Operation};
-use super::wal_sync::WalSync;
-use super::{EncodedRecord, StorageError, StorageSettings, Sync, expiries};
-use crate::document::Ordinal;
+use super::log::Logged;
+use super::message::Message;
+use super::wal_sync::{Wal, WalSync};
+use super::{StorageError, StorageSettings, Sync};
 
-/// A change to what is stored.
-#[derive(Clone, Debug)]
-pub enum Write {
-    /// Stores a record, in the place of another one if it replaces one.
-    Put { record: EncodedRecord, replaces: Option<Ordinal> },
-    /// Removes the record with this ordinal, which must be there.
-    Remove { ordinal: Ordinal },
-}
+/// Groups of so many bytes are synced and take effect while the next is being written. If smaller
+/// ones did, they would only become smaller still, and syncs more.
+const AHEAD_BYTES_MIN: u64 = 256 << 10;
 
-impl Write {
-    fn bytes(&self) -> u64 {
-        match self {
-            Self::Put { record, .. } => record.bytes(),
-            Self::Remove { .. } => 0,
-        }
-    }
-
-    fn perform(
-        &self,
-        connection: &Connection,
-        counters: &mut Counters,
-        logged: &mut Logged,
-    ) -> Result<(), StorageError> {
-        match self {
-            Self::Remove { ordinal } => remove(connection, counters, logged, *ordinal),
-            Self::Put { record, replaces } => {
-                if let Some(replaced) = replaces {
-                    remove(connection, counters, logged, *replaced)?;
-                }
-                put(connection, counters, logged, record)
-            }
-        }
-    }
-}
-
-/// What the committer is asked to do. Dropping `done` says that it did not.
-pub(super) enum Message {
-    /// The writes are given back, to be freed by whoever waits.
-    Write {
-        writes: Vec<Write>,
-        applied: Box<dyn FnOnce(u64) + Send>,
-        done: oneshot::Sender<Vec<Write>>,
-    },
-    Trim {
-        up_to: u64,
-        done: oneshot::Sender<u64>,
-    },
-    Sync {
-        done: oneshot::Sender<()>,
-    },
-}
-
+/// What two threads do in turns. Each group goes through both halves, and the second is locked
+/// before the first is let go: so groups take effect in the order in which they are written, and
+/// no more than one is written ahead. A half that failed is not there any more.
 pub(super) struct Committer {
+    writing: Mutex<Option<Writing>>,
+    concluding: Mutex<Option<Concluding>>,
+    poison: watch::Sender<Option<String>>,
+}
+
+/// The first half: into the database.
+struct Writing {
     connection: Connection,
     queue: mpsc::Receiver<Message>,
     counters: Counters,
-    pub applied_sequence: Arc<AtomicU64>,
-    /// Whether a group is taking effect in memory.
-    pub applying: watch::Sender<bool>,
     group_writes_max: usize,
     group_bytes_max: u64,
     /// Waits for messages with a deadline, which a channel alone cannot.
     runtime: Runtime,
-    /// For [`Sync::Interval`]; otherwise each commit syncs by itself.
+    /// For [`Sync::Interval`].
     wal_sync: Option<WalSync>,
+}
+
+/// The second half: onto the disk, into memory, and the answers.
+struct Concluding {
+    /// For [`Sync::Always`].
+    wal: Option<Wal>,
+    applied_sequence: Arc<AtomicU64>,
+}
+
+type SecondHalf<'a> = MutexGuard<'a, Option<Concluding>>;
+
+/// Messages that are carried out together.
+struct Group {
+    messages: Vec<Message>,
+    bytes: u64,
+    /// What came of each, once they are committed.
+    outcomes: Vec<u64>,
 }
 
 impl Committer {
@@ -98,41 +77,101 @@ impl Committer {
         let counters = Counters::read(&connection)?;
         let interval = Duration::from_millis(settings.sync_interval_ms);
         let runtime = runtime::Builder::new_current_thread().enable_time().build();
-        Ok(Self {
+        let runtime = runtime.map_err(StorageError::io(wal))?;
+        let wal = Wal::new(wal.to_owned());
+        let (wal, wal_sync) = match settings.sync {
+            Sync::Always => (Some(wal), None),
+            Sync::Interval => (None, Some(WalSync::new(wal, interval))),
+        };
+        let writing = Writing {
             connection,
             queue,
             counters,
-            applied_sequence: Arc::new(AtomicU64::new(counters.last_sequence)),
-            applying: watch::Sender::new(false),
             group_writes_max: settings.group_writes_max as usize,
             group_bytes_max: settings.group_bytes_max,
-            runtime: runtime.map_err(StorageError::io(wal))?,
-            wal_sync: match settings.sync {
-                Sync::Always => None,
-                Sync::Interval => Some(WalSync::new(wal.to_owned(), interval)),
-            },
+            runtime,
+            wal_sync,
+        };
+        let applied_sequence = Arc::new(AtomicU64::new(counters.last_sequence));
+        Ok(Self {
+            writing: Mutex::new(Some(writing)),
+            concluding: Mutex::new(Some(Concluding { wal, applied_sequence })),
+            poison: watch::Sender::new(None),
         })
     }
 
-    /// Runs until the queue is closed and empty or something fails, which `poison` then says.
-    pub fn run(self, poison: &watch::Sender<Option<String>>) {
-        let reason = match catch_unwind(AssertUnwindSafe(|| self.commit_all())) {
+    /// Holds the reason once something has failed.
+    pub fn poisoned(&self) -> watch::Receiver<Option<String>> {
+        self.poison.subscribe()
+    }
+
+    /// Up to where writes have taken effect.
+    pub fn applied_sequence(&self) -> Arc<AtomicU64> {
+        let concluding = self.concluding.lock().unwrap_or_else(PoisonError::into_inner);
+        let concluding = concluding.as_ref().expect("it is asked before anything can fail");
+        Arc::clone(&concluding.applied_sequence)
+    }
+
+    /// Runs until the queue is closed and empty or something fails. For two threads.
+    pub fn run(&self) {
+        let reason = match catch_unwind(AssertUnwindSafe(|| self.take_turns())) {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error.to_string(),
             Err(_) => "the committer panicked".to_owned(),
         };
         tracing::error!(reason, "the store is poisoned: nothing is written until the next start");
-        poison.send_replace(Some(reason));
+        self.poison.send_replace(Some(reason));
+        // Whoever waits in the queue learns it, too.
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    fn commit_all(mut self) -> Result<(), StorageError> {
-        while let Some(first) = self.next()? {
-            let group = self.gather(first);
-            self.commit(group)?;
+    fn take_turns(&self) -> Result<(), StorageError> {
+        while self.take_turn()? {}
+        Ok(())
+    }
+
+    /// Writes until another thread is to write on, while this one concludes its last group.
+    /// `false` at the end, also if the other has failed, who then says why.
+    fn take_turn(&self) -> Result<bool, StorageError> {
+        let Ok(mut writing) = self.writing.lock() else { return Ok(false) };
+        let group = self.write_on(&mut writing);
+        let Ok(Some((group, mut concluding))) = group else {
+            writing.take();
+            return group.map(|_| false);
+        };
+        drop(writing);
+        conclude(&mut concluding, group)?;
+        Ok(true)
+    }
+
+    /// A large group, to be concluded. `None` at the end.
+    fn write_on(
+        &self,
+        turn: &mut Option<Writing>,
+    ) -> Result<Option<(Group, SecondHalf<'_>)>, StorageError> {
+        while let Some(mut writing) = turn.take() {
+            let first = writing.next()?;
+            if self.poison.borrow().is_some() {
+                return Ok(None);
+            }
+            let Some(first) = first else { return writing.finish().map(|()| None) };
+            let group = writing.gather(first);
+            let group = writing.commit(group)?;
+            *turn = Some(writing);
+            let Ok(mut concluding) = self.concluding.lock() else { return Ok(None) };
+            if concluding.is_none() {
+                return Ok(None);
+            }
+            if group.bytes >= AHEAD_BYTES_MIN {
+                return Ok(Some((group, concluding)));
+            }
+            conclude(&mut concluding, group)?;
         }
-        self.finish()
+        Ok(None)
     }
+}
 
+impl Writing {
     /// Waits for a message, and meanwhile syncs when it is time; `None` when there will be no more.
     fn next(&mut self) -> Result<Option<Message>, StorageError> {
         loop {
@@ -151,25 +190,24 @@ impl Committer {
     }
 
     /// The first message and those that wait behind it, up to the limits of a group.
-    fn gather(&mut self, first: Message) -> Vec<Message> {
+    fn gather(&mut self, first: Message) -> Group {
         let (mut writes, mut bytes) = (first.writes().len(), first.bytes());
-        let mut group = vec![first];
+        let mut messages = vec![first];
         while writes < self.group_writes_max && bytes < self.group_bytes_max {
             let Ok(message) = self.queue.try_recv() else { break };
             writes += message.writes().len();
             bytes += message.bytes();
-            group.push(message);
+            messages.push(message);
         }
-        group
+        Group { outcomes: Vec::with_capacity(messages.len()), messages, bytes }
     }
 
-    fn commit(&mut self, group: Vec<Message>) -> Result<(), StorageError> {
+    fn commit(&mut self, mut group: Group) -> Result<Group, StorageError> {
         let (mut counters, mut logged) = (self.counters, Logged::default());
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let mut outcomes = Vec::with_capacity(group.len());
-        for message in &group {
-            outcomes.push(message.perform(&transaction, &mut counters, &mut logged)?);
+        for message in &group.messages {
+            group.outcomes.push(message.perform(&transaction, &mut counters, &mut logged)?);
         }
         logged.write(&transaction, counters.last_sequence)?;
         counters.write(&transaction)?;
@@ -178,15 +216,10 @@ impl Committer {
         if let Some(wal_sync) = &mut self.wal_sync {
             wal_sync.committed();
         }
-        if group.iter().any(|message| matches!(message, Message::Sync { .. })) {
+        if group.messages.iter().any(|message| matches!(message, Message::Sync { .. })) {
             self.sync()?;
         }
-        self.applying.send_replace(true);
-        for (message, outcome) in group.into_iter().zip(outcomes) {
-            message.conclude(outcome, &self.applied_sequence);
-        }
-        self.applying.send_replace(false);
-        Ok(())
+        Ok(group)
     }
 
     fn sync(&mut self) -> Result<(), StorageError> {
@@ -202,88 +235,15 @@ impl Committer {
     }
 }
 
-impl Message {
-    fn writes(&self) -> &[Write] {
-        match self {
-            Self::Write { writes, .. } => writes,
-            Self::Trim { .. } | Self::Sync { .. } => &[],
-        }
+/// If it fails, there is no other after it.
+fn conclude(concluding: &mut Option<Concluding>, group: Group) -> Result<(), StorageError> {
+    let Some(mut present) = concluding.take() else { return Ok(()) };
+    if let Some(wal) = &mut present.wal {
+        wal.sync()?;
     }
-
-    fn bytes(&self) -> u64 {
-        self.writes().iter().map(Write::bytes).sum()
+    for (message, outcome) in group.messages.into_iter().zip(group.outcomes) {
+        message.conclude(outcome, &present.applied_sequence);
     }
-
-    /// Gives back the sequence of the last write, or the operations that a trim removed.
-    fn perform(
-        &self,
-        connection: &Connection,
-        counters: &mut Counters,
-        logged: &mut Logged,
-    ) -> Result<u64, StorageError> {
-        match self {
-            Self::Sync { .. } => {}
-            Self::Trim { up_to, .. } => {
-                let written = counters.last_sequence - logged.len() as u64;
-                return log::trim(connection, written, *up_to);
-            }
-            Self::Write { writes, .. } => {
-                for write in writes {
-                    write.perform(connection, counters, logged)?;
-                }
-            }
-        }
-        Ok(counters.last_sequence)
-    }
-
-    /// A caller who has gone away is not missed: the change stands all the same.
-    fn conclude(self, outcome: u64, applied_sequence: &AtomicU64) {
-        match self {
-            Self::Sync { done } => {
-                let _ = done.send(());
-            }
-            Self::Trim { done, .. } => {
-                let _ = done.send(outcome);
-            }
-            Self::Write { writes, applied, done } => {
-                applied(outcome);
-                applied_sequence.store(outcome, Ordering::Release);
-                let _ = done.send(writes);
-            }
-        }
-    }
-}
-
-fn put(
-    connection: &Connection,
-    counters: &mut Counters,
-    logged: &mut Logged,
-    record: &EncodedRecord,
-) -> Result<(), StorageError> {
-    let ordinal = record.ordinal();
-    let Some(next) = ordinal.0.checked_add(1) else {
-        return Err(StorageError::corrupt("a document was given the last ordinal there is"));
-    };
-    record.insert(connection)?;
-    counters.documents += 1;
-    counters.next_ordinal = counters.next_ordinal.max(next);
-    logged.append(counters, Operation::Put, ordinal);
-    Ok(())
-}
-
-fn remove(
-    connection: &Connection,
-    counters: &mut Counters,
-    logged: &mut Logged,
-    ordinal: Ordinal,
-) -> Result<(), StorageError> {
-    let delete = "DELETE FROM documents WHERE ordinal = ?1";
-    if connection.prepare_cached(delete)?.execute([ordinal.0])? == 0 {
-        let what = format!("a document to be removed is not there, ordinal {}", ordinal.0);
-        return Err(StorageError::corrupt(what));
-    }
-    expiries::remove(connection, ordinal)?;
-    counters.documents -= 1;
-    logged.append(counters, Operation::Remove, ordinal);
+    *concluding = Some(present);
     Ok(())
 }

@@ -21,28 +21,32 @@ use crate::text::ShingleSet;
 pub(super) fn encode(set: &ShingleSet) -> Vec<u8> {
     let width = 64 - gaps(set).fold(1, |all, gap| all | gap).leading_zeros();
     let packed_bytes = (set.count() * width as usize).div_ceil(8);
-    // Each gap is written with zeros behind it, which the next one's bits take the place of.
-    let mut bytes = vec![0; 1 + packed_bytes + WINDOW_BITS / 8];
+    let mut bytes = vec![0; 1 + packed_bytes.next_multiple_of(8) + 8];
     bytes[0] = width as u8;
-    let packed = &mut bytes[1..];
-    let (mut at, mut begun, mut begun_bits) = (0, 0_u128, 0);
+    let mut words = bytes[1..].chunks_exact_mut(8);
+    let mut put = |word: u64| {
+        let next = words.next().expect("there is a word for all bits that are put, and one more");
+        next.copy_from_slice(&word.to_le_bytes());
+    };
+    let (mut word, mut word_bits) = (0, 0);
     for gap in gaps(set) {
-        begun |= u128::from(gap) << begun_bits;
-        let window = packed[at..].first_chunk_mut().expect("a window is left behind the last gap");
-        *window = begun.to_le_bytes();
-        begun_bits += width;
-        at += begun_bits as usize / 8;
-        begun >>= begun_bits & !7;
-        begun_bits &= 7;
+        word |= gap << word_bits;
+        word_bits += width;
+        if word_bits >= u64::BITS {
+            put(word);
+            word_bits -= u64::BITS;
+            // The bits of the gap that did not fit; there may be none.
+            word = gap.unbounded_shr(width - word_bits);
+        }
     }
+    put(word);
     bytes.truncate(1 + packed_bytes);
     bytes
 }
 
 fn gaps(set: &ShingleSet) -> impl Iterator<Item = u64> {
-    let elements = set.as_slice();
-    let before = std::iter::once(0).chain(elements.iter().copied());
-    elements.iter().zip(before).map(|(element, before)| element - before)
+    let mut before = 0;
+    set.as_slice().iter().map(move |&element| element - std::mem::replace(&mut before, element))
 }
 
 /// `None` for bytes that [`encode`] cannot have made of `count` elements.

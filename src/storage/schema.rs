@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rusqlite::{Connection, ErrorCode, OpenFlags, params};
 
 use super::counters::Counters;
-use super::{StorageError, StorageSettings, Sync, upgrade};
+use super::{StorageError, StorageSettings, upgrade};
 
 /// "akin" in ASCII, in the database header.
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"akin");
@@ -85,15 +85,11 @@ pub(super) fn open_writer(
     connection.busy_timeout(BUSY_TIMEOUT)?;
     let empty = is_empty(&connection).map_err(|error| not_akin(error, path))?;
     let found = if empty { FORMAT } else { check_format(&connection, path)? };
-    let synchronous = match settings.sync {
-        Sync::Always => "FULL",
-        Sync::Interval => "NORMAL",
-    };
     if empty {
         connection.pragma_update(None, "page_size", PAGE_BYTES)?;
     }
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    connection.pragma_update(None, "synchronous", synchronous)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     connection.pragma_update(None, "journal_size_limit", WAL_KEPT_BYTES)?;
     connection.pragma_update(None, "cache_size", -settings.page_cache_kib_each())?;
@@ -102,6 +98,8 @@ pub(super) fn open_writer(
     }
     check_identity(&connection, path, identity)?;
     upgrade(&mut connection, found)?;
+    // From here on the log is synced by who commits, except where its beginning is written anew.
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
     Ok(connection)
 }
 

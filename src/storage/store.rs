@@ -10,7 +10,8 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::unconstrained;
 
-use super::committer::{Committer, Message, Write};
+use super::committer::Committer;
+use super::message::{Message, Write};
 use super::readers::{self, Readers, StoreSizes};
 use super::record::{Order, Part, Record};
 use super::selection::{self, Particulars};
@@ -27,14 +28,17 @@ pub struct Store {
     pub(super) copying: Mutex<()>,
     /// `None` once closing.
     queue: RwLock<Option<mpsc::Sender<Message>>>,
-    committer: Mutex<Option<JoinHandle<()>>>,
+    /// The threads that write, in turns.
+    committers: Mutex<Vec<JoinHandle<()>>>,
     poisoned: watch::Receiver<Option<String>>,
     applied_sequence: Arc<AtomicU64>,
-    applying: watch::Receiver<bool>,
     snapshots: Snapshots,
     /// Given back when the committer is done.
     lock: Mutex<Option<File>>,
 }
+
+/// One writes while the other syncs and applies what it wrote before.
+const COMMITTERS: usize = 2;
 
 /// The database and its write-ahead log.
 #[derive(Clone, Debug)]
@@ -87,23 +91,25 @@ impl Store {
         settings: &StorageSettings,
     ) -> Result<Self, StorageError> {
         let (queue, waiting) = mpsc::channel(settings.queue_writes_max as usize);
-        let committer = Committer::new(connection, waiting, &files.wal, settings)?;
-        let applied_sequence = Arc::clone(&committer.applied_sequence);
-        let applying = committer.applying.subscribe();
-        let (poison, poisoned) = watch::channel(None);
-        let committer = thread::Builder::new()
-            .name("akin-committer".to_owned())
-            .spawn(move || committer.run(&poison))
-            .map_err(StorageError::io(&files.database))?;
+        let committer = Arc::new(Committer::new(connection, waiting, &files.wal, settings)?);
+        let (applied_sequence, poisoned) = (committer.applied_sequence(), committer.poisoned());
+        let mut committers = Vec::with_capacity(COMMITTERS);
+        for _ in 0..COMMITTERS {
+            let committer = Arc::clone(&committer);
+            let thread = thread::Builder::new()
+                .name("akin-committer".to_owned())
+                .spawn(move || committer.run())
+                .map_err(StorageError::io(&files.database))?;
+            committers.push(thread);
+        }
         Ok(Self {
             readers: Readers::new(&files.database, settings),
             files,
             copying: Mutex::default(),
             queue: RwLock::new(Some(queue)),
-            committer: Mutex::new(Some(committer)),
+            committers: Mutex::new(committers),
             poisoned,
             applied_sequence,
-            applying,
             snapshots,
             lock: Mutex::new(Some(lock)),
         })
@@ -124,8 +130,8 @@ impl Store {
     /// Resolves once the writes are committed, all of them or none, as [`super::Sync`] has it, and
     /// `applied` has run.
     ///
-    /// `applied` gets the sequence of the last write. It runs on the committing thread, for all
-    /// that is written in the order of the sequences, and so must be quick and must not panic. Once
+    /// `applied` gets the sequence of the last write. It runs on a committing thread, one at a time
+    /// in the order of the sequences, and so must be quick and must not panic. Once
     /// the writes are queued they are carried out and `applied` runs even if this future is
     /// dropped. They are queued in the order in which their futures are first polled.
     ///
@@ -204,12 +210,6 @@ impl Store {
         self.applied_sequence.load(Ordering::Acquire)
     }
 
-    /// Resolves once no writes are being applied, for a moment at least.
-    pub async fn quiet(&self) {
-        // An error means that the committer is gone, and nothing is applied any more.
-        let _ = self.applying.clone().wait_for(|applying| !applying).await;
-    }
-
     /// Carries out what is queued, syncs, checkpoints; writes that come later are refused. Blocks
     /// until all of it is done.
     ///
@@ -225,11 +225,12 @@ impl Store {
 
     fn stop(&self) {
         self.queue.write().unwrap_or_else(PoisonError::into_inner).take();
-        let committer = self.committer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(committer) = committer {
+        let mut committers = self.committers.lock().unwrap_or_else(PoisonError::into_inner);
+        for committer in committers.drain(..) {
             // It catches its own panics and says by `poisoned` what came of them.
             let _ = committer.join();
         }
+        drop(committers);
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 

@@ -35,6 +35,14 @@ pub(super) struct Listing {
     pub has_metadata: bool,
 }
 
+#[cfg(test)]
+impl Listing {
+    fn listed(&self) -> Listed<'_> {
+        let Self { id, fingerprint, has_metadata } = self;
+        Listed { id: id.as_str(), fingerprint: *fingerprint, has_metadata: *has_metadata }
+    }
+}
+
 /// Chunk `n` is the one at `n / SHARDS` of shard `n % SHARDS`. One without listings is not there.
 type Shard = Vec<Option<Box<Chunk>>>;
 
@@ -60,11 +68,10 @@ impl Default for Catalog {
 
 impl Catalog {
     /// Lists a document; what its id stood for before goes.
-    pub fn insert(&self, ordinal: Ordinal, listing: &Listing) {
-        let id = listing.id.as_str();
-        let Listing { fingerprint, has_metadata, .. } = *listing;
+    pub fn insert(&self, ordinal: Ordinal, listed: &Listed<'_>) {
+        let id = listed.id;
         // Whoever finds the ordinal by the id is to find the listing, too.
-        self.fill(ordinal, &Listed { id, fingerprint, has_metadata });
+        self.fill(ordinal, listed);
         let replaced = self.by_id.insert(id, ordinal, |other| self.has_id(other, id));
         if let Some(old) = replaced.filter(|old| *old != ordinal) {
             self.clear(old);
@@ -260,7 +267,7 @@ mod tests {
     fn a_sample_is_drawn_from_all_and_each_time_anew() {
         let catalog = Catalog::default();
         for number in 0..100 {
-            catalog.insert(Ordinal(number * 100), &listing(&format!("{number:03}")));
+            catalog.insert(Ordinal(number * 100), &listing(&format!("{number:03}")).listed());
         }
         let all: Vec<_> = {
             let mut all = catalog.sample(1_000, 0);
@@ -284,8 +291,8 @@ mod tests {
         let catalog = Catalog::default();
         let empty = catalog.bytes();
         catalog.expiries.insert(Ordinal(1), 10);
-        catalog.insert(Ordinal(1), &listing("a"));
-        catalog.insert(Ordinal(2), &listing("a"));
+        catalog.insert(Ordinal(1), &listing("a").listed());
+        catalog.insert(Ordinal(2), &listing("a").listed());
         let id = listing("a").id;
         assert_eq!((catalog.ordinal(&id), catalog.documents()), (Some(Ordinal(2)), 1));
         assert!(catalog.listing(Ordinal(1)).is_none() && catalog.expiries.of(Ordinal(1)).is_none());
@@ -303,7 +310,7 @@ mod tests {
         let empty = catalog.bytes();
         for number in 0..100_000 {
             let listing = Listing { id: id(number), fingerprint: 7, has_metadata: true };
-            catalog.insert(Ordinal(number), &listing);
+            catalog.insert(Ordinal(number), &listing.listed());
             if number % 5_000 == 4_999 {
                 let each = (catalog.bytes() - empty) / u64::from(number);
                 assert!(each < 60, "{each} at {number}");
@@ -356,7 +363,7 @@ mod tests {
                 scope.spawn(move || {
                     for round in 0..2_000 {
                         let listing = listing(&format!("{writer}/{}", round % 100));
-                        catalog.insert(Ordinal(round * 4 + writer), &listing);
+                        catalog.insert(Ordinal(round * 4 + writer), &listing.listed());
                         assert_eq!(
                             catalog.ordinal(&listing.id).and_then(|found| catalog.listing(found)),
                             Some(listing.clone())

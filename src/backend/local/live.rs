@@ -1,11 +1,11 @@
 //! What lookups see: the index, the ids, and sets that were used lately.
 
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
-use super::catalog::{Catalog, Listing};
+use super::catalog::{Catalog, Listed, Listing};
 use crate::backend::{Candidate, Candidates, Filing, Known, Member, Sketched};
 use crate::document::{DocumentId, Ordinal};
 use crate::index::{self, ExactSearch, Index, Search, Unanswered};
@@ -20,6 +20,13 @@ impl Weighter<u64, ShingleSet> for SetBytes {
     fn weight(&self, _fingerprint: &u64, set: &ShingleSet) -> u64 {
         size_of_val(set.as_slice()) as u64 + 64
     }
+}
+
+/// A document that is durable, or about to be.
+pub(super) struct Filed {
+    pub ordinal: Ordinal,
+    pub filing: Arc<Filing>,
+    pub expires_at_ms: Option<i64>,
 }
 
 pub(super) struct Live {
@@ -44,35 +51,45 @@ impl Live {
     }
 
     /// A document has become durable, in place of what its id stood for.
-    pub fn put(&self, ordinal: Ordinal, filing: &Filing, expires_at_ms: Option<i64>) {
-        let id = &filing.document.id;
+    pub fn put(&self, filed: &Filed) {
+        let id = &filed.filing.document.id;
         let replaced =
             self.catalog.ordinal(id).and_then(|old| Some((old, self.catalog.fingerprint(old)?)));
-        self.sets.insert(filing.fingerprint, filing.set.clone());
-        let has_metadata = filing.document.metadata.is_some();
-        let listing = Listing { id: id.clone(), fingerprint: filing.fingerprint, has_metadata };
-        // Where the scheme has no tables, its keys are for arrivals alone.
-        let tables = filing.keys.len().min(self.scheme.tables() as usize);
         let deaths = replaced.is_some().then(|| self.dying());
-        // Listed first, so that what is found has a name, and is known to expire before that.
-        if let Some(expires_at_ms) = expires_at_ms {
-            self.catalog.expiries.insert(ordinal, expires_at_ms);
-        }
-        self.catalog.insert(ordinal, &listing);
-        self.index.insert(
-            ordinal,
-            &index::Filing {
-                fingerprint: filing.fingerprint,
-                shingles: filing.set.count() as u32,
-                sketch: &filing.sketch,
-                keys: &filing.keys[..tables],
-                set: Some(&filing.set),
-            },
-        );
+        self.put_new(std::slice::from_ref(filed));
         if let Some((old, fingerprint)) = replaced {
             self.take_out(old, fingerprint);
             drop(deaths);
             self.index.compact(|sketch| self.scheme.all_keys(sketch).collect());
+        }
+    }
+
+    /// Documents have become durable whose ids stood for nothing.
+    pub fn put_new(&self, filed: &[Filed]) {
+        // Listed first, so that what is found has a name, and is known to expire before that.
+        for Filed { ordinal, filing, expires_at_ms } in filed {
+            self.sets.insert(filing.fingerprint, filing.set.clone());
+            if let Some(expires_at_ms) = expires_at_ms {
+                self.catalog.expiries.insert(*ordinal, *expires_at_ms);
+            }
+            let has_metadata = filing.document.metadata.is_some();
+            let id = filing.document.id.as_str();
+            let listed = Listed { id, fingerprint: filing.fingerprint, has_metadata };
+            self.catalog.insert(*ordinal, &listed);
+        }
+        self.index.insert_all(filed.iter().map(|filed| (filed.ordinal, self.in_index(filed))));
+    }
+
+    fn in_index<'a>(&self, filed: &'a Filed) -> index::Filing<'a> {
+        let filing = &filed.filing;
+        // Where the scheme has no tables, its keys are for arrivals alone.
+        let tables = filing.keys.len().min(self.scheme.tables() as usize);
+        index::Filing {
+            fingerprint: filing.fingerprint,
+            shingles: filing.set.count() as u32,
+            sketch: &filing.sketch,
+            keys: &filing.keys[..tables],
+            set: Some(&filing.set),
         }
     }
 
@@ -100,6 +117,13 @@ impl Live {
     pub fn candidates(&self, search: &Search<'_>, now_ms: i64) -> Candidates {
         let _alive = self.nobody_dies();
         self.named(&self.index.candidates(search), now_ms)
+    }
+
+    /// The same of many.
+    pub fn candidates_of_all(&self, searches: &[Search<'_>], now_ms: i64) -> Vec<Candidates> {
+        let _alive = self.nobody_dies();
+        let found = self.index.candidates_of_all(searches);
+        found.iter().map(|candidates| self.named(candidates, now_ms)).collect()
     }
 
     /// As [`Index::exact_candidates`] has it.
@@ -184,16 +208,20 @@ mod tests {
         Live::new(index, Catalog::default(), scheme, 1 << 20)
     }
 
-    fn filed(live: &Live, text: &str) -> Filing {
+    fn keyed(live: &Live, text: &str) -> Arc<Filing> {
         let mut filing = filing("a", text);
         filing.keys = live.scheme.all_keys(filing.sketch.as_bytes()).collect();
-        filing
+        Arc::new(filing)
+    }
+
+    fn filed(ordinal: u32, filing: &Arc<Filing>) -> Filed {
+        Filed { ordinal: Ordinal(ordinal), filing: Arc::clone(filing), expires_at_ms: None }
     }
 
     /// The text stays, so that there is one at any time; or it changes to one nearly the same.
     fn a_document_is_found_while_it_is_replaced(texts: [&str; 2]) {
         let live = live();
-        let versions = texts.map(|text| filed(&live, text));
+        let versions = texts.map(|text| keyed(&live, text));
         let probe = &versions[0];
         let search = Search {
             keys: &probe.keys,
@@ -204,13 +232,13 @@ mod tests {
             found_max: 10,
             members_max: 10,
         };
-        live.put(Ordinal(0), &versions[0], None);
+        live.put(&filed(0, &versions[0]));
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {
                 let versions = versions.iter().cycle().zip(1..);
                 for (version, ordinal) in versions.take_while(|_| !stop.load(Ordering::Relaxed)) {
-                    live.put(Ordinal(ordinal), version, None);
+                    live.put(&filed(ordinal, version));
                 }
             });
             let lost = (0..5_000).filter(|_| live.candidates(&search, 0).found.is_empty()).count();

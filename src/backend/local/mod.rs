@@ -1,8 +1,8 @@
 //! The backend in this process: the index in memory, the store on disk beside it.
 //!
-//! A write is committed, then applied to the index by the committing thread, then acknowledged. So
-//! the index never knows what a crash could take back, and writes become visible in the order of
-//! the log.
+//! A write is committed and synced, then applied to the index by a committing thread, then
+//! acknowledged. So the index never knows what a crash could take back, and writes become visible
+//! in the order of the log.
 
 mod catalog;
 mod contents;
@@ -38,7 +38,7 @@ use crate::storage::{
 };
 use crate::text::ShingleSet;
 use contents::content_hash;
-use live::Live;
+use live::{Filed, Live};
 use view::LocalView;
 
 pub use settings::LocalSettings;
@@ -147,9 +147,10 @@ impl Backend for Local {
         // are added at the end of their table fill its pages.
         let ordinal = self.take_ordinals(1)?;
         let record = record.with_ordinal(ordinal);
+        let filed = Filed { ordinal, filing, expires_at_ms: times.expires_at_ms };
         let live = Arc::clone(&self.live);
         let apply = move |_sequence| {
-            live.put(ordinal, &filing, times.expires_at_ms);
+            live.put(&filed);
             place.stored();
         };
         self.store.write(Write::Put { record, replaces }, apply).await?;
@@ -158,10 +159,6 @@ impl Backend for Local {
 
     async fn store_new(&self, announced: Vec<Announced>) -> Result<(), BackendError> {
         self.store_together(announced).await
-    }
-
-    async fn quiet(&self) {
-        self.store.quiet().await;
     }
 
     async fn stands(&self, document: &Document) -> Result<bool, BackendError> {
@@ -189,6 +186,13 @@ impl Backend for Local {
 
     async fn candidates(&self, search: &Search<'_>) -> Result<Candidates, BackendError> {
         Ok(self.live.candidates(search, self.now_ms()))
+    }
+
+    async fn candidates_of_all(
+        &self,
+        searches: &[Search<'_>],
+    ) -> Result<Vec<Candidates>, BackendError> {
+        Ok(self.live.candidates_of_all(searches, self.now_ms()))
     }
 
     async fn exact_candidates(

@@ -6,17 +6,11 @@ use std::sync::atomic::Ordering;
 
 use super::Local;
 use super::contents::content_hash;
+use super::live::Filed;
 use crate::backend::arrivals::Place;
 use crate::backend::{Announced, BackendError, Filing};
 use crate::document::{Document, Ordinal};
 use crate::storage::{EncodedRecord, Record, Write};
-
-/// A document that is about to be durable.
-struct Filed {
-    ordinal: Ordinal,
-    filing: Arc<Filing>,
-    expires_at_ms: Option<i64>,
-}
 
 /// When a document is stored, and when it expires, in milliseconds since the epoch.
 #[derive(Clone, Copy)]
@@ -91,9 +85,7 @@ impl Local {
         let filed = Arc::new(filed);
         let (live, committed) = (Arc::clone(&self.live), Arc::clone(&filed));
         let apply = move |_sequence| {
-            for Filed { ordinal, filing, expires_at_ms } in &*committed {
-                live.put(*ordinal, filing, *expires_at_ms);
-            }
+            live.put_new(&committed);
             Place::all_stored(places);
         };
         Ok(self.store.write_all(writes, apply).await?)

@@ -1,5 +1,6 @@
 //! The store through its public surface, a file a behaviour.
 
+mod ahead;
 mod copies;
 mod corruption;
 mod expiring;

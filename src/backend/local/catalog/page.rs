@@ -46,7 +46,7 @@ mod tests {
 
     fn insert(catalog: &Catalog, ordinal: u32, text: &str) {
         let listing = Listing { id: id(text), fingerprint: 7, has_metadata: false };
-        catalog.insert(Ordinal(ordinal), &listing);
+        catalog.insert(Ordinal(ordinal), &listing.listed());
     }
 
     #[test]

@@ -1,0 +1,149 @@
+//! What the committer is asked to do, and how each of it is written.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use super::counters::Counters;
+use super::log::{self, Logged, Operation};
+use super::{EncodedRecord, StorageError, expiries};
+use crate::document::Ordinal;
+
+/// A change to what is stored.
+#[derive(Clone, Debug)]
+pub enum Write {
+    /// Stores a record, in the place of another one if it replaces one.
+    Put { record: EncodedRecord, replaces: Option<Ordinal> },
+    /// Removes the record with this ordinal, which must be there.
+    Remove { ordinal: Ordinal },
+}
+
+impl Write {
+    fn bytes(&self) -> u64 {
+        match self {
+            Self::Put { record, .. } => record.bytes(),
+            Self::Remove { .. } => 0,
+        }
+    }
+
+    fn perform(
+        &self,
+        connection: &Connection,
+        counters: &mut Counters,
+        logged: &mut Logged,
+    ) -> Result<(), StorageError> {
+        match self {
+            Self::Remove { ordinal } => remove(connection, counters, logged, *ordinal),
+            Self::Put { record, replaces } => {
+                if let Some(replaced) = replaces {
+                    remove(connection, counters, logged, *replaced)?;
+                }
+                put(connection, counters, logged, record)
+            }
+        }
+    }
+}
+
+/// What the committer is asked to do. Dropping `done` says that it did not.
+pub(super) enum Message {
+    /// The writes are given back, to be freed by whoever waits.
+    Write {
+        writes: Vec<Write>,
+        applied: Box<dyn FnOnce(u64) + Send>,
+        done: oneshot::Sender<Vec<Write>>,
+    },
+    Trim {
+        up_to: u64,
+        done: oneshot::Sender<u64>,
+    },
+    Sync {
+        done: oneshot::Sender<()>,
+    },
+}
+
+impl Message {
+    pub fn writes(&self) -> &[Write] {
+        match self {
+            Self::Write { writes, .. } => writes,
+            Self::Trim { .. } | Self::Sync { .. } => &[],
+        }
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.writes().iter().map(Write::bytes).sum()
+    }
+
+    /// Gives back the sequence of the last write, or the operations that a trim removed.
+    pub fn perform(
+        &self,
+        connection: &Connection,
+        counters: &mut Counters,
+        logged: &mut Logged,
+    ) -> Result<u64, StorageError> {
+        match self {
+            Self::Sync { .. } => {}
+            Self::Trim { up_to, .. } => {
+                let written = counters.last_sequence - logged.len() as u64;
+                return log::trim(connection, written, *up_to);
+            }
+            Self::Write { writes, .. } => {
+                for write in writes {
+                    write.perform(connection, counters, logged)?;
+                }
+            }
+        }
+        Ok(counters.last_sequence)
+    }
+
+    /// A caller who has gone away is not missed: the change stands all the same.
+    pub fn conclude(self, outcome: u64, applied_sequence: &AtomicU64) {
+        match self {
+            Self::Sync { done } => {
+                let _ = done.send(());
+            }
+            Self::Trim { done, .. } => {
+                let _ = done.send(outcome);
+            }
+            Self::Write { writes, applied, done } => {
+                applied(outcome);
+                applied_sequence.store(outcome, Ordering::Release);
+                let _ = done.send(writes);
+            }
+        }
+    }
+}
+
+fn put(
+    connection: &Connection,
+    counters: &mut Counters,
+    logged: &mut Logged,
+    record: &EncodedRecord,
+) -> Result<(), StorageError> {
+    let ordinal = record.ordinal();
+    let Some(next) = ordinal.0.checked_add(1) else {
+        return Err(StorageError::corrupt("a document was given the last ordinal there is"));
+    };
+    record.insert(connection)?;
+    counters.documents += 1;
+    counters.next_ordinal = counters.next_ordinal.max(next);
+    logged.append(counters, Operation::Put, ordinal);
+    Ok(())
+}
+
+fn remove(
+    connection: &Connection,
+    counters: &mut Counters,
+    logged: &mut Logged,
+    ordinal: Ordinal,
+) -> Result<(), StorageError> {
+    let delete = "DELETE FROM documents WHERE ordinal = ?1";
+    if connection.prepare_cached(delete)?.execute([ordinal.0])? == 0 {
+        let what = format!("a document to be removed is not there, ordinal {}", ordinal.0);
+        return Err(StorageError::corrupt(what));
+    }
+    expiries::remove(connection, ordinal)?;
+    counters.documents -= 1;
+    logged.append(counters, Operation::Remove, ordinal);
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! A large group takes effect while the next is written: order, effect and failure.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::storage::store::Files;
+
+/// A document whose set alone makes its group a large one.
+fn large(ordinal: u32) -> Record {
+    let elements = (1..=60_000_u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    Record { set: ShingleSet::from_shingles(elements.collect()).unwrap(), ..record(ordinal) }
+}
+
+/// Returns once so many documents are in the database.
+fn wait_for_documents(home: &Home, count: u32) {
+    let raw = home.raw();
+    let stored = || raw.query_row("SELECT count(*) FROM documents", [], |row| row.get::<_, u32>(0));
+    let begun = Instant::now();
+    while stored().unwrap() < count {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it is not written meanwhile");
+        std::thread::yield_now();
+    }
+}
+
+#[tokio::test]
+async fn what_follows_is_written_meanwhile_and_applied_after_it() {
+    let home = Home::new();
+    let store = home.open();
+    let (held, hold) = Held::new();
+    let applied = Arc::new(Mutex::new(vec![]));
+    let note = |applied: &Arc<Mutex<Vec<u64>>>| {
+        let applied = Arc::clone(applied);
+        move |sequence| applied.lock().unwrap().push(sequence)
+    };
+    let note_first = note(&applied);
+    let first = queue(store.write(put(&large(0)), move |sequence| {
+        hold(sequence);
+        note_first(sequence);
+    }));
+    held.wait();
+    let mut second = queue(store.write(put(&record(1)), note(&applied)));
+    wait_for_documents(&home, 2);
+    let waiting = second.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    assert!(waiting.is_pending() && applied.lock().unwrap().is_empty());
+    assert_eq!(store.applied_sequence(), 0);
+    held.release();
+    first.await.unwrap();
+    second.await.unwrap();
+    assert_eq!(*applied.lock().unwrap(), [1, 2]);
+    assert_eq!(store.applied_sequence(), 2);
+}
+
+#[tokio::test]
+async fn if_it_fails_what_was_written_meanwhile_is_not_applied() {
+    let home = Home::new();
+    let store = home.open();
+    let (held, hold) = Held::new();
+    let first = queue(store.write(put(&large(0)), |sequence| {
+        hold(sequence);
+        panic!("as the test wants it");
+    }));
+    held.wait();
+    let never = |_| panic!("it must not be applied");
+    let second = queue(store.write(put(&record(1)), never));
+    wait_for_documents(&home, 2);
+    let third = queue(store.write(put(&record(2)), never));
+    held.release();
+    for outcome in [first.await, second.await, third.await] {
+        assert!(matches!(outcome, Err(StorageError::Poisoned { .. })), "{outcome:?}");
+    }
+    assert_eq!(store.applied_sequence(), 0);
+    assert!(matches!(store.close(), Err(StorageError::Poisoned { .. })));
+    drop(store);
+    assert_eq!(home.open().sizes().await.unwrap().documents, 2, "the third was never written");
+}
+
+#[tokio::test]
+async fn nothing_is_answered_that_is_not_synced() {
+    for document in [record(0), large(0)] {
+        let home = Home::new();
+        let mut files = Files::of(home.path());
+        let connection = schema::open_writer(&files.database, &home.settings, IDENTITY).unwrap();
+        files.wal = home.path().join("nothing");
+        let lock = directory::lock(home.path()).unwrap();
+        let snapshots = Snapshots::open(home.path().join("snapshots"), 2).unwrap();
+        let store = Store::start(lock, files, connection, snapshots, &home.settings).unwrap();
+        let never = |_| panic!("it must not be applied");
+        let first = queue(store.write(put(&document), never));
+        let second = queue(store.write(put(&record(1)), never));
+        for outcome in [first.await, second.await] {
+            let error = outcome.unwrap_err().to_string();
+            assert!(error.contains("nothing"), "{error}");
+        }
+    }
+}
