@@ -86,9 +86,10 @@ async fn nothing_is_answered_that_is_not_synced() {
         let snapshots = Snapshots::open(home.path().join("snapshots"), 2).unwrap();
         let store = Store::start(lock, files, connection, snapshots, &home.settings).unwrap();
         let never = |_| panic!("it must not be applied");
-        let first = queue(store.write(put(&document), never));
-        let second = queue(store.write(put(&record(1)), never));
-        for outcome in [first.await, second.await] {
+        let first = store.write(put(&document), never);
+        let second = store.write(put(&record(1)), never);
+        let (first, second) = tokio::join!(first, second);
+        for outcome in [first, second] {
             let error = outcome.unwrap_err().to_string();
             assert!(error.contains("nothing"), "{error}");
         }
