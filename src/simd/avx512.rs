@@ -11,7 +11,6 @@ use std::arch::x86_64::{
     _mm512_slli_epi64, _mm512_srli_epi64, _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_sub_epi8,
     _mm512_sub_epi64, _mm512_unpackhi_epi64, _mm512_unpacklo_epi64, _mm512_xor_si512,
 };
-use std::hint::black_box;
 
 use super::Loop;
 use super::hash::{PRIME_1, PRIME_2, PRIME_3, SHORT_BYTES_MAX, WordMix};
@@ -154,9 +153,6 @@ pub(super) fn hash(word_mix: WordMix, words: WordPlaces<'_>, hashes: &mut Vec<u6
 #[target_feature(enable = "avx512f,avx512dq")]
 #[inline]
 unsafe fn load(text: &[u8], places: &[u32; LANES]) -> (__m512i, __m512i) {
-    // The compiler, if it knew that a register has these places already, would take them out of it
-    // one by one, which is slower than to load them again.
-    let places = black_box(places);
     // SAFETY: 16 bytes are read, at any alignment, and so many there are.
     let load =
         |lane: usize| unsafe { _mm_loadu_si128(text.as_ptr().add(places[lane] as usize).cast()) };
