@@ -9,7 +9,7 @@ use crate::engine::records::SoughtRecord;
 use crate::engine::{Engine, EngineError, Exact, FoundBy, Match, Mode};
 use crate::index::Search;
 use crate::measure::Overlap;
-use crate::scheme::{Key, Scheme, Threshold};
+use crate::scheme::{Key, ProbePlan, Scheme, Threshold};
 use crate::sketch::Sketch;
 use crate::text::ShingleSet;
 
@@ -111,10 +111,13 @@ impl Engine {
     /// the backend fails, which each will come to know when it looks by itself.
     pub(super) async fn look_for_all(&self, all: &[Option<Sought<'_>>]) -> Vec<Option<Candidates>> {
         let by_keys = |sought: &&Sought<'_>| self.goes_by_keys(sought);
-        let sought: Vec<_> = all.iter().flatten().filter(by_keys).collect();
-        let keys: Vec<_> = sought.iter().map(|sought| self.keys(sought)).collect();
+        let keyed = |sought| {
+            let plan = self.plan(sought);
+            (sought, plan, self.keys(sought, plan))
+        };
+        let keyed: Vec<_> = all.iter().flatten().filter(by_keys).map(keyed).collect();
         let searches: Vec<_> =
-            sought.iter().zip(&keys).map(|(sought, keys)| self.search(sought, keys)).collect();
+            keyed.iter().map(|(sought, plan, keys)| self.search(sought, *plan, keys)).collect();
         let found = self.backend.candidates_of_all(&searches).await;
         let mut found = found.unwrap_or_default().into_iter();
         let candidates = |sought: &Option<Sought<'_>>| {
@@ -127,18 +130,20 @@ impl Engine {
         sought.mode != Mode::Exact && !matches!(self.analyser.scheme, Scheme::Prefix(_))
     }
 
-    fn keys(&self, sought: &Sought<'_>) -> Vec<Key> {
-        let scheme = &self.analyser.scheme;
-        let plan = scheme.plan(sought.threshold);
-        scheme.keys(sought.sketch.as_bytes(), plan.bands).collect()
+    fn plan(&self, sought: &Sought<'_>) -> ProbePlan {
+        self.analyser.scheme.plan(sought.threshold)
     }
 
-    fn search<'a>(&self, sought: &Sought<'a>, keys: &'a [Key]) -> Search<'a> {
+    fn keys(&self, sought: &Sought<'_>, plan: ProbePlan) -> Vec<Key> {
+        self.analyser.scheme.keys(sought.sketch.as_bytes(), plan.bands).collect()
+    }
+
+    fn search<'a>(&self, sought: &Sought<'a>, plan: ProbePlan, keys: &'a [Key]) -> Search<'a> {
         Search {
             keys,
             sketch: sought.sketch,
             fingerprint: sought.fingerprint,
-            agreeing_min: self.analyser.scheme.plan(sought.threshold).agreeing_min,
+            agreeing_min: plan.agreeing_min,
             postings_max: self.settings.limits.candidates_max,
             // One is who is asking, and one more tells whether there are more.
             found_max: self.settings.limits.checked_max.max(sought.limit + 2),
@@ -151,13 +156,13 @@ impl Engine {
         sought: &Sought<'_>,
         mut looked: Option<Candidates>,
     ) -> Result<Found, EngineError> {
-        let plan = self.analyser.scheme.plan(sought.threshold);
+        let plan = self.plan(sought);
         for looks in 1.. {
             let candidates = match looked.take() {
                 Some(looked) => looked,
                 None => {
-                    let keys = self.keys(sought);
-                    self.backend.candidates(&self.search(sought, &keys)).await?
+                    let keys = self.keys(sought, plan);
+                    self.backend.candidates(&self.search(sought, plan, &keys)).await?
                 }
             };
             let found = candidates.found;

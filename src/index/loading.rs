@@ -44,10 +44,7 @@ impl Gathered {
         sketch: &[u8],
         members: impl IntoIterator<Item = Ordinal>,
     ) {
-        let mut members = members.into_iter();
-        let Some(first) = members.next() else { return };
-        let entry = self.entries.add(fingerprint, shingles, sketch, first);
-        members.for_each(|ordinal| self.entries.add_member(entry, ordinal));
+        self.entries.add_with(fingerprint, shingles, sketch, members);
     }
 }
 

@@ -22,19 +22,15 @@ const EMPTY: u64 = u64::MAX;
 #[derive(Clone, Debug)]
 pub(super) enum Fast {
     /// By functions of 32 bits.
-    Narrow { bins: usize, fillers: Fillers },
+    Narrow(Fillers),
     /// By those that minhash in the textbooks has.
     Wide(Permutations),
 }
 
 impl Fast {
-    pub(super) fn narrow(slots: u32, seed: u64) -> Self {
-        Self::Narrow { bins: slots as usize, fillers: Fillers::new(slots, seed) }
-    }
-
     fn bins(&self) -> usize {
         match self {
-            Self::Narrow { bins, .. } => *bins,
+            Self::Narrow(fillers) => fillers.count(),
             Self::Wide(fillers) => fillers.count(),
         }
     }
@@ -48,9 +44,7 @@ impl Fast {
         let empty = level.run(EmptyBins(&minima));
         if !empty.is_empty() {
             match self {
-                Self::Narrow { fillers, .. } => {
-                    fillers.fill(&mut minima, &empty, shingles, remix, level);
-                }
+                Self::Narrow(fillers) => fillers.fill(&mut minima, &empty, shingles, remix, level),
                 Self::Wide(fillers) => fillers.lower(&mut minima, &empty, shingles, remix, level),
             }
         }

@@ -28,6 +28,10 @@ impl Fillers {
         Self((0..slots).map(|_| filler()).collect())
     }
 
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
+    }
+
     /// Puts into some slots the least values that their functions take on the shingles.
     pub(super) fn fill(
         &self,

@@ -14,6 +14,7 @@ use crate::simd::{Level, Loop};
 use crate::text::ShingleSet;
 
 use self::fast::Fast;
+use self::fillers::Fillers;
 use self::mix::{Remix, finalise};
 use self::permutations::Permutations;
 
@@ -120,7 +121,7 @@ impl Sketcher {
         assert!(settings.faults().is_empty(), "{:?}", settings.faults());
         let (slots, seed) = (settings.slots, settings.seed);
         let minima = match settings.method {
-            Method::Fast32 => Minima::Fast(Fast::narrow(slots, seed)),
+            Method::Fast32 => Minima::Fast(Fast::Narrow(Fillers::new(slots, seed))),
             Method::Fast => Minima::Fast(Fast::Wide(Permutations::new(slots, seed))),
             Method::Permutations => Minima::Permutations(Permutations::new(slots, seed)),
         };

@@ -1,6 +1,7 @@
 //! Entries that were gathered apart, put together.
 
-use super::{CHUNK, Entries, Entry};
+use super::{CHUNK, Entries};
+use crate::document::Ordinal;
 
 impl Entries {
     /// All of those that several have, under other numbers. None of them has released any. Full
@@ -14,7 +15,7 @@ impl Entries {
         }
         for rest in rests {
             for entry in (0..rest.number_max()).filter_map(|number| rest.get(number)) {
-                all.add_copy(&entry);
+                all.add_with(entry.fingerprint, entry.shingles, entry.sketch, entry.members());
             }
         }
         all
@@ -37,10 +38,17 @@ impl Entries {
         }
     }
 
-    fn add_copy(&mut self, entry: &Entry<'_>) {
-        let mut members = entry.members();
+    /// A new entry with these members; none without any.
+    pub fn add_with(
+        &mut self,
+        fingerprint: u64,
+        shingles: u32,
+        sketch: &[u8],
+        members: impl IntoIterator<Item = Ordinal>,
+    ) {
+        let mut members = members.into_iter();
         let Some(first) = members.next() else { return };
-        let number = self.add(entry.fingerprint, entry.shingles, entry.sketch, first);
+        let number = self.add(fingerprint, shingles, sketch, first);
         members.for_each(|ordinal| self.add_member(number, ordinal));
     }
 }
@@ -50,7 +58,6 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::document::Ordinal;
 
     /// Every third entry has two members.
     fn part(numbers: std::ops::Range<u32>) -> Entries {
