@@ -108,11 +108,7 @@ impl Bands {
             KeySlots::Consecutive => {
                 key_value(&sketch[rows.start * self.slot_bytes..rows.end * self.slot_bytes])
             }
-            KeySlots::Drawn(slots) => match self.slot_bytes {
-                1 => drawn_value::<1>(sketch, &slots[rows]),
-                2 => drawn_value::<2>(sketch, &slots[rows]),
-                _ => drawn_value::<4>(sketch, &slots[rows]),
-            },
+            KeySlots::Drawn(slots) => drawn_value(sketch, &slots[rows], self.slot_bytes),
         }
     }
 
@@ -162,7 +158,15 @@ impl Bands {
 }
 
 #[inline(never)]
-fn drawn_value<const SLOT_BYTES: usize>(sketch: &[u8], slots: &[u16]) -> u32 {
+fn drawn_value(sketch: &[u8], slots: &[u16], slot_bytes: usize) -> u32 {
+    match slot_bytes {
+        1 => gathered_value::<1>(sketch, slots),
+        2 => gathered_value::<2>(sketch, slots),
+        _ => gathered_value::<4>(sketch, slots),
+    }
+}
+
+fn gathered_value<const SLOT_BYTES: usize>(sketch: &[u8], slots: &[u16]) -> u32 {
     let (sketch, _) = sketch.as_chunks::<SLOT_BYTES>();
     let mut gathered = [[0; SLOT_BYTES]; ROWS_MAX as usize];
     let gathered = &mut gathered[..slots.len()];
@@ -174,9 +178,15 @@ fn drawn_value<const SLOT_BYTES: usize>(sketch: &[u8], slots: &[u16]) -> u32 {
 
 #[inline]
 fn key_value(slots: &[u8]) -> u32 {
-    if let Ok(band) = slots.try_into() {
-        return u32::from_le_bytes(band);
+    match slots.try_into() {
+        Ok(band) => u32::from_le_bytes(band),
+        Err(_) => other_key_value(slots),
     }
+}
+
+/// Of more bytes than a key has, or fewer.
+#[inline(never)]
+fn other_key_value(slots: &[u8]) -> u32 {
     if slots.len() > 4 {
         return xxh3_64(slots) as u32;
     }

@@ -73,17 +73,20 @@ impl Loop for OneByOne<'_> {
     #[inline(always)]
     fn run(self) {
         let Self { mix, words, hashes } = self;
-        let places = words.starts.iter().zip(words.ends).take(words.count);
-        hashes.extend(places.map(|(&start, &end)| {
+        let before = hashes.len();
+        hashes.resize(before + words.count, 0);
+        let places = words.starts.iter().zip(words.ends);
+        // A loop, not `extend`: what the library does with a closure is compiled elsewhere.
+        for (hash, (&start, &end)) in hashes[before..].iter_mut().zip(places) {
             let bytes = (end - start) as usize;
             let loaded = words.text[start as usize..].first_chunk();
-            match (loaded, KEEP.get(bytes)) {
+            *hash = match (loaded, KEEP.get(bytes)) {
                 (Some(loaded), Some(keep)) => {
                     let word_bits = u128::from_le_bytes(*loaded) & keep;
                     mix.mix(word_bits as u64, (word_bits >> 64) as u64, bytes)
                 }
                 _ => mix.hash(&words.text[start as usize..end as usize]),
-            }
-        }));
+            };
+        }
     }
 }

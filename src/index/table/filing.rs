@@ -53,13 +53,12 @@ impl Column {
 
     #[inline]
     pub fn extend(&mut self, keys: impl Iterator<Item = Option<u32>>) {
-        let entries = self.keys.len() as u32..;
-        self.keys.extend(keys.zip(entries).map(|(key, entry)| {
+        for key in keys {
             if key.is_none() {
-                self.lacking.push(entry);
+                self.lacking.push(self.keys.len() as u32);
             }
-            key.map_or(0, spread)
-        }));
+            self.keys.push(key.map_or(0, spread));
+        }
     }
 
     fn count(&self) -> usize {
