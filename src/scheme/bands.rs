@@ -157,6 +157,8 @@ impl Bands {
     }
 }
 
+/// Apart, as is [`other_key_value`], so that what nearly all keys take is little and compiled where
+/// it is asked for.
 #[inline(never)]
 fn drawn_value(sketch: &[u8], slots: &[u16], slot_bytes: usize) -> u32 {
     match slot_bytes {

@@ -76,7 +76,6 @@ impl Loop for OneByOne<'_> {
         let before = hashes.len();
         hashes.resize(before + words.count, 0);
         let places = words.starts.iter().zip(words.ends);
-        // A loop, not `extend`: what the library does with a closure is compiled elsewhere.
         for (hash, (&start, &end)) in hashes[before..].iter_mut().zip(places) {
             let bytes = (end - start) as usize;
             let loaded = words.text[start as usize..].first_chunk();

@@ -52,7 +52,8 @@ enum Instructions {
 }
 
 /// A loop that the compiler vectorises. `run` must be `#[inline(always)]`, or it would be compiled
-/// once, for the plainest of processors.
+/// once, for the plainest of processors. So may be a closure that it hands to the library: what is
+/// to be fast is a `for`.
 pub trait Loop {
     type Output;
     fn run(self) -> Self::Output;

@@ -43,11 +43,12 @@ pub(super) fn note(edges: &Edges, scan: &mut Scan<'_>) {
 fn push_places(mut bits: u64, at: u32, places: &mut Vec<u32>) {
     let count = places.len() + bits.count_ones() as usize;
     while bits != 0 {
-        places.extend_from_slice(&[(); 8].map(|()| {
-            let place = at + bits.trailing_zeros();
+        let mut eight = [0; 8];
+        for place in &mut eight {
+            *place = at + bits.trailing_zeros();
             bits &= bits.wrapping_sub(1);
-            place
-        }));
+        }
+        places.extend_from_slice(&eight);
     }
     places.truncate(count);
 }
