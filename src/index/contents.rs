@@ -61,10 +61,10 @@ impl Contents {
         // All lines are asked for before any is looked at: that takes a fraction of the time.
         let identity = self.identity.aim_to_file(IDENTITY, fold);
         self.aims.clear();
-        for key in filing.keys {
+        self.aims.extend(filing.keys.iter().map(|key| {
             let (shelf, table) = place(key.table);
-            self.aims.push(self.shelves[shelf].aim_to_file(table, key.value));
-        }
+            self.shelves[shelf].aim_to_file(table, key.value)
+        }));
         if let Some((entry, _)) = self.entry_of(filing.fingerprint) {
             self.entries.add_member(entry, ordinal);
             return None;

@@ -4,21 +4,33 @@
 use super::group::Sought;
 use super::line::Packed;
 use super::pages::{LineNumber, PAGE_PAIRS, PageNumber};
+use super::shape::{PACKED, PACKED_BITS};
 
 /// The line where a key is at home, and what of the key is in its postings.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::index) struct Aim {
     pub(super) line: LineNumber,
-    pub(super) entry_bits: u32,
-    pub(super) key: Packed,
+    /// The key's postings, with entry 0; and above [`PACKED_BITS`], the bits of an entry: two words
+    /// are kept in registers.
+    key_and_bits: u64,
 }
 
 impl Aim {
-    /// `page`: of the group.
+    /// `page`: of the group; its pairs are all on that.
     #[inline]
     pub(super) fn of(sought: &Sought, page: PageNumber) -> Self {
-        let pair = (sought.first_pair() + sought.home.pair) as usize % PAGE_PAIRS;
+        let pair = sought.first_pair() as usize % PAGE_PAIRS + sought.home.pair as usize;
         let line = LineNumber::of(page, pair * 2 + sought.home.line as usize);
-        Self { line, entry_bits: sought.shape.entry_bits, key: sought.key }
+        Self { line, key_and_bits: sought.key | u64::from(sought.shape.entry_bits) << PACKED_BITS }
+    }
+
+    #[inline]
+    pub(super) fn key(self) -> Packed {
+        self.key_and_bits & PACKED
+    }
+
+    #[inline]
+    pub(super) fn entry_bits(self) -> u32 {
+        (self.key_and_bits >> PACKED_BITS) as u32
     }
 }

@@ -4,8 +4,8 @@
 use std::ops::Range;
 
 use super::growth::pages_for;
-use super::line::Pair;
 use super::pages::{Owner, PAGE_PAIRS, Pages};
+use super::pair::Pair;
 use super::shape::Shape;
 use super::{NEAR_MAX, Table, spread};
 use crate::simd::{Level, Loop, prefer_huge_pages, prefetch};

@@ -4,7 +4,8 @@
 //! pair, or else into any of the group. The line at home is marked then. Bits of the key tell what
 //! is whose, wherever in the group it is.
 
-use super::line::{Line, Packed, Pair, Places};
+use super::line::{Line, Packed, Places};
+use super::pair::Pair;
 use super::shape::{Home, Shape};
 
 /// What there is of a group's key to be found by: bits of the key, and entry 0.
@@ -64,10 +65,14 @@ impl Sought {
         line.of_key(self.key, self.shape.entry_bits)
     }
 
+    fn count_in(&self, line: &Line) -> usize {
+        line.count(self.key, self.shape.entry_bits)
+    }
+
     /// How many postings of the key are in the group.
     pub fn count(&self, group: &[Pair]) -> usize {
-        let mut count = self.places(self.line(group)).count();
-        self.each_other(group, |pair, line| count += self.places(&group[pair].0[line]).count());
+        let mut count = self.count_in(self.line(group));
+        self.each_other(group, |pair, line| count += self.count_in(&group[pair].0[line]));
         count
     }
 
@@ -89,11 +94,7 @@ impl Sought {
     pub fn put(&self, group: &mut [Pair], entry: u32) -> bool {
         let posting = self.posting(entry);
         let (pair, line) = (self.home.pair as usize, self.home.line as usize);
-        if group[pair].0[line].put(posting) {
-            return true;
-        }
-        if group[pair].0[line ^ 1].put(posting) {
-            group[pair].0[line].mark_lent();
+        if group[pair].put(line, posting) {
             return true;
         }
         let has_room = group.iter_mut().flat_map(|pair| &mut pair.0).any(|line| line.put(posting));

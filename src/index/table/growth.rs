@@ -10,9 +10,10 @@ use std::mem::size_of;
 use smallvec::SmallVec;
 
 use super::Table;
-use super::line::{Line, Marks, Pair};
+use super::line::{Line, Marks};
 use super::moving::{Late, Moving, Span};
 use super::pages::{NO_PAGE, PAGE_PAIRS, Pages};
+use super::pair::Pair;
 use super::shape::Shape;
 use crate::simd::{Level, prefetch};
 
@@ -37,7 +38,7 @@ impl Table {
         let mut shape = self.shape;
         let has_room =
             |shape: Shape| (shape.pairs_in_all() * 2 * FILED_AT_ONCE) as usize > postings;
-        while !has_room(shape) || !shape.holds(entry_max) {
+        while !has_room(shape) || entry_max > shape.entry_max() {
             shape = shape.larger();
         }
         self.entry_max = entry_max;
@@ -60,7 +61,7 @@ impl Table {
     pub(super) fn change_a_little(&mut self, pages: &mut Pages) {
         if self.changes {
             self.change_group(pages);
-        } else if self.near() > full(self.shape) || !self.shape.holds_easily(self.entry_max) {
+        } else if self.near() > full(self.shape) || self.entry_max > self.shape.easy_max() {
             self.begin_change(self.shape.larger());
         } else if self.near() < full(self.shape) / SPARSE && self.shape != self.smallest {
             self.begin_shrinking();
@@ -70,7 +71,7 @@ impl Table {
     /// Only if the numbers of the entries that are filed can be told then, too.
     fn begin_shrinking(&mut self) {
         let smaller = self.shape.smaller();
-        if smaller.holds_easily(self.entry_max) {
+        if self.entry_max <= smaller.easy_max() {
             self.begin_change(smaller);
         }
     }
@@ -78,6 +79,7 @@ impl Table {
     fn begin_change(&mut self, next: Shape) {
         self.changes = true;
         self.next = next;
+        self.sure_max = self.shape.easy_max().min(next.entry_max());
         self.boundary = 0;
         self.calm_max = 0;
         if self.grows() {
@@ -163,6 +165,7 @@ impl Table {
         self.changes = false;
         self.shape = shape;
         self.next = shape;
+        self.sure_max = shape.easy_max();
         self.calm_max = full(shape);
     }
 

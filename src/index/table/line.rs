@@ -83,6 +83,12 @@ impl Marks {
         self.0 <= ALL_TAKEN
     }
 
+    /// All postings at home here are in the pair.
+    #[inline]
+    pub fn is_near(self) -> bool {
+        self.0 & !(ALL_TAKEN | LENT) == 0
+    }
+
     #[inline]
     pub fn lends(self) -> bool {
         self.0 & LENT != 0
@@ -121,19 +127,23 @@ impl Places {
     pub fn without(&self, other: &Self) -> Self {
         Self(self.0 & !other.0)
     }
+
+    /// The lowest bit is the first place.
+    #[inline]
+    pub fn bits(&self) -> u16 {
+        self.0
+    }
 }
 
 impl Line {
     pub const EMPTY: Self = Self { words: [0; PLACES], tags: [0; LANES] };
 
-    /// A line with nothing elsewhere, of so many lanes.
+    /// Has the line be one of so many lanes, with nothing elsewhere.
     #[inline(always)]
-    pub fn new(words: &[u32], tags: &[u8], taken: &Places) -> Self {
-        let mut line = Self::EMPTY;
-        line.words.copy_from_slice(&words[..PLACES]);
-        line.tags.copy_from_slice(&tags[..LANES]);
-        [line.tags[MARKS_AT], line.tags[MARKS_AT + 1]] = taken.0.to_le_bytes();
-        line
+    pub fn fill(&mut self, words: &[u32], tags: &[u8], taken: &Places) {
+        self.words.copy_from_slice(&words[..PLACES]);
+        self.tags.copy_from_slice(&tags[..LANES]);
+        self.set_marks(taken.0);
     }
 
     /// To so many lanes; what is past the last place means nothing.
@@ -176,6 +186,18 @@ impl Line {
         Places(places)
     }
 
+    /// How many postings a key has here.
+    #[inline]
+    pub fn count(&self, key: Packed, entry_bits: u32) -> usize {
+        // Mostly none: then there is nothing to go through.
+        let equal = Places(equal_bytes(&self.tags, (key >> 32) as u8) & self.marks().0 & ALL_TAKEN);
+        let mut count = 0;
+        for place in equal {
+            count += usize::from((self.packed(place) ^ key) >> entry_bits == 0);
+        }
+        count
+    }
+
     #[inline]
     pub fn packed(&self, place: usize) -> Packed {
         Packed::from(self.tags[place]) << 32 | Packed::from(self.words[place])
@@ -212,21 +234,6 @@ impl Line {
     }
 }
 
-/// Two lines, side by side: processors fetch them together.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(128))]
-pub(super) struct Pair(pub [Line; 2]);
-
-impl Pair {
-    pub const EMPTY: Self = Self([Line::EMPTY; 2]);
-
-    /// Of both lines.
-    #[inline]
-    pub fn marks(&self) -> Marks {
-        self.0[0].marks().or(self.0[1].marks())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -253,7 +260,8 @@ mod tests {
     fn a_line_made_of_lanes_has_what_is_taken() {
         let words: [u32; LANES] = std::array::from_fn(|lane| 0x0102_0304 * (lane as u32 + 1));
         let tags: [u8; LANES] = std::array::from_fn(|lane| lane as u8 % 2);
-        let line = Line::new(&words, &tags, &Places(ALL_TAKEN).and_equal(&tags, 1));
+        let mut line = Line::EMPTY;
+        line.fill(&words, &tags, &Places(ALL_TAKEN).and_equal(&tags, 1));
         let places: Vec<usize> = line.marks().taken().collect();
         assert_eq!(places, [1, 3, 5, 7, 9, 11]);
         for place in places {

@@ -14,6 +14,7 @@ mod lengths;
 mod line;
 mod moving;
 mod pages;
+mod pair;
 mod shape;
 mod shelf;
 mod spill;
@@ -21,8 +22,8 @@ mod spill;
 use crowd::Crowd;
 use group::Sought;
 use lengths::Lengths;
-use line::{Packed, Pair};
 use pages::{NO_PAGE, Owner, PAGE_PAIRS, PageNumber, Pages};
+use pair::Pair;
 use shape::{Shape, entry_of};
 use spill::Spill;
 
@@ -49,6 +50,8 @@ struct Table {
     boundary: u32,
     /// No number of an entry that is filed is higher.
     entry_max: u32,
+    /// Numbers up to this one can be told in all lines, before and after a change, and some more.
+    sure_max: u32,
     /// Postings in lines. With more than `calm_max` the table is to change: none while it does.
     in_lines: usize,
     calm_max: usize,
@@ -79,6 +82,7 @@ impl Table {
             changes: false,
             boundary: 0,
             entry_max: 0,
+            sure_max: shape.easy_max(),
             in_lines: 0,
             calm_max: growth::full(shape),
             spill: Spill::default(),
@@ -90,7 +94,7 @@ impl Table {
     /// Whether an entry of this number, or a lower one, may be filed.
     #[inline]
     pub fn is_ready(&self, entry: u32) -> bool {
-        self.shape.holds_easily(entry) && self.next.holds(entry) && !self.is_restless()
+        entry <= self.sure_max && self.near() <= self.calm_max
     }
 
     /// To come before that if it may not yet: the table grows as far as it takes, and a little if
@@ -129,11 +133,6 @@ impl Table {
         self.file(spread(key), aim, entry, pages);
     }
 
-    #[inline]
-    fn is_restless(&self) -> bool {
-        self.near() > self.calm_max
-    }
-
     /// Postings in lines, or spilled.
     #[inline]
     fn near(&self) -> usize {
@@ -144,18 +143,18 @@ impl Table {
     #[inline]
     fn file(&mut self, key: u32, aim: Aim, entry: u32, pages: &mut Pages) -> usize {
         self.entry_max = self.entry_max.max(entry);
-        let line = pages.line_mut(aim.line);
-        let near = line.of_key(aim.key, aim.entry_bits).count();
-        let posting = aim.key | Packed::from(entry);
-        if line.marks().is_plain() && near < NEAR_MAX && line.put(posting) {
-            self.in_lines += 1;
-            self.lengths.longer(near);
-            return near;
+        let (pair, at) = pages.pair_mut(aim.line);
+        match pair.file(at, aim.key(), aim.entry_bits(), entry) {
+            Some(near) => {
+                self.in_lines += 1;
+                self.lengths.longer(near);
+                near
+            }
+            None => self.file_further(key, entry, pages),
         }
-        self.file_further(key, entry, pages)
     }
 
-    /// The same where postings of the line are elsewhere, or this one is going to be.
+    /// The same where postings of the pair are elsewhere, or this one is going to be.
     #[inline(never)]
     fn file_further(&mut self, key: u32, entry: u32, pages: &mut Pages) -> usize {
         let sought = self.sought(key);
@@ -216,8 +215,8 @@ impl Table {
         mut near: impl FnMut(u32),
     ) -> &'a [u32] {
         let line = pages.line(aim.line);
-        for place in line.of_key(aim.key, aim.entry_bits) {
-            near(entry_of(line.packed(place), aim.entry_bits));
+        for place in line.of_key(aim.key(), aim.entry_bits()) {
+            near(entry_of(line.packed(place), aim.entry_bits()));
         }
         if line.marks().is_plain() {
             return &[];
@@ -278,7 +277,7 @@ impl Table {
     /// Whether entries of this number can be told in all lines.
     #[inline]
     fn holds(&self, entry: u32) -> bool {
-        self.shape.holds(entry) && self.next.holds(entry)
+        entry <= self.shape.entry_max().min(self.next.entry_max())
     }
 
     /// How many postings of a key are in lines or spilled, and in the crowd.

@@ -3,7 +3,8 @@
 use smallvec::SmallVec;
 
 use super::group::Sought;
-use super::line::{LANES, Line, Pair};
+use super::line::LANES;
+use super::pair::Pair;
 use super::shape::Shape;
 use crate::simd::Loop;
 
@@ -44,6 +45,8 @@ pub(super) struct Moving<'a> {
 /// Lines that change at once, at most.
 const LINES_MAX: usize = 8;
 
+const MASK_LANES: usize = u64::BITS as usize;
+
 /// Of all postings the places and what they are going to be: reckoned side by side, with those of
 /// places that are not taken.
 struct Anew {
@@ -67,23 +70,25 @@ impl Loop for Moving<'_> {
         };
         self.reckon(&mut anew);
         self.after.fill(Pair::EMPTY);
-        let mut movers = [0_u8; LINES_MAX * LANES];
-        let mut movers_count = 0;
+        // A bit for each lane, gathered first: to go through them line by line would be a loop of
+        // another length each time.
+        let mut movers = [0_u64; LINES_MAX * LANES / MASK_LANES];
         for (number, line) in self.pairs.iter().flat_map(|pair| &pair.0).enumerate() {
             let (taken, own) = (line.marks().taken(), self.own(number));
             let lanes = number * LANES..(number + 1) * LANES;
             let (words, tags) = (&anew.words[lanes.clone()], &anew.tags[lanes.clone()]);
             let stay = taken.and_equal(&anew.lines[lanes], own as u8);
             if let Some(pair) = self.after.get_mut(own / 2) {
-                pair.0[own % 2] = Line::new(words, tags, &stay);
+                pair.0[own % 2].fill(words, tags, &stay);
             }
-            for place in taken.without(&stay) {
-                movers[movers_count] = (number * LANES + place) as u8;
-                movers_count += 1;
-            }
+            let mask = &mut movers[number * LANES / MASK_LANES];
+            *mask |= u64::from(taken.without(&stay).bits()) << (number * LANES % MASK_LANES);
         }
-        for lane in &movers[..movers_count] {
-            self.put_mover(&anew, *lane as usize);
+        for (mut mask, first) in movers.into_iter().zip((0..).step_by(MASK_LANES)) {
+            while mask != 0 {
+                self.put_mover(&anew, first + mask.trailing_zeros() as usize);
+                mask &= mask - 1;
+            }
         }
         if !self.late.is_empty() {
             let (to, after) = (self.to, self.after);
@@ -110,13 +115,11 @@ impl Moving<'_> {
             let (words, tags) = (&mut anew.words[lanes.clone()], &mut anew.tags[lanes.clone()]);
             let (keys, lines) = (&mut anew.keys[lanes.clone()], &mut anew.lines[lanes]);
             for lane in 0..words.len().min(tags.len()).min(keys.len()).min(lines.len()) {
-                let posting = u64::from(tags[lane]) << 32 | u64::from(words[lane]);
-                let key = old.key(start, posting);
-                let posting = new.pack(key, old.entry(posting));
+                let (word, tag) = (words[lane], tags[lane]);
+                let (key, entry) = (old.key(start, word, tag), old.entry(word));
                 let pair = Shape::pair(key.wrapping_mul(groups_to_change), self.to.pairs);
                 keys[lane] = key;
-                words[lane] = posting as u32;
-                tags[lane] = (posting >> 32) as u8;
+                (words[lane], tags[lane]) = (new.word(key, entry), new.tag(key));
                 lines[lane] = (pair << 1 | key & 1) as u8;
             }
         }
@@ -140,7 +143,7 @@ impl Moving<'_> {
         let line = anew.lines[lane] as usize;
         let posting = u64::from(anew.tags[lane]) << 32 | u64::from(anew.words[lane]);
         if !self.after[line / 2].0[line % 2].put(posting) {
-            self.late.push((anew.keys[lane], self.to.shape.entry(posting)));
+            self.late.push((anew.keys[lane], self.to.shape.entry(anew.words[lane])));
         }
     }
 }

@@ -6,7 +6,8 @@
 
 use std::mem::size_of;
 
-use super::line::{Line, Pair};
+use super::line::Line;
+use super::pair::Pair;
 use crate::simd::prefer_huge_pages;
 
 /// Of lines, two by two: as many as are whole groups of two, three or four.
@@ -87,9 +88,10 @@ impl Pages {
         &self.blocks[block as usize].pairs[line as usize / 2].0[line as usize % 2]
     }
 
+    /// The line's pair, and which of the two it is.
     #[inline]
-    pub fn line_mut(&mut self, LineNumber { block, line }: LineNumber) -> &mut Line {
-        &mut self.blocks[block as usize].pairs[line as usize / 2].0[line as usize % 2]
+    pub fn pair_mut(&mut self, LineNumber { block, line }: LineNumber) -> (&mut Pair, usize) {
+        (&mut self.blocks[block as usize].pairs[line as usize / 2], line as usize % 2)
     }
 
     /// An empty page.

@@ -26,8 +26,8 @@ pub(super) struct Home {
     pub line: u32,
 }
 
-const PACKED_BITS: u32 = 40;
-const PACKED: u64 = (1 << PACKED_BITS) - 1;
+pub(super) const PACKED_BITS: u32 = 40;
+pub(super) const PACKED: u64 = (1 << PACKED_BITS) - 1;
 
 const FEWER: u32 = 2;
 const MORE: u32 = 3;
@@ -63,16 +63,19 @@ impl Shape {
         self.groups * self.pairs
     }
 
-    /// Whether those of some more entries can be told, too.
+    /// Up to this number those of some more entries can be told, too.
     #[inline]
-    pub fn holds_easily(self, entry: u32) -> bool {
-        self.entry_bits == u32::BITS || self.holds(entry.saturating_add(entry / 8))
+    pub fn easy_max(self) -> u32 {
+        match self.entry_max() {
+            u32::MAX => u32::MAX,
+            max => max - max / 8,
+        }
     }
 
-    /// Whether entries of this number can be told.
+    /// The highest number of an entry that can be told.
     #[inline]
-    pub fn holds(self, entry: u32) -> bool {
-        u64::from(entry) >> self.entry_bits == 0
+    pub fn entry_max(self) -> u32 {
+        u32::MAX >> (u32::BITS - self.entry_bits)
     }
 
     #[inline(always)]
@@ -99,11 +102,11 @@ impl Shape {
     /// the fourth of four go to the middle.
     #[inline(always)]
     pub fn pair(within: u32, pairs: u32) -> u32 {
-        const TWO_THIRDS: u32 = u32::MAX / 3 * 2;
-        let quarter = within >> 30;
-        let is_middle = pairs == MORE && quarter & 1 == 1 && within << 2 < TWO_THIRDS;
-        let of_halves = (quarter >> 1) * (pairs - 1);
-        let pair = if pairs > MORE { quarter } else { of_halves };
+        const TWO_THIRDS: u32 = (1 << 31) / 3 * 2;
+        // Keys are at random: a branch would be foretold wrong half of the time.
+        let in_quarter = (within ^ 1 << 30) << 1;
+        let is_middle = in_quarter < if pairs == MORE { TWO_THIRDS } else { 0 };
+        let pair = within >> (31 - (pairs >> 2)) << (pairs & 1);
         if is_middle { 1 } else { pair }
     }
 
@@ -117,15 +120,27 @@ impl Shape {
         (u64::from(key) << self.entry_bits | u64::from(entry)) & PACKED
     }
 
-    #[inline]
-    pub fn entry(self, posting: Packed) -> u32 {
-        entry_of(posting, self.entry_bits)
+    /// The posting of a key and an entry is this, and [`Shape::tag`].
+    #[inline(always)]
+    pub fn word(self, key: u32, entry: u32) -> u32 {
+        key.unbounded_shl(self.entry_bits) | entry
+    }
+
+    #[inline(always)]
+    pub fn tag(self, key: u32) -> u8 {
+        (key >> (u32::BITS - self.entry_bits)) as u8
+    }
+
+    #[inline(always)]
+    pub fn entry(self, word: u32) -> u32 {
+        word & self.entry_max()
     }
 
     /// The key of a posting in the group with this first key.
-    #[inline]
-    pub fn key(self, start: u32, posting: Packed) -> u32 {
-        let low = (posting >> self.entry_bits) as u32;
+    #[inline(always)]
+    pub fn key(self, start: u32, word: u32, tag: u8) -> u32 {
+        let high = u32::from(tag) << (u32::BITS - self.entry_bits);
+        let low = high | word.unbounded_shr(self.entry_bits);
         let low_bits = (1_u32 << (PACKED_BITS - self.entry_bits)) - 1;
         start.wrapping_add(low.wrapping_sub(start) & low_bits)
     }
@@ -145,15 +160,17 @@ mod tests {
         for groups in [12, 17, 24, 2_048, 250_000, 3_086_419, 1 << 23] {
             let shape = Shape::new(groups);
             let entry = (1_u64 << shape.entry_bits) - 1;
-            assert!(shape.holds(entry as u32));
+            assert_eq!(u64::from(shape.entry_max()), entry);
             for step in 0..10_000_u32 {
                 let key = step.wrapping_mul(0x9e37_79b1);
                 let group = shape.home(key).group;
                 let start = shape.start(group);
                 assert!(start <= u64::from(key) && u64::from(key) < shape.start(group + 1));
                 let posting = shape.pack(key, entry as u32);
-                assert_eq!(shape.key(start as u32, posting), key);
-                assert_eq!(u64::from(shape.entry(posting)), entry);
+                let (word, tag) = (posting as u32, (posting >> 32) as u8);
+                assert_eq!((shape.word(key, entry as u32), shape.tag(key)), (word, tag));
+                assert_eq!(shape.key(start as u32, word, tag), key);
+                assert_eq!(u64::from(shape.entry(word)), entry);
             }
         }
     }
@@ -183,7 +200,6 @@ mod tests {
 
     #[test]
     fn a_small_table_has_no_room_for_a_large_number() {
-        assert!(Shape::new(64).holds((1 << 14) - 1));
-        assert!(!Shape::new(64).holds(1 << 14));
+        assert_eq!(Shape::new(64).entry_max(), (1 << 14) - 1);
     }
 }

@@ -45,7 +45,7 @@ impl Shelf {
     }
 
     /// The same for a key that is going to have an entry.
-    #[inline]
+    #[inline(always)]
     pub fn aim_to_file(&mut self, table: usize, key: u32) -> Aim {
         let aim = self.tables[table].aim_to_file(key, &mut self.pages);
         prefetch(self.pages.line(aim.line));
