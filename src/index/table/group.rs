@@ -4,7 +4,7 @@
 //! pair, or else into any of the group. The line at home is marked then. Bits of the key tell what
 //! is whose, wherever in the group it is.
 
-use super::line::{Line, Packed, Places};
+use super::line::{Line, Packed};
 use super::pair::Pair;
 use super::shape::{Home, Shape};
 
@@ -61,18 +61,14 @@ impl Sought {
     }
 
     #[inline]
-    pub fn places(&self, line: &Line) -> Places {
+    pub fn places(&self, line: &Line) -> impl Iterator<Item = usize> {
         line.of_key(self.key, self.shape.entry_bits)
-    }
-
-    fn count_in(&self, line: &Line) -> usize {
-        line.count(self.key, self.shape.entry_bits)
     }
 
     /// How many postings of the key are in the group.
     pub fn count(&self, group: &[Pair]) -> usize {
-        let mut count = self.count_in(self.line(group));
-        self.each_other(group, |pair, line| count += self.count_in(&group[pair].0[line]));
+        let mut count = self.places(self.line(group)).count();
+        self.each_other(group, |pair, line| count += self.places(&group[pair].0[line]).count());
         count
     }
 

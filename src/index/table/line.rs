@@ -55,11 +55,6 @@ impl Iterator for Places {
         self.0 &= self.0.wrapping_sub(1);
         (place < PLACES).then_some(place)
     }
-
-    #[inline]
-    fn count(self) -> usize {
-        self.0.count_ones() as usize
-    }
 }
 
 /// What is taken, and what is elsewhere, of a line or of several.
@@ -176,26 +171,9 @@ impl Line {
 
     /// The places of a key's postings.
     #[inline]
-    pub fn of_key(&self, key: Packed, entry_bits: u32) -> Places {
-        let mut places = equal_bytes(&self.tags, (key >> 32) as u8) & self.marks().0 & ALL_TAKEN;
-        for place in Places(places) {
-            if (self.packed(place) ^ key) >> entry_bits != 0 {
-                places &= !(1 << place);
-            }
-        }
-        Places(places)
-    }
-
-    /// How many postings a key has here.
-    #[inline]
-    pub fn count(&self, key: Packed, entry_bits: u32) -> usize {
-        // Mostly none: then there is nothing to go through.
-        let equal = Places(equal_bytes(&self.tags, (key >> 32) as u8) & self.marks().0 & ALL_TAKEN);
-        let mut count = 0;
-        for place in equal {
-            count += usize::from((self.packed(place) ^ key) >> entry_bits == 0);
-        }
-        count
+    pub fn of_key(&self, key: Packed, entry_bits: u32) -> impl Iterator<Item = usize> {
+        let tagged = equal_bytes(&self.tags, (key >> 32) as u8) & self.marks().0 & ALL_TAKEN;
+        Places(tagged).filter(move |place| (self.packed(*place) ^ key) >> entry_bits == 0)
     }
 
     #[inline]

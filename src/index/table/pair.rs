@@ -40,9 +40,9 @@ impl Pair {
         if !marks.is_near() {
             return None;
         }
-        let mut near = self.0[home].count(key, entry_bits);
+        let mut near = self.0[home].of_key(key, entry_bits).count();
         if marks.lends() {
-            near += self.0[home ^ 1].count(key, entry_bits);
+            near += self.0[home ^ 1].of_key(key, entry_bits).count();
         }
         let is_filed = near < NEAR_MAX && self.put(home, key | Packed::from(entry));
         is_filed.then_some(near)
