@@ -37,7 +37,7 @@ pub struct ServerSettings {
     /// Discoveries of pairs or clusters at once, of those in flight. Each holds the sketches and
     /// ids of its collection in memory.
     pub discoveries_max: usize,
-    /// Documents of one bulk addition worked on at once; a document counts once for each 64 KiB
+    /// Documents of one bulk addition worked on at once; a document counts once for each 16 KiB
     /// begun.
     pub bulk_documents_in_flight_max: usize,
     /// The longest `filter` of a call, in bytes.
@@ -64,7 +64,7 @@ impl Default for ServerSettings {
             requests_in_flight_max: 1_024,
             bulk_requests_max: 8,
             discoveries_max: 2,
-            bulk_documents_in_flight_max: 2048,
+            bulk_documents_in_flight_max: 8192,
             filter_bytes_max: 2_048,
             limit_max: 10_000,
             shutdown_grace_ms: 10_000,

@@ -18,7 +18,7 @@ const BATCH_BYTES_MAX: usize = 64 << 10;
 
 /// A document counts once in `bulk_documents_in_flight_max` for each so many bytes begun: memory
 /// is bounded by their product, whatever the documents' sizes.
-const BYTES_PER_UNIT: usize = 64 << 10;
+const BYTES_PER_UNIT: usize = 16 << 10;
 
 /// One document of the input, on its way from bytes to its result.
 pub struct Line<T> {
