@@ -18,7 +18,7 @@ use akin::text::ShingleSet;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Writes on their way at once, as many as of one bulk addition.
+/// Writes on their way at once.
 const WRITERS: usize = 2_048;
 
 const SYNCS: u32 = 200;

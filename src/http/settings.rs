@@ -64,7 +64,7 @@ impl Default for ServerSettings {
             requests_in_flight_max: 1_024,
             bulk_requests_max: 8,
             discoveries_max: 2,
-            bulk_documents_in_flight_max: 8192,
+            bulk_documents_in_flight_max: 8_192,
             filter_bytes_max: 2_048,
             limit_max: 10_000,
             shutdown_grace_ms: 10_000,

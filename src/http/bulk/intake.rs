@@ -16,8 +16,9 @@ use crate::http::problem::code::Code;
 const BATCH_DOCUMENTS_MAX: usize = 64;
 const BATCH_BYTES_MAX: usize = 64 << 10;
 
-/// A document counts once in `bulk_documents_in_flight_max` for each so many bytes begun: memory
-/// is bounded by their product, whatever the documents' sizes.
+/// A document counts once in `bulk_documents_in_flight_max` for each so many bytes begun: the bytes
+/// of the documents at work are bounded by their product, what else a document takes by their
+/// number.
 const BYTES_PER_UNIT: usize = 16 << 10;
 
 /// One document of the input, on its way from bytes to its result.

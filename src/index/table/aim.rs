@@ -2,16 +2,15 @@
 //! read or change it.
 
 use super::group::Sought;
-use super::line::Packed;
+use super::line::{PACKED, PACKED_BITS, Packed};
 use super::pages::{LineNumber, PAGE_PAIRS, PageNumber};
-use super::shape::{PACKED, PACKED_BITS};
 
 /// The line where a key is at home, and what of the key is in its postings.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::index) struct Aim {
     pub(super) line: LineNumber,
-    /// The key's postings, with entry 0; and above [`PACKED_BITS`], the bits of an entry: two words
-    /// are kept in registers.
+    /// In the lowest [`PACKED_BITS`] the key's posting with entry 0; above, how many bits an entry
+    /// has. So all of it is 16 bytes, which stay in registers.
     key_and_bits: u64,
 }
 

@@ -49,10 +49,10 @@ impl Sought {
     pub fn each_other(&self, group: &[Pair], mut look: impl FnMut(usize, usize)) {
         let (pair, line) = (self.home.pair as usize, self.home.line as usize);
         let marks = self.line(group).marks();
-        if marks.lends() {
+        if marks.borrows() {
             look(pair, line ^ 1);
         }
-        if marks.lends_far() {
+        if marks.borrows_far() {
             for other in (0..group.len()).filter(|other| *other != pair) {
                 look(other, 0);
                 look(other, 1);
@@ -95,7 +95,7 @@ impl Sought {
         }
         let has_room = group.iter_mut().flat_map(|pair| &mut pair.0).any(|line| line.put(posting));
         match has_room {
-            true => group[pair].0[line].mark_lent_far(),
+            true => group[pair].0[line].mark_borrowed_far(),
             false => group[pair].0[line].mark_spilled(),
         }
         has_room

@@ -7,7 +7,7 @@
 //! ```text
 //! 0      12 words, little-endian   48 bytes
 //! 48     12 tags                   12 bytes
-//! 60     marks: a bit for each place that is taken, then LENT, FAR, SPILLED and CROWDED
+//! 60     marks: a bit for each place that is taken, then BORROWED, FAR, SPILLED and CROWDED
 //! 62     nothing
 //! ```
 
@@ -21,13 +21,15 @@ pub(super) const LANES: usize = PLACES + 4;
 
 /// A posting, or a key with entry 0: the lowest 40 bits.
 pub(super) type Packed = u64;
+pub(super) const PACKED_BITS: u32 = 40;
+pub(super) const PACKED: Packed = (1 << PACKED_BITS) - 1;
 
 const ALL_TAKEN: u16 = (1 << PLACES) - 1;
 
 /// Marks beside the bits of the places: postings at home here are in the other line of the pair, in
 /// other pairs of the group, with those that the group has no room for, or in the table's crowd.
 /// They stay when those postings are gone, until the line is made anew.
-const LENT: u16 = 1 << PLACES;
+const BORROWED: u16 = 1 << PLACES;
 const FAR: u16 = 1 << (PLACES + 1);
 const SPILLED: u16 = 1 << (PLACES + 2);
 const CROWDED: u16 = 1 << (PLACES + 3);
@@ -80,17 +82,17 @@ impl Marks {
 
     /// All postings at home here are in the pair.
     #[inline]
-    pub fn is_near(self) -> bool {
-        self.0 & !(ALL_TAKEN | LENT) == 0
+    pub fn is_in_pair(self) -> bool {
+        self.0 & !(ALL_TAKEN | BORROWED) == 0
     }
 
     #[inline]
-    pub fn lends(self) -> bool {
-        self.0 & LENT != 0
+    pub fn borrows(self) -> bool {
+        self.0 & BORROWED != 0
     }
 
     #[inline]
-    pub fn lends_far(self) -> bool {
+    pub fn borrows_far(self) -> bool {
         self.0 & FAR != 0
     }
 
@@ -133,7 +135,7 @@ impl Places {
 impl Line {
     pub const EMPTY: Self = Self { words: [0; PLACES], tags: [0; LANES] };
 
-    /// Has the line be one of so many lanes, with nothing elsewhere.
+    /// Overwrites all of the line: `taken` says which lanes are postings, and nothing is elsewhere.
     #[inline(always)]
     pub fn fill(&mut self, words: &[u32], tags: &[u8], taken: &Places) {
         self.words.copy_from_slice(&words[..PLACES]);
@@ -153,16 +155,16 @@ impl Line {
         Marks(u16::from_le_bytes([self.tags[MARKS_AT], self.tags[MARKS_AT + 1]]))
     }
 
-    pub fn mark_lent(&mut self) {
-        self.set_marks(self.marks().0 | LENT);
+    pub fn mark_borrowed(&mut self) {
+        self.set_marks(self.marks().0 | BORROWED);
     }
 
-    pub fn mark_lent_far(&mut self) {
-        self.set_marks(self.marks().0 | LENT | FAR);
+    pub fn mark_borrowed_far(&mut self) {
+        self.set_marks(self.marks().0 | BORROWED | FAR);
     }
 
     pub fn mark_spilled(&mut self) {
-        self.set_marks(self.marks().0 | LENT | FAR | SPILLED);
+        self.set_marks(self.marks().0 | BORROWED | FAR | SPILLED);
     }
 
     pub fn mark_crowded(&mut self) {

@@ -50,7 +50,8 @@ struct Table {
     boundary: u32,
     /// No number of an entry that is filed is higher.
     entry_max: u32,
-    /// Numbers up to this one can be told in all lines, before and after a change, and some more.
+    /// An entry of a number up to this one may be filed without growth: all lines can tell it,
+    /// before a change and after it.
     sure_max: u32,
     /// Postings in lines. With more than `calm_max` the table is to change: none while it does.
     in_lines: usize,
@@ -127,7 +128,7 @@ impl Table {
     }
 
     /// Filing an entry twice under a key would count it twice: callers file each once. `aim`: what
-    /// [`Table::aim`] gave for the key.
+    /// [`Table::aim_to_file`] gave for the key, since when the table has not changed.
     #[inline]
     pub fn insert(&mut self, key: u32, aim: Aim, entry: u32, pages: &mut Pages) {
         self.file(spread(key), aim, entry, pages);
@@ -154,7 +155,7 @@ impl Table {
         }
     }
 
-    /// The same where postings of the pair are elsewhere, or this one is going to be.
+    /// The same where postings at home in the line are outside its pair, or this one will be.
     #[inline(never)]
     fn file_further(&mut self, key: u32, entry: u32, pages: &mut Pages) -> usize {
         let sought = self.sought(key);

@@ -70,8 +70,8 @@ impl Loop for Moving<'_> {
         };
         self.reckon(&mut anew);
         self.after.fill(Pair::EMPTY);
-        // A bit for each lane, gathered first: to go through them line by line would be a loop of
-        // another length each time.
+        // A bit for each lane that moves. They are put once all lines are filled, which overwrites
+        // a line; and from one mask, as a loop of another length for each could not be foreseen.
         let mut movers = [0_u64; LINES_MAX * LANES / MASK_LANES];
         for (number, line) in self.pairs.iter().flat_map(|pair| &pair.0).enumerate() {
             let (taken, own) = (line.marks().taken(), self.own(number));

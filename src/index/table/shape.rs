@@ -5,7 +5,7 @@
 //! groups of two of it: partial expansions (P.-Å. Larson, "Linear hashing with partial expansions",
 //! 1980). Of the postings a third moves into the new pair, and the others stay as they are.
 
-use super::line::Packed;
+use super::line::{PACKED, PACKED_BITS, Packed};
 
 /// Of a posting in a known group of G the lowest 32 − ⌊log₂ G⌋ bits of its key say the whole key,
 /// and 8 + ⌊log₂ G⌋ of 40 bits are left for the entry: with eight postings a line there are four
@@ -25,9 +25,6 @@ pub(super) struct Home {
     pub pair: u32,
     pub line: u32,
 }
-
-pub(super) const PACKED_BITS: u32 = 40;
-pub(super) const PACKED: u64 = (1 << PACKED_BITS) - 1;
 
 const FEWER: u32 = 2;
 const MORE: u32 = 3;
@@ -63,19 +60,19 @@ impl Shape {
         self.groups * self.pairs
     }
 
-    /// Up to this number those of some more entries can be told, too.
+    /// The highest number of an entry that can be told.
+    #[inline]
+    pub fn entry_max(self) -> u32 {
+        u32::MAX >> (u32::BITS - self.entry_bits)
+    }
+
+    /// The same, but for an eighth of the numbers, which are left for entries to come.
     #[inline]
     pub fn easy_max(self) -> u32 {
         match self.entry_max() {
             u32::MAX => u32::MAX,
             max => max - max / 8,
         }
-    }
-
-    /// The highest number of an entry that can be told.
-    #[inline]
-    pub fn entry_max(self) -> u32 {
-        u32::MAX >> (u32::BITS - self.entry_bits)
     }
 
     #[inline(always)]
@@ -102,10 +99,13 @@ impl Shape {
     /// the fourth of four go to the middle.
     #[inline(always)]
     pub fn pair(within: u32, pairs: u32) -> u32 {
-        const TWO_THIRDS: u32 = (1 << 31) / 3 * 2;
-        // Keys are at random: a branch would be foretold wrong half of the time.
-        let in_quarter = (within ^ 1 << 30) << 1;
+        /// Of 2³¹.
+        const TWO_THIRDS: u32 = u32::MAX / 3;
+        // Keys are at random, so branches would often be foretold wrong: there are none.
+        // Twice the place within the second quarter or the fourth; 2³¹ or more in the others.
+        let in_quarter = (within ^ (1 << 30)) << 1;
         let is_middle = in_quarter < if pairs == MORE { TWO_THIRDS } else { 0 };
+        // Of two: 0 and 1. Of three: 0 and 2. Of four, which are two groups of two: the quarter.
         let pair = within >> (31 - (pairs >> 2)) << (pairs & 1);
         if is_middle { 1 } else { pair }
     }
@@ -120,7 +120,8 @@ impl Shape {
         (u64::from(key) << self.entry_bits | u64::from(entry)) & PACKED
     }
 
-    /// The posting of a key and an entry is this, and [`Shape::tag`].
+    /// The lower 32 bits of a posting; [`Shape::tag`] is the other eight. (All of them may be the
+    /// entry's.)
     #[inline(always)]
     pub fn word(self, key: u32, entry: u32) -> u32 {
         key.unbounded_shl(self.entry_bits) | entry
@@ -157,7 +158,7 @@ mod tests {
 
     #[test]
     fn key_and_entry_come_back_from_the_group_and_40_bits() {
-        for groups in [12, 17, 24, 2_048, 250_000, 3_086_419, 1 << 23] {
+        for groups in [12, 17, 24, 2_048, 250_000, 3_086_419, 1 << 23, 1 << 24, 1 << 25] {
             let shape = Shape::new(groups);
             let entry = (1_u64 << shape.entry_bits) - 1;
             assert_eq!(u64::from(shape.entry_max()), entry);
@@ -195,6 +196,27 @@ mod tests {
             }
             let each = 1_000_000 / keys.len();
             assert!(keys.iter().all(|&keys| keys > each * 9 / 10 && keys < each * 11 / 10));
+        }
+    }
+
+    #[test]
+    fn a_pair_is_by_halves_and_quarters_and_has_two_thirds_of_some_in_the_middle() {
+        let plainly = |within: u32, pairs| {
+            let (quarter, rest) = (within >> 30, u64::from(within) & ((1 << 30) - 1));
+            match (pairs, quarter) {
+                (2, _) => quarter / 2,
+                (3, 1 | 3) if 3 * rest < 1 << 31 => 1,
+                (3, _) => quarter / 2 * 2,
+                _ => quarter,
+            }
+        };
+        for quarter in 0..4_u32 {
+            for step in [0, 1, 2, (1 << 29), 715_827_881, 715_827_882, 715_827_883, (1 << 30) - 1] {
+                let within = quarter << 30 | step;
+                for pairs in 2..=4 {
+                    assert_eq!(Shape::pair(within, pairs), plainly(within, pairs), "{within:#x}");
+                }
+            }
         }
     }
 
