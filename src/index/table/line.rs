@@ -24,6 +24,12 @@ pub(super) type Packed = u64;
 pub(super) const PACKED_BITS: u32 = 40;
 pub(super) const PACKED: Packed = (1 << PACKED_BITS) - 1;
 
+/// The posting of this word and this tag.
+#[inline]
+pub(super) fn packed(word: u32, tag: u8) -> Packed {
+    Packed::from(tag) << 32 | Packed::from(word)
+}
+
 const ALL_TAKEN: u16 = (1 << PLACES) - 1;
 
 /// Marks beside the bits of the places: postings at home here are in the other line of the pair, in
@@ -83,7 +89,7 @@ impl Marks {
     /// All postings at home here are in the pair.
     #[inline]
     pub fn is_in_pair(self) -> bool {
-        self.0 & !(ALL_TAKEN | BORROWED) == 0
+        self.0 <= ALL_TAKEN | BORROWED
     }
 
     #[inline]
@@ -180,7 +186,12 @@ impl Line {
 
     #[inline]
     pub fn packed(&self, place: usize) -> Packed {
-        Packed::from(self.tags[place]) << 32 | Packed::from(self.words[place])
+        packed(self.word(place), self.tags[place])
+    }
+
+    #[inline]
+    pub fn word(&self, place: usize) -> u32 {
+        self.words[place]
     }
 
     /// `false` if there is no room.

@@ -217,7 +217,7 @@ impl Table {
     ) -> &'a [u32] {
         let line = pages.line(aim.line);
         for place in line.of_key(aim.key(), aim.entry_bits()) {
-            near(entry_of(line.packed(place), aim.entry_bits()));
+            near(entry_of(line.word(place), aim.entry_bits()));
         }
         if line.marks().is_plain() {
             return &[];
@@ -233,7 +233,7 @@ impl Table {
         sought.each_other(group, |pair, line| {
             let line = &group[pair].0[line];
             for place in sought.places(line) {
-                near(entry_of(line.packed(place), sought.shape.entry_bits));
+                near(sought.shape.entry(line.word(place)));
             }
         });
         let marks = sought.line(group).marks();

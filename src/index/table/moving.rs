@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::group::Sought;
-use super::line::LANES;
+use super::line::{LANES, packed};
 use super::pair::Pair;
 use super::shape::Shape;
 use crate::simd::Loop;
@@ -45,6 +45,7 @@ pub(super) struct Moving<'a> {
 /// Lines that change at once, at most.
 const LINES_MAX: usize = 8;
 
+/// Lanes in one mask of them.
 const MASK_LANES: usize = u64::BITS as usize;
 
 /// Of all postings the places and what they are going to be: reckoned side by side, with those of
@@ -70,8 +71,8 @@ impl Loop for Moving<'_> {
         };
         self.reckon(&mut anew);
         self.after.fill(Pair::EMPTY);
-        // A bit for each lane that moves. They are put once all lines are filled, which overwrites
-        // a line; and from one mask, as a loop of another length for each could not be foreseen.
+        // A bit for each lane that moves. They are put once all lines are filled, as filling
+        // overwrites; and from few masks, as the end of a loop for each line is not foreseen.
         let mut movers = [0_u64; LINES_MAX * LANES / MASK_LANES];
         for (number, line) in self.pairs.iter().flat_map(|pair| &pair.0).enumerate() {
             let (taken, own) = (line.marks().taken(), self.own(number));
@@ -141,7 +142,7 @@ impl Moving<'_> {
     fn put_mover(&mut self, anew: &Anew, lane: usize) {
         let lane = lane % (LINES_MAX * LANES);
         let line = anew.lines[lane] as usize;
-        let posting = u64::from(anew.tags[lane]) << 32 | u64::from(anew.words[lane]);
+        let posting = packed(anew.words[lane], anew.tags[lane]);
         if !self.after[line / 2].0[line % 2].put(posting) {
             self.late.push((anew.keys[lane], self.to.shape.entry(anew.words[lane])));
         }

@@ -63,7 +63,7 @@ impl Shape {
     /// The highest number of an entry that can be told.
     #[inline]
     pub fn entry_max(self) -> u32 {
-        u32::MAX >> (u32::BITS - self.entry_bits)
+        entry_of(u32::MAX, self.entry_bits)
     }
 
     /// The same, but for an eighth of the numbers, which are left for entries to come.
@@ -120,8 +120,8 @@ impl Shape {
         (u64::from(key) << self.entry_bits | u64::from(entry)) & PACKED
     }
 
-    /// The lower 32 bits of a posting; [`Shape::tag`] is the other eight. (All of them may be the
-    /// entry's.)
+    /// The word of what [`Shape::pack`] gives; [`Shape::tag`] is its tag. Of numbers so narrow,
+    /// twice as many are reckoned at once. (All 32 bits may be the entry's.)
     #[inline(always)]
     pub fn word(self, key: u32, entry: u32) -> u32 {
         key.unbounded_shl(self.entry_bits) | entry
@@ -134,7 +134,7 @@ impl Shape {
 
     #[inline(always)]
     pub fn entry(self, word: u32) -> u32 {
-        word & self.entry_max()
+        entry_of(word, self.entry_bits)
     }
 
     /// The key of a posting in the group with this first key.
@@ -147,9 +147,10 @@ impl Shape {
     }
 }
 
-#[inline]
-pub(super) fn entry_of(posting: Packed, entry_bits: u32) -> u32 {
-    (posting & ((1 << entry_bits) - 1)) as u32
+/// The entry in the word of a posting.
+#[inline(always)]
+pub(super) fn entry_of(word: u32, entry_bits: u32) -> u32 {
+    word & (u32::MAX >> (u32::BITS - entry_bits))
 }
 
 #[cfg(test)]
