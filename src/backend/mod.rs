@@ -11,11 +11,11 @@
 
 pub(crate) mod arrivals;
 mod clock;
-pub(crate) mod cores;
 mod error;
 mod local;
+pub(crate) mod parallel;
 mod places;
-mod state;
+mod statistics;
 #[cfg(test)]
 pub(crate) mod testing;
 
@@ -39,7 +39,7 @@ use arrivals::{Outcome, Place};
 pub use clock::Clock;
 pub use error::BackendError;
 pub use local::{Local, LocalSettings};
-pub use state::{BackendStats, Progress, Recovery, RecoverySource};
+pub use statistics::{BackendStats, Progress, Recovery, RecoverySource};
 
 /// A document with everything it is stored and filed by.
 #[derive(Debug)]

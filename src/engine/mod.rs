@@ -1,28 +1,17 @@
 //! The product on a page: collections, and of each add, similar, compare, collapse, discovery, get,
 //! remove, list, export, snapshot; and their backups.
 
-mod add;
 mod analysis;
-mod backup;
-mod collapse;
 mod collections;
 mod compare;
-mod conditions;
-mod curve;
 mod discovery;
+mod documents;
 mod error;
-mod exact;
-mod filter;
-mod joining;
 mod lookup;
-mod measures;
 mod offline;
-mod operate;
-mod recall;
-mod records;
-mod removal;
+mod operations;
+mod quality;
 mod settings;
-mod similar;
 mod types;
 
 use std::path::Path;
@@ -31,30 +20,30 @@ use std::sync::Arc;
 use crate::backend::{Backend, Local, LocalSettings};
 use crate::storage::StorageSettings;
 use discovery::Discoveries;
-use recall::Measurements;
+use quality::recall::Measurements;
 
 pub use crate::backend::{BackendStats, Clock, Progress, Recovery, RecoverySource};
 pub use crate::join::{Linkage, Stage};
 pub use crate::measure::Points;
 pub use crate::storage::{Order, SnapshotInfo};
 pub use analysis::{Analyser, Analysis};
-pub use backup::{Restored, Restoring, restore};
-pub use collapse::{Collapsed, Group, GroupMember};
 pub use collections::{
     Collection, CollectionName, Collections, CollectionsSettings, Creation, InvalidCollectionName,
 };
 pub use compare::compare_contents;
-pub use conditions::Conditions;
-pub use curve::{CurveAnswer, CurveOf, curve_of};
+pub use compare::measures::{Measured, Measures, UnknownMeasure};
 pub use discovery::{
     Batch, ClusterFigures, ClusterPart, Discovery, DiscoveryKind, DiscoveryStats, FoundPair,
 };
+pub use documents::Removed;
 pub use error::EngineError;
-pub use filter::{Filter, FilterError};
-pub use measures::{Measured, Measures, UnknownMeasure};
+pub use lookup::collapse::{Collapsed, Group, GroupMember};
+pub use lookup::conditions::Conditions;
+pub use lookup::filter::{Filter, FilterError};
 pub use offline::{OfflineCorpus, OfflineGathering, SetPair};
-pub use recall::{Recall, Tally};
-pub use removal::Removed;
+pub use operations::backup::{Restored, Restoring, restore};
+pub use quality::{CurveAnswer, CurveOf, curve_of};
+pub use quality::{Recall, Tally};
 pub use settings::{CollectionSettings, LimitSettings, StoreSettings};
 pub use types::{
     AddOptions, AddStatus, Added, Admitted, Answer, CompareOptions, ComparedField, Comparison,

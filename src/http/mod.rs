@@ -1,23 +1,23 @@
 //! The engine over HTTP. A handler is extract → one engine call → reply; wire types live only
 //! here.
 //!
-//! In reading order: `router` below; the `handlers` and, for many documents at once, `bulk`; what
-//! they are `asked` and what is `told`, `problem` among it; the OpenAPI document in which it is
-//! `described`; the `connection` around it all.
+//! In reading order: `router` below; the `handlers` and, for many documents at once, `bulk`; wire
+//! types of the `request` and the `response`, with `problem` for errors; the `openapi` document;
+//! the `connection` around it all.
 
-mod asked;
 mod bulk;
 mod connection;
-mod described;
 mod handlers;
+mod openapi;
 mod problem;
+mod request;
+mod response;
 mod settings;
 mod state;
-mod told;
 
-pub use asked::bodies::corpus_document;
 pub use connection::serve::serve;
-pub use described::openapi::yaml as openapi_yaml;
+pub use openapi::document::yaml as openapi_yaml;
+pub use request::bodies::corpus_document;
 pub use settings::ServerSettings;
 pub use state::AppState;
 
@@ -31,11 +31,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use connection::{identity, layers};
-use described::openapi;
 use handlers::{
     backup, collapse, collections, curve, discovery, documents, operate, recall, removal,
     resemblance, similar,
 };
+use openapi::document;
 use problem::Problem;
 use problem::code::Code;
 
@@ -43,7 +43,7 @@ use problem::code::Code;
 pub fn router(state: AppState) -> Router {
     let limited =
         on_collections().layer(middleware::from_fn_with_state(state.clone(), layers::limit));
-    let unhurried = on_collections_unhurried()
+    let unhurried = without_timeout()
         .layer(middleware::from_fn_with_state(state.clone(), layers::limit_number));
     let (router, _) = limited.merge(unhurried).merge(vital()).split_for_parts();
     layered(router, &state).with_state(state)
@@ -51,9 +51,9 @@ pub fn router(state: AppState) -> Router {
 
 /// Every route, for the OpenAPI document.
 fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::with_openapi(openapi::Head::openapi())
+    OpenApiRouter::with_openapi(document::Head::openapi())
         .merge(on_collections())
-        .merge(on_collections_unhurried())
+        .merge(without_timeout())
         .merge(vital())
 }
 
@@ -63,7 +63,7 @@ fn on_collections() -> OpenApiRouter<AppState> {
         .merge(on_one_collection())
         .routes(routes!(collections::list))
         .routes(routes!(collections::describe, collections::make, collections::remove))
-        .nest(openapi::ONE_COLLECTION, on_one_collection())
+        .nest(document::ONE_COLLECTION, on_one_collection())
         .routes(routes!(operate::openapi))
         .routes(routes!(backup::all))
         .routes(routes!(backup::one))
@@ -86,9 +86,9 @@ fn on_one_collection() -> OpenApiRouter<AppState> {
 }
 
 /// What may take as long as it does. It stops by itself when its client goes away.
-fn on_collections_unhurried() -> OpenApiRouter<AppState> {
+fn without_timeout() -> OpenApiRouter<AppState> {
     let on_one = || OpenApiRouter::new().routes(routes!(removal::remove));
-    on_one().nest(openapi::ONE_COLLECTION, on_one())
+    on_one().nest(document::ONE_COLLECTION, on_one())
 }
 
 /// What is answered however much else there is to do.

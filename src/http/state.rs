@@ -9,7 +9,7 @@ use super::ServerSettings;
 use crate::engine::{Collections, Progress};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::told::requests::Measures;
+use crate::http::response::requests::Measures;
 
 /// What every request may get at. Cheap to clone, which every layer does for every request.
 #[derive(Clone)]

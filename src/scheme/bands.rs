@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::sketch::SketchSettings;
 
-use super::drawn::draw;
+use super::random_rows::draw;
 use super::tuner::{ProbePlan, Tuner};
 use super::{Kind, ROWS_MAX, SchemeSettings, Threshold};
 

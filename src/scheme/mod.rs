@@ -4,13 +4,13 @@ mod bands;
 mod binomial;
 mod chosen;
 mod curve;
-mod drawn;
+mod false_negatives;
 mod fields;
-mod meeting;
-mod misses;
+mod in_flight;
 mod order;
 mod points;
 mod prefix;
+mod random_rows;
 mod tuner;
 
 pub use bands::{Bands, Key};

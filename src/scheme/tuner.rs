@@ -6,7 +6,7 @@
 use crate::sketch::{Estimator, SketchSettings};
 
 use super::binomial::binomial;
-use super::misses::{BandMisses, DrawnMisses, Misses};
+use super::false_negatives::{BandMisses, DrawnMisses, Misses};
 use super::{Kind, SchemeSettings, Threshold};
 
 /// The most that pruning by sketch may cost: the chance that a document at just the threshold

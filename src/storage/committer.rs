@@ -18,9 +18,9 @@ use tokio::runtime::{self, Runtime};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout_at};
 
+use super::command::Message;
 use super::counters::Counters;
 use super::log::Logged;
-use super::message::Message;
 use super::wal_sync::{Wal, WalSync};
 use super::{StorageError, StorageSettings, Sync};
 

@@ -105,6 +105,7 @@
 
 mod checksum;
 mod columns;
+mod command;
 mod committer;
 mod content;
 mod copy;
@@ -114,7 +115,6 @@ mod elements;
 mod error;
 mod expiries;
 mod log;
-mod message;
 mod readers;
 mod record;
 mod recovery;
@@ -132,10 +132,10 @@ mod verify;
 mod view;
 mod wal_sync;
 
+pub use command::Write;
 pub use copy::CopyStop;
 pub use directory::{DirectoryLock, lock_directory};
 pub use error::StorageError;
-pub use message::Write;
 pub use readers::StoreSizes;
 pub use record::{EncodedRecord, Order, Part, Record};
 pub use recovery::{FilingRow, Tail};

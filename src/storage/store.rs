@@ -10,8 +10,8 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::unconstrained;
 
+use super::command::{Message, Write};
 use super::committer::Committer;
-use super::message::{Message, Write};
 use super::readers::{self, Readers, StoreSizes};
 use super::record::{Order, Part, Record};
 use super::selection::{self, Particulars};

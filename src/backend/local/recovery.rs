@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Instant;
 
 use super::catalog::{Catalog, Listed, Noted};
-use crate::backend::cores::{cores, share_out};
+use crate::backend::parallel::{cores, share_out};
 use crate::backend::{Progress, Recovery, RecoverySource};
 use crate::document::Ordinal;
 use crate::index::{self, Gathered, Index};

@@ -9,7 +9,7 @@ use crate::sketch::Estimator;
 
 /// By representative; `tell` hears how many documents each cluster has, also of those that are too
 /// small to be given.
-pub(super) fn give(
+pub(in crate::engine) fn give(
     work: &mut Work,
     linkage: Linkage,
     min_size: usize,

@@ -10,7 +10,10 @@ use crate::measure::Overlap;
 use crate::sketch::Estimator;
 
 /// First the pairs of documents with equal sets, then those of different ones.
-pub(super) fn give(work: &mut Work, found: &Found<FoundPair>) -> Result<(), Interrupted> {
+pub(in crate::engine) fn give(
+    work: &mut Work,
+    found: &Found<FoundPair>,
+) -> Result<(), Interrupted> {
     let (corpus, documents) = work.corpus()?;
     give_equal(work, &corpus, &documents, found)?;
     let join = work.join(&corpus, &documents)?;

@@ -79,12 +79,12 @@ pub struct Running {
 }
 
 impl Running {
-    pub(super) fn progress(&self) -> &Arc<Progress> {
+    pub(in crate::engine) fn progress(&self) -> &Arc<Progress> {
         &self.progress
     }
 
     /// Is notified when the discovery is stopped from without, as it may be waiting.
-    pub(super) fn closed(&self) -> &Arc<Notify> {
+    pub(in crate::engine) fn closed(&self) -> &Arc<Notify> {
         &self.closed
     }
 }
@@ -96,7 +96,7 @@ impl Drop for Running {
 }
 
 impl Discoveries {
-    pub(super) fn begin(
+    pub(in crate::engine) fn begin(
         self: &Arc<Self>,
         kind: DiscoveryKind,
         threshold: Threshold,
@@ -143,7 +143,7 @@ impl Discoveries {
     }
 
     /// Keeps the figures of clusters with these numbers of documents, and warns of giant ones.
-    pub(super) fn tell_clusters(&self, sizes: &[usize], members_alarm: usize) {
+    pub(in crate::engine) fn tell_clusters(&self, sizes: &[usize], members_alarm: usize) {
         let over_alarm = sizes.iter().filter(|size| **size > members_alarm).count() as u64;
         let members_largest = sizes.iter().copied().max().unwrap_or(0) as u64;
         if over_alarm > 0 {

@@ -13,7 +13,7 @@ use crate::join::Progress;
 /// What is given at once, if there is as much.
 const BATCH_MAX: usize = 256;
 
-pub(super) enum Message<T> {
+pub(in crate::engine) enum Message<T> {
     Found(T),
     /// The last. Without it, what was found is not all there is.
     End(Result<(), EngineError>),
@@ -34,7 +34,7 @@ impl Drop for StopWhenDropped {
 }
 
 /// Stops the work when it is dropped.
-pub(super) fn of<T: Send + 'static>(
+pub(in crate::engine) fn of<T: Send + 'static>(
     messages: mpsc::Receiver<Message<T>>,
     progress: Arc<Progress>,
 ) -> BoxStream<'static, Batch<T>> {

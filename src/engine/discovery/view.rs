@@ -10,7 +10,7 @@ use crate::sketch::Estimator;
 use crate::text::ShingleSet;
 
 /// The sets of a view by the numbers of its corpus.
-pub(super) struct ViewSets<'v> {
+pub(in crate::engine) struct ViewSets<'v> {
     pub view: &'v mut dyn View,
     pub documents: &'v Documents,
 }
@@ -25,15 +25,15 @@ impl Sets for ViewSets<'_> {
 }
 
 impl Work {
-    pub(super) fn estimator(&self) -> Estimator {
+    pub(in crate::engine) fn estimator(&self) -> Estimator {
         self.analyser.estimator
     }
 
-    pub(super) fn progress(&self) -> &Progress {
+    pub(in crate::engine) fn progress(&self) -> &Progress {
         self.running.progress()
     }
 
-    pub(super) fn corpus(&mut self) -> Result<(Corpus, Documents), Interrupted> {
+    pub(in crate::engine) fn corpus(&mut self) -> Result<(Corpus, Documents), Interrupted> {
         let progress = self.running.progress();
         progress.begin(Stage::Reading, self.view.documents());
         let mut gathering = Gathering::new(self.analyser.sketch_bytes());
@@ -50,7 +50,7 @@ impl Work {
         Ok(gathering.finish())
     }
 
-    pub(super) fn join<'c>(
+    pub(in crate::engine) fn join<'c>(
         &mut self,
         corpus: &'c Corpus,
         documents: &Documents,

@@ -25,15 +25,15 @@ use tracing::Instrument;
 
 use crate::engine::{AddOptions, AddStatus, Added, Admitted, Collection, Engine, Prepared};
 use crate::http::AppState;
-use crate::http::asked::bodies;
-use crate::http::asked::reading::BodyReader;
 use crate::http::bulk::intake::{Batch, Gathered, Intake, Leave, Line};
 use crate::http::bulk::ndjson;
 use crate::http::bulk::split::Form;
 use crate::http::connection::identity::RequestId;
 use crate::http::problem::{Problem, ProblemReply};
-use crate::http::told::answers::AddedReply;
-use crate::http::told::measured;
+use crate::http::request::bodies;
+use crate::http::request::reading::BodyReader;
+use crate::http::response::answers::AddedReply;
+use crate::http::response::measured;
 
 /// Batches that are being prepared while one is waited for.
 const BATCHES_AHEAD: usize = 4;

@@ -7,10 +7,10 @@ use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::http::ServerSettings;
-use crate::http::asked::reading::BodyReader;
 use crate::http::bulk::split::{Form, Item, SplitError, Splitter};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
+use crate::http::request::reading::BodyReader;
 
 /// A batch is closed when it has this many documents or bytes, or the body pauses.
 const BATCH_DOCUMENTS_MAX: usize = 64;

@@ -9,10 +9,10 @@ use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 
 use crate::engine::{Collection, Collections};
-use crate::http::asked::extract::{AllReady, Ready};
-use crate::http::asked::query::{NoParameters, Query};
 use crate::http::problem::Problem;
 use crate::http::problem::of_calls::BackingUp;
+use crate::http::request::extract::{AllReady, Ready};
+use crate::http::request::query::{NoParameters, Query};
 
 const MEDIA: &str = "application/x-tar";
 

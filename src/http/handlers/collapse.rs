@@ -11,16 +11,16 @@ use utoipa::ToSchema;
 use crate::document::DocumentId;
 use crate::engine::{Collapsed, Group, GroupMember};
 use crate::http::AppState;
-use crate::http::asked::extract::Ready;
-use crate::http::asked::json::{self, Object};
-use crate::http::asked::query::{NoParameters, Query};
-use crate::http::asked::reading;
-use crate::http::described::schemas::{IdSchema, RankedSchema};
+use crate::http::openapi::schemas::{IdSchema, RankedSchema};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::Collapsing;
-use crate::http::told::answers;
-use crate::http::told::json::Json;
+use crate::http::request::extract::Ready;
+use crate::http::request::json::{self, Object};
+use crate::http::request::query::{NoParameters, Query};
+use crate::http::request::reading;
+use crate::http::response::answers;
+use crate::http::response::json::Json;
 use crate::scheme::Threshold;
 
 #[derive(Deserialize)]

@@ -6,15 +6,15 @@ use axum::response::IntoResponse;
 
 use crate::engine::{CollectionSettings, Creation};
 use crate::http::AppState;
-use crate::http::asked::bodies;
-use crate::http::asked::extract::{AllReady, PathCollection, Ready};
-use crate::http::asked::query::{NoParameters, Query};
-use crate::http::asked::reading;
-use crate::http::described::schemas::SettingsSchema;
+use crate::http::openapi::schemas::SettingsSchema;
 use crate::http::problem::Problem;
 use crate::http::problem::of_calls::{Making, OfCollection, Plain, Removing};
-use crate::http::told::json::Json;
-use crate::http::told::stats::{CollectionReply, CollectionsReply};
+use crate::http::request::bodies;
+use crate::http::request::extract::{AllReady, PathCollection, Ready};
+use crate::http::request::query::{NoParameters, Query};
+use crate::http::request::reading;
+use crate::http::response::json::Json;
+use crate::http::response::stats::{CollectionReply, CollectionsReply};
 
 /// The settings of a `PUT /collections/{collection}`.
 pub struct Settings(CollectionSettings);

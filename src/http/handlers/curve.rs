@@ -6,13 +6,13 @@ use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::engine::{CurveAnswer, CurveOf};
-use crate::http::asked::extract::Ready;
-use crate::http::asked::query::{Parameters, Query, ReadParameters};
-use crate::http::described::schemas::KindSchema;
+use crate::http::openapi::schemas::KindSchema;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::Plain;
-use crate::http::told::json::Json;
+use crate::http::request::extract::Ready;
+use crate::http::request::query::{Parameters, Query, ReadParameters};
+use crate::http::response::json::Json;
 use crate::scheme::{CurvePoint, Kind, Threshold};
 
 /// Of which scheme: without any, the collection's own.

@@ -13,13 +13,13 @@ use utoipa::IntoParams;
 
 use crate::engine::{Batch, Discovery, EngineError, Linkage, Mode};
 use crate::http::AppState;
-use crate::http::asked::extract::Ready;
-use crate::http::asked::query::{Parameter, Parameters, Query, ReadParameters};
 use crate::http::bulk::ndjson;
-use crate::http::described::schemas::ModeSchema;
+use crate::http::openapi::schemas::ModeSchema;
 use crate::http::problem::Problem;
 use crate::http::problem::of_calls::Plain;
-use crate::http::told::found::{ClusterLines, ClusterReply, FoundPairReply, LinkageSchema};
+use crate::http::request::extract::Ready;
+use crate::http::request::query::{Parameter, Parameters, Query, ReadParameters};
+use crate::http::response::found::{ClusterLines, ClusterReply, FoundPairReply, LinkageSchema};
 use crate::scheme::Threshold;
 
 /// What counts as a pair.

@@ -11,26 +11,26 @@ use futures_util::StreamExt;
 use crate::document::{Content, Document};
 use crate::engine::{AddOptions, AddStatus};
 use crate::http::AppState;
-use crate::http::asked::bodies;
-use crate::http::asked::extract::Ready;
-use crate::http::asked::json;
-use crate::http::asked::parameters::{
-    AddParameters, ExportParameters, GetParameters, ListParameters, PathId,
-};
-use crate::http::asked::query::{NoParameters, Query};
-use crate::http::asked::reading::{self, BodyReader, Media};
 use crate::http::bulk::import::Bulk;
 use crate::http::bulk::ndjson;
 use crate::http::bulk::split::Form;
 use crate::http::connection::identity::RequestId;
-use crate::http::described::schemas::{DocumentsSchema, IdSchema};
+use crate::http::openapi::schemas::{DocumentsSchema, IdSchema};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::{Adding, ById, Plain};
-use crate::http::told::answers::AddedReply;
-use crate::http::told::json::Json;
-use crate::http::told::measured;
-use crate::http::told::stored::{DocumentReply, IdsReply, StoredReply};
+use crate::http::request::bodies;
+use crate::http::request::extract::Ready;
+use crate::http::request::json;
+use crate::http::request::parameters::{
+    AddParameters, ExportParameters, GetParameters, ListParameters, PathId,
+};
+use crate::http::request::query::{NoParameters, Query};
+use crate::http::request::reading::{self, BodyReader, Media};
+use crate::http::response::answers::AddedReply;
+use crate::http::response::json::Json;
+use crate::http::response::measured;
+use crate::http::response::stored::{DocumentReply, IdsReply, StoredReply};
 
 /// The documents of a `POST /documents`, in any of their forms.
 pub struct Posted {

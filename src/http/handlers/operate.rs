@@ -9,14 +9,14 @@ use jiff::Timestamp;
 
 use crate::engine::CollectionName;
 use crate::http::AppState;
-use crate::http::asked::extract::{AllReady, Ready};
-use crate::http::asked::query::{NoParameters, Query};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::Plain;
-use crate::http::told::json::Json;
-use crate::http::told::measured;
-use crate::http::told::stats::{SnapshotReply, SnapshotsReply, StatsReply, StatusReply};
+use crate::http::request::extract::{AllReady, Ready};
+use crate::http::request::query::{NoParameters, Query};
+use crate::http::response::json::Json;
+use crate::http::response::measured;
+use crate::http::response::stats::{SnapshotReply, SnapshotsReply, StatsReply, StatusReply};
 
 /// Alive
 ///
@@ -128,6 +128,6 @@ pub async fn snapshots(
         content_type = "application/yaml")),
 )]
 pub async fn openapi() -> impl IntoResponse {
-    static YAML: LazyLock<String> = LazyLock::new(crate::http::described::openapi::yaml);
+    static YAML: LazyLock<String> = LazyLock::new(crate::http::openapi::document::yaml);
     ([(header::CONTENT_TYPE, "application/yaml")], YAML.as_str())
 }

@@ -8,12 +8,12 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::engine::Recall;
 use crate::http::AppState;
-use crate::http::asked::extract::Ready;
-use crate::http::asked::query::{Parameters, Query, ReadParameters};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::Plain;
-use crate::http::told::json::Json;
+use crate::http::request::extract::Ready;
+use crate::http::request::query::{Parameters, Query, ReadParameters};
+use crate::http::response::json::Json;
 use crate::scheme::Threshold;
 
 /// Documents drawn when the call does not say how many.

@@ -8,12 +8,12 @@ use utoipa::ToSchema;
 
 use crate::engine::Removed;
 use crate::http::AppState;
-use crate::http::asked::conditions::ConditionParameters;
-use crate::http::asked::extract::Ready;
-use crate::http::asked::query::Query;
 use crate::http::problem::Problem;
 use crate::http::problem::of_calls::RemovingMany;
-use crate::http::told::json::Json;
+use crate::http::request::conditions::ConditionParameters;
+use crate::http::request::extract::Ready;
+use crate::http::request::query::Query;
+use crate::http::response::json::Json;
 
 /// What removing by conditions did.
 #[derive(Serialize, ToSchema)]

@@ -6,17 +6,17 @@ use axum::extract::{FromRequest, Request};
 
 use crate::engine::{CompareOptions, Engine, EngineError, Probe};
 use crate::http::AppState;
-use crate::http::asked::bodies;
-use crate::http::asked::extract::Ready;
-use crate::http::asked::json;
-use crate::http::asked::parameters::{CompareParameters, StoredPairParameters};
-use crate::http::asked::query::Query;
-use crate::http::asked::reading;
-use crate::http::described::schemas::{IdSchema, PairSchema};
+use crate::http::openapi::schemas::{IdSchema, PairSchema};
 use crate::http::problem::Problem;
 use crate::http::problem::of_calls::{Comparing, ComparingStored};
-use crate::http::told::comparison::ComparisonReply;
-use crate::http::told::json::Json;
+use crate::http::request::bodies;
+use crate::http::request::extract::Ready;
+use crate::http::request::json;
+use crate::http::request::parameters::{CompareParameters, StoredPairParameters};
+use crate::http::request::query::Query;
+use crate::http::request::reading;
+use crate::http::response::comparison::ComparisonReply;
+use crate::http::response::json::Json;
 
 /// The two probes of a `POST /resemblance`.
 pub struct Pair(Probe, Probe);

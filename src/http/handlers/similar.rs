@@ -9,22 +9,22 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use crate::document::Content;
 use crate::engine::{Conditions, Engine, Lookup, Probe};
 use crate::http::AppState;
-use crate::http::asked::bodies::{self, Probes};
-use crate::http::asked::conditions::ConditionParameters;
-use crate::http::asked::extract::Ready;
-use crate::http::asked::json;
-use crate::http::asked::parameters::{
-    LookupParameters, PostedLookupParameters, StoredLookupParameters,
-};
-use crate::http::asked::query::Query;
-use crate::http::asked::reading::{self, BodyReader, Media};
-use crate::http::described::schemas::{AnswersSchema, IdSchema, ProbesSchema};
+use crate::http::openapi::schemas::{AnswersSchema, IdSchema, ProbesSchema};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::{ById, Probing};
-use crate::http::told::answers::AnswerReply;
-use crate::http::told::json::Json;
-use crate::http::told::measured;
+use crate::http::request::bodies::{self, Probes};
+use crate::http::request::conditions::ConditionParameters;
+use crate::http::request::extract::Ready;
+use crate::http::request::json;
+use crate::http::request::parameters::{
+    LookupParameters, PostedLookupParameters, StoredLookupParameters,
+};
+use crate::http::request::query::Query;
+use crate::http::request::reading::{self, BodyReader, Media};
+use crate::http::response::answers::AnswerReply;
+use crate::http::response::json::Json;
+use crate::http::response::measured;
 
 /// Probes of one call that are looked up at once.
 const PROBES_AT_ONCE: usize = 4;

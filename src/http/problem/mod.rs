@@ -9,9 +9,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::engine::EngineError;
-use crate::http::asked::json;
 use crate::http::connection::identity::RequestId;
 use crate::http::problem::code::Code;
+use crate::http::request::json;
 
 /// A longer name of a field is not given back.
 const FIELD_NAME_SHOWN_BYTES_MAX: usize = 64;

@@ -1,4 +1,4 @@
-mod drawn;
+mod random_rows;
 
 use xxhash_rust::xxh3::xxh3_64;
 

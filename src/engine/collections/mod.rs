@@ -1,0 +1,324 @@
+//! The collections of one data directory: opened, made and removed.
+
+pub(super) mod files;
+mod name;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use futures_util::future::select_all;
+use tokio::sync::{Semaphore, watch};
+
+use super::{CollectionSettings, Engine, EngineError, LimitSettings, off_runtime_if};
+use crate::backend::Progress;
+use crate::backend::parallel::share_out;
+use crate::storage::StorageSettings;
+use files::CollectionFiles;
+
+pub use name::{CollectionName, InvalidCollectionName};
+
+/// What an operator sets for all collections.
+#[derive(Clone, Debug)]
+pub struct CollectionsSettings {
+    /// Of each collection.
+    pub store: StorageSettings,
+    /// Memory of each collection for sets that were used lately.
+    pub sets_cache_bytes: u64,
+    /// Collections at a time, `default` included: each has threads and open files of its own.
+    pub collections_max: usize,
+    /// What a new collection's limits may be at most.
+    pub ceiling: LimitSettings,
+}
+
+/// An open collection. It may be removed while this is held: reading then goes on, writing is
+/// refused, and its files go with the last handle.
+pub struct Collection {
+    name: CollectionName,
+    pub(super) engine: Engine,
+    /// Last, so that it is dropped after the engine, which has the files open.
+    files: CollectionFiles,
+}
+
+impl Collection {
+    #[must_use]
+    pub fn name(&self) -> &CollectionName {
+        &self.name
+    }
+}
+
+impl Deref for Collection {
+    type Target = Engine;
+
+    fn deref(&self) -> &Engine {
+        &self.engine
+    }
+}
+
+/// Whether a collection was made just now, or stood already with the same settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Creation {
+    Created,
+    Stands,
+}
+
+/// Every collection there is.
+pub struct Collections {
+    /// A directory of directories.
+    root: PathBuf,
+    settings: CollectionsSettings,
+    open: RwLock<BTreeMap<CollectionName, Arc<Collection>>>,
+    /// Collections are made and removed one at a time, and none any more once this is closed.
+    changes: Mutex<Changes>,
+    /// Changes whenever `open` does.
+    generation: watch::Sender<u64>,
+    /// One backup is made at a time.
+    pub(super) backups: Arc<Semaphore>,
+}
+
+#[derive(Default)]
+struct Changes {
+    closed: bool,
+}
+
+impl Collections {
+    /// Opens all collections below `root`, as many at once as there are cores; makes `default` if
+    /// it is not there, and clears what a crash left of those that were being made or removed.
+    /// Blocks: call it off the runtime.
+    ///
+    /// # Errors
+    /// [`EngineError::Store`]: one of them cannot be opened, as [`Engine::open`] has it.
+    pub fn open(
+        root: &Path,
+        default: CollectionSettings,
+        settings: CollectionsSettings,
+        progress: &Progress,
+    ) -> Result<Self, EngineError> {
+        let collections = Self {
+            root: root.to_owned(),
+            settings,
+            open: RwLock::default(),
+            changes: Mutex::default(),
+            generation: watch::Sender::default(),
+            backups: Arc::new(Semaphore::new(1)),
+        };
+        // Before anything is cleared: its lock keeps other processes out.
+        let name = CollectionName::default();
+        let files = CollectionFiles::permanent(root.join(name.as_str()));
+        collections.open_one(name, default, files, progress)?;
+        let found = files::find(root)?;
+        for dir in found.remains {
+            tracing::info!(dir = %dir.display(), "clearing what is left of a collection");
+            files::clear(&dir).map_err(|error| EngineError::Store {
+                reason: format!("cannot clear {}: {error}", dir.display()),
+            })?;
+        }
+        let mut names = BTreeSet::from([CollectionName::default()]);
+        for (name, ..) in &found.whole {
+            if !names.insert(name.clone()) {
+                let reason = format!("two directories are the collection '{name}'");
+                return Err(EngineError::Store { reason });
+            }
+        }
+        let (number, whole) = (found.whole.len(), Mutex::new(found.whole));
+        share_out(number, |_| {
+            let next = whole.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let (name, settings, files) = next.expect("there are as many as pieces of work");
+            collections.open_one(name, settings, files, progress).map(drop)
+        })?;
+        Ok(collections)
+    }
+
+    fn open_one(
+        &self,
+        name: CollectionName,
+        settings: CollectionSettings,
+        files: CollectionFiles,
+        progress: &Progress,
+    ) -> Result<Arc<Collection>, EngineError> {
+        let CollectionsSettings { store, sets_cache_bytes, .. } = &self.settings;
+        let engine = match Engine::open(files.dir(), settings, store, *sets_cache_bytes, progress) {
+            Ok(engine) => engine,
+            Err(EngineError::Store { reason }) => {
+                let reason = format!("collection '{name}': {reason}");
+                return Err(EngineError::Store { reason });
+            }
+            Err(error) => return Err(error),
+        };
+        let collection = Arc::new(Collection { name: name.clone(), engine, files });
+        self.change(|open| open.insert(name, Arc::clone(&collection)));
+        Ok(collection)
+    }
+
+    /// # Errors
+    /// `CollectionNotFound`.
+    pub fn get(&self, name: &CollectionName) -> Result<Arc<Collection>, EngineError> {
+        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
+        let not_found = || EngineError::CollectionNotFound { name: name.clone() };
+        open.get(name).cloned().ok_or_else(not_found)
+    }
+
+    /// All of them, by name.
+    #[must_use]
+    pub fn list(&self) -> Vec<Arc<Collection>> {
+        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
+        open.values().cloned().collect()
+    }
+
+    /// Returns once the collection is on disk.
+    ///
+    /// # Errors
+    /// `CollectionExists` with other settings, `CollectionSettings` that cannot be,
+    /// `TooManyCollections`, `Closed`, `Store`.
+    pub async fn create(
+        self: &Arc<Self>,
+        name: CollectionName,
+        settings: CollectionSettings,
+    ) -> Result<(Arc<Collection>, Creation), EngineError> {
+        let this = Arc::clone(self);
+        off_runtime_if(true, move || this.create_here(name, settings)).await?
+    }
+
+    fn create_here(
+        &self,
+        name: CollectionName,
+        settings: CollectionSettings,
+    ) -> Result<(Arc<Collection>, Creation), EngineError> {
+        let faults = settings.faults();
+        if !faults.is_empty() {
+            return Err(EngineError::CollectionSettings { faults });
+        }
+        let _changes = self.changes()?;
+        if let Ok(standing) = self.get(&name) {
+            return same(standing, &settings);
+        }
+        let over = settings.limits.faults_over(&self.settings.ceiling);
+        if !over.is_empty() {
+            let faults = over.into_iter().map(|fault| ("limits", fault)).collect();
+            return Err(EngineError::CollectionSettings { faults });
+        }
+        let max = self.settings.collections_max;
+        if self.list().len() >= max {
+            return Err(EngineError::TooManyCollections { max });
+        }
+        let files = CollectionFiles::create(&self.root, &name, &settings)?;
+        let dir = files.dir().to_owned();
+        match self.open_one(name, settings, files, &Progress::default()) {
+            Ok(collection) => Ok((collection, Creation::Created)),
+            Err(error) => {
+                // What cannot be opened now must not keep the next start from going on.
+                let unopened = CollectionFiles::permanent(dir);
+                unopened.remove()?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Removes a collection with its data. Returns once it is gone for good; requests under way
+    /// may read to their end, and what they would write is refused.
+    ///
+    /// # Errors
+    /// `CollectionNotFound`, `CollectionRequired`, `Closed`, `Store`.
+    pub async fn remove(self: &Arc<Self>, name: CollectionName) -> Result<(), EngineError> {
+        if name.is_default() {
+            return Err(EngineError::CollectionRequired);
+        }
+        let this = Arc::clone(self);
+        let collection = off_runtime_if(true, move || this.remove_here(&name)).await??;
+        tokio::spawn(async move {
+            if let Err(error) = collection.engine.backend.close().await {
+                tracing::warn!(name = %collection.name, %error, "a removed collection failed");
+            }
+        });
+        Ok(())
+    }
+
+    fn remove_here(&self, name: &CollectionName) -> Result<Arc<Collection>, EngineError> {
+        let _changes = self.changes()?;
+        let collection = self.get(name)?;
+        let removed = collection.files.remove();
+        if collection.files.is_removed() {
+            self.change(|open| open.remove(name));
+        }
+        removed.map(|()| collection)
+    }
+
+    /// Why a collection refuses to go on, if one does.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        self.list().iter().find_map(|collection| collection.poisoned().borrow().clone())
+    }
+
+    /// Waits until a collection refuses to go on, and says why; the process should then stop.
+    pub async fn failed(&self) -> String {
+        let mut generation = self.generation.subscribe();
+        loop {
+            generation.borrow_and_update();
+            let poisoned = self.list().into_iter().map(|collection| collection.poisoned());
+            let reasons = poisoned.map(|poisoned| Box::pin(reason(poisoned)));
+            tokio::select! {
+                (reason, ..) = select_all(reasons) => return reason,
+                _ = generation.changed() => {}
+            }
+        }
+    }
+
+    /// Closes all collections, as [`Engine::close`] does; each of them, also if one fails.
+    ///
+    /// # Errors
+    /// The first that there was.
+    pub async fn close(self: &Arc<Self>) -> Result<(), EngineError> {
+        let this = Arc::clone(self);
+        off_runtime_if(true, move || this.changes().map(|mut changes| changes.closed = true))
+            .await??;
+        let mut closed = Ok(());
+        for collection in self.list() {
+            closed = closed.and(collection.close().await);
+        }
+        closed
+    }
+
+    /// Leave to make or remove a collection, alone while it is held.
+    fn changes(&self) -> Result<MutexGuard<'_, Changes>, EngineError> {
+        let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        if changes.closed { Err(EngineError::Closed) } else { Ok(changes) }
+    }
+
+    fn change<T>(
+        &self,
+        change: impl FnOnce(&mut BTreeMap<CollectionName, Arc<Collection>>) -> T,
+    ) -> T {
+        let changed = change(&mut self.open.write().unwrap_or_else(PoisonError::into_inner));
+        self.generation.send_modify(|generation| *generation += 1);
+        changed
+    }
+}
+
+/// The standing collection, if those are its settings.
+fn same(
+    standing: Arc<Collection>,
+    given: &CollectionSettings,
+) -> Result<(Arc<Collection>, Creation), EngineError> {
+    if standing.settings() == given {
+        return Ok((standing, Creation::Stands));
+    }
+    let json = |settings| serde_json::to_string(settings).expect("settings are plain JSON");
+    Err(EngineError::CollectionExists {
+        name: standing.name.clone(),
+        standing: json(standing.settings()),
+        given: json(given),
+    })
+}
+
+/// Comes about only if the store is poisoned, not if it is closed.
+async fn reason(mut poisoned: watch::Receiver<Option<String>>) -> String {
+    let reason = poisoned.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone());
+    match reason {
+        Some(reason) => reason,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! Further measures of two contents, computed where they are asked for.
+
+use crate::document::Content;
+use crate::engine::{Analyser, EngineError};
+use crate::measure::{
+    BagOverlap, CommonSubsequence, angle_degrees, cosine, edit_distance, euclidean,
+};
+use crate::text::Bag;
+
+/// Which measures are asked for.
+#[expect(clippy::struct_excessive_bools, reason = "each of them is asked for or not")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Measures {
+    pub edit: bool,
+    pub lcs: bool,
+    pub hamming: bool,
+    pub cosine: bool,
+    pub euclidean: bool,
+}
+
+/// Those that were asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// Characters to insert, delete or exchange.
+    pub edit: Option<usize>,
+    pub lcs: Option<CommonSubsequence>,
+    /// Elements that only one of the sets has.
+    pub hamming: Option<usize>,
+    /// Of the counts of shingles: cosine, and the angle in degrees.
+    pub cosine: Option<(f64, f64)>,
+    /// Of the counts of shingles.
+    pub euclidean: Option<f64>,
+}
+
+/// Names of measures with commas between.
+impl std::str::FromStr for Measures {
+    type Err = UnknownMeasure;
+
+    fn from_str(text: &str) -> Result<Self, UnknownMeasure> {
+        let mut measures = Self::default();
+        for name in text.split(',') {
+            match name {
+                "edit" => measures.edit = true,
+                "lcs" => measures.lcs = true,
+                "hamming" => measures.hamming = true,
+                "cosine" => measures.cosine = true,
+                "euclidean" => measures.euclidean = true,
+                _ => return Err(UnknownMeasure),
+            }
+        }
+        Ok(measures)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("edit, lcs, hamming, cosine, euclidean, or several with commas between")]
+pub struct UnknownMeasure;
+
+impl Measures {
+    /// Needs the contents themselves rather than their sets.
+    #[must_use]
+    pub fn of_contents(self) -> bool {
+        self.of_characters() || self.of_counts()
+    }
+
+    fn of_characters(self) -> bool {
+        self.edit || self.lcs
+    }
+
+    fn of_counts(self) -> bool {
+        self.cosine || self.euclidean
+    }
+
+    /// Characters of one text times those of the other, if they are to be compared.
+    pub(in crate::engine) fn product(self, a: &Content, b: &Content) -> u64 {
+        match (a, b) {
+            (Content::Text(a), Content::Text(b)) if self.of_characters() => {
+                (a.chars().count() as u64).saturating_mul(b.chars().count() as u64)
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// Those that take the contents.
+///
+/// # Errors
+/// `TextRequired`, `TextsTooLong`, `TooManyShingles`.
+pub(in crate::engine) fn measure(
+    analyser: &Analyser,
+    (a, b): (&Content, &Content),
+    measures: Measures,
+) -> Result<Measured, EngineError> {
+    let mut measured = Measured::default();
+    if measures.of_characters() {
+        let (Content::Text(text_a), Content::Text(text_b)) = (a, b) else {
+            return Err(EngineError::TextRequired);
+        };
+        let (found, max) = (measures.product(a, b), analyser.edit_product_max);
+        if found > max {
+            return Err(EngineError::TextsTooLong { found, max });
+        }
+        measured.edit = measures.edit.then(|| edit_distance(text_a, text_b));
+        measured.lcs = measures.lcs.then(|| CommonSubsequence::of(text_a, text_b));
+    }
+    if measures.of_counts() {
+        let (a, b) = bags(analyser, (a, b))?;
+        let with_angle = |cosine| (cosine, angle_degrees(cosine));
+        measured.cosine = measures.cosine.then(|| with_angle(cosine(&a, &b)));
+        measured.euclidean = measures.euclidean.then(|| euclidean(&a, &b));
+    }
+    Ok(measured)
+}
+
+/// # Errors
+/// `TooManyShingles`.
+pub(in crate::engine) fn bag_overlap(
+    analyser: &Analyser,
+    contents: (&Content, &Content),
+) -> Result<BagOverlap, EngineError> {
+    let (a, b) = bags(analyser, contents)?;
+    Ok(BagOverlap::of(&a, &b))
+}
+
+fn bags(analyser: &Analyser, (a, b): (&Content, &Content)) -> Result<(Bag, Bag), EngineError> {
+    Ok((analyser.shingler.bag(a)?, analyser.shingler.bag(b)?))
+}

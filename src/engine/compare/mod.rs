@@ -1,0 +1,223 @@
+//! Two contents beside each other: estimated, exact, and where they are alike.
+
+pub(in crate::engine) mod measures;
+
+use std::ops::Range;
+
+use crate::document::Content;
+use crate::engine::compare::measures::{bag_overlap, measure};
+use crate::engine::lookup::records::compare_records;
+use crate::engine::{
+    Analyser, Analysis, CompareOptions, Comparison, EngineError, Exact, Explanation, Measured,
+    Passages,
+};
+use crate::measure::{BagOverlap, Overlap};
+use crate::text::ShingleSet;
+
+/// One of two that are compared.
+pub(in crate::engine) struct Side {
+    /// `None` where it is not kept.
+    pub content: Option<Content>,
+    pub analysis: Analysis,
+}
+
+/// Compares two contents; needs no store.
+///
+/// # Errors
+/// Those of [`Analyser::analyse`]; of measures `TextRequired`, `TextsTooLong`.
+pub fn compare_contents(
+    analyser: &Analyser,
+    a: Content,
+    b: Content,
+    options: CompareOptions,
+) -> Result<Comparison, EngineError> {
+    let side = |content: Content| -> Result<Side, EngineError> {
+        Ok(Side { analysis: analyser.analyse(&content)?, content: Some(content) })
+    };
+    compare_sides(analyser, &side(a)?, &side(b)?, options)
+}
+
+/// Of sides without a content there is no explanation and no measure that takes it.
+pub(in crate::engine) fn compare_sides(
+    analyser: &Analyser,
+    a: &Side,
+    b: &Side,
+    options: CompareOptions,
+) -> Result<Comparison, EngineError> {
+    let contents = a.content.as_ref().zip(b.content.as_ref());
+    if let Some((records, contents)) = analyser.scheme.fields().zip(contents) {
+        return compare_records(analyser, records, contents, options);
+    }
+    let overlap = Overlap::of(&a.analysis.set, &b.analysis.set);
+    let mut comparison = compare_analyses(analyser, &a.analysis, &b.analysis, overlap);
+    if analyser.multiset {
+        comparison.bag = Some(BagOverlap::of_multisets(&overlap));
+    }
+    if let Some(contents) = contents {
+        if !analyser.multiset {
+            comparison.bag = Some(bag_overlap(analyser, contents)?);
+        }
+        if options.explain {
+            let (a, b) = ((contents.0, &a.analysis), (contents.1, &b.analysis));
+            comparison.explanation = Some(explain_contents(analyser, a, b));
+        }
+        comparison.measured = measure(analyser, contents, options.measures)?;
+    }
+    comparison.measured.hamming = options.measures.hamming.then(|| overlap.hamming());
+    Ok(comparison)
+}
+
+/// Without what takes the contents.
+fn compare_analyses(
+    analyser: &Analyser,
+    a: &Analysis,
+    b: &Analysis,
+    overlap: Overlap,
+) -> Comparison {
+    let exact = Exact::from(overlap);
+    let agreeing = analyser.estimator.agreeing(a.sketch.as_bytes(), b.sketch.as_bytes());
+    Comparison {
+        estimated: analyser.estimator.estimate(agreeing),
+        exact,
+        bag: None,
+        measured: Measured::default(),
+        probability_found: analyser.scheme.probability_found(exact.value, analyser.threshold),
+        explanation: None,
+        points: None,
+    }
+}
+
+fn explain_contents(
+    analyser: &Analyser,
+    (a, of_a): (&Content, &Analysis),
+    (b, of_b): (&Content, &Analysis),
+) -> Explanation {
+    let [sketch_a, sketch_b] = [of_a, of_b].map(|analysis| analysis.sketch.as_bytes());
+    Explanation {
+        a: passages(analyser, a, &of_b.set),
+        b: passages(analyser, b, &of_a.set),
+        bands_shared: analyser.scheme.tables_shared(sketch_a, sketch_b).collect(),
+        fields: Vec::new(),
+    }
+}
+
+/// Which bytes of a text are covered by shingles that the other has, and which are not. Ready-made
+/// tokens have no passages.
+fn passages(analyser: &Analyser, content: &Content, other: &ShingleSet) -> Passages {
+    let Content::Text(text) = content else { return Passages::default() };
+    let mut shared: Vec<Range<usize>> = Vec::new();
+    let mut last_was_shared = false;
+    analyser.shingler.spans(text, |shingle, span| {
+        let is_shared = other.as_slice().binary_search(&shingle).is_ok();
+        match shared.last_mut() {
+            // Shingles that follow each other make one passage, and so do those that overlap.
+            // Between those at stop words, and those of a sample, there may be words of no shingle.
+            Some(last)
+                if is_shared
+                    && (span.start <= last.end
+                        || last_was_shared && !has_word(&text[last.end..span.start])) =>
+            {
+                last.end = last.end.max(span.end);
+            }
+            _ if is_shared => shared.push(span),
+            _ => {}
+        }
+        last_was_shared = is_shared;
+    });
+    let differing = between(text, &shared);
+    Passages { shared, differing }
+}
+
+fn has_word(text: &str) -> bool {
+    text.contains(char::is_alphanumeric)
+}
+
+/// What lies between the passages, without the white space around it.
+fn between(text: &str, passages: &[Range<usize>]) -> Vec<Range<usize>> {
+    let starts = std::iter::once(0).chain(passages.iter().map(|passage| passage.end));
+    let ends = passages.iter().map(|passage| passage.start).chain([text.len()]);
+    let gaps = starts.zip(ends).map(|(start, end)| trim(text, start..end));
+    gaps.filter(|gap| !gap.is_empty()).collect()
+}
+
+fn trim(text: &str, range: Range<usize>) -> Range<usize> {
+    let part = &text[range.clone()];
+    let start = range.start + (part.len() - part.trim_start().len());
+    start..start + part.trim().len()
+}
+
+impl From<Overlap> for Exact {
+    fn from(overlap: Overlap) -> Self {
+        Self {
+            value: overlap.resemblance(),
+            shared: overlap.shared,
+            union: overlap.union(),
+            containment_of_a: overlap.containment_of_a(),
+            containment_of_b: overlap.containment_of_b(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::CollectionSettings;
+    use crate::text::Unit;
+
+    fn explained() -> CompareOptions {
+        CompareOptions { explain: true, ..CompareOptions::default() }
+    }
+
+    fn compare(a: &str, b: &str) -> Comparison {
+        let analyser = Analyser::new(&CollectionSettings::default());
+        let [a, b] = [a, b].map(|text| Content::Text(text.to_owned()));
+        compare_contents(&analyser, a, b, explained()).unwrap()
+    }
+
+    #[test]
+    fn passages_are_bytes_of_each_text() {
+        let a = "Intro. The quick brown fox jumps over the lazy dog, they say.";
+        let b = "Ünlike: the QUICK brown fox jumps over\nthe lazy cat.";
+        let explanation = compare(a, b).explanation.unwrap();
+        let of = |text: &str, ranges: &[Range<usize>]| -> Vec<String> {
+            ranges.iter().map(|range| text[range.clone()].to_owned()).collect()
+        };
+        assert_eq!(of(a, &explanation.a.shared), ["The quick brown fox jumps over the lazy"]);
+        assert_eq!(of(a, &explanation.a.differing), ["Intro.", "dog, they say."]);
+        assert_eq!(of(b, &explanation.b.shared), ["the QUICK brown fox jumps over\nthe lazy"]);
+        assert_eq!(of(b, &explanation.b.differing), ["Ünlike:", "cat."]);
+    }
+
+    #[test]
+    fn words_of_no_shingle_are_of_no_passage() {
+        let mut settings = CollectionSettings::default();
+        settings.shingles.unit = Unit::Stopword;
+        let text = "The quick fox. Buy cars now! And it jumps, of course it does.";
+        let content = Content::Text(text.to_owned());
+        let analyser = Analyser::new(&settings);
+        let explanation =
+            compare_contents(&analyser, content.clone(), content, explained()).unwrap();
+        let explanation = explanation.explanation.unwrap();
+        let shared: Vec<&str> =
+            explanation.a.shared.iter().map(|range| &text[range.clone()]).collect();
+        assert_eq!(shared, ["The quick fox", "now! And it jumps, of course it"]);
+    }
+
+    #[test]
+    fn equal_texts_share_everything() {
+        let comparison = compare("one two three four", "One, two; three... four!");
+        assert_eq!((comparison.exact.value, comparison.estimated.value), (1.0, 1.0));
+        let explanation = comparison.explanation.unwrap();
+        assert_eq!(explanation.bands_shared.len(), 32);
+        assert_eq!(explanation.a.shared, vec![0..18]);
+        assert!(explanation.a.differing.is_empty());
+    }
+
+    #[test]
+    fn nothing_in_common_is_nothing_in_common() {
+        let comparison = compare("one two three four", "five six seven eight");
+        assert_eq!(comparison.exact.shared, 0);
+        assert!(comparison.probability_found < 1e-9);
+        assert!(comparison.explanation.unwrap().a.shared.is_empty());
+    }
+}

@@ -1,0 +1,44 @@
+//! A join as a collection's settings have it.
+
+use crate::engine::{Analyser, Mode};
+use crate::join::{Corpus, Join, JoinError, Keys, Progress, Scoring, Sets};
+use crate::scheme::{Scheme, Threshold};
+
+impl Analyser {
+    /// Sets meet by the keys of the scheme, or by their elements.
+    pub(in crate::engine) fn join<'c, S: Sets>(
+        &self,
+        corpus: &'c Corpus,
+        sets: &mut S,
+        (mode, threshold): (Mode, Threshold),
+        progress: &Progress,
+    ) -> Result<Join<'c>, JoinError<S::Error>> {
+        let judged = (self.estimator, threshold);
+        let scoring = match mode {
+            _ if self.joins_by_elements(mode) => {
+                return Join::exact(corpus, judged, sets, progress);
+            }
+            Mode::Estimated => Scoring::Estimated,
+            Mode::Exact | Mode::Verified => Scoring::Verified,
+        };
+        let plan = self.scheme.plan(threshold);
+        let value = |sketch: &[u8], table| self.scheme.value(sketch, table);
+        let keys = Keys { tables: plan.bands, value, agreeing_min: plan.agreeing_min };
+        Ok(Join::by_keys(corpus, &keys, judged, scoring, progress)?)
+    }
+
+    /// The chance that a pair at just the threshold is found.
+    pub(in crate::engine) fn expected_recall(&self, mode: Mode, threshold: Threshold) -> f64 {
+        let plan = self.scheme.plan(threshold);
+        match mode {
+            _ if self.joins_by_elements(mode) => 1.0,
+            Mode::Estimated => plan.expected_recall_estimated,
+            Mode::Exact | Mode::Verified => plan.expected_recall,
+        }
+    }
+
+    /// Where there are no keys, every mode finds by elements.
+    fn joins_by_elements(&self, mode: Mode) -> bool {
+        mode == Mode::Exact || matches!(self.scheme, Scheme::Prefix(_))
+    }
+}

@@ -1,0 +1,198 @@
+//! Discovery: all pairs and all clusters, from one consistent view, while writes go on.
+//!
+//! The work is done on a thread of its own that may block, by the pure [`crate::join`]. What it
+//! finds goes through a channel of bounded length, so it waits for whoever reads. It stops soon
+//! after its stream is dropped or the engine is closed.
+
+mod clusters;
+mod join;
+mod pairs;
+mod running;
+mod stream;
+mod view;
+
+use std::sync::Arc;
+
+use futures_util::stream::BoxStream;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{Notify, mpsc};
+
+use crate::backend::{BackendError, View};
+use crate::document::DocumentId;
+use crate::engine::{Analyser, Engine, EngineError, Exact, Mode};
+use crate::join::{JoinError, Linkage, Stopped};
+use crate::scheme::Threshold;
+use stream::Message;
+
+pub(in crate::engine) use running::Discoveries;
+pub use running::{ClusterFigures, DiscoveryKind, DiscoveryStats, Running};
+
+/// Pairs or parts of clusters that are found ahead of who reads them.
+const FOUND_AHEAD: usize = 1_024;
+
+/// What counts as a pair.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Discovery {
+    /// The collection's threshold if `None`.
+    pub threshold: Option<Threshold>,
+    /// As lookups of the collection go if `None`.
+    pub mode: Option<Mode>,
+}
+
+/// Two near-duplicates.
+#[derive(Clone, Debug)]
+pub struct FoundPair {
+    /// The lower id in byte order.
+    pub a: DocumentId,
+    pub b: DocumentId,
+    /// The exact value where it is known, else the estimate.
+    pub resemblance: f64,
+    pub estimated: f64,
+    /// `None` in mode `Estimated`.
+    pub exact: Option<Exact>,
+}
+
+/// Clusters come in parts, as one may be as large as the collection.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ClusterPart {
+    Begin {
+        /// The same for as long as the representative is.
+        name: String,
+        /// The lowest id in byte order.
+        representative: DocumentId,
+        /// How many members follow.
+        size: usize,
+    },
+    /// In the byte order of their ids, the representative first.
+    Member {
+        id: DocumentId,
+        /// To the representative: exact, but in mode `Estimated`.
+        resemblance: f64,
+    },
+    End,
+}
+
+/// What was found since the batch before.
+pub type Batch<T> = Result<Vec<T>, EngineError>;
+
+/// What one discovery works with.
+struct Work {
+    view: Box<dyn View>,
+    analyser: Arc<Analyser>,
+    threshold: Threshold,
+    mode: Mode,
+    running: Running,
+}
+
+/// What a discovery fails with on its way.
+type Interrupted = JoinError<BackendError>;
+
+impl Engine {
+    /// Every pair of documents at or over the threshold, each once, in batches. `keep` is dropped
+    /// when the work has ended.
+    ///
+    /// # Errors
+    /// `UnsupportedMode`, `NotForRecords`, `Store`, `Closed`; the stream ends with one of the last
+    /// two, if anything keeps it from being whole.
+    pub async fn pairs(
+        &self,
+        discovery: Discovery,
+        keep: impl Send + 'static,
+    ) -> Result<BoxStream<'static, Batch<FoundPair>>, EngineError> {
+        let work = self.begin(DiscoveryKind::Pairs, discovery).await?;
+        Ok(work.start(keep, |work, found| pairs::give(work, &found)))
+    }
+
+    /// Every cluster of at least `min_size` documents, in parts, in the order of their
+    /// representatives; otherwise as [`Engine::pairs`].
+    ///
+    /// # Errors
+    /// As [`Engine::pairs`].
+    pub async fn clusters(
+        &self,
+        discovery: Discovery,
+        linkage: Linkage,
+        min_size: usize,
+        keep: impl Send + 'static,
+    ) -> Result<BoxStream<'static, Batch<ClusterPart>>, EngineError> {
+        let work = self.begin(DiscoveryKind::Clusters(linkage), discovery).await?;
+        let discoveries = Arc::clone(&self.discoveries);
+        let alarm = self.settings.limits.cluster_members_alarm;
+        Ok(work.start(keep, move |work, found| {
+            let tell = |sizes: &[usize]| discoveries.tell_clusters(sizes, alarm);
+            clusters::give(work, linkage, min_size, tell, &found)
+        }))
+    }
+
+    async fn begin(&self, kind: DiscoveryKind, discovery: Discovery) -> Result<Work, EngineError> {
+        let threshold = discovery.threshold.unwrap_or(self.settings.scheme.threshold);
+        let mode = self.mode_of(discovery.mode)?;
+        self.refuse_records()?;
+        let running = self.discoveries.begin(kind, threshold, mode)?;
+        Ok(Work {
+            view: self.backend.view().await?,
+            analyser: Arc::clone(&self.analyser),
+            threshold,
+            mode,
+            running,
+        })
+    }
+}
+
+impl Work {
+    /// Sets it going, and gives what it finds.
+    fn start<T: Send + 'static>(
+        self,
+        keep: impl Send + 'static,
+        give: impl FnOnce(&mut Self, Found<T>) -> Result<(), Interrupted> + Send + 'static,
+    ) -> BoxStream<'static, Batch<T>> {
+        let (sender, receiver) = mpsc::channel(FOUND_AHEAD);
+        let progress = Arc::clone(self.running.progress());
+        let closed = Arc::clone(self.running.closed());
+        let found = Found { sender: sender.clone(), closed, runtime: Handle::current() };
+        tokio::task::spawn_blocking(move || {
+            let (mut work, keep) = (self, keep);
+            let ended = match give(&mut work, found) {
+                Ok(()) => Ok(()),
+                Err(JoinError::Stopped(Stopped)) => Err(EngineError::Closed),
+                Err(JoinError::Sets(error)) => Err(error.into()),
+            };
+            // Whoever learns that it has ended, or finds it gone, finds room for another.
+            let Self { view, running, .. } = work;
+            drop(view);
+            drop(keep);
+            drop(running);
+            // Nobody is told if nobody listens any more.
+            let _ = sender.blocking_send(Message::End(ended));
+        });
+        stream::of(receiver, progress)
+    }
+}
+
+/// Where what is found goes.
+struct Found<T> {
+    sender: mpsc::Sender<Message<T>>,
+    /// Is notified when the engine is closed.
+    closed: Arc<Notify>,
+    runtime: Handle,
+}
+
+impl<T> Found<T> {
+    /// Waits until there is room.
+    ///
+    /// # Errors
+    /// [`Stopped`]: nobody reads any more, or the engine is closed.
+    fn send(&self, found: T) -> Result<(), Stopped> {
+        match self.sender.try_send(Message::Found(found)) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Closed(_)) => Err(Stopped),
+            Err(TrySendError::Full(found)) => self.runtime.block_on(async {
+                tokio::select! {
+                    sent = self.sender.send(found) => sent.map_err(|_| Stopped),
+                    () = self.closed.notified() => Err(Stopped),
+                }
+            }),
+        }
+    }
+}

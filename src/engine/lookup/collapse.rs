@@ -1,0 +1,207 @@
+//! Of a ranked list, of each group of near-duplicates the first: what a search front end shows.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::backend::{Candidate, Sketched};
+use crate::document::DocumentId;
+use crate::engine::lookup::{LOOKS_MAX, SHINGLES_INLINE_MAX};
+use crate::engine::{Analyser, Engine, EngineError};
+use crate::measure::Overlap;
+use crate::scheme::Threshold;
+use crate::text::ShingleSet;
+
+/// Comparing the sketches of longer lists, each with each (about half a millisecond's work), leaves
+/// the runtime's thread.
+const IDS_INLINE_MAX: usize = 256;
+
+/// A ranked list without what nearly repeats something ranked before it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Collapsed {
+    /// In their order: none is a near-duplicate of another.
+    pub kept: Vec<DocumentId>,
+    /// Of each kept document that stands for others, in the same order.
+    pub groups: Vec<Group>,
+    /// Those that are not stored, in their order.
+    pub unknown: Vec<DocumentId>,
+    pub threshold: Threshold,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    pub representative: DocumentId,
+    /// In their order, at least one. They need not resemble each other.
+    pub members: Vec<GroupMember>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupMember {
+    pub id: DocumentId,
+    /// With the representative, exactly.
+    pub resemblance: f64,
+}
+
+/// The ids that are stored, and which of them may resemble each other.
+struct Ranked {
+    ids: Vec<DocumentId>,
+    documents: Vec<Sketched>,
+    /// Of each document, those before it that its sketch may resemble, ascending.
+    earlier: Vec<Vec<usize>>,
+    unknown: Vec<DocumentId>,
+}
+
+impl Engine {
+    /// Goes through the ids in their order: one joins the first-ranked of the documents kept so far
+    /// that it resembles at the threshold (the collection's if `None`) or over it, else it is kept.
+    /// Pairs are pruned by their sketches, as in a lookup; exact sets decide.
+    ///
+    /// # Errors
+    /// `NotForRecords`, `TooMuchToCollapse`, `OutOfService`, `Store`.
+    pub async fn collapse(
+        &self,
+        ids: Vec<DocumentId>,
+        threshold: Option<Threshold>,
+    ) -> Result<Collapsed, EngineError> {
+        self.refuse_records()?;
+        let threshold = threshold.unwrap_or(self.settings.scheme.threshold);
+        for looks in 1.. {
+            let ranked = self.rank(ids.clone(), threshold).await?;
+            let sets = self.sets_that_decide(&ranked).await?;
+            if sets.values().all(Option::is_some) || looks == LOOKS_MAX {
+                return decide(ranked, sets, threshold).await;
+            }
+        }
+        unreachable!("the last look returns");
+    }
+
+    async fn rank(
+        &self,
+        ids: Vec<DocumentId>,
+        threshold: Threshold,
+    ) -> Result<Ranked, EngineError> {
+        let sketched = self.backend.sketched(&ids).await?;
+        let analyser = self.analyser.clone();
+        let many = ids.len() > IDS_INLINE_MAX;
+        crate::engine::off_runtime_if(many, move || {
+            Ranked::new(&analyser, ids, sketched, threshold)
+        })
+        .await
+    }
+
+    /// By fingerprint, the sets of documents that may resemble another; `None` of those that are
+    /// gone meanwhile. Equal sets need no look at them.
+    async fn sets_that_decide(
+        &self,
+        ranked: &Ranked,
+    ) -> Result<HashMap<u64, Option<ShingleSet>>, EngineError> {
+        let candidates = ranked.to_read();
+        let found: usize = candidates.iter().map(|candidate| candidate.shingles as usize).sum();
+        let max = self.settings.limits.collapse_shingles_max;
+        if found > max {
+            return Err(EngineError::TooMuchToCollapse { found, max });
+        }
+        let sets = self.backend.sets(&candidates).await?;
+        Ok(candidates.iter().map(|candidate| candidate.fingerprint).zip(sets).collect())
+    }
+}
+
+impl Ranked {
+    fn new(
+        analyser: &Analyser,
+        ids: Vec<DocumentId>,
+        sketched: Vec<Option<Sketched>>,
+        threshold: Threshold,
+    ) -> Self {
+        let mut ranked = Self { ids: vec![], documents: vec![], earlier: vec![], unknown: vec![] };
+        let agreeing_min = analyser.scheme.plan(threshold).agreeing_min;
+        for (id, document) in ids.into_iter().zip(sketched) {
+            let Some(document) = document else {
+                ranked.unknown.push(id);
+                continue;
+            };
+            let near = |other: &Sketched| {
+                let (a, b) = (document.sketch.as_bytes(), other.sketch.as_bytes());
+                analyser.estimator.agreeing(a, b) >= agreeing_min
+                    && can_reach(&document.candidate, &other.candidate, threshold)
+            };
+            let others = ranked.documents.iter().enumerate();
+            let near = others.filter(|(_, other)| near(other)).map(|(rank, _)| rank).collect();
+            ranked.earlier.push(near);
+            ranked.ids.push(id);
+            ranked.documents.push(document);
+        }
+        ranked
+    }
+
+    fn fingerprint(&self, rank: usize) -> u64 {
+        self.documents[rank].candidate.fingerprint
+    }
+
+    /// The documents that another may resemble without having the same set, one of each set.
+    fn to_read(&self) -> Vec<Candidate> {
+        let pairs = self.earlier.iter().enumerate();
+        let pairs = pairs.flat_map(|(rank, near)| near.iter().map(move |other| (rank, *other)));
+        let unequal = pairs.filter(|(a, b)| self.fingerprint(*a) != self.fingerprint(*b));
+        let mut taken = HashSet::new();
+        unequal
+            .flat_map(|(a, b)| [a, b])
+            .filter(|rank| taken.insert(self.fingerprint(*rank)))
+            .map(|rank| self.documents[rank].candidate.clone())
+            .collect()
+    }
+}
+
+fn can_reach(a: &Candidate, b: &Candidate, threshold: Threshold) -> bool {
+    Overlap::can_reach(a.shingles as usize, b.shingles as usize, threshold.get())
+}
+
+async fn decide(
+    ranked: Ranked,
+    sets: HashMap<u64, Option<ShingleSet>>,
+    threshold: Threshold,
+) -> Result<Collapsed, EngineError> {
+    let shingles = |near: &Vec<usize>| -> usize {
+        near.iter().map(|rank| ranked.documents[*rank].candidate.shingles as usize).sum()
+    };
+    // Of each pair the one, and about as many of the other.
+    let steps = 2 * ranked.earlier.iter().map(shingles).sum::<usize>();
+    crate::engine::off_runtime_if(steps > SHINGLES_INLINE_MAX, move || {
+        greedy(ranked, &sets, threshold)
+    })
+    .await
+}
+
+fn greedy(
+    ranked: Ranked,
+    sets: &HashMap<u64, Option<ShingleSet>>,
+    threshold: Threshold,
+) -> Collapsed {
+    let set = |rank: usize| sets.get(&ranked.fingerprint(rank))?.as_ref();
+    let resemblance = |a: usize, b: usize| match ranked.fingerprint(a) == ranked.fingerprint(b) {
+        true => Some(1.0),
+        false => Some(Overlap::reaching(set(a)?, set(b)?, threshold.get())?.resemblance()),
+    };
+    // By rank, the members of those that are kept.
+    let mut members: Vec<Option<Vec<GroupMember>>> = Vec::with_capacity(ranked.ids.len());
+    for (rank, earlier) in ranked.earlier.iter().enumerate() {
+        let kept = earlier.iter().filter(|other| members[**other].is_some());
+        let joined = kept.copied().find_map(|other| Some((other, resemblance(rank, other)?)));
+        members.push(joined.is_none().then(Vec::new));
+        if let Some((other, resemblance)) = joined
+            && let Some(group) = &mut members[other]
+        {
+            group.push(GroupMember { id: ranked.ids[rank].clone(), resemblance });
+        }
+    }
+    let kept = ranked.ids.into_iter().zip(members);
+    let kept: Vec<_> = kept.filter_map(|(id, members)| Some((id, members?))).collect();
+    let stands_for_others = |(id, members): &(DocumentId, Vec<GroupMember>)| {
+        let (representative, members) = (id.clone(), members.clone());
+        (!members.is_empty()).then_some(Group { representative, members })
+    };
+    Collapsed {
+        groups: kept.iter().filter_map(stands_for_others).collect(),
+        kept: kept.into_iter().map(|(id, _)| id).collect(),
+        unknown: ranked.unknown,
+        threshold,
+    }
+}

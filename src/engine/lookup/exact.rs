@@ -1,0 +1,53 @@
+//! Finding without missing anything.
+
+use crate::backend::Scan;
+use crate::engine::lookup::{Found, LOOKS_MAX, Sought};
+use crate::engine::{Engine, EngineError, FoundBy};
+use crate::index::ExactSearch;
+
+impl Engine {
+    /// Every stored document at or over the threshold, in no order: by the prefix index, or by
+    /// looking at all if there is none for so low a threshold.
+    pub(in crate::engine) async fn find_exactly(
+        &self,
+        sought: &Sought<'_>,
+    ) -> Result<Found, EngineError> {
+        let search = ExactSearch {
+            set: sought.set,
+            sketch: sought.sketch,
+            threshold: sought.threshold,
+            members_max: sought.members_max,
+        };
+        for looks in 1.. {
+            let Some(candidates) = self.backend.exact_candidates(&search).await? else {
+                return Ok(self.scanned(sought, self.backend.scan(&search).await?));
+            };
+            let checked = self.verify(sought, candidates.found).await?;
+            if checked.none_gone || looks == LOOKS_MAX {
+                return Ok(Found {
+                    scored: checked.scored,
+                    candidates: candidates.seen,
+                    truncated: candidates.truncated || !checked.none_gone,
+                    expected_recall: 1.0,
+                    by: FoundBy::Prefix,
+                });
+            }
+        }
+        unreachable!("the last look returns");
+    }
+
+    fn scanned(&self, sought: &Sought<'_>, scan: Scan) -> Found {
+        let mut scored = Vec::with_capacity(scan.found.len());
+        for found in scan.found {
+            let exact = Some(found.overlap.into());
+            self.score_members(sought, &found.candidate, exact, &mut scored);
+        }
+        Found {
+            scored,
+            candidates: scan.seen,
+            truncated: false,
+            expected_recall: 1.0,
+            by: FoundBy::Scan,
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Records: found by a field that they share, scored in points.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::backend::{Candidate, Filing};
+use crate::document::{Content, DocumentId};
+use crate::engine::analysis::{CONTENT_INLINE_BYTES_MAX, content_bytes};
+use crate::engine::compare::measures::measure;
+use crate::engine::lookup::{Checked, MetadataAt, Scored, Sought};
+use crate::engine::{
+    Analyser, CompareOptions, ComparedField, Comparison, Engine, EngineError, Exact, Explanation,
+    Match, Passages,
+};
+use crate::measure::Points;
+use crate::scheme::{Fields, Threshold};
+use crate::sketch::Estimate;
+use crate::text::NormalisedFields;
+
+/// Candidates whose fields are in memory at once to be scored: at 32 fields of the usual limit's
+/// 4 KiB they take 32 MiB.
+const RECORDS_AT_ONCE_MAX: usize = 256;
+
+/// What a match must reach.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::engine) struct Least {
+    /// Of records, the share of the points that two of them can have.
+    pub threshold: Threshold,
+    /// Of records only.
+    pub points: Option<u32>,
+}
+
+/// What a record is scored by.
+#[derive(Clone)]
+pub(in crate::engine) struct SoughtRecord {
+    fields: Arc<NormalisedFields>,
+    points_min: u32,
+}
+
+impl Engine {
+    /// What a call asks for, or else the collection does.
+    ///
+    /// # Errors
+    /// `PointsWanted`, `NoPointsWanted`, `PointsOutOfRange`.
+    pub(in crate::engine) fn least(
+        &self,
+        threshold: Option<Threshold>,
+        points: Option<u32>,
+    ) -> Result<Least, EngineError> {
+        let scheme = &self.settings.scheme;
+        if self.analyser.scheme.fields().is_none() {
+            let threshold = threshold.unwrap_or(scheme.threshold);
+            let least = Least { threshold, points: None };
+            return if points.is_none() { Ok(least) } else { Err(EngineError::NoPointsWanted) };
+        }
+        if threshold.is_some() {
+            return Err(EngineError::PointsWanted);
+        }
+        let (points, max) = (points.unwrap_or(scheme.points_min()), scheme.points_max());
+        let share = Threshold::new(f64::from(points) / f64::from(max));
+        let threshold = share.map_err(|_| EngineError::PointsOutOfRange { points, max })?;
+        Ok(Least { threshold, points: Some(points) })
+    }
+
+    pub(in crate::engine) fn takes_records(&self) -> bool {
+        self.analyser.scheme.fields().is_some()
+    }
+
+    /// For what goes by resemblance alone.
+    ///
+    /// # Errors
+    /// `NotForRecords`.
+    pub(in crate::engine) fn refuse_records(&self) -> Result<(), EngineError> {
+        if self.takes_records() { Err(EngineError::NotForRecords) } else { Ok(()) }
+    }
+
+    /// How a content is scored, if it is a record.
+    ///
+    /// # Errors
+    /// Those of [`Analyser::analyse`].
+    pub(in crate::engine) fn sought_record(
+        &self,
+        content: &Content,
+        least: Least,
+    ) -> Result<Option<SoughtRecord>, EngineError> {
+        let Some(points_min) = least.points else { return Ok(None) };
+        let fields = Arc::new(self.analyser.shingler.fields(content)?);
+        Ok(Some(SoughtRecord { fields, points_min }))
+    }
+
+    /// The candidates' documents that reach the points. Those of one candidate have the same set,
+    /// and so the same fields.
+    pub(in crate::engine) async fn score_records(
+        &self,
+        sought: &Sought<'_>,
+        record: &SoughtRecord,
+        candidates: &[Candidate],
+    ) -> Result<Checked, EngineError> {
+        let mut checked = Checked { scored: Vec::new(), none_gone: true };
+        for batch in candidates.chunks(RECORDS_AT_ONCE_MAX) {
+            let contents = self.backend.contents(batch).await?;
+            checked.none_gone &= contents.iter().all(Option::is_some);
+            let points = self.points(record, contents).await?;
+            for (candidate, points) in batch.iter().zip(points) {
+                let Some(points) = points else { continue };
+                let members = candidate.members.iter();
+                for member in members.filter(|member| Some(&member.id) != sought.own_id) {
+                    let found = match_of(&member.id, &points, candidate.keys_shared);
+                    checked.scored.push(Scored {
+                        found,
+                        ordinal: Some(member.ordinal),
+                        metadata: MetadataAt::of(member),
+                    });
+                }
+            }
+        }
+        Ok(checked)
+    }
+
+    /// A record that is on its way, scored like a stored one; `None` under the points.
+    pub(in crate::engine) fn score_rival_record(
+        &self,
+        sought: &Sought<'_>,
+        record: &SoughtRecord,
+        rival: &Filing,
+    ) -> Option<Scored> {
+        let points = record.score(&self.analyser, &rival.document.content)?;
+        let (ours, its) = (sought.sketch.as_bytes(), rival.sketch.as_bytes());
+        let keys_shared = self.analyser.scheme.tables_shared(ours, its).count() as u32;
+        let found = match_of(&rival.document.id, &points, keys_shared);
+        let metadata = MetadataAt::Here(rival.document.metadata.clone());
+        Some(Scored { found, ordinal: None, metadata })
+    }
+
+    async fn points(
+        &self,
+        record: &SoughtRecord,
+        contents: Vec<Option<Content>>,
+    ) -> Result<Vec<Option<Points>>, EngineError> {
+        let bytes: usize = contents.iter().flatten().map(content_bytes).sum();
+        let (analyser, record) = (Arc::clone(&self.analyser), record.clone());
+        let score = move || {
+            let score = |content: Option<Content>| record.score(&analyser, &content?);
+            contents.into_iter().map(score).collect()
+        };
+        crate::engine::off_runtime_if(bytes > CONTENT_INLINE_BYTES_MAX, score).await
+    }
+}
+
+impl SoughtRecord {
+    /// `None` under the points.
+    fn score(&self, analyser: &Analyser, content: &Content) -> Option<Points> {
+        let fields = analyser.shingler.fields(content).ok()?;
+        let points = Points::of(&self.fields, &fields, analyser.edit_penalty);
+        (points.total() >= self.points_min).then_some(points)
+    }
+}
+
+/// Nothing of a record is estimated: its sketch holds all its fields.
+fn match_of(id: &DocumentId, points: &Points, keys_shared: u32) -> Match {
+    let exact = Exact::from(points.overlap());
+    Match {
+        id: id.clone(),
+        resemblance: points.resemblance(),
+        estimated: exact.value,
+        exact: Some(exact),
+        keys_shared,
+        metadata: None,
+        points: Some(points.clone()),
+    }
+}
+
+/// Compares two records, field by field.
+pub(in crate::engine) fn compare_records(
+    analyser: &Analyser,
+    records: &Fields,
+    contents: (&Content, &Content),
+    options: CompareOptions,
+) -> Result<Comparison, EngineError> {
+    let (a, b) = contents;
+    analyser.check_fields(a)?;
+    analyser.check_fields(b)?;
+    let mut measured = measure(analyser, contents, options.measures)?;
+    let (a, b) = (analyser.shingler.fields(a)?, analyser.shingler.fields(b)?);
+    let points = Points::of(&a, &b, analyser.edit_penalty);
+    let (sketch_a, sketch_b) = (records.sketch(&a), records.sketch(&b));
+    let shared = analyser.scheme.tables_shared(sketch_a.as_bytes(), sketch_b.as_bytes());
+    let tables_shared: Vec<u32> = shared.collect();
+    let exact = Exact::from(points.overlap());
+    measured.hamming = options.measures.hamming.then(|| points.overlap().hamming());
+    Ok(Comparison {
+        estimated: certain(&exact),
+        exact,
+        probability_found: if tables_shared.is_empty() { 0.0 } else { 1.0 },
+        bag: None,
+        measured,
+        explanation: options.explain.then(|| Explanation {
+            a: Passages::default(),
+            b: Passages::default(),
+            bands_shared: tables_shared,
+            fields: compared_fields(&a, &b, &points),
+        }),
+        points: Some(points),
+    })
+}
+
+/// Every field that either has, in the order of the names.
+fn compared_fields(
+    a: &NormalisedFields,
+    b: &NormalisedFields,
+    points: &Points,
+) -> Vec<ComparedField> {
+    let names: BTreeSet<&str> = a.iter().chain(b.iter()).map(|(name, _)| name).collect();
+    let compared = |name: &str| ComparedField {
+        name: name.to_owned(),
+        a: a.get(name).map(str::to_owned),
+        b: b.get(name).map(str::to_owned),
+        points: points.by_field.get(name).copied(),
+    };
+    names.into_iter().map(compared).collect()
+}
+
+/// An estimate that is none.
+fn certain(exact: &Exact) -> Estimate {
+    Estimate {
+        value: exact.value,
+        standard_error: 0.0,
+        interval: (exact.value, exact.value),
+        agreeing: exact.shared as u32,
+        slots: exact.union as u32,
+    }
+}

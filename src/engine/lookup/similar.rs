@@ -1,0 +1,195 @@
+//! Looking up and comparing.
+
+use crate::backend::Known;
+use crate::document::{Content, DocumentId};
+use crate::engine::analysis::{CONTENT_INLINE_BYTES_MAX, content_bytes};
+use crate::engine::compare::{Side, compare_sides};
+use crate::engine::lookup::records::{Least, SoughtRecord};
+use crate::engine::lookup::{Sought, put_in_order};
+use crate::engine::{
+    Analysis, Answer, CompareOptions, Comparison, Conditions, Engine, EngineError, Lookup, Mode,
+    Probe,
+};
+use crate::scheme::Scheme;
+use crate::storage::Record;
+
+/// Comparing texts character by character of which the lengths have a higher product (about a
+/// millisecond's work) leaves the runtime's thread.
+const PRODUCT_INLINE_MAX: u64 = 10_000_000;
+
+impl Engine {
+    /// The near-duplicates of a content or of a stored document, which itself is left out.
+    ///
+    /// # Errors
+    /// `DocumentNotFound`, `UnsupportedMode`, `PointsWanted`, `NoPointsWanted`,
+    /// `PointsOutOfRange`, `OutOfService`, `Store`, and those of
+    /// [`Analyser::analyse`](crate::engine::Analyser::analyse).
+    pub async fn similar(&self, probe: Probe, lookup: Lookup) -> Result<Answer, EngineError> {
+        self.similar_where(probe, lookup, &Conditions::default()).await
+    }
+
+    /// The same, of the documents that meet the conditions: they are scored, then held against the
+    /// conditions, then limited.
+    ///
+    /// # Errors
+    /// Those of [`Engine::similar`].
+    pub async fn similar_where(
+        &self,
+        probe: Probe,
+        lookup: Lookup,
+        conditions: &Conditions,
+    ) -> Result<Answer, EngineError> {
+        let mode = self.mode_of(lookup.mode)?;
+        let least = self.least(lookup.threshold, lookup.points)?;
+        let (analysis, record) = self.analyse_sought(&probe, least).await?;
+        let mut found = self
+            .find(&Sought {
+                set: &analysis.set,
+                fingerprint: analysis.fingerprint,
+                sketch: &analysis.sketch,
+                own_id: probe.id(),
+                threshold: least.threshold,
+                mode,
+                record,
+                limit: lookup.limit,
+                members_max: self.settings.limits.candidates_max,
+            })
+            .await?;
+        if !conditions.is_empty() {
+            put_in_order(&mut found.scored);
+            let (met, cut) = self.meeting(found.scored, lookup.limit, conditions).await?;
+            found.scored = met;
+            found.truncated |= cut;
+        }
+        let (matches, _more) = self.best(found.scored, lookup.limit).await?;
+        Ok(Answer {
+            matches,
+            candidates: found.candidates,
+            truncated: found.truncated,
+            expected_recall: found.expected_recall,
+            threshold: least.threshold,
+            points: least.points,
+            mode,
+            found_by: found.by,
+        })
+    }
+
+    /// Where keys are elements there is no finding by sketches: what is found is exact. And
+    /// nothing but its fields tells how alike a record is.
+    pub(in crate::engine) fn mode_of(&self, mode: Option<Mode>) -> Result<Mode, EngineError> {
+        let refused = |served| Err(EngineError::UnsupportedMode { served });
+        match (&self.analyser.scheme, mode) {
+            (Scheme::Prefix(_), None) => Ok(Mode::Exact),
+            (Scheme::Prefix(_), Some(Mode::Estimated)) => refused("exact or verified"),
+            (Scheme::Fields(_), Some(Mode::Exact | Mode::Estimated)) => refused("verified"),
+            (_, mode) => Ok(mode.unwrap_or_default()),
+        }
+    }
+
+    /// Estimated beside exact resemblance, and what the options ask for.
+    ///
+    /// # Errors
+    /// Those of [`Engine::similar`]; `TextNotKept` if the options take the content of a document
+    /// that is stored without it; `TextRequired`, `TextsTooLong`.
+    pub async fn compare(
+        &self,
+        a: Probe,
+        b: Probe,
+        options: CompareOptions,
+    ) -> Result<Comparison, EngineError> {
+        let (a, b) = (self.side(a, options).await?, self.side(b, options).await?);
+        let analyser = self.analyser.clone();
+        let long = a.work() + b.work() > CONTENT_INLINE_BYTES_MAX
+            || characters_product(&a, &b, options) > PRODUCT_INLINE_MAX;
+        crate::engine::off_runtime_if(long, move || compare_sides(&analyser, &a, &b, options))
+            .await?
+    }
+
+    async fn side(&self, probe: Probe, options: CompareOptions) -> Result<Side, EngineError> {
+        match probe {
+            Probe::Content(_) => {
+                let analysis = self.analyse(&probe).await?;
+                Ok(Side { content: probe.into_content(), analysis })
+            }
+            Probe::Stored(id) => {
+                let record = self.backend.record(&id).await?;
+                let Record { content, set, fingerprint, sketch, .. } =
+                    record.ok_or_else(|| EngineError::not_found(&id))?;
+                if content.is_none() && (options.explain || options.measures.of_contents()) {
+                    return Err(EngineError::TextNotKept { id });
+                }
+                Ok(Side { content, analysis: Analysis::stored(set, fingerprint, sketch) })
+            }
+        }
+    }
+
+    async fn analyse(&self, probe: &Probe) -> Result<Analysis, EngineError> {
+        match probe {
+            Probe::Stored(id) => {
+                let known = self.backend.known(id).await?;
+                let Known { set, fingerprint, sketch } =
+                    known.ok_or_else(|| EngineError::not_found(id))?;
+                Ok(Analysis::stored(set, fingerprint, sketch))
+            }
+            Probe::Content(content) if content_bytes(content) > CONTENT_INLINE_BYTES_MAX => {
+                let (analyser, content) = (self.analyser.clone(), content.clone());
+                crate::engine::off_runtime_if(true, move || analyser.analyse(&content)).await?
+            }
+            Probe::Content(content) => self.analyser.analyse(content),
+        }
+    }
+
+    /// A record's fields are needed to score others by, also those of a stored one. They are few
+    /// and short.
+    async fn analyse_sought(
+        &self,
+        probe: &Probe,
+        least: Least,
+    ) -> Result<(Analysis, Option<SoughtRecord>), EngineError> {
+        if !self.takes_records() {
+            return Ok((self.analyse(probe).await?, None));
+        }
+        let content = self.content(probe.clone()).await?;
+        let analysis = self.analyser.analyse(&content)?;
+        Ok((analysis, self.sought_record(&content, least)?))
+    }
+
+    async fn content(&self, probe: Probe) -> Result<Content, EngineError> {
+        match probe {
+            Probe::Content(content) => Ok(content),
+            Probe::Stored(id) => {
+                let record = self.backend.record(&id).await?;
+                let record = record.ok_or_else(|| EngineError::not_found(&id))?;
+                record.content.ok_or(EngineError::TextNotKept { id })
+            }
+        }
+    }
+}
+
+impl Side {
+    /// What it weighs in work.
+    fn work(&self) -> usize {
+        self.content.as_ref().map_or(0, content_bytes).max(self.analysis.set.count())
+    }
+}
+
+fn characters_product(a: &Side, b: &Side, options: CompareOptions) -> u64 {
+    let contents = a.content.as_ref().zip(b.content.as_ref());
+    contents.map_or(0, |(a, b)| options.measures.product(a, b))
+}
+
+impl Probe {
+    fn id(&self) -> Option<&DocumentId> {
+        match self {
+            Self::Stored(id) => Some(id),
+            Self::Content(_) => None,
+        }
+    }
+
+    fn into_content(self) -> Option<Content> {
+        match self {
+            Self::Stored(_) => None,
+            Self::Content(content) => Some(content),
+        }
+    }
+}

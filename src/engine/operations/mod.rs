@@ -1,0 +1,134 @@
+//! Documents one by one, and what operators ask.
+
+pub(in crate::engine) mod backup;
+
+use futures_util::{Stream, StreamExt, stream};
+use tokio::sync::{mpsc, watch};
+
+use crate::backend::BackendError;
+use crate::document::DocumentId;
+use crate::engine::analysis::policy;
+use crate::engine::{Engine, EngineError, SnapshotInfo, Stats, StoredDocument};
+use crate::storage::{Order, Part, Record};
+
+impl Engine {
+    /// # Errors
+    /// `DocumentNotFound`, `Store`.
+    pub async fn get(&self, id: &DocumentId) -> Result<StoredDocument, EngineError> {
+        let record = self.backend.record(id).await?;
+        record.map(StoredDocument::from).ok_or_else(|| EngineError::not_found(id))
+    }
+
+    /// Returns once the removal is durable.
+    ///
+    /// # Errors
+    /// `DocumentNotFound`, `OutOfService`.
+    pub async fn remove(&self, id: &DocumentId) -> Result<(), EngineError> {
+        if self.backend.remove(id).await? { Ok(()) } else { Err(EngineError::not_found(id)) }
+    }
+
+    /// Ids in byte order, those after `after`.
+    ///
+    /// # Errors
+    /// `Store`.
+    pub async fn list(
+        &self,
+        after: Option<DocumentId>,
+        limit: usize,
+    ) -> Result<Vec<DocumentId>, EngineError> {
+        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+        Ok(self.backend.list(after, limit).await?)
+    }
+
+    /// Every document, from one consistent view. Stops when the stream is dropped.
+    pub async fn export(
+        &self,
+        order: Order,
+    ) -> impl Stream<Item = Result<StoredDocument, EngineError>> + Send + use<> {
+        let next = |mut records: mpsc::Receiver<_>| async move {
+            records.recv().await.map(|record| (record, records))
+        };
+        // Whoever compresses a stream asks it once more after its end.
+        let records = self.backend.export(Part::All, order).await;
+        let records = stream::unfold(records, next).fuse();
+        records.map(|record| Ok(StoredDocument::from(record.map_err(BackendError::from)?)))
+    }
+
+    /// # Errors
+    /// `Store`.
+    pub async fn stats(&self) -> Result<Stats, EngineError> {
+        let backend = self.backend.stats().await?;
+        let last_snapshot = self.backend.snapshots().await?.into_iter().max_by_key(|s| s.sequence);
+        let discoveries = self.discoveries.list();
+        let last_clusters = self.discoveries.last_clusters();
+        let last_recall = self.measurements.last();
+        Ok(Stats { backend, last_snapshot, discoveries, last_clusters, last_recall })
+    }
+
+    /// Writes a snapshot of the index and returns once it is on disk. One is written at a time:
+    /// whoever asks meanwhile waits for the next.
+    ///
+    /// # Errors
+    /// `Store`.
+    pub async fn snapshot(&self) -> Result<SnapshotInfo, EngineError> {
+        Ok(self.backend.snapshot().await?)
+    }
+
+    /// A snapshot, unless the newest one has everything already.
+    ///
+    /// # Errors
+    /// `Store`.
+    pub async fn snapshot_if_changed(&self) -> Result<Option<SnapshotInfo>, EngineError> {
+        let stats = self.stats().await?;
+        let newest = stats.last_snapshot.map_or(0, |snapshot| snapshot.sequence);
+        if stats.backend.sequence == newest { Ok(None) } else { self.snapshot().await.map(Some) }
+    }
+
+    /// Whether a start would have to replay so many operations, or a quarter as many as there are
+    /// documents if that is more. Cheap.
+    #[must_use]
+    pub fn is_snapshot_due(&self, operations_min: u64) -> bool {
+        self.backend.is_snapshot_due(operations_min)
+    }
+
+    /// # Errors
+    /// `Store`.
+    pub async fn snapshots(&self) -> Result<Vec<SnapshotInfo>, EngineError> {
+        Ok(self.backend.snapshots().await?)
+    }
+
+    /// Holds the reason once the store refuses to go on; the process should then stop.
+    #[must_use]
+    pub fn poisoned(&self) -> watch::Receiver<Option<String>> {
+        self.backend.poisoned()
+    }
+
+    /// Stops discoveries, takes a last snapshot, if anything happened since the one before, and
+    /// closes the store; that also if the snapshot fails.
+    ///
+    /// # Errors
+    /// `Store`.
+    pub async fn close(&self) -> Result<(), EngineError> {
+        self.discoveries.close();
+        let poisoned = self.poisoned().borrow().is_some();
+        let snapshot = if poisoned { Ok(None) } else { self.snapshot_if_changed().await };
+        self.backend.close().await?;
+        snapshot.map(|_| ())
+    }
+}
+
+impl From<Record> for StoredDocument {
+    fn from(record: Record) -> Self {
+        Self {
+            id: record.id,
+            content: record.content,
+            metadata: record.metadata,
+            stored_at_ms: record.stored_at_ms,
+            expires_at_ms: record.expires_at_ms,
+            fingerprint: record.fingerprint,
+            set: record.set,
+            sketch: record.sketch,
+            policy: policy(record.whole_document, record.sampled_to_one),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What a scheme finds at each resemblance, and what it costs: of the collection's own, or of
+//! another that one might choose.
+
+use crate::engine::{Analyser, CollectionSettings, Engine, EngineError};
+use crate::index::Index;
+use crate::scheme::{Bands, Curve, Kind, ProbePlan, Scheme, Threshold};
+
+/// Of which scheme the curve is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum CurveOf {
+    /// The collection's own, looked up at a threshold (its own if `None`).
+    Collection { threshold: Option<Threshold> },
+    /// The one that akin would choose for a threshold (the collection's if `None`) and a recall.
+    Wanted { threshold: Option<Threshold>, recall: f64 },
+    /// So many keys of so many slots, all of them looked under: the S-curve of the textbook. What
+    /// is found at a threshold (the collection's if `None`) tells misses from what is in vain.
+    Keys { bands: u32, rows: u32, threshold: Option<Threshold> },
+}
+
+/// A curve, and of what it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CurveAnswer {
+    pub kind: Kind,
+    /// Of a sketch.
+    pub slots: u32,
+    pub threshold: Threshold,
+    /// Under how many keys lookups at the threshold look, and what recall to expect of them.
+    pub plan: ProbePlan,
+    pub curve: Curve,
+    /// Memory of the index by its documents, of a collection's own scheme and if it has some.
+    pub measured_document_bytes: Option<f64>,
+}
+
+impl Engine {
+    /// Off the runtime, as large sketches take a while.
+    ///
+    /// # Errors
+    /// `Curve`: there can be no such scheme. `Store`.
+    pub async fn curve(&self, of: CurveOf) -> Result<CurveAnswer, EngineError> {
+        let (settings, analyser) = (self.settings.clone(), self.analyser.clone());
+        let work = move || match of {
+            CurveOf::Collection { threshold } => {
+                let threshold = threshold.unwrap_or(settings.scheme.threshold);
+                own_curve(&settings, &analyser, threshold)
+            }
+            other => curve_of(&settings, other),
+        };
+        let mut answer = crate::engine::off_runtime_if(true, work).await??;
+        let stats = self.backend.stats().await?;
+        if matches!(of, CurveOf::Collection { .. }) && stats.documents > 0 {
+            let measured = stats.index_bytes as f64 / stats.documents as f64;
+            answer.measured_document_bytes = Some(measured);
+        }
+        Ok(answer)
+    }
+}
+
+fn own_curve(
+    settings: &CollectionSettings,
+    analyser: &Analyser,
+    threshold: Threshold,
+) -> Result<CurveAnswer, EngineError> {
+    let bands = bands_of(&analyser.scheme)?;
+    Ok(drawn(settings, bands, threshold, bands.plan(threshold)))
+}
+
+/// A curve is of keys that sketches share with a chance.
+fn bands_of(scheme: &Scheme) -> Result<&Bands, EngineError> {
+    let faults = || vec!["kind must be bands or random_rows to have a curve".to_owned()];
+    scheme.bands().ok_or_else(|| EngineError::Curve { faults: faults() })
+}
+
+/// The curve of a scheme over the sketches of a collection with these settings, from computation
+/// alone.
+///
+/// # Errors
+/// `Curve`: there can be no such scheme.
+pub fn curve_of(settings: &CollectionSettings, of: CurveOf) -> Result<CurveAnswer, EngineError> {
+    let mut settings = settings.clone();
+    let scheme = &mut settings.scheme;
+    let (threshold, all) = match of {
+        CurveOf::Collection { threshold } => (threshold, false),
+        CurveOf::Wanted { threshold, recall } => {
+            scheme.threshold = threshold.unwrap_or(scheme.threshold);
+            (scheme.recall, scheme.bands, scheme.rows) = (recall, None, None);
+            (threshold, false)
+        }
+        CurveOf::Keys { bands, rows, threshold } => {
+            (scheme.bands, scheme.rows) = (Some(bands), Some(rows));
+            (threshold, true)
+        }
+    };
+    let threshold = threshold.unwrap_or(scheme.threshold);
+    let faults = scheme.faults(&settings.sketch);
+    if !faults.is_empty() {
+        return Err(EngineError::Curve { faults });
+    }
+    let scheme = Scheme::new(&settings.scheme, &settings.sketch);
+    let bands = bands_of(&scheme)?;
+    let plan = if all { bands.plan_all(threshold) } else { bands.plan(threshold) };
+    Ok(drawn(&settings, bands, threshold, plan))
+}
+
+fn drawn(
+    settings: &CollectionSettings,
+    bands: &Bands,
+    threshold: Threshold,
+    plan: ProbePlan,
+) -> CurveAnswer {
+    CurveAnswer {
+        kind: settings.scheme.kind,
+        slots: settings.sketch.slots,
+        threshold,
+        plan,
+        curve: Curve::of(bands, threshold, &plan, Index::usual_bytes()),
+        measured_document_bytes: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scheme_is_chosen_for_what_is_wanted() {
+        let settings = CollectionSettings::default();
+        let own = curve_of(&settings, CurveOf::Collection { threshold: None }).unwrap();
+        assert_eq!((own.curve.bands, own.curve.rows, own.plan.bands), (32, 4, 9));
+        let wanted = CurveOf::Wanted { threshold: Threshold::new(0.5).ok(), recall: 0.99 };
+        let low = curve_of(&settings, wanted).unwrap();
+        assert!(low.curve.rows < 4, "four rows do not reach 0.99 at 0.5");
+        assert!(low.plan.expected_recall >= 0.99, "{}", low.plan.expected_recall);
+        assert_eq!(low.threshold.get(), 0.5);
+    }
+
+    #[test]
+    fn a_collection_s_own_curve_is_that_of_its_settings() {
+        let settings = CollectionSettings::default();
+        let threshold = settings.scheme.threshold;
+        let own = own_curve(&settings, &Analyser::new(&settings), threshold).unwrap();
+        let of = CurveOf::Collection { threshold: None };
+        assert_eq!(curve_of(&settings, of).unwrap(), own);
+    }
+
+    #[test]
+    fn what_cannot_be_is_named() {
+        let of = CurveOf::Keys { bands: 100, rows: 5, threshold: None };
+        let error = curve_of(&CollectionSettings::default(), of).unwrap_err();
+        assert!(error.to_string().contains("100 × 5 is more than 128 slots"), "{error}");
+        let of = CurveOf::Wanted { threshold: None, recall: f64::NAN };
+        let error = curve_of(&CollectionSettings::default(), of).unwrap_err();
+        assert!(error.to_string().contains("recall must be above 0"), "{error}");
+    }
+}

@@ -1,0 +1,7 @@
+//! How well lookups do: recall measured against a scan, and the S-curve of a scheme.
+
+mod curve;
+pub(in crate::engine) mod recall;
+
+pub use curve::{CurveAnswer, CurveOf, curve_of};
+pub use recall::{Recall, Tally};

@@ -1,0 +1,308 @@
+//! Measured, not predicted: what lookups find of what there is.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use tokio::sync::mpsc;
+
+use crate::backend::{BackendError, Known};
+use crate::document::{DocumentId, Ordinal};
+use crate::engine::lookup::{SHINGLES_AT_ONCE_MAX, Sought};
+use crate::engine::{Engine, EngineError};
+use crate::measure::Overlap;
+use crate::scheme::Threshold;
+use crate::sketch::Sketch;
+use crate::storage::{Order, Part, Record, StorageError};
+use crate::text::ShingleSet;
+
+/// Stored documents compared at once.
+const RECORDS_AT_ONCE_MAX: usize = 1_024;
+
+/// A sampled document with more near-duplicates than this is left out: whole crowds of them would
+/// be remembered.
+const NEAR_MAX: usize = 1_000;
+
+/// What was measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recall {
+    pub threshold: Threshold,
+    /// Documents drawn at random and looked up.
+    pub sampled: usize,
+    /// Those of them that are left out of the figures: they have too many near-duplicates, or
+    /// their lookup hit a work limit and said so.
+    pub left_out: usize,
+    /// Documents they were compared with.
+    pub documents: u64,
+    pub all: Tally,
+    /// Only pairs of sets that differ: those that are equal are always found.
+    pub unequal: Tally,
+    /// Pairs that were found and are below the threshold.
+    pub false_positives: u64,
+    /// The chance that a document at just the threshold is found.
+    pub expected_recall: f64,
+}
+
+/// Pairs at or over the threshold, and those of them that a lookup found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub pairs: u64,
+    pub found: u64,
+}
+
+impl Tally {
+    /// The share that was found; `None` of no pairs.
+    #[must_use]
+    pub fn recall(&self) -> Option<f64> {
+        (self.pairs > 0).then(|| self.found as f64 / self.pairs as f64)
+    }
+
+    fn count(&mut self, is_found: bool) {
+        self.pairs += 1;
+        self.found += u64::from(is_found);
+    }
+}
+
+impl Recall {
+    /// The share of what was found that is at or over the threshold; `None` if nothing was.
+    #[must_use]
+    pub fn precision(&self) -> Option<f64> {
+        let found = self.all.found + self.false_positives;
+        (found > 0).then(|| self.all.found as f64 / found as f64)
+    }
+}
+
+/// Measurements of one collection: one at a time, as each goes through every set.
+#[derive(Default)]
+pub(in crate::engine) struct Measurements {
+    alone: tokio::sync::Mutex<()>,
+    last: Mutex<Option<Recall>>,
+}
+
+impl Measurements {
+    /// The last one at the collection's threshold.
+    pub fn last(&self) -> Option<Recall> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A document of the sample, as it was when it was drawn.
+struct Sampled {
+    id: DocumentId,
+    set: ShingleSet,
+    fingerprint: u64,
+    sketch: Sketch,
+    /// What brute force finds; `None` for a crowd.
+    near: Option<Vec<Near>>,
+}
+
+struct Near {
+    id: DocumentId,
+    ordinal: Ordinal,
+    fingerprint: u64,
+}
+
+impl Engine {
+    /// Looks documents drawn at random up at a threshold (the collection's if `None`), and compares
+    /// them with every stored set of one consistent view. What is written meanwhile counts
+    /// neither for nor against. Takes as long as reading all sets does, off the runtime; dropping
+    /// the future stops it.
+    ///
+    /// # Errors
+    /// `NotForRecords`, `MeasurementUnderWay`, `OutOfService`, `Store`.
+    pub async fn measure_recall(
+        &self,
+        sample: usize,
+        threshold: Option<Threshold>,
+    ) -> Result<Recall, EngineError> {
+        self.refuse_records()?;
+        let alone = self.measurements.alone.try_lock();
+        let _alone = alone.map_err(|_| EngineError::MeasurementUnderWay)?;
+        let own = self.settings.scheme.threshold;
+        let threshold = threshold.unwrap_or(own);
+        let sampled = self.draw(sample).await?;
+        // Looked up after the scan, so that what it saw has had its time to be filed.
+        let (sampled, documents) = self.scan(sampled, threshold).await?;
+        let mut recall = Recall {
+            threshold,
+            sampled: sampled.len(),
+            left_out: 0,
+            documents,
+            all: Tally::default(),
+            unequal: Tally::default(),
+            false_positives: 0,
+            expected_recall: self.analyser.scheme.plan(threshold).expected_recall,
+        };
+        for document in &sampled {
+            self.hold_against(document, &mut recall).await?;
+        }
+        if threshold == own {
+            let mut last = self.measurements.last.lock().unwrap_or_else(PoisonError::into_inner);
+            *last = Some(recall.clone());
+        }
+        Ok(recall)
+    }
+
+    /// At most so many, and only while their sets fit in memory together; by size.
+    async fn draw(&self, sample: usize) -> Result<Vec<Sampled>, EngineError> {
+        let mut drawn = Vec::new();
+        let mut shingles = 0;
+        for id in self.backend.sample(sample).await? {
+            // It may be gone meanwhile.
+            let Some(known) = self.backend.known(&id).await? else { continue };
+            shingles += known.set.count();
+            if shingles > SHINGLES_AT_ONCE_MAX && !drawn.is_empty() {
+                break;
+            }
+            let Known { set, fingerprint, sketch } = known;
+            drawn.push(Sampled { id, set, fingerprint, sketch, near: Some(vec![]) });
+        }
+        drawn.sort_by_key(|document| document.set.count());
+        Ok(drawn)
+    }
+
+    /// Compares the sample with every stored document; how many there are.
+    async fn scan(
+        &self,
+        mut sampled: Vec<Sampled>,
+        threshold: Threshold,
+    ) -> Result<(Vec<Sampled>, u64), EngineError> {
+        let mut records = self.backend.export(Part::Set, Order::Stored).await;
+        let mut documents = 0;
+        loop {
+            let batch = next_batch(&mut records).await?;
+            if batch.is_empty() {
+                return Ok((sampled, documents));
+            }
+            documents += batch.len() as u64;
+            let compare = move || {
+                for record in &batch {
+                    compare(&mut sampled, record, threshold);
+                }
+                sampled
+            };
+            sampled = crate::engine::off_runtime_if(true, compare).await?;
+        }
+    }
+
+    async fn hold_against(
+        &self,
+        document: &Sampled,
+        recall: &mut Recall,
+    ) -> Result<(), EngineError> {
+        let found = self.found(document, recall.threshold).await?;
+        let (Some(near), Some(mut found)) = (&document.near, found) else {
+            recall.left_out += 1;
+            return Ok(());
+        };
+        // What the scan saw of a write under way may have been filed only since the first look.
+        if near.iter().any(|near| !found.contains(&near.id)) {
+            found.extend(self.found(document, recall.threshold).await?.unwrap_or_default());
+        }
+        for near in near {
+            let is_found = found.remove(&near.id);
+            // It counts as missed only if it was there all the time.
+            if !is_found && self.ordinal(&near.id).await? != Some(near.ordinal) {
+                continue;
+            }
+            recall.all.count(is_found);
+            if near.fingerprint != document.fingerprint {
+                recall.unequal.count(is_found);
+            }
+        }
+        // The others came after the scan, or should not have been found.
+        for id in found {
+            let wrong = self.is_found_wrongly(&id, document, recall.threshold).await?;
+            recall.false_positives += u64::from(wrong);
+        }
+        Ok(())
+    }
+
+    /// What a lookup finds; `None` if it hit a work limit.
+    async fn found(
+        &self,
+        document: &Sampled,
+        threshold: Threshold,
+    ) -> Result<Option<HashSet<DocumentId>>, EngineError> {
+        let sought = Sought {
+            set: &document.set,
+            fingerprint: document.fingerprint,
+            sketch: &document.sketch,
+            own_id: Some(&document.id),
+            threshold,
+            mode: self.mode_of(None)?,
+            limit: self.settings.limits.candidates_max,
+            record: None,
+            members_max: self.settings.limits.candidates_max,
+        };
+        let found = self.find(&sought).await?;
+        let ids = found.scored.iter().map(|scored| scored.id().clone()).collect();
+        Ok((!found.truncated).then_some(ids))
+    }
+
+    async fn ordinal(&self, id: &DocumentId) -> Result<Option<Ordinal>, EngineError> {
+        let sketched = self.backend.sketched(std::slice::from_ref(id)).await?;
+        let listed = sketched.into_iter().flatten().next();
+        Ok(listed.and_then(|listed| Some(listed.candidate.members.first()?.ordinal)))
+    }
+
+    /// Whether a document is below the threshold and found nevertheless, being one and the same
+    /// throughout.
+    async fn is_found_wrongly(
+        &self,
+        id: &DocumentId,
+        document: &Sampled,
+        threshold: Threshold,
+    ) -> Result<bool, EngineError> {
+        let before = self.ordinal(id).await?;
+        let Some(known) = self.backend.known(id).await? else { return Ok(false) };
+        if Overlap::reaching(&document.set, &known.set, threshold.get()).is_some() {
+            return Ok(false);
+        }
+        let found = self.found(document, threshold).await?;
+        let is_found = found.is_some_and(|found| found.contains(id));
+        Ok(is_found && before.is_some() && before == self.ordinal(id).await?)
+    }
+}
+
+async fn next_batch(
+    records: &mut mpsc::Receiver<Result<Record, StorageError>>,
+) -> Result<Vec<Record>, EngineError> {
+    let mut batch = Vec::new();
+    records.recv_many(&mut batch, RECORDS_AT_ONCE_MAX).await;
+    let records: Result<Vec<Record>, StorageError> = batch.into_iter().collect();
+    records.map_err(|error| BackendError::from(error).into())
+}
+
+/// Notes the record with each document of the sample, which is sorted by size, that it resembles.
+fn compare(sampled: &mut [Sampled], record: &Record, threshold: Threshold) {
+    let (count, threshold) = (record.set.count(), threshold.get());
+    let too_small = |other: &Sampled| {
+        let other = other.set.count();
+        other < count && !Overlap::can_reach(other, count, threshold)
+    };
+    let not_too_large = |other: &Sampled| {
+        let other = other.set.count();
+        other <= count || Overlap::can_reach(other, count, threshold)
+    };
+    let start = sampled.partition_point(too_small);
+    let end = sampled.partition_point(not_too_large);
+    for document in sampled[start..end].iter_mut().filter(|document| document.id != record.id) {
+        let is_near = document.near.is_some()
+            && (document.fingerprint == record.fingerprint
+                || Overlap::reaching(&document.set, &record.set, threshold).is_some());
+        if is_near {
+            document.note(record);
+        }
+    }
+}
+
+impl Sampled {
+    fn note(&mut self, record: &Record) {
+        let Some(near) = &mut self.near else { return };
+        let Record { ordinal, fingerprint, .. } = *record;
+        near.push(Near { id: record.id.clone(), ordinal, fingerprint });
+        if near.len() > NEAR_MAX {
+            self.near = None;
+        }
+    }
+}

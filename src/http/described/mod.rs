@@ -1,5 +1,0 @@
-//! The OpenAPI document.
-
-pub mod fields;
-pub mod openapi;
-pub mod schemas;

@@ -1,0 +1,5 @@
+//! The OpenAPI document.
+
+pub mod document;
+pub mod fields;
+pub mod schemas;

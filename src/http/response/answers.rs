@@ -1,0 +1,184 @@
+//! The wire types of replies, and what they are made from.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::ser::Error;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use crate::document::{DocumentId, Metadata};
+use crate::engine::{AddStatus, Added, Answer, Exact, FoundBy, Match, Mode, Points, Policy};
+use crate::http::openapi::schemas::{AddStatusSchema, FoundBySchema, IdSchema, ModeSchema};
+
+/// What became of an added document.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Added)]
+pub struct AddedReply {
+    #[serde(serialize_with = "id")]
+    #[schema(value_type = IdSchema)]
+    pub id: DocumentId,
+    #[schema(value_type = AddStatusSchema)]
+    pub status: AddStatus,
+    /// The near-duplicates that were there before it.
+    pub duplicates: Vec<MatchReply>,
+    /// Its distinct shingles.
+    pub shingles: usize,
+    /// What was done that its sender may not expect: `whole_document`, the text has no shingle, so
+    /// the whole of it is its only one; `sampled_to_one`, none of its shingles is in the sample
+    /// that the collection keeps, so the least of them is.
+    #[schema(value_type = Vec<String>)]
+    pub policy: Vec<Policy>,
+    /// There, and true, if a work limit was hit while looking for near-duplicates.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub truncated: bool,
+}
+
+impl From<Added> for AddedReply {
+    fn from(added: Added) -> Self {
+        Self {
+            id: added.id,
+            status: added.status,
+            duplicates: added.duplicates.into_iter().map(MatchReply::from).collect(),
+            shingles: added.shingles,
+            policy: added.policy,
+            truncated: added.truncated,
+        }
+    }
+}
+
+/// The near-duplicates of a probe: `resemblance` falling, then by id.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Answer)]
+pub struct AnswerReply {
+    pub matches: Vec<MatchReply>,
+    /// Distinct sets that shared a key with the probe, or all documents where it was a scan.
+    pub candidates: usize,
+    /// A work limit was hit: there may be more matches.
+    pub truncated: bool,
+    /// The chance that a document at just the threshold is found; of records, that of one which
+    /// agrees in a field.
+    #[schema(example = 0.997)]
+    pub expected_recall: f64,
+    /// Of records, `points` as a share of those that two of them can have.
+    #[schema(example = 0.8)]
+    pub threshold: f64,
+    /// Of records only: the least that a match has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 250)]
+    pub points: Option<u32>,
+    #[schema(value_type = ModeSchema)]
+    pub mode: Mode,
+    /// Whether the candidates share a key of the sketch with the probe (`keys`), one of the first
+    /// elements (`prefix`), or are all documents (`scan`).
+    #[schema(value_type = FoundBySchema)]
+    pub found_by: FoundBy,
+    pub took_us: u64,
+}
+
+impl AnswerReply {
+    pub fn new(answer: Answer, took: Duration) -> Self {
+        Self {
+            matches: answer.matches.into_iter().map(MatchReply::from).collect(),
+            candidates: answer.candidates,
+            truncated: answer.truncated,
+            expected_recall: answer.expected_recall,
+            threshold: answer.threshold.get(),
+            points: answer.points,
+            mode: answer.mode,
+            found_by: answer.found_by,
+            took_us: took.as_micros() as u64,
+        }
+    }
+}
+
+/// A near-duplicate. `exact`, `containment`, `shared` and `union` are absent where the exact
+/// resemblance is not known, as in mode `estimated`.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Match)]
+pub struct MatchReply {
+    #[serde(serialize_with = "id")]
+    #[schema(value_type = IdSchema)]
+    pub id: DocumentId,
+    /// The exact value where it is known, else the estimate; of records, `points` as a share of
+    /// those that there could be for the fields that either has.
+    #[schema(example = 0.91)]
+    pub resemblance: f64,
+    #[schema(example = 0.898)]
+    pub estimated: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 0.91)]
+    pub exact: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub containment: Option<ContainmentReply>,
+    /// Shingles that both have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared: Option<usize>,
+    /// Shingles that either has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub union: Option<usize>,
+    /// Keys of the probe's that the match is filed under; elements, where it was found by those.
+    pub keys_shared: u32,
+    #[serde(serialize_with = "metadata", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub metadata: Option<Metadata>,
+    /// Of records only: those of all its fields.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 296)]
+    pub points: Option<u32>,
+    /// Of records only: the points of each field that both have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = json!({"name": 96, "address": 100, "phone": 100}))]
+    pub field_points: Option<BTreeMap<String, u32>>,
+}
+
+impl From<Match> for MatchReply {
+    fn from(found: Match) -> Self {
+        Self {
+            points: found.points.as_ref().map(Points::total),
+            id: found.id,
+            resemblance: found.resemblance,
+            estimated: found.estimated,
+            exact: found.exact.map(|exact| exact.value),
+            containment: found.exact.map(ContainmentReply::from),
+            shared: found.exact.map(|exact| exact.shared),
+            union: found.exact.map(|exact| exact.union),
+            keys_shared: found.keys_shared,
+            metadata: found.metadata,
+            field_points: found.points.map(|points| points.by_field),
+        }
+    }
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = MatchContainment)]
+pub struct ContainmentReply {
+    /// The share of the probe's shingles that the match has.
+    of_probe: f64,
+    /// The share of the match's shingles that the probe has.
+    of_match: f64,
+}
+
+impl From<Exact> for ContainmentReply {
+    fn from(exact: Exact) -> Self {
+        Self { of_probe: exact.containment_of_a, of_match: exact.containment_of_b }
+    }
+}
+
+/// An id as the string it is.
+pub fn id<S: Serializer>(id: &DocumentId, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(id.as_str())
+}
+
+/// As it came, byte for byte.
+#[expect(clippy::ref_option, reason = "serde hands over the field itself")]
+pub fn metadata<S: Serializer>(
+    metadata: &Option<Metadata>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let Some(metadata) = metadata else { return serializer.serialize_none() };
+    let raw: &RawValue = serde_json::from_str(metadata.as_json()).map_err(S::Error::custom)?;
+    raw.serialize(serializer)
+}

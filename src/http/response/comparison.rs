@@ -1,0 +1,242 @@
+//! The wire type of a comparison.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::time::Duration;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::engine::{Comparison, Exact, Explanation, Measured, Passages, Points};
+use crate::http::openapi::fields::ComparedFieldReply;
+use crate::measure::{BagOverlap, CommonSubsequence};
+use crate::sketch::Estimate;
+
+/// Estimated beside exact resemblance.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Comparison)]
+pub struct ComparisonReply {
+    estimated: EstimateReply,
+    exact: ExactResemblanceReply,
+    containment: PairContainmentReply,
+    /// The chance that a lookup of one at the collection's threshold finds the other.
+    #[schema(example = 0.999)]
+    probability_found: f64,
+    /// Of records only: those of all fields.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 296)]
+    points: Option<u32>,
+    /// Of records only: the points of each field that both have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field_points: Option<BTreeMap<String, u32>>,
+    /// With `?measures=`: those that were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measures: Option<MeasuresReply>,
+    /// With `?explain=true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explanation: Option<ExplanationReply>,
+    took_us: u64,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Estimate)]
+struct EstimateReply {
+    #[schema(example = 0.81)]
+    value: f64,
+    #[schema(example = 0.035)]
+    standard_error: f64,
+    /// The 95 % Wilson interval.
+    #[schema(example = json!([0.73, 0.87]))]
+    interval: [f64; 2],
+    /// Slots of the two sketches that agree…
+    agreeing: u32,
+    /// … out of this many.
+    slots: u32,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = ExactResemblance)]
+struct ExactResemblanceReply {
+    #[schema(example = 0.83)]
+    value: f64,
+    intersection: usize,
+    union: usize,
+    /// The resemblance of the bags of shingles, repetitions and all, by the union that adds them
+    /// up: Σmin of the counts / (Σa + Σb), at most ½. Absent if counts are not known: of documents
+    /// stored without their texts, unless the collection's sets are multisets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 0.44)]
+    bag: Option<f64>,
+    /// The same by the union that has each shingle as often as the bag that has more of it: Σmin /
+    /// Σmax of the counts, at most 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 0.79)]
+    bag_max_union: Option<f64>,
+}
+
+/// The measures that were asked for.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Measures)]
+struct MeasuresReply {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    edit: Option<EditReply>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lcs: Option<LcsReply>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hamming: Option<HammingReply>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cosine: Option<CosineReply>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    euclidean: Option<EuclideanReply>,
+}
+
+/// Of the texts, character by character.
+#[derive(Serialize, ToSchema)]
+#[schema(as = EditMeasure)]
+struct EditReply {
+    /// The fewest characters to insert, delete or exchange to make one text of the other.
+    distance: usize,
+}
+
+/// The longest common subsequence of the texts' characters.
+#[derive(Serialize, ToSchema)]
+#[schema(as = LcsMeasure)]
+struct LcsReply {
+    length: usize,
+    /// The fewest characters to insert or delete to make one text of the other.
+    distance: usize,
+}
+
+/// Of the sets.
+#[derive(Serialize, ToSchema)]
+#[schema(as = HammingMeasure)]
+struct HammingReply {
+    /// Shingles that only one of them has.
+    distance: usize,
+}
+
+/// Of the counts of shingles, as vectors.
+#[derive(Serialize, ToSchema)]
+#[schema(as = CosineMeasure)]
+struct CosineReply {
+    /// The cosine of the angle between them.
+    similarity: f64,
+    /// The angle, 0..=90.
+    angle_degrees: f64,
+}
+
+/// Of the counts of shingles, as vectors.
+#[derive(Serialize, ToSchema)]
+#[schema(as = EuclideanMeasure)]
+struct EuclideanReply {
+    /// The length of their difference.
+    distance: f64,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = PairContainment)]
+struct PairContainmentReply {
+    a_in_b: f64,
+    b_in_a: f64,
+}
+
+/// Where two texts are alike.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Explanation)]
+struct ExplanationReply {
+    a: PassagesReply,
+    b: PassagesReply,
+    /// The bands whose keys both have.
+    bands_shared: Vec<u32>,
+    /// Of records only, which have no passages: every field that either has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    fields: Vec<ComparedFieldReply>,
+}
+
+/// Byte ranges of a text, each `[from, to)`; shared and differing ones do not overlap.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Passages)]
+struct PassagesReply {
+    shared: Vec<[usize; 2]>,
+    differing: Vec<[usize; 2]>,
+}
+
+impl ComparisonReply {
+    pub fn new(comparison: Comparison, took: Duration) -> Self {
+        Self {
+            estimated: comparison.estimated.into(),
+            exact: ExactResemblanceReply::new(comparison.exact, comparison.bag),
+            containment: PairContainmentReply {
+                a_in_b: comparison.exact.containment_of_a,
+                b_in_a: comparison.exact.containment_of_b,
+            },
+            probability_found: comparison.probability_found,
+            points: comparison.points.as_ref().map(Points::total),
+            field_points: comparison.points.map(|points| points.by_field),
+            measures: (comparison.measured != Measured::default())
+                .then(|| comparison.measured.into()),
+            explanation: comparison.explanation.map(ExplanationReply::from),
+            took_us: took.as_micros() as u64,
+        }
+    }
+}
+
+impl From<Estimate> for EstimateReply {
+    fn from(estimate: Estimate) -> Self {
+        Self {
+            value: estimate.value,
+            standard_error: estimate.standard_error,
+            interval: estimate.interval.into(),
+            agreeing: estimate.agreeing,
+            slots: estimate.slots,
+        }
+    }
+}
+
+impl ExactResemblanceReply {
+    fn new(exact: Exact, bag: Option<BagOverlap>) -> Self {
+        Self {
+            value: exact.value,
+            intersection: exact.shared,
+            union: exact.union,
+            bag: bag.map(|bag| bag.by_sum_union()),
+            bag_max_union: bag.map(|bag| bag.by_max_union()),
+        }
+    }
+}
+
+impl From<Measured> for MeasuresReply {
+    fn from(measured: Measured) -> Self {
+        let lcs = |CommonSubsequence { length, distance }| LcsReply { length, distance };
+        let cosine = |(similarity, angle_degrees)| CosineReply { similarity, angle_degrees };
+        Self {
+            edit: measured.edit.map(|distance| EditReply { distance }),
+            lcs: measured.lcs.map(lcs),
+            hamming: measured.hamming.map(|distance| HammingReply { distance }),
+            cosine: measured.cosine.map(cosine),
+            euclidean: measured.euclidean.map(|distance| EuclideanReply { distance }),
+        }
+    }
+}
+
+impl From<Explanation> for ExplanationReply {
+    fn from(explanation: Explanation) -> Self {
+        Self {
+            a: (&explanation.a).into(),
+            b: (&explanation.b).into(),
+            bands_shared: explanation.bands_shared,
+            fields: explanation.fields.into_iter().map(ComparedFieldReply::from).collect(),
+        }
+    }
+}
+
+impl From<&Passages> for PassagesReply {
+    fn from(passages: &Passages) -> Self {
+        Self { shared: pairs(&passages.shared), differing: pairs(&passages.differing) }
+    }
+}
+
+fn pairs(ranges: &[Range<usize>]) -> Vec<[usize; 2]> {
+    ranges.iter().map(|range| [range.start, range.end]).collect()
+}

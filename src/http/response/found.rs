@@ -1,0 +1,233 @@
+//! The wire types of discovery, and clusters as pieces of lines.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::document::DocumentId;
+use crate::engine::{
+    ClusterPart, DiscoveryKind, DiscoveryStats, Exact, FoundPair, Linkage, Mode, Stage,
+};
+use crate::http::openapi::schemas::{IdSchema, ModeSchema};
+use crate::http::response::answers::id;
+use crate::http::response::stored::time;
+
+/// Two near-duplicates. `exact`, `containment`, `shared` and `union` are absent in mode
+/// `estimated`.
+#[derive(Serialize, ToSchema)]
+#[schema(as = FoundPair)]
+pub struct FoundPairReply {
+    /// The lower id in the order of bytes.
+    #[serde(serialize_with = "id")]
+    #[schema(value_type = IdSchema)]
+    a: DocumentId,
+    #[serde(serialize_with = "id")]
+    #[schema(value_type = IdSchema)]
+    b: DocumentId,
+    /// The exact value where it is known, else the estimate.
+    #[schema(example = 0.91)]
+    resemblance: f64,
+    #[schema(example = 0.898)]
+    estimated: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 0.91)]
+    exact: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    containment: Option<PairContainmentReply>,
+    /// Shingles that both have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shared: Option<usize>,
+    /// Shingles that either has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    union: Option<usize>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = FoundPairContainment)]
+pub struct PairContainmentReply {
+    /// The share of a's shingles that b has.
+    a_in_b: f64,
+    /// The share of b's shingles that a has.
+    b_in_a: f64,
+}
+
+impl From<FoundPair> for FoundPairReply {
+    fn from(pair: FoundPair) -> Self {
+        let containment = |exact: Exact| PairContainmentReply {
+            a_in_b: exact.containment_of_a,
+            b_in_a: exact.containment_of_b,
+        };
+        Self {
+            a: pair.a,
+            b: pair.b,
+            resemblance: pair.resemblance,
+            estimated: pair.estimated,
+            exact: pair.exact.map(|exact| exact.value),
+            containment: pair.exact.map(containment),
+            shared: pair.exact.map(|exact| exact.shared),
+            union: pair.exact.map(|exact| exact.union),
+        }
+    }
+}
+
+/// Documents that belong together. What a client reads; written piece by piece, as a cluster may
+/// be as large as the collection.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Cluster)]
+pub struct ClusterReply {
+    /// The same for as long as the representative is.
+    #[schema(example = "e6c632b61e964e1f")]
+    cluster: String,
+    /// The lowest id of the cluster in the order of bytes.
+    #[serde(serialize_with = "id")]
+    #[schema(value_type = IdSchema)]
+    representative: DocumentId,
+    /// How many members there are.
+    size: usize,
+    /// By id in the order of bytes, the representative first.
+    members: Vec<ClusterMemberReply>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = ClusterMember)]
+pub struct ClusterMemberReply {
+    #[serde(serialize_with = "id")]
+    #[schema(value_type = IdSchema)]
+    id: DocumentId,
+    /// To the representative: the exact value, or the estimate in mode `estimated`. Under the
+    /// threshold for members that are linked by others only, with `linkage=single`.
+    #[schema(example = 0.91)]
+    resemblance: f64,
+}
+
+const PLAIN: &str = "replies are plain JSON";
+
+/// Writes clusters as lines of NDJSON, from their parts.
+#[derive(Default)]
+pub struct ClusterLines {
+    members_written: bool,
+}
+
+impl ClusterLines {
+    pub fn write(&mut self, part: ClusterPart, text: &mut Vec<u8>) {
+        match part {
+            ClusterPart::Begin { name, representative, size } => {
+                self.members_written = false;
+                let cluster = ClusterReply { cluster: name, representative, size, members: vec![] };
+                serde_json::to_writer(&mut *text, &cluster).expect(PLAIN);
+                text.truncate(text.len() - "]}".len());
+            }
+            ClusterPart::Member { id, resemblance } => {
+                if self.members_written {
+                    text.push(b',');
+                }
+                self.members_written = true;
+                let member = ClusterMemberReply { id, resemblance };
+                serde_json::to_writer(text, &member).expect(PLAIN);
+            }
+            ClusterPart::End => text.extend_from_slice(b"]}\n"),
+        }
+    }
+}
+
+/// A discovery under way.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Discovery)]
+pub struct DiscoveryReply {
+    /// `pairs` or `clusters`.
+    #[schema(example = "pairs")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "single")]
+    linkage: Option<&'static str>,
+    threshold: f64,
+    #[schema(value_type = ModeSchema)]
+    mode: Mode,
+    #[schema(format = DateTime)]
+    started_at: String,
+    /// `reading` the documents, `counting` shingles, `filing` sets by what they may share,
+    /// `joining` those that are near, `giving` what was found.
+    #[schema(example = "joining")]
+    stage: &'static str,
+    /// Of this stage.
+    done: u64,
+    /// Of this stage; 0 while unknown.
+    total: u64,
+    /// Pairs or clusters given so far.
+    found: u64,
+}
+
+impl From<DiscoveryStats> for DiscoveryReply {
+    fn from(stats: DiscoveryStats) -> Self {
+        let (kind, linkage) = match stats.kind {
+            DiscoveryKind::Pairs => ("pairs", None),
+            DiscoveryKind::Clusters(Linkage::Single) => ("clusters", Some("single")),
+            DiscoveryKind::Clusters(Linkage::Representative) => {
+                ("clusters", Some("representative"))
+            }
+        };
+        Self {
+            kind,
+            linkage,
+            threshold: stats.threshold.get(),
+            mode: stats.mode,
+            started_at: time(stats.started_at_ms),
+            stage: match stats.stage {
+                Stage::Reading => "reading",
+                Stage::Counting => "counting",
+                Stage::Filing => "filing",
+                Stage::Joining => "joining",
+                Stage::Giving => "giving",
+            },
+            done: stats.done,
+            total: stats.total,
+            found: stats.found,
+        }
+    }
+}
+
+#[derive(ToSchema)]
+#[schema(as = Linkage, rename_all = "snake_case")]
+#[expect(dead_code, reason = "it stands for a shape, and is never made")]
+pub enum LinkageSchema {
+    /// Documents that a chain of pairs connects.
+    Single,
+    /// Every member is at or over the threshold to its representative, so that clusters cannot
+    /// chain.
+    Representative,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_come_to_lines_that_are_json() {
+        let id = |id: &str| DocumentId::new(id).unwrap();
+        let cluster = |members: &[&str]| {
+            let begin = ClusterPart::Begin {
+                name: "c".to_owned(),
+                representative: id(members[0]),
+                size: members.len(),
+            };
+            let members = members
+                .iter()
+                .map(|member| ClusterPart::Member { id: id(member), resemblance: 0.5 });
+            [begin].into_iter().chain(members).chain([ClusterPart::End]).collect::<Vec<_>>()
+        };
+        let mut lines = ClusterLines::default();
+        let mut text = Vec::new();
+        for part in [cluster(&["a\"]}", "b", "c"]), cluster(&["d"])].concat() {
+            lines.write(part, &mut text);
+        }
+        let text = String::from_utf8(text).unwrap();
+        let read: Vec<serde_json::Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(read.len(), 2);
+        assert_eq!(read[0]["representative"], "a\"]}");
+        assert_eq!(read[0]["members"][2], serde_json::json!({"id": "c", "resemblance": 0.5}));
+        assert_eq!(
+            (&read[1]["size"], read[1]["members"].as_array().unwrap().len()),
+            (&1.into(), 1)
+        );
+    }
+}

@@ -1,0 +1,183 @@
+//! The wire types of what operators ask.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::engine::{Collection, CollectionSettings, Recovery, SnapshotInfo, Stats};
+use crate::http::openapi::schemas::SettingsSchema;
+use crate::http::response::found::DiscoveryReply;
+use crate::http::response::stored::time;
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Status)]
+pub struct StatusReply {
+    #[schema(example = "ready")]
+    pub status: &'static str,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Snapshots)]
+pub struct SnapshotsReply {
+    pub snapshots: Vec<SnapshotReply>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Snapshot)]
+pub struct SnapshotReply {
+    /// The last operation that it holds.
+    sequence: u64,
+    #[schema(format = DateTime)]
+    created_at: String,
+    bytes: u64,
+    documents: u64,
+}
+
+impl From<SnapshotInfo> for SnapshotReply {
+    fn from(info: SnapshotInfo) -> Self {
+        Self {
+            sequence: info.sequence,
+            created_at: time(info.created_at_ms),
+            bytes: info.bytes,
+            documents: info.documents,
+        }
+    }
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Collections)]
+pub struct CollectionsReply {
+    collections: Vec<CollectionNameReply>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = CollectionEntry)]
+pub struct CollectionNameReply {
+    #[schema(example = "news")]
+    name: String,
+}
+
+impl CollectionsReply {
+    pub fn new(collections: &[Arc<Collection>]) -> Self {
+        let name = |collection: &Arc<Collection>| collection.name().to_string();
+        let entries = collections.iter().map(name).map(|name| CollectionNameReply { name });
+        Self { collections: entries.collect() }
+    }
+}
+
+/// A collection: how it was made, and how large it is.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Collection)]
+pub struct CollectionReply {
+    #[schema(example = "news")]
+    name: String,
+    #[schema(value_type = SettingsSchema)]
+    settings: CollectionSettings,
+    documents: u64,
+    /// Sets that differ; equal ones are filed once.
+    distinct_sets: u64,
+    keys: u64,
+    /// Entries over all keys.
+    postings: u64,
+    /// The entries under the key that has most.
+    postings_longest: u64,
+    /// `postings_longest` by the entries that a key has on average; absent while there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    postings_skew: Option<f64>,
+    /// Memory of the index and of the ids.
+    index_bytes: u64,
+    /// On disk, without snapshots and the write-ahead log.
+    database_bytes: u64,
+}
+
+impl CollectionReply {
+    pub fn new(collection: &Collection, stats: &Stats) -> Self {
+        let stats = &stats.backend;
+        let average = stats.postings as f64 / stats.keys as f64;
+        Self {
+            name: collection.name().to_string(),
+            settings: collection.settings().clone(),
+            documents: stats.documents,
+            distinct_sets: stats.distinct_sets,
+            keys: stats.keys,
+            postings: stats.postings,
+            postings_longest: stats.postings_longest,
+            postings_skew: (stats.keys > 0).then(|| stats.postings_longest as f64 / average),
+            index_bytes: stats.index_bytes,
+            database_bytes: stats.database_bytes,
+        }
+    }
+}
+
+/// Figures of the collection and the process.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Stats)]
+pub struct StatsReply {
+    documents: u64,
+    /// Sets that differ; equal ones are filed once.
+    distinct_sets: u64,
+    keys: u64,
+    /// Entries over all keys.
+    postings: u64,
+    /// The entries under the key that has most.
+    postings_longest: u64,
+    /// Memory of the index and of the ids.
+    index_bytes: u64,
+    /// Of these, ids and what leads to them and from them.
+    ids_bytes: u64,
+    /// `index_bytes` by `documents`; absent while there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_per_document: Option<f64>,
+    database_bytes: u64,
+    wal_bytes: u64,
+    /// Operations of the log that no snapshot has made superfluous yet.
+    log_rows: u64,
+    /// The last operation applied.
+    sequence: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_snapshot: Option<SnapshotReply>,
+    /// Those under way, the oldest first.
+    discoveries: Vec<DiscoveryReply>,
+    /// How the index came back at start: its `source` (`empty`, `snapshot` or `rebuilt`), the
+    /// `snapshot_sequence` it began from, the operations `replayed` on top, and `took_ms`.
+    #[schema(value_type = Object)]
+    recovery: Recovery,
+    uptime_s: u64,
+    version: &'static str,
+    #[schema(format = DateTime)]
+    started_at: String,
+    /// The collection's settings.
+    #[schema(value_type = Object)]
+    settings: CollectionSettings,
+}
+
+impl StatsReply {
+    pub fn new(stats: Stats, started_at: Timestamp, settings: CollectionSettings) -> Self {
+        let Stats { backend: stats, last_snapshot, discoveries, .. } = stats;
+        let bytes_per_document =
+            (stats.documents > 0).then(|| stats.index_bytes as f64 / stats.documents as f64);
+        Self {
+            documents: stats.documents,
+            distinct_sets: stats.distinct_sets,
+            keys: stats.keys,
+            postings: stats.postings,
+            postings_longest: stats.postings_longest,
+            index_bytes: stats.index_bytes,
+            ids_bytes: stats.ids_bytes,
+            bytes_per_document,
+            database_bytes: stats.database_bytes,
+            wal_bytes: stats.wal_bytes,
+            log_rows: stats.log_rows,
+            sequence: stats.sequence,
+            last_snapshot: last_snapshot.map(SnapshotReply::from),
+            discoveries: discoveries.into_iter().map(DiscoveryReply::from).collect(),
+            recovery: stats.recovery,
+            uptime_s: Timestamp::now().duration_since(started_at).as_secs().max(0) as u64,
+            version: env!("CARGO_PKG_VERSION"),
+            started_at: time(started_at.as_millisecond()),
+            settings,
+        }
+    }
+}
