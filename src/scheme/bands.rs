@@ -58,13 +58,16 @@ impl Bands {
     pub fn new(scheme: &SchemeSettings, sketch: &SketchSettings) -> Self {
         assert!(sketch.faults().is_empty(), "{:?}", sketch.faults());
         assert!(scheme.faults(sketch).is_empty(), "{:?}", scheme.faults(sketch));
-        let (bands, rows, slots) = if scheme.kind == Kind::RandomRows {
+        let tuner = Tuner::new(scheme, sketch);
+        let (bands, rows, slots, tuner) = if scheme.kind == Kind::RandomRows {
             let bands = scheme.bands.unwrap_or(RANDOM_BANDS_USUAL);
             let rows = scheme.rows.unwrap_or(RANDOM_ROWS_USUAL);
-            (bands, rows, KeySlots::Drawn(draw(bands, rows, sketch)))
+            let drawn = draw(bands, rows, sketch);
+            let tuner = tuner.with_drawn(&drawn, rows);
+            (bands, rows, KeySlots::Drawn(drawn), tuner)
         } else {
-            let rows = scheme.rows.unwrap_or_else(|| Self::most_rows(scheme, sketch));
-            (scheme.bands.unwrap_or(sketch.slots / rows), rows, KeySlots::Consecutive)
+            let rows = scheme.rows.unwrap_or_else(|| Self::most_rows(scheme, sketch, &tuner));
+            (scheme.bands.unwrap_or(sketch.slots / rows), rows, KeySlots::Consecutive, tuner)
         };
         Self {
             bands,
@@ -72,15 +75,14 @@ impl Bands {
             slot_bytes: sketch.slot_bytes(),
             sketch_bytes: sketch.sketch_bytes(),
             slots,
-            tuner: Tuner::new(scheme, sketch),
+            tuner,
             plans: Arc::new(Cache::new(PLANS_MAX)),
         }
     }
 
     /// The most rows with which the wanted recall is reached at the threshold by the bands that
     /// are given or else fit the sketch; 1 if it never is.
-    fn most_rows(scheme: &SchemeSettings, sketch: &SketchSettings) -> u32 {
-        let tuner = Tuner::new(scheme, sketch);
+    fn most_rows(scheme: &SchemeSettings, sketch: &SketchSettings, tuner: &Tuner) -> u32 {
         let reaches = |rows: &u32| {
             let bands = scheme.bands.unwrap_or(sketch.slots / rows);
             let fits = bands * rows <= sketch.slots;

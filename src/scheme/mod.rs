@@ -3,13 +3,14 @@
 mod bands;
 mod binomial;
 mod chosen;
+mod completion;
 mod curve;
-mod false_negatives;
 mod fields;
 mod in_flight;
 mod order;
 mod points;
 mod prefix;
+mod probed_keys;
 mod random_rows;
 mod tuner;
 

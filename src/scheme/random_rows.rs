@@ -12,18 +12,37 @@ pub(super) fn draw(bands: u32, rows: u32, sketch: &SketchSettings) -> Arc<[u16]>
     (0..bands).flat_map(|key| draw_key(key, rows, sketch)).collect()
 }
 
-/// The first steps of a shuffle (Fisher and Yates).
 fn draw_key(key: u32, rows: u32, sketch: &SketchSettings) -> Vec<u16> {
     let mut slots: Vec<u16> = (0..sketch.slots as u16).collect();
-    for row in 0..rows {
-        let draw = (u64::from(key) << 32 | u64::from(row)).to_le_bytes();
-        let random = xxh3_64_with_seed(&draw, sketch.seed);
-        let rest = u128::from(sketch.slots - row);
-        let drawn = row as usize + ((u128::from(random) * rest) >> 64) as usize;
-        slots.swap(row as usize, drawn);
-    }
+    let mut random = Random { seed: sketch.seed, next: u64::from(key) << 32 };
+    random.shuffle(&mut slots, rows as usize);
     slots.truncate(rows as usize);
     slots
+}
+
+/// Numbers that look random and are always the same.
+pub(super) struct Random {
+    seed: u64,
+    next: u64,
+}
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Self {
+        Self { seed, next: 0 }
+    }
+
+    /// Puts as many as `count` randomly chosen items first (Fisher and Yates).
+    pub(super) fn shuffle<T>(&mut self, items: &mut [T], count: usize) {
+        for at in 0..count {
+            items.swap(at, at + self.below(items.len() - at));
+        }
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        let random = xxh3_64_with_seed(&self.next.to_le_bytes(), self.seed);
+        self.next += 1;
+        ((u128::from(random) * end as u128) >> 64) as usize
+    }
 }
 
 #[cfg(test)]

@@ -1,13 +1,16 @@
 //! How many keys a wanted recall takes.
 //!
-//! All chances here are those of independent slots that agree with a chance of just the
-//! resemblance. Slots of fewer bits agree a little more often, by accident: that only helps.
+//! Every probability here takes slots as independent, each agreeing with a probability of just the
+//! resemblance. Slots of few bits also agree by accident, which only raises recall.
+
+use std::sync::Arc;
 
 use crate::sketch::{Estimator, SketchSettings};
 
 use super::binomial::binomial;
-use super::false_negatives::{BandMisses, DrawnMisses, Misses};
-use super::{Kind, SchemeSettings, Threshold};
+use super::completion::Completion;
+use super::probed_keys::{ProbedBands, ProbedDraws, ProbedKeys};
+use super::{SchemeSettings, Threshold};
 
 /// The most that pruning by sketch may cost: the chance that a document at just the threshold
 /// agrees in fewer slots than are asked for.
@@ -33,8 +36,8 @@ pub struct ProbePlan {
 /// Plans lookups that reach a wanted recall.
 #[derive(Clone, Debug)]
 pub(super) struct Tuner {
-    /// Keys have rows drawn at random.
-    drawn: bool,
+    /// Of keys whose rows are drawn; `None` for bands.
+    completion: Option<Arc<Completion>>,
     recall: f64,
     slots: usize,
     estimator: Estimator,
@@ -43,11 +46,17 @@ pub(super) struct Tuner {
 impl Tuner {
     pub(super) fn new(scheme: &SchemeSettings, sketch: &SketchSettings) -> Self {
         Self {
-            drawn: scheme.kind == Kind::RandomRows,
+            completion: None,
             recall: scheme.recall,
             slots: sketch.slots as usize,
             estimator: Estimator::new(sketch),
         }
+    }
+
+    /// The tuner of keys whose rows were drawn.
+    pub(super) fn with_drawn(self, keys: &[u16], rows: u32) -> Self {
+        let completion = Completion::of(keys, rows as usize, self.slots);
+        Self { completion: Some(Arc::new(completion)), ..self }
     }
 
     /// The fewest of `bands` keys of `rows` rows that reach the wanted recall, or all of them.
@@ -63,19 +72,19 @@ impl Tuner {
     fn plan_until(&self, wanted: f64, threshold: Threshold, bands: u32, rows: u32) -> ProbePlan {
         let similarity = threshold.get();
         let agreeing_min = self.agreeing_min(similarity);
-        let mut misses = self.misses(similarity, rows);
+        let mut keys = self.keys(similarity, rows);
         let mut recall = 0.0;
         let mut probed = 0;
         while probed < bands && recall < wanted {
-            misses.probe_key();
-            recall = misses.probability_found(agreeing_min);
+            keys.probe_next();
+            recall = keys.probability_found(agreeing_min);
             probed += 1;
         }
         ProbePlan {
             bands: probed,
             agreeing_min: agreeing_min as u32,
             expected_recall: recall,
-            expected_recall_estimated: misses.probability_found(self.estimate_min(similarity)),
+            expected_recall_estimated: keys.probability_found(self.estimate_min(similarity)),
         }
     }
 
@@ -86,15 +95,15 @@ impl Tuner {
         rows: u32,
         agreeing_min: u32,
     ) -> f64 {
-        let mut misses = self.misses(similarity, rows);
-        (0..bands).for_each(|_| misses.probe_key());
-        misses.probability_found(agreeing_min as usize).clamp(0.0, 1.0)
+        let mut keys = self.keys(similarity, rows);
+        (0..bands).for_each(|_| keys.probe_next());
+        keys.probability_found(agreeing_min as usize).clamp(0.0, 1.0)
     }
 
-    fn misses(&self, similarity: f64, rows: u32) -> Box<dyn Misses> {
-        match self.drawn {
-            false => Box::new(BandMisses::new(self.slots, rows as usize, similarity)),
-            true => Box::new(DrawnMisses::new(self.slots, rows as usize, similarity)),
+    fn keys(&self, similarity: f64, rows: u32) -> Box<dyn ProbedKeys> {
+        match &self.completion {
+            None => Box::new(ProbedBands::new(self.slots, rows as usize, similarity)),
+            Some(draws) => Box::new(ProbedDraws::new(draws.clone(), self.slots, similarity)),
         }
     }
 

@@ -1,21 +1,23 @@
-//! How a document at a given similarity is missed.
+//! The chance that a document of a given similarity is found under a growing number of keys.
+
+use std::sync::Arc;
 
 use super::binomial::{at_least, binomial};
+use super::completion::Completion;
 
-/// The misses of a growing number of keys, none at first.
-pub(super) trait Misses {
-    /// Looks under one more key.
-    fn probe_key(&mut self);
+/// Keys that a lookup probes, none at first.
+pub(super) trait ProbedKeys {
+    fn probe_next(&mut self);
 
     /// The chance that a probed key agrees, and at least `agreeing_min` slots do.
     fn probability_found(&self, agreeing_min: usize) -> f64;
 }
 
-/// Misses of bands of consecutive slots, of which no two share one.
+/// Bands of consecutive slots, of which no two share one.
 ///
 /// A document is missed when too few slots agree, or when enough do but no probed band agrees
 /// whole. The chances of these two are sums of positive terms, so nothing cancels.
-pub(super) struct BandMisses {
+pub(super) struct ProbedBands {
     rows: usize,
     similarity: f64,
     /// `agreeing[n]`: the chance that n of all slots agree.
@@ -26,7 +28,7 @@ pub(super) struct BandMisses {
     no_band: Vec<f64>,
 }
 
-impl BandMisses {
+impl ProbedBands {
     pub(super) fn new(slots: usize, rows: usize, similarity: f64) -> Self {
         Self {
             rows,
@@ -38,10 +40,10 @@ impl BandMisses {
     }
 }
 
-impl Misses for BandMisses {
+impl ProbedKeys for ProbedBands {
     /// As polynomials in the number of agreeing slots, `no_band` is multiplied by the binomial of
     /// the band's rows without its last term.
-    fn probe_key(&mut self) {
+    fn probe_next(&mut self) {
         let rows = self.rows;
         let partial = &binomial(rows, self.similarity)[..rows];
         let mut product = vec![0.0; self.no_band.len() + rows - 1];
@@ -69,42 +71,28 @@ impl Misses for BandMisses {
     }
 }
 
-/// Misses of keys whose rows are drawn at random, on average over the draws.
-///
-/// When a of k slots agree, a key of r rows agrees with a chance of C(a, r) / C(k, r), each for
-/// itself.
-pub(super) struct DrawnMisses {
-    /// `agreeing[n]`: the chance that n of all slots agree.
-    agreeing: Vec<f64>,
-    /// `disagrees[n]`: the chance that a key does not agree when n slots do.
-    disagrees: Vec<f64>,
-    /// `no_key[n]`: the chance that no probed key agrees when n slots do.
-    no_key: Vec<f64>,
+/// Keys of the slots that were drawn for a collection.
+pub(super) struct ProbedDraws {
+    completion: Arc<Completion>,
+    /// `at_least[n]`: the chance that n or more slots agree.
+    at_least: Vec<f64>,
+    probed: usize,
 }
 
-impl DrawnMisses {
-    pub(super) fn new(slots: usize, rows: usize, similarity: f64) -> Self {
-        let agrees = |agreeing: usize| -> f64 {
-            let drawn = |row: usize| agreeing.saturating_sub(row) as f64 / (slots - row) as f64;
-            (0..rows).map(drawn).product()
-        };
-        Self {
-            agreeing: binomial(slots, similarity),
-            disagrees: (0..=slots).map(|agreeing| 1.0 - agrees(agreeing)).collect(),
-            no_key: vec![1.0; slots + 1],
-        }
+impl ProbedDraws {
+    pub(super) fn new(completion: Arc<Completion>, slots: usize, similarity: f64) -> Self {
+        Self { completion, at_least: at_least(binomial(slots, similarity)), probed: 0 }
     }
 }
 
-impl Misses for DrawnMisses {
-    fn probe_key(&mut self) {
-        for (no_key, disagrees) in self.no_key.iter_mut().zip(&self.disagrees) {
-            *no_key *= disagrees;
-        }
+impl ProbedKeys for ProbedDraws {
+    fn probe_next(&mut self) {
+        self.probed += 1;
     }
 
     fn probability_found(&self, agreeing_min: usize) -> f64 {
-        let found = self.agreeing.iter().zip(&self.no_key).skip(agreeing_min);
-        found.map(|(chance, no_key)| chance * (1.0 - no_key)).sum()
+        let Some(last) = self.probed.checked_sub(1) else { return 0.0 };
+        let shares = self.completion.shares(last).enumerate();
+        shares.map(|(agreeing, share)| share * self.at_least[agreeing.max(agreeing_min)]).sum()
     }
 }
