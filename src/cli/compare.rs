@@ -100,11 +100,13 @@ fn write_scores(out: &mut impl Write, comparison: &Comparison, threshold: f64) -
         "contained  {:.4}  of the first in the second, {:.4} of the second in the first",
         exact.containment_of_a, exact.containment_of_b
     )?;
+    if let Some(probability) = comparison.probability_candidate {
+        writeln!(out, "candidate  {probability:.4}  of such pairs share a key at {threshold}")?;
+    }
     writeln!(
         out,
-        "found      {:.4}  is the chance that a lookup at {threshold} of one finds the other as a \
-         candidate",
-        comparison.probability_found
+        "reported   {:.4}  of such pairs are reported by a lookup at {threshold}",
+        comparison.probability_reported
     )
 }
 
@@ -166,7 +168,7 @@ fn shortened(passage: &str) -> String {
 
 /// The shape of the HTTP interface's comparison.
 fn as_json(comparison: &Comparison) -> serde_json::Value {
-    let Comparison { estimated, exact, probability_found, explanation, .. } = comparison;
+    let Comparison { estimated, exact, explanation, .. } = comparison;
     let mut value = json!({
         "estimated": {
             "value": estimated.value,
@@ -177,8 +179,11 @@ fn as_json(comparison: &Comparison) -> serde_json::Value {
         },
         "exact": {"value": exact.value, "intersection": exact.shared, "union": exact.union},
         "containment": {"a_in_b": exact.containment_of_a, "b_in_a": exact.containment_of_b},
-        "probability_found": probability_found,
+        "probability_reported": comparison.probability_reported,
     });
+    if let Some(probability) = comparison.probability_candidate {
+        value["probability_candidate"] = probability.into();
+    }
     if let Some(bag) = comparison.bag {
         value["exact"]["bag"] = bag.by_sum_union().into();
         value["exact"]["bag_max_union"] = bag.by_max_union().into();

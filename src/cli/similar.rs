@@ -55,6 +55,7 @@ enum Mode {
 struct Answer {
     matches: Vec<Match>,
     candidates: u64,
+    more: bool,
     truncated: bool,
     expected_recall: f64,
     threshold: f64,
@@ -115,11 +116,12 @@ impl Answer {
     fn summary(&self) -> String {
         let count = match self.matches.len() {
             0 => "no near-duplicate".to_owned(),
-            1 => "1 near-duplicate".to_owned(),
+            1 if !self.more => "1 near-duplicate".to_owned(),
+            shown if self.more => format!("the first {shown} of more near-duplicates"),
             many => format!("{many} near-duplicates"),
         };
         let truncated =
-            if self.truncated { ", a work limit was hit: there may be more" } else { "" };
+            if self.truncated { "; a work limit was hit: some may be missing" } else { "" };
         format!(
             "{count} among {} candidates; at a resemblance of {} a match is found with a chance of \
              {:.1} %; {} µs{truncated}",

@@ -31,6 +31,8 @@ pub struct Analyser {
     pub(super) estimator: Estimator,
     pub(super) scheme: Scheme,
     pub(super) threshold: Threshold,
+    /// The points from which records are near-duplicates.
+    pub(super) points_min: u32,
     /// Points that an edit in a field of a record costs.
     pub(super) edit_penalty: u32,
     field_bytes_max: usize,
@@ -50,6 +52,7 @@ impl Analyser {
             estimator: Estimator::new(&settings.sketch),
             scheme: Scheme::new(&settings.scheme, &settings.sketch),
             threshold: settings.scheme.threshold,
+            points_min: settings.scheme.points_min(),
             edit_penalty: settings.scheme.edit_penalty(),
             field_bytes_max: settings.limits.field_bytes_max,
             multiset: settings.shingles.multiset,

@@ -62,7 +62,9 @@ pub struct Added {
     /// The number of distinct shingles.
     pub shingles: usize,
     pub policy: Vec<Policy>,
-    /// A limit was hit while looking for near-duplicates: there may be more.
+    /// There are more near-duplicates than `duplicates` has room for.
+    pub more: bool,
+    /// A work limit was hit while looking for near-duplicates: some may be missing.
     pub truncated: bool,
 }
 
@@ -133,7 +135,9 @@ pub struct Answer {
     pub matches: Vec<Match>,
     /// Distinct sets that shared a key with the probe, or all documents if each was looked at.
     pub candidates: usize,
-    /// A work limit was hit: there may be more.
+    /// There are more matches than the limit has room for.
+    pub more: bool,
+    /// A work limit was hit: some matches may be missing.
     pub truncated: bool,
     /// The chance that a document at just the threshold is found; of records, that of one which
     /// agrees in a field.
@@ -188,9 +192,13 @@ pub struct Comparison {
     /// sets are multisets.
     pub bag: Option<BagOverlap>,
     pub measured: Measured,
-    /// The chance that a lookup of one at the collection's threshold would find the other, were
-    /// their resemblance the exact one.
-    pub probability_found: f64,
+    /// The probability that sets of this exact resemblance share a key that a lookup at the
+    /// collection's threshold probes; of records, whether they share one. `None` where candidates
+    /// do not come from keys of sketches.
+    pub probability_candidate: Option<f64>,
+    /// The probability that a lookup of one at the collection's threshold reports the other: 0
+    /// below the threshold.
+    pub probability_reported: f64,
     pub explanation: Option<Explanation>,
     /// Of records only.
     pub points: Option<Points>,

@@ -115,13 +115,21 @@ impl Scheme {
         }
     }
 
-    /// The chance that a lookup at the threshold finds a set of a given resemblance; 1 for a record
-    /// that agrees in a field.
+    /// The probability that two sets of a given resemblance share a key that a lookup at the
+    /// threshold probes; `None` where keys do not follow from resemblance.
     #[must_use]
-    pub fn probability_found(&self, similarity: f64, threshold: Threshold) -> f64 {
+    pub fn probability_candidate(&self, similarity: f64, threshold: Threshold) -> Option<f64> {
+        let bands = self.bands()?;
+        Some(bands.probability_candidate(similarity, bands.plan(threshold).bands))
+    }
+
+    /// The probability that a lookup at the threshold, in the mode that is usual for the scheme,
+    /// reports a set of a given resemblance. Records: of those that share a key.
+    #[must_use]
+    pub fn probability_reported(&self, similarity: f64, threshold: Threshold) -> f64 {
         match self {
+            _ if similarity < threshold.get() => 0.0,
             Self::Bands(bands) => bands.probability_found(similarity, &bands.plan(threshold)),
-            Self::Prefix(_) if similarity < threshold.get() => 0.0,
             Self::Prefix(_) | Self::Fields(_) => 1.0,
         }
     }

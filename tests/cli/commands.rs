@@ -7,7 +7,7 @@ use crate::server::{Server, problem};
 use crate::{akin, akin_with_stdin, command};
 
 const ANSWER: &str = r#"{"matches": [{"id": "https://example.org/a", "resemblance": 0.91},
-    {"id": "b", "resemblance": 0.8}], "candidates": 14, "truncated": true,
+    {"id": "b", "resemblance": 0.8}], "candidates": 14, "more": false, "truncated": true,
     "expected_recall": 0.997, "threshold": 0.8, "mode": "verified", "took_us": 85}"#;
 
 #[test]
@@ -19,7 +19,7 @@ fn similar_shows_matches_as_a_table() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert_eq!(ended.stdout, "0.9100  https://example.org/a\n0.8000  b\n");
     assert!(ended.stderr.contains("2 near-duplicates among 14 candidates"), "{}", ended.stderr);
-    assert!(ended.stderr.contains("there may be more"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("some may be missing"), "{}", ended.stderr);
     assert_eq!(
         server.received()[0].uri,
         "/similar?id=a%20b/c%26d&threshold=0.7&limit=5&mode=estimated"

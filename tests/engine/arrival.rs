@@ -230,6 +230,6 @@ async fn equal_sets_are_filed_once() {
     let stats = engine.stats().await.unwrap().backend;
     assert_eq!((stats.documents, stats.distinct_sets, stats.postings), (copies, 1, 32));
     let last = add(&engine, text("last", "the very same page, word for word")).await;
-    assert_eq!((last.duplicates.len(), last.truncated), (20, true));
+    assert_eq!((last.duplicates.len(), last.more), (20, true));
     assert_eq!(similar(&engine, "last", 0.8).await.len() as u64, copies);
 }

@@ -117,7 +117,7 @@ async fn a_lookup_that_looks_at_no_more_matches_says_so() {
     let of_last = look_up(1_000, &by_filter(&format!("@.n == {last}"))).await;
     assert_eq!((of_last.matches.len(), of_last.truncated), (0, true));
     let of_first = look_up(1, &by_filter(&format!("@.n == {first}"))).await;
-    assert_eq!((ids(&of_first), of_first.truncated), (vec![first.as_str()], false));
+    assert_eq!((ids(&of_first), of_first.more), (vec![first.as_str()], false));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

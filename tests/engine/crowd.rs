@@ -22,7 +22,8 @@ async fn a_lookup_in_a_crowd_says_that_it_is_cut_and_misses_no_equal() {
     for number in 0..CROWD {
         let added = add(&engine, text(&format!("{number}"), &copy(number))).await;
         assert_eq!(added.duplicates.len(), number.min(20));
-        assert_eq!(added.truncated, number > 20, "{number}");
+        assert_eq!(added.more, number > 20, "{number}");
+        assert_eq!(added.truncated, number > 40, "no more are checked: {number}");
     }
     add(&engine, text("apart", "this page has nothing to do with the others")).await;
 
@@ -30,7 +31,7 @@ async fn a_lookup_in_a_crowd_says_that_it_is_cut_and_misses_no_equal() {
     let of_text = Probe::Content(Content::Text(copy(last)));
     let few = Lookup { limit: 5, ..lookup(0.8, Mode::Verified) };
     let answer = engine.similar(of_text.clone(), few).await.unwrap();
-    assert!(answer.truncated);
+    assert!(answer.truncated && answer.more);
     assert!(answer.candidates < CROWD, "not all of them are looked at");
     assert_eq!(answer.matches.len(), 5);
     assert_eq!((answer.matches[0].id.as_str(), answer.matches[0].resemblance), ("499", 1.0));
@@ -38,8 +39,13 @@ async fn a_lookup_in_a_crowd_says_that_it_is_cut_and_misses_no_equal() {
 
     let answer = engine.similar(of_text.clone(), lookup(0.8, Mode::Verified)).await.unwrap();
     assert_eq!((answer.matches.len(), answer.truncated), (CROWD, false), "as many as asked for");
-    let answer = engine.similar(of_text, Lookup { limit: 5, ..lookup(0.8, Mode::Exact) }).await;
-    assert!(!answer.unwrap().truncated, "an exact lookup is never cut");
+    assert!(!answer.more);
+    for (limit, more) in [(CROWD - 1, true), (CROWD, false)] {
+        let exact = Lookup { limit, ..lookup(0.8, Mode::Exact) };
+        let answer = engine.similar(of_text.clone(), exact).await.unwrap();
+        assert_eq!((answer.matches.len(), answer.more), (limit, more));
+        assert!(!answer.truncated, "an exact lookup is never cut");
+    }
     let apart = engine.similar(Probe::Stored(id("apart")), few).await.unwrap();
     assert!(!apart.truncated && apart.matches.is_empty());
 }
@@ -58,6 +64,6 @@ async fn a_crowd_on_its_way_is_told_of_no_more_than_is_asked_for() {
     for (number, added) in added.await.into_iter().enumerate() {
         let added = added.unwrap();
         assert_eq!(added.duplicates.len(), number.min(20));
-        assert_eq!(added.truncated, number > 20, "{number}");
+        assert_eq!(added.more, number > 20, "{number}");
     }
 }

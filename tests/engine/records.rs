@@ -212,7 +212,8 @@ async fn a_comparison_says_what_each_field_is_worth() {
         .unwrap();
     assert_eq!(comparison.points.unwrap().total(), 96 + 96);
     assert_eq!((comparison.exact.shared, comparison.exact.union), (0, 5));
-    assert_eq!(comparison.probability_found, 0.0, "they agree in no field");
+    assert_eq!(comparison.probability_candidate, Some(0.0), "they agree in no field");
+    assert_eq!(comparison.probability_reported, 0.0);
     let fields = comparison.explanation.unwrap().fields;
     let names: Vec<_> = fields.iter().map(|field| field.name.as_str()).collect();
     assert_eq!(names, ["address", "name", "phone"]);

@@ -35,6 +35,7 @@ async fn a_stored_document_is_looked_up_without_itself() {
         "found_by",
         "matches",
         "mode",
+        "more",
         "threshold",
         "took_us",
         "truncated",
@@ -111,7 +112,14 @@ async fn two_documents_are_compared() {
     for comparison in [&stored, &posted] {
         let mut fields = keys(comparison);
         fields.sort_unstable();
-        let expected = ["containment", "estimated", "exact", "probability_found", "took_us"];
+        let expected = [
+            "containment",
+            "estimated",
+            "exact",
+            "probability_candidate",
+            "probability_reported",
+            "took_us",
+        ];
         assert_eq!(fields, expected);
         let exact = &comparison["exact"];
         let ratio = exact["intersection"].as_f64().unwrap() / exact["union"].as_f64().unwrap();

@@ -75,13 +75,15 @@ fn compare_analyses(
     overlap: Overlap,
 ) -> Comparison {
     let exact = Exact::from(overlap);
+    let (scheme, threshold) = (&analyser.scheme, analyser.threshold);
     let agreeing = analyser.estimator.agreeing(a.sketch.as_bytes(), b.sketch.as_bytes());
     Comparison {
         estimated: analyser.estimator.estimate(agreeing),
         exact,
         bag: None,
         measured: Measured::default(),
-        probability_found: analyser.scheme.probability_found(exact.value, analyser.threshold),
+        probability_candidate: scheme.probability_candidate(exact.value, threshold),
+        probability_reported: scheme.probability_reported(exact.value, threshold),
         explanation: None,
         points: None,
     }
@@ -214,10 +216,25 @@ mod tests {
     }
 
     #[test]
+    fn a_pair_below_the_threshold_may_be_a_candidate_and_is_never_reported() {
+        let words: Vec<String> = (0..100).map(|word| format!("w{word}")).collect();
+        let resemblance_and_chances = |shared: usize| {
+            let other = [&words[..shared], &["other".to_owned()]].concat();
+            let comparison = compare(&words.join(" "), &other.join(" "));
+            let candidate = comparison.probability_candidate.unwrap();
+            (comparison.exact.value, candidate, comparison.probability_reported)
+        };
+        let (value, candidate, reported) = resemblance_and_chances(79);
+        assert!((0.77..0.8).contains(&value) && candidate > 0.95 && reported == 0.0);
+        let (value, candidate, reported) = resemblance_and_chances(84);
+        assert!(value > 0.8 && candidate > 0.99 && reported > 0.99 && reported <= candidate);
+    }
+
+    #[test]
     fn nothing_in_common_is_nothing_in_common() {
         let comparison = compare("one two three four", "five six seven eight");
         assert_eq!(comparison.exact.shared, 0);
-        assert!(comparison.probability_found < 1e-9);
+        assert!(comparison.probability_candidate.unwrap() < 1e-9);
         assert!(comparison.explanation.unwrap().a.shared.is_empty());
     }
 }

@@ -21,6 +21,17 @@ struct Checked {
     added: Added,
 }
 
+/// The near-duplicates that were there before a document.
+#[derive(Default)]
+struct Duplicates {
+    /// The best of them.
+    matches: Vec<Match>,
+    /// There are others.
+    more: bool,
+    /// Work was cut short: some may be missing.
+    truncated: bool,
+}
+
 impl Engine {
     /// Makes set, sketch and keys. Pure computation: a few microseconds a kilobyte of text.
     ///
@@ -150,15 +161,17 @@ impl Engine {
         looked: Option<Candidates>,
     ) -> Result<Checked, EngineError> {
         let Admitted { mut announced, options } = admitted;
-        let (duplicates, truncated) = self.duplicates(&mut announced, &options, looked).await?;
-        let gives_way = options.on_duplicate == OnDuplicate::Skip && !duplicates.is_empty();
+        let Duplicates { matches, more, truncated } =
+            self.duplicates(&mut announced, &options, looked).await?;
+        let gives_way = options.on_duplicate == OnDuplicate::Skip && !matches.is_empty();
         let filing = &announced.filing;
         let added = Added {
             id: filing.document.id.clone(),
             status: AddStatus::Skipped,
-            duplicates,
+            duplicates: matches,
             shingles: filing.set.count(),
             policy: policy(filing.whole_document, filing.sampled_to_one),
+            more,
             truncated,
         };
         Ok(Checked { announced, gives_way, added })
@@ -177,15 +190,15 @@ impl Engine {
         self.complete(admitted).await
     }
 
-    /// The near-duplicates that were there before; whether there may be more than are told.
+    /// Looks in the index, and at documents in flight.
     async fn duplicates(
         &self,
         announced: &mut Announced,
         options: &AddOptions,
         looked: Option<Candidates>,
-    ) -> Result<(Vec<Match>, bool), EngineError> {
+    ) -> Result<Duplicates, EngineError> {
         if !options.looks() {
-            return Ok((Vec::new(), false));
+            return Ok(Duplicates::default());
         }
         let filing = announced.filing.clone();
         let sought = self.sought(&filing, options)?;
@@ -193,8 +206,8 @@ impl Engine {
         let mut scored = found.scored;
         let rivals = std::mem::take(&mut announced.rivals);
         let left = self.score_rivals(&sought, rivals, options.on_duplicate, &mut scored).await;
-        let (duplicates, more) = self.best(scored, sought.limit).await?;
-        Ok((duplicates, more || left || found.truncated))
+        let (matches, more) = self.best(scored, sought.limit).await?;
+        Ok(Duplicates { matches, more, truncated: left || found.truncated })
     }
 
     fn sought<'a>(

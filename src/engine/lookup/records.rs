@@ -186,12 +186,15 @@ pub(in crate::engine) fn compare_records(
     let (sketch_a, sketch_b) = (records.sketch(&a), records.sketch(&b));
     let shared = analyser.scheme.tables_shared(sketch_a.as_bytes(), sketch_b.as_bytes());
     let tables_shared: Vec<u32> = shared.collect();
+    let is_candidate = !tables_shared.is_empty();
+    let is_enough = points.total() >= analyser.points_min;
     let exact = Exact::from(points.overlap());
     measured.hamming = options.measures.hamming.then(|| points.overlap().hamming());
     Ok(Comparison {
         estimated: certain(&exact),
         exact,
-        probability_found: if tables_shared.is_empty() { 0.0 } else { 1.0 },
+        probability_candidate: Some(f64::from(u8::from(is_candidate))),
+        probability_reported: f64::from(u8::from(is_candidate && is_enough)),
         bag: None,
         measured,
         explanation: options.explain.then(|| Explanation {

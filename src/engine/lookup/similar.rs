@@ -57,13 +57,14 @@ impl Engine {
             .await?;
         if !conditions.is_empty() {
             put_in_order(&mut found.scored);
-            let (met, cut) = self.meeting(found.scored, lookup.limit, conditions).await?;
+            let (met, cut) = self.meeting(found.scored, lookup.limit + 1, conditions).await?;
             found.scored = met;
             found.truncated |= cut;
         }
-        let (matches, _more) = self.best(found.scored, lookup.limit).await?;
+        let (matches, more) = self.best(found.scored, lookup.limit).await?;
         Ok(Answer {
             matches,
+            more,
             candidates: found.candidates,
             truncated: found.truncated,
             expected_recall: found.expected_recall,

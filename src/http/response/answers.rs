@@ -30,7 +30,12 @@ pub struct AddedReply {
     /// that the collection keeps, so the least of them is.
     #[schema(value_type = Vec<String>)]
     pub policy: Vec<Policy>,
-    /// There, and true, if a work limit was hit while looking for near-duplicates.
+    /// There, and true, if there are more near-duplicates than `duplicates` has room for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub more: bool,
+    /// There, and true, if a work limit was hit while looking for near-duplicates: some may be
+    /// missing.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     pub truncated: bool,
@@ -44,6 +49,7 @@ impl From<Added> for AddedReply {
             duplicates: added.duplicates.into_iter().map(MatchReply::from).collect(),
             shingles: added.shingles,
             policy: added.policy,
+            more: added.more,
             truncated: added.truncated,
         }
     }
@@ -56,7 +62,9 @@ pub struct AnswerReply {
     pub matches: Vec<MatchReply>,
     /// Distinct sets that shared a key with the probe, or all documents where it was a scan.
     pub candidates: usize,
-    /// A work limit was hit: there may be more matches.
+    /// There are more matches than `limit`.
+    pub more: bool,
+    /// A work limit was hit: some matches may be missing.
     pub truncated: bool,
     /// The chance that a document at just the threshold is found; of records, that of one which
     /// agrees in a field.
@@ -83,6 +91,7 @@ impl AnswerReply {
         Self {
             matches: answer.matches.into_iter().map(MatchReply::from).collect(),
             candidates: answer.candidates,
+            more: answer.more,
             truncated: answer.truncated,
             expected_recall: answer.expected_recall,
             threshold: answer.threshold.get(),

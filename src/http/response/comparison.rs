@@ -19,9 +19,16 @@ pub struct ComparisonReply {
     estimated: EstimateReply,
     exact: ExactResemblanceReply,
     containment: PairContainmentReply,
-    /// The chance that a lookup of one at the collection's threshold finds the other.
-    #[schema(example = 0.999)]
-    probability_found: f64,
+    /// The probability that two documents of this exact resemblance share a key that a lookup at
+    /// the collection's threshold probes; of records 1 if they share one, else 0. Absent where
+    /// candidates are found otherwise (`kind = "prefix"`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 0.9999)]
+    probability_candidate: Option<f64>,
+    /// The probability that a lookup of one at the collection's threshold reports the other: 0
+    /// below the threshold.
+    #[schema(example = 0.9998)]
+    probability_reported: f64,
     /// Of records only: those of all fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 296)]
@@ -171,7 +178,8 @@ impl ComparisonReply {
                 a_in_b: comparison.exact.containment_of_a,
                 b_in_a: comparison.exact.containment_of_b,
             },
-            probability_found: comparison.probability_found,
+            probability_candidate: comparison.probability_candidate,
+            probability_reported: comparison.probability_reported,
             points: comparison.points.as_ref().map(Points::total),
             field_points: comparison.points.map(|points| points.by_field),
             measures: (comparison.measured != Measured::default())
