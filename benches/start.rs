@@ -26,6 +26,11 @@ use akin::text::ShingleSet;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use random::Random;
 use tokio::runtime::Runtime;
+use tracing::Level;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 use xxhash_rust::xxh3::Xxh3;
 
 const TEXT_BYTES: usize = 1_000;
@@ -50,7 +55,9 @@ fn main() {
         let made = Command::new(this).arg("make").arg(&dir).arg(documents).status();
         assert!(made.expect("it starts").success(), "the store was made");
     }
-    tracing_subscriber::fmt().with_env_filter("akin::backend=debug").with_target(false).init();
+    let filter = Targets::new().with_target("akin::backend", Level::DEBUG);
+    let lines = tracing_subscriber::fmt::layer().with_target(false).with_filter(filter);
+    tracing_subscriber::registry().with(lines).init();
     open_each_way(&dir);
     if dir.starts_with(temporary.path()) {
         thin_out(&dir);

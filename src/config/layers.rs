@@ -2,17 +2,22 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::path::PathBuf;
 
-use config::{Environment, File, FileFormat, Source};
+use rapidfuzz::distance::levenshtein;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{ConfigError, DEFAULT_TOML, Settings};
 
+const ENVIRONMENT_PREFIX: &str = "AKIN__";
+
+/// An unknown key further than this from every known one is not taken for a misspelling.
+const SUGGESTION_EDITS_MAX: usize = 3;
+
 /// Where settings come from besides the defaults.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     pub file: Option<PathBuf>,
-    /// `AKIN__SECTION__KEY` sets `section.key`; other variables and empty ones are passed over.
+    /// `AKIN__SECTION__KEY` sets `section.key`; other variables and empty ones are ignored.
     pub environment: HashMap<String, String>,
     pub flags: Vec<Flag>,
 }
@@ -71,6 +76,15 @@ struct Entry {
     origin: Origin,
 }
 
+/// All layers in one.
+struct Merged {
+    values: Value,
+    /// Where the keys that are not defaults come from.
+    origins: BTreeMap<String, Origin>,
+    /// Unknown keys and values of another type.
+    faults: Vec<Fault>,
+}
+
 impl Sources {
     /// The process's environment, with the given file and flags.
     #[must_use]
@@ -82,29 +96,34 @@ impl Sources {
     }
 
     /// # Errors
-    /// The file cannot be read or is no TOML; or else every fault of every layer at once.
+    /// The file cannot be read or is not TOML; otherwise every fault of every layer at once.
     pub fn load(&self) -> Result<Settings, ConfigError> {
-        let schema = Schema::new();
-        let mut faults = Vec::new();
-        let mut origins = BTreeMap::new();
-        let mut merged = default_values();
-        for Entry { key, value, origin } in self.entries()? {
-            match schema.check(&key, value) {
-                Ok(value) => {
-                    set(&mut merged, &key, value);
-                    origins.insert(key, origin);
-                }
-                Err(problem) => faults.push(Fault { key, problem, origin: Some(origin) }),
-            }
-        }
+        let Merged { values, origins, mut faults } = self.merge()?;
         let settings: Settings =
-            serde_json::from_value(merged).expect("each key's value was taken on its own");
+            serde_json::from_value(values).expect("each key's value was checked by itself");
         faults.extend(settings.faults().into_iter().map(|(section, fault)| {
             let (key, problem) = fault.split_once(' ').unwrap_or((&fault, ""));
             let key = format!("{section}.{key}");
             Fault { problem: problem.into(), origin: origins.get(&key).cloned(), key }
         }));
         if faults.is_empty() { Ok(settings) } else { Err(ConfigError::Faults(faults)) }
+    }
+
+    /// The defaults, overridden by every valid entry of the layers.
+    fn merge(&self) -> Result<Merged, ConfigError> {
+        let schema = Schema::new();
+        let values = toml::from_str(DEFAULT_TOML).expect("the compiled-in defaults are valid TOML");
+        let mut merged = Merged { values, origins: BTreeMap::new(), faults: Vec::new() };
+        for Entry { key, value, origin } in self.entries()? {
+            match schema.check(&key, value) {
+                Ok(value) => {
+                    set(&mut merged.values, &key, value);
+                    merged.origins.insert(key, origin);
+                }
+                Err(problem) => merged.faults.push(Fault { key, problem, origin: Some(origin) }),
+            }
+        }
+        Ok(merged)
     }
 
     /// What the layers set, the weakest layer first.
@@ -123,7 +142,7 @@ impl Sources {
         let Some(path) = &self.file else { return Ok(vec![]) };
         let unreadable = |reason: String| ConfigError::File { path: path.clone(), reason };
         let text = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
-        let values = parse(&text).map_err(|error| unreadable(error.to_string()))?;
+        let values = toml::from_str(&text).map_err(|error| unreadable(error.to_string()))?;
         let mut leaves = Vec::new();
         flatten("", values, &mut leaves);
         let origin = Origin::File(path.clone());
@@ -134,30 +153,21 @@ impl Sources {
     }
 
     fn environment_entries(&self) -> Vec<Entry> {
-        let variables = Environment::with_prefix("AKIN")
-            .prefix_separator("__")
-            .separator("__")
-            .ignore_empty(true)
-            .source(Some(self.environment.clone()))
-            .collect()
-            .expect("taking variables from a map as they are cannot fail");
-        let mut entries: Vec<Entry> = variables
-            .into_iter()
-            .map(|(key, value)| Entry {
-                origin: Origin::Environment(format!(
-                    "AKIN__{}",
-                    key.to_uppercase().replace('.', "__")
-                )),
-                value: Value::String(value.into_string().unwrap_or_default()),
-                key,
+        let entry = |(variable, value): (&String, &String)| {
+            let key = variable.strip_prefix(ENVIRONMENT_PREFIX).filter(|_| !value.is_empty())?;
+            Some(Entry {
+                key: key.to_lowercase().replace("__", "."),
+                value: Value::String(value.clone()),
+                origin: Origin::Environment(variable.clone()),
             })
-            .collect();
+        };
+        let mut entries: Vec<Entry> = self.environment.iter().filter_map(entry).collect();
         entries.sort_by(|a, b| a.key.cmp(&b.key));
         entries
     }
 }
 
-/// The keys that there are, each with a value of its type.
+/// The keys that exist, each with a value of its type: those that `config/default.toml` documents.
 struct Schema {
     valid: Value,
     keys: BTreeMap<String, Value>,
@@ -165,8 +175,8 @@ struct Schema {
 
 impl Schema {
     fn new() -> Self {
-        let valid = serde_json::to_value(Settings::with_every_key())
-            .expect("settings are strings, numbers and truths");
+        let valid: Value = toml::from_str(&with_optional_keys(DEFAULT_TOML))
+            .expect("the compiled-in defaults are valid TOML with their optional keys, too");
         let mut leaves = Vec::new();
         flatten("", valid.clone(), &mut leaves);
         Self { valid, keys: leaves.into_iter().collect() }
@@ -189,24 +199,31 @@ impl Schema {
         if self.keys.keys().any(|known| known.starts_with(&within)) {
             return "is a section, it takes no value itself".into();
         }
-        let near = self.keys.keys().map(|known| (distance(key, known), known)).min();
-        match near {
-            Some((edits, known)) if edits <= 3 => format!("unknown key, did you mean {known}?"),
+        let edits = |known: &str| levenshtein::distance(key.chars(), known.chars());
+        let nearest = self.keys.keys().map(|known| (edits(known), known)).min();
+        match nearest {
+            Some((edits, known)) if edits <= SUGGESTION_EDITS_MAX => {
+                format!("unknown key, did you mean {known}?")
+            }
             _ => "unknown key".into(),
         }
     }
 }
 
-fn parse(toml: &str) -> Result<Value, config::ConfigError> {
-    let table = File::from_str(toml, FileFormat::Toml).collect()?;
-    Value::deserialize(config::Value::new(None, table))
+/// The defaults with the keys that have none, which stand in comments as `# key = example`.
+fn with_optional_keys(toml: &str) -> String {
+    let uncommented = |line| optional_key(line).unwrap_or(line);
+    toml.lines().map(uncommented).flat_map(|line| [line, "\n"]).collect()
 }
 
-fn default_values() -> Value {
-    parse(DEFAULT_TOML).expect("the compiled-in defaults are valid TOML")
+fn optional_key(line: &str) -> Option<&str> {
+    let entry = line.strip_prefix("# ")?;
+    let (name, _) = entry.split_once(" = ")?;
+    let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    name.chars().all(is_name).then_some(entry)
 }
 
-/// Environment and flags only have text: what must be a number or a truth is read as one.
+/// Environment and flags only have text: whatever is not a string is read as JSON.
 fn typed(value: Value, example: &Value) -> Value {
     match value {
         Value::String(text) if !example.is_string() => {
@@ -244,18 +261,49 @@ fn set(values: &mut Value, key: &str, value: Value) {
     *place = value;
 }
 
-/// Levenshtein distance, in characters (two-row dynamic programme of Wagner and Fischer).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged(sources: &Sources) -> Value {
+        let Merged { values, faults, .. } = sources.merge().unwrap();
+        assert_eq!(faults, []);
+        values
+    }
+
+    #[test]
+    fn every_documented_key_can_be_set_by_file_and_environment() {
+        let Schema { valid, keys } = Schema::new();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), with_optional_keys(DEFAULT_TOML)).unwrap();
+        let path = Some(file.path().to_owned());
+        assert_eq!(merged(&Sources { file: path, ..Sources::default() }), valid);
+        for optional in ["scheme.bands", "scheme.exact_from", "scheme.points", "store.ttl_s"] {
+            assert!(keys.contains_key(&format!("collection.{optional}")), "{optional}");
+        }
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let variable =
+            |key: &str| format!("{ENVIRONMENT_PREFIX}{}", key.to_uppercase().replace('.', "__"));
+        let environment = keys.iter().map(|(key, value)| (variable(key), text(value))).collect();
+        assert_eq!(merged(&Sources { environment, ..Sources::default() }), valid);
+    }
+
+    #[test]
+    fn every_key_is_documented() {
+        let schema = Schema::new();
+        let pointers = ["", "/server", "/collection", "/collection/shingles", "/collection/sketch"];
+        let more = ["/collection/scheme", "/collection/store", "/collection/limits", "/ceiling"];
+        for pointer in pointers.iter().chain(&more).chain(&["/log"]) {
+            let mut values = schema.valid.clone();
+            let section = values.pointer_mut(pointer).unwrap().as_object_mut().unwrap();
+            section.insert("unheard_of".to_owned(), Value::Null);
+            let documented: Vec<String> = section.keys().cloned().collect();
+            let error = serde_json::from_value::<Settings>(values).unwrap_err().to_string();
+            // unknown field `unheard_of`, expected one of `a`, `b`
+            let (_, fields) = error.split_once(", expected ").expect(&error);
+            for name in fields.split('`').skip(1).step_by(2) {
+                assert!(documented.iter().any(|known| known == name), "{pointer}/{name}");
+            }
         }
     }
-    row[b.len()]
 }

@@ -1,12 +1,11 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
 
 use crate::engine::{CollectionSettings, LimitSettings};
 use crate::http::ServerSettings;
 use crate::storage::StorageSettings;
-use crate::text::Equivalents;
 
 /// Everything that can be set. `config/default.toml` explains each key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -115,21 +114,6 @@ impl Settings {
             of_collection.map(|(part, fault)| (format!("collection.{part}"), fault));
         sections.into_iter().flat_map(of).chain(of_collection).collect()
     }
-
-    /// Every key that there is has a value here, also those without a default.
-    pub(super) fn with_every_key() -> Self {
-        let mut settings = Self::default();
-        settings.collection.scheme.bands = Some(32);
-        settings.collection.scheme.rows = Some(4);
-        settings.collection.scheme.fields = vec!["name".to_owned()];
-        settings.collection.scheme.field_sketches = true;
-        settings.collection.scheme.points = Some(80);
-        settings.collection.scheme.penalty = Some(4);
-        settings.collection.shingles.equivalents =
-            Equivalents::new(vec![vec!["william".to_owned(), "bill".to_owned()]]);
-        settings.collection.store.ttl_s = Some(1);
-        settings
-    }
 }
 
 impl StorageSection {
@@ -154,7 +138,7 @@ impl StorageSection {
 
 impl LogSettings {
     fn faults(&self) -> Vec<String> {
-        match EnvFilter::try_new(&self.level) {
+        match self.level.parse::<Targets>() {
             Ok(_) => vec![],
             Err(reason) => vec![format!("level must be a level or a filter: {reason}")],
         }

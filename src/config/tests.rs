@@ -1,6 +1,7 @@
 use std::io::Write;
 
 use super::*;
+use crate::scheme::Threshold;
 
 fn environment(variables: &[(&str, &str)]) -> Sources {
     let environment =
@@ -118,6 +119,16 @@ fn records_are_set_up_in_a_file() {
     let faults = faults(&sources);
     assert_eq!(faults.len(), 1, "{faults:?}");
     assert_eq!(faults[0].key, "collection.store.text");
+}
+
+#[test]
+fn keys_without_a_default_can_be_set() {
+    let (_file, mut sources) = file("[collection.scheme]\nexact_from = 0.7");
+    let exact_from = |sources: &Sources| sources.load().unwrap().collection.scheme.exact_from();
+    assert_eq!(exact_from(&sources).map(Threshold::get), Some(0.7));
+    sources.environment =
+        environment(&[("AKIN__COLLECTION__SCHEME__EXACT_FROM", "0.75")]).environment;
+    assert_eq!(exact_from(&sources).map(Threshold::get), Some(0.75));
 }
 
 #[test]

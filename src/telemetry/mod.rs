@@ -6,7 +6,11 @@ use std::io::{IsTerminal, Stderr, stderr};
 use std::sync::OnceLock;
 
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
-use tracing_subscriber::EnvFilter;
+use tracing::Level;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::config::{LogFormat, LogSettings};
 use lines::Lines;
@@ -24,20 +28,21 @@ const COUNT_BUCKETS: [f64; 10] =
 /// call in a process holds.
 #[must_use]
 pub fn start_logs(settings: &LogSettings) -> Logs {
-    let filter = EnvFilter::try_new(&settings.level).unwrap_or_else(|_| EnvFilter::new("info"));
+    // The settings were checked; an invalid filter must not silence the log.
+    let filter = settings.level.parse().unwrap_or(Targets::new().with_default(Level::INFO));
     let terminal = stderr().is_terminal();
     let lines = Lines::start(stderr());
-    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(lines.clone());
     let text = match settings.format {
         LogFormat::Auto => terminal,
         LogFormat::Text => true,
         LogFormat::Json => false,
     };
-    let started = if text {
-        logs.with_ansi(terminal).try_init()
-    } else {
-        logs.json().flatten_event(true).try_init()
+    let layer = tracing_subscriber::fmt::layer().with_writer(lines.clone());
+    let layer = match text {
+        true => layer.with_ansi(terminal).boxed(),
+        false => layer.json().flatten_event(true).boxed(),
     };
+    let started = tracing_subscriber::registry().with(layer.with_filter(filter)).try_init();
     if started.is_ok() {
         std::panic::set_hook(Box::new(log_panic));
     }
