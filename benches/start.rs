@@ -22,7 +22,7 @@ use akin::document::{Content, Document, DocumentId};
 use akin::scheme::{Scheme, SchemeSettings, Threshold};
 use akin::sketch::{Sketch, SketchSettings};
 use akin::storage::{StorageSettings, Sync};
-use akin::text::ShingleSet;
+use akin::text::{ShingleSettings, Shingler};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use random::Random;
 use tokio::runtime::Runtime;
@@ -121,6 +121,7 @@ fn open(dir: &Path, exact_from: Option<Threshold>, how: &str) -> Local {
 fn local(dir: &Path, exact_from: Option<Threshold>) -> Local {
     let settings = LocalSettings {
         store: StorageSettings { sync: Sync::Interval, ..StorageSettings::default() },
+        shingler: shingler(),
         keep_content: true,
         exact_from,
         ttl_ms: None,
@@ -160,7 +161,11 @@ async fn store(local: &Arc<Local>, numbers: std::ops::Range<u32>) {
     stored.try_collect::<()>().await.expect("all are stored");
 }
 
-/// Words of text, and as many hashes as it has shingles.
+fn shingler() -> Shingler {
+    Shingler::new(ShingleSettings::default(), 0, usize::MAX)
+}
+
+/// Words of text, their set, and a sketch of nothing.
 fn filing(number: u32) -> Filing {
     let mut random = Random(u64::from(number) + 1);
     let mut text = String::with_capacity(TEXT_BYTES + 8);
@@ -168,18 +173,19 @@ fn filing(number: u32) -> Filing {
         let word = random.below(20_000).wrapping_mul(0x9e37_79b9) % 0xfff_ffff;
         write!(text, "{word:x} ").expect("a string takes any text");
     }
-    let shingles = (0..TEXT_BYTES / 6).map(|_| random.next()).collect();
     let sketch = Sketch::from_bytes((0..128).map(|_| random.next() as u8).collect());
     let scheme = Scheme::new(&SchemeSettings::default(), &SketchSettings::default());
+    let content = Content::Text(text);
+    let set = shingler().shingle(&content).expect("the text has words").set;
     Filing {
         document: Document {
             id: DocumentId::new(format!("example.org/{number:08}")).expect("it is a good id"),
-            content: Content::Text(text),
+            content,
             metadata: None,
             expires_at_ms: None,
         },
-        set: ShingleSet::from_shingles(shingles).expect("there are some"),
-        fingerprint: random.next(),
+        fingerprint: set.fingerprint(),
+        set,
         keys: scheme.all_keys(sketch.as_bytes()).collect(),
         sketch,
         whole_document: false,

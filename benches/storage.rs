@@ -13,7 +13,7 @@ use std::time::Instant;
 use akin::document::{Content, DocumentId, Ordinal};
 use akin::sketch::Sketch;
 use akin::storage::{EncodedRecord, Record, StorageSettings, Store, Sync, Write};
-use akin::text::ShingleSet;
+use akin::text::{ShingleSettings, Shingler};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -177,7 +177,7 @@ fn at_random(ordinal: u32) -> String {
 /// What only the store does: the records were encoded before.
 fn store(dir: &Path, sync: Sync, text_bytes: usize, count: u32) -> Measured {
     let settings = StorageSettings { sync, ..StorageSettings::default() };
-    let store = Arc::new(Store::open(dir, &settings, "{}").expect("the store opens"));
+    let store = Arc::new(Store::open(dir, &settings, "{}", shingler()).expect("the store opens"));
     let mut of_writers: Vec<Vec<EncodedRecord>> = (0..WRITERS).map(|_| Vec::new()).collect();
     for (number, record) in records(text_bytes, count).into_iter().enumerate() {
         of_writers[number % WRITERS].push(record);
@@ -197,6 +197,10 @@ fn store(dir: &Path, sync: Sync, text_bytes: usize, count: u32) -> Measured {
     took
 }
 
+fn shingler() -> Shingler {
+    Shingler::new(ShingleSettings::default(), 0, usize::MAX)
+}
+
 async fn store_each(store: Arc<Store>, records: Vec<EncodedRecord>) {
     for record in records {
         let write = Write::Put { record, replaces: None };
@@ -208,7 +212,7 @@ fn records(text_bytes: usize, count: u32) -> Vec<EncodedRecord> {
     (0..count).map(|ordinal| record(ordinal, text_bytes).encode(1)).collect()
 }
 
-/// A text of words drawn from a skewed vocabulary, and a set as large as its three-word shingles.
+/// A text of words drawn from a skewed vocabulary.
 fn record(ordinal: u32, text_bytes: usize) -> Record {
     let mut state = u64::from(ordinal) + 1;
     let mut random = || {
@@ -222,7 +226,6 @@ fn record(ordinal: u32, text_bytes: usize) -> Record {
         let word = rank.wrapping_mul(0x9e37_79b9) % 0xfff_ffff;
         write!(text, "{word:x} ").expect("a string takes any text");
     }
-    let shingles = (0..text_bytes / 6).map(|_| random()).collect();
     Record {
         ordinal: Ordinal(ordinal),
         id: DocumentId::new(at_random(ordinal)).expect("it is a good id"),
@@ -230,7 +233,8 @@ fn record(ordinal: u32, text_bytes: usize) -> Record {
         expires_at_ms: None,
         content: Some(Content::Text(text)),
         metadata: None,
-        set: ShingleSet::from_shingles(shingles).expect("there are some"),
+        set: None,
+        shingles: (text_bytes / 6) as u32,
         fingerprint: random(),
         content_hash: random(),
         sketch: Sketch::from_bytes((0..128).map(|_| random() as u8).collect()),

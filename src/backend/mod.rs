@@ -32,7 +32,9 @@ use crate::index::{ExactSearch, Search};
 use crate::measure::Overlap;
 use crate::scheme::Key;
 use crate::sketch::Sketch;
-use crate::storage::{FilingRow, Order, Part, Particulars, Record, SnapshotInfo, StorageError};
+use crate::storage::{
+    Detail, DocumentDetails, Order, Record, SketchRow, SnapshotInfo, StorageError,
+};
 use crate::text::ShingleSet;
 
 use arrivals::{Outcome, Place};
@@ -155,16 +157,16 @@ pub trait View: Send {
     /// How many documents there are.
     fn documents(&self) -> u64;
 
-    /// Visits what each document is filed by, in any order, until the visitor breaks off.
+    /// Visits each document and its sketch, in any order, until the visitor breaks off.
     ///
     /// # Errors
     /// [`BackendError::Storage`] at the first document that cannot be read.
-    fn filings(
+    fn sketches(
         &mut self,
-        visit: &mut dyn FnMut(FilingRow<'_>) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(SketchRow<'_>) -> ControlFlow<()>,
     ) -> Result<(), BackendError>;
 
-    /// The set of a document that [`View::filings`] has told of.
+    /// The set of a document that [`View::sketches`] has visited.
     ///
     /// # Errors
     /// [`BackendError::Storage`] if it cannot be read.
@@ -172,7 +174,7 @@ pub trait View: Send {
 }
 
 /// Whether a document is meant.
-pub type Matches = Box<dyn Fn(&Particulars) -> bool + Send>;
+pub type Matches = Box<dyn Fn(&DocumentDetails) -> bool + Send>;
 
 /// Where documents live. From the moment that one expires it is as if it were not there, also
 /// before it is removed.
@@ -243,12 +245,11 @@ pub trait Backend: Send + Sync {
         candidates: &[Candidate],
     ) -> Result<Vec<Option<Content>>, BackendError>;
 
-    /// What is told of documents besides their content, in their order; `None` for one that is gone
-    /// meanwhile.
-    async fn particulars(
+    /// The details of documents, in their order; `None` for one that is gone meanwhile.
+    async fn details(
         &self,
         ordinals: Vec<Ordinal>,
-    ) -> Result<Vec<Option<Particulars>>, BackendError>;
+    ) -> Result<Vec<Option<DocumentDetails>>, BackendError>;
 
     async fn known(&self, id: &DocumentId) -> Result<Option<Known>, BackendError>;
 
@@ -267,10 +268,11 @@ pub trait Backend: Send + Sync {
     /// So many documents drawn at random, in random order; all of them if there are no more.
     async fn sample(&self, documents: usize) -> Result<Vec<DocumentId>, BackendError>;
 
-    /// Every document, whole or without its content, from one consistent view.
+    /// Every document from one consistent view. A damaged one comes as an error, and the others
+    /// follow.
     async fn export(
         &self,
-        part: Part,
+        detail: Detail,
         order: Order,
     ) -> mpsc::Receiver<Result<Record, StorageError>>;
 

@@ -95,6 +95,7 @@ impl Engine {
         let identity = settings.identity(&analyser.scheme);
         let local = LocalSettings {
             store: storage.clone(),
+            shingler: settings.unlimited_shingler(),
             keep_content: settings.store.text,
             exact_from: settings.scheme.exact_from(),
             ttl_ms: settings.store.ttl_ms(),

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use crate::scheme::{Kind, Scheme, SchemeSettings};
 use crate::sketch::SketchSettings;
-use crate::text::{ShingleSettings, Unit};
+use crate::text::{ShingleSettings, Shingler, Unit};
 
 /// A collection's settings. `shingles`, `sketch`, `scheme.kind`, `scheme.bands`, `scheme.rows`,
 /// `scheme.fields`, `scheme.field_sketches` and `store.text` decide what is stored and are fixed
@@ -45,6 +45,12 @@ impl CollectionSettings {
             "store": { "text": self.store.text },
         })
         .to_string()
+    }
+
+    /// Cuts what is stored into sets again. A limit of today's is no limit of what was stored under
+    /// an earlier one.
+    pub(super) fn unlimited_shingler(&self) -> Shingler {
+        Shingler::new(self.shingles.clone(), self.sketch.seed, usize::MAX)
     }
 
     /// Settings as JSON, with the defaults in place of what is not given. Whatever else is given

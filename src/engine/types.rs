@@ -245,7 +245,10 @@ pub struct StoredDocument {
     /// The same; `None` if it never does.
     pub expires_at_ms: Option<i64>,
     pub fingerprint: u64,
-    pub set: ShingleSet,
+    /// `None` in an export.
+    pub set: Option<ShingleSet>,
+    /// Elements of the set.
+    pub shingles: u32,
     pub sketch: Sketch,
     pub policy: Vec<Policy>,
 }

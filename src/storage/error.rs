@@ -22,8 +22,11 @@ pub enum StorageError {
     #[error("{} was made with other settings: it has {stored}, given were {given}", path.display())]
     OtherSettings { path: PathBuf, stored: String, given: String },
 
-    #[error("the document with ordinal {} is corrupt: {what}", ordinal.0)]
-    CorruptDocument { ordinal: Ordinal, what: &'static str },
+    #[error(
+        "the document '{id}' (ordinal {}) is damaged: {what}; remove it and add it again, or \
+         restore a backup", ordinal.0
+    )]
+    CorruptDocument { ordinal: Ordinal, id: String, what: &'static str },
 
     #[error("the store is corrupt: {what}")]
     Corrupt { what: String },

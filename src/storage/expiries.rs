@@ -29,14 +29,18 @@ pub(super) fn remove(connection: &Connection, ordinal: Ordinal) -> Result<(), St
 ///
 /// # Errors
 /// [`StorageError::CorruptDocument`] if the row is not there or not what was written.
-pub(super) fn read(connection: &Connection, ordinal: Ordinal) -> Result<i64, StorageError> {
+pub(super) fn read(
+    connection: &Connection,
+    ordinal: Ordinal,
+    id: &str,
+) -> Result<i64, StorageError> {
     let query = "SELECT expires_at, checksum FROM expiries WHERE ordinal = ?1";
     let mut statement = connection.prepare_cached(query)?;
     let columns = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
     let row = statement.query_row([ordinal.0], columns).optional()?;
     match row {
         Some((at, sum)) if sum == checksum(ordinal, at) => Ok(at),
-        _ => Err(StorageError::CorruptDocument { ordinal, what: "when it expires" }),
+        _ => Err(corrupt(ordinal, id)),
     }
 }
 
@@ -55,11 +59,15 @@ pub(super) fn visit(
         let ordinal = Ordinal(row.get(0)?);
         let expires_at_ms = row.get(1)?;
         if row.get::<_, i64>(2)? != checksum(ordinal, expires_at_ms) {
-            return Err(StorageError::CorruptDocument { ordinal, what: "when it expires" });
+            return Err(corrupt(ordinal, ""));
         }
         visit(ordinal, expires_at_ms);
     }
     Ok(())
+}
+
+fn corrupt(ordinal: Ordinal, id: &str) -> StorageError {
+    StorageError::CorruptDocument { ordinal, id: id.to_owned(), what: "when it expires" }
 }
 
 fn checksum(ordinal: Ordinal, expires_at_ms: i64) -> i64 {

@@ -19,11 +19,14 @@
 //! which is what `PRAGMA integrity_check` finds.)
 //!
 //! ## `documents`: a row for each document alive
-//! A row is written once and never changed: to replace a document is to remove it and to store
-//! another. It has three parts, so that what follows one need not be read for it. Rows are stored
-//! in the order of their ordinals, so they fill the pages that they are on. Until format 3 there
-//! was an index of ids, which a store made then still has; of ids in random order each changes
-//! another of its pages.
+//! A row is written once and never changed: replacing a document removes its row and inserts
+//! another. It has three parts, so that a part can be read without those behind it. Rows are
+//! inserted in the order of their ordinals, so they fill their pages.
+//!
+//! A set follows from its content, so it is stored only where no content is kept. Until format 4
+//! it was stored beside the content, too, and is read from there where it still is. Until format 3
+//! there was an index of ids, which a store made then still has: with ids in random order each
+//! insertion changes another of its pages.
 //!
 //! | column | what it is |
 //! |---|---|
@@ -33,30 +36,30 @@
 //! | `fingerprint` | One number for the set. |
 //! | `flags` | 1 tokens, 2 one shingle, 4 content, 8 metadata, 16 sampled, 32 expires, 64 fields |
 //! | `sketch` | The slots, little-endian. |
-//! | `filing_checksum` | Of the part so far: what the index is rebuilt from. |
+//! | `sketch_checksum` | Of the part so far: what the index is rebuilt from. |
 //! | `stored_at` | Milliseconds since the epoch. |
 //! | `content_hash` | One number for content and metadata. |
 //! | `metadata` | JSON, or null. |
-//! | `elements` | The set, as `elements` packs it. |
-//! | `set_checksum` | Of the second part: what candidates are checked by. |
+//! | `elements` | The set, as `elements` packs it; empty where it follows from the content. |
+//! | `details_checksum` | Of the second part: what matches are shown with. |
 //! | `content` | Compressed as `content` has it; null in a collection that keeps none. |
 //! | `content_checksum` | Of the third part. |
 //!
-//! Example: document `a` with the text "x y z", the metadata `{}` and the set {5, 9, 100}:
+//! Example: document `a` with the text "x y z" and the metadata `{}`:
 //!
 //! ```text
 //! ordinal           1
 //! id                a
-//! shingles          3
+//! shingles          1
 //! fingerprint       -1
 //! flags             12
 //! sketch            x'c0c1'
-//! filing_checksum   -3400119393860869195
+//! sketch_checksum   4966621892321425524
 //! stored_at         1800000000000
 //! content_hash      7
 //! metadata          {}
-//! elements          x'0705c216'
-//! set_checksum      6920720609717773552
+//! elements          x''
+//! details_checksum  5271937684932942728
 //! content           x'28b52ffd2005290000782079207a'
 //! content_checksum  -5100424419032858321
 //! ```
@@ -104,12 +107,12 @@
 //! `identity` is what the caller says decides what is stored; `created_at_ms` is when it began.
 
 mod checksum;
-mod columns;
 mod command;
 mod committer;
 mod content;
 mod copy;
 mod counters;
+mod details;
 mod directory;
 mod elements;
 mod error;
@@ -118,8 +121,8 @@ mod log;
 mod readers;
 mod record;
 mod recovery;
+mod row;
 mod schema;
-mod selection;
 mod sets;
 mod settings;
 mod snapshot;
@@ -134,12 +137,13 @@ mod wal_sync;
 
 pub use command::Write;
 pub use copy::CopyStop;
+pub use details::DocumentDetails;
 pub use directory::{DirectoryLock, lock_directory};
 pub use error::StorageError;
 pub use readers::StoreSizes;
-pub use record::{EncodedRecord, Order, Part, Record};
-pub use recovery::{FilingRow, Tail};
-pub use selection::Particulars;
+pub use record::{Detail, EncodedRecord, Order, Record};
+pub use recovery::Tail;
+pub use row::SketchRow;
 pub use sets::{SetRow, Visited};
 pub use settings::{StorageSettings, Sync};
 pub use snapshot::Snapshots;
@@ -150,7 +154,7 @@ pub use snapshot_reader::SnapshotReader;
 pub use snapshot_writer::SnapshotWriter;
 pub use store::Store;
 pub use verify::verify;
-pub use view::View;
+pub use view::StoreView;
 
 #[cfg(test)]
 mod tests;

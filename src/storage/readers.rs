@@ -10,12 +10,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::{JoinError, spawn_blocking};
 
 use super::counters::Counters;
-use super::record::{Order, Part, Record};
-use super::selection::{self, Particulars};
+use super::details::{self, DocumentDetails};
+use super::record::{Detail, Order, Record};
+use super::row::ALL_COLUMNS;
 use super::sets::{SetRow, Visited, visit_sets};
 use super::store::Files;
-use super::{StorageError, StorageSettings, View, log, schema};
+use super::{StorageError, StorageSettings, StoreView, log, schema};
 use crate::document::Ordinal;
+use crate::text::Shingler;
 
 /// Exports and selections that may be under way at once; each keeps the write-ahead log from being
 /// cut.
@@ -56,7 +58,7 @@ impl Readers {
         self.pool.read(read)
     }
 
-    /// The same, of many rows in their order: few pages are kept meanwhile.
+    /// Reads many rows in their order on this thread: few pages are kept meanwhile.
     pub fn scan_here<T>(
         &self,
         read: impl FnOnce(&Connection) -> Result<T, StorageError>,
@@ -83,20 +85,20 @@ impl Readers {
         task.await.unwrap_or_else(|error| Err(closed(error)))
     }
 
-    /// Chooses among all documents alive at `now_ms`; stops when nobody waits for it any more.
+    /// Chooses among all documents alive at `now_ms`; stops once the future is dropped.
     pub async fn select(
         &self,
         now_ms: i64,
-        matches: impl Fn(&Particulars) -> bool + Send + 'static,
+        matches: impl Fn(&DocumentDetails) -> bool + Send + 'static,
     ) -> Result<Vec<Ordinal>, StorageError> {
         let permit = permit_of(&self.exports).await;
         let pool = Arc::clone(&self.pool);
         let (sender, selected) = oneshot::channel();
         let task = spawn_blocking(move || {
             let _permit = permit;
-            let nobody_waits = || sender.is_closed();
-            let selected = pool
-                .read(|connection| selection::select(connection, now_ms, matches, nobody_waits));
+            let is_cancelled = || sender.is_closed();
+            let selected =
+                pool.read(|connection| details::select(connection, now_ms, matches, is_cancelled));
             let _ = sender.send(selected);
         });
         match selected.await {
@@ -107,16 +109,18 @@ impl Readers {
 
     pub async fn export(
         &self,
-        part: Part,
+        detail: Detail,
         order: Order,
         now_ms: i64,
+        shingler: &Arc<Shingler>,
     ) -> mpsc::Receiver<Result<Record, StorageError>> {
         let permit = permit_of(&self.exports).await;
         let pool = Arc::clone(&self.pool);
         let (sender, receiver) = mpsc::channel(EXPORT_RECORDS_AHEAD);
+        let export = Export { detail, order, now_ms, shingler: Arc::clone(shingler) };
         spawn_blocking(move || {
             let _permit = permit;
-            let exported = pool.read(|connection| export(connection, part, order, now_ms, &sender));
+            let exported = pool.read(|connection| export.send(connection, &sender));
             if let Err(error) = exported {
                 // A receiver that has gone away needs no error.
                 let _ = sender.blocking_send(Err(error));
@@ -128,10 +132,11 @@ impl Readers {
     pub async fn visit_sets<T: Send + 'static>(
         &self,
         now_ms: i64,
+        shingler: &Arc<Shingler>,
         mut state: T,
         mut visit: impl FnMut(&mut T, &SetRow<'_>) -> Visited + Send + 'static,
     ) -> Result<T, StorageError> {
-        let pool = Arc::clone(&self.pool);
+        let (pool, shingler) = (Arc::clone(&self.pool), Arc::clone(shingler));
         // Its other end goes when this future does.
         let (waited_for, _waiting) = oneshot::channel::<()>();
         let task = spawn_blocking(move || {
@@ -139,7 +144,7 @@ impl Readers {
                 true => Ok(ControlFlow::Break(())),
                 false => visit(&mut state, row),
             };
-            pool.read(|connection| visit_sets(connection, now_ms, visit))?;
+            pool.read(|connection| visit_sets(connection, &shingler, 0..i64::MAX, now_ms, visit))?;
             Ok(state)
         });
         task.await.unwrap_or_else(|error| Err(closed(error)))
@@ -148,10 +153,16 @@ impl Readers {
 
 impl Readers {
     /// A state to look at for long, on a connection of its own.
-    pub async fn view(&self, now_ms: i64) -> Result<View, StorageError> {
-        let pool = Arc::clone(&self.pool);
-        let open =
-            move || View::open(schema::open_reader(&pool.database, pool.page_cache_kib)?, now_ms);
+    pub async fn view(
+        &self,
+        now_ms: i64,
+        shingler: &Arc<Shingler>,
+    ) -> Result<StoreView, StorageError> {
+        let (pool, shingler) = (Arc::clone(&self.pool), Arc::clone(shingler));
+        let open = move || {
+            let connection = schema::open_reader(&pool.database, pool.page_cache_kib)?;
+            StoreView::open(connection, now_ms, shingler)
+        };
         spawn_blocking(open).await.unwrap_or_else(|error| Err(closed(error)))
     }
 }
@@ -210,13 +221,14 @@ pub struct StoreSizes {
 pub(super) fn records(
     connection: &Connection,
     ordinals: &[Ordinal],
-    part: Part,
+    detail: Detail,
+    shingler: &Shingler,
 ) -> Result<Vec<Option<Record>>, StorageError> {
-    let query = format!("SELECT {} FROM documents WHERE ordinal = ?1", part.columns());
+    let query = format!("SELECT {ALL_COLUMNS} FROM documents WHERE ordinal = ?1");
     let mut statement = connection.prepare_cached(&query)?;
     let record = |ordinal: &Ordinal| {
         let mut rows = statement.query([ordinal.0])?;
-        rows.next()?.map(|row| Record::decode(connection, row, part)).transpose()
+        rows.next()?.map(|row| Record::decode(connection, row, detail, shingler)).transpose()
     };
     ordinals.iter().map(record).collect()
 }
@@ -234,37 +246,45 @@ pub(super) fn sizes(connection: &Connection, files: &Files) -> Result<StoreSizes
     })
 }
 
-/// A corrupt document does not hide the others; any other error ends the export.
-fn export(
-    connection: &Connection,
-    part: Part,
+/// What an export is of.
+struct Export {
+    detail: Detail,
     order: Order,
     now_ms: i64,
-    sender: &mpsc::Sender<Result<Record, StorageError>>,
-) -> Result<(), StorageError> {
-    let by = match order {
-        Order::Stored => "ordinal",
-        Order::Id => "id",
-    };
-    // Only ordinals are sorted; whole rows would be copied to a file meanwhile.
-    let mut ordinals =
-        connection.prepare(&format!("SELECT ordinal FROM documents ORDER BY {by}"))?;
-    let mut ordinals = ordinals.query([])?;
-    let query = format!("SELECT {} FROM documents WHERE ordinal = ?1", part.columns());
-    let mut statement = connection.prepare_cached(&query)?;
-    while let Some(ordinal) = ordinals.next()? {
-        let mut rows = statement.query([ordinal.get::<_, i64>(0)?])?;
-        let Some(row) = rows.next()? else { continue };
-        let record = match Record::decode(connection, row, part) {
-            Err(error) if !matches!(error, StorageError::CorruptDocument { .. }) => {
-                return Err(error);
-            }
-            Ok(record) if !record.is_alive(now_ms) => continue,
-            record => record,
+    shingler: Arc<Shingler>,
+}
+
+impl Export {
+    /// A corrupt document does not hide the others; any other error ends the export.
+    fn send(
+        &self,
+        connection: &Connection,
+        sender: &mpsc::Sender<Result<Record, StorageError>>,
+    ) -> Result<(), StorageError> {
+        let by = match self.order {
+            Order::Stored => "ordinal",
+            Order::Id => "id",
         };
-        if sender.blocking_send(record).is_err() {
-            return Ok(());
+        // Only ordinals are sorted; whole rows would be copied to a file meanwhile.
+        let mut ordinals =
+            connection.prepare(&format!("SELECT ordinal FROM documents ORDER BY {by}"))?;
+        let mut ordinals = ordinals.query([])?;
+        let query = format!("SELECT {ALL_COLUMNS} FROM documents WHERE ordinal = ?1");
+        let mut statement = connection.prepare_cached(&query)?;
+        while let Some(ordinal) = ordinals.next()? {
+            let mut rows = statement.query([ordinal.get::<_, i64>(0)?])?;
+            let Some(row) = rows.next()? else { continue };
+            let record = match Record::decode(connection, row, self.detail, &self.shingler) {
+                Err(error) if !matches!(error, StorageError::CorruptDocument { .. }) => {
+                    return Err(error);
+                }
+                Ok(record) if !record.is_alive(self.now_ms) => continue,
+                record => record,
+            };
+            if sender.blocking_send(record).is_err() {
+                return Ok(());
+            }
         }
+        Ok(())
     }
-    Ok(())
 }

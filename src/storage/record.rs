@@ -1,15 +1,16 @@
-//! A document as a row: three parts, each read without the next and each closed by its checksum.
+//! A document as it is written to a row and read from one.
 
 use rusqlite::{Connection, Row, params};
 
-use super::columns::{
-    ALL_COLUMNS, Columns, ContentPart, FilingPart, RowPart, SET_COLUMNS, SetPart, flags, seal,
-};
 use super::content::{self, Form};
+use super::row::{
+    Columns, DetailsPart, RowPart, SketchRow, content_digest, derive, flags, read_content, seal,
+    set_of,
+};
 use super::{StorageError, elements, expiries};
 use crate::document::{Content, DocumentId, Metadata, Ordinal};
 use crate::sketch::Sketch;
-use crate::text::ShingleSet;
+use crate::text::{ShingleSet, Shingler};
 
 /// All that is kept of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,10 +21,13 @@ pub struct Record {
     pub stored_at_ms: i64,
     /// Milliseconds since the epoch; `None` if it never does.
     pub expires_at_ms: Option<i64>,
-    /// `None` in a collection that keeps no contents.
+    /// `None` in a collection that keeps no contents, and if it was not asked for.
     pub content: Option<Content>,
     pub metadata: Option<Metadata>,
-    pub set: ShingleSet,
+    /// `None` if it was not asked for.
+    pub set: Option<ShingleSet>,
+    /// Elements of the set.
+    pub shingles: u32,
     /// One number for the set, as [`ShingleSet::fingerprint`] gives it.
     pub fingerprint: u64,
     /// One number for content and metadata, by which the caller knows an unchanged document.
@@ -36,18 +40,26 @@ pub struct Record {
 }
 
 impl Record {
-    /// Compresses and digests on the caller's thread what the committer then only has to bind.
+    /// Compresses and digests on the caller's thread what the committer then only has to bind. The
+    /// set is stored only if there is no content that it follows from.
     ///
     /// `compression_level` is zstd's, as [`super::StorageSettings`] has it. The ordinal may still
     /// be changed by [`EncodedRecord::with_ordinal`].
+    ///
+    /// # Panics
+    /// If the record has neither a content nor a set.
     #[must_use]
     pub fn encode(&self, compression_level: i32) -> EncodedRecord {
         let content =
             self.content.as_ref().map(|content| content::encode(content, compression_level));
+        let elements = match (&content, &self.set) {
+            (Some(_), _) => Vec::new(),
+            (None, set) => elements::encode(set.as_ref().expect("there is a set or a content")),
+        };
         let mut record = EncodedRecord {
             ordinal: self.ordinal,
             id: self.id.clone(),
-            shingles: u32::try_from(self.set.count()).expect("a set has fewer than 2³² shingles"),
+            shingles: self.shingles,
             fingerprint: self.fingerprint,
             flags: self.flags(),
             sketch: self.sketch.clone(),
@@ -55,7 +67,7 @@ impl Record {
             expires_at_ms: self.expires_at_ms,
             content_hash: self.content_hash,
             metadata: self.metadata.clone(),
-            elements: elements::encode(&self.set),
+            elements,
             content,
             digests: [0; 3],
         };
@@ -74,6 +86,73 @@ impl Record {
             | set_if(flags::METADATA, self.metadata.is_some())
             | set_if(flags::EXPIRES, self.expires_at_ms.is_some())
     }
+
+    /// Whether the document has not expired yet; the time is in milliseconds since the epoch.
+    #[must_use]
+    pub fn is_alive(&self, now_ms: i64) -> bool {
+        self.expires_at_ms.is_none_or(|at| at > now_ms)
+    }
+
+    /// Reads a row of `ALL_COLUMNS`, and from the same state when the document expires.
+    ///
+    /// # Errors
+    /// [`StorageError::CorruptDocument`] if any of it is not what was written.
+    pub(super) fn decode(
+        connection: &Connection,
+        row: &Row<'_>,
+        detail: Detail,
+        shingler: &Shingler,
+    ) -> Result<Self, StorageError> {
+        let columns = Columns::new(row)?;
+        let row = SketchRow::read(&columns)?;
+        let details = DetailsPart::read(&columns)?;
+        let mut content = None;
+        if matches!(detail, Detail::Content | Detail::All) {
+            content = read_content(&columns, &row)?;
+        }
+        let set = match (detail, &content) {
+            (Detail::Content, _) => None,
+            (Detail::All, Some(content)) if details.elements.is_empty() => {
+                Some(derive(&columns, &row, content, shingler)?)
+            }
+            _ => Some(set_of(&columns, &row, &details, shingler)?),
+        };
+        Ok(Self {
+            ordinal: columns.ordinal,
+            id: row.document_id(),
+            stored_at_ms: details.stored_at_ms,
+            expires_at_ms: row.expires_at_ms(connection)?,
+            content,
+            metadata: details.metadata(&columns)?,
+            set,
+            shingles: row.shingles,
+            fingerprint: row.fingerprint,
+            content_hash: details.content_hash,
+            sketch: Sketch::from_bytes(row.sketch.into()),
+            whole_document: row.has(flags::WHOLE_DOCUMENT),
+            sampled_to_one: row.has(flags::SAMPLED_TO_ONE),
+        })
+    }
+}
+
+/// How much of a document is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// All but its content.
+    Set,
+    /// All but its set.
+    Content,
+    All,
+}
+
+/// In which order an export gives documents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// In that in which they were stored, which is how they lie on the disk.
+    #[default]
+    Stored,
+    /// By the bytes of their ids, so that equal collections are exported alike.
+    Id,
 }
 
 /// A record ready to be written.
@@ -118,7 +197,7 @@ impl EncodedRecord {
     pub(super) fn insert(&self, connection: &Connection) -> Result<(), StorageError> {
         let insert = "INSERT INTO documents VALUES
                       (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
-        let [filing, set, content] = self.digests;
+        let [sketch, details, content] = self.digests;
         connection.prepare_cached(insert)?.execute(params![
             self.ordinal.0,
             self.id.as_str(),
@@ -126,12 +205,12 @@ impl EncodedRecord {
             self.fingerprint.cast_signed(),
             self.flags,
             self.sketch.as_bytes(),
-            seal(filing, self.ordinal, RowPart::Filing),
+            seal(sketch, self.ordinal, RowPart::Sketch),
             self.stored_at_ms,
             self.content_hash.cast_signed(),
             self.metadata.as_ref().map(Metadata::as_json),
             self.elements,
-            seal(set, self.ordinal, RowPart::Set),
+            seal(details, self.ordinal, RowPart::Details),
             self.content,
             seal(content, self.ordinal, RowPart::Content),
         ])?;
@@ -142,102 +221,20 @@ impl EncodedRecord {
     }
 
     fn digests(&self) -> [u64; 3] {
-        let filing = FilingPart {
+        let sketch = SketchRow {
+            ordinal: self.ordinal,
             id: self.id.as_str(),
             shingles: self.shingles,
             fingerprint: self.fingerprint,
             flags: self.flags,
             sketch: self.sketch.as_bytes(),
         };
-        let set = SetPart {
+        let details = DetailsPart {
             stored_at_ms: self.stored_at_ms,
             content_hash: self.content_hash,
             metadata: self.metadata.as_ref().map(Metadata::as_json),
             elements: &self.elements,
         };
-        let content = ContentPart { content: self.content.as_deref() };
-        [filing.digest(), set.digest(), content.digest()]
-    }
-}
-
-/// In which order an export gives documents.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
-    /// In that in which they were stored, which is how they lie on the disk.
-    #[default]
-    Stored,
-    /// By the bytes of their ids, so that equal collections are exported alike.
-    Id,
-}
-
-/// How much of a document is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// All but the content, which is `None` then, without touching the pages that it is on.
-    Set,
-    All,
-}
-
-impl Part {
-    /// The columns to select for [`Record::decode`].
-    pub(super) fn columns(self) -> &'static str {
-        match self {
-            Self::Set => SET_COLUMNS,
-            Self::All => ALL_COLUMNS,
-        }
-    }
-}
-
-impl Record {
-    /// Whether the document has not expired yet; the time is in milliseconds since the epoch.
-    #[must_use]
-    pub fn is_alive(&self, now_ms: i64) -> bool {
-        self.expires_at_ms.is_none_or(|at| at > now_ms)
-    }
-
-    /// Reads a row of [`Part::columns`], and from the same state when the document expires.
-    ///
-    /// # Errors
-    /// [`StorageError::CorruptDocument`] if any of it is not what was written.
-    pub(super) fn decode(
-        connection: &Connection,
-        row: &Row<'_>,
-        part: Part,
-    ) -> Result<Self, StorageError> {
-        let columns = Columns::new(row)?;
-        let filing = FilingPart::read(&columns)?;
-        let set = SetPart::read(&columns)?;
-        let content = match part {
-            Part::Set => None,
-            Part::All => ContentPart::read(&columns)?.content,
-        };
-        let form = form(filing.flags);
-        let content = content
-            .map(|bytes| content::decode(bytes, form).ok_or(columns.corrupt("its content")))
-            .transpose()?;
-        Ok(Self {
-            ordinal: columns.ordinal,
-            id: filing.document_id(&columns)?,
-            stored_at_ms: set.stored_at_ms,
-            expires_at_ms: filing.expires_at_ms(connection, columns.ordinal)?,
-            content,
-            metadata: set.metadata(&columns)?,
-            set: elements::decode(set.elements, filing.shingles)
-                .ok_or(columns.corrupt("its elements"))?,
-            fingerprint: filing.fingerprint,
-            content_hash: set.content_hash,
-            sketch: Sketch::from_bytes(filing.sketch.into()),
-            whole_document: filing.flags & flags::WHOLE_DOCUMENT != 0,
-            sampled_to_one: filing.flags & flags::SAMPLED_TO_ONE != 0,
-        })
-    }
-}
-
-/// The form of the content, if there is one.
-fn form(all: i64) -> Form {
-    match all {
-        _ if all & flags::TOKENS != 0 => Form::Tokens,
-        _ if all & flags::FIELDS != 0 => Form::Fields,
-        _ => Form::Text,
+        [sketch.digest(), details.digest(), content_digest(self.content.as_deref())]
     }
 }

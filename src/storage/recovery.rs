@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use rusqlite::{Connection, Row};
+use rusqlite::Connection;
 
-use super::columns::{Columns, FILING_COLUMNS, FilingPart, flags};
 use super::counters::Counters;
 use super::log::{self, Operation};
-use super::{StorageError, Store, expiries};
-use crate::document::{DocumentId, Ordinal};
+use super::row::{Columns, SKETCH_COLUMNS};
+use super::{SketchRow, StorageError, Store, expiries};
+use crate::document::Ordinal;
 
 /// What happened after a sequence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,18 +19,6 @@ pub struct Tail {
     pub dead: HashSet<Ordinal>,
     /// The documents that were born and are alive, ascending.
     pub born: Vec<Ordinal>,
-}
-
-/// What an index files a document by, checked without reading its set or its content.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FilingRow<'a> {
-    pub ordinal: Ordinal,
-    /// A [`DocumentId`].
-    pub id: &'a str,
-    pub fingerprint: u64,
-    pub shingles: u32,
-    pub sketch: &'a [u8],
-    pub has_metadata: bool,
 }
 
 /// Reads for the start. They block, and each sees one state of the database; several threads may
@@ -77,17 +65,17 @@ impl Store {
     pub fn scan(
         &self,
         ordinals: Range<u32>,
-        mut visit: impl FnMut(FilingRow<'_>),
+        mut visit: impl FnMut(SketchRow<'_>),
     ) -> Result<(), StorageError> {
         self.readers.scan_here(|connection| {
             let query = format!(
-                "SELECT {FILING_COLUMNS} FROM documents
+                "SELECT {SKETCH_COLUMNS} FROM documents
                  WHERE ordinal >= ?1 AND ordinal < ?2 ORDER BY ordinal"
             );
             let mut statement = connection.prepare_cached(&query)?;
             let mut rows = statement.query([ordinals.start, ordinals.end])?;
             while let Some(row) = rows.next()? {
-                visit(FilingRow::decode(row)?);
+                visit(SketchRow::read(&Columns::new(row)?)?);
             }
             Ok(())
         })
@@ -99,41 +87,6 @@ impl Store {
     /// [`StorageError::CorruptDocument`] at the first row that is not what was written.
     pub fn expiries(&self, visit: impl FnMut(Ordinal, i64)) -> Result<(), StorageError> {
         self.readers.read_here(|connection| expiries::visit(connection, visit))
-    }
-}
-
-impl<'a> FilingRow<'a> {
-    #[must_use]
-    pub fn document_id(&self) -> DocumentId {
-        DocumentId::new(self.id).expect("it is checked as it is read")
-    }
-
-    pub(super) fn decode(row: &'a Row<'a>) -> Result<Self, StorageError> {
-        let columns = Columns::new(row)?;
-        Self::of(&columns, &FilingPart::read(&columns)?)
-    }
-
-    /// `None` for a document that has expired at `now_ms`.
-    pub(super) fn decode_alive(
-        row: &'a Row<'a>,
-        connection: &Connection,
-        now_ms: i64,
-    ) -> Result<Option<Self>, StorageError> {
-        let columns = Columns::new(row)?;
-        let part = FilingPart::read(&columns)?;
-        let is_alive = part.is_alive(connection, columns.ordinal, now_ms)?;
-        is_alive.then(|| Self::of(&columns, &part)).transpose()
-    }
-
-    fn of(columns: &Columns<'a>, part: &FilingPart<'a>) -> Result<Self, StorageError> {
-        Ok(Self {
-            ordinal: columns.ordinal,
-            id: part.checked_id(columns)?,
-            fingerprint: part.fingerprint,
-            shingles: part.shingles,
-            sketch: part.sketch,
-            has_metadata: part.flags & flags::METADATA != 0,
-        })
     }
 }
 

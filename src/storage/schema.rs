@@ -12,7 +12,7 @@ use super::{StorageError, StorageSettings, upgrade};
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"akin");
 
 /// The layout below. A change to it that an older version would misread takes the next number.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
 const TABLES: &str = "
 CREATE TABLE documents (
@@ -22,12 +22,12 @@ CREATE TABLE documents (
     fingerprint INTEGER NOT NULL,
     flags INTEGER NOT NULL,
     sketch BLOB NOT NULL,
-    filing_checksum INTEGER NOT NULL,
+    sketch_checksum INTEGER NOT NULL,
     stored_at INTEGER NOT NULL,
     content_hash INTEGER NOT NULL,
     metadata TEXT,
     elements BLOB NOT NULL,
-    set_checksum INTEGER NOT NULL,
+    details_checksum INTEGER NOT NULL,
     content BLOB,
     content_checksum INTEGER NOT NULL
 ) STRICT;

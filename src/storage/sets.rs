@@ -4,23 +4,23 @@ use std::ops::{ControlFlow, Range};
 
 use rusqlite::Connection;
 
-use super::columns::{Columns, SET_COLUMNS, SetPart};
-use super::{FilingRow, StorageError, Store, elements};
-use crate::text::ShingleSet;
+use super::row::{ALL_COLUMNS, Columns, DetailsPart, set_of};
+use super::{SketchRow, StorageError, Store};
+use crate::text::{ShingleSet, Shingler};
 
-/// A document as an index files it, and its set.
+/// A document's first part, and its set once that is wanted.
 pub struct SetRow<'a> {
-    pub filing: FilingRow<'a>,
+    pub document: SketchRow<'a>,
     columns: Columns<'a>,
+    shingler: &'a Shingler,
 }
 
 impl SetRow<'_> {
     /// # Errors
     /// [`StorageError::CorruptDocument`] if it is not what was written.
     pub fn set(&self) -> Result<ShingleSet, StorageError> {
-        let part = SetPart::read(&self.columns)?;
-        elements::decode(part.elements, self.filing.shingles)
-            .ok_or_else(|| self.columns.corrupt("its elements"))
+        let details = DetailsPart::read(&self.columns)?;
+        set_of(&self.columns, &self.document, &details, self.shingler)
     }
 }
 
@@ -41,15 +41,15 @@ impl Store {
         ordinals: Range<u32>,
         visit: impl FnMut(&SetRow<'_>) -> Visited,
     ) -> Result<(), StorageError> {
-        let end = i64::from(ordinals.end);
-        self.readers.read_here(|connection| {
-            visit_sets_of(connection, ordinals.start.into()..end, ALL_ALIVE_MS, visit)
+        let ordinals = ordinals.start.into()..ordinals.end.into();
+        self.readers.scan_here(|connection| {
+            visit_sets(connection, &self.shingler, ordinals, ALL_ALIVE_MS, visit)
         })
     }
 
     /// Visits the sets of all documents alive at `now_ms` (milliseconds since the epoch) by
-    /// ordinal, in one state of the store, on a thread that may block. Stops if nobody waits for it
-    /// any more. How many there are at once is for the caller to limit.
+    /// ordinal, in one state of the store, on a thread that may block. Stops once the future is
+    /// dropped. The caller limits how many visits there are at once.
     ///
     /// # Errors
     /// Those of [`Store::scan_sets`].
@@ -59,33 +59,28 @@ impl Store {
         state: T,
         visit: impl FnMut(&mut T, &SetRow<'_>) -> Visited + Send + 'static,
     ) -> Result<T, StorageError> {
-        self.readers.visit_sets(now_ms, state, visit).await
+        self.readers.visit_sets(now_ms, &self.shingler, state, visit).await
     }
 }
 
 pub(super) fn visit_sets(
     connection: &Connection,
-    now_ms: i64,
-    visit: impl FnMut(&SetRow<'_>) -> Visited,
-) -> Result<(), StorageError> {
-    visit_sets_of(connection, 0..i64::MAX, now_ms, visit)
-}
-
-fn visit_sets_of(
-    connection: &Connection,
+    shingler: &Shingler,
     ordinals: Range<i64>,
     now_ms: i64,
     mut visit: impl FnMut(&SetRow<'_>) -> Visited,
 ) -> Result<(), StorageError> {
     let query = format!(
-        "SELECT {SET_COLUMNS} FROM documents
-         WHERE ordinal >= ?1 AND ordinal < ?2 ORDER BY ordinal"
+        "SELECT {ALL_COLUMNS} FROM documents WHERE ordinal >= ?1 AND ordinal < ?2 ORDER BY ordinal"
     );
     let mut statement = connection.prepare_cached(&query)?;
     let mut rows = statement.query([ordinals.start, ordinals.end])?;
     while let Some(row) = rows.next()? {
-        let Some(filing) = FilingRow::decode_alive(row, connection, now_ms)? else { continue };
-        if visit(&SetRow { filing, columns: Columns::new(row)? })?.is_break() {
+        let columns = Columns::new(row)?;
+        let document = SketchRow::read(&columns)?;
+        if document.is_alive(connection, now_ms)?
+            && visit(&SetRow { document, columns, shingler })?.is_break()
+        {
             break;
         }
     }

@@ -12,11 +12,12 @@ use tokio::task::unconstrained;
 
 use super::command::{Message, Write};
 use super::committer::Committer;
+use super::details::{self, DocumentDetails};
 use super::readers::{self, Readers, StoreSizes};
-use super::record::{Order, Part, Record};
-use super::selection::{self, Particulars};
-use super::{Snapshots, StorageError, StorageSettings, View, copy, directory, schema};
+use super::record::{Detail, Order, Record};
+use super::{Snapshots, StorageError, StorageSettings, StoreView, copy, directory, schema};
 use crate::document::Ordinal;
+use crate::text::Shingler;
 
 /// One collection's durable part.
 ///
@@ -24,6 +25,8 @@ use crate::document::Ordinal;
 pub struct Store {
     pub(super) readers: Readers,
     pub(super) files: Files,
+    /// Cuts stored contents into their sets again.
+    pub(super) shingler: Arc<Shingler>,
     /// One copy is made at a time.
     pub(super) copying: Mutex<()>,
     /// `None` once closing.
@@ -57,7 +60,8 @@ impl Store {
     /// Opens the store in `dir`, or makes one. Blocks.
     ///
     /// `identity` is whatever decides what is stored, in one canonical form: a store that was made
-    /// with another is not opened.
+    /// with another is not opened. `shingler` cuts a stored content into its set; it must take any
+    /// content that was ever stored under the identity, so it should have no limit.
     ///
     /// # Errors
     /// [`StorageError::InUse`], [`StorageError::NotAkin`], [`StorageError::NewerFormat`],
@@ -67,6 +71,7 @@ impl Store {
         dir: &Path,
         settings: &StorageSettings,
         identity: &str,
+        shingler: Shingler,
     ) -> Result<Self, StorageError> {
         let faults = settings.faults();
         if !faults.is_empty() {
@@ -79,7 +84,7 @@ impl Store {
         let connection = schema::open_writer(&files.database, settings, identity)?;
         directory::sync(dir)?;
         let snapshots = Snapshots::open(dir.join("snapshots"), settings.snapshots_kept as usize)?;
-        Self::start(lock, files, connection, snapshots, settings)
+        Self::start(lock, files, connection, snapshots, settings, shingler)
     }
 
     /// Sets the committer going on a connection that is ready to write.
@@ -89,6 +94,7 @@ impl Store {
         connection: Connection,
         snapshots: Snapshots,
         settings: &StorageSettings,
+        shingler: Shingler,
     ) -> Result<Self, StorageError> {
         let (queue, waiting) = mpsc::channel(settings.queue_writes_max as usize);
         let committer = Arc::new(Committer::new(connection, waiting, &files.wal, settings)?);
@@ -105,6 +111,7 @@ impl Store {
         Ok(Self {
             readers: Readers::new(&files.database, settings),
             files,
+            shingler: Arc::new(shingler),
             copying: Mutex::default(),
             queue: RwLock::new(Some(queue)),
             committers: Mutex::new(committers),
@@ -241,21 +248,25 @@ impl Store {
     pub async fn fetch(
         &self,
         ordinals: Vec<Ordinal>,
-        part: Part,
+        detail: Detail,
     ) -> Result<Vec<Option<Record>>, StorageError> {
-        self.readers.read(move |connection| readers::records(connection, &ordinals, part)).await
+        let shingler = Arc::clone(&self.shingler);
+        let read = move |connection: &Connection| {
+            readers::records(connection, &ordinals, detail, &shingler)
+        };
+        self.readers.read(read).await
     }
 
-    /// The particulars of the documents with these ordinals, in the order asked; `None` for one
-    /// that is not there. Of their sets, one at a time is in memory.
+    /// The details of the documents with these ordinals, in the order asked; `None` for one that
+    /// is not there.
     ///
     /// # Errors
     /// [`StorageError::CorruptDocument`] if one of them is not what was written.
-    pub async fn particulars(
+    pub async fn details(
         &self,
         ordinals: Vec<Ordinal>,
-    ) -> Result<Vec<Option<Particulars>>, StorageError> {
-        self.readers.read(move |connection| selection::particulars(connection, &ordinals)).await
+    ) -> Result<Vec<Option<DocumentDetails>>, StorageError> {
+        self.readers.read(move |connection| details::details(connection, &ordinals)).await
     }
 
     /// Every document alive at `now_ms` (milliseconds since the epoch) that matches, ascending,
@@ -266,21 +277,21 @@ impl Store {
     pub async fn select(
         &self,
         now_ms: i64,
-        matches: impl Fn(&Particulars) -> bool + Send + 'static,
+        matches: impl Fn(&DocumentDetails) -> bool + Send + 'static,
     ) -> Result<Vec<Ordinal>, StorageError> {
         self.readers.select(now_ms, matches).await
     }
 
-    /// This part of every document alive at `now_ms` (milliseconds since the epoch), from
+    /// Every document alive at `now_ms` (milliseconds since the epoch), from
     /// one state of the store; ends early if the receiver is dropped. A document that is
     /// corrupt comes as an error and the others follow; after any other error nothing follows.
     pub async fn export(
         &self,
-        part: Part,
+        detail: Detail,
         order: Order,
         now_ms: i64,
     ) -> mpsc::Receiver<Result<Record, StorageError>> {
-        self.readers.export(part, order, now_ms).await
+        self.readers.export(detail, order, now_ms, &self.shingler).await
     }
 
     /// All documents alive at `now_ms` (milliseconds since the epoch). How many views there are at
@@ -288,8 +299,8 @@ impl Store {
     ///
     /// # Errors
     /// [`StorageError::Database`], [`StorageError::Corrupt`].
-    pub async fn view(&self, now_ms: i64) -> Result<View, StorageError> {
-        self.readers.view(now_ms).await
+    pub async fn view(&self, now_ms: i64) -> Result<StoreView, StorageError> {
+        self.readers.view(now_ms, &self.shingler).await
     }
 
     /// # Errors

@@ -14,10 +14,18 @@ pub(super) fn upgrade(connection: &Connection, found: u32) -> Result<(), Storage
     if found < 2 {
         connection.execute_batch(EXPIRIES)?;
     }
-    connection.execute_batch("ALTER TABLE log RENAME TO log_2")?;
-    connection.execute_batch(LOG)?;
-    pack_log(connection)?;
-    connection.execute_batch("DROP TABLE log_2")?;
+    if found < 3 {
+        connection.execute_batch("ALTER TABLE log RENAME TO log_2")?;
+        connection.execute_batch(LOG)?;
+        pack_log(connection)?;
+        connection.execute_batch("DROP TABLE log_2")?;
+    }
+    // A row of format 3 has its set beside its content, which today's readers take as it is: only
+    // what columns are called has changed.
+    connection.execute_batch(
+        "ALTER TABLE documents RENAME COLUMN filing_checksum TO sketch_checksum;
+         ALTER TABLE documents RENAME COLUMN set_checksum TO details_checksum;",
+    )?;
     Ok(())
 }
 

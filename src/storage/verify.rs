@@ -5,21 +5,28 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use super::counters::Counters;
-use super::record::{Part, Record};
+use super::record::{Detail, Record};
+use super::row::ALL_COLUMNS;
 use super::{StorageError, StorageSettings, Store, expiries, log};
+use crate::text::Shingler;
 
 /// Opens the store in `dir` as a start does, and reads every row of it by its checksums and the
 /// trees that lead to them. Gives back how many documents there are. Blocks.
 ///
 /// # Errors
 /// Those of [`Store::open`]; [`StorageError::CorruptDocument`], [`StorageError::Corrupt`].
-pub fn verify(dir: &Path, settings: &StorageSettings, identity: &str) -> Result<u64, StorageError> {
-    let store = Store::open(dir, settings, identity)?;
+pub fn verify(
+    dir: &Path,
+    settings: &StorageSettings,
+    identity: &str,
+    shingler: Shingler,
+) -> Result<u64, StorageError> {
+    let store = Store::open(dir, settings, identity, shingler)?;
     let documents = store.readers.read_here(|connection| {
         check_trees(connection)?;
         let counters = Counters::read(connection)?;
         check_log(connection, &counters)?;
-        check_documents(connection, &counters)
+        check_documents(connection, &counters, &store.shingler)
     })?;
     store.close()?;
     Ok(documents)
@@ -46,13 +53,17 @@ fn check_log(connection: &Connection, counters: &Counters) -> Result<(), Storage
     Ok(())
 }
 
-fn check_documents(connection: &Connection, counters: &Counters) -> Result<u64, StorageError> {
-    let query = format!("SELECT {} FROM documents", Part::All.columns());
+fn check_documents(
+    connection: &Connection,
+    counters: &Counters,
+    shingler: &Shingler,
+) -> Result<u64, StorageError> {
+    let query = format!("SELECT {ALL_COLUMNS} FROM documents");
     let mut statement = connection.prepare(&query)?;
     let mut rows = statement.query([])?;
     let mut documents = 0;
     while let Some(row) = rows.next()? {
-        Record::decode(connection, row, Part::All)?;
+        Record::decode(connection, row, Detail::All, shingler)?;
         documents += 1;
     }
     expiries::visit(connection, |_, _| ())?;

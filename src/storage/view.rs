@@ -1,32 +1,38 @@
 //! One state of the store, looked at for long.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use rusqlite::Connection;
 
-use super::columns::{Columns, FILING_COLUMNS, FilingPart, SET_COLUMNS, SetPart};
 use super::counters::Counters;
-use super::{FilingRow, StorageError, elements};
+use super::row::{ALL_COLUMNS, Columns, DetailsPart, SKETCH_COLUMNS, set_of};
+use super::{SketchRow, StorageError};
 use crate::document::Ordinal;
-use crate::text::ShingleSet;
+use crate::text::{ShingleSet, Shingler};
 
 /// All documents as they were at one moment, but those that had expired; whatever is written
 /// meanwhile. Its methods block.
 ///
 /// While it is held the write-ahead log is not cut.
-pub struct View {
+pub struct StoreView {
     /// In a transaction, which ends with the connection.
     connection: Connection,
     documents: u64,
     now_ms: i64,
+    shingler: Arc<Shingler>,
 }
 
-impl View {
-    pub(super) fn open(connection: Connection, now_ms: i64) -> Result<Self, StorageError> {
+impl StoreView {
+    pub(super) fn open(
+        connection: Connection,
+        now_ms: i64,
+        shingler: Arc<Shingler>,
+    ) -> Result<Self, StorageError> {
         connection.execute_batch("BEGIN")?;
         // The first read is what fixes the state.
         let documents = Counters::read(&connection)?.documents;
-        Ok(Self { connection, documents, now_ms })
+        Ok(Self { connection, documents, now_ms, shingler })
     }
 
     /// How many documents there are, with those that have expired and were not cleared yet.
@@ -39,17 +45,17 @@ impl View {
     ///
     /// # Errors
     /// [`StorageError::CorruptDocument`] at the first row that is not what was written.
-    pub fn filings(
+    pub fn sketches(
         &self,
-        mut visit: impl FnMut(FilingRow<'_>) -> ControlFlow<()>,
+        mut visit: impl FnMut(SketchRow<'_>) -> ControlFlow<()>,
     ) -> Result<(), StorageError> {
-        let query = format!("SELECT {FILING_COLUMNS} FROM documents ORDER BY ordinal");
+        let query = format!("SELECT {SKETCH_COLUMNS} FROM documents ORDER BY ordinal");
         let mut statement = self.connection.prepare_cached(&query)?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            let filing = FilingRow::decode_alive(row, &self.connection, self.now_ms)?;
-            if filing.is_some_and(|filing| visit(filing).is_break()) {
-                return Ok(());
+            let row = SketchRow::read(&Columns::new(row)?)?;
+            if row.is_alive(&self.connection, self.now_ms)? && visit(row).is_break() {
+                break;
             }
         }
         Ok(())
@@ -61,7 +67,7 @@ impl View {
     /// [`StorageError::CorruptDocument`] if the row is not what was written;
     /// [`StorageError::Corrupt`] if there is none.
     pub fn set(&self, ordinal: Ordinal) -> Result<ShingleSet, StorageError> {
-        let query = format!("SELECT {SET_COLUMNS} FROM documents WHERE ordinal = ?1");
+        let query = format!("SELECT {ALL_COLUMNS} FROM documents WHERE ordinal = ?1");
         let mut statement = self.connection.prepare_cached(&query)?;
         let mut rows = statement.query([ordinal.0])?;
         let Some(row) = rows.next()? else {
@@ -69,8 +75,7 @@ impl View {
             return Err(StorageError::corrupt(what));
         };
         let columns = Columns::new(row)?;
-        let shingles = FilingPart::read(&columns)?.shingles;
-        let set = elements::decode(SetPart::read(&columns)?.elements, shingles);
-        set.ok_or_else(|| columns.corrupt("its elements"))
+        let row = SketchRow::read(&columns)?;
+        set_of(&columns, &row, &DetailsPart::read(&columns)?, &self.shingler)
     }
 }

@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 use super::Local;
 use crate::backend::{BackendError, Candidate};
 use crate::document::{Content, Document, DocumentId, Metadata, Ordinal};
-use crate::storage::{Part, Record};
+use crate::storage::{Detail, Record};
 use crate::text::ShingleSet;
 
 impl Local {
@@ -30,7 +30,7 @@ impl Local {
         while let Some(ordinal) = self.alive(id)
             && missed != Some(ordinal)
         {
-            let mut records = self.store.fetch(vec![ordinal], Part::All).await?;
+            let mut records = self.store.fetch(vec![ordinal], Detail::All).await?;
             if let Some(record) = records.pop().flatten() {
                 return Ok(Some(record));
             }
@@ -62,7 +62,7 @@ impl Local {
         &self,
         ordinals: Vec<Ordinal>,
     ) -> Result<Vec<Option<Content>>, BackendError> {
-        let records = self.store.fetch(ordinals, Part::All).await?;
+        let records = self.store.fetch(ordinals, Detail::Content).await?;
         let content = |record: Option<Record>| record.and_then(|record| record.content);
         Ok(records.into_iter().map(content).collect())
     }
@@ -105,6 +105,7 @@ mod tests {
     use crate::scheme::{Scheme, SchemeSettings};
     use crate::sketch::SketchSettings;
     use crate::storage::StorageSettings;
+    use crate::text::{ShingleSettings, Shingler};
 
     fn candidate(ordinals: &[Ordinal]) -> Candidate {
         let id = filing("a", "x").document.id;
@@ -119,6 +120,7 @@ mod tests {
         let dir = tempdir().unwrap();
         let settings = LocalSettings {
             store: StorageSettings::default(),
+            shingler: Shingler::new(ShingleSettings::default(), 0, usize::MAX),
             keep_content: true,
             cache_bytes: 1 << 20,
             exact_from: None,

@@ -53,7 +53,7 @@ impl Local {
             let _held = &permit;
             scan.seen += 1;
             if let Some(overlap) = owned.overlap(row)? {
-                let agreeing = live.index.agreeing(owned.sketch.as_bytes(), row.filing.sketch);
+                let agreeing = live.index.agreeing(owned.sketch.as_bytes(), row.document.sketch);
                 scan.found.push(Scanned { candidate: candidate(row, agreeing), overlap });
             }
             Ok(ControlFlow::Continue(()))
@@ -79,7 +79,7 @@ impl OwnedSearch {
 
     /// Reads the set only if its size does not rule it out.
     fn overlap(&self, row: &SetRow<'_>) -> Result<Option<Overlap>, StorageError> {
-        let (size, threshold) = (row.filing.shingles as usize, self.threshold.get());
+        let (size, threshold) = (row.document.shingles as usize, self.threshold.get());
         if !Overlap::can_reach(self.set.count(), size, threshold) {
             return Ok(None);
         }
@@ -99,15 +99,15 @@ impl From<&ExactSearch<'_>> for OwnedSearch {
 }
 
 fn candidate(row: &SetRow<'_>, agreeing: u32) -> Candidate {
-    let filing = &row.filing;
+    let document = &row.document;
     let member = Member {
-        ordinal: filing.ordinal,
-        id: filing.document_id(),
-        has_metadata: filing.has_metadata,
+        ordinal: document.ordinal,
+        id: document.document_id(),
+        has_metadata: document.has_metadata(),
     };
     Candidate {
-        fingerprint: filing.fingerprint,
-        shingles: filing.shingles,
+        fingerprint: document.fingerprint,
+        shingles: document.shingles,
         agreeing,
         keys_shared: 0,
         members: smallvec![member],

@@ -34,7 +34,7 @@ use crate::index::{ExactSearch, Search};
 use crate::scheme::{Key, Scheme};
 use crate::sketch::SketchSettings;
 use crate::storage::{
-    CopyStop, Order, Part, Particulars, Record, SnapshotInfo, StorageError, Store, Write,
+    CopyStop, Detail, DocumentDetails, Order, Record, SnapshotInfo, StorageError, Store, Write,
 };
 use crate::text::ShingleSet;
 use contents::content_hash;
@@ -76,7 +76,7 @@ impl Local {
         sketch: &SketchSettings,
         progress: &Progress,
     ) -> Result<Self, BackendError> {
-        let store = Store::open(dir, &settings.store, identity)?;
+        let store = Store::open(dir, &settings.store, identity, settings.shingler.clone())?;
         let recovered = recovery::recover(&store, identity, &scheme, sketch, progress)?;
         let index = recovery::with_prefix(recovered.index, settings.exact_from, &store)?;
         let sketch_bytes = scheme.sketch_bytes() as u32;
@@ -105,12 +105,13 @@ impl Local {
         &self,
         ordinals: Vec<Ordinal>,
     ) -> Result<Vec<Option<ShingleSet>>, BackendError> {
-        let records = self.store.fetch(ordinals, Part::Set).await?;
+        let records = self.store.fetch(ordinals, Detail::Set).await?;
         let keep = |record: Record| {
-            self.live.sets.insert(record.fingerprint, record.set.clone());
-            record.set
+            let set = record.set?;
+            self.live.sets.insert(record.fingerprint, set.clone());
+            Some(set)
         };
-        Ok(records.into_iter().map(|record| record.map(keep)).collect())
+        Ok(records.into_iter().map(|record| record.and_then(keep)).collect())
     }
 }
 
@@ -163,9 +164,9 @@ impl Backend for Local {
 
     async fn stands(&self, document: &Document) -> Result<bool, BackendError> {
         let Some(ordinal) = self.alive(&document.id) else { return Ok(false) };
-        let mut records = self.store.fetch(vec![ordinal], Part::Set).await?;
+        let mut details = self.store.details(vec![ordinal]).await?;
         let hash = content_hash(document);
-        Ok(records.pop().flatten().is_some_and(|record| record.content_hash == hash))
+        Ok(details.pop().flatten().is_some_and(|details| details.content_hash == hash))
     }
 
     async fn remove(&self, id: &DocumentId) -> Result<bool, BackendError> {
@@ -235,11 +236,11 @@ impl Backend for Local {
         self.read_contents(candidates).await
     }
 
-    async fn particulars(
+    async fn details(
         &self,
         ordinals: Vec<Ordinal>,
-    ) -> Result<Vec<Option<Particulars>>, BackendError> {
-        Ok(self.store.particulars(ordinals).await?)
+    ) -> Result<Vec<Option<DocumentDetails>>, BackendError> {
+        Ok(self.store.details(ordinals).await?)
     }
 
     async fn known(&self, id: &DocumentId) -> Result<Option<Known>, BackendError> {
@@ -247,9 +248,11 @@ impl Backend for Local {
         if let Some(known) = self.live.known(ordinal) {
             return Ok(Some(known));
         }
-        let mut records = self.store.fetch(vec![ordinal], Part::Set).await?;
-        let Some(record) = records.pop().flatten() else { return Ok(None) };
-        let Record { set, fingerprint, sketch, .. } = record;
+        let mut records = self.store.fetch(vec![ordinal], Detail::Set).await?;
+        let Some(Record { set: Some(set), fingerprint, sketch, .. }) = records.pop().flatten()
+        else {
+            return Ok(None);
+        };
         self.live.sets.insert(fingerprint, set.clone());
         Ok(Some(Known { set, fingerprint, sketch }))
     }
@@ -280,10 +283,10 @@ impl Backend for Local {
 
     async fn export(
         &self,
-        part: Part,
+        detail: Detail,
         order: Order,
     ) -> mpsc::Receiver<Result<Record, StorageError>> {
-        self.store.export(part, order, self.now_ms()).await
+        self.store.export(detail, order, self.now_ms()).await
     }
 
     async fn view(&self) -> Result<Box<dyn View>, BackendError> {

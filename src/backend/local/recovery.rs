@@ -15,7 +15,7 @@ use crate::index::{self, Gathered, Index};
 use crate::scheme::{Scheme, Threshold};
 use crate::sketch::{Estimator, SketchSettings};
 use crate::storage::{
-    FilingRow, SnapshotEntry, SnapshotListing, SnapshotReader, SnapshotRecord, StorageError, Store,
+    SketchRow, SnapshotEntry, SnapshotListing, SnapshotReader, SnapshotRecord, StorageError, Store,
     Tail,
 };
 
@@ -76,7 +76,7 @@ pub(super) fn with_prefix(
     let filed = timed("prefixes", || {
         share_out_ordinals(0..store.next_ordinal()?, |ordinals| {
             store.scan_sets(ordinals, |row| {
-                index.file_prefix(row.filing.ordinal, row.filing.fingerprint, &row.set()?);
+                index.file_prefix(row.document.ordinal, row.document.fingerprint, &row.set()?);
                 Ok(ControlFlow::Continue(()))
             })
         })
@@ -256,7 +256,8 @@ impl<'a> Loading<'a> {
         self.with_portion(|Portion { sets, ids, .. }| {
             let mut documents = 0;
             store.scan(ordinals, |row| {
-                let FilingRow { ordinal, id, fingerprint, shingles, sketch, has_metadata } = row;
+                let SketchRow { ordinal, id, fingerprint, shingles, sketch, .. } = row;
+                let has_metadata = row.has_metadata();
                 sets.add(fingerprint, shingles, sketch, [ordinal]);
                 self.catalog.list(ordinal, &Listed { id, fingerprint, has_metadata }, ids);
                 documents += 1;

@@ -1,11 +1,14 @@
 use crate::backend::Clock;
 use crate::scheme::Threshold;
 use crate::storage::StorageSettings;
+use crate::text::Shingler;
 
 /// How a collection lives in this process.
 #[derive(Clone, Debug)]
 pub struct LocalSettings {
     pub store: StorageSettings,
+    /// Cuts stored contents into their sets again; of any number of shingles.
+    pub shingler: Shingler,
     /// Keep texts and tokens themselves.
     pub keep_content: bool,
     /// The lowest threshold that exact lookups have an index for, if any.

@@ -7,7 +7,7 @@ use quick_cache::unsync::Cache;
 use super::live::SetBytes;
 use crate::backend::{BackendError, View};
 use crate::document::Ordinal;
-use crate::storage::{self, FilingRow};
+use crate::storage::{SketchRow, StoreView};
 use crate::text::ShingleSet;
 
 /// Memory of a view for sets. Apart from the cache of lookups, which a view would sweep clean.
@@ -17,13 +17,13 @@ const SETS_CACHE_BYTES: u64 = 64 << 20;
 const SETS_EXPECTED: usize = 8_192;
 
 pub(super) struct LocalView {
-    store: storage::View,
+    store: StoreView,
     /// By ordinal.
     sets: Cache<u64, ShingleSet, SetBytes>,
 }
 
 impl LocalView {
-    pub fn new(store: storage::View) -> Self {
+    pub fn new(store: StoreView) -> Self {
         Self { store, sets: Cache::with_weighter(SETS_EXPECTED, SETS_CACHE_BYTES, SetBytes) }
     }
 }
@@ -33,11 +33,11 @@ impl View for LocalView {
         self.store.documents()
     }
 
-    fn filings(
+    fn sketches(
         &mut self,
-        visit: &mut dyn FnMut(FilingRow<'_>) -> ControlFlow<()>,
+        visit: &mut dyn FnMut(SketchRow<'_>) -> ControlFlow<()>,
     ) -> Result<(), BackendError> {
-        Ok(self.store.filings(visit)?)
+        Ok(self.store.sketches(visit)?)
     }
 
     fn set(&mut self, ordinal: Ordinal) -> Result<ShingleSet, BackendError> {

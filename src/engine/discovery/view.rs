@@ -37,7 +37,7 @@ impl Work {
         let progress = self.running.progress();
         progress.begin(Stage::Reading, self.view.documents());
         let mut gathering = Gathering::new(self.analyser.sketch_bytes());
-        let mut visit = |row: crate::storage::FilingRow<'_>| {
+        let mut visit = |row: crate::storage::SketchRow<'_>| {
             let document = (row.document_id(), row.ordinal.0);
             gathering.push(document, row.fingerprint, row.shingles, row.sketch);
             match progress.advance(1) {
@@ -45,7 +45,7 @@ impl Work {
                 Err(_) => ControlFlow::Break(()),
             }
         };
-        self.view.filings(&mut visit).map_err(Interrupted::Sets)?;
+        self.view.sketches(&mut visit).map_err(Interrupted::Sets)?;
         progress.go_on()?;
         Ok(gathering.finish())
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::document::Ordinal;
 use crate::engine::lookup::Scored;
 use crate::engine::{Engine, EngineError, Filter};
-use crate::storage::Particulars;
+use crate::storage::DocumentDetails;
 
-/// Matches whose particulars are in memory at once: 8 MiB of the longest metadata by default.
+/// Matches whose details are in memory at once: 8 MiB of the longest metadata by default.
 const CHECKED_AT_ONCE: usize = 128;
 
 /// Evaluating a filter on more bytes of metadata than this leaves the runtime's thread.
@@ -29,7 +29,7 @@ impl Conditions {
         filter.is_none() && stored_after_ms.is_none() && stored_before_ms.is_none()
     }
 
-    pub(in crate::engine) fn hold(&self, of: &Particulars) -> bool {
+    pub(in crate::engine) fn hold(&self, of: &DocumentDetails) -> bool {
         self.stored_after_ms.is_none_or(|after| of.stored_at_ms > after)
             && self.stored_before_ms.is_none_or(|before| of.stored_at_ms < before)
             && self.filter.as_ref().is_none_or(|filter| filter.matches(of.metadata.as_ref()))
@@ -68,11 +68,11 @@ impl Engine {
     ) -> Result<Vec<Scored>, EngineError> {
         let (ordinals, scored): (Vec<Ordinal>, Vec<Scored>) =
             scored.into_iter().filter_map(|scored| Some((scored.ordinal?, scored))).unzip();
-        let particulars = self.backend.particulars(ordinals).await?;
-        let bytes: usize = particulars.iter().flatten().map(metadata_bytes).sum();
+        let details = self.backend.details(ordinals).await?;
+        let bytes: usize = details.iter().flatten().map(metadata_bytes).sum();
         let conditions = conditions.clone();
         let meeting = move || {
-            let told = scored.into_iter().zip(particulars);
+            let told = scored.into_iter().zip(details);
             let met = told.filter_map(|(scored, of)| Some((scored, of?)));
             let met = met.filter(|(_, of)| conditions.hold(of));
             met.map(|(scored, of)| scored.with_metadata(of.metadata)).collect()
@@ -81,6 +81,6 @@ impl Engine {
     }
 }
 
-fn metadata_bytes(of: &Particulars) -> usize {
+fn metadata_bytes(of: &DocumentDetails) -> usize {
     of.metadata.as_ref().map_or(0, |metadata| metadata.as_json().len())
 }

@@ -334,7 +334,7 @@ impl Engine {
         let ordinals: Vec<Ordinal> = scored.iter().filter_map(ordinal).collect();
         let mut read = Vec::new();
         if !ordinals.is_empty() {
-            read = self.backend.particulars(ordinals).await?;
+            read = self.backend.details(ordinals).await?;
         }
         let mut read = read.into_iter();
         for scored in scored {

@@ -119,6 +119,7 @@ impl Engine {
                 if content.is_none() && (options.explain || options.measures.of_contents()) {
                     return Err(EngineError::TextNotKept { id });
                 }
+                let set = set.expect("a whole record has its set");
                 Ok(Side { content, analysis: Analysis::stored(set, fingerprint, sketch) })
             }
         }

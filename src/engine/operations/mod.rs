@@ -9,7 +9,7 @@ use crate::backend::BackendError;
 use crate::document::DocumentId;
 use crate::engine::analysis::policy;
 use crate::engine::{Engine, EngineError, SnapshotInfo, Stats, StoredDocument};
-use crate::storage::{Order, Part, Record};
+use crate::storage::{Detail, Order, Record};
 
 impl Engine {
     /// # Errors
@@ -49,7 +49,7 @@ impl Engine {
             records.recv().await.map(|record| (record, records))
         };
         // Whoever compresses a stream asks it once more after its end.
-        let records = self.backend.export(Part::All, order).await;
+        let records = self.backend.export(Detail::Content, order).await;
         let records = stream::unfold(records, next).fuse();
         records.map(|record| Ok(StoredDocument::from(record.map_err(BackendError::from)?)))
     }
@@ -127,6 +127,7 @@ impl From<Record> for StoredDocument {
             expires_at_ms: record.expires_at_ms,
             fingerprint: record.fingerprint,
             set: record.set,
+            shingles: record.shingles,
             sketch: record.sketch,
             policy: policy(record.whole_document, record.sampled_to_one),
         }

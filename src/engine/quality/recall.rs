@@ -12,7 +12,7 @@ use crate::engine::{Engine, EngineError};
 use crate::measure::Overlap;
 use crate::scheme::Threshold;
 use crate::sketch::Sketch;
-use crate::storage::{Order, Part, Record, StorageError};
+use crate::storage::{Detail, Order, Record, StorageError};
 use crate::text::ShingleSet;
 
 /// Stored documents compared at once.
@@ -166,7 +166,7 @@ impl Engine {
         mut sampled: Vec<Sampled>,
         threshold: Threshold,
     ) -> Result<(Vec<Sampled>, u64), EngineError> {
-        let mut records = self.backend.export(Part::Set, Order::Stored).await;
+        let mut records = self.backend.export(Detail::Set, Order::Stored).await;
         let mut documents = 0;
         loop {
             let batch = next_batch(&mut records).await?;
@@ -275,7 +275,8 @@ async fn next_batch(
 
 /// Notes the record with each document of the sample, which is sorted by size, that it resembles.
 fn compare(sampled: &mut [Sampled], record: &Record, threshold: Threshold) {
-    let (count, threshold) = (record.set.count(), threshold.get());
+    let set = record.set.as_ref().expect("it was asked for");
+    let (count, threshold) = (set.count(), threshold.get());
     let too_small = |other: &Sampled| {
         let other = other.set.count();
         other < count && !Overlap::can_reach(other, count, threshold)
@@ -289,7 +290,7 @@ fn compare(sampled: &mut [Sampled], record: &Record, threshold: Threshold) {
     for document in sampled[start..end].iter_mut().filter(|document| document.id != record.id) {
         let is_near = document.near.is_some()
             && (document.fingerprint == record.fingerprint
-                || Overlap::reaching(&document.set, &record.set, threshold).is_some());
+                || Overlap::reaching(&document.set, set, threshold).is_some());
         if is_near {
             document.note(record);
         }

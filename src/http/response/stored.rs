@@ -69,7 +69,7 @@ pub struct StoredReply {
     #[schema(format = DateTime)]
     stored_at: String,
     /// Its distinct shingles.
-    shingles: usize,
+    shingles: u32,
     /// One number for all of its shingles, in 16 hexadecimal digits: equal sets have equal ones.
     #[schema(example = "00f9a3c6d4e2b180")]
     fingerprint: String,
@@ -95,11 +95,11 @@ impl StoredReply {
     pub fn new(stored: StoredDocument, include: Option<Include>) -> Self {
         let included = include.map(|include| IncludedReply {
             sketch: include.sketch.then(|| sketch(&stored.sketch)),
-            shingles: include.shingles.then(|| shingles(&stored.set)),
+            shingles: stored.set.as_ref().filter(|_| include.shingles).map(shingles),
         });
         Self {
             stored_at: time(stored.stored_at_ms),
-            shingles: stored.set.count(),
+            shingles: stored.shingles,
             fingerprint: format!("{:016x}", stored.fingerprint),
             policy: stored.policy.clone(),
             included,

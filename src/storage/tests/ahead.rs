@@ -6,10 +6,12 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::storage::store::Files;
 
-/// A document whose set alone makes its group a large one.
+/// A document whose set alone makes its group a large one: it keeps no content.
 fn large(ordinal: u32) -> Record {
     let elements = (1..=60_000_u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    Record { set: ShingleSet::from_shingles(elements.collect()).unwrap(), ..record(ordinal) }
+    let set = ShingleSet::from_shingles(elements.collect()).unwrap();
+    let (shingles, fingerprint) = (60_000, set.fingerprint());
+    Record { set: Some(set), shingles, fingerprint, ..without_content(record(ordinal)) }
 }
 
 /// Returns once so many documents are in the database.
@@ -84,7 +86,8 @@ async fn nothing_is_answered_that_is_not_synced() {
         files.wal = home.path().join("nothing");
         let lock = directory::lock(home.path()).unwrap();
         let snapshots = Snapshots::open(home.path().join("snapshots"), 2).unwrap();
-        let store = Store::start(lock, files, connection, snapshots, &home.settings).unwrap();
+        let store =
+            Store::start(lock, files, connection, snapshots, &home.settings, shingler()).unwrap();
         let never = |_| panic!("it must not be applied");
         let first = store.write(put(&document), never);
         let second = store.write(put(&record(1)), never);

@@ -16,7 +16,7 @@ fn copied(store: &Store) -> TempDir {
 }
 
 fn verified(dir: &TempDir) -> Result<u64, StorageError> {
-    verify(dir.path(), &StorageSettings::default(), IDENTITY)
+    verify(dir.path(), &StorageSettings::default(), IDENTITY, shingler())
 }
 
 #[tokio::test]
@@ -29,7 +29,7 @@ async fn a_copy_is_a_store_as_it_was_and_its_name_is_gone() {
     write(&store, put(&record(30))).await;
     assert!(!home.path().join("copy.sqlite").exists());
     assert_eq!(verified(&dir).unwrap(), 19);
-    let copy = Store::open(dir.path(), &home.settings, IDENTITY).unwrap();
+    let copy = Store::open(dir.path(), &home.settings, IDENTITY, shingler()).unwrap();
     assert_eq!(fetch(&copy, 7).await.unwrap(), Some(record(7)));
     assert_eq!(fetch(&copy, 30).await.unwrap(), None);
     assert_eq!(copy.next_ordinal().unwrap(), 20);

@@ -68,14 +68,15 @@ async fn a_changed_or_missing_row_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_selection_is_by_particulars_and_of_one_view() {
+async fn a_selection_is_by_details_and_of_one_view() {
     let home = Home::new();
     let store = home.open();
     fill(&store, 6).await;
-    let odd = |of: &Particulars| of.stored_at_ms % 2 == 1;
+    let odd = |of: &DocumentDetails| of.stored_at_ms % 2 == 1;
     let selected = store.select(NOW_MS, odd).await.unwrap();
     assert_eq!(selected, [1, 3, 5].map(Ordinal));
-    let told = store.particulars(vec![Ordinal(3), Ordinal(9)]).await.unwrap();
-    let Record { stored_at_ms, metadata, .. } = record(3);
-    assert_eq!(told, [Some(Particulars { stored_at_ms, metadata }), None]);
+    let details = store.details(vec![Ordinal(3), Ordinal(9)]).await.unwrap();
+    let Record { stored_at_ms, content_hash, metadata, .. } = record(3);
+    let expected = DocumentDetails { stored_at_ms, content_hash, metadata };
+    assert_eq!(details, [Some(expected), None]);
 }

@@ -14,7 +14,7 @@ fn open_with_pages(home: &Home, pages: u32) -> Store {
 fn start(home: &Home, files: Files, connection: Connection) -> Store {
     let lock = directory::lock(home.path()).unwrap();
     let snapshots = Snapshots::open(home.path().join("snapshots"), 2).unwrap();
-    Store::start(lock, files, connection, snapshots, &home.settings).unwrap()
+    Store::start(lock, files, connection, snapshots, &home.settings, shingler()).unwrap()
 }
 
 async fn is_poisoned(store: &Store) -> bool {
@@ -40,7 +40,7 @@ async fn a_full_disk_stops_writes_and_loses_none_that_was_acknowledged() {
     assert!(matches!(store.close(), Err(StorageError::Poisoned { .. })));
 
     let store = home.open();
-    let mut export = store.export(Part::All, Order::Stored, NOW_MS).await;
+    let mut export = store.export(Detail::All, Order::Stored, NOW_MS).await;
     for ordinal in 0..acknowledged {
         assert_eq!(export.recv().await.unwrap().unwrap(), record(ordinal));
     }

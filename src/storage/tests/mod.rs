@@ -24,7 +24,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::document::{Content, DocumentId, Metadata, Ordinal, Token};
 use crate::sketch::Sketch;
-use crate::text::ShingleSet;
+use crate::text::{ShingleSet, ShingleSettings, Shingler};
 
 const IDENTITY: &str = r#"{"sketch":{"slots":16}}"#;
 
@@ -51,7 +51,7 @@ impl Home {
     }
 
     fn try_open(&self) -> Result<Store, StorageError> {
-        Store::open(self.path(), &self.settings, IDENTITY)
+        Store::open(self.path(), &self.settings, IDENTITY, shingler())
     }
 
     /// Another connection to the database, to do to it what the store never does.
@@ -60,26 +60,41 @@ impl Home {
     }
 }
 
+fn shingler() -> Shingler {
+    Shingler::new(ShingleSettings::default(), 0, usize::MAX)
+}
+
 /// A document that depends on its ordinal in every column.
 fn record(ordinal: u32) -> Record {
+    let words: Vec<String> =
+        (0..30).map(|word| format!("word{}", ordinal.wrapping_mul(word))).collect();
+    let text = format!("The text of document {ordinal}. ").repeat(15) + &words.join(" ");
+    record_of(ordinal, Content::Text(text))
+}
+
+fn record_of(ordinal: u32, content: Content) -> Record {
     let number = u64::from(ordinal);
+    let set = shingler().shingle(&content).unwrap().set;
     Record {
         ordinal: Ordinal(ordinal),
         id: DocumentId::new(format!("https://example.org/{ordinal}")).unwrap(),
         stored_at_ms: 1_800_000_000_000 + i64::from(ordinal),
         expires_at_ms: (ordinal % 2 == 1).then_some(NOW_MS + 1_000 + number as i64),
-        content: Some(Content::Text(format!("The text of document {ordinal}. ").repeat(20))),
+        content: Some(content),
         metadata: Some(Metadata::from_json(&format!(r#"{{"n": {ordinal}}}"#)).unwrap()),
-        set: ShingleSet::from_shingles(
-            (1..=30).map(|i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number).collect(),
-        )
-        .unwrap(),
-        fingerprint: u64::MAX - number,
+        shingles: set.count() as u32,
+        fingerprint: set.fingerprint(),
+        set: Some(set),
         content_hash: number << 40,
         sketch: Sketch::from_bytes((0..16).map(|i| i ^ ordinal as u8).collect()),
         whole_document: ordinal % 2 == 1,
         sampled_to_one: ordinal % 3 == 1,
     }
+}
+
+/// As it is stored in a collection that keeps no contents.
+fn without_content(record: Record) -> Record {
+    Record { content: None, ..record }
 }
 
 fn tokens(list: &[(&str, u32)]) -> Content {
@@ -107,13 +122,13 @@ async fn fill(store: &Store, count: u32) {
 }
 
 async fn fetch(store: &Store, ordinal: u32) -> Result<Option<Record>, StorageError> {
-    let records = store.fetch(vec![Ordinal(ordinal)], Part::All).await?;
+    let records = store.fetch(vec![Ordinal(ordinal)], Detail::All).await?;
     Ok(records.into_iter().next().unwrap())
 }
 
 /// All ids, in the order of an export.
 async fn exported_ids(store: &Store, order: Order, now_ms: i64) -> Vec<DocumentId> {
-    let mut export = store.export(Part::Set, order, now_ms).await;
+    let mut export = store.export(Detail::Set, order, now_ms).await;
     let mut ids = Vec::new();
     while let Some(record) = export.recv().await {
         ids.push(record.unwrap().id);

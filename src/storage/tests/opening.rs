@@ -12,7 +12,7 @@ fn refusal(home: &Home) -> String {
 fn other_settings_are_refused_and_both_are_named() {
     let home = Home::new();
     drop(home.open());
-    let error = Store::open(home.path(), &home.settings, "{}").err().unwrap();
+    let error = Store::open(home.path(), &home.settings, "{}", shingler()).err().unwrap();
     let StorageError::OtherSettings { stored, given, .. } = &error else { panic!("{error}") };
     assert_eq!((stored.as_str(), given.as_str()), (IDENTITY, "{}"));
     assert!(error.to_string().contains(IDENTITY) && error.to_string().contains("{}"));
@@ -25,7 +25,7 @@ fn a_newer_format_is_refused_and_both_are_named() {
     drop(home.open());
     home.raw().pragma_update(None, "user_version", 7).unwrap();
     let error = home.try_open().err().unwrap();
-    assert!(matches!(error, StorageError::NewerFormat { found: 7, known: 3, .. }), "{error}");
+    assert!(matches!(error, StorageError::NewerFormat { found: 7, known: 4, .. }), "{error}");
 }
 
 #[test]

@@ -9,14 +9,13 @@ async fn every_kind_of_content_survives() {
     let home = Home::new();
     let store = home.open();
     let contents = [
-        Some(Content::Text("Ünï cödé 漢字 ".repeat(500))),
-        Some(Content::Text(String::new())),
-        Some(tokens(&[("ab", 1), ("c", 7), ("", u32::MAX)])),
-        None,
+        Content::Text("Ünï cödé 漢字 ".repeat(500)),
+        Content::Text("x".to_owned()),
+        tokens(&[("ab", 1), ("c", 7), ("", u32::MAX)]),
     ];
     let mut written = Vec::new();
-    for (ordinal, content) in (0..).zip(contents) {
-        let record = Record { content, ..record(ordinal) };
+    let records = (0..).zip(contents).map(|(ordinal, content)| record_of(ordinal, content));
+    for record in records.chain([without_content(record(3))]) {
         write(&store, put(&record)).await;
         written.push(Some(record));
     }
@@ -25,9 +24,9 @@ async fn every_kind_of_content_survives() {
     written.push(Some(without_metadata));
 
     let ordinals = (0..5).map(Ordinal).collect::<Vec<_>>();
-    assert_eq!(store.fetch(ordinals.clone(), Part::All).await.unwrap(), written);
+    assert_eq!(store.fetch(ordinals.clone(), Detail::All).await.unwrap(), written);
     drop(store);
-    assert_eq!(home.open().fetch(ordinals, Part::All).await.unwrap(), written);
+    assert_eq!(home.open().fetch(ordinals, Detail::All).await.unwrap(), written);
 }
 
 #[tokio::test]
@@ -36,9 +35,42 @@ async fn documents_come_in_the_order_asked_and_without_content_if_asked() {
     let store = home.open();
     fill(&store, 3).await;
     let asked = [2, 9, 0, 2].map(Ordinal).to_vec();
-    let got = store.fetch(asked, Part::Set).await.unwrap();
-    let without_content = |ordinal| Some(Record { content: None, ..record(ordinal) });
-    assert_eq!(got, [without_content(2), None, without_content(0), without_content(2)]);
+    let got = store.fetch(asked, Detail::Set).await.unwrap();
+    let expected = |ordinal| Some(without_content(record(ordinal)));
+    assert_eq!(got, [expected(2), None, expected(0), expected(2)]);
+}
+
+#[tokio::test]
+async fn a_set_is_stored_only_where_it_does_not_follow_from_the_content() {
+    let home = Home::new();
+    let store = home.open();
+    write(&store, put(&record(0))).await;
+    write(&store, put(&without_content(record(1)))).await;
+    let query = "SELECT length(elements) FROM documents ORDER BY ordinal";
+    let raw = home.raw();
+    let mut statement = raw.prepare(query).unwrap();
+    let lengths = statement.query_map([], |row| row.get::<_, u32>(0)).unwrap();
+    let lengths: Vec<u32> = lengths.map(Result::unwrap).collect();
+    assert_eq!(lengths[0], 0);
+    assert!(lengths[1] > 30 * 7, "{lengths:?}");
+    let sets = store.fetch(vec![Ordinal(0), Ordinal(1)], Detail::Set).await.unwrap();
+    let sets: Vec<_> = sets.into_iter().map(|record| record.unwrap().set).collect();
+    assert_eq!(sets, [record(0).set, record(1).set]);
+    let without_sets = store.fetch(vec![Ordinal(0)], Detail::Content).await.unwrap();
+    assert_eq!(without_sets, [Some(Record { set: None, ..record(0) })]);
+}
+
+#[tokio::test]
+async fn a_content_that_gives_another_set_than_it_did_is_an_error() {
+    let home = Home::new();
+    write(&home.open(), put(&record(1))).await;
+    let longer = ShingleSettings { size: 4, ..ShingleSettings::default() };
+    let other = Shingler::new(longer, 0, usize::MAX);
+    let store = Store::open(home.path(), &home.settings, IDENTITY, other).unwrap();
+    let error = store.fetch(vec![Ordinal(1)], Detail::Set).await.unwrap_err();
+    assert!(error.to_string().contains("document 'https://example.org/1'"), "{error}");
+    assert!(error.to_string().contains("does not give the set"), "{error}");
+    assert_eq!(store.fetch(vec![Ordinal(1)], Detail::Content).await.unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -60,7 +92,7 @@ async fn an_export_is_one_view_while_writes_go_on() {
     let home = Home::new();
     let store = home.open();
     fill(&store, 100).await;
-    let mut export = store.export(Part::All, Order::Stored, NOW_MS).await;
+    let mut export = store.export(Detail::All, Order::Stored, NOW_MS).await;
     let first = export.recv().await.unwrap().unwrap();
     for ordinal in 0..100 {
         let replacement = Record { id: record(ordinal).id, ..record(100 + ordinal) };
@@ -79,10 +111,10 @@ async fn an_export_leaves_contents_out_if_asked() {
     let home = Home::new();
     let store = home.open();
     fill(&store, 3).await;
-    let mut export = store.export(Part::Set, Order::Stored, NOW_MS).await;
+    let mut export = store.export(Detail::Set, Order::Stored, NOW_MS).await;
     for ordinal in 0..3 {
-        let without = Record { content: None, ..record(ordinal) };
-        assert_eq!(export.recv().await.unwrap().unwrap(), without);
+        let expected = without_content(record(ordinal));
+        assert_eq!(export.recv().await.unwrap().unwrap(), expected);
     }
     assert!(export.recv().await.is_none());
 }
@@ -110,7 +142,7 @@ async fn an_export_nobody_receives_ends() {
     fill(&store, 100).await;
     // More than may be under way at once: the last ones begin only when the first ones end.
     for _ in 0..9 {
-        let mut export = store.export(Part::All, Order::Stored, NOW_MS).await;
+        let mut export = store.export(Detail::All, Order::Stored, NOW_MS).await;
         assert_eq!(export.recv().await.unwrap().unwrap(), record(0));
     }
 }
@@ -143,7 +175,8 @@ async fn the_example_in_the_layout() {
         expires_at_ms: None,
         content: Some(Content::Text("x y z".to_owned())),
         metadata: Some(Metadata::from_json("{}").unwrap()),
-        set: ShingleSet::from_shingles(vec![5, 9, 100]).unwrap(),
+        set: None,
+        shingles: 1,
         fingerprint: u64::MAX,
         content_hash: 7,
         sketch: Sketch::from_bytes([0xc0, 0xc1].into()),

@@ -11,7 +11,7 @@ async fn sets_are_visited_in_order_until_the_visitor_has_enough() {
     fill(&store, 5).await;
     let visited = |most: usize| {
         store.visit_sets(NOW_MS, Vec::new(), move |visited, row| {
-            visited.push((row.filing.ordinal, row.filing.document_id(), row.set()?));
+            visited.push((row.document.ordinal, row.document.document_id(), row.set()?));
             Ok(if visited.len() < most {
                 ControlFlow::Continue(())
             } else {
@@ -20,7 +20,10 @@ async fn sets_are_visited_in_order_until_the_visitor_has_enough() {
         })
     };
     let expected = |count| -> Vec<_> {
-        (0..count).map(record).map(|record| (record.ordinal, record.id, record.set)).collect()
+        (0..count)
+            .map(record)
+            .map(|record| (record.ordinal, record.id, record.set.unwrap()))
+            .collect()
     };
     assert_eq!(visited(100).await.unwrap(), expected(5));
     assert_eq!(visited(2).await.unwrap(), expected(2));
@@ -35,7 +38,7 @@ async fn a_visit_stops_when_nobody_waits_for_it() {
     let (go_on, told) = std::sync::mpsc::channel::<()>();
     let (tell, mut seen) = tokio::sync::mpsc::unbounded_channel();
     let mut visit = Box::pin(store.visit_sets(NOW_MS, (), move |(), row| {
-        let _ = tell.send(row.filing.ordinal);
+        let _ = tell.send(row.document.ordinal);
         let _ = told.recv();
         Ok(ControlFlow::Continue(()))
     }));

@@ -3,8 +3,10 @@
 use super::*;
 use crate::storage::checksum::Digest;
 
-/// What format 2 had in the place of today's log.
-const LOG_2: &str = "
+/// What format 2 had in the place of today's log, and what columns were called then.
+const FORMAT_2: &str = "
+ALTER TABLE documents RENAME COLUMN sketch_checksum TO filing_checksum;
+ALTER TABLE documents RENAME COLUMN details_checksum TO set_checksum;
 DROP TABLE log;
 CREATE TABLE log (
     sequence INTEGER PRIMARY KEY,
@@ -31,7 +33,7 @@ async fn of_format_2() -> Home {
     let home = Home::new();
     fill(&home.open(), 3).await;
     let raw = home.raw();
-    raw.execute_batch(LOG_2).unwrap();
+    raw.execute_batch(FORMAT_2).unwrap();
     // The constraint of the column made this index.
     raw.execute_batch("CREATE UNIQUE INDEX by_id ON documents (id)").unwrap();
     log_births(&raw, 1..4);
@@ -46,7 +48,7 @@ fn format(home: &Home) -> u32 {
 async fn a_store_of_the_second_format_keeps_its_documents_and_its_log() {
     let home = of_format_2().await;
     let store = home.open();
-    assert_eq!(format(&home), 3);
+    assert_eq!(format(&home), 4);
     write(&store, put(&record(3))).await;
     for ordinal in 0..4 {
         assert_eq!(fetch(&store, ordinal).await.unwrap(), Some(record(ordinal)));
@@ -55,7 +57,7 @@ async fn a_store_of_the_second_format_keeps_its_documents_and_its_log() {
     assert_eq!(store.sizes().await.unwrap().log_rows, 4);
     assert_eq!(exported_ids(&store, Order::Id, NOW_MS).await.len(), 4);
     drop(store);
-    assert_eq!(verify(home.path(), &home.settings, IDENTITY).unwrap(), 4);
+    assert_eq!(verify(home.path(), &home.settings, IDENTITY, shingler()).unwrap(), 4);
 }
 
 #[tokio::test]
@@ -81,15 +83,15 @@ async fn a_store_of_the_first_format_is_brought_to_this_one() {
     write(&store, put(&record(2))).await;
     drop(store);
     let raw = home.raw();
-    raw.execute_batch(LOG_2).unwrap();
+    raw.execute_batch(FORMAT_2).unwrap();
     raw.execute_batch("DROP TABLE expiries; DELETE FROM log; PRAGMA user_version = 1").unwrap();
     log_births(&raw, 1..2);
-    let refused = Store::open(home.path(), &home.settings, "{}").err().unwrap();
+    let refused = Store::open(home.path(), &home.settings, "{}", shingler()).err().unwrap();
     assert!(matches!(refused, StorageError::OtherSettings { .. }), "{refused}");
     assert_eq!(format(&home), 1, "what is refused stays as it is");
 
     let store = home.open();
-    assert_eq!(format(&home), 3);
+    assert_eq!(format(&home), 4);
     write(&store, put(&record(3))).await;
     assert_eq!(fetch(&store, 2).await.unwrap(), Some(record(2)));
     assert_eq!(fetch(&store, 3).await.unwrap(), Some(record(3)));
@@ -103,4 +105,32 @@ async fn a_log_that_is_not_what_was_written_is_refused_and_stays() {
     assert_eq!(format(&home), 2);
     home.raw().execute_batch("UPDATE log SET ordinal = 1 WHERE sequence = 2").unwrap();
     home.open();
+}
+
+/// Its rows have sets beside contents, which stay as they are: even another shingler reads them.
+#[tokio::test]
+async fn a_store_of_the_third_format_keeps_its_rows_and_their_sets() {
+    let home = Home::new();
+    let raw = home.raw();
+    raw.execute_batch(include_str!("format_3.sql")).unwrap();
+    let query = "SELECT value FROM settings WHERE name = 'identity'";
+    let identity: String = raw.query_row(query, [], |row| row.get(0)).unwrap();
+    drop(raw);
+    let longer = ShingleSettings { size: 9, ..ShingleSettings::default() };
+    let other = Shingler::new(longer, 0, usize::MAX);
+    let store = Store::open(home.path(), &home.settings, &identity, other.clone()).unwrap();
+    assert_eq!(format(&home), 4);
+    let records = store.fetch((0..4).map(Ordinal).collect(), Detail::All).await.unwrap();
+    let records: Vec<Record> = records.into_iter().flatten().collect();
+    let shingles = |record: &Record| (record.id.to_string(), record.shingles);
+    let expected = [("news/1", 6), ("news/2", 11), ("bag/3", 3), ("news/4", 1)];
+    let expected = expected.map(|(id, shingles)| (id.to_owned(), shingles));
+    assert_eq!(records.iter().map(shingles).collect::<Vec<_>>(), expected);
+    for record in &records {
+        assert_eq!(record.set.as_ref().unwrap().fingerprint(), record.fingerprint);
+    }
+    assert_eq!(records[2].content, Some(tokens(&[("red", 1), ("green", 3), ("blue", 1)])));
+    assert_eq!(records[1].expires_at_ms, Some(4_070_908_800_000));
+    drop(store);
+    assert_eq!(verify(home.path(), &home.settings, &identity, other).unwrap(), 4);
 }

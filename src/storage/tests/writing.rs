@@ -42,7 +42,7 @@ async fn groups_stay_within_their_limits() {
     assert_eq!(by_writes, [3, 3, 1]);
 
     let mut home = Home::new();
-    home.settings.group_bytes_max = record(1).encode(1).bytes() + 1;
+    home.settings.group_bytes_max = record(1).encode(1).bytes() * 3 / 2;
     assert_eq!(group_sizes(&home, 5).await, [2, 2, 1]);
 }
 

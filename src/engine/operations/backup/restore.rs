@@ -231,7 +231,12 @@ impl Wanted {
         if let Some((part, fault)) = settings.faults().first() {
             return Err(broken(&format!("{part}: {fault}")));
         }
-        let verified = verify(&self.prepared, &StorageSettings::default(), &identity(settings));
+        let verified = verify(
+            &self.prepared,
+            &StorageSettings::default(),
+            &identity(settings),
+            settings.unlimited_shingler(),
+        );
         verified.map_err(|error| broken(&format!("collection '{}': {error}", self.saved.name)))
     }
 

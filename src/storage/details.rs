@@ -1,0 +1,66 @@
+//! What documents are chosen by and shown with, and choosing among all of them.
+
+use rusqlite::Connection;
+
+use super::row::{Columns, DETAILS_COLUMNS, DetailsPart};
+use super::{SketchRow, StorageError};
+use crate::document::{Metadata, Ordinal};
+
+/// What is known of a document besides its set and its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentDetails {
+    /// Milliseconds since the epoch.
+    pub stored_at_ms: i64,
+    /// As [`super::Record::content_hash`] has it.
+    pub content_hash: u64,
+    pub metadata: Option<Metadata>,
+}
+
+impl DocumentDetails {
+    fn read(columns: &Columns<'_>) -> Result<Self, StorageError> {
+        let part = DetailsPart::read(columns)?;
+        Ok(Self {
+            stored_at_ms: part.stored_at_ms,
+            content_hash: part.content_hash,
+            metadata: part.metadata(columns)?,
+        })
+    }
+}
+
+pub(super) fn details(
+    connection: &Connection,
+    ordinals: &[Ordinal],
+) -> Result<Vec<Option<DocumentDetails>>, StorageError> {
+    let query = format!("SELECT {DETAILS_COLUMNS} FROM documents WHERE ordinal = ?1");
+    let mut statement = connection.prepare_cached(&query)?;
+    let details = |ordinal: &Ordinal| {
+        let mut rows = statement.query([ordinal.0])?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        DocumentDetails::read(&Columns::new(row)?).map(Some)
+    };
+    ordinals.iter().map(details).collect()
+}
+
+/// The documents alive at `now_ms` that match, ascending; not all of them if it is cancelled.
+pub(super) fn select(
+    connection: &Connection,
+    now_ms: i64,
+    matches: impl Fn(&DocumentDetails) -> bool,
+    is_cancelled: impl Fn() -> bool,
+) -> Result<Vec<Ordinal>, StorageError> {
+    let query = format!("SELECT {DETAILS_COLUMNS} FROM documents ORDER BY ordinal");
+    let mut statement = connection.prepare_cached(&query)?;
+    let mut rows = statement.query([])?;
+    let mut selected = Vec::new();
+    while let Some(row) = rows.next()? {
+        if is_cancelled() {
+            break;
+        }
+        let columns = Columns::new(row)?;
+        let document = SketchRow::read(&columns)?;
+        if document.is_alive(connection, now_ms)? && matches(&DocumentDetails::read(&columns)?) {
+            selected.push(columns.ordinal);
+        }
+    }
+    Ok(selected)
+}

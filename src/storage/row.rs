@@ -1,0 +1,263 @@
+//! The three parts of a row of `documents`: their columns, checksums and reading.
+
+use rusqlite::types::{FromSqlResult, ValueRef};
+use rusqlite::{Connection, Row};
+
+use super::checksum::{Digest, of_numbers};
+use super::content::{self, Form};
+use super::{StorageError, elements, expiries};
+use crate::document::{Content, DocumentId, Metadata, Ordinal};
+use crate::text::{ShingleSet, Shingler};
+
+/// The bits of the column `flags`.
+pub(super) mod flags {
+    /// The content is tokens, not text.
+    pub const TOKENS: i64 = 1;
+    pub const WHOLE_DOCUMENT: i64 = 2;
+    /// The content was kept.
+    pub const CONTENT: i64 = 4;
+    pub const METADATA: i64 = 8;
+    pub const SAMPLED_TO_ONE: i64 = 16;
+    /// When is in the table `expiries`.
+    pub const EXPIRES: i64 = 32;
+    /// The content is fields.
+    pub const FIELDS: i64 = 64;
+}
+
+/// Goes into a part's checksum, so that no part can stand in for another.
+#[derive(Clone, Copy)]
+pub(super) enum RowPart {
+    Sketch = 1,
+    Details = 2,
+    Content = 3,
+}
+
+/// The checksum as stored: binds a digest to its ordinal and part, so that a part of one row found
+/// in another is noticed. Cheap, so that a digest can be taken before the ordinal is known.
+pub(super) fn seal(digest: u64, ordinal: Ordinal, part: RowPart) -> i64 {
+    of_numbers([digest, u64::from(ordinal.0), part as u64]).cast_signed()
+}
+
+/// What is selected to read the first part alone, the first two, and all.
+pub(super) const SKETCH_COLUMNS: &str =
+    "ordinal, id, shingles, fingerprint, flags, sketch, sketch_checksum";
+pub(super) const DETAILS_COLUMNS: &str =
+    "ordinal, id, shingles, fingerprint, flags, sketch, sketch_checksum,
+     stored_at, content_hash, metadata, elements, details_checksum";
+pub(super) const ALL_COLUMNS: &str =
+    "ordinal, id, shingles, fingerprint, flags, sketch, sketch_checksum,
+     stored_at, content_hash, metadata, elements, details_checksum, content, content_checksum";
+
+/// The first part of a row: what an index is rebuilt from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SketchRow<'a> {
+    pub ordinal: Ordinal,
+    /// A [`DocumentId`].
+    pub id: &'a str,
+    /// Elements of the set.
+    pub shingles: u32,
+    pub fingerprint: u64,
+    pub sketch: &'a [u8],
+    pub(super) flags: i64,
+}
+
+impl<'a> SketchRow<'a> {
+    #[must_use]
+    pub fn document_id(&self) -> DocumentId {
+        DocumentId::new(self.id).expect("it was checked as it was read")
+    }
+
+    #[must_use]
+    pub fn has_metadata(&self) -> bool {
+        self.has(flags::METADATA)
+    }
+
+    pub(super) fn has(&self, flag: i64) -> bool {
+        self.flags & flag != 0
+    }
+
+    pub(super) fn digest(&self) -> u64 {
+        Digest::new()
+            .bytes(self.id.as_bytes())
+            .number(u64::from(self.shingles))
+            .number(self.fingerprint)
+            .number(self.flags.cast_unsigned())
+            .bytes(self.sketch)
+            .finish()
+    }
+
+    /// # Errors
+    /// [`StorageError::CorruptDocument`] if the part is not what was written.
+    pub(super) fn read(columns: &Columns<'a>) -> Result<Self, StorageError> {
+        let shingles = columns.number(2)?;
+        let row = Self {
+            ordinal: columns.ordinal,
+            id: columns.get(1, |id| id.as_str())?,
+            shingles: u32::try_from(shingles).map_err(|_| columns.corrupt("its shingles"))?,
+            fingerprint: columns.number(3)?.cast_unsigned(),
+            flags: columns.number(4)?,
+            sketch: columns.get(5, |sketch| sketch.as_blob())?,
+        };
+        columns.check(6, seal(row.digest(), row.ordinal, RowPart::Sketch))?;
+        DocumentId::check(row.id).map_err(|_| columns.corrupt("its id"))?;
+        Ok(row)
+    }
+
+    /// When the document expires, which is looked up only if it does.
+    pub(super) fn expires_at_ms(
+        &self,
+        connection: &Connection,
+    ) -> Result<Option<i64>, StorageError> {
+        let read = || expiries::read(connection, self.ordinal, self.id);
+        self.has(flags::EXPIRES).then(read).transpose()
+    }
+
+    /// Whether the document has not expired yet.
+    pub(super) fn is_alive(
+        &self,
+        connection: &Connection,
+        now_ms: i64,
+    ) -> Result<bool, StorageError> {
+        Ok(self.expires_at_ms(connection)?.is_none_or(|at| at > now_ms))
+    }
+
+    fn form(&self) -> Form {
+        match () {
+            () if self.has(flags::TOKENS) => Form::Tokens,
+            () if self.has(flags::FIELDS) => Form::Fields,
+            () => Form::Text,
+        }
+    }
+}
+
+/// What a match is shown with, and the set where it does not follow from the content.
+pub(super) struct DetailsPart<'a> {
+    pub stored_at_ms: i64,
+    pub content_hash: u64,
+    pub metadata: Option<&'a str>,
+    pub elements: &'a [u8],
+}
+
+impl<'a> DetailsPart<'a> {
+    pub fn digest(&self) -> u64 {
+        Digest::new()
+            .number(self.stored_at_ms.cast_unsigned())
+            .number(self.content_hash)
+            .optional(self.metadata.map(str::as_bytes))
+            .bytes(self.elements)
+            .finish()
+    }
+
+    /// # Errors
+    /// [`StorageError::CorruptDocument`] if the part is not what was written.
+    pub fn read(columns: &Columns<'a>) -> Result<Self, StorageError> {
+        let part = Self {
+            stored_at_ms: columns.number(7)?,
+            content_hash: columns.number(8)?.cast_unsigned(),
+            metadata: columns.get(9, |metadata| metadata.as_str_or_null())?,
+            elements: columns.get(10, |elements| elements.as_blob())?,
+        };
+        columns.check(11, seal(part.digest(), columns.ordinal, RowPart::Details))?;
+        Ok(part)
+    }
+
+    pub fn metadata(&self, columns: &Columns<'_>) -> Result<Option<Metadata>, StorageError> {
+        let metadata = self.metadata.map(Metadata::from_json).transpose();
+        metadata.map_err(|_| columns.corrupt("its metadata"))
+    }
+}
+
+/// The digest of the third part.
+pub(super) fn content_digest(content: Option<&[u8]>) -> u64 {
+    Digest::new().optional(content).finish()
+}
+
+/// The content, which is the third part; `None` where none was kept.
+///
+/// # Errors
+/// [`StorageError::CorruptDocument`] if it is not what was written.
+pub(super) fn read_content(
+    columns: &Columns<'_>,
+    row: &SketchRow<'_>,
+) -> Result<Option<Content>, StorageError> {
+    let bytes = columns.get(12, |content| content.as_blob_or_null())?;
+    columns.check(13, seal(content_digest(bytes), columns.ordinal, RowPart::Content))?;
+    let decode = |bytes| content::decode(bytes, row.form());
+    bytes.map(|bytes| decode(bytes).ok_or_else(|| columns.corrupt("its content"))).transpose()
+}
+
+/// The set: as it was stored, or cut from the content again.
+///
+/// # Errors
+/// [`StorageError::CorruptDocument`] if a part is not what was written, or the content has another
+/// set than it had then.
+pub(super) fn set_of(
+    columns: &Columns<'_>,
+    row: &SketchRow<'_>,
+    details: &DetailsPart<'_>,
+    shingler: &Shingler,
+) -> Result<ShingleSet, StorageError> {
+    if !details.elements.is_empty() {
+        let set = elements::decode(details.elements, row.shingles);
+        return set.ok_or_else(|| columns.corrupt("its elements"));
+    }
+    let content = read_content(columns, row)?;
+    let content = content.ok_or_else(|| columns.corrupt("neither its set nor its content"))?;
+    derive(columns, row, &content, shingler)
+}
+
+/// The set of a content that was read already.
+pub(super) fn derive(
+    columns: &Columns<'_>,
+    row: &SketchRow<'_>,
+    content: &Content,
+    shingler: &Shingler,
+) -> Result<ShingleSet, StorageError> {
+    let shingled = shingler.shingle(content).ok().map(|shingled| shingled.set);
+    let same = shingled.filter(|set| set.fingerprint() == row.fingerprint);
+    same.ok_or_else(|| columns.corrupt("its content does not give the set that it was stored with"))
+}
+
+/// A row, whose ordinal and id name it in errors.
+pub(super) struct Columns<'a> {
+    row: &'a Row<'a>,
+    pub ordinal: Ordinal,
+}
+
+impl<'a> Columns<'a> {
+    pub fn new(row: &'a Row<'a>) -> Result<Self, StorageError> {
+        let ordinal: i64 = row.get(0)?;
+        let ordinal = u32::try_from(ordinal).map_err(|_| {
+            StorageError::corrupt(format!("{ordinal} is no ordinal that a document may have"))
+        })?;
+        Ok(Self { row, ordinal: Ordinal(ordinal) })
+    }
+
+    pub fn corrupt(&self, what: &'static str) -> StorageError {
+        // It may be what is damaged, but nothing else names the document.
+        let id = self.get(1, |id| Ok(id.as_str().unwrap_or_default().to_owned()));
+        let id = id.unwrap_or_default();
+        StorageError::CorruptDocument { ordinal: self.ordinal, id, what }
+    }
+
+    fn number(&self, column: usize) -> Result<i64, StorageError> {
+        self.get(column, |value| value.as_i64())
+    }
+
+    /// A value of another type than was written is as corrupt as another value.
+    fn get<T>(
+        &self,
+        column: usize,
+        read: impl FnOnce(ValueRef<'a>) -> FromSqlResult<T>,
+    ) -> Result<T, StorageError> {
+        let value = self.row.get_ref(column)?;
+        read(value).map_err(|_| self.corrupt("a column has another type"))
+    }
+
+    fn check(&self, column: usize, checksum: i64) -> Result<(), StorageError> {
+        if self.number(column)? == checksum {
+            return Ok(());
+        }
+        Err(self.corrupt("it does not have its checksum"))
+    }
+}
