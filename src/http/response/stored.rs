@@ -69,7 +69,7 @@ pub struct StoredReply {
     #[schema(format = DateTime)]
     stored_at: String,
     /// Its distinct shingles.
-    shingles: u32,
+    shingles: usize,
     /// One number for all of its shingles, in 16 hexadecimal digits: equal sets have equal ones.
     #[schema(example = "00f9a3c6d4e2b180")]
     fingerprint: String,
@@ -99,7 +99,7 @@ impl StoredReply {
         });
         Self {
             stored_at: time(stored.stored_at_ms),
-            shingles: stored.shingles,
+            shingles: stored.shingles as usize,
             fingerprint: format!("{:016x}", stored.fingerprint),
             policy: stored.policy.clone(),
             included,
