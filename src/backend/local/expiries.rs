@@ -1,80 +1,58 @@
-//! Which documents expire, and when. Empty in a collection of which none does.
+//! The documents that expire, in the order in which they do. Empty in a collection of which none
+//! does.
 
 use std::collections::BTreeSet;
-use std::mem::size_of;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use dashmap::DashMap;
 
 use crate::document::Ordinal;
 
-/// A map for so few documents is not worth shrinking.
-const AT_KEPT: usize = 1_024;
+/// Documents counted under one lock.
+const COUNTED_AT_ONCE: usize = 4_096;
 
 /// Times are milliseconds since the epoch.
 #[derive(Debug, Default)]
-pub(super) struct Expiries {
-    at: DashMap<Ordinal, i64>,
-    /// The same, soonest first: for whoever removes what has expired.
-    by_time: Mutex<BTreeSet<(i64, Ordinal)>>,
-}
+pub(super) struct Expiries(Mutex<BTreeSet<(i64, Ordinal)>>);
 
 impl Expiries {
-    pub fn insert(&self, ordinal: Ordinal, expires_at_ms: i64) {
-        self.at.insert(ordinal, expires_at_ms);
-        self.by_time().insert((expires_at_ms, ordinal));
+    pub fn insert(&self, expires_at_ms: i64, ordinal: Ordinal) {
+        self.lock().insert((expires_at_ms, ordinal));
     }
 
-    /// Takes in all there are, at a start: nobody else uses it yet.
-    pub fn load(&self, mut all: Vec<(i64, Ordinal)>) {
-        all.sort_unstable();
-        for &(expires_at_ms, ordinal) in &all {
-            self.at.insert(ordinal, expires_at_ms);
-        }
-        // A tree that is made of a sorted list at once is many times as fast, and full.
-        *self.by_time() = all.into_iter().collect();
+    /// Takes in all there are, at a start: nothing else uses it yet.
+    pub fn load(&self, all: Vec<(i64, Ordinal)>) {
+        // A tree that is made of a list at once is many times as fast, and full.
+        *self.lock() = all.into_iter().collect();
     }
 
-    pub fn remove(&self, ordinal: Ordinal) {
-        let Some((_, expires_at_ms)) = self.at.remove(&ordinal) else { return };
-        let mut by_time = self.by_time();
-        by_time.remove(&(expires_at_ms, ordinal));
-        let left = by_time.len();
-        drop(by_time);
-        // Each time that the number has halved, so that it is hardly ever looked at.
-        if left.is_power_of_two() && self.at.capacity() > 4 * left.max(AT_KEPT) {
-            self.at.shrink_to_fit();
-        }
-    }
-
-    pub fn of(&self, ordinal: Ordinal) -> Option<i64> {
-        self.at.get(&ordinal).map(|at| *at)
-    }
-
-    pub fn has_expired(&self, ordinal: Ordinal, now_ms: i64) -> bool {
-        self.of(ordinal).is_some_and(|at| at <= now_ms)
+    pub fn remove(&self, expires_at_ms: i64, ordinal: Ordinal) {
+        self.lock().remove(&(expires_at_ms, ordinal));
     }
 
     /// Those that have expired, soonest first, at most `max`.
     pub fn due(&self, now_ms: i64, max: usize) -> Vec<Ordinal> {
-        let by_time = self.by_time();
-        by_time.range(..=(now_ms, Ordinal(u32::MAX))).take(max).map(|&(_, due)| due).collect()
+        self.lock().range(..=(now_ms, Ordinal(u32::MAX))).take(max).map(|&(_, due)| due).collect()
     }
 
+    /// How many have expired; what changes meanwhile may be counted or not.
     pub fn due_count(&self, now_ms: i64) -> u64 {
-        self.by_time().range(..=(now_ms, Ordinal(u32::MAX))).count() as u64
+        let (mut count, mut from) = (0, (i64::MIN, Ordinal(0)));
+        loop {
+            let due = self.lock();
+            let mut due = due.range(from..=(now_ms, Ordinal(u32::MAX)));
+            count += due.by_ref().take(COUNTED_AT_ONCE).count() as u64;
+            let Some(&next) = due.next() else { return count };
+            from = next;
+        }
     }
 
-    /// Memory of both; a node of the tree is two thirds full, going by experience.
+    /// A node of the tree is two thirds full, going by experience.
     pub fn bytes(&self) -> u64 {
-        let of_map = self.at.capacity() * (size_of::<(Ordinal, i64)>() + 1) * 8 / 7;
-        let of_tree = self.by_time().len() * size_of::<(i64, Ordinal)>() * 3 / 2;
-        (of_map + of_tree) as u64
+        (self.lock().len() * size_of::<(i64, Ordinal)>() * 3 / 2) as u64
     }
 
-    fn by_time(&self) -> MutexGuard<'_, BTreeSet<(i64, Ordinal)>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<(i64, Ordinal)>> {
         // Each change is one insertion or removal: a panic leaves the tree whole.
-        self.by_time.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -83,37 +61,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_loaded_at_once_is_as_if_it_came_one_by_one() {
-        let expiries = Expiries::default();
-        expiries.load(vec![(30, Ordinal(1)), (10, Ordinal(2)), (20, Ordinal(3))]);
-        assert_eq!(expiries.due(25, 9), [Ordinal(2), Ordinal(3)]);
-        assert_eq!(expiries.of(Ordinal(1)), Some(30));
-        expiries.remove(Ordinal(2));
-        assert_eq!((expiries.due(25, 9), expiries.of(Ordinal(2))), (vec![Ordinal(3)], None));
-    }
-
-    #[test]
-    fn what_goes_gives_its_memory_back() {
-        let expiries = Expiries::default();
-        expiries.load((0..50_000).map(|number| (number.into(), Ordinal(number))).collect());
-        let full = expiries.bytes();
-        (0..49_900).for_each(|number| expiries.remove(Ordinal(number)));
-        assert!(expiries.bytes() * 4 < full, "{} of {full}", expiries.bytes());
-        assert_eq!(expiries.due_count(i64::MAX), 100);
-    }
-
-    #[test]
     fn due_is_what_has_expired_soonest_first() {
         let expiries = Expiries::default();
-        for (ordinal, at) in [(1, 30), (2, 10), (3, 20), (4, 10)] {
-            expiries.insert(Ordinal(ordinal), at);
-        }
-        expiries.remove(Ordinal(4));
-        expiries.remove(Ordinal(9));
+        expiries.load(vec![(30, Ordinal(1)), (10, Ordinal(2))]);
+        expiries.insert(20, Ordinal(3));
+        expiries.insert(10, Ordinal(4));
+        expiries.remove(10, Ordinal(4));
+        expiries.remove(10, Ordinal(9));
         assert_eq!(expiries.due(20, 9), [Ordinal(2), Ordinal(3)]);
         assert_eq!(expiries.due(30, 1), [Ordinal(2)]);
         assert_eq!((expiries.due_count(9), expiries.due_count(30)), (0, 3));
-        assert!(expiries.has_expired(Ordinal(3), 20) && !expiries.has_expired(Ordinal(3), 19));
-        assert!(!expiries.has_expired(Ordinal(4), i64::MAX));
+    }
+
+    #[test]
+    fn all_that_are_due_are_counted() {
+        let expiries = Expiries::default();
+        let count = 2 * COUNTED_AT_ONCE as u32 + 1;
+        expiries.load((0..count).map(|number| (number.into(), Ordinal(number))).collect());
+        assert_eq!(expiries.due_count(i64::MAX), u64::from(count));
     }
 }

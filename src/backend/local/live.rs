@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
-use super::catalog::{Catalog, Listed, Listing};
+use super::catalog::{Catalog, Listing};
 use crate::backend::{Candidate, Candidates, Filing, Known, Member, Sketched};
 use crate::document::{DocumentId, Ordinal};
 use crate::index::{self, ExactSearch, Index, Search, Unanswered};
@@ -69,13 +69,11 @@ impl Live {
         // Listed first, so that what is found has a name, and is known to expire before that.
         for Filed { ordinal, filing, expires_at_ms } in filed {
             self.sets.insert(filing.fingerprint, filing.set.clone());
-            if let Some(expires_at_ms) = expires_at_ms {
-                self.catalog.expiries.insert(*ordinal, *expires_at_ms);
-            }
+            let id = filing.document.id.clone();
             let has_metadata = filing.document.metadata.is_some();
-            let id = filing.document.id.as_str();
-            let listed = Listed { id, fingerprint: filing.fingerprint, has_metadata };
-            self.catalog.insert(*ordinal, &listed);
+            let (fingerprint, expires_at_ms) = (filing.fingerprint, *expires_at_ms);
+            let listing = Listing::new(*ordinal, id, fingerprint, has_metadata, expires_at_ms);
+            self.catalog.insert(listing);
         }
         self.index.insert_all(filed.iter().map(|filed| (filed.ordinal, self.in_index(filed))));
     }
@@ -155,8 +153,8 @@ impl Live {
 
     pub fn sketched(&self, id: &DocumentId, now_ms: i64) -> Option<Sketched> {
         let _alive = self.nobody_dies();
-        let ordinal = self.catalog.alive(id, now_ms)?;
-        let Listing { id, fingerprint, has_metadata } = self.catalog.listing(ordinal)?;
+        let listing = self.catalog.alive(id, now_ms)?;
+        let Listing { ordinal, id, fingerprint, has_metadata, .. } = listing;
         let (shingles, sketch) = self.index.size_and_sketch_of(fingerprint)?;
         let members = smallvec::smallvec![Member { ordinal, id, has_metadata }];
         let candidate = Candidate { fingerprint, shingles, agreeing: 0, keys_shared: 0, members };
@@ -166,10 +164,10 @@ impl Live {
     /// The candidate with its members' ids; `None` if none of them is listed and alive.
     fn name(&self, candidate: &index::Candidate, now_ms: i64) -> Option<Candidate> {
         let member = |&ordinal: &Ordinal| {
-            if self.catalog.expiries.has_expired(ordinal, now_ms) {
+            let listing = self.catalog.listing(ordinal)?;
+            if listing.has_expired(now_ms) {
                 return None;
             }
-            let listing = self.catalog.listing(ordinal)?;
             Some(Member { ordinal, id: listing.id, has_metadata: listing.has_metadata })
         };
         let members: smallvec::SmallVec<[Member; 1]> =

@@ -136,8 +136,9 @@ impl Backend for Local {
         place.wait_for_predecessor().await;
         let times = self.times_of(&filing.document);
         let stood = self.live.catalog.alive(&filing.document.id, times.stored_at_ms);
-        let stays = |old| self.live.catalog.expiries.of(old) == times.expires_at_ms;
-        if stood.is_some_and(stays) && self.stands(&filing.document).await? {
+        let expires_as_it_did =
+            stood.as_ref().is_some_and(|listing| listing.expires_at_ms() == times.expires_at_ms);
+        if expires_as_it_did && self.stands(&filing.document).await? {
             place.stored();
             return Ok(Stored::Unchanged);
         }
@@ -308,7 +309,7 @@ impl Backend for Local {
         let sizes = self.store.sizes().await?;
         let index = self.live.index.stats();
         let ids_bytes = self.live.catalog.bytes();
-        let due = self.live.catalog.expiries.due_count(self.now_ms());
+        let due = self.live.catalog.expired(self.now_ms());
         Ok(BackendStats {
             documents: self.live.catalog.documents().saturating_sub(due),
             distinct_sets: index.entries,
@@ -350,7 +351,7 @@ impl Backend for Local {
 
 impl Local {
     fn alive(&self, id: &DocumentId) -> Option<Ordinal> {
-        self.live.catalog.alive(id, self.now_ms())
+        self.live.catalog.alive(id, self.now_ms()).map(|listing| listing.ordinal)
     }
 }
 

@@ -7,10 +7,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use super::catalog::{Catalog, Listed, Noted};
+use super::catalog::{Catalog, Listing};
 use crate::backend::parallel::{cores, share_out};
 use crate::backend::{Progress, Recovery, RecoverySource};
-use crate::document::Ordinal;
+use crate::document::{DocumentId, Ordinal};
 use crate::index::{self, Gathered, Index};
 use crate::scheme::{Scheme, Threshold};
 use crate::sketch::{Estimator, SketchSettings};
@@ -55,7 +55,7 @@ pub(super) fn recover(
 fn load_expiries(store: &Store, catalog: &Catalog) -> Result<(), StorageError> {
     let mut all = Vec::new();
     store.expiries(|ordinal, expires_at_ms| all.push((expires_at_ms, ordinal)))?;
-    catalog.expiries.load(all);
+    catalog.load_expiries(all);
     Ok(())
 }
 
@@ -167,13 +167,12 @@ impl Recovering<'_> {
     fn file(&self, loading: Loading<'_>) -> Catalog {
         let Loading { index, catalog, portions } = loading;
         let portions = portions.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let (sets, ids): (Vec<_>, Vec<_>) =
-            portions.into_iter().map(|portion| (portion.sets, portion.ids)).unzip();
+        let sets: Vec<_> = portions.into_iter().map(|portion| portion.sets).collect();
         let value = |sketch: &[u8], table| self.scheme.value(sketch, table);
         timed("tables", || {
             thread::scope(|scope| {
                 // The index begins with what only one core can do.
-                scope.spawn(|| catalog.file_ids(&ids));
+                scope.spawn(|| catalog.load_ids());
                 index.file(sets, cores(), value);
             });
         });
@@ -193,7 +192,6 @@ struct Loading<'a> {
 /// What one thread at a time has read.
 struct Portion {
     sets: Gathered,
-    ids: Noted,
     /// For a section.
     room: Vec<u8>,
 }
@@ -214,8 +212,7 @@ impl<'a> Loading<'a> {
         work: impl FnOnce(&mut Portion) -> Result<T, StorageError>,
     ) -> Result<T, StorageError> {
         let idle = self.portions().pop();
-        let new =
-            || Portion { sets: self.index.gathering(), ids: Noted::default(), room: Vec::new() };
+        let new = || Portion { sets: self.index.gathering(), room: Vec::new() };
         let mut portion = idle.unwrap_or_else(new);
         let outcome = work(&mut portion);
         self.portions().push(portion);
@@ -231,7 +228,7 @@ impl<'a> Loading<'a> {
         section: usize,
         dead: &HashSet<Ordinal>,
     ) -> Result<u64, StorageError> {
-        self.with_portion(|Portion { sets, ids, room }| {
+        self.with_portion(|Portion { sets, room }| {
             let mut documents = 0;
             snapshot.read(section, room, |record| match record {
                 SnapshotRecord::Entry(SnapshotEntry { fingerprint, shingles, sketch, members }) => {
@@ -241,8 +238,7 @@ impl<'a> Loading<'a> {
                 SnapshotRecord::Listing(listing) => {
                     let SnapshotListing { ordinal, id, fingerprint, has_metadata } = listing;
                     if !dead.contains(&ordinal) {
-                        let listed = Listed { id, fingerprint, has_metadata };
-                        self.catalog.list(ordinal, &listed, ids);
+                        self.list(ordinal, id, fingerprint, has_metadata);
                         documents += 1;
                     }
                 }
@@ -253,17 +249,23 @@ impl<'a> Loading<'a> {
 
     /// Gives back how many there are.
     fn read_rows(&self, store: &Store, ordinals: Range<u32>) -> Result<u64, StorageError> {
-        self.with_portion(|Portion { sets, ids, .. }| {
+        self.with_portion(|Portion { sets, .. }| {
             let mut documents = 0;
             store.scan(ordinals, |row| {
                 let SketchRow { ordinal, id, fingerprint, shingles, sketch, .. } = row;
                 let has_metadata = row.has_metadata();
                 sets.add(fingerprint, shingles, sketch, [ordinal]);
-                self.catalog.list(ordinal, &Listed { id, fingerprint, has_metadata }, ids);
+                self.list(ordinal, id, fingerprint, has_metadata);
                 documents += 1;
             })?;
             Ok(documents)
         })
+    }
+
+    /// When documents expire is read later.
+    fn list(&self, ordinal: Ordinal, id: &str, fingerprint: u64, has_metadata: bool) {
+        let id = DocumentId::new(id).expect("storage has checked it");
+        self.catalog.list(Listing::new(ordinal, id, fingerprint, has_metadata, None));
     }
 }
 

@@ -19,7 +19,9 @@ impl Local {
         let mut place = self.arrivals.enter_removal(id);
         place.wait_for_predecessor().await;
         match self.live.catalog.alive(id, self.settings.clock.now_ms()) {
-            Some(ordinal) => self.take_away(place, id.clone(), ordinal).await.map(|()| true),
+            Some(listing) => {
+                self.take_away(place, listing.id, listing.ordinal).await.map(|()| true)
+            }
             None => Ok(false),
         }
     }
@@ -32,7 +34,7 @@ impl Local {
 
     pub(super) async fn remove_due(&self, max: usize) -> Result<u64, BackendError> {
         let now_ms = self.settings.clock.now_ms();
-        self.remove_all(self.live.catalog.expiries.due(now_ms, max)).await
+        self.remove_all(self.live.catalog.due(now_ms, max)).await
     }
 
     /// `false` if it is gone, or another document has its id, by the time that its turn comes.

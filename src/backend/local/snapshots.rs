@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Local;
-use super::catalog::Listed;
+use super::catalog::Listing;
 use super::live::Live;
 use crate::backend::BackendError;
 use crate::storage::{
@@ -86,8 +86,9 @@ fn copy(
             }))?;
         }
     }
-    live.catalog.visit(|ordinal, listed| {
-        let Listed { id, fingerprint, has_metadata } = listed;
+    live.catalog.visit(|listing| {
+        let &Listing { ordinal, ref id, fingerprint, has_metadata, .. } = listing;
+        let id = id.as_str();
         let listing = SnapshotListing { ordinal, id, fingerprint, has_metadata };
         writer.write(&SnapshotRecord::Listing(listing))
     })?;

@@ -1,191 +1,100 @@
-//! The listings of 1,024 consecutive ordinals, with their ids one after the other in one string.
-//!
-//! Which ordinals are listed is a row of bits; the listings lie without gaps in their order, so
-//! that a chunk of which most are gone takes little.
+//! The listings of 256 consecutive ordinals.
 
-use std::mem::size_of;
+use super::Listing;
+use crate::document::Ordinal;
 
-/// Ordinals of a chunk.
-pub const ORDINALS: u32 = 1024;
+/// Ordinals of a chunk: few enough that changing one, or copying it, takes some microseconds.
+pub const ORDINALS: u32 = 256;
 
-const WORDS: usize = ORDINALS as usize / 64;
-
-/// Beside the bytes of an id, which are at most 1,024.
-const HAS_METADATA: u16 = 0x8000;
-
-/// A listing as it is in its chunk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Listed<'a> {
-    pub id: &'a str,
-    pub fingerprint: u64,
-    pub has_metadata: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    fingerprint: u64,
-    id_start: u32,
-    id_bytes_marked: u16,
-}
-
-impl Place {
-    fn id_bytes(&self) -> usize {
-        usize::from(self.id_bytes_marked & !HAS_METADATA)
-    }
-}
-
-/// Ordinals are counted from the chunk's first, and so less than [`ORDINALS`].
+/// Ascending by ordinal, without room for those that are missing: a chunk most of whose documents
+/// were removed takes little.
 #[derive(Clone, Debug, Default)]
-pub struct Chunk {
-    listed: [u64; WORDS],
-    places: Vec<Place>,
-    ids: String,
-    /// Bytes of ids whose listings are gone.
-    dead_bytes: usize,
-}
+pub struct Chunk(Vec<Listing>);
 
 impl Chunk {
-    /// `false` if the ordinal is listed already, which then stays as it is.
-    pub fn insert(&mut self, ordinal: u32, listed: &Listed<'_>) -> bool {
-        let (is_listed, rank) = self.rank(ordinal);
-        if is_listed {
-            return false;
-        }
-        let mark = if listed.has_metadata { HAS_METADATA } else { 0 };
-        let place = Place {
-            fingerprint: listed.fingerprint,
-            id_start: self.ids.len() as u32,
-            id_bytes_marked: listed.id.len() as u16 | mark,
-        };
-        self.make_room(listed.id.len());
-        self.ids.push_str(listed.id);
-        self.places.insert(rank, place);
-        self.listed[ordinal as usize / 64] |= 1 << (ordinal % 64);
-        if self.len() == ORDINALS as usize {
-            self.ids.shrink_to_fit();
-        }
+    /// `false` if the ordinal is listed already; its listing then stays as it is.
+    pub fn insert(&mut self, listing: Listing) -> bool {
+        let Err(position) = self.position(listing.ordinal) else { return false };
+        self.0.insert(position, listing);
         true
     }
 
-    /// `false` if it was not listed.
-    pub fn remove(&mut self, ordinal: u32) -> bool {
-        let (is_listed, rank) = self.rank(ordinal);
-        if !is_listed {
-            return false;
+    pub fn remove(&mut self, ordinal: Ordinal) -> Option<Listing> {
+        let position = self.position(ordinal).ok()?;
+        let removed = self.0.remove(position);
+        if self.0.len() <= self.0.capacity() / 4 {
+            self.0.shrink_to(self.0.len() * 2);
         }
-        self.dead_bytes += self.places.remove(rank).id_bytes();
-        self.listed[ordinal as usize / 64] &= !(1 << (ordinal % 64));
-        if self.dead_bytes * 2 > self.ids.len() {
-            self.compact();
-        }
-        true
+        Some(removed)
     }
 
-    pub fn get(&self, ordinal: u32) -> Option<Listed<'_>> {
-        let (is_listed, rank) = self.rank(ordinal);
-        is_listed.then(|| self.at(self.places[rank]))
+    pub fn get(&self, ordinal: Ordinal) -> Option<&Listing> {
+        self.position(ordinal).ok().map(|position| &self.0[position])
     }
 
-    /// Ascending.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, Listed<'_>)> {
-        let is_listed =
-            |ordinal: &u32| self.listed[*ordinal as usize / 64] >> (ordinal % 64) & 1 == 1;
-        let ordinals = (0..ORDINALS).filter(is_listed);
-        ordinals.zip(self.places.iter().map(|place| self.at(*place)))
+    pub fn get_mut(&mut self, ordinal: Ordinal) -> Option<&mut Listing> {
+        self.position(ordinal).ok().map(|position| &mut self.0[position])
     }
 
-    pub fn len(&self) -> usize {
-        self.places.len()
+    pub fn iter(&self) -> impl Iterator<Item = &Listing> {
+        self.0.iter()
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Memory of the listings, without that of their ids.
     pub fn bytes(&self) -> usize {
-        size_of::<Self>() + self.places.capacity() * size_of::<Place>() + self.ids.capacity()
+        self.0.capacity() * size_of::<Listing>()
     }
 
-    /// Whether an ordinal is listed, and how many before it are.
-    fn rank(&self, ordinal: u32) -> (bool, usize) {
-        let (word, bit) = (ordinal as usize / 64, ordinal % 64);
-        let ones = |word: &u64| word.count_ones() as usize;
-        let before: usize = self.listed[..word].iter().map(ones).sum();
-        let own = self.listed[word];
-        (own >> bit & 1 == 1, before + ones(&(own & ((1 << bit) - 1))))
-    }
-
-    fn at(&self, place: Place) -> Listed<'_> {
-        let start = place.id_start as usize;
-        Listed {
-            id: &self.ids[start..start + place.id_bytes()],
-            fingerprint: place.fingerprint,
-            has_metadata: place.id_bytes_marked & HAS_METADATA != 0,
+    /// Where the ordinal is, or where it would be inserted.
+    fn position(&self, ordinal: Ordinal) -> Result<usize, usize> {
+        // Where no ordinal before it is missing, which is the usual case.
+        let dense = (ordinal.0 % ORDINALS) as usize;
+        match self.0.get(dense) {
+            Some(listing) if listing.ordinal == ordinal => Ok(dense),
+            _ => self.0.binary_search_by_key(&ordinal, |listing| listing.ordinal),
         }
-    }
-
-    /// Growing by a quarter rather than doubling keeps what lies idle small.
-    fn make_room(&mut self, id_bytes: usize) {
-        if self.places.len() == self.places.capacity() {
-            let most = ORDINALS as usize - self.places.len();
-            self.places.reserve_exact((self.places.len() / 4).clamp(4.min(most), most));
-        }
-        if self.ids.capacity() - self.ids.len() < id_bytes {
-            self.ids.reserve_exact(id_bytes.max(self.ids.len() / 4));
-        }
-    }
-
-    /// Lets go of what the dead had.
-    fn compact(&mut self) {
-        let mut ids = String::with_capacity(self.ids.len() - self.dead_bytes);
-        for place in &mut self.places {
-            let start = place.id_start as usize;
-            let id_bytes = usize::from(place.id_bytes_marked & !HAS_METADATA);
-            place.id_start = ids.len() as u32;
-            ids.push_str(&self.ids[start..start + id_bytes]);
-        }
-        self.ids = ids;
-        self.dead_bytes = 0;
-        self.places.shrink_to_fit();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::listing;
     use super::*;
 
-    fn listed(id: &str) -> Listed<'_> {
-        Listed { id, fingerprint: id.len() as u64, has_metadata: id.len() % 2 == 1 }
-    }
-
     #[test]
-    fn what_is_listed_in_any_order_is_there_in_order() {
+    fn listings_inserted_in_any_order_are_in_the_order_of_their_ordinals() {
         let mut chunk = Chunk::default();
-        let ids: Vec<String> = (0..ORDINALS).map(|n| "é".repeat(n as usize % 9 + 1)).collect();
-        for ordinal in (0..ORDINALS).map(|n| n * 389 % ORDINALS) {
-            assert!(chunk.insert(ordinal, &listed(&ids[ordinal as usize])));
-            assert!(!chunk.insert(ordinal, &listed("another")));
+        for ordinal in (0..ORDINALS).map(|n| n * 97 % ORDINALS) {
+            assert!(chunk.insert(listing(ordinal, &format!("id {ordinal}"))));
+            assert!(!chunk.insert(listing(ordinal, "another")));
         }
-        assert_eq!(chunk.len(), ORDINALS as usize);
-        for (ordinal, found) in chunk.iter() {
-            assert_eq!(found, listed(&ids[ordinal as usize]));
-            assert_eq!(chunk.get(ordinal), Some(found));
+        let ordinals: Vec<_> = chunk.iter().map(|listing| listing.ordinal.0).collect();
+        assert_eq!(ordinals, (0..ORDINALS).collect::<Vec<_>>());
+        for found in chunk.iter() {
+            assert_eq!(found.id.as_str(), format!("id {}", found.ordinal.0));
+            assert_eq!(chunk.get(found.ordinal), Some(found));
         }
     }
 
     #[test]
-    fn what_goes_gives_its_memory_back_and_leaves_the_others() {
+    fn removed_listings_give_their_memory_back_and_leave_the_others() {
         let mut chunk = Chunk::default();
-        let ids: Vec<String> = (0..ORDINALS).map(|n| format!("document {n}")).collect();
         for ordinal in 0..ORDINALS {
-            chunk.insert(ordinal, &listed(&ids[ordinal as usize]));
+            chunk.insert(listing(ordinal, "x"));
         }
         let full = chunk.bytes();
         let stays = |ordinal: u32| ordinal % 10 == 3;
         for ordinal in (0..ORDINALS).filter(|ordinal| !stays(*ordinal)) {
-            assert!(chunk.remove(ordinal));
-            assert!(!chunk.remove(ordinal));
+            assert_eq!(chunk.remove(Ordinal(ordinal)), Some(listing(ordinal, "x")));
+            assert_eq!(chunk.remove(Ordinal(ordinal)), None);
         }
-        assert!(chunk.bytes() * 4 < full, "{} of {full}", chunk.bytes());
+        assert!(chunk.bytes() * 4 <= full, "{} of {full}", chunk.bytes());
         for ordinal in 0..ORDINALS {
-            let expected = stays(ordinal).then(|| listed(&ids[ordinal as usize]));
-            assert_eq!(chunk.get(ordinal), expected);
+            assert_eq!(chunk.get(Ordinal(ordinal)).is_some(), stays(ordinal));
         }
     }
 }

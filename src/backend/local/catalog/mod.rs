@@ -1,131 +1,175 @@
-//! What is known of every stored document besides its set: by id, and by ordinal.
+//! What is known of every stored document besides its content and its set: found by id, and by
+//! ordinal.
 //!
-//! Ordinals come in chunks, each of which holds the ids of its documents; the table from ids to
-//! ordinals holds hashes alone and looks there whose they are. So a document takes about 35 bytes
-//! and those of its id. Locks: the table's, then a chunk's; of each at most one at a time.
+//! Two sharded maps: [`Ids`] leads from an id to the ordinal, and chunks of 256 listings from the
+//! ordinal to the rest. Both share one copy of the id. At 20 bytes of id a document takes about
+//! 130 bytes. There are at most 2³² ordinals, each given once.
+//!
+//! No operation holds two locks, and none holds a lock for longer than it takes to change one
+//! chunk or one B-tree.
 
-mod by_id;
 mod chunk;
-mod page;
+mod ids;
 
 use std::collections::BinaryHeap;
 use std::convert::Infallible;
 use std::hash::{BuildHasher, RandomState};
-use std::mem::size_of;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use dashmap::DashMap;
 
 use super::expiries::Expiries;
 use crate::document::{DocumentId, Ordinal};
-use by_id::ById;
 use chunk::{Chunk, ORDINALS};
+use ids::Ids;
 
-pub(super) use by_id::Noted;
-pub(super) use chunk::Listed;
-
-/// Chunks that follow each other are in different shards, so that whoever reads old documents is
-/// not in the way of who stores new ones.
+/// Shards of the chunks: at ten million documents, each has some hundred chunks.
 const SHARDS: usize = 64;
+
+/// Of a document that does not expire.
+const NEVER: i64 = i64::MAX;
 
 /// What answers need of a document and the index does not know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Listing {
     pub id: DocumentId,
+    /// Of the document's set.
     pub fingerprint: u64,
+    /// Milliseconds since the epoch.
+    expires_at_ms: i64,
+    pub ordinal: Ordinal,
     pub has_metadata: bool,
 }
 
-#[cfg(test)]
 impl Listing {
-    fn listed(&self) -> Listed<'_> {
-        let Self { id, fingerprint, has_metadata } = self;
-        Listed { id: id.as_str(), fingerprint: *fingerprint, has_metadata: *has_metadata }
+    pub fn new(
+        ordinal: Ordinal,
+        id: DocumentId,
+        fingerprint: u64,
+        has_metadata: bool,
+        expires_at_ms: Option<i64>,
+    ) -> Self {
+        let expires_at_ms = expires_at_ms.unwrap_or(NEVER);
+        Self { id, fingerprint, expires_at_ms, ordinal, has_metadata }
+    }
+
+    /// Milliseconds since the epoch; `None` if it never does.
+    pub fn expires_at_ms(&self) -> Option<i64> {
+        (self.expires_at_ms != NEVER).then_some(self.expires_at_ms)
+    }
+
+    pub fn has_expired(&self, now_ms: i64) -> bool {
+        self.expires_at_ms <= now_ms
     }
 }
 
-/// Chunk `n` is the one at `n / SHARDS` of shard `n % SHARDS`. One without listings is not there.
-type Shard = Vec<Option<Box<Chunk>>>;
-
 #[derive(Debug)]
 pub(super) struct Catalog {
-    by_id: ById,
-    shards: Box<[RwLock<Shard>]>,
+    ids: Ids,
+    /// By ordinal / [`ORDINALS`]. A chunk without listings is not there.
+    chunks: DashMap<u32, Chunk>,
+    /// Above the number of every chunk that ever was.
+    chunks_end: AtomicU32,
     documents: AtomicU64,
-    /// Of those listed, and of those about to be.
-    pub expiries: Expiries,
+    /// Memory of the ids' texts.
+    texts_bytes: AtomicU64,
+    expiries: Expiries,
 }
 
 impl Default for Catalog {
     fn default() -> Self {
         Self {
-            by_id: ById::default(),
-            shards: (0..SHARDS).map(|_| RwLock::default()).collect(),
+            ids: Ids::default(),
+            chunks: DashMap::with_shard_amount(SHARDS),
+            chunks_end: AtomicU32::new(0),
             documents: AtomicU64::new(0),
+            texts_bytes: AtomicU64::new(0),
             expiries: Expiries::default(),
         }
     }
 }
 
 impl Catalog {
-    /// Lists a document; what its id stood for before goes.
-    pub fn insert(&self, ordinal: Ordinal, listed: &Listed<'_>) {
-        let id = listed.id;
-        // Whoever finds the ordinal by the id is to find the listing, too.
-        self.fill(ordinal, listed);
-        let replaced = self.by_id.insert(id, ordinal, |other| self.has_id(other, id));
-        if let Some(old) = replaced.filter(|old| *old != ordinal) {
-            self.clear(old);
+    /// Lists a document, in place of the one that had its id before.
+    pub fn insert(&self, listing: Listing) {
+        let (id, ordinal) = (listing.id.clone(), listing.ordinal);
+        // First, so that an ordinal found by its id has a listing.
+        self.list(listing);
+        if let Some(replaced) = self.ids.insert(id, ordinal).filter(|old| *old != ordinal) {
+            self.unlist(replaced);
         }
     }
 
-    /// Lists a document, which is found by its id only after [`Catalog::file_ids`]. It may come
-    /// several times.
-    pub fn list(&self, ordinal: Ordinal, listed: &Listed<'_>, noted: &mut Noted) {
-        self.fill(ordinal, listed);
-        self.by_id.note(listed.id, ordinal, noted);
+    /// Lists a document that is found by its id only after [`Catalog::load_ids`]. An ordinal that
+    /// is listed already stays as it is.
+    pub fn list(&self, listing: Listing) {
+        let (ordinal, expires_at_ms) = (listing.ordinal, listing.expires_at_ms());
+        let number = ordinal.0 / ORDINALS;
+        let text_bytes = text_bytes(&listing.id);
+        if !self.chunks.entry(number).or_default().insert(listing) {
+            return;
+        }
+        self.chunks_end.fetch_max(number + 1, Ordering::Relaxed);
+        self.documents.fetch_add(1, Ordering::Relaxed);
+        self.texts_bytes.fetch_add(text_bytes, Ordering::Relaxed);
+        if let Some(expires_at_ms) = expires_at_ms {
+            self.expiries.insert(expires_at_ms, ordinal);
+        }
     }
 
-    /// Files the ids of all that was listed.
-    pub fn file_ids(&self, noted: &[Noted]) {
-        let have_one_id = |a: Ordinal, b: Ordinal| match self.listing(a) {
-            Some(listing) => self.has_id(b, listing.id.as_str()),
-            None => false,
-        };
+    /// Makes everything that was listed findable by id. While it is at work, nothing else is to
+    /// change the catalog.
+    pub fn load_ids(&self) {
+        let chunks = self.chunks.iter();
+        let ids = chunks.flat_map(|chunk| {
+            let ids = chunk.iter().map(|listing| (listing.id.clone(), listing.ordinal));
+            ids.collect::<Vec<_>>()
+        });
         let mut replaced = Vec::new();
-        self.by_id.file(noted, have_one_id, |ordinal| replaced.push(ordinal));
-        for ordinal in replaced {
-            self.clear(ordinal);
-        }
+        self.ids.load(ids, |ordinal| replaced.push(ordinal));
+        replaced.into_iter().for_each(|ordinal| self.unlist(ordinal));
+    }
+
+    /// When documents expire that were listed without saying so, each with the moment before it.
+    pub fn load_expiries(&self, mut all: Vec<(i64, Ordinal)>) {
+        all.retain(|&(expires_at_ms, ordinal)| {
+            let chunk = self.chunks.get_mut(&(ordinal.0 / ORDINALS));
+            let found = chunk.is_some_and(|mut chunk| {
+                let listing = chunk.get_mut(ordinal);
+                listing.map(|listing| listing.expires_at_ms = expires_at_ms).is_some()
+            });
+            found
+        });
+        self.expiries.load(all);
     }
 
     pub fn remove(&self, id: &DocumentId) {
-        let id = id.as_str();
-        if let Some(ordinal) = self.by_id.remove(id, |other| self.has_id(other, id)) {
-            self.clear(ordinal);
+        if let Some(ordinal) = self.ids.remove(id) {
+            self.unlist(ordinal);
         }
     }
 
     pub fn ordinal(&self, id: &DocumentId) -> Option<Ordinal> {
-        let id = id.as_str();
-        self.by_id.get(id, |other| self.has_id(other, id))
+        self.ids.get(id)
     }
 
     /// The document with this id, unless it has expired.
-    pub fn alive(&self, id: &DocumentId, now_ms: i64) -> Option<Ordinal> {
-        self.ordinal(id).filter(|ordinal| !self.expiries.has_expired(*ordinal, now_ms))
+    pub fn alive(&self, id: &DocumentId, now_ms: i64) -> Option<Listing> {
+        loop {
+            // Without a listing it was replaced just now, and its id leads to another.
+            if let Some(listing) = self.listing(self.ordinal(id)?) {
+                return (!listing.has_expired(now_ms)).then_some(listing);
+            }
+        }
     }
 
     pub fn listing(&self, ordinal: Ordinal) -> Option<Listing> {
-        self.read(ordinal, |listed| Listing {
-            id: document_id(listed.id),
-            fingerprint: listed.fingerprint,
-            has_metadata: listed.has_metadata,
-        })
+        self.read(ordinal, Listing::clone)
     }
 
     /// Of the document's set.
     pub fn fingerprint(&self, ordinal: Ordinal) -> Option<u64> {
-        self.read(ordinal, |listed| listed.fingerprint)
+        self.read(ordinal, |listing| listing.fingerprint)
     }
 
     /// Also those that have expired and are still to be removed.
@@ -133,257 +177,109 @@ impl Catalog {
         self.documents.load(Ordering::Relaxed)
     }
 
-    /// So many ids drawn at random, in random order: those whose ordinals have the least hashes.
+    /// Documents that have expired and are still to be removed.
+    pub fn expired(&self, now_ms: i64) -> u64 {
+        self.expiries.due_count(now_ms)
+    }
+
+    /// Documents that have expired, soonest first, at most `max`.
+    pub fn due(&self, now_ms: i64, max: usize) -> Vec<Ordinal> {
+        self.expiries.due(now_ms, max)
+    }
+
+    /// The `limit` lowest ids above `after` in byte order, of the documents alive at `now_ms`.
+    /// What it costs does not depend on how many documents there are.
+    pub fn ids_after(
+        &self,
+        after: Option<&DocumentId>,
+        limit: usize,
+        now_ms: i64,
+    ) -> Vec<DocumentId> {
+        let mut found = Vec::new();
+        let mut after = after.cloned();
+        while found.len() < limit {
+            let page = self.ids.page(after.as_ref(), limit - found.len());
+            let Some((last, _)) = page.last() else { break };
+            after = Some(last.clone());
+            // One that is not listed any more has been replaced since.
+            let expired = |listing: &Listing| listing.has_expired(now_ms);
+            let alive = page.into_iter().filter(|(_, at)| self.read(*at, expired) != Some(true));
+            found.extend(alive.map(|(id, _)| id));
+        }
+        found
+    }
+
+    /// Ids drawn at random, `documents` of them if there are as many, in random order: those whose
+    /// ordinals have the lowest hashes.
     pub fn sample(&self, documents: usize, now_ms: i64) -> Vec<DocumentId> {
         let random = RandomState::new();
         let room = documents.min(self.documents() as usize) + 1;
-        let mut least = BinaryHeap::with_capacity(room);
-        let visited = self.visit(|ordinal, listed| {
-            let hash = random.hash_one(ordinal);
-            // Most are over the greatest: then the id need not be copied.
+        let mut lowest = BinaryHeap::with_capacity(room);
+        let visited = self.visit(|listing| {
+            let hash = random.hash_one(listing.ordinal);
             let is_low =
-                least.len() < documents || least.peek().is_some_and(|(most, _)| hash < *most);
-            if is_low && !self.expiries.has_expired(ordinal, now_ms) {
-                least.push((hash, document_id(listed.id)));
+                lowest.len() < documents || lowest.peek().is_some_and(|(most, _)| hash < *most);
+            if is_low && !listing.has_expired(now_ms) {
+                lowest.push((hash, listing.id.clone()));
             }
-            if least.len() > documents {
-                least.pop();
+            if lowest.len() > documents {
+                lowest.pop();
             }
             Ok::<_, Infallible>(())
         });
         let Ok(()) = visited;
-        least.into_sorted_vec().into_iter().map(|(_, id)| id).collect()
+        lowest.into_sorted_vec().into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Memory of the table, and of the chunks with their ids.
+    /// Memory of all this.
     pub fn bytes(&self) -> u64 {
-        let chunks: usize = self.shards.iter().map(|shard| shard_bytes(&read(shard))).sum();
-        (self.by_id.bytes() + chunks) as u64 + self.expiries.bytes()
+        let chunks: usize =
+            self.chunks.iter().map(|chunk| chunk.bytes() + size_of::<(u32, Chunk)>()).sum();
+        let texts = self.texts_bytes.load(Ordering::Relaxed);
+        chunks as u64 + texts + self.ids.bytes(self.documents()) + self.expiries.bytes()
     }
 
     /// Visits every listing that is there throughout, by ordinal, until a visit fails. Each chunk
-    /// is copied under one short lock, which nobody holds while a listing is visited. Of an id that
-    /// is there throughout, but replaced meanwhile, a listing is visited, too: the new one has a
-    /// higher ordinal and is there before the old one goes, so whoever misses the old one comes to
-    /// the new.
-    pub fn visit<E>(
-        &self,
-        mut visit: impl FnMut(Ordinal, Listed<'_>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let mut visited = 0;
-        while let end = self.chunks_end()
-            && visited < end
-        {
-            for number in visited..end {
-                let shard = read(&self.shards[number % SHARDS]);
-                let copy = shard.get(number / SHARDS).cloned().flatten();
-                drop(shard);
-                for (within, listed) in copy.iter().flat_map(|chunk| chunk.iter()) {
-                    visit(Ordinal(number as u32 * ORDINALS + within), listed)?;
-                }
-            }
-            visited = end;
+    /// is copied under one short lock, which is released before its listings are visited. Of a
+    /// document that is replaced meanwhile the old listing or the new one is visited, or both: the
+    /// new one has a higher ordinal, and is there before the old one goes.
+    pub fn visit<E>(&self, mut visit: impl FnMut(&Listing) -> Result<(), E>) -> Result<(), E> {
+        let mut number = 0;
+        while number < self.chunks_end.load(Ordering::Relaxed) {
+            let copy = self.chunks.get(&number).map(|chunk| Chunk::clone(&chunk));
+            copy.iter().flat_map(Chunk::iter).try_for_each(&mut visit)?;
+            number += 1;
         }
         Ok(())
     }
 
-    /// Above the number of every chunk that ever was.
-    fn chunks_end(&self) -> usize {
-        let end = |(number, shard): (usize, &RwLock<Shard>)| match read(shard).len() {
-            0 => 0,
-            chunks => (chunks - 1) * SHARDS + number + 1,
-        };
-        self.shards.iter().enumerate().map(end).max().unwrap_or(0)
+    fn read<R>(&self, ordinal: Ordinal, read: impl FnOnce(&Listing) -> R) -> Option<R> {
+        let chunk = self.chunks.get(&(ordinal.0 / ORDINALS))?;
+        chunk.get(ordinal).map(read)
     }
 
-    fn has_id(&self, ordinal: Ordinal, id: &str) -> bool {
-        self.read(ordinal, |listed| listed.id == id) == Some(true)
-    }
-
-    fn read<R>(&self, ordinal: Ordinal, read_it: impl FnOnce(Listed<'_>) -> R) -> Option<R> {
-        let (shard, position) = self.place(ordinal);
-        let shard = read(shard);
-        let chunk = shard.get(position)?.as_ref()?;
-        chunk.get(ordinal.0 % ORDINALS).map(read_it)
-    }
-
-    fn fill(&self, ordinal: Ordinal, listed: &Listed<'_>) {
-        let (shard, position) = self.place(ordinal);
-        let mut shard = shard.write().unwrap_or_else(PoisonError::into_inner);
-        if shard.len() <= position {
-            shard.resize_with(position + 1, || None);
+    fn unlist(&self, ordinal: Ordinal) {
+        let number = ordinal.0 / ORDINALS;
+        let Some(mut chunk) = self.chunks.get_mut(&number) else { return };
+        let removed = chunk.remove(ordinal);
+        let is_empty = chunk.is_empty();
+        drop(chunk);
+        if is_empty {
+            self.chunks.remove_if(&number, |_, chunk| chunk.is_empty());
         }
-        let chunk = shard[position].get_or_insert_default();
-        if chunk.insert(ordinal.0 % ORDINALS, listed) {
-            self.documents.fetch_add(1, Ordering::Relaxed);
+        let Some(listing) = removed else { return };
+        self.documents.fetch_sub(1, Ordering::Relaxed);
+        self.texts_bytes.fetch_sub(text_bytes(&listing.id), Ordering::Relaxed);
+        if let Some(expires_at_ms) = listing.expires_at_ms() {
+            self.expiries.remove(expires_at_ms, ordinal);
         }
-    }
-
-    fn clear(&self, ordinal: Ordinal) {
-        let (shard, position) = self.place(ordinal);
-        let mut shard = shard.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(place @ Some(_)) = shard.get_mut(position)
-            && let Some(chunk) = place
-            && chunk.remove(ordinal.0 % ORDINALS)
-        {
-            if chunk.len() == 0 {
-                *place = None;
-            }
-            self.documents.fetch_sub(1, Ordering::Relaxed);
-        }
-        drop(shard);
-        self.expiries.remove(ordinal);
-    }
-
-    fn place(&self, ordinal: Ordinal) -> (&RwLock<Shard>, usize) {
-        let number = (ordinal.0 / ORDINALS) as usize;
-        (&self.shards[number % SHARDS], number / SHARDS)
     }
 }
 
-fn read(shard: &RwLock<Shard>) -> RwLockReadGuard<'_, Shard> {
-    // A chunk changes by steps that do not panic.
-    shard.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn shard_bytes(shard: &Shard) -> usize {
-    let chunks: usize = shard.iter().flatten().map(|chunk| chunk.bytes()).sum();
-    chunks + shard.capacity() * size_of::<Option<Box<Chunk>>>()
-}
-
-fn document_id(id: &str) -> DocumentId {
-    DocumentId::new(id).expect("it was one when it was listed")
+/// Memory of an id's text with its two counters, in steps of an allocator.
+fn text_bytes(id: &DocumentId) -> u64 {
+    (id.as_str().len() as u64 + 16).next_multiple_of(16)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn listing(id: &str) -> Listing {
-        Listing { id: DocumentId::new(id).unwrap(), fingerprint: 7, has_metadata: false }
-    }
-
-    #[test]
-    fn a_sample_is_drawn_from_all_and_each_time_anew() {
-        let catalog = Catalog::default();
-        for number in 0..100 {
-            catalog.insert(Ordinal(number * 100), &listing(&format!("{number:03}")).listed());
-        }
-        let all: Vec<_> = {
-            let mut all = catalog.sample(1_000, 0);
-            all.sort();
-            all.iter().map(ToString::to_string).collect()
-        };
-        assert_eq!(all, (0..100).map(|number| format!("{number:03}")).collect::<Vec<_>>());
-        let mut drawn = std::collections::HashSet::new();
-        for _ in 0..100 {
-            let sample = catalog.sample(10, 0);
-            assert_eq!(sample.len(), 10);
-            drawn.extend(sample);
-        }
-        // That one is never drawn has a chance of 0.9¹⁰⁰.
-        assert!(drawn.len() > 95, "{} of 100 were drawn", drawn.len());
-        assert!(catalog.sample(0, 0).is_empty());
-    }
-
-    #[test]
-    fn a_replacement_leaves_nothing_of_the_old() {
-        let catalog = Catalog::default();
-        let empty = catalog.bytes();
-        catalog.expiries.insert(Ordinal(1), 10);
-        catalog.insert(Ordinal(1), &listing("a").listed());
-        catalog.insert(Ordinal(2), &listing("a").listed());
-        let id = listing("a").id;
-        assert_eq!((catalog.ordinal(&id), catalog.documents()), (Some(Ordinal(2)), 1));
-        assert!(catalog.listing(Ordinal(1)).is_none() && catalog.expiries.of(Ordinal(1)).is_none());
-        catalog.remove(&id);
-        catalog.remove(&id);
-        assert_eq!((catalog.ordinal(&id), catalog.documents()), (None, 0));
-        assert!(catalog.listing(Ordinal(2)).is_none() && catalog.fingerprint(Ordinal(2)).is_none());
-        assert!(catalog.bytes() < empty + 256, "{} after {empty}", catalog.bytes());
-    }
-
-    #[test]
-    fn a_document_takes_under_60_bytes_and_gives_them_back() {
-        let catalog = Catalog::default();
-        let id = |number: u32| listing(&format!("{number:020}")).id;
-        let empty = catalog.bytes();
-        for number in 0..100_000 {
-            let listing = Listing { id: id(number), fingerprint: 7, has_metadata: true };
-            catalog.insert(Ordinal(number), &listing.listed());
-            if number % 5_000 == 4_999 {
-                let each = (catalog.bytes() - empty) / u64::from(number);
-                assert!(each < 60, "{each} at {number}");
-            }
-        }
-        let full = catalog.bytes() - empty;
-        for number in (0..100_000).filter(|number| number % 10 != 0) {
-            catalog.remove(&id(number));
-        }
-        let left = catalog.bytes() - empty;
-        assert!(left * 4 < full, "{left} of {full}");
-        assert_eq!(catalog.documents(), 10_000);
-        for number in 0..100_000 {
-            let expected = (number % 10 == 0).then_some(Ordinal(number));
-            assert_eq!(catalog.ordinal(&id(number)), expected);
-        }
-    }
-
-    #[test]
-    fn what_is_listed_by_several_and_filed_at_once_is_found_by_its_ids() {
-        let catalog = Catalog::default();
-        let mut noted = [Noted::default(), Noted::default()];
-        let id = |number: u32| format!("{number:05}");
-        let mut list = |thread: usize, ordinal, id: &str| {
-            let listed = Listed { id, fingerprint: 7, has_metadata: false };
-            catalog.list(Ordinal(ordinal), &listed, &mut noted[thread]);
-        };
-        (0..20_000).for_each(|number| list(number as usize % 2, number, &id(number)));
-        // Once more by another thread; and ids that stood for others before, in either order.
-        (0..1_000).for_each(|number| list(0, number, &id(number)));
-        (0..1_000).for_each(|number| list(1, 20_000 + number * 2, &id(19_000 + number)));
-        (0..1_000).for_each(|number| list(0, 20_001 + number * 2, &id(19_000 + number)));
-        catalog.file_ids(&noted);
-        assert_eq!(catalog.documents(), 20_000);
-        for number in 0..20_000 {
-            let expected = if number < 19_000 { number } else { number * 2 - 17_999 };
-            let id = DocumentId::new(id(number)).unwrap();
-            assert_eq!(catalog.ordinal(&id), Some(Ordinal(expected)));
-            assert_eq!(catalog.listing(Ordinal(expected)).map(|listing| listing.id), Some(id));
-        }
-        assert!(catalog.listing(Ordinal(19_500)).is_none());
-    }
-
-    #[test]
-    fn ids_that_come_and_go_at_once_are_each_one_document() {
-        let catalog = Catalog::default();
-        std::thread::scope(|scope| {
-            for writer in 0..4 {
-                let catalog = &catalog;
-                scope.spawn(move || {
-                    for round in 0..2_000 {
-                        let listing = listing(&format!("{writer}/{}", round % 100));
-                        catalog.insert(Ordinal(round * 4 + writer), &listing.listed());
-                        assert_eq!(
-                            catalog.ordinal(&listing.id).and_then(|found| catalog.listing(found)),
-                            Some(listing.clone())
-                        );
-                        if round % 3 == 0 {
-                            catalog.remove(&listing.id);
-                        }
-                    }
-                });
-            }
-        });
-        let mut listed = Vec::new();
-        let visited = catalog.visit(|ordinal, found| {
-            listed.push((ordinal, document_id(found.id)));
-            Ok::<_, Infallible>(())
-        });
-        assert_eq!(visited, Ok(()));
-        assert_eq!(catalog.documents(), listed.len() as u64);
-        for (ordinal, id) in listed {
-            assert_eq!(catalog.ordinal(&id), Some(ordinal));
-        }
-    }
-}
+mod tests;

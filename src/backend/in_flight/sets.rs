@@ -1,0 +1,144 @@
+//! The distinct sets in flight, by the keys they are going to be found under.
+//!
+//! Documents with equal sets are one set here, as in the index. Of the sets that share a key only
+//! the earliest are looked at, so that what a document costs does not grow with the number of
+//! near-duplicates in flight.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use crate::backend::{PreparedDocument, RivalSearch};
+use crate::scheme::Key;
+use crate::sketch::Estimator;
+
+/// Sets looked at under one key: the earliest.
+const SETS_MAX_FOR_EACH_KEY: usize = 32;
+
+/// Sets looked at under all keys together, each counted once for each key.
+const SETS_MAX: usize = 1_024;
+
+#[derive(Debug)]
+pub(super) struct SetsInFlight {
+    estimator: Estimator,
+    /// By the ticket of the first document that had the set.
+    sets: HashMap<u64, SetInFlight>,
+    first_by_fingerprint: HashMap<u64, u64>,
+    by_key: BTreeSet<(Key, u64)>,
+    /// Only keys of the tables below this one are in `by_key`: those that were ever looked under.
+    /// Most calls go with the collection's threshold, which takes some of the tables.
+    tables: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct SetInFlight {
+    /// One of those that have it, or had it.
+    document: Arc<PreparedDocument>,
+    /// The tickets of those that have it.
+    pub documents: BTreeSet<u64>,
+}
+
+/// Sets that a search found, in the order in which it wants them.
+pub(super) struct NearSets<'a> {
+    pub sets: Vec<&'a SetInFlight>,
+    /// Some were not looked at.
+    pub truncated: bool,
+}
+
+impl SetsInFlight {
+    pub fn new(estimator: Estimator) -> Self {
+        Self {
+            estimator,
+            sets: HashMap::new(),
+            first_by_fingerprint: HashMap::new(),
+            by_key: BTreeSet::new(),
+            tables: 0,
+        }
+    }
+
+    pub fn insert(&mut self, ticket: u64, document: &Arc<PreparedDocument>) {
+        let first = *self.first_by_fingerprint.entry(document.fingerprint).or_insert(ticket);
+        let set = self.sets.entry(first).or_insert_with(|| {
+            self.by_key.extend(keys(document, 0..self.tables).map(|key| (key, first)));
+            SetInFlight { document: Arc::clone(document), documents: BTreeSet::new() }
+        });
+        set.documents.insert(ticket);
+    }
+
+    pub fn remove(&mut self, ticket: u64, fingerprint: u64) {
+        let Some(&first) = self.first_by_fingerprint.get(&fingerprint) else { return };
+        let Some(set) = self.sets.get_mut(&first) else { return };
+        set.documents.remove(&ticket);
+        if !set.documents.is_empty() {
+            return;
+        }
+        for key in keys(&set.document, 0..self.tables) {
+            self.by_key.remove(&(key, first));
+        }
+        self.first_by_fingerprint.remove(&fingerprint);
+        self.sets.remove(&first);
+    }
+
+    /// The equal set, and those that share a key and whose sketches agree well enough: the earliest
+    /// first for a document that is `tentative` and will wait for them, else those that agree best.
+    pub fn near(
+        &mut self,
+        document: &PreparedDocument,
+        tentative: bool,
+        search: &RivalSearch,
+    ) -> NearSets<'_> {
+        let tables = search.keys.iter().map(|key| key.table.saturating_add(1)).max();
+        self.look_under(tables.unwrap_or(0));
+        let (firsts, truncated) = self.sharing(document.fingerprint, &search.keys);
+        let agreeing = |first: u64| {
+            let set = self.sets.get(&first)?;
+            let (ours, its) = (document.sketch.as_bytes(), set.document.sketch.as_bytes());
+            let agreeing = self.estimator.agreeing(ours, its);
+            (agreeing >= search.agreeing_min).then_some((agreeing, set))
+        };
+        let mut near: Vec<_> = firsts.into_iter().filter_map(agreeing).collect();
+        if !tentative {
+            near.sort_by_key(|(agreeing, _)| Reverse(*agreeing));
+        }
+        NearSets { sets: near.into_iter().map(|(_, set)| set).collect(), truncated }
+    }
+
+    /// The sets that share a key, ascending; whether some were left out.
+    fn sharing(&self, fingerprint: u64, probe: &[Key]) -> (Vec<u64>, bool) {
+        let mut truncated = false;
+        let mut firsts = Vec::new();
+        firsts.extend(self.first_by_fingerprint.get(&fingerprint));
+        for &key in probe {
+            let mut sharing = self.by_key.range((key, 0)..=(key, u64::MAX)).map(|(_, first)| first);
+            let room = SETS_MAX_FOR_EACH_KEY.min(SETS_MAX.saturating_sub(firsts.len()));
+            firsts.extend(sharing.by_ref().take(room));
+            truncated |= sharing.next().is_some();
+        }
+        firsts.sort();
+        firsts.dedup();
+        (firsts, truncated)
+    }
+
+    /// Files what is in flight under the keys of further tables.
+    fn look_under(&mut self, tables: u32) {
+        if tables <= self.tables {
+            return;
+        }
+        for (first, set) in &self.sets {
+            self.by_key.extend(keys(&set.document, self.tables..tables).map(|key| (key, *first)));
+        }
+        self.tables = tables;
+    }
+
+    #[cfg(test)]
+    pub fn is_empty(&self) -> bool {
+        self.sets.is_empty() && self.first_by_fingerprint.is_empty() && self.by_key.is_empty()
+    }
+}
+
+fn keys(
+    document: &PreparedDocument,
+    tables: std::ops::Range<u32>,
+) -> impl Iterator<Item = Key> {
+    document.keys.iter().copied().filter(move |key| tables.contains(&key.table))
+}

@@ -1,0 +1,198 @@
+//! Id → ordinal, in the byte order of the ids.
+
+use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Unbounded};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::document::{DocumentId, Ordinal};
+
+/// Each is locked by itself.
+const SHARDS: usize = 64;
+
+/// Memory of an entry in a B-tree: a leaf of eleven takes 256 bytes and is half full where ids
+/// ascend, two thirds full where they are random; a seventh of that for the nodes above.
+const ENTRY_BYTES: usize = 44;
+
+/// Ids of a shard that are read for a page besides its share of it.
+const BEYOND_SHARE: usize = 8;
+
+type Shard = BTreeMap<DocumentId, Ordinal>;
+
+/// B-trees, one for each part of the hashes of ids: in the order of their bytes, so that a page of
+/// them needs no scan, and without a table that would have to be made anew as it grows.
+#[derive(Debug)]
+pub struct Ids(Box<[RwLock<Shard>]>);
+
+impl Default for Ids {
+    fn default() -> Self {
+        Self((0..SHARDS).map(|_| RwLock::default()).collect())
+    }
+}
+
+impl Ids {
+    pub fn get(&self, id: &DocumentId) -> Option<Ordinal> {
+        read(self.shard(id)).get(id).copied()
+    }
+
+    /// The ordinal that the id had before.
+    pub fn insert(&self, id: DocumentId, ordinal: Ordinal) -> Option<Ordinal> {
+        write(self.shard(&id)).insert(id, ordinal)
+    }
+
+    pub fn remove(&self, id: &DocumentId) -> Option<Ordinal> {
+        write(self.shard(id)).remove(id)
+    }
+
+    /// Inserts all at once, which takes a fraction of the time that one after the other would. An
+    /// id that is there several times gets the highest of its ordinals, and `replaced` the others.
+    pub fn load(
+        &self,
+        all: impl Iterator<Item = (DocumentId, Ordinal)>,
+        mut replaced: impl FnMut(Ordinal),
+    ) {
+        let mut by_shard = vec![Vec::new(); SHARDS];
+        for (id, ordinal) in all {
+            by_shard[shard_of(&id)].push((id, ordinal));
+        }
+        for (shard, ids) in self.0.iter().zip(by_shard) {
+            let ids = sorted(ids);
+            for pair in ids.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
+                replaced(pair[0].1);
+            }
+            // Of equal keys the last one counts.
+            *write(shard) = ids.into_iter().collect();
+        }
+    }
+
+    /// The lowest ids above `after`, in byte order: at least one of them if there are any, and at
+    /// most `limit`. An id that is there throughout is not missed, whatever is written meanwhile.
+    pub fn page(&self, after: Option<&DocumentId>, limit: usize) -> Vec<(DocumentId, Ordinal)> {
+        let share = limit / SHARDS * 2 + BEYOND_SHARE;
+        let mut page = Vec::with_capacity(SHARDS * share);
+        // The lowest of the last ids that were read of a shard: above it, more may be missing.
+        let mut complete_up_to: Option<DocumentId> = None;
+        for shard in &self.0 {
+            let start = page.len();
+            let above = (after.map_or(Unbounded, Excluded), Unbounded);
+            let ids = read(shard);
+            let ids = ids.range::<DocumentId, _>(above).take(share);
+            page.extend(ids.map(|(id, ordinal)| (id.clone(), *ordinal)));
+            if page.len() - start == share {
+                let last = page.last().map(|(id, _)| id.clone());
+                complete_up_to = complete_up_to.into_iter().chain(last).min();
+            }
+        }
+        page.sort_unstable();
+        if let Some(last) = complete_up_to {
+            page.truncate(page.partition_point(|(id, _)| *id <= last));
+        }
+        page.truncate(limit);
+        page
+    }
+
+    pub fn bytes(&self, documents: u64) -> u64 {
+        (size_of_val(&*self.0) + ENTRY_BYTES * documents as usize) as u64
+    }
+
+    fn shard(&self, id: &DocumentId) -> &RwLock<Shard> {
+        &self.0[shard_of(id)]
+    }
+}
+
+/// By id, then by ordinal. Compared are eight bytes behind what all ids begin with, and the ids
+/// themselves, which are anywhere in memory, only where those are equal.
+fn sorted(ids: Vec<(DocumentId, Ordinal)>) -> Vec<(DocumentId, Ordinal)> {
+    let Some(first) = ids.first().map(|(id, _)| id.clone()) else { return ids };
+    let first = first.as_str().as_bytes();
+    let equal = |id: &DocumentId, within: usize| {
+        let pairs = first[..within].iter().zip(id.as_str().as_bytes());
+        pairs.take_while(|(a, b)| a == b).count()
+    };
+    let common = ids.iter().fold(first.len(), |common, (id, _)| equal(id, common));
+    let behind = |id: &DocumentId| {
+        let mut bytes = [0; 8];
+        let rest = &id.as_str().as_bytes()[common..];
+        let length = rest.len().min(bytes.len());
+        bytes[..length].copy_from_slice(&rest[..length]);
+        u64::from_be_bytes(bytes)
+    };
+    let mut keyed: Vec<_> =
+        ids.into_iter().map(|(id, ordinal)| (behind(&id), id, ordinal)).collect();
+    keyed.sort_unstable();
+    keyed.into_iter().map(|(_, id, ordinal)| (id, ordinal)).collect()
+}
+
+fn shard_of(id: &DocumentId) -> usize {
+    xxh3_64(id.as_str().as_bytes()) as usize % SHARDS
+}
+
+fn read(shard: &RwLock<Shard>) -> RwLockReadGuard<'_, Shard> {
+    // A panic can only come before a change or after it.
+    shard.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write(shard: &RwLock<Shard>) -> RwLockWriteGuard<'_, Shard> {
+    shard.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn id(text: &str) -> DocumentId {
+        DocumentId::new(text).unwrap()
+    }
+
+    #[test]
+    fn of_an_id_that_is_loaded_several_times_the_highest_ordinal_counts() {
+        let ids = Ids::default();
+        let all = [("a", 4), ("b", 2), ("a", 9), ("a", 1)];
+        let mut replaced = Vec::new();
+        let all = all.map(|(text, ordinal)| (id(text), Ordinal(ordinal)));
+        ids.load(all.into_iter(), |ordinal| replaced.push(ordinal));
+        assert_eq!((ids.get(&id("a")), ids.get(&id("b"))), (Some(Ordinal(9)), Some(Ordinal(2))));
+        assert_eq!(replaced, [Ordinal(1), Ordinal(4)]);
+    }
+
+    proptest! {
+        #[test]
+        fn ids_are_sorted_whatever_they_begin_with(
+            texts in prop::collection::vec("(common/)?[a-b]{0,9}x", 0..60),
+        ) {
+            let ids = (0..).zip(&texts).map(|(number, text)| (id(text), Ordinal(number)));
+            let mut expected: Vec<_> = ids.collect();
+            let found = sorted(expected.clone());
+            expected.sort();
+            prop_assert_eq!(found, expected);
+        }
+
+        /// Pages put together are what one ordered set has.
+        #[test]
+        fn pages_follow_each_other_in_byte_order(
+            texts in prop::collection::btree_set("[a-c]{1,4}|é", 0..120),
+            limit in 1_usize..100,
+        ) {
+            let ids = Ids::default();
+            for text in &texts {
+                ids.insert(id(text), Ordinal(7));
+            }
+            let mut listed = Vec::new();
+            loop {
+                let page = ids.page(listed.last(), limit);
+                prop_assert!(page.len() <= limit);
+                if page.is_empty() {
+                    break;
+                }
+                listed.extend(page.into_iter().map(|(id, _)| id));
+            }
+            let expected: BTreeSet<_> = texts.iter().map(|text| id(text)).collect();
+            prop_assert!(listed.iter().eq(&expected));
+        }
+    }
+}

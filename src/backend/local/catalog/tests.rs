@@ -1,0 +1,226 @@
+use std::collections::BTreeSet;
+use std::thread;
+
+use super::*;
+
+fn id(text: &str) -> DocumentId {
+    DocumentId::new(text).unwrap()
+}
+
+pub(super) fn listing(ordinal: u32, text: &str) -> Listing {
+    Listing::new(Ordinal(ordinal), id(text), 7, false, None)
+}
+
+fn expiring(ordinal: u32, text: &str, expires_at_ms: i64) -> Listing {
+    Listing::new(Ordinal(ordinal), id(text), 7, false, Some(expires_at_ms))
+}
+
+#[test]
+fn a_sample_is_drawn_from_all_and_each_time_anew() {
+    let catalog = Catalog::default();
+    for number in 0..100 {
+        catalog.insert(listing(number * 100, &format!("{number:03}")));
+    }
+    let mut all = catalog.sample(1_000, 0);
+    all.sort();
+    let all: Vec<_> = all.iter().map(ToString::to_string).collect();
+    assert_eq!(all, (0..100).map(|number| format!("{number:03}")).collect::<Vec<_>>());
+    let mut drawn = std::collections::HashSet::new();
+    for _ in 0..100 {
+        let sample = catalog.sample(10, 0);
+        assert_eq!(sample.len(), 10);
+        drawn.extend(sample);
+    }
+    // That one is never drawn has a chance of 0.9¹⁰⁰.
+    assert!(drawn.len() > 95, "{} of 100 were drawn", drawn.len());
+    assert!(catalog.sample(0, 0).is_empty());
+}
+
+#[test]
+fn a_replacement_leaves_nothing_of_the_old() {
+    let catalog = Catalog::default();
+    let empty = catalog.bytes();
+    catalog.insert(expiring(1, "a", 10));
+    catalog.insert(listing(2, "a"));
+    let a = id("a");
+    assert_eq!((catalog.ordinal(&a), catalog.documents()), (Some(Ordinal(2)), 1));
+    assert_eq!((catalog.listing(Ordinal(1)), catalog.expired(i64::MAX - 1)), (None, 0));
+    catalog.remove(&a);
+    catalog.remove(&a);
+    assert_eq!((catalog.ordinal(&a), catalog.documents()), (None, 0));
+    assert!(catalog.listing(Ordinal(2)).is_none() && catalog.fingerprint(Ordinal(2)).is_none());
+    assert_eq!(catalog.bytes(), empty);
+}
+
+#[test]
+fn removed_documents_give_their_memory_back() {
+    let catalog = Catalog::default();
+    let name = |number: u32| format!("{number:020}");
+    let empty = catalog.bytes();
+    for number in 0..100_000 {
+        catalog.insert(listing(number, &name(number)));
+        if number % 5_000 == 4_999 {
+            let each = (catalog.bytes() - empty) / u64::from(number);
+            assert!(each < 140, "{each} at {number}");
+        }
+    }
+    let full = catalog.bytes() - empty;
+    for number in (0..100_000).filter(|number| number % 10 != 0) {
+        catalog.remove(&id(&name(number)));
+    }
+    let left = catalog.bytes() - empty;
+    assert!(left * 4 < full, "{left} of {full}");
+    assert_eq!(catalog.documents(), 10_000);
+    for number in 0..100_000 {
+        let expected = (number % 10 == 0).then_some(Ordinal(number));
+        assert_eq!(catalog.ordinal(&id(&name(number))), expected);
+    }
+}
+
+#[test]
+fn listings_loaded_together_are_found_by_their_ids() {
+    let catalog = Catalog::default();
+    let name = |number: u32| format!("{number:05}");
+    (0..20_000).for_each(|number| catalog.list(listing(number, &name(number))));
+    // Once more; and ids that belonged to others before, in either order.
+    (0..1_000).for_each(|number| catalog.list(listing(number, &name(number))));
+    (0..1_000)
+        .for_each(|number| catalog.list(listing(20_000 + number * 2, &name(19_000 + number))));
+    (0..1_000)
+        .for_each(|number| catalog.list(listing(20_001 + number * 2, &name(19_000 + number))));
+    catalog.load_ids();
+    assert_eq!(catalog.documents(), 20_000);
+    for number in 0..20_000 {
+        let expected = if number < 19_000 { number } else { number * 2 - 17_999 };
+        assert_eq!(catalog.ordinal(&id(&name(number))), Some(Ordinal(expected)));
+        assert_eq!(catalog.listing(Ordinal(expected)), Some(listing(expected, &name(number))));
+    }
+    assert!(catalog.listing(Ordinal(19_500)).is_none());
+}
+
+#[test]
+fn expiries_loaded_later_are_as_if_they_had_been_inserted() {
+    let catalog = Catalog::default();
+    catalog.list(listing(1, "a"));
+    catalog.list(listing(2, "b"));
+    catalog.load_ids();
+    catalog.load_expiries(vec![(30, Ordinal(2)), (10, Ordinal(9)), (20, Ordinal(1))]);
+    assert_eq!(catalog.alive(&id("b"), 29), Some(expiring(2, "b", 30)));
+    assert_eq!((catalog.alive(&id("b"), 30), catalog.expired(30)), (None, 2));
+    assert_eq!(catalog.due(30, 9), [Ordinal(1), Ordinal(2)]);
+}
+
+#[test]
+fn ids_are_paged_in_the_order_of_their_bytes() {
+    let catalog = Catalog::default();
+    for (number, text) in (0..).zip(["é", "b", "B", "a", "aa", "z"]) {
+        let expires_at_ms = (text == "a").then_some(10);
+        let listing = Listing::new(Ordinal(number * 1_000), id(text), 7, false, expires_at_ms);
+        catalog.insert(listing);
+    }
+    assert_eq!(catalog.ids_after(None, 4, 9), ["B", "a", "aa", "b"].map(id));
+    assert_eq!(catalog.ids_after(None, 4, 10), ["B", "aa", "b", "z"].map(id));
+    assert_eq!(catalog.ids_after(Some(&id("b")), 4, 9), ["z", "é"].map(id));
+    assert_eq!(catalog.ids_after(Some(&id("é")), 4, 9), []);
+    assert_eq!(catalog.ids_after(None, 0, 9), []);
+}
+
+#[test]
+fn a_page_passes_over_any_number_of_expired_documents() {
+    let catalog = Catalog::default();
+    (0..5_000).for_each(|number| catalog.insert(expiring(number, &format!("{number:04}"), 10)));
+    catalog.insert(listing(5_000, "z"));
+    assert_eq!(catalog.ids_after(None, 3, 10), [id("z")]);
+}
+
+#[test]
+fn pages_have_every_id_that_is_replaced_meanwhile_and_once() {
+    let catalog = Catalog::default();
+    let texts: Vec<_> = (0..3_000).map(|number| format!("{number:04}")).collect();
+    for (ordinal, text) in (0..).zip(&texts) {
+        catalog.insert(listing(ordinal, text));
+    }
+    thread::scope(|scope| {
+        let replacing = scope.spawn(|| {
+            for (ordinal, text) in (3_000..60_000).zip(texts.iter().cycle()) {
+                catalog.insert(listing(ordinal, text));
+            }
+        });
+        while !replacing.is_finished() {
+            let mut listed: Vec<DocumentId> = Vec::new();
+            while let page = catalog.ids_after(listed.last(), 700, 0)
+                && !page.is_empty()
+            {
+                listed.extend(page);
+            }
+            assert!(listed.iter().map(DocumentId::as_str).eq(texts.iter()));
+        }
+    });
+}
+
+#[test]
+fn a_document_is_alive_while_it_is_replaced() {
+    let catalog = Catalog::default();
+    catalog.insert(listing(0, "a"));
+    thread::scope(|scope| {
+        let replacing =
+            scope.spawn(|| (1..50_000).for_each(|ordinal| catalog.insert(listing(ordinal, "a"))));
+        while !replacing.is_finished() {
+            assert!(catalog.alive(&id("a"), 0).is_some());
+        }
+    });
+}
+
+#[test]
+fn a_visit_has_every_document_that_is_replaced_meanwhile() {
+    let catalog = Catalog::default();
+    let texts: Vec<_> = (0..1_000).map(|number| format!("{number:04}")).collect();
+    for (ordinal, text) in (0..).zip(&texts) {
+        catalog.insert(listing(ordinal, text));
+    }
+    thread::scope(|scope| {
+        let replacing = scope.spawn(|| {
+            for (ordinal, text) in (1_000..60_000).zip(texts.iter().cycle()) {
+                catalog.insert(listing(ordinal, text));
+            }
+        });
+        while !replacing.is_finished() {
+            let mut visited = BTreeSet::new();
+            let Ok(()) = catalog.visit(|listing| {
+                visited.insert(listing.id.clone());
+                Ok::<_, Infallible>(())
+            });
+            assert_eq!(visited.len(), 1_000);
+        }
+    });
+}
+
+#[test]
+fn ids_that_come_and_go_at_once_are_each_one_document() {
+    let catalog = Catalog::default();
+    thread::scope(|scope| {
+        for writer in 0..4 {
+            let catalog = &catalog;
+            scope.spawn(move || {
+                for round in 0..2_000 {
+                    let listing = listing(round * 4 + writer, &format!("{writer}/{}", round % 100));
+                    catalog.insert(listing.clone());
+                    assert_eq!(catalog.alive(&listing.id, 0), Some(listing.clone()));
+                    if round % 3 == 0 {
+                        catalog.remove(&listing.id);
+                    }
+                }
+            });
+        }
+    });
+    let mut listed = Vec::new();
+    let visited = catalog.visit(|listing| {
+        listed.push(listing.clone());
+        Ok::<_, Infallible>(())
+    });
+    assert_eq!(visited, Ok(()));
+    assert_eq!(catalog.documents(), listed.len() as u64);
+    for listing in listed {
+        assert_eq!(catalog.ordinal(&listing.id), Some(listing.ordinal));
+    }
+}
