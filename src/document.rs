@@ -8,8 +8,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize, Serializer};
+use utoipa::ToSchema;
+
 /// The name a client gives a document: 1..=1024 bytes of UTF-8 without control characters.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, ToSchema)]
+#[serde(try_from = "String")]
+#[schema(as = Id, value_type = String, min_length = 1, max_length = 1024,
+    pattern = r"^[^\u0000-\u001f\u007f-\u009f]*$", example = "https://example.org/a")]
 pub struct DocumentId(Arc<str>);
 
 impl DocumentId {
@@ -51,6 +57,20 @@ fn has_control_character(id: &str) -> bool {
     match id.is_ascii() {
         true => id.bytes().fold(false, |found, byte| found | byte.is_ascii_control()),
         false => id.chars().any(char::is_control),
+    }
+}
+
+impl TryFrom<String> for DocumentId {
+    type Error = DocumentIdError;
+
+    fn try_from(id: String) -> Result<Self, DocumentIdError> {
+        Self::new(id)
+    }
+}
+
+impl Serialize for DocumentId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
     }
 }
 

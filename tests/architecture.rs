@@ -32,7 +32,7 @@ const FORBIDDEN: [(&[&str], &[&str]); 4] = [
         &["tokio", "axum", "serde_json", "metrics", "std::fs", "std::net", "std::time", "tracing"],
     ),
     (&["storage"], &["crate::index", "crate::join", "axum", "metrics"]),
-    (&["backend", "engine"], &["axum", "metrics::", "utoipa"]),
+    (&["backend", "engine"], &["axum", "metrics::"]),
     (&["http"], &["rusqlite"]),
 ];
 

@@ -22,16 +22,19 @@ pub struct BackendStats {
 }
 
 /// How the index came back at start.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 pub struct Recovery {
     pub source: RecoverySource,
+    /// The last operation in the snapshot that the start read.
     pub snapshot_sequence: Option<u64>,
     /// Documents brought in from the log on top of the snapshot.
     pub replayed: u64,
     pub took_ms: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+/// What the index was restored from: nothing (`empty`), a `snapshot` and the log, or the stored
+/// sketches (`rebuilt`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RecoverySource {
     /// There was nothing to bring back.

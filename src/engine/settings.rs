@@ -1,5 +1,6 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use utoipa::ToSchema;
 
 use crate::scheme::{Kind, Scheme, SchemeSettings};
 use crate::sketch::SketchSettings;
@@ -8,8 +9,9 @@ use crate::text::{ShingleSettings, Shingler, Unit};
 /// A collection's settings. `shingles`, `sketch`, `scheme.kind`, `scheme.bands`, `scheme.rows`,
 /// `scheme.fields`, `scheme.field_sketches` and `store.text` decide what is stored and are fixed
 /// for its life.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schema(as = Settings)]
 pub struct CollectionSettings {
     pub shingles: ShingleSettings,
     pub sketch: SketchSettings,
@@ -104,12 +106,14 @@ fn overlay(below: &mut Value, above: Value) {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// What is kept of a document, and for how long.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
 pub struct StoreSettings {
     /// Keep the text (or tokens) itself, to give it back and to explain matches.
     pub text: bool,
-    /// Seconds that a document lives that does not say when it expires; `None` for ever.
+    /// Seconds until a document without `expires_at` expires. By default it never does.
+    #[schema(minimum = 1, maximum = 3_155_760_000_u64)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl_s: Option<u64>,
 }
@@ -138,29 +142,36 @@ impl Default for StoreSettings {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// The limits of a collection's calls.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
 pub struct LimitSettings {
-    /// Candidates of one lookup; beyond, the answer says `truncated`.
+    /// Candidates of one lookup; if there are more, the answer says `truncated`.
+    #[schema(minimum = 1)]
     pub candidates_max: usize,
-    /// Of those, the ones that are checked and given, which agree best; `limit` if that is more.
-    /// Beyond, the answer says `truncated`.
+    /// Candidates that are checked exactly, those whose sketches agree best first; `limit` if that
+    /// is more. If there are more, the answer says `truncated`.
+    #[schema(minimum = 1)]
     pub checked_max: usize,
-    /// Near-duplicates told when a document is added.
+    /// Near-duplicates in the answer to an added document.
+    #[schema(minimum = 1)]
     pub duplicates_max: usize,
-    /// Shingles of one document: the distinct ones, or all of a multiset.
+    /// Shingles of one document: its distinct ones, or all of a multiset.
+    #[schema(minimum = 1)]
     pub shingles_max: usize,
     /// Bytes of one document's metadata.
     pub metadata_bytes_max: usize,
     /// Bytes of one field of a record.
+    #[schema(minimum = 1)]
     pub field_bytes_max: usize,
-    /// Clusters of more documents are told of as giant, in metrics and log.
+    /// Clusters of more documents are counted in metrics and logged as giant.
+    #[schema(minimum = 1)]
     pub cluster_members_alarm: usize,
-    /// Shingles that one collapse has in memory: of the documents that may be near-duplicates of
-    /// each other, equal sets counted once.
+    /// Shingles that one `POST /collapse` holds in memory: those of documents that may be
+    /// near-duplicates of each other, equal sets counted once.
+    #[schema(minimum = 1)]
     pub collapse_shingles_max: usize,
-    /// Characters of one text times those of another whose edit distance or longest common
-    /// subsequence is asked for.
+    /// Characters of one text times those of the other, for the measures `edit` and `lcs`.
     pub edit_product_max: u64,
 }
 

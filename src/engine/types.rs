@@ -1,7 +1,9 @@
 //! What the engine is asked and what it answers.
 
-use serde::{Deserialize, Serialize};
 use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::backend::{Announced, BackendStats, Filing};
 use crate::document::{Content, DocumentId, Metadata};
@@ -31,7 +33,7 @@ impl Default for AddOptions {
 }
 
 /// What becomes of a document that has a near-duplicate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnDuplicate {
     #[default]
@@ -68,7 +70,7 @@ pub struct Added {
     pub truncated: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AddStatus {
     Created,
@@ -80,7 +82,7 @@ pub enum AddStatus {
 }
 
 /// What was done to a document that its sender may not expect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
     /// No shingle in it, as it is shorter than one or has no stop word to begin one: the whole
@@ -91,7 +93,7 @@ pub enum Policy {
 }
 
 /// How candidates are found and scored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// Candidates are checked against the exact resemblance: no false positive.
@@ -104,7 +106,7 @@ pub enum Mode {
 }
 
 /// How the candidates of a lookup were found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FoundBy {
     /// They share a key of the sketch with the probe.

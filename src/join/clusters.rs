@@ -1,5 +1,7 @@
 //! Sets in groups.
 
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::buckets::Member;
@@ -8,8 +10,11 @@ use super::pairs::Met;
 use super::{Join, JoinError, Progress, Sets, Stage};
 use crate::document::DocumentId;
 
-/// What belongs together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Which documents are one cluster. `single`: those that a chain of pairs connects.
+/// `representative`: those whose similarity to the cluster's representative is at least the
+/// threshold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Linkage {
     /// Sets that a chain of pairs connects.
     #[default]

@@ -24,6 +24,7 @@ pub use prefix::{Place, Prefix, prefix_len};
 pub use tuner::ProbePlan;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::sketch::SketchSettings;
 
@@ -32,9 +33,11 @@ const ROWS_MAX: u32 = 32;
 /// Each key has a table of its own in the index.
 const BANDS_MAX: u32 = 1024;
 
-/// A resemblance from which documents count as near-duplicates: above 0, at most 1.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+/// A Jaccard similarity (resemblance) from which documents count as near-duplicates: above 0, at
+/// most 1.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize, ToSchema)]
 #[serde(try_from = "f64", into = "f64")]
+#[schema(exclusive_minimum = 0.0, maximum = 1.0, example = 0.8)]
 pub struct Threshold(f64);
 
 impl Threshold {
@@ -67,9 +70,12 @@ impl From<Threshold> for f64 {
 #[error("a threshold must be above 0 and at most 1, not {0}")]
 pub struct ThresholdError(f64);
 
-/// What makes a key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// What makes a key. `bands`: consecutive slots of the sketch (MinHash LSH). `random_rows`: slots
+/// drawn at random. `prefix`: the first elements of the set itself, so that lookups miss nothing.
+/// `fields`: the fields of a record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = SchemeKind)]
 pub enum Kind {
     /// Consecutive slots of a sketch, a band: no slot is in two keys.
     #[default]
@@ -84,38 +90,43 @@ pub enum Kind {
 
 /// How keys are made. `kind`, `bands`, `rows`, `fields` and `field_sketches` decide what is stored:
 /// fixed for a collection's life.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SchemeSettings {
     pub kind: Kind,
-    /// The threshold of calls that name none.
+    /// The threshold of calls that give none.
     pub threshold: Threshold,
-    /// The wanted chance to find a document at just the threshold: above 0, below 1.
+    /// The wanted chance to find a document whose similarity is exactly the threshold.
+    #[schema(exclusive_minimum = 0.0, exclusive_maximum = 1.0)]
     pub recall: f64,
-    /// Keys filed under; without it, as many bands as the sketch has slots for, or 125 keys of
-    /// random rows.
+    /// Keys that a document is filed under. By default as many bands as the sketch has slots for,
+    /// or 125 keys of random rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bands: Option<u32>,
-    /// Slots of a key; without it, the most (up to 4) with which bands reach the recall at the
-    /// threshold, or 3 random rows.
+    /// Slots of a key. By default the most, up to 4, with which the bands reach `recall` at
+    /// `threshold`, or 3 random rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u32>,
-    /// The lowest threshold that exact lookups are indexed for; below, they look at every set.
-    /// Without it none are, and with [`Kind::Prefix`] those from `threshold` up.
+    /// The lowest threshold for which lookups in mode `exact` have an index; below it they scan
+    /// every set. By default there is no such index, and with the kind `prefix` one from
+    /// `threshold` up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exact_from: Option<Threshold>,
-    /// The names of the fields that records may have: 1..=32 for records, none for other kinds.
+    /// For the kind `fields`: the names of the fields that records may have.
+    #[schema(max_items = 32, example = json!(["name", "address", "phone"]))]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<String>,
-    /// File records under what is nearly the value of a field, too.
+    /// For the kind `fields`: find records by fields that are nearly equal, too.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub field_sketches: bool,
-    /// The points from which records count as near-duplicates, for calls that name none: at most
-    /// 100 a field; without it, 80 a field.
+    /// For the kind `fields`: the points from which records count as near-duplicates, for calls
+    /// that give none; at most 100 for each field, by default 80.
+    #[schema(minimum = 1, maximum = 3_200, example = 250)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub points: Option<u32>,
-    /// The points that one edit of a field costs, d edits costing d² as many: 1..=100; without it,
-    /// 4.
+    /// For the kind `fields`: the points that one edit costs; d edits cost d² times as much. By
+    /// default 4.
+    #[schema(minimum = 1, maximum = 100)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub penalty: Option<u32>,
 }

@@ -9,6 +9,7 @@ mod permutations;
 pub use estimate::{Estimate, Estimator};
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::simd::{Level, Loop};
 use crate::text::ShingleSet;
@@ -21,14 +22,17 @@ use self::permutations::Permutations;
 const SLOTS_MIN: u32 = 16;
 const SLOTS_MAX: u32 = 1024;
 
-/// How sets are sketched. Decides what is stored: fixed for a collection's life.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// How the MinHash sketch of a set is made. Decides what is stored: fixed for a collection's life.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, default)]
 pub struct SketchSettings {
-    /// Slots of a sketch: 16..=1024, a multiple of 4.
+    /// MinHash values of a sketch; more of them estimate better.
+    #[schema(minimum = 16, maximum = 1024, multiple_of = 4)]
     pub slots: u32,
     /// Bits kept of each slot: 8, 16 or 32.
+    #[schema(minimum = 8, maximum = 32)]
     pub bits: u32,
+    /// Another seed makes other sketches.
     pub seed: u64,
     pub method: Method,
 }
@@ -69,8 +73,12 @@ impl Default for SketchSettings {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// `fast32`: one-permutation hashing with 32 bits for each shingle. `fast`: the same with 64 bits,
+/// slower for short documents. `permutations`: the textbook's MinHash, one hash for each shingle
+/// and slot, much slower.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = SketchMethod)]
 pub enum Method {
     /// One hash a shingle, whatever the number of slots; more of small sets, of 32 bits each.
     Fast32,

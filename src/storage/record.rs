@@ -1,6 +1,8 @@
 //! A document as it is written to a row and read from one.
 
 use rusqlite::{Connection, Row, params};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::content::{self, Form};
 use super::row::{
@@ -145,10 +147,12 @@ pub enum Detail {
     All,
 }
 
-/// In which order an export gives documents.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The order of an export. `stored`: as documents were stored, the fastest. `id`: by the bytes of
+/// their ids, so that equal collections are exported alike.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// In that in which they were stored, which is how they lie on the disk.
+    /// As they lie on the disk.
     #[default]
     Stored,
     /// By the bytes of their ids, so that equal collections are exported alike.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::fields::normalised_words;
 
@@ -18,8 +19,9 @@ const FAULTS_TOLD_MAX: usize = 8;
 
 /// Groups of words or whole values that mean the same in a field, as "Bill" and "William" do. The
 /// first of a group stands for all of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(transparent)]
+#[schema(example = json!([["william", "bill", "will"]]))]
 pub struct Equivalents(Vec<Vec<String>>);
 
 impl Equivalents {

@@ -1,30 +1,35 @@
 //! How contents are cut.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::equivalents::Equivalents;
 use super::hash::UNITS_MAX;
-use super::stop_words::StopWords;
+use super::stop_words::{StopWords, WrittenStopWords};
 
 const SAMPLE_MODULO_MAX: u32 = 65_536;
 
-/// What a shingle is made of. Decides what is stored: fixed for a collection's life.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// How texts are cut into shingles. Decides what is stored: fixed for a collection's life.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ShingleSettings {
     pub unit: Unit,
-    /// How many units make a shingle: 1..=64.
+    /// How many units make a shingle.
+    #[schema(minimum = 1, maximum = 64)]
     pub size: u32,
+    /// Ignore the difference between upper and lower case.
     pub lowercase: bool,
-    /// Each occurrence of a shingle is an element of its own, so that the resemblance of sets is
-    /// that of bags: Σmin / Σmax of the counts.
+    /// Count repetitions: each occurrence of a shingle is an element of its own, so the Jaccard
+    /// similarity is that of bags, Σmin / Σmax of the counts.
     pub multiset: bool,
-    /// Of a text's shingles only those are kept that are 0 modulo this: 1..=65536. Ready-made
-    /// tokens are all kept.
+    /// Keep a sample of each text's shingles, one of this many on average: those whose hash is 0
+    /// modulo this. Ready-made tokens are all kept.
+    #[schema(minimum = 1, maximum = 65_536)]
     pub sample_modulo: u32,
-    /// The words that shingles of the unit `stopword` begin with; other units do without.
+    /// For the unit `stopword`: the words that shingles begin with.
+    #[schema(value_type = WrittenStopWords)]
     pub stopwords: StopWords,
-    /// What means the same in the fields of records; other units have none.
+    /// For the unit `field`: groups of words and whole values that mean the same.
     #[serde(skip_serializing_if = "Equivalents::is_empty")]
     pub equivalents: Equivalents,
 }
@@ -65,8 +70,10 @@ impl Default for ShingleSettings {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What a shingle is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = ShingleUnit)]
 pub enum Unit {
     /// Runs of letters, marks and digits of any script; in scripts that are written without
     /// spaces (Han, Kana, Thai, Lao, Khmer, Burmese) single letters.

@@ -1,6 +1,7 @@
 //! The commonest words of a language: those that give a sentence its form.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::words::{for_each_word, push_folded};
 use crate::simd::WordMix;
@@ -13,7 +14,7 @@ const WORDS_MAX: usize = 10_000;
 /// Most languages have the lists of the Snowball stemmers as NLTK keeps them; for those without
 /// there is what stopwords-iso has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Given", into = "Given")]
+#[serde(try_from = "WrittenStopWords", into = "WrittenStopWords")]
 pub struct StopWords(Source);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,10 +23,11 @@ enum Source {
     List(Vec<String>),
 }
 
-/// How stop words are written in settings.
-#[derive(Serialize, Deserialize)]
+/// Stop words as settings have them: the ISO 639-1 code of a language that has a list, or words.
+#[derive(Serialize, Deserialize, ToSchema)]
 #[serde(untagged, expecting = "stop words are a language code or a list of words")]
-enum Given {
+#[schema(as = StopWords)]
+pub(super) enum WrittenStopWords {
     Language(String),
     List(Vec<String>),
 }
@@ -85,17 +87,17 @@ impl Default for StopWords {
     }
 }
 
-impl TryFrom<Given> for StopWords {
+impl TryFrom<WrittenStopWords> for StopWords {
     type Error = StopWordsError;
-    fn try_from(given: Given) -> Result<Self, StopWordsError> {
+    fn try_from(given: WrittenStopWords) -> Result<Self, StopWordsError> {
         match given {
-            Given::Language(code) => Self::of_language(&code),
-            Given::List(words) => Self::of_list(words),
+            WrittenStopWords::Language(code) => Self::of_language(&code),
+            WrittenStopWords::List(words) => Self::of_list(words),
         }
     }
 }
 
-impl From<StopWords> for Given {
+impl From<StopWords> for WrittenStopWords {
     fn from(stop_words: StopWords) -> Self {
         match stop_words.0 {
             Source::Language(code) => Self::Language(code.to_owned()),

@@ -1,18 +1,21 @@
 //! An akin in a temporary directory, and the means to call it.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 
 use akin::engine::{CollectionSettings, Collections, CollectionsSettings, LimitSettings};
 use akin::http::{AppState, ServerSettings, router};
 use akin::storage::StorageSettings;
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, HttpBody, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
 use bytes::Bytes;
 use metrics_exporter_prometheus::PrometheusBuilder;
 use serde_json::Value;
 use tempfile::TempDir;
 use tower::ServiceExt;
+
+use crate::contract::{CONTRACT, Sent};
 
 /// Of an [`App`].
 pub const COLLECTIONS_MAX: usize = 4;
@@ -21,6 +24,8 @@ pub struct App {
     pub router: Router,
     pub state: AppState,
     pub dir: TempDir,
+    /// The operations that answered without an error.
+    pub answered: Mutex<BTreeSet<String>>,
 }
 
 pub struct Reply {
@@ -80,14 +85,27 @@ impl App {
     pub fn starting(server: ServerSettings) -> Self {
         let metrics = PrometheusBuilder::new().build_recorder().handle();
         let state = AppState::new(server, metrics);
-        Self { router: router(state.clone()), state, dir: TempDir::new().unwrap() }
+        Self {
+            router: router(state.clone()),
+            state,
+            dir: TempDir::new().unwrap(),
+            answered: Mutex::default(),
+        }
     }
 
+    /// Calls, and holds the call to the contract.
     pub async fn call(&self, request: Request<Body>) -> Reply {
+        let (request, sent) = read(request).await;
         let response = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
         let body = to_bytes(body, usize::MAX).await.unwrap();
-        Reply { status: parts.status, headers: parts.headers, body }
+        let reply = Reply { status: parts.status, headers: parts.headers, body };
+        if let Some(operation) = CONTRACT.check(&sent, &reply)
+            && reply.status.is_success()
+        {
+            self.answered.lock().unwrap().insert(operation);
+        }
+        reply
     }
 
     pub async fn get(&self, path: &str) -> Reply {
@@ -133,6 +151,25 @@ impl App {
     }
 }
 
+/// What is to be sent, and that again for the contract. A body that is streamed stays as it is.
+async fn read(request: Request<Body>) -> (Request<Body>, Sent) {
+    let (parts, body) = request.into_parts();
+    let header = |name| parts.headers.get(name).map_or("", |value| value.to_str().unwrap_or(""));
+    let mut sent = Sent {
+        method: parts.method.to_string(),
+        path: parts.uri.path().to_owned(),
+        media: header("content-type").to_owned(),
+        body: None,
+    };
+    let is_plain = header("content-encoding").is_empty() && body.size_hint().exact().is_some();
+    if !is_plain {
+        return (Request::from_parts(parts, body), sent);
+    }
+    let bytes = to_bytes(body, usize::MAX).await.unwrap();
+    sent.body = Some(bytes.to_vec());
+    (Request::from_parts(parts, Body::from(bytes)), sent)
+}
+
 pub fn post(path: &str, media: &str, body: impl Into<Body>) -> Request<Body> {
     Request::post(path).header("content-type", media).body(body.into()).unwrap()
 }
@@ -151,6 +188,13 @@ impl Reply {
     pub fn lines(&self) -> Vec<Value> {
         assert_eq!(self.header("content-type"), "application/x-ndjson");
         lines(&self.body)
+    }
+
+    /// Whether something of a bulk addition was refused.
+    pub fn has_failed_lines(&self) -> bool {
+        self.header("content-type") == "application/x-ndjson"
+            && self.header("content-encoding").is_empty()
+            && self.lines().iter().any(|line| line["status"] == "error")
     }
 
     /// The reply as a problem with this status and code, whole as every problem must be.

@@ -7,6 +7,8 @@ mod backup;
 mod bulk;
 mod collapse;
 mod collections;
+mod conformance;
+mod contract;
 mod curve;
 mod discovery;
 mod documents;

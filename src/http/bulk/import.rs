@@ -22,6 +22,7 @@ use futures_util::{Stream, StreamExt, stream};
 use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tracing::Instrument;
+use utoipa::ToSchema;
 
 use crate::engine::{AddOptions, AddStatus, Added, Admitted, Collection, Engine, Prepared};
 use crate::http::AppState;
@@ -191,16 +192,27 @@ struct Tally {
     errors: u64,
 }
 
-#[derive(Serialize)]
-struct AddedLine {
+/// The result of one document of a bulk addition.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+#[schema(as = ResultLine)]
+pub enum ResultLine {
+    Added(AddedLine),
+    Failed(ErrorLine),
+}
+
+#[derive(Serialize, ToSchema)]
+pub struct AddedLine {
+    /// The line of the document, or its position in the array, from 1 on.
     line: u64,
     #[serde(flatten)]
     added: AddedReply,
 }
 
-#[derive(Serialize)]
-struct ErrorLine {
+#[derive(Serialize, ToSchema)]
+pub struct ErrorLine {
     line: u64,
+    /// `error`.
     status: &'static str,
     problem: ProblemReply,
 }
@@ -220,13 +232,15 @@ impl Reporter {
             Ok(added) => {
                 measured::added(added.status);
                 self.tally.count(added.status);
-                ndjson::write_line(results, &AddedLine { line: number, added: added.into() });
+                let line = AddedLine { line: number, added: added.into() };
+                ndjson::write_line(results, &ResultLine::Added(line));
             }
             Err(problem) => {
                 self.tally.errors += 1;
                 self.log(&problem);
                 let problem = problem.reply(&self.request_id);
-                ndjson::write_line(results, &ErrorLine { line: number, status: "error", problem });
+                let line = ErrorLine { line: number, status: "error", problem };
+                ndjson::write_line(results, &ResultLine::Failed(line));
             }
         }
     }

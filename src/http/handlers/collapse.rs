@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use crate::document::DocumentId;
 use crate::engine::{Collapsed, Group, GroupMember};
 use crate::http::AppState;
-use crate::http::openapi::schemas::{IdSchema, RankedSchema};
+use crate::http::openapi::schemas::RankedSchema;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::Collapsing;
@@ -19,7 +19,6 @@ use crate::http::request::extract::Ready;
 use crate::http::request::json::{self, Object};
 use crate::http::request::query::{NoParameters, Query};
 use crate::http::request::reading;
-use crate::http::response::answers;
 use crate::http::response::json::Json;
 use crate::scheme::Threshold;
 
@@ -72,14 +71,10 @@ fn ranked(json: &Bytes, ids_max: usize) -> Result<Ranked, Problem> {
 #[schema(as = Collapsed)]
 pub struct CollapsedReply {
     /// In their order.
-    #[serde(serialize_with = "ids")]
-    #[schema(value_type = Vec<IdSchema>)]
     kept: Vec<DocumentId>,
     /// Of each kept document that stands for others, in the same order.
     groups: Vec<GroupReply>,
     /// Those that are not stored, in their order.
-    #[serde(serialize_with = "ids")]
-    #[schema(value_type = Vec<IdSchema>)]
     unknown: Vec<DocumentId>,
     #[schema(example = 0.8)]
     threshold: f64,
@@ -89,8 +84,6 @@ pub struct CollapsedReply {
 #[derive(Serialize, ToSchema)]
 #[schema(as = CollapsedGroup)]
 struct GroupReply {
-    #[serde(serialize_with = "answers::id")]
-    #[schema(value_type = IdSchema)]
     representative: DocumentId,
     /// In their order.
     members: Vec<GroupMemberReply>,
@@ -99,16 +92,10 @@ struct GroupReply {
 #[derive(Serialize, ToSchema)]
 #[schema(as = CollapsedMember)]
 struct GroupMemberReply {
-    #[serde(serialize_with = "answers::id")]
-    #[schema(value_type = IdSchema)]
     id: DocumentId,
     /// With the representative, exactly.
     #[schema(example = 0.91)]
     resemblance: f64,
-}
-
-fn ids<S: serde::Serializer>(ids: &[DocumentId], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(ids.iter().map(DocumentId::as_str))
 }
 
 impl CollapsedReply {

@@ -6,7 +6,6 @@ use axum::response::IntoResponse;
 
 use crate::engine::{CollectionSettings, Creation};
 use crate::http::AppState;
-use crate::http::openapi::schemas::SettingsSchema;
 use crate::http::problem::Problem;
 use crate::http::problem::of_calls::{Making, OfCollection, Plain, Removing};
 use crate::http::request::bodies;
@@ -70,7 +69,7 @@ pub async fn describe(
     put, path = "/collections/{collection}", operation_id = "make_collection",
     tag = "Collections",
     request_body(
-        content = SettingsSchema,
+        content = CollectionSettings,
         example = json!({"shingles": {"unit": "character", "size": 5}}),
     ),
     responses(

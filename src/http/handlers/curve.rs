@@ -6,10 +6,9 @@ use serde::Serialize;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::engine::{CurveAnswer, CurveOf};
-use crate::http::openapi::schemas::KindSchema;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::problem::of_calls::Plain;
+use crate::http::problem::of_calls::OfTexts;
 use crate::http::request::extract::Ready;
 use crate::http::request::query::{Parameters, Query, ReadParameters};
 use crate::http::response::json::Json;
@@ -65,7 +64,6 @@ impl CurveParameters {
 #[derive(Serialize, ToSchema)]
 #[schema(as = Curve)]
 pub struct CurveReply {
-    #[schema(inline, value_type = KindSchema)]
     kind: Kind,
     /// Keys of a document.
     #[schema(example = 32)]
@@ -146,7 +144,7 @@ impl CurveReply {
 #[utoipa::path(
     get, path = "/curve", operation_id = "curve", tag = "Looking up",
     params(CurveParameters),
-    responses((status = 200, description = "The curve.", body = CurveReply), Plain),
+    responses((status = 200, description = "The curve.", body = CurveReply), OfTexts),
 )]
 pub async fn curve(
     Query(parameters): Query<CurveParameters>,

@@ -14,12 +14,11 @@ use utoipa::IntoParams;
 use crate::engine::{Batch, Discovery, EngineError, Linkage, Mode};
 use crate::http::AppState;
 use crate::http::bulk::ndjson;
-use crate::http::openapi::schemas::ModeSchema;
 use crate::http::problem::Problem;
-use crate::http::problem::of_calls::Plain;
+use crate::http::problem::of_calls::Discovering;
 use crate::http::request::extract::Ready;
 use crate::http::request::query::{Parameter, Parameters, Query, ReadParameters};
-use crate::http::response::found::{ClusterLines, ClusterReply, FoundPairReply, LinkageSchema};
+use crate::http::response::found::{ClusterLines, ClusterReply, FoundPairReply};
 use crate::scheme::Threshold;
 
 /// What counts as a pair.
@@ -31,7 +30,6 @@ pub struct DiscoveryParameters {
     threshold: Option<Threshold>,
     /// `verified` (default): candidates by their keys, each checked exactly; `estimated`: scored by
     /// their sketches; `exact`: no pair is missed.
-    #[param(value_type = Option<ModeSchema>)]
     mode: Option<Mode>,
 }
 
@@ -56,7 +54,6 @@ impl DiscoveryParameters {
 pub struct ClusterParameters {
     /// `single` (default): what a chain of pairs connects; `representative`: every member is at or
     /// over the threshold to its representative.
-    #[param(inline, value_type = Option<LinkageSchema>)]
     linkage: Option<Linkage>,
     /// The fewest documents of a cluster that is given.
     #[param(value_type = Option<u64>, minimum = 1, default = 2)]
@@ -110,7 +107,7 @@ impl ReadParameters for Clustering {
     get, path = "/pairs", operation_id = "pairs", tag = "Discovery",
     params(DiscoveryParameters),
     responses((status = 200, description = "A pair a line.", body = FoundPairReply,
-        content_type = "application/x-ndjson"), Plain),
+        content_type = "application/x-ndjson"), Discovering),
 )]
 pub async fn pairs(
     Query(parameters): Query<DiscoveryParameters>,
@@ -134,7 +131,7 @@ pub async fn pairs(
     get, path = "/clusters", operation_id = "clusters", tag = "Discovery",
     params(DiscoveryParameters, ClusterParameters),
     responses((status = 200, description = "A cluster a line.", body = ClusterReply,
-        content_type = "application/x-ndjson"), Plain),
+        content_type = "application/x-ndjson"), Discovering),
 )]
 pub async fn clusters(
     Query(Clustering { discovery, linkage, min_size }): Query<Clustering>,

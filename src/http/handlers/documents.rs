@@ -8,14 +8,14 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt;
 
-use crate::document::{Content, Document};
+use crate::document::{Content, Document, DocumentId};
 use crate::engine::{AddOptions, AddStatus};
 use crate::http::AppState;
-use crate::http::bulk::import::Bulk;
+use crate::http::bulk::import::{Bulk, ResultLine};
 use crate::http::bulk::ndjson;
 use crate::http::bulk::split::Form;
 use crate::http::connection::identity::RequestId;
-use crate::http::openapi::schemas::{DocumentsSchema, IdSchema};
+use crate::http::openapi::schemas::{DocumentSchema, DocumentsSchema};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::{Adding, ById, Plain};
@@ -113,7 +113,7 @@ async fn object(reader: BodyReader, state: &AppState) -> Result<Document, Proble
         content(
             (DocumentsSchema = "application/json",
                 example = json!({"id": "a", "text": "the quick brown fox"})),
-            (String = "application/x-ndjson",
+            (DocumentSchema = "application/x-ndjson",
                 example = "{\"id\": \"a\", \"text\": \"the quick brown fox\"}\n"),
             (String = "text/plain", example = "the quick brown fox"),
         ),
@@ -124,7 +124,7 @@ async fn object(reader: BodyReader, state: &AppState) -> Result<Document, Proble
         (status = 200, description = "The document was replaced, unchanged or skipped; or, \
             of many, a result a line: as of one with its `line`, or \
             `{\"line\", \"status\": \"error\", \"problem\"}`.",
-            content((AddedReply = "application/json"), (String = "application/x-ndjson"))),
+            content((AddedReply = "application/json"), (ResultLine = "application/x-ndjson"))),
         Adding,
     ),
 )]
@@ -145,7 +145,7 @@ pub async fn add(Ready(engine): Ready, posted: Posted) -> Result<Response, Probl
 /// The document as stored.
 #[utoipa::path(
     get, path = "/documents/{*id}", operation_id = "get_document", tag = "Documents",
-    params(("id" = IdSchema, Path, description = "The document's id, percent-encoded.",
+    params(("id" = DocumentId, Path, description = "The document's id, percent-encoded.",
         example = "https%3A%2F%2Fexample.org%2Fa"), GetParameters),
     responses((status = 200, description = "The document.", body = StoredReply), ById),
 )]
@@ -161,7 +161,7 @@ pub async fn get(
 /// Remove a document
 #[utoipa::path(
     delete, path = "/documents/{*id}", operation_id = "remove_document", tag = "Documents",
-    params(("id" = IdSchema, Path, description = "The document's id, percent-encoded.",
+    params(("id" = DocumentId, Path, description = "The document's id, percent-encoded.",
         example = "https%3A%2F%2Fexample.org%2Fa")),
     responses((status = 204, description = "The document is gone."), ById),
 )]

@@ -10,7 +10,7 @@ use crate::engine::Recall;
 use crate::http::AppState;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::problem::of_calls::Plain;
+use crate::http::problem::of_calls::OfTexts;
 use crate::http::request::extract::Ready;
 use crate::http::request::query::{Parameters, Query, ReadParameters};
 use crate::http::response::json::Json;
@@ -114,7 +114,7 @@ impl RecallReply {
 #[utoipa::path(
     get, path = "/recall", operation_id = "recall", tag = "Operating",
     params(RecallParameters),
-    responses((status = 200, description = "What was measured.", body = RecallReply), Plain),
+    responses((status = 200, description = "What was measured.", body = RecallReply), OfTexts),
 )]
 pub async fn recall(
     Query(parameters): Query<RecallParameters>,

@@ -4,9 +4,10 @@ use std::time::Instant;
 
 use axum::extract::{FromRequest, Request};
 
+use crate::document::DocumentId;
 use crate::engine::{CompareOptions, Engine, EngineError, Probe};
 use crate::http::AppState;
-use crate::http::openapi::schemas::{IdSchema, PairSchema};
+use crate::http::openapi::schemas::PairSchema;
 use crate::http::problem::Problem;
 use crate::http::problem::of_calls::{Comparing, ComparingStored};
 use crate::http::request::bodies;
@@ -37,8 +38,8 @@ impl FromRequest<AppState> for Pair {
 #[utoipa::path(
     get, path = "/resemblance", operation_id = "compare_stored", tag = "Looking up",
     params(
-        ("a" = IdSchema, Query, description = "The id of a stored document."),
-        ("b" = IdSchema, Query, description = "The id of another."),
+        ("a" = DocumentId, Query, description = "The id of a stored document."),
+        ("b" = DocumentId, Query, description = "The id of another."),
         CompareParameters,
     ),
     responses(

@@ -6,10 +6,10 @@ use axum::extract::{FromRequest, Request};
 use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use crate::document::Content;
+use crate::document::{Content, DocumentId};
 use crate::engine::{Conditions, Engine, Lookup, Probe};
 use crate::http::AppState;
-use crate::http::openapi::schemas::{AnswersSchema, IdSchema, ProbesSchema};
+use crate::http::openapi::schemas::{AnswersSchema, ProbesSchema};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::{ById, Probing};
@@ -53,7 +53,7 @@ impl FromRequest<AppState> for Probes {
 #[utoipa::path(
     get, path = "/similar", operation_id = "similar_to_stored", tag = "Looking up",
     params(
-        ("id" = IdSchema, Query, description = "The id of a stored document."),
+        ("id" = DocumentId, Query, description = "The id of a stored document."),
         LookupParameters,
         ConditionParameters,
     ),

@@ -7,6 +7,7 @@ use utoipa::openapi::Required;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
+use crate::engine::{Linkage, OnDuplicate, Order};
 use crate::http::problem::ProblemReply;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls;
@@ -17,7 +18,7 @@ pub const ONE_COLLECTION: &str = "/collections/{collection}";
 #[derive(OpenApi)]
 #[openapi(
     info(title = "akin", description = "Near-duplicate search as a service."),
-    components(schemas(ProblemReply)),
+    components(schemas(ProblemReply, Linkage, OnDuplicate, Order)),
     tags(
         (name = "Documents", description = "Adding, getting, removing."),
         (name = "Looking up", description = "Which documents are nearly this one?"),

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::document::DocumentId;
 use crate::engine::ComparedField;
-use crate::http::openapi::schemas::IdSchema;
 
 /// A record's fields: an object of strings, no name of which comes twice.
 pub struct FieldsBody(pub BTreeMap<String, String>);
@@ -48,7 +48,7 @@ impl<'de> Visitor<'de> for FieldsVisitor {
 #[expect(dead_code, reason = "read for its schema only")]
 pub struct FieldsDocument {
     /// Without one the server makes a UUIDv7.
-    id: Option<IdSchema>,
+    id: Option<DocumentId>,
     fields: FieldsSchema,
     /// Given back as it came.
     #[schema(value_type = Option<Object>)]

@@ -1,4 +1,4 @@
-//! Which problems a call can have, for the OpenAPI document.
+//! The problems that each kind of call can answer with, for the OpenAPI document.
 
 use std::collections::BTreeMap;
 
@@ -6,42 +6,6 @@ use utoipa::IntoResponses;
 use utoipa::openapi::{Content, Ref, RefOr, Response, ResponseBuilder, Responses};
 
 use crate::http::problem::code::Code;
-
-/// Of a call that only reads parameters.
-pub struct Plain;
-
-/// Of a call that names a stored document by parameter or path.
-pub struct ById;
-
-/// Of a call that takes probes.
-pub struct Probing;
-
-/// Of a comparison of stored documents.
-pub struct ComparingStored;
-
-/// Of a comparison of what is posted.
-pub struct Comparing;
-
-/// Of a call that takes a list of ids.
-pub struct Collapsing;
-
-/// Of a call that takes documents.
-pub struct Adding;
-
-/// Of a call that removes many documents.
-pub struct RemovingMany;
-
-/// Of a call that names a collection.
-pub struct OfCollection;
-
-/// Of a call that makes a collection.
-pub struct Making;
-
-/// Of a call that removes a collection.
-pub struct Removing;
-
-/// Of a call that saves collections.
-pub struct BackingUp;
 
 const PLAIN: &[Code] = &[
     Code::InvalidParameter,
@@ -81,77 +45,51 @@ const JSON_BODY: &[Code] = &[
 
 const MEASURES: &[Code] = &[Code::TextRequired, Code::TextsTooLong];
 
-impl IntoResponses for Plain {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        by_status(&[PLAIN])
-    }
+const POSTED: &[Code] = &[Code::BodyTooLarge, Code::InvalidRequest];
+
+/// Types that stand for problems in `#[utoipa::path(responses(…))]`.
+macro_rules! problems {
+    ($($(#[$doc:meta])* $name:ident: [$($codes:expr),+];)+) => {$(
+        $(#[$doc])*
+        pub struct $name;
+
+        impl IntoResponses for $name {
+            fn responses() -> BTreeMap<String, RefOr<Response>> {
+                by_status(&[PLAIN, $($codes),+])
+            }
+        }
+    )+};
 }
 
-impl IntoResponses for ById {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        by_status(&[PLAIN, BY_ID])
-    }
-}
-
-impl IntoResponses for Probing {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        by_status(&[PLAIN, BODY, BY_ID, &[Code::BodyTooLarge, Code::InvalidRequest]])
-    }
-}
-
-impl IntoResponses for ComparingStored {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        by_status(&[PLAIN, BY_ID, MEASURES, &[Code::TooManyShingles]])
-    }
-}
-
-impl IntoResponses for Comparing {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        let posted = &[Code::BodyTooLarge, Code::InvalidRequest];
-        by_status(&[PLAIN, BODY, BY_ID, MEASURES, posted])
-    }
-}
-
-impl IntoResponses for Collapsing {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        by_status(&[PLAIN, JSON_BODY, &[Code::TooManyShingles]])
-    }
-}
-
-impl IntoResponses for Adding {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        by_status(&[PLAIN, BODY, &[Code::InvalidDocument, Code::MetadataTooLarge]])
-    }
-}
-
-impl IntoResponses for RemovingMany {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        by_status(&[PLAIN, &[Code::InvalidRequest]])
-    }
-}
-
-impl IntoResponses for OfCollection {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        by_status(&[PLAIN, &[Code::CollectionNotFound]])
-    }
-}
-
-impl IntoResponses for Making {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        by_status(&[PLAIN, JSON_BODY, &[Code::CollectionExists, Code::TooManyCollections]])
-    }
-}
-
-impl IntoResponses for Removing {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        by_status(&[PLAIN, &[Code::CollectionNotFound, Code::CollectionRequired]])
-    }
-}
-
-impl IntoResponses for BackingUp {
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        by_status(&[PLAIN, &[Code::InsufficientStorage]])
-    }
+problems! {
+    /// Of a call that only reads parameters.
+    Plain: [&[]];
+    /// Of a call that names a stored document by parameter or path.
+    ById: [BY_ID];
+    /// Of a call that takes probes.
+    Probing: [BODY, BY_ID, POSTED];
+    /// Of a comparison of stored documents.
+    ComparingStored: [BY_ID, MEASURES, &[Code::TooManyShingles]];
+    /// Of a comparison of posted documents.
+    Comparing: [BODY, BY_ID, MEASURES, POSTED];
+    /// Of a discovery of pairs or clusters.
+    Discovering: [&[Code::UnsupportedMode, Code::WrongContent]];
+    /// Of a call that collections of records refuse.
+    OfTexts: [&[Code::WrongContent]];
+    /// Of a call that takes a list of ids.
+    Collapsing: [JSON_BODY, &[Code::TooManyShingles, Code::WrongContent]];
+    /// Of a call that takes documents.
+    Adding: [BODY, &[Code::InvalidDocument, Code::MetadataTooLarge]];
+    /// Of a call that removes many documents.
+    RemovingMany: [&[Code::InvalidRequest]];
+    /// Of a call that names a collection.
+    OfCollection: [&[Code::CollectionNotFound]];
+    /// Of a call that creates a collection.
+    Making: [JSON_BODY, &[Code::CollectionExists, Code::TooManyCollections]];
+    /// Of a call that removes a collection.
+    Removing: [&[Code::CollectionNotFound, Code::CollectionRequired]];
+    /// Of a call that backs collections up.
+    BackingUp: [&[Code::InsufficientStorage]];
 }
 
 /// Adds what a call can have besides where it names the collection that it acts on.

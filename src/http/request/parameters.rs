@@ -10,7 +10,6 @@ use crate::engine::{
     AddOptions, CompareOptions, Conditions, Lookup, Measures, Mode, OnDuplicate, Order,
 };
 use crate::http::AppState;
-use crate::http::openapi::schemas::{IdSchema, ModeSchema, OnDuplicateSchema, OrderSchema};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::conditions::ConditionParameters;
@@ -55,13 +54,11 @@ impl Parameter for Points {
 #[into_params(parameter_in = Query)]
 pub struct AddParameters {
     /// With `text/plain` only: the document's id.
-    #[param(value_type = Option<IdSchema>)]
     pub id: Option<DocumentId>,
     /// Look for near-duplicates of each document.
     #[param(default = true)]
     pub check: Option<bool>,
     /// `skip`: a document that has a near-duplicate already is not stored.
-    #[param(inline, value_type = Option<OnDuplicateSchema>)]
     pub on_duplicate: Option<OnDuplicate>,
     /// For these checks only; the collection's own by default.
     #[param(value_type = Option<f64>, exclusive_minimum = 0.0, maximum = 1.0, example = 0.9)]
@@ -144,7 +141,6 @@ impl Parameter for Include {
 #[into_params(parameter_in = Query)]
 pub struct ListParameters {
     /// The last id of the page before: the `next` of its answer.
-    #[param(value_type = Option<IdSchema>)]
     pub after: Option<DocumentId>,
     /// How many, at most.
     #[param(minimum = 1, maximum = 10_000, default = 20, required = false)]
@@ -163,7 +159,6 @@ impl ReadParameters for ListParameters {
 pub struct ExportParameters {
     /// `stored` (default): in the order in which they were stored, the fastest; `id`: by the bytes
     /// of their ids, so that equal collections are exported alike.
-    #[param(inline, value_type = Option<OrderSchema>)]
     pub order: Option<Order>,
 }
 
@@ -189,7 +184,6 @@ pub struct LookupParameters {
     pub limit: usize,
     /// `verified`: each candidate is checked exactly; `estimated`: scored by its sketch; `exact`:
     /// checked, and none is missed. By default `verified`, and `exact` where the kind is `prefix`.
-    #[param(value_type = Option<ModeSchema>)]
     pub mode: Option<Mode>,
 }
 

@@ -10,16 +10,12 @@ use utoipa::ToSchema;
 
 use crate::document::{DocumentId, Metadata};
 use crate::engine::{AddStatus, Added, Answer, Exact, FoundBy, Match, Mode, Points, Policy};
-use crate::http::openapi::schemas::{AddStatusSchema, FoundBySchema, IdSchema, ModeSchema};
 
 /// What became of an added document.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Added)]
 pub struct AddedReply {
-    #[serde(serialize_with = "id")]
-    #[schema(value_type = IdSchema)]
     pub id: DocumentId,
-    #[schema(value_type = AddStatusSchema)]
     pub status: AddStatus,
     /// The near-duplicates that were there before it.
     pub duplicates: Vec<MatchReply>,
@@ -28,7 +24,6 @@ pub struct AddedReply {
     /// What was done that its sender may not expect: `whole_document`, the text has no shingle, so
     /// the whole of it is its only one; `sampled_to_one`, none of its shingles is in the sample
     /// that the collection keeps, so the least of them is.
-    #[schema(value_type = Vec<String>)]
     pub policy: Vec<Policy>,
     /// There, and true, if there are more near-duplicates than `duplicates` has room for.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -77,11 +72,9 @@ pub struct AnswerReply {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 250)]
     pub points: Option<u32>,
-    #[schema(value_type = ModeSchema)]
     pub mode: Mode,
     /// Whether the candidates share a key of the sketch with the probe (`keys`), one of the first
     /// elements (`prefix`), or are all documents (`scan`).
-    #[schema(value_type = FoundBySchema)]
     pub found_by: FoundBy,
     pub took_us: u64,
 }
@@ -108,8 +101,6 @@ impl AnswerReply {
 #[derive(Serialize, ToSchema)]
 #[schema(as = Match)]
 pub struct MatchReply {
-    #[serde(serialize_with = "id")]
-    #[schema(value_type = IdSchema)]
     pub id: DocumentId,
     /// The exact value where it is known, else the estimate; of records, `points` as a share of
     /// those that there could be for the fields that either has.
@@ -174,11 +165,6 @@ impl From<Exact> for ContainmentReply {
     fn from(exact: Exact) -> Self {
         Self { of_probe: exact.containment_of_a, of_match: exact.containment_of_b }
     }
-}
-
-/// An id as the string it is.
-pub fn id<S: Serializer>(id: &DocumentId, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(id.as_str())
 }
 
 /// As it came, byte for byte.

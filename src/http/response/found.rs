@@ -7,8 +7,6 @@ use crate::document::DocumentId;
 use crate::engine::{
     ClusterPart, DiscoveryKind, DiscoveryStats, Exact, FoundPair, Linkage, Mode, Stage,
 };
-use crate::http::openapi::schemas::{IdSchema, ModeSchema};
-use crate::http::response::answers::id;
 use crate::http::response::stored::time;
 
 /// Two near-duplicates. `exact`, `containment`, `shared` and `union` are absent in mode
@@ -17,11 +15,7 @@ use crate::http::response::stored::time;
 #[schema(as = FoundPair)]
 pub struct FoundPairReply {
     /// The lower id in the order of bytes.
-    #[serde(serialize_with = "id")]
-    #[schema(value_type = IdSchema)]
     a: DocumentId,
-    #[serde(serialize_with = "id")]
-    #[schema(value_type = IdSchema)]
     b: DocumentId,
     /// The exact value where it is known, else the estimate.
     #[schema(example = 0.91)]
@@ -78,8 +72,6 @@ pub struct ClusterReply {
     #[schema(example = "e6c632b61e964e1f")]
     cluster: String,
     /// The lowest id of the cluster in the order of bytes.
-    #[serde(serialize_with = "id")]
-    #[schema(value_type = IdSchema)]
     representative: DocumentId,
     /// How many members there are.
     size: usize,
@@ -90,8 +82,6 @@ pub struct ClusterReply {
 #[derive(Serialize, ToSchema)]
 #[schema(as = ClusterMember)]
 pub struct ClusterMemberReply {
-    #[serde(serialize_with = "id")]
-    #[schema(value_type = IdSchema)]
     id: DocumentId,
     /// To the representative: the exact value, or the estimate in mode `estimated`. Under the
     /// threshold for members that are linked by others only, with `linkage=single`.
@@ -140,7 +130,6 @@ pub struct DiscoveryReply {
     #[schema(example = "single")]
     linkage: Option<&'static str>,
     threshold: f64,
-    #[schema(value_type = ModeSchema)]
     mode: Mode,
     #[schema(format = DateTime)]
     started_at: String,
@@ -183,17 +172,6 @@ impl From<DiscoveryStats> for DiscoveryReply {
             found: stats.found,
         }
     }
-}
-
-#[derive(ToSchema)]
-#[schema(as = Linkage, rename_all = "snake_case")]
-#[expect(dead_code, reason = "it stands for a shape, and is never made")]
-pub enum LinkageSchema {
-    /// Documents that a chain of pairs connects.
-    Single,
-    /// Every member is at or over the threshold to its representative, so that clusters cannot
-    /// chain.
-    Representative,
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::engine::{Collection, CollectionSettings, Recovery, SnapshotInfo, Stats};
-use crate::http::openapi::schemas::SettingsSchema;
 use crate::http::response::found::DiscoveryReply;
 use crate::http::response::stored::time;
 
@@ -73,7 +72,6 @@ impl CollectionsReply {
 pub struct CollectionReply {
     #[schema(example = "news")]
     name: String,
-    #[schema(value_type = SettingsSchema)]
     settings: CollectionSettings,
     documents: u64,
     /// Sets that differ; equal ones are filed once.
@@ -140,16 +138,11 @@ pub struct StatsReply {
     last_snapshot: Option<SnapshotReply>,
     /// Those under way, the oldest first.
     discoveries: Vec<DiscoveryReply>,
-    /// How the index came back at start: its `source` (`empty`, `snapshot` or `rebuilt`), the
-    /// `snapshot_sequence` it began from, the operations `replayed` on top, and `took_ms`.
-    #[schema(value_type = Object)]
     recovery: Recovery,
     uptime_s: u64,
     version: &'static str,
     #[schema(format = DateTime)]
     started_at: String,
-    /// The collection's settings.
-    #[schema(value_type = Object)]
     settings: CollectionSettings,
 }
 

@@ -10,9 +10,9 @@ use utoipa::ToSchema;
 
 use crate::document::{Content, DocumentId, Metadata, Token};
 use crate::engine::{Policy, StoredDocument};
-use crate::http::openapi::schemas::{IdSchema, TokenSchema};
+use crate::http::openapi::schemas::TokenSchema;
 use crate::http::request::parameters::Include;
-use crate::http::response::answers::{id, metadata};
+use crate::http::response::answers::metadata;
 use crate::sketch::Sketch;
 use crate::text::ShingleSet;
 
@@ -20,8 +20,6 @@ use crate::text::ShingleSet;
 #[derive(Serialize, ToSchema)]
 #[schema(as = ExportedDocument)]
 pub struct DocumentReply {
-    #[serde(serialize_with = "id")]
-    #[schema(value_type = IdSchema)]
     id: DocumentId,
     /// Absent, as `tokens` and `fields` are, in a collection that does not keep texts.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,7 +71,6 @@ pub struct StoredReply {
     /// One number for all of its shingles, in 16 hexadecimal digits: equal sets have equal ones.
     #[schema(example = "00f9a3c6d4e2b180")]
     fingerprint: String,
-    #[schema(value_type = Vec<String>)]
     policy: Vec<Policy>,
     /// With `?include=`.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,0 +1,138 @@
+//! Every endpoint over collections of all kinds: `App` holds each call to `openapi.yaml`.
+
+use serde_json::{Value, json};
+
+use crate::app::{App, text};
+use crate::contract::CONTRACT;
+
+/// Settings of each kind, with every key that a collection can have.
+fn kinds() -> Vec<(&'static str, Value)> {
+    let limits = json!({
+        "candidates_max": 100, "checked_max": 10, "duplicates_max": 5, "shingles_max": 5_000,
+        "metadata_bytes_max": 1_000, "field_bytes_max": 100, "cluster_members_alarm": 2,
+        "collapse_shingles_max": 10_000, "edit_product_max": 1_000_000,
+    });
+    vec![
+        ("words", json!({})),
+        ("limited", json!({"limits": limits, "store": {"text": true, "ttl_s": 3_600}})),
+        (
+            "random-rows",
+            json!({
+                "sketch": {"slots": 64, "bits": 16, "seed": 7, "method": "permutations"},
+                "scheme": {"kind": "random_rows", "bands": 20, "rows": 2, "exact_from": 0.7},
+            }),
+        ),
+        (
+            "prefix",
+            json!({
+                "sketch": {"method": "fast"},
+                "scheme": {"kind": "prefix", "threshold": 0.7, "recall": 0.9, "exact_from": 0.6},
+            }),
+        ),
+        ("stop-words", json!({"shingles": {"unit": "stopword", "stopwords": ["the", "of"]}})),
+        ("german", json!({"shingles": {"unit": "stopword", "stopwords": "de"}})),
+        ("sampled", json!({"shingles": {"unit": "character", "size": 5, "sample_modulo": 4}})),
+        (
+            "bags",
+            json!({"shingles": {"unit": "token", "size": 1, "multiset": true,
+            "lowercase": false}}),
+        ),
+        ("without-texts", json!({"store": {"text": false}})),
+    ]
+}
+
+fn records() -> Value {
+    json!({
+        "shingles": {"unit": "field", "equivalents": [["william", "bill"]]},
+        "scheme": {"kind": "fields", "fields": ["name", "phone"], "field_sketches": true,
+            "points": 150, "penalty": 5},
+    })
+}
+
+#[tokio::test]
+async fn every_operation_answers_as_documented_in_collections_of_all_kinds() {
+    let app = App::new().await;
+    for path in ["/healthz", "/readyz", "/metrics", "/openapi.yaml", "/collections"] {
+        assert_eq!(app.get(path).await.status, 200, "{path}");
+    }
+    look_at_everything(&app, "", &texts()).await;
+    for (name, settings) in kinds() {
+        let at = format!("/collections/{name}");
+        assert_eq!(app.put_json(&at, &settings).await.status, 201, "{name}");
+        look_at_everything(&app, &at, &texts()).await;
+        assert_eq!(app.get(&at).await.status, 200, "{name}");
+        assert_eq!(app.get(&format!("{at}/backup")).await.status, 200, "{name}");
+        assert_eq!(app.delete(&at).await.status, 204, "{name}");
+    }
+    assert_eq!(app.put_json("/collections/records", records()).await.status, 201);
+    look_at_everything(&app, "/collections/records", &persons()).await;
+    assert_eq!(app.get("/backup").await.status, 200);
+
+    let answered = app.answered.lock().unwrap();
+    let unseen: Vec<_> = CONTRACT.operations().difference(&answered).cloned().collect();
+    assert!(unseen.is_empty(), "never answered here: {unseen:?}");
+}
+
+fn texts() -> Value {
+    let metadata = json!({"site": 1, "tags": ["a", null], "of": {"depth": 2.5}});
+    json!([
+        {"id": "a", "text": text(0), "metadata": metadata},
+        {"id": "b", "text": text(100), "expires_at": "2999-01-01T00:00:00Z"},
+        {"id": "c", "tokens": ["x", ["y", 3]]},
+        {"id": "far", "text": "nothing that the others have in common with it"},
+        {"text": "no id"},
+    ])
+}
+
+fn persons() -> Value {
+    json!([
+        {"id": "a", "fields": {"name": "Bill Smith", "phone": "555-1234"}},
+        {"id": "b", "fields": {"name": "William Smyth", "phone": "5551234"}},
+        {"id": "c", "fields": {"name": "Anybody Else"}},
+    ])
+}
+
+/// Calls all that acts on one collection.
+async fn look_at_everything(app: &App, at: &str, documents: &Value) {
+    let ok = async |path: &str| {
+        let reply = app.get(&format!("{at}{path}")).await;
+        assert_eq!(reply.status, 200, "{at}{path}: {:?}", reply.body);
+    };
+    add(app, at, documents).await;
+    ok("/documents?limit=2").await;
+    ok("/documents/a?include=sketch,shingles").await;
+    ok("/export?order=id").await;
+    ok("/similar?id=a").await;
+    ok("/similar?id=a&limit=1&filter=%40.site%20%3D%3D%201").await;
+    app.get(&format!("{at}/similar?id=a&mode=exact")).await;
+    app.get(&format!("{at}/similar?id=a&mode=estimated")).await;
+    app.get(&format!("{at}/resemblance?a=a&b=b&explain=true")).await;
+    app.get(&format!("{at}/resemblance?a=a&b=b&measures=hamming")).await;
+    app.get(&format!("{at}/pairs?mode=exact")).await;
+    app.get(&format!("{at}/clusters?linkage=representative&min_size=1")).await;
+    app.get(&format!("{at}/curve")).await;
+    app.get(&format!("{at}/recall?sample=3")).await;
+    ok("/stats").await;
+    let ranked = json!({"ids": ["b", "a", "unheard of"]});
+    app.post_json(&format!("{at}/collapse"), ranked).await;
+    let probes = documents.as_array().unwrap();
+    app.post_json(&format!("{at}/similar"), &probes[2]).await;
+    let pair = json!({"a": {"id": "a"}, "b": {"id": "c"}});
+    app.post_json(&format!("{at}/resemblance?measures=cosine,euclidean"), pair).await;
+    assert_eq!(app.post(&format!("{at}/snapshots"), "", "").await.status, 202);
+    ok("/snapshots").await;
+    assert_eq!(app.delete(&format!("{at}/documents/c")).await.status, 204);
+    let old = format!("{at}/documents?stored_before=2000-01-01T00:00:00Z");
+    assert_eq!(app.delete(&old).await.status, 200);
+}
+
+async fn add(app: &App, at: &str, documents: &Value) {
+    let path = format!("{at}/documents");
+    for line in app.post_json(&path, documents).await.lines() {
+        assert_eq!(line["status"], "created", "{at}: {line}");
+    }
+    let document = &documents[0];
+    assert_eq!(app.post_json(&path, document).await.status, 200, "{at}");
+    let bad = format!("{document}\n{{\"id\": 1}}\n");
+    assert_eq!(app.post(&path, "application/x-ndjson", bad).await.lines()[1]["status"], "error");
+}

@@ -1,0 +1,227 @@
+//! Holds what is sent and answered to `openapi.yaml`. Every call of an `App` goes through here, so
+//! each test of this folder checks the contract as well.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, LazyLock};
+
+use dashmap::DashMap;
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+use crate::app::Reply;
+
+/// Answers of the layers around all operations, which the operations do not list.
+const OF_LAYERS: [&str; 3] = ["method_not_allowed", "route_not_found", "unsupported_encoding"];
+
+/// A request that was sent, as far as the contract speaks of it.
+pub struct Sent {
+    pub method: String,
+    pub path: String,
+    pub media: String,
+    /// `None` where it was streamed or compressed.
+    pub body: Option<Vec<u8>>,
+}
+
+pub struct Contract {
+    document: Value,
+    validators: DashMap<String, Arc<Validator>>,
+}
+
+pub static CONTRACT: LazyLock<Contract> = LazyLock::new(|| {
+    let yaml = include_str!("../../openapi.yaml");
+    let mut document: Value = serde_norway::from_str(yaml).unwrap();
+    let components = document["components"]["schemas"].clone();
+    for schema in document["components"]["schemas"].as_object_mut().unwrap().values_mut() {
+        close(schema, &components);
+    }
+    let mut paths = document["paths"].take();
+    for schema in schemas_of(&mut paths) {
+        close(schema, &components);
+    }
+    document["paths"] = paths;
+    Contract { document, validators: DashMap::new() }
+});
+
+/// The schemas of all bodies.
+fn schemas_of(paths: &mut Value) -> Vec<&mut Value> {
+    let mut found = Vec::new();
+    let mut open = vec![paths];
+    while let Some(value) = open.pop() {
+        let Some(object) = value.as_object_mut() else { continue };
+        for (key, value) in object {
+            if key == "schema" { found.push(value) } else { open.push(value) }
+        }
+    }
+    found
+}
+
+/// Lets objects have no properties but those that are declared. The document itself leaves answers
+/// open, as later versions may add to them.
+fn close(schema: &mut Value, components: &Value) {
+    let Some(object) = schema.as_object_mut() else { return };
+    if let Some(parts) = object.get_mut("allOf").and_then(Value::as_array_mut) {
+        for part in parts {
+            if let Some(reference) = part["$ref"].as_str() {
+                let name = reference.rsplit('/').next().unwrap();
+                *part = components[name].clone();
+            }
+            close_within(part, components);
+        }
+        object.insert("unevaluatedProperties".to_owned(), json!(false));
+    } else if object.contains_key("properties") {
+        object.entry("additionalProperties").or_insert(json!(false));
+    }
+    close_within(schema, components);
+}
+
+fn close_within(schema: &mut Value, components: &Value) {
+    for (key, value) in schema.as_object_mut().into_iter().flatten() {
+        match (key.as_str(), value) {
+            ("properties", Value::Object(properties)) => {
+                for property in properties.values_mut() {
+                    close(property, components);
+                }
+            }
+            ("oneOf" | "anyOf", Value::Array(choices)) => {
+                for choice in choices {
+                    close(choice, components);
+                }
+            }
+            ("items" | "additionalProperties", value) => close(value, components),
+            _ => {}
+        }
+    }
+}
+
+impl Contract {
+    /// Each operation as `METHOD /path/{template}`.
+    pub fn operations(&self) -> BTreeSet<String> {
+        let of = |(path, item): (&String, &Value)| {
+            let methods: Vec<_> = item.as_object().unwrap().keys().cloned().collect();
+            let path = path.clone();
+            methods.into_iter().map(move |method| format!("{} {path}", method.to_uppercase()))
+        };
+        self.document["paths"].as_object().unwrap().iter().flat_map(of).collect()
+    }
+
+    /// Holds a call to the document; gives its operation, if there is one.
+    pub fn check(&self, sent: &Sent, reply: &Reply) -> Option<String> {
+        let template = self.template(&sent.path, &sent.method)?;
+        let operation = format!("{} {template}", sent.method);
+        let at = format!(
+            "/paths/{}/{}",
+            template.replace('~', "~0").replace('/', "~1"),
+            sent.method.to_lowercase()
+        );
+        self.check_reply(&operation, &at, reply);
+        if reply.status.is_success() && !reply.has_failed_lines() {
+            self.check_request(&at, sent);
+        }
+        Some(operation)
+    }
+
+    /// The path's template: one without parameters, if there is one that fits.
+    fn template(&self, path: &str, method: &str) -> Option<&str> {
+        let path = path.split('?').next().unwrap();
+        let paths = self.document["paths"].as_object().unwrap();
+        let fitting = paths.iter().filter(|(template, item)| {
+            fits(template, path) && item.get(method.to_lowercase()).is_some()
+        });
+        let fewest = fitting.min_by_key(|(template, _)| template.matches('{').count());
+        fewest.map(|(template, _)| template.as_str())
+    }
+
+    fn check_reply(&self, operation: &str, at: &str, reply: &Reply) {
+        let status = reply.status.as_u16();
+        let media = reply.header("content-type").split("; charset").next().unwrap();
+        let problem = media == "application/problem+json";
+        if problem && OF_LAYERS.contains(&reply.json()["code"].as_str().unwrap()) {
+            return;
+        }
+        let documented = self.document.pointer(&format!("{at}/responses/{status}"));
+        let documented = documented.unwrap_or_else(|| {
+            panic!("{operation} does not document {status}: {:?}", reply.body);
+        });
+        if problem {
+            let code = reply.json()["code"].as_str().unwrap().to_owned();
+            let description = documented["description"].as_str().unwrap();
+            let named = description.contains(&format!("`{code}`"));
+            assert!(named, "{operation} documents {status} as {description}, not as {code}");
+        }
+        if reply.body.is_empty() || !reply.header("content-encoding").is_empty() {
+            return;
+        }
+        assert!(documented["content"][media].is_object(), "{operation}: {status} of {media}");
+        let at = format!("{at}/responses/{status}");
+        self.check_values(&at, media, &values(media, &reply.body).unwrap());
+    }
+
+    /// A body that was taken must be one that the document allows.
+    fn check_request(&self, at: &str, sent: &Sent) {
+        let at = format!("{at}/requestBody");
+        let Some(body) = sent.body.as_ref().filter(|_| self.document.pointer(&at).is_some()) else {
+            return;
+        };
+        let media = sent.media.split(';').next().unwrap().to_ascii_lowercase();
+        if let Ok(values) = values(&media, body) {
+            self.check_values(&at, &media, &values);
+        }
+    }
+
+    fn check_values(&self, at: &str, media: &str, values: &[Value]) {
+        if values.is_empty() {
+            return;
+        }
+        let pointer = format!("{at}/content/{}/schema", media.replace('/', "~1"));
+        let validator = self.validator(&pointer);
+        for value in values {
+            let faults: Vec<_> = validator
+                .iter_errors(value)
+                .map(|error| format!("{}: {error}", error.instance_path()))
+                .collect();
+            assert!(faults.is_empty(), "{at}: {faults:#?} in {value:#}");
+        }
+    }
+
+    fn validator(&self, pointer: &str) -> Arc<Validator> {
+        if let Some(known) = self.validators.get(pointer) {
+            return Arc::clone(&known);
+        }
+        let schema = self.document.pointer(pointer);
+        let schema = schema.unwrap_or_else(|| panic!("there is no schema {pointer}"));
+        let mut schema = schema.clone();
+        schema["components"] = self.document["components"].clone();
+        let options = jsonschema::draft202012::options().should_validate_formats(true);
+        let validator = Arc::new(options.build(&schema).unwrap());
+        self.validators.insert(pointer.to_owned(), Arc::clone(&validator));
+        validator
+    }
+}
+
+/// The JSON values of a body; none of other media.
+fn values(media: &str, body: &[u8]) -> serde_json::Result<Vec<Value>> {
+    match media {
+        "application/json" | "application/problem+json" => Ok(vec![serde_json::from_slice(body)?]),
+        "application/x-ndjson" => {
+            let lines = body.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+            lines.filter(|line| !line.is_empty()).map(serde_json::from_slice).collect()
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// The last parameter of a template takes the rest of a path.
+fn fits(template: &str, path: &str) -> bool {
+    let (mut wanted, mut given) = (template.split('/').peekable(), path.split('/').peekable());
+    while let Some(segment) = wanted.next() {
+        let Some(found) = given.next() else { return false };
+        if segment == "{id}" && wanted.peek().is_none() {
+            return !found.is_empty();
+        }
+        let fits = if segment.starts_with('{') { !found.is_empty() } else { segment == found };
+        if !fits {
+            return false;
+        }
+    }
+    given.next().is_none()
+}
