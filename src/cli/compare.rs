@@ -80,7 +80,9 @@ fn name(path: &Path) -> String {
 }
 
 fn write_scores(out: &mut impl Write, comparison: &Comparison, threshold: f64) -> io::Result<()> {
-    let Comparison { estimated, exact, .. } = comparison;
+    let (Some(estimated), Some(exact)) = (&comparison.estimated, &comparison.exact) else {
+        return Ok(());
+    };
     writeln!(
         out,
         "exact      {:.4}  {} of {} shingles are shared",
@@ -168,19 +170,22 @@ fn shortened(passage: &str) -> String {
 
 /// The shape of the HTTP interface's comparison.
 fn as_json(comparison: &Comparison) -> serde_json::Value {
-    let Comparison { estimated, exact, explanation, .. } = comparison;
-    let mut value = json!({
-        "estimated": {
+    let mut value = json!({ "probability_reported": comparison.probability_reported });
+    if let Some(estimated) = &comparison.estimated {
+        value["estimated"] = json!({
             "value": estimated.value,
             "standard_error": estimated.standard_error,
             "interval": [estimated.interval.0, estimated.interval.1],
             "agreeing": estimated.agreeing,
             "slots": estimated.slots,
-        },
-        "exact": {"value": exact.value, "intersection": exact.shared, "union": exact.union},
-        "containment": {"a_in_b": exact.containment_of_a, "b_in_a": exact.containment_of_b},
-        "probability_reported": comparison.probability_reported,
-    });
+        });
+    }
+    if let Some(exact) = &comparison.exact {
+        value["exact"] =
+            json!({"value": exact.value, "intersection": exact.shared, "union": exact.union});
+        value["containment"] =
+            json!({"a_in_b": exact.containment_of_a, "b_in_a": exact.containment_of_b});
+    }
     if let Some(probability) = comparison.probability_candidate {
         value["probability_candidate"] = probability.into();
     }
@@ -191,7 +196,7 @@ fn as_json(comparison: &Comparison) -> serde_json::Value {
     if comparison.measured != Measured::default() {
         value["measures"] = measures_json(&comparison.measured);
     }
-    if let Some(explanation) = explanation {
+    if let Some(explanation) = &comparison.explanation {
         value["explanation"] = json!({
             "a": passages_json(&explanation.a),
             "b": passages_json(&explanation.b),

@@ -1,10 +1,11 @@
 //! The pure half of a collection.
 
 use crate::document::Content;
-use crate::engine::{CollectionSettings, EngineError, Policy};
+use crate::engine::{CollectionSettings, EngineError, Exact, Policy};
+use crate::measure::Overlap;
 use crate::scheme::{Scheme, Threshold};
-use crate::sketch::{Estimator, Sketch, Sketcher};
-use crate::text::{ShingleError, ShingleSet, Shingled, Shingler};
+use crate::sketch::{Estimate, Estimator, Sketch, Sketcher};
+use crate::text::{ShingleError, ShingleSet, ShingleSettings, Shingled, Shingler};
 
 /// Shingling more bytes than this (about a quarter of a millisecond's work) leaves the runtime's
 /// thread.
@@ -23,10 +24,35 @@ pub struct Analysis {
     pub sampled_to_one: bool,
 }
 
+/// How alike two documents are, as far as it is known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Likeness {
+    /// The exact value where it is known, else the estimate.
+    pub resemblance: f64,
+    /// `None` of records, whose fields are all known.
+    pub estimated: Option<f64>,
+    /// Of the estimate, where that is all there is.
+    pub interval: Option<(f64, f64)>,
+    pub exact: Option<Exact>,
+}
+
+impl Likeness {
+    fn estimated(estimate: &Estimate) -> Self {
+        Self {
+            resemblance: estimate.value,
+            estimated: Some(estimate.value),
+            interval: Some(estimate.interval),
+            exact: None,
+        }
+    }
+}
+
 /// From a content to its set, sketch and keys. Needs no store.
 #[derive(Clone, Debug)]
 pub struct Analyser {
     pub(super) shingler: Shingler,
+    /// Makes whole sets of contents that are at hand.
+    whole: Shingler,
     sketcher: Sketcher,
     pub(super) estimator: Estimator,
     pub(super) scheme: Scheme,
@@ -45,9 +71,11 @@ pub struct Analyser {
 impl Analyser {
     #[must_use]
     pub fn new(settings: &CollectionSettings) -> Self {
+        let whole = ShingleSettings { sample_modulo: 1, ..settings.shingles.clone() };
         let (seed, shingles_max) = (settings.sketch.seed, settings.limits.shingles_max);
         Self {
-            shingler: Shingler::new(settings.shingles.clone(), seed, shingles_max),
+            shingler: Shingler::new(settings.shingles_of_sets(), seed, shingles_max),
+            whole: Shingler::new(whole, seed, shingles_max),
             sketcher: Sketcher::new(settings.sketch.clone()),
             estimator: Estimator::new(&settings.sketch),
             scheme: Scheme::new(&settings.scheme, &settings.sketch),
@@ -58,6 +86,38 @@ impl Analyser {
             multiset: settings.shingles.multiset,
             edit_product_max: settings.limits.edit_product_max,
         }
+    }
+
+    /// One that makes whole sets, for contents that are all at hand.
+    pub(super) fn unsampled(&self) -> Self {
+        Self { shingler: self.whole.clone(), ..self.clone() }
+    }
+
+    /// What the overlap of two sets says of their contents. `are_whole`: neither is a sample.
+    pub(super) fn verified(&self, overlap: Overlap, agreeing: u32, are_whole: bool) -> Likeness {
+        if are_whole {
+            return Likeness {
+                resemblance: overlap.resemblance(),
+                estimated: Some(self.estimator.estimate(agreeing).value),
+                interval: None,
+                exact: Some(overlap.into()),
+            };
+        }
+        Likeness::estimated(&Estimate::of_samples(overlap.shared, overlap.union()))
+    }
+
+    /// What two sketches say of sets of these sizes.
+    pub(super) fn estimated(&self, agreeing: u32, sizes: (u32, u32)) -> Likeness {
+        let estimate = self.estimator.estimate(agreeing);
+        if !self.shingler.sampling().is_on() {
+            return Likeness::estimated(&estimate);
+        }
+        let union = f64::from(sizes.0 + sizes.1) / (1.0 + estimate.value);
+        Likeness::estimated(&self.estimator.estimate_sampled(agreeing, union))
+    }
+
+    pub(super) fn slots(&self) -> u32 {
+        self.estimator.estimate(0).slots
     }
 
     pub(super) fn sketch_bytes(&self) -> usize {

@@ -35,7 +35,11 @@ impl CollectionSettings {
                 "field_sketches": self.scheme.field_sketches,
             }),
         };
-        let mut shingles = json!(self.shingles);
+        let mut shingles = json!(self.shingles_of_sets());
+        if self.shingles_of_sets().sample_modulo > 1 {
+            // Texts without a sampled shingle had their least one before.
+            shingles["sampled_to_one"] = json!("digest");
+        }
         if self.shingles.unit != Unit::Stopword {
             let shingles = shingles.as_object_mut().expect("settings are an object");
             shingles.remove("stopwords");
@@ -52,7 +56,14 @@ impl CollectionSettings {
     /// Cuts what is stored into sets again. A limit of today's is no limit of what was stored under
     /// an earlier one.
     pub(super) fn unlimited_shingler(&self) -> Shingler {
-        Shingler::new(self.shingles.clone(), self.sketch.seed, usize::MAX)
+        Shingler::new(self.shingles_of_sets(), self.sketch.seed, usize::MAX)
+    }
+
+    /// How sets are made. They are sampled only where texts are not kept: sets of texts that are
+    /// kept are not stored, so a sample would save nothing and cost truth.
+    pub(super) fn shingles_of_sets(&self) -> ShingleSettings {
+        let sample_modulo = if self.store.text { 1 } else { self.shingles.sample_modulo };
+        ShingleSettings { sample_modulo, ..self.shingles.clone() }
     }
 
     /// Settings as JSON, with the defaults in place of what is not given. Whatever else is given

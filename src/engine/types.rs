@@ -88,7 +88,8 @@ pub enum Policy {
     /// No shingle in it, as it is shorter than one or has no stop word to begin one: the whole
     /// text is its only one.
     WholeDocument,
-    /// None of its shingles is in the sample that the collection keeps: the least of them is.
+    /// None of its shingles is in the sample that the collection keeps: one element stands for all
+    /// of them, which only equal documents share.
     SampledToOne,
 }
 
@@ -158,7 +159,11 @@ pub struct Match {
     /// The exact value where it is known, else the estimate; of records, the share of the points
     /// that there could be for the fields that either has.
     pub resemblance: f64,
-    pub estimated: f64,
+    /// `None` of records, whose fields are all known.
+    pub estimated: Option<f64>,
+    /// Where `exact` is `None`: the 95 % interval of the estimate.
+    pub interval: Option<(f64, f64)>,
+    /// `None` where sketches or samples are all that is known.
     pub exact: Option<Exact>,
     /// Keys of the probe's that the match is filed under; elements, if it was found by those.
     pub keys_shared: u32,
@@ -188,13 +193,15 @@ pub struct CompareOptions {
 /// Two contents beside each other.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    pub estimated: Estimate,
-    pub exact: Exact,
+    /// By the sketches, or, where sets are samples, by those; `None` of records.
+    pub estimated: Option<Estimate>,
+    /// `None` where the set of a document is a sample and its content is not kept.
+    pub exact: Option<Exact>,
     /// `None` if counts are not known: of a document without its content, unless the collection's
     /// sets are multisets.
     pub bag: Option<BagOverlap>,
     pub measured: Measured,
-    /// The probability that sets of this exact resemblance share a key that a lookup at the
+    /// The probability that sets of this resemblance share a key that a lookup at the
     /// collection's threshold probes; of records, whether they share one. `None` where candidates
     /// do not come from keys of sketches.
     pub probability_candidate: Option<f64>,

@@ -21,8 +21,26 @@ pub struct Estimate {
     pub standard_error: f64,
     /// The 95 % Wilson interval, accidents taken out.
     pub interval: (f64, f64),
+    /// How many of the slots agree, or of the sampled elements are in both sets.
     pub agreeing: u32,
     pub slots: u32,
+}
+
+impl Estimate {
+    /// Of the resemblance of two sets of which a sample is known: of `union` sampled elements that
+    /// either has both have `shared`. In place of slots are those elements.
+    #[must_use]
+    pub fn of_samples(shared: usize, union: usize) -> Self {
+        let (value, trials) = (shared as f64 / union as f64, union as f64);
+        let (low, high) = wilson_interval(value, trials);
+        Self {
+            value,
+            standard_error: (value * (1.0 - value) / trials).sqrt(),
+            interval: (low.max(0.0), high.min(1.0)),
+            agreeing: shared as u32,
+            slots: union as u32,
+        }
+    }
 }
 
 impl Estimator {
@@ -56,6 +74,21 @@ impl Estimator {
             interval: (self.without_accidents(low), self.without_accidents(high)),
             agreeing,
             slots: self.slots,
+        }
+    }
+
+    /// The same of two samples with `union` elements together: what the slots say of the samples,
+    /// and with what error the samples say it of the sets they were taken from.
+    #[must_use]
+    pub fn estimate_sampled(&self, agreeing: u32, union: f64) -> Estimate {
+        let (slots, share) = (f64::from(self.slots), f64::from(agreeing) / f64::from(self.slots));
+        // The variances of both add up.
+        let trials = slots * union / (slots + union);
+        let (low, high) = wilson_interval(share, trials);
+        Estimate {
+            standard_error: (share * (1.0 - share) / trials).sqrt() / (1.0 - self.accidents()),
+            interval: (self.without_accidents(low), self.without_accidents(high)),
+            ..self.estimate(agreeing)
         }
     }
 

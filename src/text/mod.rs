@@ -16,6 +16,7 @@ mod words;
 pub use bag::Bag;
 pub use equivalents::Equivalents;
 pub use fields::NormalisedFields;
+pub use sample::Sampling;
 pub use set::ShingleSet;
 pub use settings::{ShingleSettings, Unit};
 pub use stop_words::{StopWords, StopWordsError};
@@ -50,7 +51,7 @@ pub struct Shingled {
     /// The text was shorter than one shingle or had no stop word to begin one, so the whole of it
     /// became the only one.
     pub whole_document: bool,
-    /// No shingle of the text was in the sample, so the least of them was kept.
+    /// No shingle of the text was in the sample, so a digest of all of them stands for it.
     pub sampled_to_one: bool,
 }
 
@@ -126,13 +127,13 @@ impl Shingler {
     /// [`ShingleError`]
     pub fn text(&self, text: &str) -> Result<Shingled, ShingleError> {
         let mut cut = self.cutter.cut(text, None);
-        let sample = Sample::of(&cut, self.sample_modulo);
+        let sample = Sample::of(&cut, self.sample_modulo, self.multiset);
         sample.retain(&mut cut.shingles);
         let set = match self.multiset {
             true => self.set_of_bag(Bag::from_shingles(cut.shingles)),
             false => self.set(cut.shingles),
         }?;
-        let sampled_to_one = matches!(sample, Sample::Least(_));
+        let sampled_to_one = matches!(sample, Sample::Digest(_));
         Ok(Shingled { set, whole_document: cut.whole_document, sampled_to_one })
     }
 
@@ -159,7 +160,7 @@ impl Shingler {
             Content::Tokens(tokens) => Bag::from_counted(self.counted(tokens)),
             Content::Text(text) => {
                 let mut cut = self.cutter.cut(text, None);
-                Sample::of(&cut, self.sample_modulo).retain(&mut cut.shingles);
+                Sample::of(&cut, self.sample_modulo, self.multiset).retain(&mut cut.shingles);
                 Bag::from_shingles(cut.shingles)
             }
             Content::Fields(_) => {
@@ -183,7 +184,7 @@ impl Shingler {
             return Ok(self.text(text)?.set.as_slice().to_vec());
         }
         let mut cut = self.cutter.cut(text, None);
-        Sample::of(&cut, self.sample_modulo).retain(&mut cut.shingles);
+        Sample::of(&cut, self.sample_modulo, self.multiset).retain(&mut cut.shingles);
         if cut.shingles.is_empty() { Err(ShingleError::Empty) } else { Ok(cut.shingles) }
     }
 
@@ -198,7 +199,7 @@ impl Shingler {
     pub fn spans(&self, text: &str, mut visit: impl FnMut(u64, Range<usize>)) {
         let mut places = Vec::new();
         let cut = self.cutter.cut(text, Some(&mut places));
-        let sample = Sample::of(&cut, self.sample_modulo);
+        let sample = Sample::of(&cut, self.sample_modulo, self.multiset);
         let mut occurrences = self.multiset.then(Occurrences::default);
         let numbered = cut.shingles.iter().enumerate();
         for (number, &shingle) in numbered.filter(|(_, shingle)| sample.keeps(**shingle)) {
@@ -206,6 +207,12 @@ impl Shingler {
             let units = cut.units_of(number);
             visit(element, places[units.start].start..places[units.end - 1].end);
         }
+    }
+
+    /// Whether, and how, texts are sampled.
+    #[must_use]
+    pub fn sampling(&self) -> Sampling {
+        Sampling { modulo: self.sample_modulo, multiset: self.multiset }
     }
 
     fn counted(&self, tokens: &[Token]) -> impl Iterator<Item = (u64, u32)> {

@@ -265,7 +265,11 @@ fn spans_are_the_elements_of_samples_and_multisets() {
             for text in TEXTS.iter().map(|text| format!("{text} {text} a a a a a a a a a")) {
                 let mut spanned = Vec::new();
                 shingler.spans(&text, |element, _| spanned.push(element));
-                let set = shingler.text(&text).unwrap().set;
+                let Shingled { set, sampled_to_one, .. } = shingler.text(&text).unwrap();
+                if sampled_to_one {
+                    assert!(spanned.is_empty() && set.count() == 1);
+                    continue;
+                }
                 assert_eq!(spanned.len(), if multiset { set.count() } else { spanned.len() });
                 assert_eq!(ShingleSet::from_shingles(spanned), Some(set.clone()));
                 let shingled = shingler.shingled(&text).unwrap();
@@ -287,15 +291,44 @@ fn shingles_that_are_0_modulo_are_kept() {
         assert_eq!((kept.set.as_slice(), kept.sampled_to_one), (&expected[..], false));
         assert!((0.7..1.3).contains(&(expected.len() as f64 * f64::from(modulo) / 900.0)));
     }
-    let least = Shingler::new(sampling(65_536), 0, MAX).text("a b c c").unwrap();
-    assert_eq!(least.set.as_slice(), &set(&of(Unit::Word, 1), "a b c").as_slice()[..1]);
-    assert!(least.sampled_to_one && !least.whole_document);
     let short = ShingleSettings { size: 3, ..sampling(65_536) };
     let short = Shingler::new(short, 0, MAX).text("a b").unwrap();
     assert!(short.whole_document && !short.sampled_to_one);
     assert_eq!(short.set, set(&words_3(), "a b"));
     let ready_made = Shingler::new(sampling(7), 0, MAX).tokens(&tokens(&["a", "b", "c"])).unwrap();
     assert_eq!((ready_made.set.count(), ready_made.sampled_to_one), (3, false));
+}
+
+#[test]
+fn a_text_of_no_sampled_shingle_has_one_element_that_only_equals_have() {
+    for multiset in [false, true] {
+        let settings = ShingleSettings { multiset, sample_modulo: 65_536, ..of(Unit::Word, 1) };
+        let shingler = Shingler::new(settings, 0, MAX);
+        let sampled = |text: &str| shingler.text(text).unwrap();
+        let one = sampled("a b c c");
+        assert!(one.sampled_to_one && !one.whole_document && one.set.count() == 1);
+        assert!(shingler.sampling().is_whole(&one.set));
+        assert_eq!(one.set, sampled("c b a c").set);
+        assert_eq!(one.set == sampled("a b c").set, !multiset);
+        // The least shingle of one of these is also that of most others.
+        for other in ["a b c d", "a b", "b c", "a c"] {
+            assert_ne!(one.set, sampled(other).set, "{other}");
+        }
+    }
+}
+
+#[test]
+fn only_sets_with_an_element_beyond_the_sample_are_surely_whole() {
+    let text = (0..400).map(|n| format!("w{n} w{n}")).collect::<Vec<_>>().join(" ");
+    for (multiset, modulo) in [(false, 1), (false, 7), (true, 1), (true, 7)] {
+        let settings = ShingleSettings { multiset, sample_modulo: modulo, ..of(Unit::Word, 2) };
+        let shingler = Shingler::new(settings, 0, MAX);
+        let is_whole = |shingled: Shingled| shingler.sampling().is_whole(&shingled.set);
+        assert_eq!(is_whole(shingler.text(&text).unwrap()), modulo == 1);
+        assert!(is_whole(shingler.text("word").unwrap()));
+        let ready_made = shingler.tokens(&tokens(&["a", "b", "c"])).unwrap();
+        assert_eq!(is_whole(ready_made), modulo == 1 || !multiset);
+    }
 }
 
 #[test]

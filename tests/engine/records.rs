@@ -211,7 +211,9 @@ async fn a_comparison_says_what_each_field_is_worth() {
         .await
         .unwrap();
     assert_eq!(comparison.points.unwrap().total(), 96 + 96);
-    assert_eq!((comparison.exact.shared, comparison.exact.union), (0, 5));
+    let exact = comparison.exact.unwrap();
+    assert_eq!((exact.shared, exact.union), (0, 5));
+    assert_eq!(comparison.estimated, None, "nothing of a record is estimated");
     assert_eq!(comparison.probability_candidate, Some(0.0), "they agree in no field");
     assert_eq!(comparison.probability_reported, 0.0);
     let fields = comparison.explanation.unwrap().fields;

@@ -12,6 +12,7 @@ use crate::engine::{
     Passages,
 };
 use crate::measure::{BagOverlap, Overlap};
+use crate::sketch::Estimate;
 use crate::text::ShingleSet;
 
 /// One of two that are compared.
@@ -48,9 +49,25 @@ pub(in crate::engine) fn compare_sides(
     if let Some((records, contents)) = analyser.scheme.fields().zip(contents) {
         return compare_records(analyser, records, contents, options);
     }
-    let overlap = Overlap::of(&a.analysis.set, &b.analysis.set);
-    let mut comparison = compare_analyses(analyser, &a.analysis, &b.analysis, overlap);
-    if analyser.multiset {
+    match contents {
+        // Both contents are at hand, so that their whole sets are.
+        Some((of_a, of_b)) if analyser.shingler.sampling().is_on() => {
+            let (of_a, of_b) = (of_a.clone(), of_b.clone());
+            compare_contents(&analyser.unsampled(), of_a, of_b, options)
+        }
+        contents => compare_sets(analyser, contents, [&a.analysis, &b.analysis], options),
+    }
+}
+
+fn compare_sets(
+    analyser: &Analyser,
+    contents: Option<(&Content, &Content)>,
+    [a, b]: [&Analysis; 2],
+    options: CompareOptions,
+) -> Result<Comparison, EngineError> {
+    let overlap = Overlap::of(&a.set, &b.set);
+    let mut comparison = compare_analyses(analyser, a, b, overlap);
+    if analyser.multiset && comparison.exact.is_some() {
         comparison.bag = Some(BagOverlap::of_multisets(&overlap));
     }
     if let Some(contents) = contents {
@@ -58,12 +75,13 @@ pub(in crate::engine) fn compare_sides(
             comparison.bag = Some(bag_overlap(analyser, contents)?);
         }
         if options.explain {
-            let (a, b) = ((contents.0, &a.analysis), (contents.1, &b.analysis));
+            let (a, b) = ((contents.0, a), (contents.1, b));
             comparison.explanation = Some(explain_contents(analyser, a, b));
         }
         comparison.measured = measure(analyser, contents, options.measures)?;
     }
-    comparison.measured.hamming = options.measures.hamming.then(|| overlap.hamming());
+    let hamming = options.measures.hamming && comparison.exact.is_some();
+    comparison.measured.hamming = hamming.then(|| overlap.hamming());
     Ok(comparison)
 }
 
@@ -74,16 +92,21 @@ fn compare_analyses(
     b: &Analysis,
     overlap: Overlap,
 ) -> Comparison {
-    let exact = Exact::from(overlap);
     let (scheme, threshold) = (&analyser.scheme, analyser.threshold);
     let agreeing = analyser.estimator.agreeing(a.sketch.as_bytes(), b.sketch.as_bytes());
+    let sampling = analyser.shingler.sampling();
+    let (estimated, exact) = match sampling.is_whole(&a.set) && sampling.is_whole(&b.set) {
+        true => (analyser.estimator.estimate(agreeing), Some(Exact::from(overlap))),
+        false => (Estimate::of_samples(overlap.shared, overlap.union()), None),
+    };
+    let resemblance = overlap.resemblance();
     Comparison {
-        estimated: analyser.estimator.estimate(agreeing),
+        estimated: Some(estimated),
         exact,
         bag: None,
         measured: Measured::default(),
-        probability_candidate: scheme.probability_candidate(exact.value, threshold),
-        probability_reported: scheme.probability_reported(exact.value, threshold),
+        probability_candidate: scheme.probability_candidate(resemblance, threshold),
+        probability_reported: scheme.probability_reported(resemblance, threshold),
         explanation: None,
         points: None,
     }
@@ -148,6 +171,14 @@ fn trim(text: &str, range: Range<usize>) -> Range<usize> {
     start..start + part.trim().len()
 }
 
+impl Exact {
+    /// With the second in place of the first.
+    pub(in crate::engine) fn turned(self) -> Self {
+        let (containment_of_a, containment_of_b) = (self.containment_of_b, self.containment_of_a);
+        Self { containment_of_a, containment_of_b, ..self }
+    }
+}
+
 impl From<Overlap> for Exact {
     fn from(overlap: Overlap) -> Self {
         Self {
@@ -208,7 +239,8 @@ mod tests {
     #[test]
     fn equal_texts_share_everything() {
         let comparison = compare("one two three four", "One, two; three... four!");
-        assert_eq!((comparison.exact.value, comparison.estimated.value), (1.0, 1.0));
+        let estimated = comparison.estimated.unwrap().value;
+        assert_eq!((comparison.exact.unwrap().value, estimated), (1.0, 1.0));
         let explanation = comparison.explanation.unwrap();
         assert_eq!(explanation.bands_shared.len(), 32);
         assert_eq!(explanation.a.shared, vec![0..18]);
@@ -222,7 +254,7 @@ mod tests {
             let other = [&words[..shared], &["other".to_owned()]].concat();
             let comparison = compare(&words.join(" "), &other.join(" "));
             let candidate = comparison.probability_candidate.unwrap();
-            (comparison.exact.value, candidate, comparison.probability_reported)
+            (comparison.exact.unwrap().value, candidate, comparison.probability_reported)
         };
         let (value, candidate, reported) = resemblance_and_chances(79);
         assert!((0.77..0.8).contains(&value) && candidate > 0.95 && reported == 0.0);
@@ -233,7 +265,7 @@ mod tests {
     #[test]
     fn nothing_in_common_is_nothing_in_common() {
         let comparison = compare("one two three four", "five six seven eight");
-        assert_eq!(comparison.exact.shared, 0);
+        assert_eq!(comparison.exact.unwrap().shared, 0);
         assert!(comparison.probability_candidate.unwrap() < 1e-9);
         assert!(comparison.explanation.unwrap().a.shared.is_empty());
     }

@@ -49,7 +49,9 @@ pub struct FoundPair {
     /// The exact value where it is known, else the estimate.
     pub resemblance: f64,
     pub estimated: f64,
-    /// `None` in mode `Estimated`.
+    /// Where `exact` is `None`: the 95 % interval of the estimate.
+    pub interval: Option<(f64, f64)>,
+    /// `None` in mode `Estimated`, and where sets are samples.
     pub exact: Option<Exact>,
 }
 

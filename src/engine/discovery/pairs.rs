@@ -5,9 +5,10 @@ use std::ops::ControlFlow;
 use super::view::ViewSets;
 use super::{Found, FoundPair, Interrupted, Mode, Work};
 use crate::document::DocumentId;
+use crate::engine::analysis::Likeness;
+use crate::engine::{Analyser, Exact};
 use crate::join::{Corpus, Documents, Pair, Stopped};
 use crate::measure::Overlap;
-use crate::sketch::Estimator;
 
 /// First the pairs of documents with equal sets, then those of different ones.
 pub(in crate::engine) fn give(
@@ -17,7 +18,8 @@ pub(in crate::engine) fn give(
     let (corpus, documents) = work.corpus()?;
     give_equal(work, &corpus, &documents, found)?;
     let join = work.join(&corpus, &documents)?;
-    let giving = Giving { documents: &documents, estimator: work.estimator(), found };
+    let analyser = &*work.analyser;
+    let giving = Giving { corpus: &corpus, documents: &documents, analyser, found };
     let progress = work.running.progress();
     let mut sets = ViewSets { view: &mut *work.view, documents: &documents };
     join.pairs(&mut sets, progress, |pair| {
@@ -35,12 +37,12 @@ fn give_equal(
     for set in 0..corpus.count() {
         let (size, members) = (corpus.shingles(set), documents.of(set));
         let overlap = Overlap { shared: size, a: size, b: size };
-        let exact = (work.mode != Mode::Estimated).then_some(overlap.into());
+        let overlap = (work.mode != Mode::Estimated).then_some(overlap);
+        let found_pair = found_pair(&work.analyser, overlap, work.analyser.slots(), [size; 2]);
         for (at, (a, _)) in members.iter().enumerate() {
             for (b, _) in &members[at + 1..] {
                 work.progress().go_on()?;
-                let (a, b) = (a.clone(), b.clone());
-                found.send(FoundPair { a, b, resemblance: 1.0, estimated: 1.0, exact })?;
+                found.send(found_pair(a, b))?;
                 work.progress().add_found(1);
             }
         }
@@ -49,8 +51,9 @@ fn give_equal(
 }
 
 struct Giving<'g> {
+    corpus: &'g Corpus,
     documents: &'g Documents,
-    estimator: Estimator,
+    analyser: &'g Analyser,
     found: &'g Found<FoundPair>,
 }
 
@@ -58,33 +61,36 @@ impl Giving<'_> {
     /// Every document of the one set with every document of the other; how many that are.
     fn give(&self, pair: &Pair) -> Result<u64, Stopped> {
         let (of_a, of_b) = (self.documents.of(pair.a), self.documents.of(pair.b));
-        let estimated = self.estimator.estimate(pair.agreeing).value;
+        let sizes = [pair.a, pair.b].map(|set| self.corpus.shingles(set));
+        let found_pair = found_pair(self.analyser, pair.overlap, pair.agreeing, sizes);
         for (a, _) in of_a {
             for (b, _) in of_b {
-                self.found.send(found_pair(a, b, pair.overlap, estimated))?;
+                self.found.send(found_pair(a, b))?;
             }
         }
         Ok(of_a.len() as u64 * of_b.len() as u64)
     }
 }
 
+/// Makes pairs of the documents of two sets. `overlap`: `None` where sketches alone decide.
 fn found_pair(
-    a: &DocumentId,
-    b: &DocumentId,
+    analyser: &Analyser,
     overlap: Option<Overlap>,
-    estimated: f64,
-) -> FoundPair {
-    let turned = a > b;
-    let (a, b) = if turned { (b, a) } else { (a, b) };
-    let overlap = match overlap {
-        Some(Overlap { shared, a, b }) if turned => Some(Overlap { shared, a: b, b: a }),
-        overlap => overlap,
+    agreeing: u32,
+    sizes: [usize; 2],
+) -> impl Fn(&DocumentId, &DocumentId) -> FoundPair {
+    // Sets are not looked at again here, so none is taken for whole that may be a sample.
+    let are_whole = !analyser.shingler.sampling().is_on();
+    let Likeness { resemblance, estimated, interval, exact } = match overlap {
+        Some(overlap) => analyser.verified(overlap, agreeing, are_whole),
+        None => analyser.estimated(agreeing, (sizes[0] as u32, sizes[1] as u32)),
     };
-    FoundPair {
-        a: a.clone(),
-        b: b.clone(),
-        resemblance: overlap.map_or(estimated, |overlap| overlap.resemblance()),
-        estimated,
-        exact: overlap.map(Into::into),
+    let estimated = estimated.unwrap_or(resemblance);
+    move |a, b| {
+        let (a, b, exact) = match a > b {
+            true => (b.clone(), a.clone(), exact.map(Exact::turned)),
+            false => (a.clone(), b.clone(), exact),
+        };
+        FoundPair { a, b, resemblance, estimated, interval, exact }
     }
 }

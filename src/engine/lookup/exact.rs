@@ -37,10 +37,12 @@ impl Engine {
     }
 
     fn scanned(&self, sought: &Sought<'_>, scan: Scan) -> Found {
+        let are_whole = !self.analyser.shingler.sampling().is_on();
         let mut scored = Vec::with_capacity(scan.found.len());
         for found in scan.found {
-            let exact = Some(found.overlap.into());
-            self.score_members(sought, &found.candidate, exact, &mut scored);
+            let agreeing = found.candidate.agreeing;
+            let likeness = self.analyser.verified(found.overlap, agreeing, are_whole);
+            self.score_members(sought, &found.candidate, likeness, &mut scored);
         }
         Found {
             scored,

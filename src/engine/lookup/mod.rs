@@ -12,13 +12,14 @@ use std::collections::HashSet;
 
 use crate::backend::{Candidate, Candidates, Member, Rival};
 use crate::document::{DocumentId, Metadata, Ordinal};
+use crate::engine::analysis::Likeness;
 use crate::engine::lookup::records::SoughtRecord;
-use crate::engine::{Engine, EngineError, Exact, FoundBy, Match, Mode};
+use crate::engine::{Engine, EngineError, FoundBy, Match, Mode};
 use crate::index::Search;
 use crate::measure::Overlap;
 use crate::scheme::{Key, ProbePlan, Scheme, Threshold};
 use crate::sketch::Sketch;
-use crate::text::ShingleSet;
+use crate::text::{Sampling, ShingleSet};
 
 /// Checking more shingles than this against each other (about a millisecond's work) leaves the
 /// runtime's thread.
@@ -94,6 +95,15 @@ pub(in crate::engine) struct Checked {
     pub scored: Vec<Scored>,
     /// The set of every candidate could be read.
     pub none_gone: bool,
+}
+
+impl Match {
+    /// Still without what is known of the document beside its set.
+    pub(in crate::engine) fn of(id: DocumentId, likeness: Likeness) -> Self {
+        let Likeness { resemblance, estimated, interval, exact } = likeness;
+        let (keys_shared, metadata, points) = (0, None, None);
+        Self { id, resemblance, estimated, interval, exact, keys_shared, metadata, points }
+    }
 }
 
 impl Engine {
@@ -219,14 +229,14 @@ impl Engine {
         }
         let overlap = Overlap::reaching(sought.set, &filing.set, sought.threshold.get())?;
         let (ours, its) = (sought.sketch.as_bytes(), filing.sketch.as_bytes());
+        let sampling = self.analyser.shingler.sampling();
+        let whole = sampling.is_whole(sought.set) && sampling.is_whole(&filing.set);
         let found = Match {
-            id: filing.document.id.clone(),
-            resemblance: overlap.resemblance(),
-            estimated: self.analyser.estimator.estimate(agreeing).value,
-            exact: Some(overlap.into()),
             keys_shared: scheme.tables_shared(ours, its).count() as u32,
-            metadata: None,
-            points: None,
+            ..Match::of(
+                filing.document.id.clone(),
+                self.analyser.verified(overlap, agreeing, whole),
+            )
         };
         let metadata = MetadataAt::Here(filing.document.metadata.clone());
         Some(Scored { found, ordinal: None, metadata })
@@ -267,8 +277,11 @@ impl Engine {
         let is_equal = |candidate: &Candidate| candidate.fingerprint == sought.fingerprint;
         let (equal, mut others): (Vec<_>, Vec<_>) = candidates.into_iter().partition(is_equal);
         let whole = Overlap { shared: shingles, a: shingles, b: shingles };
+        let sampling = self.analyser.shingler.sampling();
+        let is_whole = sampling.is_whole(sought.set);
         for candidate in &equal {
-            self.score_members(sought, candidate, Some(whole.into()), &mut checked.scored);
+            let likeness = self.analyser.verified(whole, candidate.agreeing, is_whole);
+            self.score_members(sought, candidate, likeness, &mut checked.scored);
         }
         others.retain(|candidate| {
             Overlap::can_reach(shingles, candidate.shingles as usize, threshold)
@@ -279,12 +292,12 @@ impl Engine {
             rest = later;
             let sets = self.backend.sets(now).await?;
             checked.none_gone &= sets.iter().all(Option::is_some);
-            let overlaps = overlaps(sought.set, sets, sought.threshold).await?;
+            let overlaps = overlaps(sought.set, sets, sought.threshold, sampling).await?;
             for (candidate, overlap) in now.iter().zip(overlaps) {
-                if let Some(overlap) = overlap {
-                    let exact = Some(overlap.into());
-                    self.score_members(sought, candidate, exact, &mut checked.scored);
-                }
+                let Some((overlap, other_is_whole)) = overlap else { continue };
+                let are_whole = is_whole && other_is_whole;
+                let likeness = self.analyser.verified(overlap, candidate.agreeing, are_whole);
+                self.score_members(sought, candidate, likeness, &mut checked.scored);
             }
         }
         Ok(checked)
@@ -293,9 +306,10 @@ impl Engine {
     fn estimate(&self, sought: &Sought<'_>, candidates: &[Candidate]) -> Checked {
         let mut scored = Vec::new();
         for candidate in candidates {
-            let estimate = self.analyser.estimator.estimate(candidate.agreeing);
-            if estimate.value >= sought.threshold.get() {
-                self.score_members(sought, candidate, None, &mut scored);
+            let sizes = (sought.set.count() as u32, candidate.shingles);
+            let likeness = self.analyser.estimated(candidate.agreeing, sizes);
+            if likeness.resemblance >= sought.threshold.get() {
+                self.score_members(sought, candidate, likeness, &mut scored);
             }
         }
         Checked { scored, none_gone: true }
@@ -305,21 +319,14 @@ impl Engine {
         &self,
         sought: &Sought<'_>,
         candidate: &Candidate,
-        exact: Option<Exact>,
+        likeness: Likeness,
         scored: &mut Vec<Scored>,
     ) {
-        let estimated = self.analyser.estimator.estimate(candidate.agreeing).value;
-        let resemblance = exact.map_or(estimated, |exact| exact.value);
         let others = candidate.members.iter().filter(|member| Some(&member.id) != sought.own_id);
         scored.extend(others.map(|member| Scored {
             found: Match {
-                id: member.id.clone(),
-                resemblance,
-                estimated,
-                exact,
                 keys_shared: candidate.keys_shared,
-                metadata: None,
-                points: None,
+                ..Match::of(member.id.clone(), likeness)
             },
             ordinal: Some(member.ordinal),
             metadata: MetadataAt::of(member),
@@ -361,16 +368,21 @@ fn fitting(candidates: &[Candidate]) -> usize {
     candidates.iter().take_while(fits).count().max(1)
 }
 
-/// The overlaps with the sets that reach the threshold.
+/// The overlaps with the sets that reach the threshold, and whether those are whole.
 async fn overlaps(
     probe: &ShingleSet,
     sets: Vec<Option<ShingleSet>>,
     threshold: Threshold,
-) -> Result<Vec<Option<Overlap>>, EngineError> {
+    sampling: Sampling,
+) -> Result<Vec<Option<(Overlap, bool)>>, EngineError> {
     let shingles: usize = sets.iter().flatten().map(|set| set.count() + probe.count()).sum();
     let probe = probe.clone();
     let check = move || {
-        let reaching = |set: Option<ShingleSet>| Overlap::reaching(&probe, &set?, threshold.get());
+        let reaching = |set: Option<ShingleSet>| {
+            let set = set?;
+            let overlap = Overlap::reaching(&probe, &set, threshold.get())?;
+            Some((overlap, sampling.is_whole(&set)))
+        };
         sets.into_iter().map(reaching).collect()
     };
     crate::engine::off_runtime_if(shingles > SHINGLES_INLINE_MAX, check).await

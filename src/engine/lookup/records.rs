@@ -14,7 +14,6 @@ use crate::engine::{
 };
 use crate::measure::Points;
 use crate::scheme::{Fields, Threshold};
-use crate::sketch::Estimate;
 use crate::text::NormalisedFields;
 
 /// Candidates whose fields are in memory at once to be scored: at 32 fields of the usual limit's
@@ -156,13 +155,14 @@ impl SoughtRecord {
     }
 }
 
-/// Nothing of a record is estimated: its sketch holds all its fields.
+/// Nothing of a record is estimated: its fields are compared themselves.
 fn match_of(id: &DocumentId, points: &Points, keys_shared: u32) -> Match {
     let exact = Exact::from(points.overlap());
     Match {
         id: id.clone(),
         resemblance: points.resemblance(),
-        estimated: exact.value,
+        estimated: None,
+        interval: None,
         exact: Some(exact),
         keys_shared,
         metadata: None,
@@ -191,8 +191,8 @@ pub(in crate::engine) fn compare_records(
     let exact = Exact::from(points.overlap());
     measured.hamming = options.measures.hamming.then(|| points.overlap().hamming());
     Ok(Comparison {
-        estimated: certain(&exact),
-        exact,
+        estimated: None,
+        exact: Some(exact),
         probability_candidate: Some(f64::from(u8::from(is_candidate))),
         probability_reported: f64::from(u8::from(is_candidate && is_enough)),
         bag: None,
@@ -221,15 +221,4 @@ fn compared_fields(
         points: points.by_field.get(name).copied(),
     };
     names.into_iter().map(compared).collect()
-}
-
-/// An estimate that is none.
-fn certain(exact: &Exact) -> Estimate {
-    Estimate {
-        value: exact.value,
-        standard_error: 0.0,
-        interval: (exact.value, exact.value),
-        agreeing: exact.shared as u32,
-        slots: exact.union as u32,
-    }
 }

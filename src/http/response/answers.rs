@@ -23,7 +23,7 @@ pub struct AddedReply {
     pub shingles: usize,
     /// What was done that its sender may not expect: `whole_document`, the text has no shingle, so
     /// the whole of it is its only one; `sampled_to_one`, none of its shingles is in the sample
-    /// that the collection keeps, so the least of them is.
+    /// that the collection keeps, so one element stands for all, which only equal documents share.
     pub policy: Vec<Policy>,
     /// There, and true, if there are more near-duplicates than `duplicates` has room for.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -106,8 +106,14 @@ pub struct MatchReply {
     /// those that there could be for the fields that either has.
     #[schema(example = 0.91)]
     pub resemblance: f64,
+    /// Absent of records, which are not estimated.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 0.898)]
-    pub estimated: f64,
+    pub estimated: Option<f64>,
+    /// Where `exact` is absent: the 95 % interval of the estimate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = json!([0.84, 0.95]))]
+    pub interval: Option<[f64; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 0.91)]
     pub exact: Option<f64>,
@@ -141,6 +147,7 @@ impl From<Match> for MatchReply {
             id: found.id,
             resemblance: found.resemblance,
             estimated: found.estimated,
+            interval: found.interval.map(Into::into),
             exact: found.exact.map(|exact| exact.value),
             containment: found.exact.map(ContainmentReply::from),
             shared: found.exact.map(|exact| exact.shared),

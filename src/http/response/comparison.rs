@@ -16,10 +16,17 @@ use crate::sketch::Estimate;
 #[derive(Serialize, ToSchema)]
 #[schema(as = Comparison)]
 pub struct ComparisonReply {
-    estimated: EstimateReply,
-    exact: ExactResemblanceReply,
-    containment: PairContainmentReply,
-    /// The probability that two documents of this exact resemblance share a key that a lookup at
+    /// By the sketches; where sets are samples and a text is not kept, by the samples. Absent of
+    /// records, which are not estimated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimated: Option<EstimateReply>,
+    /// Absent where sets are samples and a text is not kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exact: Option<ExactResemblanceReply>,
+    /// Absent where `exact` is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    containment: Option<PairContainmentReply>,
+    /// The probability that two documents of this resemblance share a key that a lookup at
     /// the collection's threshold probes; of records 1 if they share one, else 0. Absent where
     /// candidates are found otherwise (`kind = "prefix"`).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,7 +62,7 @@ struct EstimateReply {
     /// The 95 % Wilson interval.
     #[schema(example = json!([0.73, 0.87]))]
     interval: [f64; 2],
-    /// Slots of the two sketches that agree…
+    /// Slots of the two sketches that agree, or elements that two samples share…
     agreeing: u32,
     /// … out of this many.
     slots: u32,
@@ -171,13 +178,14 @@ struct PassagesReply {
 
 impl ComparisonReply {
     pub fn new(comparison: Comparison, took: Duration) -> Self {
+        let exact = comparison.exact;
         Self {
-            estimated: comparison.estimated.into(),
-            exact: ExactResemblanceReply::new(comparison.exact, comparison.bag),
-            containment: PairContainmentReply {
-                a_in_b: comparison.exact.containment_of_a,
-                b_in_a: comparison.exact.containment_of_b,
-            },
+            estimated: comparison.estimated.map(EstimateReply::from),
+            exact: exact.map(|exact| ExactResemblanceReply::new(exact, comparison.bag)),
+            containment: exact.map(|exact| PairContainmentReply {
+                a_in_b: exact.containment_of_a,
+                b_in_a: exact.containment_of_b,
+            }),
             probability_candidate: comparison.probability_candidate,
             probability_reported: comparison.probability_reported,
             points: comparison.points.as_ref().map(Points::total),

@@ -10,7 +10,7 @@ use crate::engine::{
 use crate::http::response::stored::time;
 
 /// Two near-duplicates. `exact`, `containment`, `shared` and `union` are absent in mode
-/// `estimated`.
+/// `estimated`, and in a collection of sampled sets without their texts.
 #[derive(Serialize, ToSchema)]
 #[schema(as = FoundPair)]
 pub struct FoundPairReply {
@@ -22,6 +22,10 @@ pub struct FoundPairReply {
     resemblance: f64,
     #[schema(example = 0.898)]
     estimated: f64,
+    /// Where `exact` is absent: the 95 % interval of the estimate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = json!([0.84, 0.95]))]
+    interval: Option<[f64; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 0.91)]
     exact: Option<f64>,
@@ -55,6 +59,7 @@ impl From<FoundPair> for FoundPairReply {
             b: pair.b,
             resemblance: pair.resemblance,
             estimated: pair.estimated,
+            interval: pair.interval.map(Into::into),
             exact: pair.exact.map(|exact| exact.value),
             containment: pair.exact.map(containment),
             shared: pair.exact.map(|exact| exact.shared),
