@@ -3,7 +3,7 @@
 
 use std::hint::black_box;
 
-use akin::index::{Filing, Index, Search};
+use akin::index::{Index, NewSet, Search};
 use akin::scheme::{Bands, Key, ProbePlan};
 use akin::sketch::Sketch;
 
@@ -31,9 +31,9 @@ pub fn fingerprint(number: usize) -> u64 {
     (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// What the set that has a sketch is filed by.
-pub fn filing<'a>(number: usize, sketch: &'a Sketch, keys: &'a [Key]) -> Filing<'a> {
-    Filing { fingerprint: fingerprint(number), shingles: 900, sketch, keys, set: None }
+/// The set that has the sketch of this number.
+pub fn new_set<'a>(number: usize, sketch: &'a Sketch, keys: &'a [Key]) -> NewSet<'a> {
+    NewSet { fingerprint: fingerprint(number), shingles: 900, sketch, keys, set: None }
 }
 
 /// From a sketch to the candidates pruned by sketch.

@@ -3,22 +3,35 @@
 //! What is filed is a *set*, not a document: documents with equal sets share one **entry** that
 //! lists their ordinals. A page copied a hundred thousand times is then one entry under its keys,
 //! and filing the next copy costs no more than the first. Postings hold entry numbers, which are
-//! reused once an entry is gone.
+//! given out again once an entry is gone.
 //!
-//! One lock covers it all: a set has dozens of keys, and taking a lock for each would cost more
-//! than filing under it. It is held for some microseconds: whatever is read is asked for all at
-//! once. Nothing here ever goes through everything at once.
+//! Everything is in maps of shards, each with a lock of its own: postings in [pages](postings), sets
+//! in [parts](sets). Calls go over their keys twice: they begin to fetch all that they will read,
+//! then they read it.
+//!
+//! What threads see of each other:
+//!
+//! - Who files or removes a set holds the lock for its fingerprint throughout, so that two equal
+//!   sets meet. Under it one page or part is locked at a time. Lookups never take it.
+//! - A lookup locks one page or part at a time, to read. While a set is filed it may be found under
+//!   some of its keys, and once the call returns under all.
+//! - All that a lookup gives of a set was read under one lock: fingerprint, sketch and members are
+//!   of one set. If a set is removed meanwhile, and another gets its number, the lookup gives the
+//!   other, whole, if its sketch agrees well enough.
+//! - A lock is held for a bounded time: for a segment of some thousand postings that is made anew,
+//!   for a piece of a long list, or for one set. Only the lock of a fingerprint is held for a whole
+//!   call, in which other sets of its stripe wait to be filed.
 
-mod contents;
-mod entries;
 mod exact;
 mod loading;
+mod numbers;
 mod postings;
 mod prefix;
-mod shortlist;
-mod table;
+mod search;
+mod sets;
+mod shards;
 
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use smallvec::SmallVec;
 
@@ -26,22 +39,24 @@ use crate::document::Ordinal;
 use crate::scheme::{IndexBytes, Key, Threshold};
 use crate::sketch::{Estimator, Sketch};
 use crate::text::ShingleSet;
-use contents::Contents;
+use postings::Postings;
 use prefix::PrefixIndex;
-use shortlist::Shortlist;
-use table::Shelf;
+use sets::{Removal, Sets};
 
-pub use entries::EntryCopy;
 pub use exact::{ExactSearch, Unanswered};
-pub use loading::{Gathered, Loading};
+pub use loading::Loader;
+pub use sets::SetCopy;
 
-/// Members of a set that are given however many other sets have: one, and another in case that the
-/// first is who is asking.
-const MEMBERS_SURE: usize = 2;
+/// Bits of a key, or of a fingerprint, that name its page.
+const PAGE_BITS: u32 = 3;
+const FINGERPRINT_PAGE_BITS: u32 = 6;
+
+/// Sets whose fingerprints have one of so many residues are filed and removed one after the other.
+const STRIPES: usize = 256;
 
 /// A set and the keys it is filed under.
 #[derive(Clone, Copy, Debug)]
-pub struct Filing<'a> {
+pub struct NewSet<'a> {
     pub fingerprint: u64,
     /// The number of distinct shingles.
     pub shingles: u32,
@@ -60,8 +75,8 @@ pub struct Search<'a> {
     pub fingerprint: u64,
     /// Sets whose sketches agree with the probe's in fewer slots are left out.
     pub agreeing_min: u32,
-    /// Postings read at most; and members given of all sets together, but for two of each, which
-    /// are sure.
+    /// Postings read at most; and members given of all sets, but for two of each, which are always
+    /// given.
     pub postings_max: usize,
     /// Sets given at most: those whose sketches agree best.
     pub found_max: usize,
@@ -104,7 +119,13 @@ pub struct IndexStats {
 /// The map from keys to the sets filed under them.
 #[derive(Debug)]
 pub struct Index {
-    contents: RwLock<Contents>,
+    tables: u32,
+    sets: Sets,
+    postings: Postings<()>,
+    /// By fingerprints, folded to 32 bits: where an equal set is found.
+    fingerprints: Postings<()>,
+    /// Held while a set is filed or removed, by its fingerprint.
+    stripes: Box<[Mutex<()>]>,
     prefix: Option<PrefixIndex>,
     estimator: Estimator,
 }
@@ -113,11 +134,18 @@ impl Index {
     /// `tables`: how many tables the scheme's keys have.
     #[must_use]
     pub fn new(tables: u32, sketch_bytes: usize, estimator: Estimator) -> Self {
-        Self { contents: RwLock::new(Contents::new(tables, sketch_bytes)), prefix: None, estimator }
+        Self {
+            tables,
+            sets: Sets::new(sketch_bytes),
+            postings: Postings::new(PAGE_BITS),
+            fingerprints: Postings::new(FINGERPRINT_PAGE_BITS),
+            stripes: (0..STRIPES).map(|_| Mutex::default()).collect(),
+            prefix: None,
+            estimator,
+        }
     }
 
-    /// The same index, empty as it is yet, with one for exact lookups from a threshold up beside
-    /// the tables.
+    /// The empty index with one for exact lookups from a threshold up beside its tables.
     #[must_use]
     pub fn with_prefix(self, exact_from: Option<Threshold>) -> Self {
         Self { prefix: exact_from.map(PrefixIndex::new), ..self }
@@ -125,84 +153,89 @@ impl Index {
 
     /// Files a document's set. Filing an ordinal again changes nothing. An ordinal must not be
     /// removed before the call that files it has returned.
-    pub fn insert(&self, ordinal: Ordinal, filing: &Filing<'_>) {
-        self.insert_all(std::iter::once((ordinal, *filing)));
+    pub fn insert(&self, ordinal: Ordinal, new: &NewSet<'_>) {
+        self.prefetch(new.fingerprint, new.keys);
+        self.insert_fetched(ordinal, new);
     }
 
-    /// [`insert`](Self::insert) for many under one lock: lookups wait for all of them together, and
-    /// not for each.
-    pub fn insert_all<'a>(&self, filings: impl Iterator<Item = (Ordinal, Filing<'a>)> + Clone) {
-        let mut contents = self.write();
-        let insert = |(ordinal, filing)| contents.insert(ordinal, &filing);
-        let entries: Vec<_> = filings.clone().map(insert).collect();
-        drop(contents);
-        let Some(prefix) = &self.prefix else { return };
-        for (entry, (_, filing)) in entries.into_iter().zip(filings) {
-            if let (Some(entry), Some(set)) = (entry, filing.set) {
-                prefix.insert(entry, set);
+    /// [`insert`](Self::insert) for many: memory that the next needs is fetched while one is filed.
+    pub fn insert_all<'a>(&self, sets: impl Iterator<Item = (Ordinal, NewSet<'a>)>) {
+        let mut fetched: Option<(Ordinal, NewSet<'_>)> = None;
+        for next in sets {
+            self.prefetch(next.1.fingerprint, next.1.keys);
+            if let Some((ordinal, new)) = fetched.replace(next) {
+                self.insert_fetched(ordinal, &new);
             }
         }
+        if let Some((ordinal, new)) = fetched {
+            self.insert_fetched(ordinal, &new);
+        }
+    }
+
+    fn insert_fetched(&self, ordinal: Ordinal, new: &NewSet<'_>) {
+        let _alone = self.alone_with(new.fingerprint);
+        if let Some(entry) = self.entry_of(new.fingerprint) {
+            self.sets.add_member(entry, ordinal);
+            return;
+        }
+        let NewSet { fingerprint, shingles, sketch, .. } = *new;
+        let entry = self.sets.add(fingerprint, shingles, sketch.as_bytes(), ordinal);
+        for key in new.keys {
+            self.postings.insert(*key, entry, ());
+        }
+        if let (Some(prefix), Some(set)) = (&self.prefix, new.set) {
+            prefix.insert(entry, set);
+        }
+        self.fingerprints.insert(fold(fingerprint), entry, ());
     }
 
     /// Takes a document out; with the last document of a set goes the set. `false` if it wasn't
-    /// there. [`Index::compact`] is to follow, now and then.
-    pub fn remove(&self, ordinal: Ordinal, fingerprint: u64, keys: &[Key]) -> bool {
-        self.read().prefetch(fingerprint, keys);
-        let mut contents = self.write();
-        let (was_there, entry) = contents.remove(ordinal, fingerprint, keys);
-        match (entry, &self.prefix) {
-            (None, _) => {}
-            (Some(entry), None) => contents.entries.release(entry),
-            (Some(entry), Some(prefix)) => prefix.park(entry),
+    /// there. `set`: needed where there are exact lookups; without it they go on reading its
+    /// postings.
+    pub fn remove(
+        &self,
+        ordinal: Ordinal,
+        fingerprint: u64,
+        keys: &[Key],
+        set: Option<&ShingleSet>,
+    ) -> bool {
+        self.prefetch(fingerprint, keys);
+        let _alone = self.alone_with(fingerprint);
+        let Some(entry) = self.entry_of(fingerprint) else { return false };
+        match self.sets.remove_member(entry, ordinal) {
+            Removal::Absent => return false,
+            Removal::OthersRemain => return true,
+            Removal::IsLast => {}
         }
-        was_there
-    }
-
-    /// The sets that share a key with the probe and whose sketches agree well enough with its
-    /// sketch.
-    ///
-    /// Rare keys are read first, so that what a limit cuts off are the commonplaces.
-    #[must_use]
-    pub fn candidates(&self, search: &Search<'_>) -> Candidates {
-        self.candidates_in(&self.read(), search)
-    }
-
-    /// The same of many under one lock.
-    #[must_use]
-    pub fn candidates_of_all(&self, searches: &[Search<'_>]) -> Vec<Candidates> {
-        let contents = self.read();
-        let next = searches.iter().skip(1).map(Some).chain([None]);
-        let look = |(search, next): (&Search<'_>, Option<&Search<'_>>)| {
-            // What the next one reads is fetched while this one is at work.
-            for key in next.into_iter().flat_map(|next| next.keys) {
-                contents.aim(*key);
-            }
-            self.candidates_in(&contents, search)
-        };
-        searches.iter().zip(next).map(look).collect()
-    }
-
-    fn candidates_in(&self, contents: &Contents, search: &Search<'_>) -> Candidates {
-        let Shortlist { entries, seen, truncated, .. } =
-            Shortlist::of(contents, self.estimator, search);
-        let found = Vec::with_capacity(entries.len());
-        let mut candidates = Candidates { found, seen, truncated };
-        let mut members_left = search.postings_max;
-        for listed in entries {
-            let Some(entry) = contents.entries.get(listed.entry) else { continue };
-            let members_max = search.members_max.min(members_left.max(MEMBERS_SURE));
-            let members = entry.first_members(members_max);
-            members_left = members_left.saturating_sub(members.len());
-            candidates.truncated |= entry.members_count() > members_max;
-            candidates.found.push(Candidate {
-                fingerprint: entry.fingerprint,
-                shingles: entry.shingles,
-                agreeing: listed.agreeing,
-                keys_shared: listed.keys_shared,
-                members,
-            });
+        for key in keys {
+            self.postings.remove(*key, entry);
         }
-        candidates
+        if let Some(prefix) = &self.prefix {
+            prefix.remove(entry, set);
+        }
+        self.fingerprints.remove(fold(fingerprint), entry);
+        self.sets.release(entry);
+        true
+    }
+
+    /// Begins to fetch what filing, or removing, reads.
+    fn prefetch(&self, fingerprint: u64, keys: &[Key]) {
+        self.fingerprints.prefetch(fold(fingerprint));
+        for key in keys {
+            self.postings.prefetch(*key);
+        }
+    }
+
+    fn alone_with(&self, fingerprint: u64) -> MutexGuard<'_, ()> {
+        let stripe = &self.stripes[fingerprint as usize % STRIPES];
+        stripe.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The entry of the set with this fingerprint.
+    fn entry_of(&self, fingerprint: u64) -> Option<u32> {
+        let mut found = SmallVec::<[u32; 2]>::new();
+        self.fingerprints.read(fold(fingerprint), usize::MAX, |entry, ()| found.push(entry));
+        found.into_iter().find(|entry| self.sets.read_same(*entry, fingerprint, |_| ()).is_some())
     }
 
     /// The sketch of a set that is filed.
@@ -214,46 +247,38 @@ impl Index {
     /// The number of shingles of a set that is filed, and its sketch.
     #[must_use]
     pub fn size_and_sketch_of(&self, fingerprint: u64) -> Option<(u32, Sketch)> {
-        let contents = self.read();
-        let (_, entry) = contents.entry_of(fingerprint)?;
-        Some((entry.shingles, Sketch::from_bytes(entry.sketch.into())))
+        self.sets.read_same(self.entry_of(fingerprint)?, fingerprint, |set| {
+            (set.shingles, Sketch::from_bytes(set.sketch.into()))
+        })
     }
 
-    /// How many parts [`Index::copy_part`] has by now.
-    #[must_use]
-    pub fn parts(&self) -> usize {
-        self.read().entries.parts()
-    }
-
-    /// A copy of one part of the entries, made under one short lock. All parts together, from the
-    /// last to the first, hold every entry that was there throughout; one may be there twice.
-    #[must_use]
-    pub fn copy_part(&self, part: usize) -> Vec<EntryCopy> {
-        self.read().entries.copy_part(part)
+    /// Visits a copy of every set that is filed throughout, until a visit fails. A set with many
+    /// members comes several times, with some of them each. No lock is held during a visit.
+    ///
+    /// # Errors
+    /// What a visit failed with.
+    pub fn visit_sets<E>(&self, visit: impl FnMut(SetCopy) -> Result<(), E>) -> Result<(), E> {
+        self.sets.visit(visit)
     }
 
     /// What a document takes in memory if no other has its set and hardly another shares a key:
     /// the layout's bytes, with what lies idle on average as the containers grow.
     #[must_use]
     pub fn usual_bytes() -> IndexBytes {
-        IndexBytes { key: table::POSTING_BYTES, entry: entries::HEAD_BYTES + table::POSTING_BYTES }
+        let entry = sets::SET_BYTES + postings::POSTING_BYTES;
+        IndexBytes { key: postings::POSTING_BYTES, entry }
     }
 
     #[must_use]
     pub fn stats(&self) -> IndexStats {
-        let contents = self.read();
-        let tables = contents.shelves.iter().flat_map(Shelf::sizes);
-        let shelves = contents.shelves.iter().chain([&contents.identity]);
+        let postings = self.postings.size();
         let mut stats = IndexStats {
-            entries: contents.entries.count(),
-            bytes: contents.entries.bytes() + shelves.map(Shelf::bytes).sum::<u64>(),
-            ..IndexStats::default()
+            entries: self.sets.count(),
+            keys: postings.keys,
+            postings: postings.postings,
+            postings_longest: postings.longest,
+            bytes: self.sets.bytes() + self.fingerprints.size().bytes + postings.bytes,
         };
-        for size in tables {
-            stats.keys += size.keys;
-            stats.postings += size.postings;
-            stats.postings_longest = stats.postings_longest.max(size.longest);
-        }
         if let Some(size) = self.prefix.as_ref().map(PrefixIndex::size) {
             stats.keys += size.keys;
             stats.postings += size.postings;
@@ -262,14 +287,11 @@ impl Index {
         }
         stats
     }
+}
 
-    fn read(&self) -> RwLockReadGuard<'_, Contents> {
-        self.contents.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Contents> {
-        self.contents.write().unwrap_or_else(PoisonError::into_inner)
-    }
+/// Fingerprints are uniform, so half of one is as good a key as any; the set has the whole.
+fn fold(fingerprint: u64) -> Key {
+    Key { table: 0, value: (fingerprint >> 32) as u32 }
 }
 
 #[cfg(test)]

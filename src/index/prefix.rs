@@ -1,43 +1,26 @@
-//! The prefix index: element → the sets that have it among their first ones, with its place.
-//!
-//! Sets stand in it by their entry numbers. Taking the postings of a set out one by one would take
-//! the set itself, which is on disk: so a dead entry's number is *parked*, to be given out again
-//! only once a pass over all postings has dropped those of the parked. That happens when more are
-//! parked than live.
+//! The prefix index: element → the sets that have it among their first ones, with its position.
 //!
 //! The order of elements is that of their hashes until enough sets are filed to tell rare elements
-//! from common ones. Then those sets are filed anew in the order that stays, beside the old ones,
-//! and take their place at once: a lookup works with the ones or with the others.
+//! from common ones. Then those sets are filed anew in the order that stays, beside the old table,
+//! and replace it at once: a lookup works with one table or with the other.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use super::postings::{Posting, Postings, PostingsSize, Spreading};
-use crate::scheme::{Order, Place, Sample, Threshold, prefix_len};
+use super::postings::{Postings, PostingsSize};
+use super::shards::Multiplicative;
+use crate::scheme::{Key, Order, Place, Sample, Threshold, prefix_len};
 use crate::text::ShingleSet;
 
-/// Parts of the postings, each of which is locked by itself while the parked are dropped.
-const PARTS: usize = 64;
-
-/// So many numbers may be parked whatever lives.
-const PARKED_SURE: usize = 1_024;
-
-/// A set that has an element at this place.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Placed {
-    entry: u32,
-    place: Place,
-}
-
-impl Posting for Placed {
-    const CROWDED: Self = Self { entry: u32::MAX, place: Place { position: 0, suffix: 0 } };
-}
+/// Bits of an element that name its page.
+const PAGE_BITS: u32 = 8;
 
 /// Sets in one order of elements.
 #[derive(Debug)]
-struct Filed {
+struct Table {
     order: Order,
-    postings: Postings<Placed>,
+    is_final: bool,
+    postings: Postings<Place>,
 }
 
 /// The sets that the order will be made from.
@@ -51,23 +34,21 @@ struct Sampling {
 pub(super) struct PrefixIndex {
     /// The lowest threshold that sets are filed for.
     from: Threshold,
-    filed: RwLock<Arc<Filed>>,
-    /// `None` once the order is frozen. Held while sets are filed before that, and while the
-    /// postings of the parked are dropped; taken before every other lock here.
+    table: RwLock<Arc<Table>>,
+    /// `None` once the order is final. Before that, held while sets are filed or removed, and taken
+    /// before the other locks.
     sampling: Mutex<Option<Sampling>>,
-    parked: Mutex<Vec<u32>>,
 }
 
-/// Entries that share elements of the prefix at places that admit the threshold, and how many.
-pub(super) type Sharing = HashMap<u32, u32, Spreading>;
+/// Entries with elements of the prefix at positions that admit the threshold, and how many.
+pub(super) type Sharing = HashMap<u32, u32, Multiplicative>;
 
 impl PrefixIndex {
     pub fn new(from: Threshold) -> Self {
         Self {
             from,
-            filed: RwLock::new(Arc::new(Filed::new(Order::default()))),
+            table: RwLock::new(Arc::new(Table::new(Order::default(), false))),
             sampling: Mutex::new(Some(Sampling::default())),
-            parked: Mutex::default(),
         }
     }
 
@@ -78,44 +59,27 @@ impl PrefixIndex {
     /// Files a set that is not there yet.
     pub fn insert(&self, entry: u32, set: &ShingleSet) {
         let mut sampling = self.sampling();
-        let Some(sampled) = sampling.as_mut() else {
-            drop(sampling);
-            self.filed().insert(entry, set, self.from);
-            return;
-        };
-        self.filed().insert(entry, set, self.from);
-        sampled.sample.add(set.as_slice());
-        sampled.sets.push((entry, set.clone()));
-        if sampled.sample.is_whole() {
-            self.freeze(sampling.take().unwrap_or_default());
+        self.table().insert(entry, set, self.from);
+        if let Some(sampled) = sampling.as_deref_mut().and_then(Option::as_mut) {
+            sampled.sample.add(set.as_slice());
+            sampled.sets.push((entry, set.clone()));
+            if sampled.sample.is_whole() {
+                let sampled = sampling.as_deref_mut().and_then(Option::take);
+                self.finish(sampled.unwrap_or_default());
+            }
         }
     }
 
-    /// The number of a set that died: it must not be given out again before [`Self::unpark`] gives
-    /// it back.
-    pub fn park(&self, entry: u32) {
-        self.parked().push(entry);
-    }
-
-    pub fn parked_count(&self) -> usize {
-        self.parked().len()
-    }
-
-    /// Drops the postings of parked numbers if there are more of them than of the `living`, and
-    /// gives those numbers back.
-    pub fn unpark(&self, living: u64) -> Vec<u32> {
-        let due = |parked: usize| parked > PARKED_SURE && parked as u64 > living;
-        if !due(self.parked_count()) {
-            return Vec::new();
-        }
+    /// Without the set its postings stay. They cost a lookup time, as its number may be another
+    /// set's later, but nothing is missed for them.
+    pub fn remove(&self, entry: u32, set: Option<&ShingleSet>) {
         let mut sampling = self.sampling();
-        let parked = std::mem::take(&mut *self.parked());
-        let dead: HashSet<u32, Spreading> = parked.iter().copied().collect();
-        if let Some(sampled) = sampling.as_mut() {
-            sampled.sets.retain(|(entry, _)| !dead.contains(entry));
+        if let Some(sampled) = sampling.as_deref_mut().and_then(Option::as_mut) {
+            sampled.sets.retain(|(sampled, _)| *sampled != entry);
         }
-        self.filed().postings.retain(|placed| !dead.contains(&placed.entry));
-        parked
+        if let Some(set) = set {
+            self.table().remove(entry, set, self.from);
+        }
     }
 
     /// The sets that may resemble this one as much as the threshold, for which the index must
@@ -127,69 +91,75 @@ impl PrefixIndex {
         threshold: Threshold,
         postings_max: usize,
     ) -> Option<Sharing> {
-        let filed = self.filed();
+        let table = self.table();
         let mut sharing = Sharing::default();
         let mut left = postings_max;
-        for (at, element) in filed.prefix(set, threshold).into_iter().enumerate() {
+        let elements = table.prefix(set, threshold);
+        elements.iter().for_each(|element| table.postings.prefetch(key(*element)));
+        for (at, element) in elements.into_iter().enumerate() {
             let own = Place::new(at, set.count());
-            let read = filed.postings.read(key(element), |postings| {
-                left = left.checked_sub(postings.len())?;
-                for placed in postings.iter().filter(|placed| own.admits(placed.place, threshold)) {
-                    *sharing.entry(placed.entry).or_default() += 1;
+            let count = table.postings.read(key(element), left, |entry, place| {
+                if own.admits(place, threshold) {
+                    *sharing.entry(entry).or_default() += 1;
                 }
-                Some(())
             });
-            if read == Some(None) {
-                return None;
-            }
+            left = left.checked_sub(count)?;
         }
         Some(sharing)
     }
 
     #[cfg(test)]
-    pub fn is_frozen(&self) -> bool {
-        self.sampling().is_none()
+    pub fn is_final(&self) -> bool {
+        self.table().is_final
     }
 
     pub fn size(&self) -> PostingsSize {
-        let filed = self.filed();
-        let mut size = filed.postings.size();
-        size.bytes += filed.order.bytes() as u64;
+        let table = self.table();
+        let mut size = table.postings.size();
+        size.bytes += table.order.bytes() as u64;
         size
     }
 
-    /// Files the sampled sets in the order that stays. Who has got hold of the old ones goes on
-    /// with them: they lack only what is filed later.
-    fn freeze(&self, sampling: Sampling) {
-        let filed = Filed::new(sampling.sample.order());
-        for (entry, set) in &sampling.sets {
-            filed.insert(*entry, set, self.from);
+    /// Files the sampled sets in the order that stays. Lookups that have begun go on with the old
+    /// table, which lacks only what is filed later.
+    fn finish(&self, Sampling { sample, sets }: Sampling) {
+        let table = Table::new(sample.order(), true);
+        for (entry, set) in &sets {
+            table.insert(*entry, set, self.from);
         }
-        *self.filed.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(filed);
+        *self.table.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(table);
     }
 
-    fn filed(&self) -> Arc<Filed> {
-        Arc::clone(&self.filed.read().unwrap_or_else(PoisonError::into_inner))
+    fn table(&self) -> Arc<Table> {
+        Arc::clone(&self.table.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn sampling(&self) -> MutexGuard<'_, Option<Sampling>> {
-        self.sampling.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn parked(&self) -> MutexGuard<'_, Vec<u32>> {
-        self.parked.lock().unwrap_or_else(PoisonError::into_inner)
+    /// `None` once the order is final.
+    fn sampling(&self) -> Option<MutexGuard<'_, Option<Sampling>>> {
+        if self.table().is_final {
+            return None;
+        }
+        let sampling = self.sampling.lock().unwrap_or_else(PoisonError::into_inner);
+        sampling.is_some().then_some(sampling)
     }
 }
 
-impl Filed {
-    fn new(order: Order) -> Self {
-        Self { order, postings: Postings::in_parts(PARTS) }
+impl Table {
+    fn new(order: Order, is_final: bool) -> Self {
+        Self { order, is_final, postings: Postings::new(PAGE_BITS) }
     }
 
     fn insert(&self, entry: u32, set: &ShingleSet, from: Threshold) {
-        for (at, element) in self.prefix(set, from).into_iter().enumerate() {
-            let place = Place::new(at, set.count());
-            self.postings.insert(key(element), Placed { entry, place });
+        let elements = self.prefix(set, from);
+        elements.iter().for_each(|element| self.postings.prefetch(key(*element)));
+        for (at, element) in elements.into_iter().enumerate() {
+            self.postings.insert(key(element), entry, Place::new(at, set.count()));
+        }
+    }
+
+    fn remove(&self, entry: u32, set: &ShingleSet, from: Threshold) {
+        for element in self.prefix(set, from) {
+            self.postings.remove(key(element), entry);
         }
     }
 
@@ -200,6 +170,6 @@ impl Filed {
 
 /// Elements are hashes, so half of one is nearly as good a key: two that share it only make sets
 /// candidates that need not be.
-fn key(element: u64) -> u32 {
-    (element >> 32) as u32
+fn key(element: u64) -> Key {
+    Key { table: 0, value: (element >> 32) as u32 }
 }

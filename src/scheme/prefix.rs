@@ -21,7 +21,7 @@ pub fn prefix_len(threshold: Threshold, size: usize) -> usize {
 }
 
 /// Where an element stands in a set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// From 1.
     pub position: u32,

@@ -29,7 +29,7 @@ mod words;
 
 use std::sync::LazyLock;
 
-pub use bytes::{count_equal_bytes, equal_bytes};
+pub use bytes::{count_equal_bytes, equal_words};
 pub use distinct::distinct;
 pub use hash::{PRIME_2, PRIME_3, SHORT_BYTES_MAX, WordMix};
 pub use least::{LINEAR_LANES, LinearFunctions, least_values};

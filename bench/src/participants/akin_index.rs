@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use akin::document::{Content, Ordinal};
 use akin::engine::{Analyser, CollectionSettings};
-use akin::index::{Candidates, Filing, Index, Search};
+use akin::index::{Candidates, Index, NewSet, Search};
 use akin::measure::Overlap;
 use akin::scheme::{Bands, Curve, Key, ProbePlan, Threshold};
 use akin::sketch::{Estimator, Sketch, Sketcher};
@@ -80,8 +80,8 @@ impl Made {
             {
                 let keys: Vec<Key> = self.bands.keys(sketch.as_bytes(), u32::MAX).collect();
                 let (fingerprint, shingles) = (*fingerprint, set.count() as u32);
-                let filing = Filing { fingerprint, shingles, sketch, keys: &keys, set: None };
-                index.insert(ordinal, &filing);
+                let new = NewSet { fingerprint, shingles, sketch, keys: &keys, set: None };
+                index.insert(ordinal, &new);
             }
             inserting += started.elapsed();
         }

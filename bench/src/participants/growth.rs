@@ -79,9 +79,9 @@ fn fill(index: &Index, bands: &Bands, times: &mut [Duration]) {
     for (number, time) in times.iter_mut().enumerate() {
         let sketch = sketches::made_up(number as u64);
         let keys: Vec<Key> = bands.keys(sketch.as_bytes(), bands.bands).collect();
-        let filing = sketches::filing(number, &sketch, &keys);
+        let new = sketches::new_set(number, &sketch, &keys);
         let started = Instant::now();
-        index.insert(Ordinal(number as u32), &filing);
+        index.insert(Ordinal(number as u32), &new);
         *time = started.elapsed();
     }
 }

@@ -1,15 +1,18 @@
-//! What lookups see: the index, the ids, and sets that were used lately.
+//! What lookups see: the index, the ids, and sets that were used lately; and how it changes when a
+//! write is durable.
 
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
+use smallvec::smallvec;
 
 use super::catalog::{Catalog, Listing};
-use crate::backend::{Candidate, Candidates, Filing, Known, Member, Sketched};
+use super::replacements::Replacements;
+use crate::backend::{Candidate, Filing, Known, Member, Sketched};
 use crate::document::{DocumentId, Ordinal};
-use crate::index::{self, ExactSearch, Index, Search, Unanswered};
-use crate::scheme::Scheme;
+use crate::index::{Index, NewSet};
+use crate::scheme::{Key, Scheme};
 use crate::text::ShingleSet;
 
 /// A cached set weighs its bytes in memory.
@@ -23,7 +26,7 @@ impl Weighter<u64, ShingleSet> for SetBytes {
 }
 
 /// A document that is durable, or about to be.
-pub(super) struct Filed {
+pub(super) struct DurableDocument {
     pub ordinal: Ordinal,
     pub filing: Arc<Filing>,
     pub expires_at_ms: Option<i64>,
@@ -35,10 +38,7 @@ pub(super) struct Live {
     /// Sets by fingerprint.
     pub sets: Cache<u64, ShingleSet, SetBytes>,
     scheme: Scheme,
-    /// Held by a lookup while it goes from keys to names, and by whoever lets a document die: or a
-    /// document replaced meanwhile would be seen neither as it was nor as it is. Taken before any
-    /// lock of the index or the catalog.
-    deaths: RwLock<()>,
+    pub replacements: Replacements,
 }
 
 impl Live {
@@ -47,42 +47,54 @@ impl Live {
         // shingles.
         let sets_expected = usize::try_from(cache_bytes / 8_192).unwrap_or(usize::MAX).max(16);
         let sets = Cache::with_weighter(sets_expected, cache_bytes, SetBytes);
-        Self { index, catalog, sets, scheme, deaths: RwLock::default() }
+        Self { index, catalog, sets, scheme, replacements: Replacements::default() }
     }
 
-    /// A document has become durable, in place of what its id stood for.
-    pub fn put(&self, filed: &Filed) {
-        let id = &filed.filing.document.id;
-        let replaced =
-            self.catalog.ordinal(id).and_then(|old| Some((old, self.catalog.fingerprint(old)?)));
-        let deaths = replaced.is_some().then(|| self.dying());
-        self.put_new(std::slice::from_ref(filed));
-        if let Some((old, fingerprint)) = replaced {
-            self.take_out(old, fingerprint);
-            drop(deaths);
-            self.index.compact(|sketch| self.scheme.all_keys(sketch).collect());
-        }
+    /// A document has become durable, in place of the one with its id, whose set is
+    /// `replaced_set` if the index needs it.
+    pub fn put(&self, durable: &DurableDocument, replaced_set: Option<&ShingleSet>) {
+        let id = &durable.filing.document.id;
+        let replaced = self.catalog.ordinal(id);
+        let Some((old, fingerprint)) =
+            replaced.and_then(|old| Some((old, self.catalog.fingerprint(old)?)))
+        else {
+            return self.put_new(std::slice::from_ref(durable));
+        };
+        self.keep_set(durable);
+        self.index.insert(durable.ordinal, &self.in_index(durable));
+        // In this order: a lookup that misses both finds the new one among the replacements.
+        self.replacements.note(durable.ordinal);
+        self.list(durable);
+        self.take_out(old, fingerprint, replaced_set);
     }
 
     /// Documents have become durable whose ids stood for nothing.
-    pub fn put_new(&self, filed: &[Filed]) {
-        // Listed first, so that what is found has a name, and is known to expire before that.
-        for Filed { ordinal, filing, expires_at_ms } in filed {
-            self.sets.insert(filing.fingerprint, filing.set.clone());
-            let id = filing.document.id.clone();
-            let has_metadata = filing.document.metadata.is_some();
-            let (fingerprint, expires_at_ms) = (filing.fingerprint, *expires_at_ms);
-            let listing = Listing::new(*ordinal, id, fingerprint, has_metadata, expires_at_ms);
-            self.catalog.insert(listing);
+    pub fn put_new(&self, durable: &[DurableDocument]) {
+        // Listed first, so that what is found has an id.
+        for document in durable {
+            self.keep_set(document);
+            self.list(document);
         }
-        self.index.insert_all(filed.iter().map(|filed| (filed.ordinal, self.in_index(filed))));
+        let filed = durable.iter().map(|document| (document.ordinal, self.in_index(document)));
+        self.index.insert_all(filed);
     }
 
-    fn in_index<'a>(&self, filed: &'a Filed) -> index::Filing<'a> {
-        let filing = &filed.filing;
-        // Where the scheme has no tables, its keys are for arrivals alone.
+    fn keep_set(&self, DurableDocument { filing, .. }: &DurableDocument) {
+        self.sets.insert(filing.fingerprint, filing.set.clone());
+    }
+
+    fn list(&self, DurableDocument { ordinal, filing, expires_at_ms }: &DurableDocument) {
+        let id = filing.document.id.clone();
+        let has_metadata = filing.document.metadata.is_some();
+        let (fingerprint, expires_at_ms) = (filing.fingerprint, *expires_at_ms);
+        let listing = Listing::new(*ordinal, id, fingerprint, has_metadata, expires_at_ms);
+        self.catalog.insert(listing);
+    }
+
+    fn in_index<'a>(&self, DurableDocument { filing, .. }: &'a DurableDocument) -> NewSet<'a> {
+        // Where the scheme has no tables, its keys are for documents in flight alone.
         let tables = filing.keys.len().min(self.scheme.tables() as usize);
-        index::Filing {
+        NewSet {
             fingerprint: filing.fingerprint,
             shingles: filing.set.count() as u32,
             sketch: &filing.sketch,
@@ -91,56 +103,19 @@ impl Live {
         }
     }
 
-    /// A document's removal has become durable.
-    pub fn remove(&self, id: &DocumentId, ordinal: Ordinal) {
+    /// A document's removal has become durable. `set`: its set, if the index needs it.
+    pub fn remove(&self, id: &DocumentId, ordinal: Ordinal, set: Option<&ShingleSet>) {
         let fingerprint = self.catalog.fingerprint(ordinal);
-        let deaths = self.dying();
         self.catalog.remove(id);
         if let Some(fingerprint) = fingerprint {
-            self.take_out(ordinal, fingerprint);
+            self.take_out(ordinal, fingerprint, set);
         }
-        drop(deaths);
-        self.index.compact(|sketch| self.scheme.all_keys(sketch).collect());
     }
 
-    fn dying(&self) -> RwLockWriteGuard<'_, ()> {
-        self.deaths.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn nobody_dies(&self) -> RwLockReadGuard<'_, ()> {
-        self.deaths.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Only documents that have not expired at `now_ms`.
-    pub fn candidates(&self, search: &Search<'_>, now_ms: i64) -> Candidates {
-        let _alive = self.nobody_dies();
-        self.named(&self.index.candidates(search), now_ms)
-    }
-
-    /// The same of many.
-    pub fn candidates_of_all(&self, searches: &[Search<'_>], now_ms: i64) -> Vec<Candidates> {
-        let _alive = self.nobody_dies();
-        let found = self.index.candidates_of_all(searches);
-        found.iter().map(|candidates| self.named(candidates, now_ms)).collect()
-    }
-
-    /// As [`Index::exact_candidates`] has it.
-    pub fn exact_candidates(
-        &self,
-        search: &ExactSearch<'_>,
-        postings_max: usize,
-        now_ms: i64,
-    ) -> Result<Candidates, Unanswered> {
-        let _alive = self.nobody_dies();
-        Ok(self.named(&self.index.exact_candidates(search, postings_max)?, now_ms))
-    }
-
-    fn named(&self, candidates: &index::Candidates, now_ms: i64) -> Candidates {
-        Candidates {
-            found: candidates.found.iter().filter_map(|found| self.name(found, now_ms)).collect(),
-            seen: candidates.seen,
-            truncated: candidates.truncated,
-        }
+    fn take_out(&self, ordinal: Ordinal, fingerprint: u64, set: Option<&ShingleSet>) {
+        let Some(sketch) = self.index.sketch_of(fingerprint) else { return };
+        let keys: Vec<_> = self.scheme.all_keys(sketch.as_bytes()).collect();
+        self.index.remove(ordinal, fingerprint, &keys, set);
     }
 
     /// What lookups need of a document, if its set is in the cache.
@@ -151,41 +126,47 @@ impl Live {
         Some(Known { set, fingerprint, sketch })
     }
 
+    /// The document with this id, as it was or as it is if it is replaced meanwhile.
     pub fn sketched(&self, id: &DocumentId, now_ms: i64) -> Option<Sketched> {
-        let _alive = self.nobody_dies();
-        let listing = self.catalog.alive(id, now_ms)?;
-        let Listing { ordinal, id, fingerprint, has_metadata, .. } = listing;
+        let mut missed = None;
+        while let Some(listing) = self.catalog.alive(id, now_ms)
+            && missed != Some(listing.ordinal)
+        {
+            missed = Some(listing.ordinal);
+            let sketched = self.sketched_listing(listing);
+            if sketched.is_some() {
+                return sketched;
+            }
+        }
+        None
+    }
+
+    /// A document that has not expired, with its sketch.
+    pub fn sketched_ordinal(&self, ordinal: Ordinal, now_ms: i64) -> Option<Sketched> {
+        let listing = self.catalog.listing(ordinal)?;
+        if listing.has_expired(now_ms) { None } else { self.sketched_listing(listing) }
+    }
+
+    fn sketched_listing(&self, listing: Listing) -> Option<Sketched> {
+        let fingerprint = listing.fingerprint;
         let (shingles, sketch) = self.index.size_and_sketch_of(fingerprint)?;
-        let members = smallvec::smallvec![Member { ordinal, id, has_metadata }];
+        let members = smallvec![member(listing)];
         let candidate = Candidate { fingerprint, shingles, agreeing: 0, keys_shared: 0, members };
         Some(Sketched { candidate, sketch })
     }
 
-    /// The candidate with its members' ids; `None` if none of them is listed and alive.
-    fn name(&self, candidate: &index::Candidate, now_ms: i64) -> Option<Candidate> {
-        let member = |&ordinal: &Ordinal| {
-            let listing = self.catalog.listing(ordinal)?;
-            if listing.has_expired(now_ms) {
-                return None;
-            }
-            Some(Member { ordinal, id: listing.id, has_metadata: listing.has_metadata })
-        };
-        let members: smallvec::SmallVec<[Member; 1]> =
-            candidate.members.iter().filter_map(member).collect();
-        (!members.is_empty()).then(|| Candidate {
-            fingerprint: candidate.fingerprint,
-            shingles: candidate.shingles,
-            agreeing: candidate.agreeing,
-            keys_shared: candidate.keys_shared,
-            members,
-        })
+    /// `None` if the document is gone or has expired.
+    pub fn member(&self, ordinal: Ordinal, now_ms: i64) -> Option<Member> {
+        self.catalog.listing(ordinal).filter(|listing| !listing.has_expired(now_ms)).map(member)
     }
 
-    fn take_out(&self, ordinal: Ordinal, fingerprint: u64) {
-        let Some(sketch) = self.index.sketch_of(fingerprint) else { return };
-        let keys: Vec<_> = self.scheme.all_keys(sketch.as_bytes()).collect();
-        self.index.remove(ordinal, fingerprint, &keys);
+    pub fn is_filed_under(&self, sketch: &[u8], key: Key) -> bool {
+        self.scheme.value(sketch, key.table) == Some(key.value)
     }
+}
+
+fn member(Listing { ordinal, id, has_metadata, .. }: Listing) -> Member {
+    Member { ordinal, id, has_metadata }
 }
 
 #[cfg(test)]
@@ -195,6 +176,7 @@ mod tests {
 
     use super::*;
     use crate::backend::testing::filing;
+    use crate::index::Search;
     use crate::scheme::SchemeSettings;
     use crate::sketch::{Estimator, SketchSettings};
 
@@ -212,8 +194,12 @@ mod tests {
         Arc::new(filing)
     }
 
-    fn filed(ordinal: u32, filing: &Arc<Filing>) -> Filed {
-        Filed { ordinal: Ordinal(ordinal), filing: Arc::clone(filing), expires_at_ms: None }
+    fn durable(ordinal: u32, filing: &Arc<Filing>) -> DurableDocument {
+        DurableDocument {
+            ordinal: Ordinal(ordinal),
+            filing: Arc::clone(filing),
+            expires_at_ms: None,
+        }
     }
 
     /// The text stays, so that there is one at any time; or it changes to one nearly the same.
@@ -230,13 +216,13 @@ mod tests {
             found_max: 10,
             members_max: 10,
         };
-        live.put(&filed(0, &versions[0]));
+        live.put(&durable(0, &versions[0]), None);
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {
                 let versions = versions.iter().cycle().zip(1..);
                 for (version, ordinal) in versions.take_while(|_| !stop.load(Ordering::Relaxed)) {
-                    live.put(&filed(ordinal, version));
+                    live.put(&durable(ordinal, version), None);
                 }
             });
             let lost = (0..5_000).filter(|_| live.candidates(&search, 0).found.is_empty()).count();

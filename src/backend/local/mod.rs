@@ -9,8 +9,10 @@ mod contents;
 mod exact;
 mod expiries;
 mod live;
+mod lookup;
 mod recovery;
 mod removal;
+mod replacements;
 mod settings;
 mod snapshots;
 mod storing;
@@ -38,7 +40,7 @@ use crate::storage::{
 };
 use crate::text::ShingleSet;
 use contents::content_hash;
-use live::{Filed, Live};
+use live::{DurableDocument, Live};
 use view::LocalView;
 
 pub use settings::LocalSettings;
@@ -144,15 +146,16 @@ impl Backend for Local {
         }
         // One that has expired is still to be removed, but nobody knows of it any more.
         let replaces = self.live.catalog.ordinal(&filing.document.id);
+        let replaced_set = self.set_to_remove(replaces).await;
         let record = self.encode(&filing, times);
         // Last, so that documents come to the store in the order of their ordinals: only rows that
         // are added at the end of their table fill its pages.
         let ordinal = self.take_ordinals(1)?;
         let record = record.with_ordinal(ordinal);
-        let filed = Filed { ordinal, filing, expires_at_ms: times.expires_at_ms };
+        let durable = DurableDocument { ordinal, filing, expires_at_ms: times.expires_at_ms };
         let live = Arc::clone(&self.live);
         let apply = move |_sequence| {
-            live.put(&filed);
+            live.put(&durable, replaced_set.as_ref());
             place.stored();
         };
         self.store.write(Write::Put { record, replaces }, apply).await?;

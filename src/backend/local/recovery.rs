@@ -1,5 +1,5 @@
-//! How the index comes back at a start: the newest good snapshot and what the log says happened
-//! after it; or, without a snapshot that serves, every document's stored sketch.
+//! How the index is loaded at a start: from the newest good snapshot and the log after it; or,
+//! without a snapshot that can be used, from every document's stored sketch.
 
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
@@ -8,10 +8,10 @@ use std::thread;
 use std::time::Instant;
 
 use super::catalog::{Catalog, Listing};
-use crate::backend::parallel::{cores, share_out};
+use crate::backend::parallel::share_out;
 use crate::backend::{Progress, Recovery, RecoverySource};
 use crate::document::{DocumentId, Ordinal};
-use crate::index::{self, Gathered, Index};
+use crate::index::{self, Index};
 use crate::scheme::{Scheme, Threshold};
 use crate::sketch::{Estimator, SketchSettings};
 use crate::storage::{
@@ -25,7 +25,7 @@ const PIECE: u32 = 4_096;
 pub(super) struct Recovered {
     pub index: Index,
     pub catalog: Catalog,
-    /// Higher than every ordinal that was ever given.
+    /// Higher than every ordinal that was ever given out.
     pub next_ordinal: u32,
     pub recovery: Recovery,
 }
@@ -62,8 +62,8 @@ fn load_expiries(store: &Store, catalog: &Catalog) -> Result<(), StorageError> {
 /// The index with one of prefixes beside its tables, which is made anew from the stored sets at
 /// every start.
 ///
-/// A damaged set would be missing in it without a word; so then there is none, and exact lookups
-/// look at every set and say what is wrong.
+/// A damaged set would be missing in it unnoticed; so then there is no such index, and exact lookups
+/// go through every set and report what is wrong.
 pub(super) fn with_prefix(
     index: Index,
     exact_from: Option<Threshold>,
@@ -117,8 +117,9 @@ impl Recovering<'_> {
     fn read_snapshot(&self, snapshot: &SnapshotReader) -> Result<Recovered, StorageError> {
         let header = snapshot.header();
         let tail = timed("log", || self.store.tail(header.sequence))?;
-        let mut index = self.empty_index();
-        let loading = Loading::new(&mut index);
+        let index = self.empty_index();
+        let value = |sketch: &[u8], table| self.scheme.value(sketch, table);
+        let loading = Loading::new(&index, &value);
         timed("snapshot", || {
             share_out(snapshot.sections(), |section| {
                 let documents = loading.read_section(snapshot, section, &tail.dead)?;
@@ -134,20 +135,21 @@ impl Recovering<'_> {
             took_ms: 0,
         };
         let next_ordinal = self.next_ordinal.max(header.next_ordinal);
-        let catalog = self.file(loading);
+        let catalog = loading.finish();
         Ok(Recovered { index, catalog, next_ordinal, recovery })
     }
 
     fn scan_documents(&self) -> Result<Recovered, StorageError> {
-        let mut index = self.empty_index();
-        let loading = Loading::new(&mut index);
+        let index = self.empty_index();
+        let value = |sketch: &[u8], table| self.scheme.value(sketch, table);
+        let loading = Loading::new(&index, &value);
         timed("stored sketches", || self.read_rows(0..self.next_ordinal, &loading))?;
         let source = match loading.catalog.documents() {
             0 => RecoverySource::Empty,
             _ => RecoverySource::Rebuilt,
         };
         let recovery = Recovery { source, snapshot_sequence: None, replayed: 0, took_ms: 0 };
-        let catalog = self.file(loading);
+        let catalog = loading.finish();
         Ok(Recovered { index, catalog, next_ordinal: self.next_ordinal, recovery })
     }
 
@@ -162,66 +164,63 @@ impl Recovering<'_> {
         let estimator = Estimator::new(self.sketch);
         Index::new(self.scheme.tables(), self.scheme.sketch_bytes(), estimator)
     }
-
-    /// Files everything that was read.
-    fn file(&self, loading: Loading<'_>) -> Catalog {
-        let Loading { index, catalog, portions } = loading;
-        let portions = portions.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let sets: Vec<_> = portions.into_iter().map(|portion| portion.sets).collect();
-        let value = |sketch: &[u8], table| self.scheme.value(sketch, table);
-        timed("tables", || {
-            thread::scope(|scope| {
-                // The index begins with what only one core can do.
-                scope.spawn(|| catalog.load_ids());
-                index.file(sets, cores(), value);
-            });
-        });
-        catalog
-    }
 }
 
 /// What has been read so far, by several threads. A document may come more than once: a snapshot is
-/// taken while writes go on, and may have what the log tells of, too.
+/// taken while writes go on, and may have documents that the log has, too.
 struct Loading<'a> {
-    index: index::Loading<'a>,
+    index: &'a Index,
+    /// Of a sketch's key in a table.
+    value: &'a (dyn Fn(&[u8], u32) -> Option<u32> + Sync),
     catalog: Catalog,
     /// Those that no thread is adding to.
-    portions: Mutex<Vec<Portion>>,
+    portions: Mutex<Vec<Portion<'a>>>,
 }
 
 /// What one thread at a time has read.
-struct Portion {
-    sets: Gathered,
+struct Portion<'a> {
+    sets: index::Loader<'a>,
     /// For a section.
     room: Vec<u8>,
 }
 
 impl<'a> Loading<'a> {
-    fn new(index: &'a mut Index) -> Self {
-        let index = index.loading();
-        Self { index, catalog: Catalog::default(), portions: Mutex::default() }
+    fn new(index: &'a Index, value: &'a (dyn Fn(&[u8], u32) -> Option<u32> + Sync)) -> Self {
+        Self { index, value, catalog: Catalog::default(), portions: Mutex::default() }
     }
 
-    fn portions(&self) -> MutexGuard<'_, Vec<Portion>> {
+    /// Files the rest of what was read.
+    fn finish(self) -> Catalog {
+        let Self { catalog, portions, .. } = self;
+        let portions = portions.into_inner().unwrap_or_else(PoisonError::into_inner);
+        timed("rest", || {
+            thread::scope(|scope| {
+                portions.into_iter().for_each(|rest| drop(scope.spawn(move || drop(rest))));
+                catalog.load_ids();
+            });
+        });
+        catalog
+    }
+
+    fn portions(&self) -> MutexGuard<'_, Vec<Portion<'a>>> {
         self.portions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Works on a portion, so that threads are not in each other's way.
     fn with_portion<T>(
         &self,
-        work: impl FnOnce(&mut Portion) -> Result<T, StorageError>,
+        work: impl FnOnce(&mut Portion<'a>) -> Result<T, StorageError>,
     ) -> Result<T, StorageError> {
         let idle = self.portions().pop();
-        let new = || Portion { sets: self.index.gathering(), room: Vec::new() };
+        let new = || Portion { sets: self.index.loader(self.value), room: Vec::new() };
         let mut portion = idle.unwrap_or_else(new);
         let outcome = work(&mut portion);
         self.portions().push(portion);
         outcome
     }
 
-    /// What died after the snapshot was begun is left out: of a document whose id stands for
-    /// another by now nothing comes back, in whatever order the two are read. Gives back how many
-    /// documents are listed.
+    /// Documents that were removed or replaced after the snapshot was begun are left out, so that
+    /// the order in which the two are read does not matter. Returns how many documents are listed.
     fn read_section(
         &self,
         snapshot: &SnapshotReader,
@@ -247,7 +246,7 @@ impl<'a> Loading<'a> {
         })
     }
 
-    /// Gives back how many there are.
+    /// Returns how many there are.
     fn read_rows(&self, store: &Store, ordinals: Range<u32>) -> Result<u64, StorageError> {
         self.with_portion(|Portion { sets, .. }| {
             let mut documents = 0;
@@ -269,8 +268,8 @@ impl<'a> Loading<'a> {
     }
 }
 
-/// The ordinals from the first that was born to the last. What is stored among them was born then,
-/// too, or just before.
+/// The ordinals from the first that was stored since the snapshot to the last. What is stored among
+/// them is of that time, too, or just before.
 fn born_since(tail: &Tail) -> Range<u32> {
     let first = tail.born.first().map_or(0, |first| first.0);
     let end = tail.born.last().map_or(0, |last| last.0.saturating_add(1));
@@ -288,7 +287,7 @@ fn share_out_ordinals(
     })
 }
 
-/// Tells whoever wants to know where the time of a start goes.
+/// Logs where the time of a start goes.
 fn timed<T>(phase: &str, work: impl FnOnce() -> T) -> T {
     let started = Instant::now();
     let outcome = work();

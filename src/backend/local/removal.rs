@@ -1,15 +1,17 @@
-//! Documents that go: one by its id, those that were selected, those that have expired. Each takes
-//! a place in the order of arrival, as an addition does.
+//! Removal of documents: one by its id, those that were selected, those that have expired. Each has
+//! a place in the order of arrival, as an addition has.
 
 use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use super::Local;
+use super::catalog::Listing;
 use crate::backend::BackendError;
 use crate::backend::arrivals::Place;
 use crate::document::{DocumentId, Ordinal};
 use crate::storage::Write;
+use crate::text::ShingleSet;
 
 /// Removals that wait for the disk at once: they are committed together.
 const REMOVALS_AT_ONCE: usize = 256;
@@ -19,8 +21,8 @@ impl Local {
         let mut place = self.arrivals.enter_removal(id);
         place.wait_for_predecessor().await;
         match self.live.catalog.alive(id, self.settings.clock.now_ms()) {
-            Some(listing) => {
-                self.take_away(place, listing.id, listing.ordinal).await.map(|()| true)
+            Some(Listing { id, ordinal, .. }) => {
+                self.remove_document(place, id, ordinal).await.map(|()| true)
             }
             None => Ok(false),
         }
@@ -45,20 +47,36 @@ impl Local {
         if self.live.catalog.ordinal(&listing.id) != Some(ordinal) {
             return Ok(false);
         }
-        self.take_away(place, listing.id, ordinal).await.map(|()| true)
+        self.remove_document(place, listing.id, ordinal).await.map(|()| true)
     }
 
-    async fn take_away(
+    async fn remove_document(
         &self,
         place: Place,
         id: DocumentId,
         ordinal: Ordinal,
     ) -> Result<(), BackendError> {
+        let set = self.set_to_remove(Some(ordinal)).await;
         let live = Arc::clone(&self.live);
         let apply = move |_sequence| {
-            live.remove(&id, ordinal);
+            live.remove(&id, ordinal, set.as_ref());
             place.stored();
         };
         Ok(self.store.write(Write::Remove { ordinal }, apply).await?)
+    }
+
+    /// The set of a document that is to go, where the index needs it for that. One that cannot be
+    /// read does not keep its document: the index is only larger than it need be.
+    pub(super) async fn set_to_remove(&self, ordinal: Option<Ordinal>) -> Option<ShingleSet> {
+        let ordinal = ordinal.filter(|_| self.live.index.has_prefix())?;
+        let fingerprint = self.live.catalog.fingerprint(ordinal)?;
+        if let Some(set) = self.live.sets.get(&fingerprint) {
+            return Some(set);
+        }
+        let read = self.read_sets(vec![ordinal]).await;
+        read.inspect_err(|error| tracing::warn!(%error, "a removed set stays in the index"))
+            .ok()?
+            .pop()
+            .flatten()
     }
 }

@@ -12,8 +12,8 @@ use crate::storage::{
     Snapshots, StorageError,
 };
 
-/// A start replays at most one operation for so many documents, unless there are few: bringing back
-/// one from the log takes some times as long as one from a snapshot.
+/// A start replays at most one operation for every four documents, unless there are few: one from
+/// the log takes several times as long as one from a snapshot.
 const REPLAYED_PART: u64 = 4;
 
 impl Local {
@@ -29,8 +29,8 @@ impl Local {
     /// Everything in the copy is on the disk before the snapshot is there to start from: a store
     /// that a power cut could set back behind its snapshot would be refused.
     pub(super) async fn write_snapshot(&self) -> Result<SnapshotInfo, BackendError> {
-        // It goes along to the blocking threads: those go on when nobody waits for them any more,
-        // and two of them would be in each other's way.
+        // The blocking threads hold it: they go on if this future is dropped, and two snapshots at
+        // once would overwrite each other.
         let one_at_a_time = Arc::clone(&self.snapshotting).lock_owned().await;
         let header = SnapshotHeader {
             identity: self.identity.clone(),
@@ -42,7 +42,7 @@ impl Local {
         let (live, snapshots) = (Arc::clone(&self.live), self.store.snapshots().clone());
         let copied =
             super::blocking(move || Ok((copy(&live, &snapshots, &header)?, one_at_a_time)));
-        // Dropped, the writer goes before the lock: in the order of the pair.
+        // In a pair the writer is dropped before the lock.
         let unfinished = copied.await?;
         self.store.sync().await?;
         let snapshots = self.store.snapshots().clone();
@@ -68,24 +68,22 @@ impl Local {
     }
 }
 
-/// All but the end of a snapshot. Of what comes or goes meanwhile the copy may have the entry
-/// without the listing, or the listing without the entry: the log tells of all of it.
+/// All but the end of a snapshot. Of a document that is stored or removed meanwhile the copy may
+/// have the entry without the listing, or the listing without the entry: the log has all of those.
 fn copy(
     live: &Live,
     snapshots: &Snapshots,
     header: &SnapshotHeader,
 ) -> Result<SnapshotWriter, StorageError> {
     let mut writer = snapshots.begin(header)?;
-    for part in (0..live.index.parts()).rev() {
-        for entry in live.index.copy_part(part) {
-            writer.write(&SnapshotRecord::Entry(SnapshotEntry {
-                fingerprint: entry.fingerprint,
-                shingles: entry.shingles,
-                sketch: &entry.sketch,
-                members: &entry.members,
-            }))?;
-        }
-    }
+    live.index.visit_sets(|set| {
+        writer.write(&SnapshotRecord::Entry(SnapshotEntry {
+            fingerprint: set.fingerprint,
+            shingles: set.shingles,
+            sketch: &set.sketch,
+            members: &set.members,
+        }))
+    })?;
     live.catalog.visit(|listing| {
         let &Listing { ordinal, ref id, fingerprint, has_metadata, .. } = listing;
         let id = id.as_str();

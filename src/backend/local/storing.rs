@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use super::Local;
 use super::contents::content_hash;
-use super::live::Filed;
+use super::live::DurableDocument;
 use crate::backend::arrivals::Place;
 use crate::backend::{Announced, BackendError, Filing};
 use crate::document::{Document, Ordinal};
@@ -71,7 +71,7 @@ impl Local {
             let times = self.times_of(&filing.document);
             records.push(self.encode(&filing, times));
             let expires_at_ms = times.expires_at_ms;
-            filed.push(Filed { ordinal: Ordinal(0), filing, expires_at_ms });
+            filed.push(DurableDocument { ordinal: Ordinal(0), filing, expires_at_ms });
             places.push(place);
         }
         // Last, as for one document.

@@ -80,14 +80,14 @@ fn exact_index(from: f64) -> Index {
 }
 
 fn file(index: &Index, ordinal: usize, set: &ShingleSet) {
-    let filing = Filing {
+    let new = NewSet {
         fingerprint: set.fingerprint(),
         shingles: set.count() as u32,
         sketch: &sketch(0),
         keys: &[],
         set: Some(set),
     };
-    index.insert(Ordinal(ordinal as u32), &filing);
+    index.insert(Ordinal(ordinal as u32), &new);
 }
 
 fn file_all(index: &Index, sets: &BTreeMap<usize, &ShingleSet>) {
@@ -97,8 +97,7 @@ fn file_all(index: &Index, sets: &BTreeMap<usize, &ShingleSet>) {
 }
 
 fn take_out(index: &Index, ordinal: usize, set: &ShingleSet) {
-    assert!(index.remove(Ordinal(ordinal as u32), set.fingerprint(), &[]));
-    index.compact(|_| Vec::new());
+    assert!(index.remove(Ordinal(ordinal as u32), set.fingerprint(), &[], Some(set)));
 }
 
 fn exact(index: &Index, set: &ShingleSet, threshold: f64) -> Candidates {
@@ -149,7 +148,7 @@ proptest! {
 }
 
 #[test]
-fn sets_of_every_size_are_found_before_and_after_the_order_is_frozen() {
+fn sets_of_every_size_are_found_before_and_after_the_order_is_final() {
     for (from, count, size_max, probes) in [(0.5, 900, 5_000, 5), (0.7, 2_400, 100, 40)] {
         let mut numbers = Numbers(count as u64);
         let sets = numbers.families(count, size_max);
@@ -163,7 +162,7 @@ fn sets_of_every_size_are_found_before_and_after_the_order_is_frozen() {
                 check(&index, &living, probe, from);
             }
         }
-        assert!(index.prefix.as_ref().unwrap().is_frozen());
+        assert!(index.prefix.as_ref().unwrap().is_final());
         for _ in 0..probes {
             let probe = &sets[numbers.below(sets.len() as u64) as usize];
             for threshold in [0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0].into_iter().filter(|t| *t >= from)
@@ -264,23 +263,22 @@ fn lookups_miss_nothing_while_sets_come_and_go() {
         }
         stop.store(true, Ordering::Relaxed);
     });
-    assert!(index.prefix.as_ref().unwrap().is_frozen());
+    assert!(index.prefix.as_ref().unwrap().is_final());
 }
 
 #[test]
 fn loading_files_each_set_once() {
     let mut numbers = Numbers(6);
     let sets = numbers.families(200, 40);
-    let mut loaded = exact_index(0.6);
+    let loaded = exact_index(0.6);
     let twice = || sets.iter().chain(&sets).enumerate();
-    let loading = loaded.loading();
-    let mut gathered = loading.gathering();
+    let mut loader = loaded.loader(&|_, _| None);
     for (ordinal, set) in twice() {
         let (fingerprint, shingles) = (set.fingerprint(), set.count() as u32);
         let ordinal = Ordinal(ordinal as u32);
-        gathered.add(fingerprint, shingles, sketch(0).as_bytes(), [ordinal]);
+        loader.add(fingerprint, shingles, sketch(0).as_bytes(), [ordinal]);
     }
-    loading.file([gathered], 1, |_, _| None);
+    drop(loader);
     for (ordinal, set) in twice() {
         loaded.file_prefix(Ordinal(ordinal as u32), set.fingerprint(), set);
     }

@@ -1,4 +1,4 @@
-//! Many sets filed, and looked up, under one lock.
+//! Many sets filed, and looked up, in one call.
 
 use super::*;
 
@@ -8,14 +8,14 @@ proptest! {
     fn many_at_once_are_as_many_one_by_one(sets in prop::collection::vec(0_u8..40, 1..60)) {
         let (together, one_by_one) = (index(), index());
         let filed: Vec<_> = sets.iter().map(|&set| (set, sketch(set), keys(set))).collect();
-        let filings = filed.iter().map(|(set, sketch, keys)| Filing {
+        let new_sets = filed.iter().map(|(set, sketch, keys)| NewSet {
             fingerprint: fingerprint(*set),
             shingles: 1,
             sketch,
             keys,
             set: None,
         });
-        together.insert_all((0..).map(Ordinal).zip(filings));
+        together.insert_all((0..).map(Ordinal).zip(new_sets));
         for (ordinal, &set) in (0..).zip(&sets) {
             insert(&one_by_one, ordinal, set);
         }

@@ -29,14 +29,14 @@ fn keys(set: u8) -> Vec<Key> {
 
 fn insert(index: &Index, ordinal: u32, set: u8) {
     let (sketch, keys) = (sketch(set), keys(set));
-    let filing = Filing {
+    let new = NewSet {
         fingerprint: fingerprint(set),
         shingles: 1,
         sketch: &sketch,
         keys: &keys,
         set: None,
     };
-    index.insert(Ordinal(ordinal), &filing);
+    index.insert(Ordinal(ordinal), &new);
 }
 
 /// Fingerprints that fold to the same 32 bits for every two sets: identity must not rest on the
@@ -46,7 +46,7 @@ fn fingerprint(set: u8) -> u64 {
 }
 
 fn remove(index: &Index, ordinal: u32, set: u8) -> bool {
-    index.remove(Ordinal(ordinal), fingerprint(set), &keys(set))
+    index.remove(Ordinal(ordinal), fingerprint(set), &keys(set), None)
 }
 
 fn search(index: &Index, set: u8, agreeing_min: u32, postings_max: usize) -> Candidates {
@@ -176,14 +176,13 @@ fn memory_comes_back_after_deletes_and_what_is_left_is_found() {
         let sketch = sketch_of(number);
         let keys = keys_of(sketch.as_bytes());
         let fingerprint = fingerprint(number);
-        let filing = Filing { fingerprint, shingles: 1, sketch: &sketch, keys: &keys, set: None };
-        index.insert(Ordinal(number), &filing);
+        let new = NewSet { fingerprint, shingles: 1, sketch: &sketch, keys: &keys, set: None };
+        index.insert(Ordinal(number), &new);
     }
     let full = index.stats().bytes;
     for number in (0..30_000).filter(|number| number % 10 != 0) {
         let keys = keys_of(sketch_of(number).as_bytes());
-        assert!(index.remove(Ordinal(number), fingerprint(number), &keys));
-        index.compact(keys_of);
+        assert!(index.remove(Ordinal(number), fingerprint(number), &keys, None));
     }
     let left = index.stats();
     assert_eq!(left.entries, 3_000);
@@ -223,14 +222,14 @@ fn a_cut_lookup_says_so_and_reads_rare_keys_first() {
     let common = Key { table: 0, value: 7 };
     for number in 0..500u32 {
         let keys = [common, Key { table: 1, value: number / 5 }];
-        let filing = Filing {
+        let new = NewSet {
             fingerprint: u64::from(number) << 20,
             shingles: 1,
             sketch: &sketch,
             keys: &keys,
             set: None,
         };
-        index.insert(Ordinal(number), &filing);
+        index.insert(Ordinal(number), &new);
     }
     let keys = [common, Key { table: 1, value: 99 }];
     let search = Search {
@@ -264,8 +263,8 @@ fn of_a_crowd_the_best_are_given_and_an_equal_set_surely() {
         slots[..(number % 8) as usize].fill(0);
         let sketch = Sketch::from_bytes(slots.into());
         let fingerprint = u64::from(number) << 20;
-        let filing = Filing { fingerprint, shingles: 1, sketch: &sketch, keys: &keys, set: None };
-        index.insert(Ordinal(number), &filing);
+        let new = NewSet { fingerprint, shingles: 1, sketch: &sketch, keys: &keys, set: None };
+        index.insert(Ordinal(number), &new);
     }
     let search = Search {
         keys: &keys,
@@ -309,6 +308,30 @@ fn members_of_all_sets_together_are_limited_and_each_set_keeps_two() {
     assert_eq!(members, [50, 10, 2, 2, 2, 2, 2, 2]);
 }
 
+fn copies(index: &Index) -> Vec<SetCopy> {
+    let mut copies = Vec::new();
+    let copied = index.visit_sets(|copy| {
+        copies.push(copy);
+        Ok::<_, std::convert::Infallible>(())
+    });
+    assert_eq!(copied, Ok(()));
+    copies
+}
+
+#[test]
+fn copies_hold_every_member_once_however_many_a_set_has() {
+    let index = index();
+    (0..5_000).for_each(|ordinal| insert(&index, ordinal, if ordinal < 3_000 { 1 } else { 2 }));
+    (5_000..5_008).for_each(|ordinal| insert(&index, ordinal, 3));
+    let copies = copies(&index);
+    for (set, ordinals) in [(1, 0..3_000), (2, 3_000..5_000), (3, 5_000..5_008)] {
+        let of_set = copies.iter().filter(|copy| copy.fingerprint == fingerprint(set));
+        let members: Vec<u32> = of_set.flat_map(|copy| &copy.members).map(|m| m.0).collect();
+        assert_eq!(members, ordinals.collect::<Vec<_>>());
+    }
+    assert!(copies.iter().all(|copy| copy.members.len() <= 1_024));
+}
+
 #[test]
 fn copies_hold_every_entry_while_others_come_and_go() {
     let index = index();
@@ -323,8 +346,7 @@ fn copies_hold_every_entry_while_others_come_and_go() {
             }
         });
         for _ in 0..20 {
-            let copies: Vec<_> =
-                (0..index.parts()).rev().flat_map(|part| index.copy_part(part)).collect();
+            let copies = copies(&index);
             let members: BTreeSet<u32> =
                 copies.iter().flat_map(|copy| copy.members.iter().map(|m| m.0)).collect();
             assert!((0..200).all(|ordinal| members.contains(&ordinal)));
@@ -350,16 +372,20 @@ fn equal_sets_from_many_threads_make_one_entry() {
 
 #[test]
 fn loading_files_every_entry_in_every_table() {
-    let (mut loaded, filed) = (index(), index());
-    let loading = loaded.loading();
-    let mut gathered = [loading.gathering(), loading.gathering()];
-    for ordinal in 0..300u32 {
-        let set = (ordinal % 60) as u8;
-        insert(&filed, ordinal, set);
-        let gathered = &mut gathered[ordinal as usize / 100 % 2];
-        gathered.add(fingerprint(set), 1, sketch(set).as_bytes(), [Ordinal(ordinal)]);
-    }
-    loading.file(gathered, 2, |sketch, table| Some(u32::from(sketch[0]) >> table));
+    let (loaded, filed) = (index(), index());
+    let value = |sketch: &[u8], table| Some(u32::from(sketch[0]) >> table);
+    std::thread::scope(|scope| {
+        for thread in 0..2 {
+            let mut loader = loaded.loader(&value);
+            scope.spawn(move || {
+                for ordinal in (0..300u32).filter(|ordinal| ordinal / 100 % 2 == thread) {
+                    let set = (ordinal % 60) as u8;
+                    loader.add(fingerprint(set), 1, sketch(set).as_bytes(), [Ordinal(ordinal)]);
+                }
+            });
+        }
+    });
+    (0..300).for_each(|ordinal| insert(&filed, ordinal, (ordinal % 60) as u8));
     assert_eq!(loaded.stats().entries, 60);
     for set in 0..60 {
         assert_eq!(found(&loaded, set), found(&filed, set));
@@ -378,9 +404,9 @@ fn the_usual_bytes_are_those_that_an_index_takes() {
         let keys: Vec<_> =
             (0..TABLES).map(|table| Key { table, value: (spread >> 20) as u32 }).collect();
         let sketch = sketch(0);
-        let filing =
-            Filing { fingerprint: spread, shingles: 1, sketch: &sketch, keys: &keys, set: None };
-        index.insert(Ordinal(number), &filing);
+        let new =
+            NewSet { fingerprint: spread, shingles: 1, sketch: &sketch, keys: &keys, set: None };
+        index.insert(Ordinal(number), &new);
         if number >= 8_000 && number % 500 == 0 {
             ratios.push(index.stats().bytes as f64 / f64::from(number) / expected);
         }

@@ -1,0 +1,150 @@
+//! Lookups in what is [live](super::live): from keys to documents with their ids.
+//!
+//! A document that is replaced meanwhile is found as it was or as it is. For that a lookup holds no
+//! lock: it looks at the documents that replaced others
+//! [while it was under way](super::replacements).
+
+use smallvec::SmallVec;
+
+use super::live::Live;
+use crate::backend::{Candidate, Candidates, Member};
+use crate::document::Ordinal;
+use crate::index::{self, ExactSearch, Search, Unanswered};
+use crate::measure::Overlap;
+
+/// Lookups that are under way together, so that few documents are replaced meanwhile.
+const LOOKUPS_TOGETHER: usize = 32;
+
+/// How often a lookup is done if each time so many documents are replaced that not all are noted,
+/// and how often it looks at those that were replaced while it looked at others.
+const ATTEMPTS: usize = 4;
+
+impl Live {
+    /// Only documents that have not expired at `now_ms`.
+    pub fn candidates(&self, search: &Search<'_>, now_ms: i64) -> Candidates {
+        let found = self.candidates_of_all(std::slice::from_ref(search), now_ms);
+        found.into_iter().next().unwrap_or_default()
+    }
+
+    /// [`candidates`](Self::candidates) of many, in their order.
+    pub fn candidates_of_all(&self, searches: &[Search<'_>], now_ms: i64) -> Vec<Candidates> {
+        let some = |searches| self.candidates_of_some(searches, now_ms);
+        searches.chunks(LOOKUPS_TOGETHER).flat_map(some).collect()
+    }
+
+    fn candidates_of_some(&self, searches: &[Search<'_>], now_ms: i64) -> Vec<Candidates> {
+        let look_up = || {
+            let found = self.index.candidates_of_all(searches);
+            Ok(found.iter().map(|found| self.named(found, now_ms)).collect())
+        };
+        let add = |found: &mut [Candidates], new: &Candidate, sketch: &[u8]| {
+            for (candidates, search) in found.iter_mut().zip(searches) {
+                let agreeing = self.index.agreeing(search.sketch.as_bytes(), sketch);
+                let shared = |key: &&_| self.is_filed_under(sketch, **key);
+                let keys_shared = search.keys.iter().filter(shared).count() as u32;
+                if agreeing >= search.agreeing_min && keys_shared > 0 {
+                    let new = Candidate { agreeing, keys_shared, ..new.clone() };
+                    add_replacement(candidates, new, search.members_max);
+                }
+            }
+        };
+        let found: Result<_, Unanswered> = self.with_replacements(look_up, add, now_ms);
+        found.expect("the tables serve every threshold")
+    }
+
+    /// As [`index::Index::exact_candidates`].
+    pub fn exact_candidates(
+        &self,
+        search: &ExactSearch<'_>,
+        postings_max: usize,
+        now_ms: i64,
+    ) -> Result<Candidates, Unanswered> {
+        let look_up = || {
+            let found = self.index.exact_candidates(search, postings_max)?;
+            Ok(vec![self.named(&found, now_ms)])
+        };
+        let add = |found: &mut [Candidates], new: &Candidate, sketch: &[u8]| {
+            let sizes = (search.set.count(), new.shingles as usize);
+            if Overlap::can_reach(sizes.0, sizes.1, search.threshold.get()) {
+                let agreeing = self.index.agreeing(search.sketch.as_bytes(), sketch);
+                let new = Candidate { agreeing, ..new.clone() };
+                add_replacement(&mut found[0], new, search.members_max);
+            }
+        };
+        let mut found = self.with_replacements(look_up, add, now_ms)?;
+        Ok(found.swap_remove(0))
+    }
+
+    /// What `look_up` finds, with what replaced other documents meanwhile: `add` gets each such
+    /// document as a candidate, and its sketch.
+    fn with_replacements(
+        &self,
+        look_up: impl Fn() -> Result<Vec<Candidates>, Unanswered>,
+        add: impl Fn(&mut [Candidates], &Candidate, &[u8]),
+        now_ms: i64,
+    ) -> Result<Vec<Candidates>, Unanswered> {
+        let mut since = self.replacements.count();
+        let mut found = look_up()?;
+        for _ in 0..ATTEMPTS {
+            let Some(replacements) = self.replacements.since(since) else {
+                since = self.replacements.count();
+                found = look_up()?;
+                continue;
+            };
+            if replacements.is_empty() {
+                break;
+            }
+            since += replacements.len() as u64;
+            for ordinal in replacements {
+                if let Some(new) = self.sketched_ordinal(ordinal, now_ms) {
+                    add(&mut found, &new.candidate, new.sketch.as_bytes());
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn named(&self, candidates: &index::Candidates, now_ms: i64) -> Candidates {
+        Candidates {
+            found: candidates.found.iter().filter_map(|found| self.name(found, now_ms)).collect(),
+            seen: candidates.seen,
+            truncated: candidates.truncated,
+        }
+    }
+
+    /// The candidate with its members' ids; `None` if none of them is listed and has not expired.
+    fn name(&self, candidate: &index::Candidate, now_ms: i64) -> Option<Candidate> {
+        let member = |&ordinal: &Ordinal| self.member(ordinal, now_ms);
+        let members: SmallVec<[Member; 1]> = candidate.members.iter().filter_map(member).collect();
+        (!members.is_empty()).then(|| Candidate {
+            fingerprint: candidate.fingerprint,
+            shingles: candidate.shingles,
+            agreeing: candidate.agreeing,
+            keys_shared: candidate.keys_shared,
+            members,
+        })
+    }
+}
+
+/// Adds a candidate with one member, in place of the document that this replaced.
+fn add_replacement(candidates: &mut Candidates, new: Candidate, members_max: usize) {
+    let [member] = &new.members[..] else { return };
+    let is_replaced = |found: &Member| found.id == member.id && found.ordinal != member.ordinal;
+    for found in &mut candidates.found {
+        found.members.retain(|found| !is_replaced(found));
+    }
+    candidates.found.retain(|found| !found.members.is_empty());
+    let same = |found: &&mut Candidate| found.fingerprint == new.fingerprint;
+    let Some(same) = candidates.found.iter_mut().find(same) else {
+        candidates.found.push(new);
+        return;
+    };
+    if same.members.iter().any(|found| found.ordinal == member.ordinal) {
+        return;
+    }
+    if same.members.len() < members_max {
+        same.members.push(member.clone());
+    } else {
+        candidates.truncated = true;
+    }
+}

@@ -1,0 +1,254 @@
+//! All postings of a table whose keys begin with the same bits: what one lock covers.
+//!
+//! A page has a directory of segments, each for the keys that begin with further bits. A segment
+//! that is full is made anew alone, with a third to a half more lines; one that has the most lines
+//! is split by one more bit (extendible hashing: Fagin, Nievergelt, Pippenger and Strong 1979). So
+//! no posting ever waits for more than some thousand others.
+
+use std::collections::BTreeMap;
+
+use super::lengths::Lengths;
+use super::line::{LINE_POSTINGS, Line};
+use super::segment::Segment;
+
+/// Postings of one key in lines at most. Further ones are in the page's crowds, so that a key does
+/// not fill lines, and the key's first line has a mark for it.
+const NEAR_MAX: usize = 8;
+
+/// The most lines of a segment, by the page's number. So pages do not grow at the same time.
+const LINES_MAX: [usize; 4] = [320, 384, 448, 512];
+
+/// A page has one place in its directory for so many postings at most. Keys that were made to begin
+/// with the same bits have longer segments instead.
+const POSTINGS_PER_PLACE: usize = 64;
+
+/// Postings of one key, by entry.
+type Crowd<X> = BTreeMap<u32, X>;
+
+#[derive(Debug)]
+pub(super) struct Page<X> {
+    number: u32,
+    /// A power of two of them: number n is for the keys that begin with the bits of n. Keys of less
+    /// depth are in the first of those that begin with their bits, and the others are aliases.
+    segments: Vec<Segment<X>>,
+    crowds: BTreeMap<u32, Crowd<X>>,
+    crowded: usize,
+    postings: usize,
+    lines: usize,
+    lengths: Lengths,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::index) struct PostingsSize {
+    pub keys: u64,
+    pub postings: u64,
+    pub longest: u64,
+    pub bytes: u64,
+}
+
+/// How many postings a key has in lines, and in its crowd.
+#[derive(Clone, Copy)]
+pub(super) struct Length {
+    pub near: usize,
+    pub crowd: usize,
+}
+
+impl<X: Copy + Default> Page<X> {
+    /// `key_bits`: of a key, those that the page's number does not tell.
+    pub fn new(number: u32, key_bits: u32) -> Self {
+        Self {
+            number,
+            segments: vec![Segment::new(key_bits)],
+            crowds: BTreeMap::new(),
+            crowded: 0,
+            postings: 0,
+            lines: 0,
+            lengths: Lengths::default(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.postings == 0
+    }
+
+    /// Where the segment of a key is. `rest`: its bits behind those of the page, from the top.
+    #[inline]
+    fn segment_at(&self, rest: u32) -> usize {
+        let bits = self.directory_bits();
+        let at = (u64::from(rest) << bits >> u32::BITS) as usize;
+        let depth = u32::from(self.segments[at].depth);
+        at >> (bits - depth) << (bits - depth)
+    }
+
+    #[inline]
+    fn directory_bits(&self) -> u32 {
+        self.segments.len().trailing_zeros()
+    }
+
+    #[inline]
+    pub fn prefetch(&self, rest: u32) {
+        let segment = &self.segments[self.segment_at(rest)];
+        segment.prefetch(segment.tag(rest));
+    }
+
+    /// Filing an entry twice under a key would count it twice: callers file each once.
+    pub fn insert(&mut self, rest: u32, entry: u32, extra: X) {
+        let mut at = self.segment_at(rest);
+        let length = self.length_in(at, rest);
+        let all = length.near + length.crowd;
+        self.lengths.change(all, all + 1);
+        self.postings += 1;
+        if length.near >= NEAR_MAX {
+            self.crowds.entry(rest).or_default().insert(entry, extra);
+            self.crowded += 1;
+            let tag = self.segments[at].tag(rest);
+            self.segments[at].mark_crowded(tag);
+            return;
+        }
+        while !self.segments[at].has_room(entry) {
+            self.make_room(at, entry);
+            at = self.segment_at(rest);
+        }
+        let tag = self.segments[at].tag(rest);
+        self.segments[at].put(tag, entry, extra);
+    }
+
+    /// Whether the posting was there.
+    pub fn remove(&mut self, rest: u32, entry: u32) -> bool {
+        let at = self.segment_at(rest);
+        let length = self.length_in(at, rest);
+        let tag = self.segments[at].tag(rest);
+        if self.segments[at].remove(tag, entry) {
+            if self.segments[at].is_sparse() {
+                self.replace(at, Segment::shrink);
+            }
+        } else if !self.remove_from_crowd(rest, entry) {
+            return false;
+        }
+        let all = length.near + length.crowd;
+        self.lengths.change(all, all - 1);
+        self.postings -= 1;
+        true
+    }
+
+    fn remove_from_crowd(&mut self, rest: u32, entry: u32) -> bool {
+        let Some(crowd) = self.crowds.get_mut(&rest) else { return false };
+        if crowd.remove(&entry).is_none() {
+            return false;
+        }
+        if crowd.is_empty() {
+            self.crowds.remove(&rest);
+        }
+        self.crowded -= 1;
+        true
+    }
+
+    /// Calls for each posting of a key that is in lines.
+    #[inline]
+    pub fn read_near(&self, rest: u32, mut each: impl FnMut(u32, X)) -> Length {
+        let at = self.segment_at(rest);
+        let segment = &self.segments[at];
+        let tag = segment.tag(rest);
+        let mut near = 0;
+        segment.each(tag, |entry, extra| {
+            near += 1;
+            each(entry, extra);
+        });
+        let crowd = if segment.is_crowded(tag) { self.crowd_len(rest) } else { 0 };
+        Length { near, crowd }
+    }
+
+    /// Calls for the next postings of a key's crowd, at most `max`, with entries from `from` on.
+    pub fn read_crowd(&self, rest: u32, from: u32, max: usize, mut each: impl FnMut(u32, X)) {
+        let crowd = self.crowds.get(&rest).into_iter().flat_map(|crowd| crowd.range(from..));
+        crowd.take(max).for_each(|(entry, extra)| each(*entry, *extra));
+    }
+
+    pub fn size(&self) -> PostingsSize {
+        let crowds = self.crowds.len() * size_of::<(u32, Crowd<X>)>()
+            + self.crowded * (size_of::<u32>() + size_of::<X>());
+        let bytes = self.lines * size_of::<Line<X>>()
+            + self.segments.capacity() * size_of::<Segment<X>>()
+            // Nodes of trees are two thirds full on average.
+            + crowds * 3 / 2;
+        PostingsSize {
+            keys: self.lengths.keys(),
+            postings: self.postings as u64,
+            longest: self.lengths.longest() as u64,
+            bytes: (bytes + size_of::<Self>()) as u64,
+        }
+    }
+
+    fn length_in(&self, at: usize, rest: u32) -> Length {
+        let segment = &self.segments[at];
+        let tag = segment.tag(rest);
+        let crowd = if segment.is_crowded(tag) { self.crowd_len(rest) } else { 0 };
+        Length { near: segment.count(tag), crowd }
+    }
+
+    fn crowd_len(&self, rest: u32) -> usize {
+        self.crowds.get(&rest).map_or(0, Crowd::len)
+    }
+
+    #[cold]
+    fn make_room(&mut self, at: usize, entry: u32) {
+        let mut lines_max = LINES_MAX[self.number as usize % LINES_MAX.len()];
+        let segment = &self.segments[at];
+        let is_full = segment.postings as usize >= segment.lines() * (LINE_POSTINGS - 1);
+        if is_full && segment.lines() >= lines_max {
+            let is_deepest = u32::from(segment.depth) == self.directory_bits();
+            if !is_deepest || self.segments.len() * 2 * POSTINGS_PER_PLACE <= self.postings {
+                return self.split(at, entry);
+            }
+            lines_max = usize::MAX;
+        }
+        let first_lines = 1 + self.number as usize % 2;
+        self.replace(at, |segment| segment.grow(entry, first_lines, lines_max));
+    }
+
+    /// Changes a segment's lines.
+    fn replace(&mut self, at: usize, change: impl FnOnce(&mut Segment<X>)) {
+        self.lines -= self.segments[at].lines();
+        change(&mut self.segments[at]);
+        self.lines += self.segments[at].lines();
+        self.mark_crowds(at);
+    }
+
+    fn split(&mut self, at: usize, entry: u32) {
+        let depth = self.segments[at].depth;
+        let mut at = at;
+        if u32::from(depth) == self.directory_bits() {
+            self.double();
+            at *= 2;
+        }
+        let [low, high] = self.segments[at].split(entry);
+        self.lines += low.lines() + high.lines();
+        self.lines -= self.segments[at].lines();
+        let run = 1 << (self.directory_bits() - u32::from(depth));
+        self.segments[at..at + run].fill_with(|| Segment::alias(depth + 1));
+        self.segments[at] = low;
+        self.segments[at + run / 2] = high;
+        self.mark_crowds(at);
+        self.mark_crowds(at + run / 2);
+    }
+
+    fn double(&mut self) {
+        let segments = std::mem::take(&mut self.segments);
+        self.segments.reserve_exact(2 * segments.len());
+        for segment in segments {
+            let alias = Segment::alias(segment.depth);
+            self.segments.extend([segment, alias]);
+        }
+    }
+
+    /// Marks the keys of a segment that have crowds.
+    fn mark_crowds(&mut self, at: usize) {
+        let bits = self.directory_bits();
+        let segment = &mut self.segments[at];
+        let first = ((at as u64) << u32::BITS >> bits) as u32;
+        let last = first | (u64::from(u32::MAX) >> segment.depth) as u32;
+        for rest in self.crowds.range(first..=last).map(|(rest, _)| *rest) {
+            segment.mark_crowded(segment.tag(rest));
+        }
+    }
+}

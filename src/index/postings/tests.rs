@@ -1,0 +1,1 @@
+//! Pages of postings beside a plain map.

@@ -1,0 +1,201 @@
+//! The distinct sets that are filed: fingerprint, sketch and member documents of each, by entry
+//! number.
+//!
+//! Some hundred numbers are a part, and parts are in a map of shards. A set keeps its number. All
+//! that is read of a set is read under one lock of its part, so it is of one set.
+
+mod part;
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use dashmap::DashMap;
+use smallvec::SmallVec;
+
+use super::numbers::{Numbers, RANGE};
+use super::shards::{Multiplicative, shards};
+use crate::document::Ordinal;
+use part::{Head, Part};
+
+pub(super) use part::{Removal, Set};
+
+/// Of one ordinal in a tree: four, and its share of nodes that are filled in ascending order.
+const TREE_BYTES_EACH: usize = 11;
+
+/// Of a set beside its sketch: its head, and its share of a part.
+pub(super) const SET_BYTES: f64 =
+    (size_of::<Head>() as f64) + size_of::<(u32, Part)>() as f64 * 1.5 / RANGE as f64;
+
+/// Members of a set that are copied under one lock: at first, with all sets of a part; and then.
+const MEMBERS_AT_FIRST: usize = 8;
+const MEMBERS_COPIED: usize = 1_024;
+
+/// A set as it was at one moment, with some of its members.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetCopy {
+    pub fingerprint: u64,
+    pub shingles: u32,
+    pub sketch: Box<[u8]>,
+    pub members: SmallVec<[Ordinal; 2]>,
+}
+
+#[derive(Debug)]
+pub(super) struct Sets {
+    parts: DashMap<u32, Part, Multiplicative>,
+    numbers: Numbers,
+    sketch_bytes: usize,
+    count: AtomicU64,
+    /// Of all parts.
+    bytes: AtomicUsize,
+}
+
+impl Sets {
+    pub fn new(sketch_bytes: usize) -> Self {
+        let parts = DashMap::with_hasher_and_shard_amount(Multiplicative::default(), shards());
+        Self {
+            parts,
+            numbers: Numbers::default(),
+            sketch_bytes,
+            count: AtomicU64::new(0),
+            bytes: AtomicUsize::new(0),
+        }
+    }
+
+    /// The number of the new set.
+    pub fn add(&self, fingerprint: u64, shingles: u32, sketch: &[u8], ordinal: Ordinal) -> u32 {
+        assert_eq!(sketch.len(), self.sketch_bytes, "all sketches of an index have one length");
+        let number = self.numbers.take();
+        let mut part = self.parts.entry(number / RANGE).or_default();
+        self.change(&mut part, |part| {
+            part.add(number % RANGE, fingerprint, shingles, sketch);
+            part.add_member(number % RANGE, ordinal);
+        });
+        self.count.fetch_add(1, Ordering::Relaxed);
+        number
+    }
+
+    pub fn add_member(&self, number: u32, ordinal: Ordinal) {
+        if let Some(mut part) = self.parts.get_mut(&(number / RANGE)) {
+            self.change(&mut part, |part| part.add_member(number % RANGE, ordinal));
+        }
+    }
+
+    /// The last member stays until the set is [released](Self::release).
+    pub fn remove_member(&self, number: u32, ordinal: Ordinal) -> Removal {
+        match self.parts.get_mut(&(number / RANGE)) {
+            Some(mut part) => {
+                self.change(&mut part, |part| part.remove_member(number % RANGE, ordinal))
+            }
+            None => Removal::Absent,
+        }
+    }
+
+    /// To follow when no posting leads to the set any more: its number is given out again.
+    pub fn release(&self, number: u32) {
+        let Some(mut part) = self.parts.get_mut(&(number / RANGE)) else { return };
+        self.change(&mut part, |part| part.release(number % RANGE));
+        let is_empty = part.is_empty();
+        drop(part);
+        if is_empty
+            && let Some((_, part)) =
+                self.parts.remove_if(&(number / RANGE), |_, part| part.is_empty())
+        {
+            self.bytes.fetch_sub(part.bytes(), Ordering::Relaxed);
+        }
+        self.count.fetch_sub(1, Ordering::Relaxed);
+        self.numbers.give_back(number);
+    }
+
+    /// Changes a part, and counts its memory.
+    fn change<R>(&self, part: &mut Part, change: impl FnOnce(&mut Part) -> R) -> R {
+        let before = part.bytes();
+        let changed = change(part);
+        let grown = part.bytes().wrapping_sub(before);
+        if grown != 0 {
+            self.bytes.fetch_add(grown, Ordering::Relaxed);
+        }
+        changed
+    }
+
+    /// Begins to fetch a set's sketch and head.
+    #[inline]
+    pub fn prefetch(&self, number: u32) {
+        if let Some(part) = self.parts.get(&(number / RANGE)) {
+            part.prefetch(number % RANGE);
+        }
+    }
+
+    /// What `read` makes of a set, if it is filed.
+    #[inline]
+    pub fn read<R>(&self, number: u32, read: impl FnOnce(&Set<'_>) -> R) -> Option<R> {
+        let part = self.parts.get(&(number / RANGE))?;
+        part.get(number % RANGE).map(|set| read(&set))
+    }
+
+    /// As [`Sets::read`], if the number is still that of the set with this fingerprint.
+    pub fn read_same<R>(
+        &self,
+        number: u32,
+        fingerprint: u64,
+        read: impl FnOnce(&Set<'_>) -> R,
+    ) -> Option<R> {
+        let same = |set: &Set<'_>| (set.fingerprint == fingerprint).then(|| read(set));
+        self.read(number, same).flatten()
+    }
+
+    /// Visits a copy of every set that is there throughout, until a visit fails. One with many
+    /// members comes several times, with some of them each.
+    pub fn visit<E>(&self, mut visit: impl FnMut(SetCopy) -> Result<(), E>) -> Result<(), E> {
+        let mut part = 0;
+        while part < self.numbers.ranges() {
+            let numbers = part * RANGE..(part + 1) * RANGE;
+            let copies: Vec<_> = self.parts.get(&part).map_or_else(Vec::new, |part| {
+                let copy = |number| {
+                    let set = part.get(number % RANGE)?;
+                    Some((number, copy(&set, Ordinal(0), MEMBERS_AT_FIRST)))
+                };
+                numbers.filter_map(copy).collect()
+            });
+            for (number, copy) in copies {
+                self.visit_members(number, copy, &mut visit)?;
+            }
+            part += 1;
+        }
+        Ok(())
+    }
+
+    fn visit_members<E>(
+        &self,
+        number: u32,
+        first: SetCopy,
+        visit: &mut impl FnMut(SetCopy) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (mut next, mut most) = (Some(first), MEMBERS_AT_FIRST);
+        while let Some(now) = next {
+            let last = now.members.last().filter(|_| now.members.len() == most);
+            let from = last.and_then(|last| last.0.checked_add(1)).map(Ordinal);
+            most = MEMBERS_COPIED;
+            let more = |from| self.read_same(number, now.fingerprint, |set| copy(set, from, most));
+            next = from.and_then(more).filter(|next| !next.members.is_empty());
+            visit(now)?;
+        }
+        Ok(())
+    }
+
+    pub fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    pub fn bytes(&self) -> u64 {
+        let map = self.parts.capacity() * size_of::<(u32, Part)>();
+        (self.bytes.load(Ordering::Relaxed) + map + self.numbers.bytes()) as u64
+    }
+}
+
+fn copy(set: &Set<'_>, from: Ordinal, members_max: usize) -> SetCopy {
+    SetCopy {
+        fingerprint: set.fingerprint,
+        shingles: set.shingles,
+        sketch: set.sketch.into(),
+        members: set.members_from(from).take(members_max).collect(),
+    }
+}

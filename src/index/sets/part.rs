@@ -1,0 +1,207 @@
+//! The sets of one range of numbers: what one lock covers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::numbers::RANGE;
+use crate::document::Ordinal;
+use crate::simd::{prefetch, prefetch_all};
+
+/// The member of a set that has none: it is not filed any more.
+const NONE: u32 = u32::MAX;
+/// The member of a set whose members are listed beside.
+const MANY: u32 = u32::MAX - 1;
+
+/// What is known of a set beside its sketch and members.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Head {
+    pub fingerprint: u64,
+    pub shingles: u32,
+    /// The only member's ordinal, or one of the marks.
+    member: u32,
+}
+
+/// Bits of the numbers of a range.
+type Bits = [u64; RANGE as usize / 64];
+
+#[derive(Debug, Default)]
+pub(super) struct Part {
+    /// The numbers in the range that have a place, in their order. A part of which most sets have
+    /// gone keeps places only for the others.
+    placed: Bits,
+    heads: Vec<Head>,
+    sketches: Vec<u8>,
+    filed: usize,
+    /// The members of sets that have several. A tree each, since the copies of a page are removed
+    /// first to last as often as not.
+    many: BTreeMap<u32, BTreeSet<Ordinal>>,
+    /// Members in those trees.
+    listed: usize,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::index) enum Removal {
+    Absent,
+    OthersRemain,
+    /// It is a member still, until the set is released.
+    IsLast,
+}
+
+/// A set that is filed.
+#[derive(Clone, Copy)]
+pub(in crate::index) struct Set<'a> {
+    pub fingerprint: u64,
+    pub shingles: u32,
+    pub sketch: &'a [u8],
+    member: u32,
+    many: Option<&'a BTreeSet<Ordinal>>,
+}
+
+impl Set<'_> {
+    pub fn members_count(&self) -> usize {
+        self.many.map_or(1, BTreeSet::len)
+    }
+
+    /// Members from an ordinal on, ascending.
+    pub fn members_from(&self, from: Ordinal) -> impl Iterator<Item = Ordinal> {
+        let only = self.many.is_none().then_some(Ordinal(self.member));
+        let many = self.many.into_iter().flat_map(move |many| many.range(from..).copied());
+        only.filter(|only| *only >= from).into_iter().chain(many)
+    }
+
+    /// Ascending.
+    pub fn members(&self) -> impl Iterator<Item = Ordinal> {
+        self.members_from(Ordinal(0))
+    }
+}
+
+impl Part {
+    pub fn is_empty(&self) -> bool {
+        self.filed == 0
+    }
+
+    /// `within`: the set's number in the range.
+    #[inline]
+    fn place(&self, within: u32) -> Option<usize> {
+        if self.heads.len() == RANGE as usize {
+            return Some(within as usize);
+        }
+        let is_placed = self.placed[within as usize / 64] >> (within % 64) & 1 != 0;
+        is_placed.then(|| self.places_before(within))
+    }
+
+    fn places_before(&self, within: u32) -> usize {
+        let (word, bit) = (within as usize / 64, within % 64);
+        let before = self.placed[..word].iter().map(|word| word.count_ones()).sum::<u32>();
+        (before + (self.placed[word] & ((1 << bit) - 1)).count_ones()) as usize
+    }
+
+    fn sketch(&self, at: usize) -> &[u8] {
+        let bytes = self.sketches.len() / self.heads.len();
+        &self.sketches[at * bytes..][..bytes]
+    }
+
+    /// Begins to fetch what [`Part::get`] gives.
+    #[inline]
+    pub fn prefetch(&self, within: u32) {
+        if let Some(at) = self.place(within) {
+            prefetch_all(self.sketch(at));
+            prefetch(&self.heads[at]);
+        }
+    }
+
+    #[inline]
+    pub fn get(&self, within: u32) -> Option<Set<'_>> {
+        let at = self.place(within)?;
+        let Head { fingerprint, shingles, member } = self.heads[at];
+        if member == NONE {
+            return None;
+        }
+        let many = if member == MANY { self.many.get(&within) } else { None };
+        Some(Set { fingerprint, shingles, sketch: self.sketch(at), member, many })
+    }
+
+    pub fn add(&mut self, within: u32, fingerprint: u64, shingles: u32, sketch: &[u8]) {
+        let head = Head { fingerprint, shingles, member: NONE };
+        self.filed += 1;
+        if let Some(at) = self.place(within) {
+            self.heads[at] = head;
+            self.sketches[at * sketch.len()..][..sketch.len()].copy_from_slice(sketch);
+            return;
+        }
+        let at = self.places_before(within);
+        self.placed[within as usize / 64] |= 1 << (within % 64);
+        self.heads.insert(at, head);
+        let start = at * sketch.len();
+        self.sketches.splice(start..start, sketch.iter().copied());
+    }
+
+    pub fn add_member(&mut self, within: u32, ordinal: Ordinal) {
+        let Some(at) = self.place(within) else { return };
+        let member = &mut self.heads[at].member;
+        if *member == ordinal.0 && ordinal.0 < MANY {
+            return;
+        }
+        if *member == NONE && ordinal.0 < MANY {
+            *member = ordinal.0;
+            return;
+        }
+        let only = std::mem::replace(member, MANY);
+        let members = self.many.entry(within).or_default();
+        let before = members.len();
+        members.extend((only < MANY).then_some(Ordinal(only)));
+        members.insert(ordinal);
+        self.listed += members.len() - before;
+    }
+
+    pub fn remove_member(&mut self, within: u32, ordinal: Ordinal) -> Removal {
+        let Some(at) = self.place(within) else { return Removal::Absent };
+        let member = &mut self.heads[at].member;
+        if *member != MANY {
+            let is_it = *member == ordinal.0 && ordinal.0 != NONE;
+            return if is_it { Removal::IsLast } else { Removal::Absent };
+        }
+        let Some(members) = self.many.get_mut(&within) else { return Removal::Absent };
+        if !members.contains(&ordinal) {
+            return Removal::Absent;
+        }
+        if members.len() == 1 {
+            return Removal::IsLast;
+        }
+        members.remove(&ordinal);
+        self.listed -= 1;
+        if let Some(alone) = members.first().filter(|alone| members.len() == 1 && alone.0 < MANY) {
+            *member = alone.0;
+            self.many.remove(&within);
+            self.listed -= 1;
+        }
+        Removal::OthersRemain
+    }
+
+    pub fn release(&mut self, within: u32) {
+        let Some(at) = self.place(within) else { return };
+        self.listed -= self.many.remove(&within).map_or(0, |members| members.len());
+        self.heads[at].member = NONE;
+        self.filed -= 1;
+        if self.filed < self.heads.len() / 2 {
+            self.pack();
+        }
+    }
+
+    fn pack(&mut self) {
+        let places = (0..RANGE).filter_map(|within| Some((within, self.place(within)?)));
+        let filed: Vec<_> = places.filter(|(_, at)| self.heads[*at].member != NONE).collect();
+        self.sketches = filed.iter().flat_map(|(_, at)| self.sketch(*at)).copied().collect();
+        self.heads = filed.iter().map(|(_, at)| self.heads[*at]).collect();
+        self.placed = Bits::default();
+        for (within, _) in filed {
+            self.placed[within as usize / 64] |= 1 << (within % 64);
+        }
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.heads.capacity() * size_of::<Head>()
+            + self.sketches.capacity()
+            + self.listed * super::TREE_BYTES_EACH
+            + self.many.len() * size_of::<BTreeSet<Ordinal>>() * 2
+    }
+}

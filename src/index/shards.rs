@@ -1,0 +1,37 @@
+//! What all maps of shards in the index have in common.
+
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::LazyLock;
+use std::thread;
+
+/// Some for each core, so that threads seldom meet in one.
+pub(super) fn shards() -> usize {
+    static SHARDS: LazyLock<usize> = LazyLock::new(|| {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        (4 * cores).next_power_of_two().clamp(16, 128)
+    });
+    *SHARDS
+}
+
+/// Numbers as keys of maps, spread over 64 bits, as the map takes the shard and its tags from the
+/// high ones: Fibonacci hashing (Knuth, TAOCP 3, 6.4).
+#[derive(Clone, Default)]
+pub(super) struct MultiplicativeHasher(u64);
+
+impl Hasher for MultiplicativeHasher {
+    fn write(&mut self, _bytes: &[u8]) {
+        unreachable!("all keys are u32");
+    }
+
+    #[inline]
+    fn write_u32(&mut self, value: u32) {
+        self.0 = u64::from(value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+pub(super) type Multiplicative = BuildHasherDefault<MultiplicativeHasher>;
