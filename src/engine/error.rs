@@ -102,7 +102,24 @@ impl From<BackendError> for EngineError {
             BackendError::Storage(error @ StorageError::NoRoom { .. }) => {
                 Self::NoRoom { reason: error.to_string() }
             }
+            BackendError::Storage(error @ StorageError::OtherSettings { .. }) => {
+                Self::Store { reason: format!("{error}{}", hint_for(&error)) }
+            }
             other => Self::Store { reason: other.to_string() },
         }
+    }
+}
+
+/// What to do about a store that was made before there was normalisation.
+fn hint_for(error: &StorageError) -> &'static str {
+    const KEY: &str = "\"normalize\"";
+    match error {
+        StorageError::OtherSettings { stored, given, .. }
+            if !stored.contains(KEY) && given.contains(KEY) =>
+        {
+            ". It was made without normalisation: open it with shingles.normalize = \"none\", \
+             or reindex it then"
+        }
+        _ => "",
     }
 }

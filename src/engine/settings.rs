@@ -4,7 +4,7 @@ use utoipa::ToSchema;
 
 use crate::scheme::{Kind, Scheme, SchemeSettings};
 use crate::sketch::SketchSettings;
-use crate::text::{ShingleSettings, Shingler, Unit};
+use crate::text::{Normalize, ShingleSettings, Shingler, Unit};
 
 /// A collection's settings. `shingles`, `sketch`, `scheme.kind`, `scheme.bands`, `scheme.rows`,
 /// `scheme.fields`, `scheme.field_sketches` and `store.text` decide what is stored and are fixed
@@ -22,7 +22,8 @@ pub struct CollectionSettings {
 
 impl CollectionSettings {
     /// Everything that decides what is stored, as one line that two equal collections have in
-    /// common: the stop words only where texts are cut at them.
+    /// common: the stop words only where texts are cut at them, the normalisation only where there
+    /// is one, as stores that were made before it have none in theirs.
     pub(super) fn identity(&self, scheme: &Scheme) -> String {
         let scheme = match scheme {
             Scheme::Bands(bands) => {
@@ -36,13 +37,16 @@ impl CollectionSettings {
             }),
         };
         let mut shingles = json!(self.shingles_of_sets());
+        let parts = shingles.as_object_mut().expect("settings are an object");
         if self.shingles_of_sets().sample_modulo > 1 {
             // Texts without a sampled shingle had their least one before.
-            shingles["sampled_to_one"] = json!("digest");
+            parts.insert("sampled_to_one".to_owned(), json!("digest"));
         }
         if self.shingles.unit != Unit::Stopword {
-            let shingles = shingles.as_object_mut().expect("settings are an object");
-            shingles.remove("stopwords");
+            parts.remove("stopwords");
+        }
+        if self.shingles.normalize == Normalize::None {
+            parts.remove("normalize");
         }
         json!({
             "shingles": shingles,
@@ -73,6 +77,18 @@ impl CollectionSettings {
         let mut settings = json!(Self::default());
         overlay(&mut settings, given);
         settings
+    }
+
+    /// Settings as they were stored with a collection. Those without a normalisation are of a
+    /// collection that was made before there was one.
+    ///
+    /// # Errors
+    /// They are not settings.
+    pub(super) fn from_stored(mut stored: Value) -> serde_json::Result<Self> {
+        if let Some(shingles) = stored.get_mut("shingles").and_then(Value::as_object_mut) {
+            shingles.entry("normalize").or_insert_with(|| json!(Normalize::None));
+        }
+        serde_json::from_value(Self::completed(stored))
     }
 
     /// Every fault of the settings, each beginning with its key, after the part that it is in.
@@ -294,10 +310,11 @@ mod tests {
         assert_eq!(parts(no_text), ["store"]);
     }
 
-    /// Collections that were made before there were records must open as they did.
+    /// Collections that were made before there were records or normalisation open as they did.
     #[test]
-    fn records_have_no_part_in_the_identity_of_others() {
-        let settings = CollectionSettings::default();
+    fn what_came_later_has_no_part_in_the_identity_of_others() {
+        let mut settings = CollectionSettings::default();
+        settings.shingles.normalize = Normalize::None;
         let identity = settings.identity(&Scheme::new(&settings.scheme, &settings.sketch));
         let shingles = json!({
             "lowercase": true, "multiset": false, "sample_modulo": 1, "size": 3, "unit": "word",
@@ -305,5 +322,17 @@ mod tests {
         let identity: Value = serde_json::from_str(&identity).unwrap();
         assert_eq!(identity["shingles"], shingles);
         assert_eq!(identity["scheme"], json!({"bands": 32, "kind": "bands", "rows": 4}));
+    }
+
+    #[test]
+    fn stored_settings_without_a_normalisation_have_none() {
+        let normalize = |shingles| {
+            let stored = json!({"shingles": shingles});
+            CollectionSettings::from_stored(stored).unwrap().shingles.normalize
+        };
+        assert_eq!(normalize(json!({"size": 3})), Normalize::None);
+        assert_eq!(normalize(json!({"normalize": "nfc"})), Normalize::Nfc);
+        let given = serde_json::from_value::<CollectionSettings>(json!({})).unwrap();
+        assert_eq!(given.shingles.normalize, Normalize::Nfkc);
     }
 }

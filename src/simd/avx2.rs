@@ -2,14 +2,14 @@
 
 use std::arch::is_x86_feature_detected;
 use std::arch::x86_64::{
-    __m256i, _mm256_add_epi8, _mm256_and_si256, _mm256_cmpgt_epi8, _mm256_loadu_si256,
-    _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8, _mm256_set1_epi64x, _mm256_slli_epi16,
-    _mm256_storeu_si256,
+    __m256i, _mm256_add_epi8, _mm256_and_si256, _mm256_cmpeq_epi8, _mm256_cmpgt_epi8,
+    _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8,
+    _mm256_set1_epi64x, _mm256_slli_epi16, _mm256_storeu_si256,
 };
 
 use super::Loop;
-use super::portable::note;
-use super::words::{BLOCK_BYTES, Scan};
+use super::portable::push_edges;
+use super::words::{AsciiBlock, BLOCK_BYTES, Scan};
 
 pub(super) fn is_available() -> bool {
     is_x86_feature_detected!("avx2")
@@ -32,18 +32,26 @@ pub(super) fn mark(scan: &mut Scan<'_>) {
         let (halves, _) = folded.as_chunks_mut();
         let [low, high] = halves else { unreachable!("64 bytes are two halves of 32") };
         let [low, high] = [low, high].map(|half| read(half, cases));
-        let together = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
-        let (word, leads) = (together(low.0, high.0), together(low.1, high.1));
-        let edges = scan.take(block, folded, word, leads);
-        note(&edges, scan);
+        let joined = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        let word = joined(low.word, high.word);
+        let leads = joined(low.leads, high.leads);
+        let apostrophes = joined(low.apostrophes, high.apostrophes);
+        let edges = scan.take(block, AsciiBlock { folded, word, leads, apostrophes });
+        push_edges(&edges, scan);
     }
 }
 
-/// Lowercases ASCII letters as far as `cases` has bits, and tells which bytes are ASCII letters or
-/// digits and which begin a character beyond ASCII.
+/// What [`AsciiBlock`] has, of half a block.
+struct Half {
+    word: u32,
+    leads: u32,
+    apostrophes: u32,
+}
+
+/// Classes the bytes, and lowercases ASCII letters as far as `cases` has bits.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn read(half: &mut [u8; 32], cases: __m256i) -> (u32, u32) {
+fn read(half: &mut [u8; 32], cases: __m256i) -> Half {
     // SAFETY: 32 bytes are read, at any alignment, and 32 there are.
     let bytes = unsafe { _mm256_loadu_si256(half.as_ptr().cast()) };
     let case_bit = _mm256_set1_epi8(0x20);
@@ -55,9 +63,15 @@ fn read(half: &mut [u8; 32], cases: __m256i) -> (u32, u32) {
         _mm256_storeu_si256(half.as_mut_ptr().cast(), _mm256_or_si256(bytes, lowered));
     }
     let word = _mm256_movemask_epi8(_mm256_or_si256(letters, digits));
-    // The highest bit tells what is not ASCII, and the next what begins a character there.
+    // The highest bit is set beyond ASCII, and the next where a character begins there.
     let leads = _mm256_movemask_epi8(_mm256_and_si256(bytes, _mm256_slli_epi16::<1>(bytes)));
-    (word.cast_unsigned(), leads.cast_unsigned())
+    let apostrophes =
+        _mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(b'\''.cast_signed())));
+    Half {
+        word: word.cast_unsigned(),
+        leads: leads.cast_unsigned(),
+        apostrophes: apostrophes.cast_unsigned(),
+    }
 }
 
 /// All bits of each byte that is one of `COUNT` from `FIRST` on. Comparisons are signed: the bytes

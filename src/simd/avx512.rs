@@ -3,18 +3,18 @@
 use std::arch::is_x86_feature_detected;
 use std::arch::x86_64::{
     __m128i, __m512i, _mm_loadu_si128, _mm256_loadu_si256, _mm512_add_epi32, _mm512_add_epi64,
-    _mm512_and_si512, _mm512_castsi128_si512, _mm512_castsi512_si128, _mm512_cmpge_epu8_mask,
-    _mm512_cmpgt_epu64_mask, _mm512_cmplt_epu8_mask, _mm512_cvtepu8_epi32, _mm512_cvtepu32_epi64,
-    _mm512_extracti32x4_epi32, _mm512_inserti64x2, _mm512_loadu_si512, _mm512_mask_mov_epi8,
-    _mm512_maskz_compress_epi8, _mm512_max_epi64, _mm512_mullo_epi64, _mm512_or_si512,
-    _mm512_set1_epi8, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setzero_si512,
+    _mm512_and_si512, _mm512_castsi128_si512, _mm512_castsi512_si128, _mm512_cmpeq_epi8_mask,
+    _mm512_cmpge_epu8_mask, _mm512_cmpgt_epu64_mask, _mm512_cmplt_epu8_mask, _mm512_cvtepu8_epi32,
+    _mm512_cvtepu32_epi64, _mm512_extracti32x4_epi32, _mm512_inserti64x2, _mm512_loadu_si512,
+    _mm512_mask_mov_epi8, _mm512_maskz_compress_epi8, _mm512_max_epi64, _mm512_mullo_epi64,
+    _mm512_or_si512, _mm512_set1_epi8, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setzero_si512,
     _mm512_slli_epi64, _mm512_srli_epi64, _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_sub_epi8,
     _mm512_sub_epi64, _mm512_unpackhi_epi64, _mm512_unpacklo_epi64, _mm512_xor_si512,
 };
 
 use super::Loop;
 use super::hash::{PRIME_1, PRIME_2, PRIME_3, SHORT_BYTES_MAX, WordMix};
-use super::words::{BLOCK_BYTES, Scan, WordPlaces};
+use super::words::{AsciiBlock, BLOCK_BYTES, Scan, WordPlaces};
 
 /// Words hashed at once.
 const LANES: usize = 8;
@@ -59,7 +59,10 @@ pub(super) fn mark(scan: &mut Scan<'_>) {
         let (letters, digits) = (within(lower, b'a', 26), within(bytes, b'0', 10));
         let lowered = _mm512_mask_mov_epi8(bytes, letters & cases, lower);
         let leads = _mm512_cmpge_epu8_mask(bytes, _mm512_set1_epi8(0xc0_u8.cast_signed()));
-        let edges = scan.take(block, to_bytes(lowered), letters | digits, leads);
+        let apostrophes = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(b'\''.cast_signed()));
+        let ascii =
+            AsciiBlock { folded: to_bytes(lowered), word: letters | digits, leads, apostrophes };
+        let edges = scan.take(block, ascii);
         let at = _mm512_set1_epi32(edges.at.cast_signed());
         push_places(edges.starts, numbers, at, &mut scan.starts);
         push_places(edges.ends, numbers, at, &mut scan.ends);

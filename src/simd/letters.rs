@@ -28,15 +28,25 @@ pub struct Letters {
     /// each other there, so what is read of it stays in the nearest cache.
     bmp: Box<[u8]>,
     beyond: fn(char) -> Class,
+    joins_at_apostrophes: bool,
 }
 
 impl Letters {
+    /// An apostrophe (U+0027) between two characters of [`Class::Word`] belongs to their word if
+    /// it `joins_at_apostrophes`.
     #[must_use]
-    pub fn new(class: fn(char) -> Class) -> Self {
+    pub fn new(class: fn(char) -> Class, joins_at_apostrophes: bool) -> Self {
         let code_points = 0..BMP as u32;
-        // Surrogates are not characters and never asked for.
+        // Surrogates are not characters and never looked up.
         let known = |point| char::from_u32(point).map_or(0, |it| known(it, class(it)));
-        Self { bmp: code_points.map(known).collect(), beyond: class }
+        let bmp = code_points.map(known).collect();
+        Self { bmp, beyond: class, joins_at_apostrophes }
+    }
+
+    #[must_use]
+    #[inline]
+    pub fn joins_at_apostrophes(&self) -> bool {
+        self.joins_at_apostrophes
     }
 
     #[must_use]
@@ -48,6 +58,16 @@ impl Letters {
             2 => Class::Cut,
             _ => Class::Mark,
         }
+    }
+
+    /// Whether the character that some bytes of a text begin with is of a word.
+    #[cold]
+    pub(super) fn begins_with_word(&self, bytes: &[u8]) -> bool {
+        let mut block = [0; BLOCK_BYTES];
+        let size = bytes.len().min(4);
+        block[..size].copy_from_slice(&bytes[..size]);
+        let code_point = if block[0] < 0x80 { u32::from(block[0]) } else { decode(&block, 0).0 };
+        self.known(code_point) & !LOWERS == Class::Word as u8
     }
 
     #[inline(always)]

@@ -1,39 +1,36 @@
 //! What every processor can do: eight bytes in a register.
 
-use super::words::{BLOCK_BYTES, Edges, Scan};
+use super::words::{AsciiBlock, BLOCK_BYTES, Edges, Scan};
 
 const HIGH_BITS: u64 = each(0x80);
 
 pub(super) fn mark(scan: &mut Scan<'_>) {
     let mut padded = [0; BLOCK_BYTES];
     while let Some(block) = scan.next_block(&mut padded) {
-        let (word, leads, folded) = read(block, scan.cases());
-        let edges = scan.take(block, folded, word, leads);
-        note(&edges, scan);
+        let edges = scan.take(block, read(block, scan.cases()));
+        push_edges(&edges, scan);
     }
 }
 
-/// Which bytes are ASCII letters or digits, which begin a character beyond ASCII,
-/// and the bytes with ASCII letters
-/// lowercased as far as `cases` has bits.
+/// Classes the bytes, and lowercases ASCII letters as far as `cases` has bits.
 #[inline(always)]
-fn read(block: &[u8; BLOCK_BYTES], cases: u64) -> (u64, u64, [u8; BLOCK_BYTES]) {
-    let (mut word, mut leads, mut folded) = (0, 0, *block);
-    let (eights, _) = folded.as_chunks_mut();
+fn read(block: &[u8; BLOCK_BYTES], cases: u64) -> AsciiBlock {
+    let mut ascii = AsciiBlock { folded: *block, word: 0, leads: 0, apostrophes: 0 };
+    let (eights, _) = ascii.folded.as_chunks_mut();
     for (number, eight) in eights.iter_mut().enumerate() {
         let bytes = u64::from_le_bytes(*eight);
-        let (letters, digits) = ascii(bytes);
-        word |= together(letters | digits) << (8 * number);
-        // The highest bit tells what is not ASCII, and the next what begins a character there.
-        leads |= together(bytes & bytes << 1 & HIGH_BITS) << (8 * number);
+        let (letters, digits) = letters_and_digits(bytes);
+        ascii.word |= gather(letters | digits) << (8 * number);
+        // The highest bit is set beyond ASCII, and the next where a character begins there.
+        ascii.leads |= gather(bytes & bytes << 1 & HIGH_BITS) << (8 * number);
+        ascii.apostrophes |= gather(zeros(bytes ^ each(b'\''))) << (8 * number);
         *eight = (bytes | letters >> 2 & cases).to_le_bytes();
     }
-    (word, leads, folded)
+    ascii
 }
 
-/// Notes the places of edges.
 #[inline(always)]
-pub(super) fn note(edges: &Edges, scan: &mut Scan<'_>) {
+pub(super) fn push_edges(edges: &Edges, scan: &mut Scan<'_>) {
     push_places(edges.starts, edges.at, &mut scan.starts);
     push_places(edges.ends, edges.at, &mut scan.ends);
 }
@@ -55,7 +52,7 @@ fn push_places(mut bits: u64, at: u32, places: &mut Vec<u32>) {
 
 /// The high bit of each of eight bytes that is an ASCII letter, and of each that is a digit.
 #[inline(always)]
-fn ascii(bytes: u64) -> (u64, u64) {
+fn letters_and_digits(bytes: u64) -> (u64, u64) {
     let low = bytes & !HIGH_BITS;
     // Adding 0x80 − c to a byte under 0x80 sets its high bit from c on, and carries nothing over.
     let from = |bytes: u64, first: u8| bytes + each(0x80 - first);
@@ -66,13 +63,19 @@ fn ascii(bytes: u64) -> (u64, u64) {
     (letters & ascii, digits & ascii)
 }
 
-/// Brings the high bits of eight bytes together, the first byte's lowest.
+/// The high bit of each of eight bytes that is zero (Warren, Hacker's Delight 6-1).
 #[inline(always)]
-fn together(high_bits: u64) -> u64 {
+fn zeros(bytes: u64) -> u64 {
+    !(((bytes & !HIGH_BITS) + !HIGH_BITS) | bytes | !HIGH_BITS)
+}
+
+/// The high bits of eight bytes as the bits of one, the first byte's lowest.
+#[inline(always)]
+fn gather(high_bits: u64) -> u64 {
     (high_bits >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
 
-/// The same byte eight times.
+/// Eight times a byte.
 const fn each(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
 }
@@ -87,12 +90,14 @@ mod tests {
             for (place, neighbour) in (0..8).zip([0, b'/', b'0', b'Z', b'a', 0x7f, 0x80, 0xff]) {
                 let mut bytes = [neighbour; 8];
                 bytes[place] = byte;
-                let (letters, digits) = ascii(u64::from_le_bytes(bytes));
+                let (letters, digits) = letters_and_digits(u64::from_le_bytes(bytes));
                 let alone = |is: fn(&u8) -> bool| {
                     bytes.iter().enumerate().fold(0, |all, (n, it)| all | u64::from(is(it)) << n)
                 };
-                assert_eq!(together(letters), alone(u8::is_ascii_alphabetic), "{bytes:?}");
-                assert_eq!(together(digits), alone(u8::is_ascii_digit), "{bytes:?}");
+                assert_eq!(gather(letters), alone(u8::is_ascii_alphabetic), "{bytes:?}");
+                assert_eq!(gather(digits), alone(u8::is_ascii_digit), "{bytes:?}");
+                let zeros = zeros(u64::from_le_bytes(bytes));
+                assert_eq!(gather(zeros), alone(|byte| *byte == 0), "{bytes:?}");
             }
         }
     }

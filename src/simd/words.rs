@@ -105,6 +105,17 @@ pub(super) struct Scan<'t> {
     breaks: bool,
 }
 
+/// A block whose ASCII has been read: a bit for each byte.
+pub(super) struct AsciiBlock {
+    /// The text with its ASCII letters lowercased, if that is wanted.
+    pub folded: [u8; BLOCK_BYTES],
+    /// An ASCII letter or digit.
+    pub word: u64,
+    /// Begins a character beyond ASCII.
+    pub leads: u64,
+    pub apostrophes: u64,
+}
+
 /// A block as it is read: a bit for each byte.
 pub(super) struct Block {
     /// The text as it is hashed.
@@ -197,18 +208,16 @@ impl<'t> Scan<'t> {
         if self.lowercase { u64::MAX } else { 0 }
     }
 
-    /// Takes a block whose ASCII has been read, and in which characters beyond ASCII begin at
-    /// `leads`. A block never begins within a character.
+    /// Takes a block whose ASCII has been read. A block never begins within a character.
     #[inline(always)]
-    pub(super) fn take(
-        &mut self,
-        bytes: &[u8; BLOCK_BYTES],
-        folded: [u8; BLOCK_BYTES],
-        word: u64,
-        leads: u64,
-    ) -> Edges {
+    pub(super) fn take(&mut self, bytes: &[u8; BLOCK_BYTES], ascii: AsciiBlock) -> Edges {
+        let AsciiBlock { folded, word, leads, apostrophes } = ascii;
+        let apostrophes = if self.letters.joins_at_apostrophes() { apostrophes } else { 0 };
         let at = self.folded.len();
         if leads == 0 && !self.breaks {
+            let next = self.begins_word(apostrophes >> (BLOCK_BYTES - 1) != 0, BLOCK_BYTES);
+            let (before, after) = (word << 1 | u64::from(self.is_open), word >> 1 | next << 63);
+            let word = word | apostrophes & before & after;
             let before = word << 1 | u64::from(self.is_open);
             self.is_open = word >> (BLOCK_BYTES - 1) != 0;
             self.folded.extend_from_slice(&folded);
@@ -225,6 +234,9 @@ impl<'t> Scan<'t> {
             made: 0,
         };
         self.letters.read(bytes, self.lowercase, &mut block);
+        if apostrophes != 0 && block.read == block.made {
+            block.word |= self.joining(apostrophes, &block);
+        }
         let before = block.before(block.word);
         let made = (1 << block.made) - 1;
         self.is_open = block.word << 1 >> block.made & 1 != 0;
@@ -237,6 +249,23 @@ impl<'t> Scan<'t> {
             ends: before & (!block.word | block.breaks) & made,
             at: at as u32,
         }
+    }
+
+    /// The apostrophes in a block that belong to words.
+    #[inline]
+    fn joining(&self, apostrophes: u64, block: &Block) -> u64 {
+        let last = block.made - 1;
+        let next = self.begins_word(apostrophes >> last & 1 != 0, block.read);
+        let before = block.before(block.word) & !block.breaks;
+        let after = (block.word & !block.breaks) >> 1 & !(1 << last) | next << last;
+        apostrophes & before & after
+    }
+
+    /// Whether the character `ahead` bytes from here is of a word, if that `matters`: 0 or 1.
+    #[inline(always)]
+    fn begins_word(&self, matters: bool, ahead: usize) -> u64 {
+        let rest = || self.text.get(self.read + ahead..).unwrap_or_default();
+        u64::from(matters && self.letters.begins_with_word(rest()))
     }
 }
 

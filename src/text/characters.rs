@@ -4,22 +4,22 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::words::push_folded;
+use super::words::TextRules;
 
-/// A text as its characters are shingled: lowercased if that is wanted, each run of white space
-/// one space, none at the ends.
+/// A normalised text as its characters are shingled: lowercased if letter case is ignored, each
+/// run of white space one space, none at the ends.
 #[derive(Debug, Default)]
-pub(super) struct Normalised {
+pub(super) struct SpacedText {
     text: String,
     /// Where each character starts, and the text's end.
     starts: Vec<usize>,
 }
 
-impl Normalised {
-    /// Visits each character's place in the original text on the way. A run of white space is one
-    /// place; what lowercasing makes of a character has the place of that character.
-    pub(super) fn new(text: &str, lowercase: bool, mut visit: impl FnMut(Range<usize>)) -> Self {
-        let mut normalised = Self::with_capacity(text.len());
+impl SpacedText {
+    /// Visits the bytes that each character covers in the text. A run of white space is one
+    /// character; what lowercasing makes of a character covers that character.
+    pub(super) fn new(text: &str, rules: TextRules, mut visit: impl FnMut(Range<usize>)) -> Self {
+        let mut spaced = Self::with_capacity(text.len());
         let mut space: Option<Range<usize>> = None;
         for (at, character) in text.char_indices() {
             let end = at + character.len_utf8();
@@ -29,22 +29,22 @@ impl Normalised {
                 continue;
             }
             // Space before the first character or after the last is never pushed.
-            if let Some(place) = space.take().filter(|_| !normalised.text.is_empty()) {
-                normalised.push(' ', false, || visit(place.clone()));
+            if let Some(range) = space.take().filter(|_| !spaced.text.is_empty()) {
+                spaced.push(' ', rules, || visit(range.clone()));
             }
-            normalised.push(character, lowercase, || visit(at..end));
+            spaced.push(character, rules, || visit(at..end));
         }
-        normalised.starts.push(normalised.text.len());
-        normalised
+        spaced.starts.push(spaced.text.len());
+        spaced
     }
 
     fn with_capacity(bytes: usize) -> Self {
         Self { text: String::with_capacity(bytes), starts: Vec::with_capacity(bytes + 1) }
     }
 
-    fn push(&mut self, character: char, lowercase: bool, mut visit: impl FnMut()) {
+    fn push(&mut self, character: char, rules: TextRules, mut visit: impl FnMut()) {
         let start = self.text.len();
-        push_folded(character, lowercase, &mut self.text);
+        rules.push_folded(character, &mut self.text);
         for (at, _) in self.text[start..].char_indices() {
             self.starts.push(start + at);
             visit();
@@ -66,28 +66,30 @@ impl Normalised {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Normalize;
     use super::*;
 
-    fn normalise(text: &str) -> (String, Vec<&str>) {
-        let mut places = Vec::new();
-        let normalised = Normalised::new(text, true, |place| places.push(&text[place]));
-        assert_eq!(normalised.count(), places.len());
-        (normalised.text, places)
+    fn space(text: &str) -> (String, Vec<&str>) {
+        let mut covered = Vec::new();
+        let rules = TextRules::new(Normalize::None, true);
+        let spaced = SpacedText::new(text, rules, |range| covered.push(&text[range]));
+        assert_eq!(spaced.count(), covered.len());
+        (spaced.text, covered)
     }
 
     #[test]
     fn white_space_is_collapsed_and_trimmed() {
-        let (text, places) = normalise("\t A \r\n b\u{a0}\u{3000}c\n");
+        let (text, covered) = space("\t A \r\n b\u{a0}\u{3000}c\n");
         assert_eq!(text, "a b c");
-        assert_eq!(places, ["A", " \r\n ", "b", "\u{a0}\u{3000}", "c"]);
-        assert_eq!(normalise(" \n ").0, "");
-        assert_eq!(normalise(""), (String::new(), vec![]));
+        assert_eq!(covered, ["A", " \r\n ", "b", "\u{a0}\u{3000}", "c"]);
+        assert_eq!(space(" \n ").0, "");
+        assert_eq!(space(""), (String::new(), vec![]));
     }
 
     #[test]
-    fn what_lowercasing_adds_has_the_place_of_its_character() {
-        let (text, places) = normalise("İẞx");
+    fn what_lowercasing_adds_covers_its_character() {
+        let (text, covered) = space("İẞx");
         assert_eq!(text, "i\u{307}ßx");
-        assert_eq!(places, ["İ", "İ", "ẞ", "x"]);
+        assert_eq!(covered, ["İ", "İ", "ẞ", "x"]);
     }
 }

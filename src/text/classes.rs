@@ -2,69 +2,124 @@
 
 use std::sync::LazyLock;
 
-use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
-use unicode_script::{Script, UnicodeScript};
+use icu_properties::CodePointMapData;
+use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, LineBreak, Script};
+use icu_properties::script::ScriptWithExtensions;
 
+use super::Normalize;
 pub(super) use crate::simd::Class;
 use crate::simd::Letters;
 
-/// The scripts that are written without spaces between words.
-const UNSPACED: [Script; 7] = [
-    Script::Han,
-    Script::Hiragana,
-    Script::Katakana,
-    Script::Thai,
-    Script::Lao,
-    Script::Khmer,
-    Script::Myanmar,
-];
+/// Some signs of these scripts, such as 々, are in line-breaking classes of their own.
+const IDEOGRAPHIC: [Script; 3] = [Script::Han, Script::Hiragana, Script::Katakana];
 
-/// The class of every character. Looking one up in the Unicode crates takes two binary searches.
-pub(super) static LETTERS: LazyLock<Letters> = LazyLock::new(|| Letters::new(look_up));
+/// The other scripts without spaces where texts are not normalised.
+const UNNORMALIZED: [Script; 4] = [Script::Thai, Script::Lao, Script::Khmer, Script::Myanmar];
 
-fn look_up(character: char) -> Class {
-    match character.general_category_group() {
-        GeneralCategoryGroup::Mark => Class::Mark,
-        GeneralCategoryGroup::Letter if is_unspaced(character) => Class::Cut,
-        GeneralCategoryGroup::Number if is_letter_like(character) => Class::Cut,
-        GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number => Class::Word,
-        _ => Class::Separator,
+static LETTERS: LazyLock<Letters> = LazyLock::new(|| Letters::new(normalized_class, true));
+
+static UNNORMALIZED_LETTERS: LazyLock<Letters> =
+    LazyLock::new(|| Letters::new(unnormalized_class, false));
+
+/// The class of every character of texts that were normalised in this way. Looking one up in
+/// Unicode's data takes several searches.
+pub(super) fn letters(normalize: Normalize) -> &'static Letters {
+    match normalize {
+        Normalize::None => &UNNORMALIZED_LETTERS,
+        Normalize::Nfkc | Normalize::Nfc => &LETTERS,
     }
 }
 
-/// Whether a number is written as a letter of a script without spaces, as the ideographic zero is.
-fn is_letter_like(number: char) -> bool {
-    number.general_category() == GeneralCategory::LetterNumber && is_unspaced(number)
+fn normalized_class(character: char) -> Class {
+    class(character, |it| is_of(it, &IDEOGRAPHIC) || breaks_anywhere(it))
 }
 
-/// Script extensions count ー, which Hiragana and Katakana share. Characters of all scripts have
-/// all extensions and are not meant.
-fn is_unspaced(character: char) -> bool {
-    let scripts = character.script_extension();
-    let of_all_scripts = scripts.is_common() || scripts.is_inherited();
-    !of_all_scripts && UNSPACED.iter().any(|&script| scripts.contains_script(script))
+fn unnormalized_class(character: char) -> Class {
+    class(character, |it| is_of(it, &IDEOGRAPHIC) || is_of(it, &UNNORMALIZED))
+}
+
+fn class(character: char, is_unspaced: impl Fn(char) -> bool) -> Class {
+    let category = CodePointMapData::<GeneralCategory>::new().get(character);
+    if GeneralCategoryGroup::Mark.contains(category) {
+        return Class::Mark;
+    }
+    let is_letter = GeneralCategoryGroup::Letter.contains(category);
+    // The ideographic zero is a number that is written as a letter.
+    if (is_letter || category == GeneralCategory::LetterNumber) && is_unspaced(character) {
+        return Class::Cut;
+    }
+    match is_letter || GeneralCategoryGroup::Number.contains(category) {
+        true => Class::Word,
+        false => Class::Separator,
+    }
+}
+
+/// Script extensions count ー, which Hiragana and Katakana share.
+fn is_of(character: char, scripts: &[Script]) -> bool {
+    let known = ScriptWithExtensions::new();
+    scripts.iter().any(|script| known.has_script(character, *script))
+}
+
+/// Whether lines break beside a letter without a space (UAX #14): ideographs and the like, letters
+/// of scripts whose words only a dictionary tells (Thai, Lao, Khmer, Burmese, Tai Tham …), and
+/// those of scripts with breaks between syllables (Javanese, Balinese, Cham …).
+/// Full-width Latin letters are among the ideographs there, but make words.
+fn breaks_anywhere(character: char) -> bool {
+    let category = CodePointMapData::<GeneralCategory>::new().get(character);
+    let has_case = GeneralCategoryGroup::CasedLetter.contains(category);
+    let breaks = matches!(
+        CodePointMapData::<LineBreak>::new().get(character),
+        LineBreak::Ideographic
+            | LineBreak::ConditionalJapaneseStarter
+            | LineBreak::ComplexContext
+            | LineBreak::Aksara
+            | LineBreak::AksaraPrebase
+            | LineBreak::AksaraStart
+    );
+    breaks && !has_case
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn characters_have_the_classes_of_their_scripts() {
-        let of = |class: Class, characters: &str| {
-            for character in characters.chars() {
-                assert_eq!(LETTERS.class(character), class, "{character:?}");
-            }
-        };
-        of(Class::Separator, " \n\t.,;-_'’“—。、「」·🎉❤\u{200d}\u{a0}\u{ad}\u{0}$+<`©\u{e000}");
-        of(Class::Word, "azAZ09éßİΣжא٣가ªⅣ½²๓𝒜𐐷");
-        of(Class::Cut, "中文〇ひカーｱไทยກខက𠀀𪜶々");
-        of(Class::Mark, "\u{301}\u{64b}\u{e31}\u{e34}\u{3099}\u{20dd}\u{93f}\u{fe0f}\u{1d165}");
+    const FORMS: [Normalize; 2] = [Normalize::Nfkc, Normalize::None];
+
+    fn assert_class(normalize: Normalize, class: Class, characters: &str) {
+        for character in characters.chars() {
+            assert_eq!(letters(normalize).class(character), class, "{character:?} {normalize:?}");
+        }
     }
 
     #[test]
-    fn every_character_has_the_class_that_the_crates_say() {
-        ('\0'..=char::MAX).for_each(|it| assert_eq!(LETTERS.class(it), look_up(it), "{it:?}"));
+    fn characters_have_the_classes_of_their_scripts() {
+        for form in FORMS {
+            let of = |class, characters| assert_class(form, class, characters);
+            of(
+                Class::Separator,
+                " \n\t.,;-_'’“—。、「」·🎉❤\u{200d}\u{a0}\u{ad}\u{0}$+<`©\u{e000}",
+            );
+            of(Class::Word, "azAZ09éßİΣжא٣가ªⅣ½²๓𝒜𐐷བＡａ");
+            of(Class::Cut, "中文〇ひカーｱไทยກខက𠀀𪜶々");
+            of(Class::Mark, "\u{301}\u{64b}\u{e31}\u{e34}\u{3099}\u{20dd}\u{93f}\u{fe0f}\u{1d165}");
+        }
+    }
+
+    /// Javanese, Balinese, Tai Tham, Tai Le, New Tai Lue, Tai Viet, Cham and Yi.
+    #[test]
+    fn scripts_without_spaces_are_those_of_line_breaking() {
+        let letters = "ꦲꦗᬅᬓᨠᨾᥐᥖᦀᦂꪀꪁꨀꨆꀀꀁ";
+        assert_class(Normalize::Nfkc, Class::Cut, letters);
+        assert_class(Normalize::None, Class::Word, letters);
+    }
+
+    #[test]
+    fn every_character_has_the_class_that_is_looked_up() {
+        for character in '\0'..=char::MAX {
+            let [normalized, unnormalized] = FORMS.map(|form| letters(form).class(character));
+            assert_eq!(normalized, normalized_class(character), "{character:?}");
+            assert_eq!(unnormalized, unnormalized_class(character), "{character:?}");
+        }
     }
 
     /// Lowercasing leaves all but the letters of words alone.
@@ -72,17 +127,18 @@ mod tests {
     fn only_letters_of_words_have_a_lower_case() {
         for character in '\0'..=char::MAX {
             let is_lower = character.to_lowercase().eq([character]);
-            let class = LETTERS.class(character);
-            assert!(is_lower || !matches!(class, Class::Cut | Class::Mark), "{character:?}");
+            let classes = FORMS.map(|form| letters(form).class(character));
+            let is_word = classes == [Class::Word; 2] || classes == [Class::Separator; 2];
+            assert!(is_lower || is_word, "{character:?}");
         }
     }
 
     #[test]
     fn ascii_words_are_the_alphanumeric_characters() {
         for character in '\0'..='\x7f' {
-            let class =
-                if character.is_ascii_alphanumeric() { Class::Word } else { Class::Separator };
-            assert_eq!(LETTERS.class(character), class, "{character:?}");
+            let is_word = character.is_ascii_alphanumeric();
+            let class = if is_word { Class::Word } else { Class::Separator };
+            let [(), ()] = FORMS.map(|form| assert_class(form, class, &character.to_string()));
         }
     }
 }

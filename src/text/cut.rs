@@ -3,22 +3,22 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::characters::Normalised;
+use super::characters::SpacedText;
 use super::hash::{combine, combine_in_place, combine_whole, token_element};
 use super::settings::{ShingleSettings, Unit};
 use super::stop_words::StopWordHashes;
-use super::words::{for_each_word, hash_words, push_folded};
+use super::words::TextRules;
 use crate::simd::{Level, WordMix};
 
 /// The bytes of a text that each of its units covers.
-pub(super) type Places = Vec<Range<usize>>;
+pub(super) type UnitRanges = Vec<Range<usize>>;
 
 /// Cuts texts into shingles.
 #[derive(Clone, Debug)]
 pub(super) struct Cutter {
     unit: Unit,
     size: usize,
-    lowercase: bool,
+    rules: TextRules,
     seed: u64,
     stop_words: Option<Arc<StopWordHashes>>,
     pub level: Level,
@@ -59,35 +59,51 @@ impl Cut {
 }
 
 impl Cutter {
-    pub(super) fn new(settings: ShingleSettings, seed: u64) -> Self {
-        let ShingleSettings { unit, size, lowercase, stopwords, .. } = settings;
-        let hasher = WordMix { seed };
-        let hashes = || Arc::new(StopWordHashes::new(&stopwords, lowercase, hasher));
-        let stop_words = (unit == Unit::Stopword).then(hashes);
-        Self { unit, size: size as usize, lowercase, seed, stop_words, level: Level::best() }
+    pub(super) fn new(settings: &ShingleSettings, seed: u64) -> Self {
+        let rules = settings.rules();
+        let hashes = || {
+            let lowercase = settings.lowercase;
+            Arc::new(StopWordHashes::new(&settings.stopwords, rules, lowercase, WordMix { seed }))
+        };
+        let stop_words = (settings.unit == Unit::Stopword).then(hashes);
+        let (unit, size) = (settings.unit, settings.size as usize);
+        Self { unit, size, rules, seed, stop_words, level: Level::best() }
     }
 
-    /// Notes the place of each unit on the way if that is wanted; to note them takes longer.
-    pub(super) fn cut(&self, text: &str, places: Option<&mut Places>) -> Cut {
+    /// The shingles of a text.
+    pub(super) fn cut(&self, text: &str) -> Cut {
+        self.cut_normalized(&self.rules.normalizer.normalize(text), None)
+    }
+
+    /// The shingles of a text, and the bytes of it that each unit covers. Takes longer.
+    pub(super) fn cut_with_ranges(&self, text: &str) -> (Cut, UnitRanges) {
+        let (normalized, edits) = self.rules.normalizer.normalize_with_edits(text);
+        let mut ranges = Vec::new();
+        let cut = self.cut_normalized(&normalized, Some(&mut ranges));
+        ranges.iter_mut().for_each(|range| *range = edits.original(range.clone()));
+        (cut, ranges)
+    }
+
+    fn cut_normalized(&self, text: &str, ranges: Option<&mut UnitRanges>) -> Cut {
         match self.unit {
-            Unit::Word => self.cut_words(self.words(text, places)),
-            Unit::Stopword => self.cut_at_stop_words(&self.words(text, places)),
-            Unit::Character => self.cut_characters(text, places),
-            Unit::Token => self.cut_tokens(text, places),
+            Unit::Word => self.cut_words(self.words(text, ranges)),
+            Unit::Stopword => self.cut_at_stop_words(&self.words(text, ranges)),
+            Unit::Character => self.cut_characters(text, ranges),
+            Unit::Token => self.cut_tokens(text, ranges),
             // A text has no fields.
             Unit::Field => Cut::whole(&[]),
         }
     }
 
-    fn words(&self, text: &str, places: Option<&mut Places>) -> Vec<u64> {
-        let hasher = WordMix { seed: self.seed };
-        let Some(places) = places else {
-            return hash_words(text, self.lowercase, hasher, self.level);
+    fn words(&self, text: &str, ranges: Option<&mut UnitRanges>) -> Vec<u64> {
+        let mix = WordMix { seed: self.seed };
+        let Some(ranges) = ranges else {
+            return self.rules.hash_words(text, mix, self.level);
         };
         let mut hashes = Vec::new();
-        for_each_word(text, self.lowercase, hasher, |hash, place| {
-            hashes.push(hash);
-            places.push(place);
+        self.rules.for_each_word(text, |spelling, range| {
+            hashes.push(mix.hash(spelling.as_bytes()));
+            ranges.push(range);
         });
         hashes
     }
@@ -118,28 +134,28 @@ impl Cutter {
         Cut { shingles, whole_document: false, size: self.size, firsts: Firsts::Some(firsts) }
     }
 
-    fn cut_characters(&self, text: &str, places: Option<&mut Places>) -> Cut {
-        let normalised = match places {
-            Some(places) => Normalised::new(text, self.lowercase, |place| places.push(place)),
-            None => Normalised::new(text, self.lowercase, |_| ()),
+    fn cut_characters(&self, text: &str, ranges: Option<&mut UnitRanges>) -> Cut {
+        let spaced = match ranges {
+            Some(ranges) => SpacedText::new(text, self.rules, |range| ranges.push(range)),
+            None => SpacedText::new(text, self.rules, |_| ()),
         };
-        let units = normalised.count();
+        let units = spaced.count();
         // A text with fewer characters is one window, and no window of others has as few.
         let size = self.size.min(units.max(1));
-        let shingles = normalised.shingles(size, self.seed);
+        let shingles = spaced.shingles(size, self.seed);
         Cut { shingles, whole_document: units < self.size, size, firsts: Firsts::Every }
     }
 
-    fn cut_tokens(&self, text: &str, mut places: Option<&mut Places>) -> Cut {
+    fn cut_tokens(&self, text: &str, mut ranges: Option<&mut UnitRanges>) -> Cut {
         let mut hashes = Vec::with_capacity(text.len() / 6 + 1);
         let mut folded = String::new();
         for token in text.split_whitespace() {
             folded.clear();
-            token.chars().for_each(|c| push_folded(c, self.lowercase, &mut folded));
+            token.chars().for_each(|character| self.rules.push_folded(character, &mut folded));
             hashes.push(token_element(&folded, self.seed));
-            if let Some(places) = &mut places {
+            if let Some(ranges) = &mut ranges {
                 let start = token.as_ptr().addr() - text.as_ptr().addr();
-                places.push(start..start + token.len());
+                ranges.push(start..start + token.len());
             }
         }
         if self.size == 1 && !hashes.is_empty() {
@@ -181,7 +197,7 @@ mod tests {
         let german = StopWords::of_language("de").unwrap();
         let german = ShingleSettings { stopwords: german, size: 2, ..stop_words_3() };
         assert_eq!(covered(&german, "DER Zug und die").0, ["DER Zug", "und die"]);
-        let own = StopWords::of_list(vec!["BUY".to_owned()]).unwrap();
+        let own = StopWords::of_list(vec!["BUY".to_owned()]);
         let own = ShingleSettings { stopwords: own, lowercase: false, ..stop_words_3() };
         assert_eq!(covered(&own, "the end. Buy now, buy a car").0, ["Buy now, buy", "buy a car"]);
     }

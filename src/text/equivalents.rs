@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::fields::normalised_words;
+use super::words::TextRules;
 
 /// The most words and values in all groups together.
 const EQUIVALENTS_MAX: usize = 10_000;
 
-/// The longest of them: a field may have thousands of words, and what stands for each may be as
-/// long as this.
+/// The longest of them, in bytes: each of a field's words may be replaced by one as long.
 const EQUIVALENT_BYTES_MAX: usize = 64;
 
-/// Faults that are told at once: there may be one of each word.
-const FAULTS_TOLD_MAX: usize = 8;
+/// Faults that are reported at once: each word may have one.
+const FAULTS_MAX: usize = 8;
 
 /// Groups of words or whole values that mean the same in a field, as "Bill" and "William" do. The
 /// first of a group stands for all of it.
@@ -36,7 +36,7 @@ impl Equivalents {
     }
 
     /// What is wrong with the groups, a sentence a fault that starts with the setting's name.
-    pub(super) fn faults(&self, lowercase: bool) -> Vec<String> {
+    pub(super) fn faults(&self, rules: TextRules) -> Vec<String> {
         let mut faults = Vec::new();
         let count: usize = self.0.iter().map(Vec::len).sum();
         if count > EQUIVALENTS_MAX {
@@ -49,7 +49,7 @@ impl Equivalents {
                 faults.push(format!("equivalents must be two or more, not {}", group.len()));
             }
             for member in group {
-                let value = normalised_words(member, lowercase).text;
+                let value = normalised_words(member, rules).text;
                 let bytes = member.len().max(value.len());
                 if bytes > EQUIVALENT_BYTES_MAX {
                     faults.push(format!(
@@ -62,13 +62,13 @@ impl Equivalents {
                 }
             }
         }
-        faults.truncate(FAULTS_TOLD_MAX);
+        faults.truncate(FAULTS_MAX);
         faults
     }
 
     /// Each member of each group, normalised → the first of its group.
-    pub(super) fn firsts(&self, lowercase: bool) -> HashMap<String, String> {
-        let normalise = |member: &String| normalised_words(member, lowercase).text;
+    pub(super) fn firsts(&self, rules: TextRules) -> HashMap<String, String> {
+        let normalise = |member: &String| normalised_words(member, rules).text;
         let of_group = |group: &Vec<String>| {
             let members: Vec<String> = group.iter().map(normalise).collect();
             let first = members.first().cloned().unwrap_or_default();
@@ -80,7 +80,12 @@ impl Equivalents {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Normalize;
     use super::*;
+
+    fn faults(groups: &[&[&str]], lowercase: bool) -> Vec<String> {
+        self::groups(groups).faults(TextRules::new(Normalize::Nfkc, lowercase))
+    }
 
     fn groups(groups: &[&[&str]]) -> Equivalents {
         let group = |group: &&[&str]| group.iter().map(|word| (*word).to_owned()).collect();
@@ -89,11 +94,10 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_groups_is_named() {
-        let good = groups(&[&["william", "Bill", "bill"], &["st", "saint"]]);
-        assert_eq!(good.faults(true), [""; 0]);
-        let faults = groups(&[&["a", "B"], &["b", "--"], &["c"]]).faults(true);
+        let good = faults(&[&["william", "Bill", "bill"], &["st", "saint"]], true);
+        assert_eq!(good, [""; 0]);
         assert_eq!(
-            faults,
+            faults(&[&["a", "B"], &["b", "--"], &["c"]], true),
             [
                 r#"equivalents must be in one group each, not "b""#,
                 r#"equivalents must have a letter or digit, not "--""#,
@@ -101,12 +105,13 @@ mod tests {
             ]
         );
         let long = "x".repeat(65);
-        let faults = groups(&[&["x", &long], &[]]).faults(true);
-        assert_eq!(faults[0], "equivalents must have at most 64 bytes, not 65");
-        assert_eq!(faults.len(), 2);
-        assert_eq!(groups(&[&["-"; 100]]).faults(true).len(), FAULTS_TOLD_MAX);
-        assert_eq!(groups(&[&["a", "B"], &["b", "c"]]).faults(false), [""; 0], "case is kept");
+        let of_long = faults(&[&["x", &long], &[]], true);
+        assert_eq!(of_long[0], "equivalents must have at most 64 bytes, not 65");
+        assert_eq!(of_long.len(), 2);
+        assert_eq!(faults(&[&["-"; 100]], true).len(), FAULTS_MAX);
+        assert_eq!(faults(&[&["a", "B"], &["b", "c"]], false), [""; 0], "case is kept");
         let many = Equivalents::new(vec![vec!["a".to_owned(); EQUIVALENTS_MAX + 1]]);
-        assert_eq!(many.faults(true), ["equivalents must be at most 10000, not 10001"]);
+        let rules = TextRules::new(Normalize::Nfkc, true);
+        assert_eq!(many.faults(rules), ["equivalents must be at most 10000, not 10001"]);
     }
 }

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use super::equivalents::Equivalents;
 use super::hash::field_element;
-use super::words::{for_each_word, push_folded};
-use crate::simd::WordMix;
+use super::words::TextRules;
 
 /// Name → normalised value of each field of a record that has a word. There is at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,14 +39,14 @@ impl NormalisedFields {
 /// equivalents for each of the group.
 #[derive(Clone, Debug)]
 pub(super) struct FieldNormaliser {
-    lowercase: bool,
+    rules: TextRules,
     /// Normalised words and values → what stands for them.
     firsts: Arc<HashMap<String, String>>,
 }
 
 impl FieldNormaliser {
-    pub(super) fn new(equivalents: &Equivalents, lowercase: bool) -> Self {
-        Self { lowercase, firsts: Arc::new(equivalents.firsts(lowercase)) }
+    pub(super) fn new(equivalents: &Equivalents, rules: TextRules) -> Self {
+        Self { rules, firsts: Arc::new(equivalents.firsts(rules)) }
     }
 
     /// `None` if no field has a word.
@@ -62,7 +61,7 @@ impl FieldNormaliser {
 
     /// A value that is in a group as a whole becomes the first of it; of another each word does.
     fn normalise(&self, text: &str) -> String {
-        let words = normalised_words(text, self.lowercase);
+        let words = normalised_words(text, self.rules);
         if self.firsts.is_empty() {
             return words.text;
         }
@@ -75,48 +74,50 @@ impl FieldNormaliser {
     fn normalise_words(&self, words: &Words) -> String {
         let mut normalised = String::with_capacity(words.text.len());
         let mut end = 0;
-        for place in &words.places {
-            normalised.push_str(&words.text[end..place.start]);
-            let word = &words.text[place.clone()];
+        for range in &words.ranges {
+            normalised.push_str(&words.text[end..range.start]);
+            let word = &words.text[range.clone()];
             normalised.push_str(self.firsts.get(word).map_or(word, String::as_str));
-            end = place.end;
+            end = range.end;
         }
         normalised
     }
 }
 
-/// The words of a text, lowercased if that is wanted, with one space between those that stand
-/// apart. (Letters of scripts that are written without spaces are words that do not.)
+/// The words of a text, normalised, with one space between those that stand apart. (Letters of
+/// scripts that are written without spaces are words that do not.)
 pub(super) struct Words {
     pub text: String,
-    /// Of each word in the text above.
-    places: Vec<Range<usize>>,
+    /// The bytes of each word in the text above.
+    ranges: Vec<Range<usize>>,
 }
 
-pub(super) fn normalised_words(text: &str, lowercase: bool) -> Words {
-    let mut words = Words { text: String::with_capacity(text.len()), places: Vec::new() };
+pub(super) fn normalised_words(text: &str, rules: TextRules) -> Words {
+    let mut words = Words { text: String::with_capacity(text.len()), ranges: Vec::new() };
     let mut last_end = None;
-    for_each_word(text, lowercase, WordMix { seed: 0 }, |_, place| {
-        if last_end.is_some_and(|end| end < place.start) {
+    rules.for_each_word(&rules.normalizer.normalize(text), |spelling, range| {
+        if last_end.is_some_and(|end| end < range.start) {
             words.text.push(' ');
         }
-        last_end = Some(place.end);
+        last_end = Some(range.end);
         let start = words.text.len();
-        text[place].chars().for_each(|c| push_folded(c, lowercase, &mut words.text));
-        words.places.push(start..words.text.len());
+        words.text.push_str(spelling);
+        words.ranges.push(start..words.text.len());
     });
     words
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Normalize;
     use super::*;
 
     fn normaliser(groups: &[&[&str]], lowercase: bool) -> FieldNormaliser {
         let group = |group: &&[&str]| group.iter().map(|word| (*word).to_owned()).collect();
         let equivalents = Equivalents::new(groups.iter().map(group).collect());
-        assert_eq!(equivalents.faults(lowercase), [""; 0]);
-        FieldNormaliser::new(&equivalents, lowercase)
+        let rules = TextRules::new(Normalize::Nfkc, lowercase);
+        assert_eq!(equivalents.faults(rules), [""; 0]);
+        FieldNormaliser::new(&equivalents, rules)
     }
 
     fn record(fields: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -131,7 +132,8 @@ mod tests {
     #[test]
     fn words_are_kept_and_what_is_between_them_becomes_a_space() {
         let plain = normaliser(&[], true);
-        assert_eq!(plain.normalise("  O'Neil,\tSEÁN — jr. "), "o neil seán jr");
+        assert_eq!(plain.normalise("  O'Neil,\tSEÁN — jr. "), "o'neil seán jr");
+        assert_eq!(plain.normalise("O’NEIL STRAẞE ﬁ\u{ad}x"), "o'neil strasse fix");
         assert_eq!(plain.normalise("+1 (555) 123-4567"), "1 555 123 4567");
         assert_eq!(plain.normalise("北京市 朝阳区"), "北京市 朝阳区");
         assert_eq!(plain.normalise("--"), "");

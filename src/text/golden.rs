@@ -1,5 +1,5 @@
-//! Shingles as they were when the hashes were fixed. Whoever changes one of these numbers changes
-//! what every stored collection holds: on purpose, and with a word to its owners.
+//! Shingles as they were when the hashes were fixed. To change one of these numbers is to change
+//! what every stored collection holds: only on purpose, and announced in the changelog.
 
 use super::*;
 
@@ -8,9 +8,14 @@ const MAX: usize = 1_000;
 const ENGLISH: &str = "The quick brown fox, and Characteristically long words";
 const MIXED: &str = "Été à İstanbul: 我们 สวัสดี 3½";
 
+/// Without normalisation, as all collections once were.
 fn shingles(unit: Unit, size: u32, text: &str) -> Vec<u64> {
-    Shingler::new(ShingleSettings { unit, size, ..ShingleSettings::default() }, 0, MAX)
-        .shingles(text)
+    shingles_in(Normalize::None, unit, size, text)
+}
+
+fn shingles_in(normalize: Normalize, unit: Unit, size: u32, text: &str) -> Vec<u64> {
+    let settings = ShingleSettings { unit, size, normalize, ..ShingleSettings::default() };
+    Shingler::new(settings, 0, MAX).shingles(text)
 }
 
 #[test]
@@ -106,8 +111,13 @@ fn shingles_of_tokens() {
 
 #[test]
 fn fingerprints() {
-    let fingerprint = |settings, seed| {
-        Shingler::new(settings, seed, MAX).text(ENGLISH).unwrap().set.fingerprint()
+    let fingerprint = |settings: ShingleSettings, seed| {
+        let unnormalized = ShingleSettings { normalize: Normalize::None, ..settings.clone() };
+        let [first, second] = [settings, unnormalized].map(|settings| {
+            Shingler::new(settings, seed, MAX).text(ENGLISH).unwrap().set.fingerprint()
+        });
+        assert_eq!(first, second);
+        first
     };
     assert_eq!(fingerprint(ShingleSettings::default(), 0), 0xf289_d2fe_bc74_c617);
     let cased = ShingleSettings { lowercase: false, ..ShingleSettings::default() };
@@ -124,18 +134,55 @@ fn shingles_at_stop_words() {
 }
 
 #[test]
+fn normalized_shingles() {
+    let text = "Don’t STRAẞE, e\u{301}te\u{301}: \u{1112}\u{1161}\u{11ab} ﬁ½ ꦲꦗꦶ";
+    let of = |normalize, unit, size| shingles_in(normalize, unit, size, text);
+    let found = [
+        of(Normalize::Nfkc, Unit::Word, 6),
+        of(Normalize::Nfkc, Unit::Character, 64),
+        of(Normalize::Nfkc, Unit::Token, 6),
+        of(Normalize::Nfc, Unit::Word, 7),
+    ];
+    let golden: [&[u64]; 4] = [
+        &[0x45b9_f09c_b8fa_eca8, 0xd31b_283e_5b1c_169a, 0x9648_d2c3_ff79_a876],
+        &[0x8a0f_accd_0773_e1d3],
+        &[0x74cc_aaa2_61db_abff],
+        &[0x644b_6f33_ebaa_6c89],
+    ];
+    assert_eq!(found, golden, "{found:x?}");
+}
+
+/// What every character becomes, and what it does when words are cut.
+#[test]
+fn characters() {
+    let digest = |normalize| {
+        let rules = words::TextRules::new(normalize, true);
+        let mut text = String::new();
+        for character in ('\0'..='\u{33fff}').chain('\u{e0000}'..='\u{e0fff}') {
+            text.push_str(&rules.fold(&character.to_string()));
+            text.push(char::from(b"-wcm"[classes::letters(normalize).class(character) as usize]));
+        }
+        xxhash_rust::xxh3::xxh3_64(text.as_bytes())
+    };
+    let digests = [Normalize::Nfkc, Normalize::Nfc, Normalize::None].map(digest);
+    let golden = [0xdda7_691e_cf7d_66c3, 0x828a_ab5e_0165_8863, 0xf59c_7433_aaa3_9d9b];
+    assert_eq!(digests, golden, "{digests:x?}");
+}
+
+#[test]
 fn stop_words_of_every_language() {
     let languages = ::stop_words::available_languages();
-    let mut words: Vec<String> = Vec::new();
-    for language in languages {
-        let mut of_language = StopWords::of_language(language).unwrap().words();
-        of_language.sort_unstable();
-        words.append(&mut of_language);
-    }
-    let digest = xxhash_rust::xxh3::xxh3_64(words.join("\n").as_bytes());
-    assert_eq!(
-        (languages.len(), words.len(), digest),
-        (67, 17_845, 0x5ab3_167d_edeb_8c56),
-        "{digest:x}"
-    );
+    let digest = |normalize| {
+        let mut words: Vec<String> = Vec::new();
+        for language in languages {
+            let rules = words::TextRules::new(normalize, true);
+            let mut of_language = StopWords::of_language(language).unwrap().words(rules);
+            of_language.sort_unstable();
+            words.append(&mut of_language);
+        }
+        (words.len(), xxhash_rust::xxh3::xxh3_64(words.join("\n").as_bytes()))
+    };
+    assert_eq!(languages.len(), 67);
+    assert_eq!(digest(Normalize::None), (17_845, 0x5ab3_167d_edeb_8c56));
+    assert_eq!(digest(Normalize::Nfkc), (18_085, 0x4db9471623febeff));
 }

@@ -7,6 +7,7 @@ mod cut;
 mod equivalents;
 mod fields;
 mod hash;
+mod normalize;
 mod sample;
 mod set;
 mod settings;
@@ -16,10 +17,11 @@ mod words;
 pub use bag::Bag;
 pub use equivalents::Equivalents;
 pub use fields::NormalisedFields;
+pub use normalize::Normalize;
 pub use sample::Sampling;
 pub use set::ShingleSet;
 pub use settings::{ShingleSettings, Unit};
-pub use stop_words::{StopWords, StopWordsError};
+pub use stop_words::{StopWords, UnknownLanguage};
 
 use std::ops::Range;
 
@@ -79,10 +81,10 @@ impl Shingler {
     #[must_use]
     pub fn new(settings: ShingleSettings, seed: u64, elements_max: usize) -> Self {
         assert!(settings.faults().is_empty(), "{:?}", settings.faults());
-        let ShingleSettings { multiset, sample_modulo, .. } = settings;
+        let (multiset, sample_modulo) = (settings.multiset, settings.sample_modulo);
         let fields = (settings.unit == Unit::Field)
-            .then(|| FieldNormaliser::new(&settings.equivalents, settings.lowercase));
-        let cutter = Cutter::new(settings, seed);
+            .then(|| FieldNormaliser::new(&settings.equivalents, settings.rules()));
+        let cutter = Cutter::new(&settings, seed);
         Self { cutter, fields, seed, multiset, sample_modulo, elements_max }
     }
 
@@ -126,7 +128,7 @@ impl Shingler {
     /// # Errors
     /// [`ShingleError`]
     pub fn text(&self, text: &str) -> Result<Shingled, ShingleError> {
-        let mut cut = self.cutter.cut(text, None);
+        let mut cut = self.cutter.cut(text);
         let sample = Sample::of(&cut, self.sample_modulo, self.multiset);
         sample.retain(&mut cut.shingles);
         let set = match self.multiset {
@@ -159,7 +161,7 @@ impl Shingler {
         let bag = match content {
             Content::Tokens(tokens) => Bag::from_counted(self.counted(tokens)),
             Content::Text(text) => {
-                let mut cut = self.cutter.cut(text, None);
+                let mut cut = self.cutter.cut(text);
                 Sample::of(&cut, self.sample_modulo, self.multiset).retain(&mut cut.shingles);
                 Bag::from_shingles(cut.shingles)
             }
@@ -183,7 +185,7 @@ impl Shingler {
         if self.multiset {
             return Ok(self.text(text)?.set.as_slice().to_vec());
         }
-        let mut cut = self.cutter.cut(text, None);
+        let mut cut = self.cutter.cut(text);
         Sample::of(&cut, self.sample_modulo, self.multiset).retain(&mut cut.shingles);
         if cut.shingles.is_empty() { Err(ShingleError::Empty) } else { Ok(cut.shingles) }
     }
@@ -191,21 +193,20 @@ impl Shingler {
     /// Every shingle of the text in order, before they are sampled and counted.
     #[must_use]
     pub fn shingles(&self, text: &str) -> Vec<u64> {
-        self.cutter.cut(text, None).shingles
+        self.cutter.cut(text).shingles
     }
 
     /// Every element of the text's set in order, as often as it occurs, with the bytes of the
     /// text that it covers: from the first of its first unit to the last of its last.
     pub fn spans(&self, text: &str, mut visit: impl FnMut(u64, Range<usize>)) {
-        let mut places = Vec::new();
-        let cut = self.cutter.cut(text, Some(&mut places));
+        let (cut, ranges) = self.cutter.cut_with_ranges(text);
         let sample = Sample::of(&cut, self.sample_modulo, self.multiset);
         let mut occurrences = self.multiset.then(Occurrences::default);
         let numbered = cut.shingles.iter().enumerate();
         for (number, &shingle) in numbered.filter(|(_, shingle)| sample.keeps(**shingle)) {
             let element = occurrences.as_mut().map_or(shingle, |known| known.next(shingle));
             let units = cut.units_of(number);
-            visit(element, places[units.start].start..places[units.end - 1].end);
+            visit(element, ranges[units.start].start..ranges[units.end - 1].end);
         }
     }
 

@@ -5,7 +5,9 @@ use utoipa::ToSchema;
 
 use super::equivalents::Equivalents;
 use super::hash::UNITS_MAX;
+use super::normalize::Normalize;
 use super::stop_words::{StopWords, WrittenStopWords};
+use super::words::TextRules;
 
 const SAMPLE_MODULO_MAX: u32 = 65_536;
 
@@ -19,6 +21,9 @@ pub struct ShingleSettings {
     pub size: u32,
     /// Ignore the difference between upper and lower case.
     pub lowercase: bool,
+    /// Unicode normalisation of texts and fields before they are cut. Ready-made tokens are never
+    /// normalised.
+    pub normalize: Normalize,
     /// Count repetitions: each occurrence of a shingle is an element of its own, so the Jaccard
     /// similarity is that of bags, Σmin / Σmax of the counts.
     pub multiset: bool,
@@ -51,8 +56,13 @@ impl ShingleSettings {
         if self.unit != Unit::Field && !self.equivalents.is_empty() {
             faults.push("equivalents are for the unit field only".to_owned());
         }
-        faults.extend(self.equivalents.faults(self.lowercase));
+        faults.extend(self.stopwords.fault(self.rules()));
+        faults.extend(self.equivalents.faults(self.rules()));
         faults
+    }
+
+    pub(super) fn rules(&self) -> TextRules {
+        TextRules::new(self.normalize, self.lowercase)
     }
 }
 
@@ -62,6 +72,7 @@ impl Default for ShingleSettings {
             unit: Unit::Word,
             size: 3,
             lowercase: true,
+            normalize: Normalize::Nfkc,
             multiset: false,
             sample_modulo: 1,
             stopwords: StopWords::default(),
@@ -75,8 +86,9 @@ impl Default for ShingleSettings {
 #[serde(rename_all = "snake_case")]
 #[schema(as = ShingleUnit)]
 pub enum Unit {
-    /// Runs of letters, marks and digits of any script; in scripts that are written without
-    /// spaces (Han, Kana, Thai, Lao, Khmer, Burmese) single letters.
+    /// Runs of letters, marks and digits of any script, with the apostrophes between them; in
+    /// scripts that are written without spaces (Han, Kana, Thai, Lao, Khmer, Burmese, Javanese …)
+    /// single letters with their marks. A hyphen separates words, with a line break or without.
     Word,
     /// Unicode characters, with each run of white space a single space.
     Character,

@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::words::{for_each_word, push_folded};
+use super::words::TextRules;
 use crate::simd::WordMix;
 
 /// The most words in a list of one's own.
 const WORDS_MAX: usize = 10_000;
 
-/// Whose stop words: a language's, by its ISO 639-1 code, or those of a list.
+/// The stop words of a language, by its ISO 639-1 code, or those of a list.
 ///
 /// Most languages have the lists of the Snowball stemmers as NLTK keeps them; for those without
 /// there is what stopwords-iso has.
@@ -33,49 +33,50 @@ pub(super) enum WrittenStopWords {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum StopWordsError {
-    #[error("no stop words are known of {code:?}, only of {}", known.join(", "))]
-    UnknownLanguage { code: String, known: &'static [&'static str] },
-    #[error("{text:?} is not one word as texts are cut")]
-    NotAWord { text: String },
-    #[error("a list of stop words has from 1 to {WORDS_MAX} words, not {found}")]
-    Count { found: usize },
+#[error("no stop words are known of {code:?}, only of {}", known.join(", "))]
+pub struct UnknownLanguage {
+    code: String,
+    known: &'static [&'static str],
 }
 
 impl StopWords {
     /// # Errors
-    /// [`StopWordsError::UnknownLanguage`] for a code without a list.
-    pub fn of_language(code: &str) -> Result<Self, StopWordsError> {
+    /// [`UnknownLanguage`] for a code without a list.
+    pub fn of_language(code: &str) -> Result<Self, UnknownLanguage> {
         let known = stop_words::available_languages();
         match known.iter().find(|language| **language == code) {
             Some(language) => Ok(Self(Source::Language(language))),
-            None => Err(StopWordsError::UnknownLanguage { code: code.to_owned(), known }),
+            None => Err(UnknownLanguage { code: code.to_owned(), known }),
         }
     }
 
     /// Words of one's own, in upper or lower case.
-    ///
-    /// # Errors
-    /// [`StopWordsError::NotAWord`] for what no text has as a word, such as "don't", which is cut
-    /// into "don" and "t"; [`StopWordsError::Count`] for no words, or too many.
-    pub fn of_list(words: Vec<String>) -> Result<Self, StopWordsError> {
-        if !(1..=WORDS_MAX).contains(&words.len()) {
-            return Err(StopWordsError::Count { found: words.len() });
-        }
-        match words.iter().find(|text| !is_one_word(text)) {
-            Some(text) => Err(StopWordsError::NotAWord { text: text.clone() }),
-            None => Ok(Self(Source::List(words))),
-        }
+    #[must_use]
+    pub fn of_list(words: Vec<String>) -> Self {
+        Self(Source::List(words))
     }
 
-    /// Every word in lower case. Languages also list what is cut into several words here; it is
-    /// left out, as its parts are listed where they matter.
-    pub(super) fn words(&self) -> Vec<String> {
+    /// What is wrong with a list, a sentence that starts with the setting's name: no words, too
+    /// many, or what no text has as one word.
+    pub(super) fn fault(&self, rules: TextRules) -> Option<String> {
+        let Source::List(words) = &self.0 else { return None };
+        if !(1..=WORDS_MAX).contains(&words.len()) {
+            return Some(format!("stopwords must be 1 to {WORDS_MAX} words, not {}", words.len()));
+        }
+        let wrong = words.iter().find(|text| !is_one_word(text, rules))?;
+        Some(format!("stopwords must be one word each, as texts are cut, not {wrong:?}"))
+    }
+
+    /// Every word, normalised and in lower case. Languages also list what is cut into several
+    /// words; it is left out, as its parts are listed where they matter.
+    pub(super) fn words(&self, rules: TextRules) -> Vec<String> {
+        let lowercased = |word: &str| rules.fold(word).to_lowercase();
         match &self.0 {
             Source::List(words) => words.iter().map(|word| lowercased(word)).collect(),
             Source::Language(code) => {
                 let words = stop_words::lookup(code).expect("the code is one of those available");
-                words.iter().filter(|word| is_one_word(word)).map(|word| lowercased(word)).collect()
+                let single = words.iter().filter(|word| is_one_word(word, rules));
+                single.map(|word| lowercased(word)).collect()
             }
         }
     }
@@ -88,11 +89,11 @@ impl Default for StopWords {
 }
 
 impl TryFrom<WrittenStopWords> for StopWords {
-    type Error = StopWordsError;
-    fn try_from(given: WrittenStopWords) -> Result<Self, StopWordsError> {
-        match given {
+    type Error = UnknownLanguage;
+    fn try_from(value: WrittenStopWords) -> Result<Self, UnknownLanguage> {
+        match value {
             WrittenStopWords::Language(code) => Self::of_language(&code),
-            WrittenStopWords::List(words) => Self::of_list(words),
+            WrittenStopWords::List(words) => Ok(Self::of_list(words)),
         }
     }
 }
@@ -106,35 +107,33 @@ impl From<StopWords> for WrittenStopWords {
     }
 }
 
-/// As texts are lowercased: character by character.
-fn lowercased(word: &str) -> String {
-    let mut folded = String::with_capacity(word.len());
-    word.chars().for_each(|character| push_folded(character, true, &mut folded));
-    folded
-}
-
-fn is_one_word(text: &str) -> bool {
-    let mut words = 0;
-    let mut covered = 0;
-    for_each_word(text, true, WordMix { seed: 0 }, |_, place| {
+fn is_one_word(text: &str, rules: TextRules) -> bool {
+    let normalized = rules.normalizer.normalize(text);
+    let (mut words, mut covered) = (0, 0);
+    rules.for_each_word(&normalized, |_, range| {
         words += 1;
-        covered += place.len();
+        covered += range.len();
     });
-    words == 1 && covered == text.len()
+    words == 1 && covered == normalized.len()
 }
 
-/// The hashes of stop words, to know one by its hash: a table that is at most a quarter full,
-/// probed from a hash's low bits on. An empty place is 0; a word of that hash is no stop word.
+/// The hashes of stop words: a table that is at most a quarter full, probed from a hash's low bits
+/// on. An empty slot is 0; a word of that hash is no stop word.
 #[derive(Clone, Debug)]
 pub(super) struct StopWordHashes(Box<[u64]>);
 
 impl StopWordHashes {
     /// Where case is kept, a stop word is one in lower case, capitalised and all in capitals.
-    pub(super) fn new(stop_words: &StopWords, lowercase: bool, hasher: WordMix) -> Self {
-        let words = stop_words.words();
+    pub(super) fn new(
+        stop_words: &StopWords,
+        rules: TextRules,
+        lowercase: bool,
+        hasher: WordMix,
+    ) -> Self {
+        let words = stop_words.words(rules);
         let forms = if lowercase { 1 } else { 3 };
-        let places = (4 * words.len() * forms).next_power_of_two();
-        let mut hashes = Self(vec![0; places].into_boxed_slice());
+        let slots = (4 * words.len() * forms).next_power_of_two();
+        let mut hashes = Self(vec![0; slots].into_boxed_slice());
         for word in words {
             hashes.insert(hasher.hash(word.as_bytes()));
             if !lowercase {
@@ -146,24 +145,24 @@ impl StopWordHashes {
     }
 
     fn insert(&mut self, hash: u64) {
-        let place = self.place(hash);
-        self.0[place] = hash;
+        let slot = self.slot(hash);
+        self.0[slot] = hash;
     }
 
     #[inline]
     pub(super) fn contains(&self, hash: u64) -> bool {
-        hash != 0 && self.0[self.place(hash)] == hash
+        hash != 0 && self.0[self.slot(hash)] == hash
     }
 
     /// Where the hash is, or would be.
     #[inline]
-    fn place(&self, hash: u64) -> usize {
+    fn slot(&self, hash: u64) -> usize {
         let mask = self.0.len() - 1;
-        let mut place = hash as usize & mask;
-        while self.0[place] != 0 && self.0[place] != hash {
-            place = (place + 1) & mask;
+        let mut slot = hash as usize & mask;
+        while self.0[slot] != 0 && self.0[slot] != hash {
+            slot = (slot + 1) & mask;
         }
-        place
+        slot
     }
 }
 
@@ -175,10 +174,15 @@ fn capitalised(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Normalize;
     use super::*;
 
-    fn list(words: &[&str]) -> Result<StopWords, StopWordsError> {
+    fn list(words: &[&str]) -> StopWords {
         StopWords::of_list(words.iter().map(|&word| word.to_owned()).collect())
+    }
+
+    fn rules(normalize: Normalize) -> TextRules {
+        TextRules::new(normalize, true)
     }
 
     #[test]
@@ -200,7 +204,7 @@ mod tests {
             ("ru", "что"),
             ("el", "και"),
         ] {
-            let words = StopWords::of_language(code).unwrap().words();
+            let words = StopWords::of_language(code).unwrap().words(rules(Normalize::Nfkc));
             assert!(words.iter().any(|known| known == word), "{word} in {code}");
             assert!(words.len() < 1000, "{code} has {}", words.len());
         }
@@ -215,13 +219,23 @@ mod tests {
 
     #[test]
     fn a_list_has_words_as_texts_are_cut() {
-        assert_eq!(list(&["Der", "ÉTÉ", "的"]).unwrap().words(), ["der", "été", "的"]);
-        assert_eq!(list(&[]).unwrap_err(), StopWordsError::Count { found: 0 });
-        for text in ["don't", " a", "", "的的", "…"] {
-            let error = list(&["a", text]).unwrap_err();
-            assert_eq!(error, StopWordsError::NotAWord { text: text.to_owned() });
+        let words = list(&["Der", "ÉTÉ", "的", "E\u{301}te\u{301}", "Don’t"]);
+        let nfkc = rules(Normalize::Nfkc);
+        assert_eq!(words.words(nfkc), ["der", "été", "的", "été", "don't"]);
+        assert_eq!(words.fault(nfkc), None);
+        let fault = |words: &[&str]| list(words).fault(nfkc).unwrap();
+        assert_eq!(fault(&[]), "stopwords must be 1 to 10000 words, not 0");
+        assert_eq!(
+            fault(&vec!["a"; WORDS_MAX + 1]),
+            "stopwords must be 1 to 10000 words, not 10001"
+        );
+        assert_eq!(list(&vec!["a"; WORDS_MAX]).fault(nfkc), None);
+        for text in ["no no", " a", "", "的的", "…"] {
+            let expected =
+                format!("stopwords must be one word each, as texts are cut, not {text:?}");
+            assert_eq!(fault(&["a", text]), expected);
         }
-        assert!(list(&vec!["a"; WORDS_MAX]).is_ok() && list(&vec!["a"; WORDS_MAX + 1]).is_err());
+        assert!(list(&["don't"]).fault(rules(Normalize::None)).is_some());
     }
 
     #[test]
@@ -241,17 +255,20 @@ mod tests {
             let hasher = WordMix { seed: 5 };
             for code in stop_words::available_languages() {
                 let stop_words = StopWords::of_language(code).unwrap();
-                let hashes = StopWordHashes::new(&stop_words, lowercase, hasher);
-                let words = stop_words.words();
+                let rules = TextRules::new(Normalize::Nfkc, lowercase);
+                let hashes = StopWordHashes::new(&stop_words, rules, lowercase, hasher);
+                let words = stop_words.words(rules);
                 assert!(words.iter().all(|word| hashes.contains(hasher.hash(word.as_bytes()))));
                 let others = (0..3000).map(|n| hasher.hash(format!("other{n}").as_bytes()));
                 assert_eq!(others.filter(|hash| hashes.contains(*hash)).count(), 0);
             }
-            let stop_words = list(&["été"]).unwrap();
-            let hashes = StopWordHashes::new(&stop_words, lowercase, hasher);
+            let rules = TextRules::new(Normalize::Nfkc, lowercase);
+            let hashes = StopWordHashes::new(&list(&["été"]), rules, lowercase, hasher);
             let known = ["été", "Été", "ÉTÉ", "éTé"].map(|word| {
                 let mut known = false;
-                for_each_word(word, lowercase, hasher, |hash, _| known = hashes.contains(hash));
+                rules.for_each_word(word, |it, _| {
+                    known = hashes.contains(hasher.hash(it.as_bytes()));
+                });
                 known
             });
             assert_eq!(known, [true, true, true, lowercase]);

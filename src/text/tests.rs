@@ -46,7 +46,8 @@ fn assert_spans_are_the_shingles(settings: &ShingleSettings, text: &str) {
         // The text of a span alone gives its shingle, unless white space at its ends is trimmed.
         let covered = &text[span];
         let alone = shingler.shingles(covered);
-        let trimmed = covered.trim().len() < covered.len();
+        let folded = settings.rules().fold(covered);
+        let trimmed = folded.trim().len() < folded.len();
         assert!(trimmed || alone.contains(&shingle), "{settings:?}: {covered:?} in {text:?}");
         spanned.push(shingle);
     });
@@ -115,7 +116,8 @@ fn spans_cover_the_original_text() {
     let characters = ShingleSettings { size: 4, ..characters_9() };
     Shingler::new(characters, 0, MAX)
         .spans("İ  \n bẞ ", |_, span| covered.push(&"İ  \n bẞ "[span]));
-    assert_eq!(covered, ["İ  \n b", "İ  \n bẞ"]);
+    // They become i, a dot above, a space, b, s and s.
+    assert_eq!(covered, ["İ  \n b", "İ  \n bẞ", "  \n bẞ"]);
     covered.clear();
     Shingler::new(words_3(), 0, MAX)
         .spans(", One two. ", |_, span| covered.push(&", One two. "[span]));
@@ -197,7 +199,7 @@ fn pieces_between_white_space_are_tokens() {
     let set = |size, text: &str| token(size).text(text).unwrap().set;
     assert_eq!(
         set(1, " A-1\t…\u{3000}x.y\n"),
-        token(1).tokens(&tokens(&["a-1", "…", "x.y"])).unwrap().set
+        token(1).tokens(&tokens(&["a-1", "...", "x.y"])).unwrap().set
     );
     assert_ne!(set(1, "a1"), set(1, "a 1"));
     assert_eq!(set(2, "a, b c"), set(2, "A,\r\nB C"));

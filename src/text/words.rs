@@ -1,73 +1,104 @@
-//! The words of a text.
+//! How texts are read, and their words.
 
+use std::fmt;
 use std::ops::Range;
 
-use crate::simd::{Level, WordMix};
+use super::Normalize;
+use super::classes::{Class, letters};
+use super::normalize::Normalizer;
+use crate::simd::{Letters, Level, WordMix};
 
-use super::classes::{Class, LETTERS};
-
-/// The hash of each token of the text: words, and single letters of scripts that are written
-/// without spaces.
-pub(super) fn hash_words(text: &str, lowercase: bool, mix: WordMix, level: Level) -> Vec<u64> {
-    crate::simd::hash_words(level, &LETTERS, text, lowercase, mix)
-}
-
-/// Visits the hash of each token and the bytes that it covers: the definition that [`hash_words`]
-/// is held to, character by character.
-pub(super) fn for_each_word(
-    text: &str,
+/// How texts are normalised and cut into words: runs of letters, marks and digits with the
+/// apostrophes between them, and single letters of scripts that are written without spaces.
+#[derive(Clone, Copy)]
+pub(super) struct TextRules {
+    pub normalizer: Normalizer,
+    letters: &'static Letters,
     lowercase: bool,
-    mix: WordMix,
-    mut visit: impl FnMut(u64, Range<usize>),
-) {
-    let mut spelling = String::new();
-    let mut at = 0;
-    while at < text.len() {
-        let end = at + spell(&text[at..], lowercase, &mut spelling);
-        if !spelling.is_empty() {
-            visit(mix.hash(spelling.as_bytes()), at..end);
-        }
-        at = end;
+}
+
+impl fmt::Debug for TextRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TextRules").field("lowercase", &self.lowercase).finish_non_exhaustive()
     }
 }
 
-/// Spells out the token that the text starts with and gives its length in bytes of the text. When
-/// the text starts with a separator, the spelling is empty and the length the separator's.
-fn spell(text: &str, lowercase: bool, spelling: &mut String) -> usize {
-    spelling.clear();
-    let mut characters = text.char_indices();
-    let Some((_, first)) = characters.next() else {
-        return 0;
-    };
-    let opened = LETTERS.class(first);
-    // A mark with nothing to stand on, such as the variation selector behind an emoji, is no word.
-    if matches!(opened, Class::Separator | Class::Mark) {
-        return first.len_utf8();
+impl TextRules {
+    pub(super) fn new(normalize: Normalize, lowercase: bool) -> Self {
+        let normalizer = Normalizer::new(normalize, lowercase);
+        Self { normalizer, letters: letters(normalize), lowercase }
     }
-    push_folded(first, lowercase, spelling);
-    for (at, character) in characters {
-        let extends = match LETTERS.class(character) {
-            Class::Separator | Class::Cut => false,
-            Class::Word => opened != Class::Cut,
-            Class::Mark => true,
+
+    /// The hash of each word of a normalised text.
+    pub(super) fn hash_words(self, text: &str, mix: WordMix, level: Level) -> Vec<u64> {
+        crate::simd::hash_words(level, self.letters, text, self.lowercase, mix)
+    }
+
+    /// Visits the spelling of each word of a normalised text and the bytes that it covers: the
+    /// definition that [`Self::hash_words`] is tested against, character by character.
+    pub(super) fn for_each_word(self, text: &str, mut visit: impl FnMut(&str, Range<usize>)) {
+        let mut spelling = String::new();
+        let mut at = 0;
+        while at < text.len() {
+            let end = at + self.spell(&text[at..], &mut spelling);
+            if !spelling.is_empty() {
+                visit(&spelling, at..end);
+            }
+            at = end;
+        }
+    }
+
+    /// Spells out the word that the text starts with and gives its length in bytes of the text.
+    /// When the text starts with a separator, the spelling is empty and the length the separator's.
+    fn spell(self, text: &str, spelling: &mut String) -> usize {
+        spelling.clear();
+        let mut characters = text.char_indices().peekable();
+        let Some((_, first)) = characters.next() else {
+            return 0;
         };
-        if !extends {
-            return at;
+        let opened = self.letters.class(first);
+        // A mark without a letter, such as the variation selector behind an emoji, is no word.
+        if matches!(opened, Class::Separator | Class::Mark) {
+            return first.len_utf8();
         }
-        push_folded(character, lowercase, spelling);
+        self.push_folded(first, spelling);
+        while let Some((at, character)) = characters.next() {
+            let next = characters.peek().map(|(_, next)| self.letters.class(*next));
+            let extends = match self.letters.class(character) {
+                Class::Mark => true,
+                Class::Word => opened == Class::Word,
+                Class::Cut => false,
+                Class::Separator => {
+                    let joins = character == '\'' && self.letters.joins_at_apostrophes();
+                    joins && opened == Class::Word && next == Some(Class::Word)
+                }
+            };
+            if !extends {
+                return at;
+            }
+            self.push_folded(character, spelling);
+        }
+        text.len()
     }
-    text.len()
-}
 
-/// Appends a character, lowercased if that is wanted: without regard to its neighbours, so that a
-/// final Σ is a σ wherever the text was cut.
-pub(super) fn push_folded(character: char, lowercase: bool, text: &mut String) {
-    if !lowercase {
-        text.push(character);
-    } else if character.is_ascii() {
-        text.push(character.to_ascii_lowercase());
-    } else {
-        text.extend(character.to_lowercase());
+    /// Appends a character, lowercased if letter case is ignored: without regard to its
+    /// neighbours, so that the result does not depend on where the text was cut.
+    pub(super) fn push_folded(self, character: char, text: &mut String) {
+        if !self.lowercase {
+            text.push(character);
+        } else if character.is_ascii() {
+            text.push(character.to_ascii_lowercase());
+        } else {
+            text.extend(character.to_lowercase());
+        }
+    }
+
+    /// Normalised, and lowercased if letter case is ignored.
+    pub(super) fn fold(self, text: &str) -> String {
+        let mut folded = String::with_capacity(text.len());
+        let normalized = self.normalizer.normalize(text);
+        normalized.chars().for_each(|character| self.push_folded(character, &mut folded));
+        folded
     }
 }
 
@@ -80,28 +111,32 @@ mod tests {
 
     fn words(text: &str) -> Vec<&str> {
         let mut words = Vec::new();
-        for_each_word(text, true, WordMix { seed: 0 }, |_, place| {
-            words.push(&text[place]);
-        });
+        let rules = TextRules::new(Normalize::Nfkc, true);
+        rules.for_each_word(text, |_, place| words.push(&text[place]));
         words
     }
 
+    /// The words' hashes without normalisation, at every level.
     fn hashes(text: &str, lowercase: bool) -> Vec<u64> {
-        let hasher = WordMix { seed: 0 };
-        let mut spelled = Vec::new();
-        for_each_word(text, lowercase, hasher, |hash, _| spelled.push(hash));
-        for level in Level::available() {
-            let hashes = hash_words(text, lowercase, hasher, level);
-            assert_eq!(hashes, spelled, "{level:?} {text:?}");
-        }
-        spelled
+        let [hashes, _] = [Normalize::None, Normalize::Nfc].map(|form| {
+            let rules = TextRules::new(form, lowercase);
+            let mix = WordMix { seed: 0 };
+            let mut spelled = Vec::new();
+            rules.for_each_word(text, |spelling, _| spelled.push(mix.hash(spelling.as_bytes())));
+            for level in Level::available() {
+                let hashes = rules.hash_words(text, mix, level);
+                assert_eq!(hashes, spelled, "{level:?} {form:?} {text:?}");
+            }
+            spelled
+        });
+        hashes
     }
 
     #[test]
     fn words_are_runs_of_letters_marks_and_digits() {
         assert_eq!(
-            words("It's 3.5 km—the naïve way…"),
-            ["It", "s", "3", "5", "km", "the", "naïve", "way"]
+            words("It's 3.5 km—the 'naïve' way…"),
+            ["It's", "3", "5", "km", "the", "naïve", "way"]
         );
         assert_eq!(words("  snake_case\r\n\tx86_64 "), ["snake", "case", "x86", "64"]);
         assert_eq!(words("été 🎉ok🎉 e\u{301}te\u{301}"), ["été", "ok", "e\u{301}te\u{301}"]);
@@ -109,6 +144,20 @@ mod tests {
         assert_eq!(words("كِتَابٌ، ٣٤"), ["كِتَابٌ", "٣٤"]);
         assert_eq!(words(""), [""; 0]);
         assert_eq!(words("… — 🎉 \u{a0}"), [""; 0]);
+    }
+
+    #[test]
+    fn an_apostrophe_between_letters_or_digits_is_of_the_word() {
+        assert_eq!(words("don't l'été O'Neil's 1'000"), ["don't", "l'été", "O'Neil's", "1'000"]);
+        assert_eq!(words("'tis the dogs' ''a''b'"), ["tis", "the", "dogs", "a", "b"]);
+        assert_eq!(
+            words("中'a a'中 中'文 ม\u{e31}'a"),
+            ["中", "a", "a", "中", "中", "文", "ม\u{e31}", "a"]
+        );
+        assert_eq!(words("a'\u{301}b q\u{325}'b"), ["a", "b", "q\u{325}'b"]);
+        let mut cut = Vec::new();
+        TextRules::new(Normalize::None, true).for_each_word("don't", |it, _| cut.push(it.len()));
+        assert_eq!(cut, [3, 1]);
     }
 
     #[test]
@@ -151,6 +200,7 @@ mod tests {
         let piece = prop_oneof![
             4 => "[a-zA-Z0-9]{1,20}",
             4 => "[ ,.\n]{1,3}",
+            2 => "'{1,2}",
             3 => "[À-ÿА-яΑ-ωא-ת]{1,12}",
             2 => "[一-丁ァ-ンก-๛a-c\u{301}\u{e31}\u{309a}]{1,9}",
             2 => "[“”—…’·\u{a0}🎉𝒜𐐀𠀀]{1,3}",

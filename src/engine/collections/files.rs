@@ -20,8 +20,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use serde_json::Value;
-
 use super::CollectionName;
 use crate::engine::{CollectionSettings, EngineError};
 
@@ -193,9 +191,7 @@ fn name_of(entry: &DirEntry) -> Option<CollectionName> {
 }
 
 fn read_settings(json: &[u8]) -> io::Result<CollectionSettings> {
-    let given: Value = serde_json::from_slice(json)?;
-    let settings: CollectionSettings =
-        serde_json::from_value(CollectionSettings::completed(given))?;
+    let settings = CollectionSettings::from_stored(serde_json::from_slice(json)?)?;
     match settings.faults().first() {
         None => Ok(settings),
         Some((section, fault)) => Err(io::Error::other(format!("{section}: {fault}"))),

@@ -16,7 +16,9 @@ mod write;
 
 pub use restore::{Restored, Restoring, restore};
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use crate::engine::{CollectionName, CollectionSettings};
 
@@ -39,10 +41,18 @@ struct Manifest {
 #[derive(Debug, Serialize, Deserialize)]
 struct SavedCollection {
     name: String,
+    #[serde(deserialize_with = "stored_settings")]
     settings: CollectionSettings,
     bytes: u64,
     /// Of the store's file, in 16 hexadecimal digits.
     xxh3: String,
+}
+
+fn stored_settings<'de, D>(deserializer: D) -> Result<CollectionSettings, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    CollectionSettings::from_stored(Value::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
 /// The entry that is the store of a collection.

@@ -1,0 +1,197 @@
+//! Unicode normalisation: canonically or compatibly equivalent texts become equal.
+//!
+//! Most characters of most texts are inert: they stay as they are, whatever stands beside them. A
+//! text of such characters is not copied. Where there are others, the run between two inert
+//! characters is rewritten, as the quick check of UAX #15 allows.
+
+mod edits;
+mod table;
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+pub(super) use self::edits::Edits;
+use self::table::{Entry, Table};
+
+/// What is done to the characters of a text before it is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Normalize {
+    /// NFKC without default-ignorable characters, and with full case folding where letter case is
+    /// ignored: `NFKC_Casefold` of the Unicode standard.
+    Nfkc,
+    /// NFC.
+    Nfc,
+    /// Nothing. Words are also cut as they were before there was normalisation: at apostrophes,
+    /// and into letters in fewer scripts.
+    None,
+}
+
+/// Normalises texts. What is left to do is to lowercase each character by itself, if letter case
+/// is ignored: the words' hashes do that as they read the text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Normalizer(Option<&'static Table>);
+
+impl Normalizer {
+    pub(super) fn new(form: Normalize, lowercase: bool) -> Self {
+        Self(match (form, lowercase) {
+            (Normalize::Nfkc, true) => Some(&table::NFKC_CASEFOLD),
+            (Normalize::Nfkc, false) => Some(&table::NFKC),
+            (Normalize::Nfc, _) => Some(&table::NFC),
+            (Normalize::None, _) => None,
+        })
+    }
+
+    pub(super) fn normalize(self, text: &str) -> Cow<'_, str> {
+        self.0.map_or(Cow::Borrowed(text), |table| Rewrite::new(table, text, None).run())
+    }
+
+    /// Also says which bytes of the normalised text come from which of the original.
+    pub(super) fn normalize_with_edits(self, text: &str) -> (Cow<'_, str>, Edits) {
+        let mut edits = Edits::default();
+        let normalized = match self.0 {
+            Some(table) => Rewrite::new(table, text, Some(&mut edits)).run(),
+            None => Cow::Borrowed(text),
+        };
+        (normalized, edits)
+    }
+}
+
+/// One pass over a text.
+struct Rewrite<'t, 'e> {
+    table: &'static Table,
+    text: &'t str,
+    edits: Option<&'e mut Edits>,
+    /// The normalised text of the first `flushed` bytes.
+    output: String,
+    flushed: usize,
+    boundary: Boundary,
+    /// Canonical combining class of the last character.
+    last_class: u8,
+}
+
+/// The start of the last character that nothing before it can change.
+#[derive(Clone, Copy)]
+struct Boundary {
+    input: usize,
+    /// What to subtract from a place in the input for the place in the output, modulo 2⁶⁴.
+    shift: usize,
+}
+
+impl<'t, 'e> Rewrite<'t, 'e> {
+    fn new(table: &'static Table, text: &'t str, edits: Option<&'e mut Edits>) -> Self {
+        let boundary = Boundary { input: 0, shift: 0 };
+        Self { table, text, edits, output: String::new(), flushed: 0, boundary, last_class: 0 }
+    }
+
+    fn run(mut self) -> Cow<'t, str> {
+        let mut at = 0;
+        loop {
+            let ascii = count_leading_ascii(&self.text.as_bytes()[at..]);
+            if ascii > 0 {
+                at += ascii;
+                self.set_boundary(at - 1);
+            }
+            let Some(character) = self.text[at..].chars().next() else { break };
+            at = self.step(at, character);
+        }
+        if self.flushed == 0 {
+            return Cow::Borrowed(self.text);
+        }
+        self.flush(self.text.len());
+        Cow::Owned(self.output)
+    }
+
+    /// Takes the character at a place in the input, and gives the place to go on from.
+    #[inline]
+    fn step(&mut self, at: usize, character: char) -> usize {
+        let end = at + character.len_utf8();
+        match self.table.entry(character) {
+            Entry::Inert => self.set_boundary(at),
+            Entry::Mark(class) if class >= self.last_class => self.last_class = class,
+            Entry::Mark(_) | Entry::Composing => return self.rewrite_run(end),
+            Entry::Image(image) if image.text.is_empty() => self.replace(at..end, ""),
+            Entry::Image(image) => {
+                if image.starts_run {
+                    self.flush(at);
+                    self.set_boundary(at);
+                }
+                if !image.starts_run || image.ends_with_mark {
+                    return self.rewrite_run(end);
+                }
+                self.replace(at..end, &image.text);
+            }
+        }
+        end
+    }
+
+    #[inline]
+    fn set_boundary(&mut self, at: usize) {
+        self.boundary = Boundary { input: at, shift: self.shift() };
+        self.last_class = 0;
+    }
+
+    #[inline]
+    fn shift(&self) -> usize {
+        self.flushed.wrapping_sub(self.output.len())
+    }
+
+    /// Copies the input up to a place.
+    fn flush(&mut self, end: usize) {
+        self.output.push_str(&self.text[self.flushed..end]);
+        self.flushed = end;
+    }
+
+    /// Puts other text in the place of some bytes of the input that are not in the output yet.
+    fn replace(&mut self, input: Range<usize>, text: &str) {
+        self.flush(input.start);
+        let start = self.output.len();
+        self.output.push_str(text);
+        self.flushed = input.end;
+        if let Some(edits) = &mut self.edits {
+            edits.push(start..self.output.len(), input);
+        }
+    }
+
+    /// Normalises from the last boundary up to the next, which is at `end` or behind it.
+    fn rewrite_run(&mut self, end: usize) -> usize {
+        let Boundary { input: start, shift } = self.boundary;
+        if self.flushed > start {
+            self.output.truncate(start.wrapping_sub(shift));
+            self.flushed = start;
+            if let Some(edits) = &mut self.edits {
+                edits.truncate(start);
+            }
+        }
+        let end = end + self.run_length(&self.text[end..]);
+        let normalized = self.table.normalize_run(&self.text[start..end]);
+        self.replace(start..end, &normalized);
+        self.last_class = 0;
+        end
+    }
+
+    /// Bytes of a text that stand before its first boundary.
+    fn run_length(&self, text: &str) -> usize {
+        let is_boundary = |character| match self.table.entry(character) {
+            Entry::Inert => true,
+            Entry::Image(image) => image.starts_run,
+            Entry::Mark(_) | Entry::Composing => false,
+        };
+        text.find(is_boundary).unwrap_or(text.len())
+    }
+}
+
+/// Bytes of ASCII that a text begins with.
+#[inline]
+fn count_leading_ascii(bytes: &[u8]) -> usize {
+    const LANES: usize = 32;
+    let (chunks, _) = bytes.as_chunks::<LANES>();
+    let whole = chunks.iter().take_while(|chunk| chunk.is_ascii()).count() * LANES;
+    whole + bytes[whole..].iter().take_while(|byte| byte.is_ascii()).count()
+}
+
+#[cfg(test)]
+mod tests;
