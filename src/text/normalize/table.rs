@@ -153,7 +153,12 @@ impl Image {
         let text = mapping.image(character);
         let is_starter = |it| CLASSES.get_u8(it) == 0 && !composing.contains(&it);
         let starts_run = is_starter(character) && text.chars().next().is_some_and(is_starter);
-        let ends_with_mark = text.chars().next_back().is_some_and(|it| CLASSES.get_u8(it) != 0);
+        let is_mark = |it: Option<char>| it.is_some_and(|it| CLASSES.get_u8(it) != 0);
+        // A mark that becomes a letter (U+0345) may be reordered before.
+        let last = NFD.normalize_iter(std::iter::once(character)).last();
+        let becomes_letter =
+            is_mark(last) && last.is_some_and(|it| !mapping.map(it).chars().eq([it]));
+        let ends_with_mark = is_mark(text.chars().next_back()) || becomes_letter;
         Self { text: text.into(), starts_run, ends_with_mark }
     }
 }
