@@ -1,69 +1,73 @@
-//! The engine over HTTP. A handler is extract → one engine call → reply; wire types live only
-//! here.
+//! The engine over HTTP. A handler is extract → one engine call → reply.
 //!
-//! In reading order: `router` below; the `handlers` and, for many documents at once, `bulk`; wire
-//! types of the `request` and the `response`, with `problem` for errors; the `openapi` document;
-//! the `connection` around it all.
+//! In reading order: `router` below; the `handlers` and, for many documents at once, `bulk`; the
+//! wire types of `request` and `response`, with `problem` for errors; the `openapi` document; the
+//! `connection` and `metrics` around all of them.
 
 mod bulk;
 mod connection;
 mod handlers;
+mod metrics;
 mod openapi;
 mod problem;
 mod request;
+mod request_id;
 mod response;
 mod settings;
 mod state;
+mod time;
+mod token;
 
 pub use connection::serve::serve;
-pub use openapi::document::yaml as openapi_yaml;
+pub use openapi::yaml as openapi_yaml;
 pub use request::bodies::corpus_document;
 pub use settings::ServerSettings;
 pub use state::AppState;
 
 use axum::Router;
 use axum::middleware;
+use tower::util::MapRequestLayer;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::decompression::RequestDecompressionLayer;
+use tower_http::request_id::{PropagateRequestIdLayer, SetRequestIdLayer};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use connection::{identity, layers};
+use connection::{layers, observe};
 use handlers::{
     backup, collapse, collections, curve, discovery, documents, operate, recall, removal,
     resemblance, similar,
 };
-use openapi::document;
 use problem::Problem;
 use problem::code::Code;
 
-/// Everything that akin answers.
+/// Everything that akin serves.
 pub fn router(state: AppState) -> Router {
     let limited =
         on_collections().layer(middleware::from_fn_with_state(state.clone(), layers::limit));
-    let unhurried = without_timeout()
+    let untimed = without_timeout()
         .layer(middleware::from_fn_with_state(state.clone(), layers::limit_number));
-    let (router, _) = limited.merge(unhurried).merge(vital()).split_for_parts();
+    let (router, _) = limited.merge(untimed).merge(always_answered()).split_for_parts();
     layered(router, &state).with_state(state)
 }
 
 /// Every route, for the OpenAPI document.
 fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::with_openapi(document::Head::openapi())
+    OpenApiRouter::with_openapi(openapi::Head::openapi())
         .merge(on_collections())
         .merge(without_timeout())
-        .merge(vital())
+        .merge(always_answered())
 }
 
-/// What acts on one collection is there twice: for the one that is named, and for `default`.
+/// Routes of one collection are there twice: below its name, and without one for `default`.
 fn on_collections() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .merge(on_one_collection())
         .routes(routes!(collections::list))
-        .routes(routes!(collections::describe, collections::make, collections::remove))
-        .nest(document::ONE_COLLECTION, on_one_collection())
+        .routes(routes!(collections::describe, collections::create, collections::remove))
+        .nest(openapi::ONE_COLLECTION, on_one_collection())
         .routes(routes!(operate::openapi))
         .routes(routes!(backup::all))
         .routes(routes!(backup::one))
@@ -85,25 +89,28 @@ fn on_one_collection() -> OpenApiRouter<AppState> {
         .routes(routes!(operate::take_snapshot, operate::snapshots))
 }
 
-/// What may take as long as it does. It stops by itself when its client goes away.
+/// Routes that may take any time. They stop when their client goes away.
 fn without_timeout() -> OpenApiRouter<AppState> {
     let on_one = || OpenApiRouter::new().routes(routes!(removal::remove));
-    on_one().nest(document::ONE_COLLECTION, on_one())
+    on_one().nest(openapi::ONE_COLLECTION, on_one())
 }
 
-/// What is answered however much else there is to do.
-fn vital() -> OpenApiRouter<AppState> {
+/// Routes that answer however many requests are in flight.
+fn always_answered() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(operate::health))
         .routes(routes!(operate::readiness))
         .routes(routes!(operate::metrics))
 }
 
-/// Puts the layers around the routes; the first is the outermost. All at once, as every call of
-/// `layer` would box what is inside anew for each request.
+/// Puts the layers around the routes; the first is the outermost. All in one call, as each call of
+/// `layer` boxes the service inside for each request.
 fn layered(router: Router<AppState>, state: &AppState) -> Router<AppState> {
     router.fallback(not_found).layer((
-        middleware::from_fn_with_state(state.clone(), identity::observe),
+        MapRequestLayer::new(request_id::drop_unusable),
+        SetRequestIdLayer::new(request_id::HEADER, request_id::Uuids),
+        PropagateRequestIdLayer::new(request_id::HEADER),
+        middleware::from_fn_with_state(state.clone(), observe::observe),
         CatchPanicLayer::custom(layers::panicked),
         CompressionLayer::new(),
         RequestDecompressionLayer::new(),
@@ -111,7 +118,7 @@ fn layered(router: Router<AppState>, state: &AppState) -> Router<AppState> {
 }
 
 async fn not_found() -> Problem {
-    Problem::new(Code::RouteNotFound, "there is no such path; /openapi.yaml lists those there are")
+    Problem::new(Code::RouteNotFound, "there is no such path; /openapi.yaml lists all paths")
 }
 
 #[cfg(test)]
@@ -128,7 +135,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_panic_becomes_a_problem_that_tells_nothing() {
+    async fn a_panic_becomes_a_problem_without_its_message() {
         let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
         let state = AppState::new(ServerSettings::default(), recorder.handle());
         let router = Router::new().route("/panics", get(panics));

@@ -7,11 +7,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::ServerSettings;
 use crate::engine::{Collections, Progress};
+use crate::http::metrics::requests::RequestSeries;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::response::requests::Measures;
 
-/// What every request may get at. Cheap to clone, which every layer does for every request.
+/// The state that all requests share. Cheap to clone, as every layer does for every request.
 #[derive(Clone)]
 pub struct AppState(Arc<Shared>);
 
@@ -23,23 +23,22 @@ impl Deref for AppState {
     }
 }
 
-/// What there is once.
 pub struct Shared {
-    /// Set once all are open; until then only health, readiness and metrics are answered.
+    /// Set once all collections are open; until then only health, readiness and metrics answer.
     pub collections: OnceLock<Arc<Collections>>,
-    /// How far their opening has come.
+    /// Progress of opening them.
     pub progress: Arc<Progress>,
     pub settings: ServerSettings,
     pub metrics: PrometheusHandle,
-    /// What requests are counted by.
-    pub(super) measures: Measures,
+    /// The counters of requests.
+    pub(super) request_series: RequestSeries,
     /// When the process started to serve.
     pub started_at: Timestamp,
-    /// A permit for each request that may be worked on.
+    /// A permit for each request that may be in flight.
     pub(super) requests: Semaphore,
-    /// A permit for each streamed request that may be worked on.
+    /// A permit for each streamed request that may be in flight.
     pub(super) bulk_requests: Arc<Semaphore>,
-    /// A permit for each discovery that may be under way.
+    /// A permit for each discovery that may be running.
     discoveries: Arc<Semaphore>,
 }
 
@@ -49,7 +48,7 @@ impl AppState {
         Self(Arc::new(Shared {
             collections: OnceLock::new(),
             progress: Arc::default(),
-            measures: Measures::default(),
+            request_series: RequestSeries::default(),
             metrics,
             started_at: Timestamp::now(),
             requests: Semaphore::new(settings.requests_in_flight_max),
@@ -59,27 +58,26 @@ impl AppState {
         }))
     }
 
-    /// Leave to stream or to remove many, for as long as it is held.
+    /// A permit to add, export or remove many documents, held while that goes on.
     ///
     /// # Errors
-    /// `overloaded` while `bulk_requests_max` others do.
+    /// `overloaded` if `bulk_requests_max` are held.
     pub(super) fn bulk_permit(&self) -> Result<OwnedSemaphorePermit, Problem> {
         Arc::clone(&self.bulk_requests).try_acquire_owned().map_err(|_| {
             let max = self.settings.bulk_requests_max;
-            let detail =
-                format!("{max} bulk additions, exports and removals are being worked on already");
+            let detail = format!("{max} bulk additions, exports and removals are running already");
             Problem::new(Code::Overloaded, detail)
         })
     }
 
-    /// Leave to go through all documents, for as long as it is held.
+    /// A permit for a discovery, held while it runs.
     ///
     /// # Errors
-    /// `overloaded` while `discoveries_max` others do.
+    /// `overloaded` if `discoveries_max` are held.
     pub(super) fn discovery_permit(&self) -> Result<OwnedSemaphorePermit, Problem> {
         Arc::clone(&self.discoveries).try_acquire_owned().map_err(|_| {
             let max = self.settings.discoveries_max;
-            let detail = format!("{max} discoveries of pairs or clusters are under way already");
+            let detail = format!("{max} discoveries of pairs or clusters are running already");
             Problem::new(Code::Overloaded, detail)
         })
     }

@@ -86,6 +86,7 @@ async fn what_cannot_be_is_refused() {
         (json!({"a/b": 1}), "/a~1b"),
         (json!({"shingles": {"length": 3}}), "/shingles/length"),
         (json!({"shingles": {"size": "3"}}), "/shingles/size"),
+        (json!({"threshold": 0.7}), "/threshold"),
         (json!({"shingles": {"size": 0}}), "/shingles"),
         (json!({"sketch": {"slots": 17}}), "/sketch"),
         (json!({"scheme": {"threshold": 2}}), "/scheme/threshold"),

@@ -63,8 +63,11 @@ async fn what_cannot_be_drawn_is_named() {
         ("recall=NaN", "recall must be above 0 and below 1"),
         ("bands=100&rows=5", "100 × 5 is more than 128 slots"),
         ("bands=0&rows=5", "bands must be from 1 to 1024"),
-        ("bands=-1&rows=5", "'bands' must be a whole number"),
-        ("threshold=2", "'threshold' must be a number above 0"),
+        (
+            "bands=-1&rows=5",
+            "'bands' is wrong: invalid value: string \"-1\", expected a whole number",
+        ),
+        ("threshold=2", "'threshold' is wrong: a threshold must be above 0"),
         ("plot=true", "takes only threshold, recall, bands, rows"),
     ];
     for (query, detail) in wrong {

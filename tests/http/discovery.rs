@@ -98,11 +98,14 @@ async fn giant_clusters_raise_an_alarm() {
 async fn what_is_wrong_is_refused() {
     let app = App::new().await;
     for (path, detail) in [
-        ("/pairs?mode=fast", "'mode' must be exact, verified or estimated"),
-        ("/pairs?threshold=0", "'threshold' must be a number above 0 and at most 1"),
+        (
+            "/pairs?mode=fast",
+            "'mode' is wrong: unknown variant `fast`, expected one of `verified`, `estimated`, `exact`",
+        ),
+        ("/pairs?threshold=0", "'threshold' is wrong: a threshold must be above 0 and at most 1"),
         ("/pairs?min_size=2", "this call takes only threshold, mode"),
-        ("/clusters?linkage=complete", "'linkage' must be single or representative"),
-        ("/clusters?min_size=0", "'min_size' must be a whole number from 1 on"),
+        ("/clusters?linkage=complete", "expected `single` or `representative`"),
+        ("/clusters?min_size=0", "'min_size' is wrong: invalid value: integer `0`"),
     ] {
         let problem = app.get(path).await.problem(400, "invalid_parameter");
         assert!(problem["detail"].as_str().unwrap().contains(detail), "{path}: {problem}");

@@ -133,7 +133,7 @@ async fn a_filter_that_is_none_is_refused_with_its_place() {
     let app = app_with_four().await;
     let long = format!("@.lang == '{}'", "x".repeat(2_048));
     let refused = [
-        ("filter=", "is no filter: at character 1"),
+        ("filter=", "is not a filter: at character 1"),
         ("filter=@.lang%20=%20'en'", "at character 8, '= 'en'' was not expected"),
         ("filter=@.a%5d%5b%3f@.b", "a second bracket or selector is not there in filters"),
         (&*format!("filter={}", encoded(&long)), "more than the 2048 of server.filter_bytes_max"),

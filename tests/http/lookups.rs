@@ -154,8 +154,67 @@ async fn what_is_not_stored_is_not_found() {
         let problem = app.get(path).await.problem(404, "document_not_found");
         assert!(problem["detail"].as_str().unwrap().contains("'x'"), "{problem}");
     }
-    let reply = app.post_json("/similar", json!([{"id": "a"}, {"id": "x"}])).await;
-    assert_eq!(reply.problem(404, "document_not_found")["errors"][0]["pointer"], "/1");
+}
+
+#[tokio::test]
+async fn a_probe_that_fails_does_not_fail_the_others() {
+    let app = app_with_three().await;
+    let probes = json!([{"id": "x"}, {"id": "a"}, {"text": " "}, {"id": "b", "filter": "@."}]);
+    let reply = app.post_json("/similar", probes).await;
+    let answers = reply.json();
+    assert_eq!((reply.status.as_u16(), answers.as_array().unwrap().len()), (200, 4));
+    assert_eq!(ids(&answers[1]), ["b"]);
+    for (at, status, code, pointer) in [
+        (0, 404, "document_not_found", "/0"),
+        (2, 422, "empty_document", "/2"),
+        (3, 422, "invalid_request", "/3/filter"),
+    ] {
+        assert_eq!(keys(&answers[at]), ["error"], "{answers}");
+        let error = &answers[at]["error"];
+        assert_eq!((&error["status"], &error["code"]), (&json!(status), &json!(code)));
+        assert_eq!(error["errors"][0]["pointer"], pointer);
+        assert_eq!(error["request_id"], reply.header("x-request-id"));
+    }
+    let reply = app.post_json("/similar", json!([{"id": "a"}, {"id": "b", "txt": "c"}])).await;
+    let problem = reply.problem(422, "invalid_request");
+    assert_eq!(problem["errors"][0]["pointer"], "/1/txt", "what is no probe fails the call");
+}
+
+#[tokio::test]
+async fn options_stand_in_the_query_or_in_the_probe() {
+    let app = app_with_three().await;
+    let text = text(0);
+    let one = app.post_json("/similar", json!({"text": text, "limit": 1})).await.json();
+    assert_eq!((ids(&one), &one["more"]), (vec!["a"], &json!(true)));
+    let options = json!({
+        "text": text, "threshold": 0.7, "mode": "exact", "filter": "@.site == 1",
+        "stored_after": "2000-01-01T00:00:00Z", "stored_before": "2999-01-01T00:00:00Z",
+    });
+    let answer = app.post_json("/similar", &options).await.json();
+    assert_eq!(ids(&answer), ["a"]);
+    assert_eq!((&answer["threshold"], &answer["mode"]), (&json!(0.7), &json!("exact")));
+    let same = app.post_json("/similar?threshold=0.7&limit=2", &options).await.json();
+    assert_eq!(ids(&same), ["a"]);
+
+    let probes = json!([{"text": text, "limit": 1}, {"text": text}, {"text": text, "limit": 2}]);
+    let answers = app.post_json("/similar?limit=2", &probes).await.json();
+    assert_eq!(answers[0]["error"]["errors"][0]["pointer"], "/0/limit");
+    assert_eq!((ids(&answers[1]), ids(&answers[2])), (vec!["a", "b"], vec!["a", "b"]));
+
+    for (query, body, pointer, detail) in [
+        ("?mode=exact", json!({"id": "a", "mode": "verified"}), "/mode", "in the query"),
+        ("", json!({"id": "a", "limit": 10_001}), "/limit", "must be 1..=10000, not 10001"),
+        ("", json!({"id": "a", "limit": 0}), "/limit", "nonzero"),
+        ("", json!({"id": "a", "threshold": 2}), "/threshold", "at most 1"),
+        ("", json!({"id": "a", "filter": "@."}), "/filter", "is not a filter"),
+        ("", json!({"id": "a", "stored_after": "now"}), "/stored_after", "RFC 3339"),
+        ("", json!({"id": "a", "limt": 1}), "/limt", "did you mean `limit`?"),
+    ] {
+        let reply = app.post_json(&format!("/similar{query}"), &body).await;
+        let problem = reply.problem(422, "invalid_request");
+        assert_eq!(problem["errors"][0]["pointer"], pointer, "{problem}");
+        assert!(problem["detail"].as_str().unwrap().contains(detail), "{problem}");
+    }
 }
 
 #[tokio::test]

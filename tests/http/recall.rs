@@ -57,7 +57,7 @@ async fn a_sample_has_a_limit() {
     for (query, detail) in [
         ("sample=0", "'sample' must be 1..=50"),
         ("sample=51", "'sample' must be 1..=50"),
-        ("sample=all", "'sample' must be a whole number"),
+        ("sample=all", "'sample' is wrong: invalid value: string \"all\", expected a whole number"),
         ("mode=exact", "takes only sample, threshold"),
     ] {
         let problem = app.get(&format!("/recall?{query}")).await.problem(400, "invalid_parameter");

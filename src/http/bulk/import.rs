@@ -21,6 +21,7 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tower_http::request_id::RequestId;
 use tracing::Instrument;
 use utoipa::ToSchema;
 
@@ -29,12 +30,12 @@ use crate::http::AppState;
 use crate::http::bulk::intake::{Batch, Gathered, Intake, Leave, Line};
 use crate::http::bulk::ndjson;
 use crate::http::bulk::split::Form;
-use crate::http::connection::identity::RequestId;
+use crate::http::metrics;
 use crate::http::problem::{Problem, ProblemReply};
 use crate::http::request::bodies;
 use crate::http::request::reading::BodyReader;
+use crate::http::request_id;
 use crate::http::response::answers::AddedReply;
-use crate::http::response::measured;
 
 /// Batches that are being prepared while one is waited for.
 const BATCHES_AHEAD: usize = 4;
@@ -230,7 +231,7 @@ impl Reporter {
         let number = line.number;
         match line.content {
             Ok(added) => {
-                measured::added(added.status);
+                metrics::added(added.status);
                 self.tally.count(added.status);
                 let line = AddedLine { line: number, added: added.into() };
                 ndjson::write_line(results, &ResultLine::Added(line));
@@ -238,7 +239,7 @@ impl Reporter {
             Err(problem) => {
                 self.tally.errors += 1;
                 self.log(&problem);
-                let problem = problem.reply(&self.request_id);
+                let problem = problem.reply(request_id::text(&self.request_id));
                 let line = ErrorLine { line: number, status: "error", problem };
                 ndjson::write_line(results, &ResultLine::Failed(line));
             }
@@ -248,7 +249,7 @@ impl Reporter {
     fn log(&mut self, problem: &Problem) {
         if problem.code.status().is_server_error() && !self.fault_logged {
             self.fault_logged = true;
-            problem.log(&self.request_id);
+            problem.log(request_id::text(&self.request_id));
         }
     }
 }

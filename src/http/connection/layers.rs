@@ -1,4 +1,4 @@
-//! What stands between a client and the handlers: limits of time and number, and panics caught.
+//! Layers around the handlers: limits of time and number, and panics caught.
 
 use std::any::Any;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::http::AppState;
 use crate::http::problem::code::Code;
 use crate::http::problem::{self, Problem};
 
-/// Refuses what comes while `requests_in_flight_max` others are worked on, and gives up on what
-/// takes longer than `request_timeout_ms`.
+/// Refuses requests while `requests_in_flight_max` others are in flight, and those that take longer
+/// than `request_timeout_ms`.
 pub async fn limit(State(state): State<AppState>, request: Request, next: Next) -> Response {
-    let _permit = match leave(&state) {
+    let _permit = match permit(&state) {
         Ok(permit) => permit,
         Err(problem) => return problem.into_response(),
     };
@@ -28,23 +28,23 @@ pub async fn limit(State(state): State<AppState>, request: Request, next: Next) 
     })
 }
 
-/// Refuses as [`limit`] does, and leaves what is let in its time.
+/// Limits the number of requests as [`limit`] does, but not their time.
 pub async fn limit_number(State(state): State<AppState>, request: Request, next: Next) -> Response {
-    match leave(&state) {
+    match permit(&state) {
         Ok(_permit) => next.run(request).await,
         Err(problem) => problem.into_response(),
     }
 }
 
-fn leave(state: &AppState) -> Result<SemaphorePermit<'_>, Problem> {
+fn permit(state: &AppState) -> Result<SemaphorePermit<'_>, Problem> {
     state.requests.try_acquire().map_err(|_| {
         let max = state.settings.requests_in_flight_max;
-        let detail = format!("{max} requests are being worked on already");
+        let detail = format!("{max} requests are in flight already (requests_in_flight_max)");
         Problem::new(Code::Overloaded, detail)
     })
 }
 
-/// A handler that panics is a fault of the server's; the panic hook has printed its message.
+/// A panic in a handler is a fault of the server; the panic hook has printed its message.
 pub fn panicked(_panic: Box<dyn Any + Send>) -> Response {
     problem::internal().into_response()
 }

@@ -1,6 +1,6 @@
-//! What lies around requests: connections, time limits, ids, logs.
+//! Around requests: connections, limits of time and number, counters and logs.
 
-pub mod identity;
 pub mod layers;
+pub mod observe;
 pub mod serve;
 pub mod write_timeout;

@@ -1,4 +1,4 @@
-//! Saving collections as they are.
+//! Backups.
 
 use std::io;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ const MEDIA: &str = "application/x-tar";
 
 /// Back up all collections
 ///
-/// One tar archive of their stores and settings, for `akin restore`: each collection from one
-/// consistent view, while everything goes on. One backup is made at a time. It begins with a copy
-/// of the first store, so the first bytes may take a while. A backup that fails breaks off: the
-/// body then ends as no whole one does.
+/// Returns a tar archive of all stores and settings for `akin restore`: each collection from one
+/// consistent view, while requests go on. One backup is made at a time. The first bytes are sent
+/// once the first store is copied. After a failure the connection is closed without the end of the
+/// body, so that a part never looks whole.
 #[utoipa::path(
     get, path = "/backup", operation_id = "back_up", tag = "Operating",
     responses((status = 200, description = "The archive.", body = String,
@@ -37,7 +37,7 @@ pub async fn all(
 
 /// Back up one collection
 ///
-/// As `/backup`, but of this collection only.
+/// Returns a backup of one collection, in the form of `GET /backup`.
 #[utoipa::path(
     get, path = "/collections/{collection}/backup", operation_id = "back_up",
     tag = "Operating",

@@ -11,7 +11,6 @@ use utoipa::ToSchema;
 use crate::document::DocumentId;
 use crate::engine::{Collapsed, Group, GroupMember};
 use crate::http::AppState;
-use crate::http::openapi::schemas::RankedSchema;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::Collapsing;
@@ -22,20 +21,18 @@ use crate::http::request::reading;
 use crate::http::response::json::Json;
 use crate::scheme::Threshold;
 
-#[derive(Deserialize)]
+/// A ranked list.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct RankedBody {
-    ids: Vec<String>,
-    threshold: Option<Threshold>,
-}
-
-/// The ranked list of a `POST /collapse`.
-pub struct Ranked {
+#[schema(as = Ranked)]
+pub struct RankedBody {
+    /// The first ranks highest. An id that comes again counts at its first place.
     ids: Vec<DocumentId>,
+    /// By default the collection's threshold.
     threshold: Option<Threshold>,
 }
 
-impl FromRequest<AppState> for Ranked {
+impl FromRequest<AppState> for RankedBody {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
@@ -45,36 +42,27 @@ impl FromRequest<AppState> for Ranked {
     }
 }
 
-/// Reads a list of at most `ids_max` distinct ids.
-fn ranked(json: &Bytes, ids_max: usize) -> Result<Ranked, Problem> {
-    const CODE: Code = Code::InvalidRequest;
-    let Object(body) = json::read::<Object<RankedBody>>(json, CODE)?;
+/// Reads a list of at most `ids_max` ids, each at its first occurrence.
+fn ranked(json: &Bytes, ids_max: usize) -> Result<RankedBody, Problem> {
+    let Object(mut body) = json::read::<Object<RankedBody>>(json, Code::InvalidRequest)?;
     if body.ids.len() > ids_max {
         let detail = format!("{} ids are more than the {ids_max} allowed", body.ids.len());
-        return Err(Problem::of_field(CODE, "/ids", detail));
+        return Err(Problem::of_field(Code::InvalidRequest, "/ids", detail));
     }
-    let mut ids = Vec::with_capacity(body.ids.len());
     let mut seen = HashSet::new();
-    for (at, id) in body.ids.into_iter().enumerate() {
-        let wrong = |detail: String| Problem::of_field(CODE, format!("/ids/{at}"), detail);
-        let id = DocumentId::new(id).map_err(|error| wrong(error.to_string()))?;
-        if !seen.insert(id.clone()) {
-            return Err(wrong(format!("the id '{id}' is there more than once")));
-        }
-        ids.push(id);
-    }
-    Ok(Ranked { ids, threshold: body.threshold })
+    body.ids.retain(|id| seen.insert(id.clone()));
+    Ok(body)
 }
 
-/// A ranked list without what nearly repeats something ranked before it.
+/// A ranked list without the near-duplicates of what ranks higher.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Collapsed)]
 pub struct CollapsedReply {
     /// In their order.
     kept: Vec<DocumentId>,
-    /// Of each kept document that stands for others, in the same order.
+    /// The kept documents that have near-duplicates in the list, in their order.
     groups: Vec<GroupReply>,
-    /// Those that are not stored, in their order.
+    /// The ids that are not stored, in their order.
     unknown: Vec<DocumentId>,
     #[schema(example = 0.8)]
     threshold: f64,
@@ -93,7 +81,7 @@ struct GroupReply {
 #[schema(as = CollapsedMember)]
 struct GroupMemberReply {
     id: DocumentId,
-    /// With the representative, exactly.
+    /// The exact Jaccard similarity to the representative.
     #[schema(example = 0.91)]
     resemblance: f64,
 }
@@ -120,25 +108,25 @@ impl From<Group> for GroupReply {
 
 /// Collapse a ranked list
 ///
-/// Of each group of near-duplicates the first-ranked stays: ids are gone through in their order,
-/// and one joins the first of those kept so far that it resembles at the threshold or over it,
-/// else it is kept. Pairs whose sketches are too far apart are passed over, which misses one pair
-/// of 10,000 at just the threshold; all others are checked exactly.
+/// Keeps the highest-ranked of each group of near-duplicates: going through the ids in their order,
+/// each joins the first kept document whose similarity to it is at least the threshold, and is kept
+/// itself if there is none. Pairs whose sketches differ too much are not checked, which misses one
+/// pair of 10,000 whose similarity is exactly the threshold; all other pairs are checked exactly.
 #[utoipa::path(
     post, path = "/collapse", operation_id = "collapse", tag = "Looking up",
     request_body(
-        content = RankedSchema,
+        content = RankedBody,
         example = json!({"ids": ["best", "nearly the best", "next"], "threshold": 0.9}),
     ),
     responses(
-        (status = 200, description = "What is left of the list.", body = CollapsedReply),
+        (status = 200, description = "The collapsed list.", body = CollapsedReply),
         Collapsing,
     ),
 )]
 pub async fn collapse(
     _: Query<NoParameters>,
     Ready(engine): Ready,
-    Ranked { ids, threshold }: Ranked,
+    RankedBody { ids, threshold }: RankedBody,
 ) -> Result<Json<CollapsedReply>, Problem> {
     let started = Instant::now();
     let collapsed = engine.collapse(ids, threshold).await?;

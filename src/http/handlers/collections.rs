@@ -1,38 +1,23 @@
-//! Listing, describing, making and removing collections.
+//! Listing, describing, creating and removing collections.
 
-use axum::extract::{FromRequest, Request};
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 
 use crate::engine::{CollectionSettings, Creation};
-use crate::http::AppState;
 use crate::http::problem::Problem;
 use crate::http::problem::of_calls::{Making, OfCollection, Plain, Removing};
-use crate::http::request::bodies;
 use crate::http::request::extract::{AllReady, PathCollection, Ready};
 use crate::http::request::query::{NoParameters, Query};
-use crate::http::request::reading;
+use crate::http::request::settings::Settings;
 use crate::http::response::json::Json;
 use crate::http::response::stats::{CollectionReply, CollectionsReply};
 
-/// The settings of a `PUT /collections/{collection}`.
-pub struct Settings(CollectionSettings);
-
-impl FromRequest<AppState> for Settings {
-    type Rejection = Problem;
-
-    async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
-        let body = reading::whole_json(request, state).await?;
-        bodies::settings(&body).map(Self)
-    }
-}
-
 /// List collections
 ///
-/// All of them, by name.
+/// Returns all collections, by name.
 #[utoipa::path(
     get, path = "/collections", operation_id = "list_collections", tag = "Collections",
-    responses((status = 200, description = "Those there are.", body = CollectionsReply), Plain),
+    responses((status = 200, description = "All collections.", body = CollectionsReply), Plain),
 )]
 pub async fn list(
     _: Query<NoParameters>,
@@ -43,7 +28,7 @@ pub async fn list(
 
 /// Describe a collection
 ///
-/// Its settings, size, memory and keys.
+/// Returns a collection's settings, size, memory and keys.
 #[utoipa::path(
     get, path = "/collections/{collection}", operation_id = "describe_collection",
     tag = "Collections",
@@ -60,13 +45,13 @@ pub async fn describe(
     Ok(Json(CollectionReply::new(&collection, &stats)))
 }
 
-/// Make a collection
+/// Create a collection
 ///
-/// Each part of the settings may be left out, and each key of a part: they then have the defaults
-/// shown below, whatever the server's configuration says. Answers 200 and changes nothing if the
-/// collection stands with the same settings already. Settings are fixed for its life.
+/// Each section of the settings may be left out, and each key of a section: they then have the
+/// defaults shown below, whatever the server's configuration says. Answers 200 and changes nothing
+/// if the collection exists with the same settings.
 #[utoipa::path(
-    put, path = "/collections/{collection}", operation_id = "make_collection",
+    put, path = "/collections/{collection}", operation_id = "create_collection",
     tag = "Collections",
     request_body(
         content = CollectionSettings,
@@ -74,11 +59,11 @@ pub async fn describe(
     ),
     responses(
         (status = 201, description = "The collection is new.", body = CollectionReply),
-        (status = 200, description = "It stood with these settings.", body = CollectionReply),
+        (status = 200, description = "It existed with these settings.", body = CollectionReply),
         Making,
     ),
 )]
-pub async fn make(
+pub async fn create(
     _: Query<NoParameters>,
     PathCollection(name): PathCollection,
     AllReady(collections): AllReady,
@@ -93,8 +78,8 @@ pub async fn make(
 
 /// Remove a collection
 ///
-/// With its data, for good. Requests under way on it may read to their end; what they would still
-/// write is refused with 503 `out_of_service`. `default` cannot be removed.
+/// Removes a collection and its data. Running requests on it may read to their end; their writes
+/// are refused with 503 `out_of_service`. `default` cannot be removed.
 #[utoipa::path(
     delete, path = "/collections/{collection}", operation_id = "remove_collection",
     tag = "Collections",

@@ -3,62 +3,16 @@
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
-use crate::engine::{CurveAnswer, CurveOf};
+use crate::engine::CurveAnswer;
 use crate::http::problem::Problem;
-use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::OfTexts;
 use crate::http::request::extract::Ready;
-use crate::http::request::query::{Parameters, Query, ReadParameters};
+use crate::http::request::parameters::CurveParameters;
+use crate::http::request::query::Query;
 use crate::http::response::json::Json;
-use crate::scheme::{CurvePoint, Kind, Threshold};
-
-/// Of which scheme: without any, the collection's own.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct CurveParameters {
-    /// The resemblance from which documents count as near-duplicates; the collection's own by
-    /// default.
-    #[param(value_type = Option<f64>, exclusive_minimum = 0.0, maximum = 1.0, example = 0.8)]
-    threshold: Option<Threshold>,
-    /// The wanted chance to find a document at just the threshold: the curve is that of the scheme
-    /// that akin would choose for it.
-    #[param(exclusive_minimum = 0.0, exclusive_maximum = 1.0, example = 0.99)]
-    recall: Option<f64>,
-    /// So many keys, all of them looked under; with `rows`.
-    #[param(minimum = 1, maximum = 1024)]
-    bands: Option<u32>,
-    /// Slots of a key; with `bands`.
-    #[param(minimum = 1, maximum = 32)]
-    rows: Option<u32>,
-}
-
-impl ReadParameters for CurveParameters {
-    fn read(parameters: &mut Parameters) -> Result<Self, Problem> {
-        Ok(Self {
-            threshold: parameters.optional("threshold")?,
-            recall: parameters.optional("recall")?,
-            bands: parameters.optional("bands")?,
-            rows: parameters.optional("rows")?,
-        })
-    }
-}
-
-impl CurveParameters {
-    fn of(&self) -> Result<CurveOf, Problem> {
-        let threshold = self.threshold;
-        let wrong = |detail| Err(Problem::new(Code::InvalidParameter, detail));
-        match (self.recall, self.bands, self.rows) {
-            (None, None, None) => Ok(CurveOf::Collection { threshold }),
-            (Some(recall), None, None) => Ok(CurveOf::Wanted { threshold, recall }),
-            (None, Some(bands), Some(rows)) => Ok(CurveOf::Keys { bands, rows, threshold }),
-            (Some(_), ..) => wrong("the parameter 'recall' must stand without 'bands' and 'rows'"),
-            (None, Some(_), None) => wrong("the parameter 'rows' is missing beside 'bands'"),
-            (None, None, Some(_)) => wrong("the parameter 'bands' is missing beside 'rows'"),
-        }
-    }
-}
+use crate::scheme::{CurvePoint, Kind};
 
 /// What a scheme finds at each resemblance, and what it costs.
 #[derive(Serialize, ToSchema)]

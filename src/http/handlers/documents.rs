@@ -14,22 +14,22 @@ use crate::http::AppState;
 use crate::http::bulk::import::{Bulk, ResultLine};
 use crate::http::bulk::ndjson;
 use crate::http::bulk::split::Form;
-use crate::http::connection::identity::RequestId;
-use crate::http::openapi::schemas::{DocumentSchema, DocumentsSchema};
+use crate::http::metrics;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::{Adding, ById, Plain};
-use crate::http::request::bodies;
-use crate::http::request::extract::Ready;
+use crate::http::request::bodies::{self, DocumentBody, DocumentsBody};
+use crate::http::request::extract::{PathId, Ready};
 use crate::http::request::json;
+use crate::http::request::lookup;
 use crate::http::request::parameters::{
-    AddParameters, ExportParameters, GetParameters, ListParameters, PathId,
+    AddParameters, ExportParameters, GetParameters, ListParameters,
 };
 use crate::http::request::query::{NoParameters, Query};
 use crate::http::request::reading::{self, BodyReader, Media};
+use crate::http::request_id;
 use crate::http::response::answers::AddedReply;
 use crate::http::response::json::Json;
-use crate::http::response::measured;
 use crate::http::response::stored::{DocumentReply, IdsReply, StoredReply};
 
 /// The documents of a `POST /documents`, in any of their forms.
@@ -73,7 +73,7 @@ impl FromRequest<AppState> for Posted {
         }
         let documents = match form {
             Some(form) => {
-                let request_id = RequestId::given_to(&parts.extensions);
+                let request_id = request_id::of(&parts.extensions);
                 Documents::Many(Box::new(Bulk::new(reader, form, options, request_id, state)?))
             }
             None => Documents::One(object(reader, state).await?),
@@ -102,28 +102,27 @@ async fn object(reader: BodyReader, state: &AppState) -> Result<Document, Proble
 
 /// Add documents
 ///
-/// Adds or replaces one document (a JSON object, or plain text), or many (a JSON array, or a
-/// document a line). Many are answered by a result a line in the order of the input, streamed while
-/// the body still arrives; a bad document gives an error line, and the others go on. A status other
-/// than an error is sent only once the document is on disk.
+/// Adds or replaces one document (a JSON object, or plain text), or many (a JSON array, or NDJSON
+/// with a document on each line). Many documents are answered by one line of NDJSON for each, in
+/// the order of the input, streamed while the body still arrives; an invalid document gets an error
+/// line and does not affect the others. A document that is answered without an error is on disk.
 #[utoipa::path(
     post, path = "/documents", operation_id = "add_documents", tag = "Documents",
     params(AddParameters),
     request_body(
         content(
-            (DocumentsSchema = "application/json",
+            (DocumentsBody = "application/json",
                 example = json!({"id": "a", "text": "the quick brown fox"})),
-            (DocumentSchema = "application/x-ndjson",
+            (DocumentBody = "application/x-ndjson",
                 example = "{\"id\": \"a\", \"text\": \"the quick brown fox\"}\n"),
             (String = "text/plain", example = "the quick brown fox"),
         ),
-        description = "One document, an array of documents, a document a line, or a text.",
+        description = "One document, an array of documents, NDJSON, or a text.",
     ),
     responses(
         (status = 201, description = "The document is new.", body = AddedReply),
-        (status = 200, description = "The document was replaced, unchanged or skipped; or, \
-            of many, a result a line: as of one with its `line`, or \
-            `{\"line\", \"status\": \"error\", \"problem\"}`.",
+        (status = 200, description = "The document was replaced, unchanged or skipped; \
+            or a line for each of many documents.",
             content((AddedReply = "application/json"), (ResultLine = "application/x-ndjson"))),
         Adding,
     ),
@@ -134,7 +133,7 @@ pub async fn add(Ready(engine): Ready, posted: Posted) -> Result<Response, Probl
         Documents::Many(bulk) => return Ok(bulk.answer(engine)),
     };
     let added = engine.add(document, posted.options).await?;
-    measured::added(added.status);
+    metrics::added(added.status);
     let created = added.status == AddStatus::Created;
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(AddedReply::from(added))).into_response())
@@ -142,7 +141,7 @@ pub async fn add(Ready(engine): Ready, posted: Posted) -> Result<Response, Probl
 
 /// Get a document
 ///
-/// The document as stored.
+/// Returns a document as it is stored.
 #[utoipa::path(
     get, path = "/documents/{*id}", operation_id = "get_document", tag = "Documents",
     params(("id" = DocumentId, Path, description = "The document's id, percent-encoded.",
@@ -159,6 +158,8 @@ pub async fn get(
 }
 
 /// Remove a document
+///
+/// Removes a document, which is then no longer returned.
 #[utoipa::path(
     delete, path = "/documents/{*id}", operation_id = "remove_document", tag = "Documents",
     params(("id" = DocumentId, Path, description = "The document's id, percent-encoded.",
@@ -176,7 +177,7 @@ pub async fn remove(
 
 /// List ids
 ///
-/// Ids in byte order, a page at a time.
+/// Returns ids in byte order, in pages.
 #[utoipa::path(
     get, path = "/documents", operation_id = "list_documents", tag = "Documents",
     params(ListParameters),
@@ -184,21 +185,23 @@ pub async fn remove(
 )]
 pub async fn list(
     Query(page): Query<ListParameters>,
+    State(state): State<AppState>,
     Ready(engine): Ready,
 ) -> Result<Json<IdsReply>, Problem> {
-    let ids = engine.list(page.after, page.limit + 1).await?;
-    Ok(Json(IdsReply::new(&ids, page.limit)))
+    let limit = lookup::limit(page.limit, &state.settings)?;
+    let ids = engine.list(page.after, limit + 1).await?;
+    Ok(Json(IdsReply::new(&ids, limit)))
 }
 
-/// Export every document
+/// Export all documents
 ///
-/// A document a line, from one consistent view, each as it can be posted again (in a collection
-/// that keeps no texts only id and metadata). An export that fails breaks off: the body then ends
-/// as no whole one does.
+/// Returns every document as a line of NDJSON, from one consistent view, as it can be posted again
+/// (in a collection that keeps no texts only id and metadata). After a failure the connection is
+/// closed without the end of the body, so that a part never looks whole.
 #[utoipa::path(
     get, path = "/export", operation_id = "export_documents", tag = "Documents",
     params(ExportParameters),
-    responses((status = 200, description = "A document a line.", body = DocumentReply,
+    responses((status = 200, description = "A document for each line.", body = DocumentReply,
         content_type = "application/x-ndjson"), Plain),
 )]
 pub async fn export(
@@ -208,7 +211,7 @@ pub async fn export(
 ) -> Result<Response, Problem> {
     let permit = state.bulk_permit()?;
     let lines = engine.export(parameters.order.unwrap_or_default()).await.map(move |document| {
-        // Held as long as there is something to send.
+        // Held until the export ends.
         let _permit = &permit;
         match document {
             Ok(document) => Ok(ndjson::line(&DocumentReply::from(document))),

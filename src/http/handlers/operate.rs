@@ -1,4 +1,4 @@
-//! What operators call.
+//! Health, metrics, statistics and snapshots.
 
 use std::sync::LazyLock;
 
@@ -9,18 +9,18 @@ use jiff::Timestamp;
 
 use crate::engine::CollectionName;
 use crate::http::AppState;
+use crate::http::metrics::exposition;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::Plain;
 use crate::http::request::extract::{AllReady, Ready};
 use crate::http::request::query::{NoParameters, Query};
 use crate::http::response::json::Json;
-use crate::http::response::measured;
 use crate::http::response::stats::{SnapshotReply, SnapshotsReply, StatsReply, StatusReply};
 
 /// Alive
 ///
-/// 200 as long as the process answers at all.
+/// Answers 200 as long as the process runs.
 #[utoipa::path(
     get, path = "/healthz", operation_id = "health", tag = "Operating",
     responses((status = 200, description = "Alive.", body = StatusReply)),
@@ -31,8 +31,8 @@ pub async fn health() -> Json<StatusReply> {
 
 /// Ready to serve
 ///
-/// 503 `not_ready` with its progress while collections are being opened, 503 `out_of_service` once
-/// the store of one refuses to go on.
+/// Answers 503 `not_ready` with the progress while collections are being opened, and 503
+/// `out_of_service` once the store of one has failed.
 #[utoipa::path(
     get, path = "/readyz", operation_id = "readiness", tag = "Operating",
     responses((status = 200, description = "Ready.", body = StatusReply), Plain),
@@ -49,8 +49,8 @@ pub async fn readiness(AllReady(collections): AllReady) -> Result<Json<StatusRep
 
 /// Metrics
 ///
-/// In the text format of Prometheus. Those of a collection have its name as the label `collection`
-/// and are there while it is open.
+/// Returns metrics in the text format of Prometheus. Those of a collection have its name as the label
+/// `collection`.
 #[utoipa::path(
     get, path = "/metrics", operation_id = "metrics", tag = "Operating",
     responses((status = 200, description = "The metrics.", body = String,
@@ -59,17 +59,19 @@ pub async fn readiness(AllReady(collections): AllReady) -> Result<Json<StatusRep
 pub async fn metrics(State(state): State<AppState>) -> impl IntoResponse {
     let mut text = state.metrics.render();
     if let Some(collections) = state.collections.get() {
-        let figures = measured::figures(&collections.list()).await;
-        text += &measured::gauges(&figures, Timestamp::now().as_millisecond());
+        let figures = exposition::figures(&collections.list()).await;
+        text += &exposition::gauges(&figures, Timestamp::now().as_millisecond());
     }
     let media = "text/plain; version=0.0.4; charset=utf-8";
     ([(header::CONTENT_TYPE, media)], text)
 }
 
-/// Figures of the collection
+/// Statistics of the collection
+///
+/// Returns sizes, memory, running discoveries and settings.
 #[utoipa::path(
     get, path = "/stats", operation_id = "stats", tag = "Operating",
-    responses((status = 200, description = "The figures.", body = StatsReply), Plain),
+    responses((status = 200, description = "The statistics.", body = StatsReply), Plain),
 )]
 pub async fn stats(
     _: Query<NoParameters>,
@@ -82,12 +84,12 @@ pub async fn stats(
 
 /// Take a snapshot
 ///
-/// Starts one, or joins the one that is being written. `GET /snapshots` has its entry once it is
-/// done.
+/// Starts a snapshot, unless one is being written already. `GET /snapshots` lists it once it is
+/// complete.
 #[utoipa::path(
     post, path = "/snapshots", operation_id = "take_snapshot", tag = "Operating",
     responses((status = 202, description = "Started.", body = StatusReply,
-        headers(("location" = String, description = "Where they are listed."))), Plain),
+        headers(("location" = String, description = "Where snapshots are listed."))), Plain),
 )]
 pub async fn take_snapshot(_: Query<NoParameters>, Ready(engine): Ready) -> impl IntoResponse {
     let listed_at = snapshots_of(engine.name());
@@ -108,9 +110,11 @@ fn snapshots_of(name: &CollectionName) -> String {
 }
 
 /// List snapshots
+///
+/// Returns the complete snapshots of the collection.
 #[utoipa::path(
     get, path = "/snapshots", operation_id = "list_snapshots", tag = "Operating",
-    responses((status = 200, description = "Those there are.", body = SnapshotsReply), Plain),
+    responses((status = 200, description = "The snapshots.", body = SnapshotsReply), Plain),
 )]
 pub async fn snapshots(
     _: Query<NoParameters>,
@@ -122,12 +126,14 @@ pub async fn snapshots(
 }
 
 /// This document
+///
+/// Returns the OpenAPI document of the server.
 #[utoipa::path(
     get, path = "/openapi.yaml", operation_id = "openapi", tag = "Operating",
     responses((status = 200, description = "The OpenAPI document.", body = Object,
         content_type = "application/yaml")),
 )]
 pub async fn openapi() -> impl IntoResponse {
-    static YAML: LazyLock<String> = LazyLock::new(crate::http::openapi::document::yaml);
+    static YAML: LazyLock<String> = LazyLock::new(crate::http::openapi::yaml);
     ([(header::CONTENT_TYPE, "application/yaml")], YAML.as_str())
 }

@@ -4,52 +4,16 @@ use std::time::{Duration, Instant};
 
 use axum::extract::State;
 use serde::Serialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use crate::engine::Recall;
 use crate::http::AppState;
 use crate::http::problem::Problem;
-use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::OfTexts;
 use crate::http::request::extract::Ready;
-use crate::http::request::query::{Parameters, Query, ReadParameters};
+use crate::http::request::parameters::RecallParameters;
+use crate::http::request::query::Query;
 use crate::http::response::json::Json;
-use crate::scheme::Threshold;
-
-/// Documents drawn when the call does not say how many.
-const SAMPLE_DEFAULT: u32 = 200;
-
-/// How recall is measured.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct RecallParameters {
-    /// Documents to draw at random.
-    #[param(minimum = 1, maximum = 1_000, default = 200)]
-    sample: Option<u32>,
-    /// The collection's own by default.
-    #[param(value_type = Option<f64>, exclusive_minimum = 0.0, maximum = 1.0, example = 0.8)]
-    threshold: Option<Threshold>,
-}
-
-impl ReadParameters for RecallParameters {
-    fn read(parameters: &mut Parameters) -> Result<Self, Problem> {
-        Ok(Self {
-            sample: parameters.optional("sample")?,
-            threshold: parameters.optional("threshold")?,
-        })
-    }
-}
-
-impl RecallParameters {
-    fn sample(&self, sample_max: usize) -> Result<usize, Problem> {
-        let sample = self.sample.unwrap_or(SAMPLE_DEFAULT.min(sample_max as u32)) as usize;
-        if (1..=sample_max).contains(&sample) {
-            return Ok(sample);
-        }
-        let detail = format!("the parameter 'sample' must be 1..={sample_max}");
-        Err(Problem::new(Code::InvalidParameter, detail))
-    }
-}
 
 /// What lookups find of what there is, on a random sample.
 #[derive(Serialize, ToSchema)]

@@ -1,69 +1,46 @@
-//! Comparing two contents.
+//! Comparing two documents.
 
 use std::time::Instant;
 
-use axum::extract::{FromRequest, Request};
-
-use crate::document::DocumentId;
 use crate::engine::{CompareOptions, Engine, EngineError, Probe};
-use crate::http::AppState;
-use crate::http::openapi::schemas::PairSchema;
 use crate::http::problem::Problem;
 use crate::http::problem::of_calls::{Comparing, ComparingStored};
-use crate::http::request::bodies;
 use crate::http::request::extract::Ready;
-use crate::http::request::json;
-use crate::http::request::parameters::{CompareParameters, StoredPairParameters};
+use crate::http::request::parameters::{CompareParameters, StoredPair};
+use crate::http::request::probes::{Pair, PairBody};
 use crate::http::request::query::Query;
-use crate::http::request::reading;
 use crate::http::response::comparison::ComparisonReply;
 use crate::http::response::json::Json;
 
-/// The two probes of a `POST /resemblance`.
-pub struct Pair(Probe, Probe);
-
-impl FromRequest<AppState> for Pair {
-    type Rejection = Problem;
-
-    async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
-        let body = reading::whole_json(request, state).await?;
-        let (a, b) = json::off_runtime_if_large(body, |body| bodies::pair(&body)).await?;
-        Ok(Self(a, b))
-    }
-}
-
 /// Compare two stored documents
 ///
-/// Their estimated resemblance beside the exact one, and the measures that are asked for.
+/// Returns the estimated and the exact Jaccard similarity (resemblance) of two stored documents, and
+/// further measures on request.
 #[utoipa::path(
     get, path = "/resemblance", operation_id = "compare_stored", tag = "Looking up",
-    params(
-        ("a" = DocumentId, Query, description = "The id of a stored document."),
-        ("b" = DocumentId, Query, description = "The id of another."),
-        CompareParameters,
-    ),
+    params(StoredPair, CompareParameters),
     responses(
         (status = 200, description = "The comparison.", body = ComparisonReply),
         ComparingStored,
     ),
 )]
 pub async fn stored(
-    Query(parameters): Query<StoredPairParameters>,
+    Query((pair, parameters)): Query<(StoredPair, CompareParameters)>,
     Ready(engine): Ready,
 ) -> Result<Json<ComparisonReply>, Problem> {
-    let options = parameters.compare.options();
-    compare(&engine, Probe::Stored(parameters.a), Probe::Stored(parameters.b), options).await
+    let options = parameters.options();
+    compare(&engine, Probe::Stored(pair.a), Probe::Stored(pair.b), options).await
 }
 
-/// Compare what is posted
+/// Compare posted documents
 ///
-/// The estimated resemblance of two probes beside the exact one, and the measures that are asked
-/// for; nothing is stored.
+/// Returns the estimated and the exact Jaccard similarity (resemblance) of two probes, and further
+/// measures on request; nothing is stored.
 #[utoipa::path(
     post, path = "/resemblance", operation_id = "compare_posted", tag = "Looking up",
     params(CompareParameters),
     request_body(
-        content = PairSchema,
+        content = PairBody,
         example = json!({"a": {"id": "a"}, "b": {"text": "the fox"}}),
     ),
     responses((status = 200, description = "The comparison.", body = ComparisonReply), Comparing),
@@ -87,7 +64,7 @@ async fn compare(
     Ok(Json(ComparisonReply::new(comparison, started.elapsed())))
 }
 
-/// Which of the two a fault is of is not known, so it points at neither.
+/// The error may be of either probe, so it points at none.
 fn of_either(error: EngineError) -> Problem {
     Problem { errors: Vec::new(), ..Problem::from(error) }
 }

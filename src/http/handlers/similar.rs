@@ -2,133 +2,143 @@
 
 use std::time::Instant;
 
-use axum::extract::{FromRequest, Request};
-use axum::response::{IntoResponse, Response};
+use axum::Extension;
+use axum::extract::State;
 use futures_util::{StreamExt, TryStreamExt, stream};
+use tower_http::request_id::RequestId;
 
-use crate::document::{Content, DocumentId};
 use crate::engine::{Conditions, Engine, Lookup, Probe};
-use crate::http::AppState;
-use crate::http::openapi::schemas::{AnswersSchema, ProbesSchema};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::{ById, Probing};
-use crate::http::request::bodies::{self, Probes};
-use crate::http::request::conditions::ConditionParameters;
 use crate::http::request::extract::Ready;
-use crate::http::request::json;
-use crate::http::request::parameters::{
-    LookupParameters, PostedLookupParameters, StoredLookupParameters,
+use crate::http::request::lookup::{
+    ConditionParameters, LookupOptions, LookupParameters, WrongOption,
 };
+use crate::http::request::parameters::StoredId;
+use crate::http::request::probes::{OwnProbe, Probes, ProbesBody};
 use crate::http::request::query::Query;
-use crate::http::request::reading::{self, BodyReader, Media};
-use crate::http::response::answers::AnswerReply;
+use crate::http::response::answers::{
+    AnswerReply, AnswersReply, FailedProbeReply, ProbeAnswerReply,
+};
 use crate::http::response::json::Json;
-use crate::http::response::measured;
+use crate::http::{AppState, ServerSettings, metrics, request_id};
 
 /// Probes of one call that are looked up at once.
 const PROBES_AT_ONCE: usize = 4;
 
-impl FromRequest<AppState> for Probes {
-    type Rejection = Problem;
-
-    async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
-        let (parts, body) = request.into_parts();
-        let media = Media::of(&parts.headers, &[Media::Json, Media::Text])?;
-        let reader = BodyReader::new(body, state);
-        if media == Media::Text {
-            let bytes_max = state.settings.document_bytes_max;
-            let body = reader.whole(bytes_max, Code::DocumentTooLarge).await?;
-            return Ok(Self::One(Probe::Content(Content::Text(reading::text(body)?))));
-        }
-        let body = reader.whole(state.settings.body_bytes_max, Code::BodyTooLarge).await?;
-        let probes_max = state.settings.probes_max;
-        json::off_runtime_if_large(body, move |body| bodies::probes(&body, probes_max)).await
-    }
-}
-
 /// Look up a stored document
 ///
-/// The near-duplicates of a stored document, itself left out.
+/// Returns the near-duplicates of a stored document, without the document itself.
 #[utoipa::path(
     get, path = "/similar", operation_id = "similar_to_stored", tag = "Looking up",
-    params(
-        ("id" = DocumentId, Query, description = "The id of a stored document."),
-        LookupParameters,
-        ConditionParameters,
-    ),
+    params(StoredId, LookupParameters, ConditionParameters),
     responses((status = 200, description = "Its near-duplicates.", body = AnswerReply), ById),
 )]
 pub async fn stored(
-    Query(parameters): Query<StoredLookupParameters>,
+    Query((stored, lookup, conditions)): Query<(StoredId, LookupParameters, ConditionParameters)>,
+    State(state): State<AppState>,
     Ready(engine): Ready,
 ) -> Result<Json<AnswerReply>, Problem> {
-    let StoredLookupParameters { id, lookup, conditions } = parameters;
-    look_up(&engine, Probe::Stored(id), lookup, &conditions).await.map(Json)
+    let options = LookupOptions { lookup, conditions }.read(&state.settings)?;
+    look_up(&engine, Probe::Stored(stored.id), &options).await.map(Json)
 }
 
-/// Look up what is posted
+/// Look up posted documents
 ///
-/// The near-duplicates of a probe, or of each of an array of probes; nothing is stored. If one
-/// probe of an array is refused, so is the call, and `errors` points at it.
+/// Returns the near-duplicates of a probe, or of each of an array of probes; nothing is stored.
+/// Options may stand in the query, for all probes, or in a probe. If a probe of an array cannot be
+/// looked up, its answer is `{"error": problem}`, and the others are answered; if one is not a
+/// probe at all, the call is refused, and `errors` points at it.
 #[utoipa::path(
     post, path = "/similar", operation_id = "similar_to_posted", tag = "Looking up",
     params(LookupParameters, ConditionParameters),
     request_body(
         content(
-            (ProbesSchema = "application/json", example = json!({"text": "the quick brown fox"})),
+            (ProbesBody = "application/json",
+                example = json!({"text": "the quick brown fox", "limit": 5})),
             (String = "text/plain", example = "the quick brown fox"),
         ),
         description = "One probe, an array of probes, or a text.",
     ),
     responses(
         (status = 200, description = "An answer; to an array of probes an array of answers.",
-            body = AnswersSchema),
+            body = AnswersReply),
         Probing,
     ),
 )]
 pub async fn posted(
-    Query(parameters): Query<PostedLookupParameters>,
+    Query((lookup, conditions)): Query<(LookupParameters, ConditionParameters)>,
+    Extension(id): Extension<RequestId>,
+    State(state): State<AppState>,
     Ready(engine): Ready,
     probes: Probes,
-) -> Result<Response, Problem> {
-    let PostedLookupParameters { lookup, conditions } = parameters;
-    match probes {
-        Probes::One(probe) => {
-            Ok(Json(look_up(&engine, probe, lookup, &conditions).await?).into_response())
-        }
+) -> Result<Json<AnswersReply>, Problem> {
+    let call = Call::new(LookupOptions { lookup, conditions }, &state.settings)?;
+    let answers = match probes {
+        Probes::One(probe) => AnswersReply::One(call.answer(&engine, probe).await?),
         Probes::Many(probes) => {
-            Ok(Json(look_all_up(&engine, probes, lookup, &conditions).await?).into_response())
+            AnswersReply::Many(call.answer_all(&engine, probes, request_id::text(&id)).await?)
         }
+    };
+    Ok(Json(answers))
+}
+
+/// The options that a call has for all of its probes.
+struct Call<'a> {
+    given: LookupOptions,
+    read: (Lookup, Conditions),
+    settings: &'a ServerSettings,
+}
+
+impl<'a> Call<'a> {
+    fn new(given: LookupOptions, settings: &'a ServerSettings) -> Result<Self, Problem> {
+        Ok(Self { read: given.read(settings)?, given, settings })
+    }
+
+    async fn answer(&self, engine: &Engine, probe: OwnProbe) -> Result<AnswerReply, Problem> {
+        let (probe, Some(own)) = probe else { return look_up(engine, probe.0, &self.read).await };
+        let options = own.with(&self.given).and_then(|options| options.read(self.settings));
+        let in_body = |wrong: WrongOption| {
+            Problem::of_field(Code::InvalidRequest, format!("/{}", wrong.name), wrong.detail)
+        };
+        look_up(engine, probe, &options.map_err(in_body)?).await
+    }
+
+    /// # Errors
+    /// Faults of the server: what is wrong with a probe is in its answer.
+    async fn answer_all(
+        &self,
+        engine: &Engine,
+        probes: Vec<OwnProbe>,
+        request_id: &str,
+    ) -> Result<Vec<ProbeAnswerReply>, Problem> {
+        let answer = |(at, probe)| async move {
+            match self.answer(engine, probe).await {
+                Ok(answer) => Ok(ProbeAnswerReply::Found(answer)),
+                Err(problem) if problem.code.status().is_server_error() => Err(problem),
+                Err(problem) => {
+                    let error = problem.under(&format!("/{at}")).reply(request_id);
+                    Ok(ProbeAnswerReply::Failed(FailedProbeReply { error }))
+                }
+            }
+        };
+        stream::iter(probes.into_iter().enumerate())
+            .map(answer)
+            .buffered(PROBES_AT_ONCE)
+            .try_collect()
+            .await
     }
 }
 
 async fn look_up(
     engine: &Engine,
     probe: Probe,
-    lookup: Lookup,
-    conditions: &Conditions,
+    (lookup, conditions): &(Lookup, Conditions),
 ) -> Result<AnswerReply, Problem> {
     let started = Instant::now();
-    let answer = engine.similar_where(probe, lookup, conditions).await?;
+    let answer = engine.similar_where(probe, *lookup, conditions).await?;
     let took = started.elapsed();
-    measured::looked_up(&answer, took);
+    metrics::looked_up(&answer, took);
     Ok(AnswerReply::new(answer, took))
-}
-
-async fn look_all_up(
-    engine: &Engine,
-    probes: Vec<Probe>,
-    lookup: Lookup,
-    conditions: &Conditions,
-) -> Result<Vec<AnswerReply>, Problem> {
-    let look_one_up = |(at, probe)| async move {
-        let answer = look_up(engine, probe, lookup, conditions).await;
-        answer.map_err(|problem| problem.under(&format!("/{at}")))
-    };
-    stream::iter(probes.into_iter().enumerate())
-        .map(look_one_up)
-        .buffered(PROBES_AT_ONCE)
-        .try_collect()
-        .await
 }

@@ -1,7 +1,8 @@
-//! What every error looks like: RFC 9457, with a stable `code`.
+//! Errors as clients see them: RFC 9457, with a stable `code`.
 
 pub mod code;
 pub mod of_calls;
+pub mod pointer;
 
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -9,11 +10,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::engine::EngineError;
-use crate::http::connection::identity::RequestId;
 use crate::http::problem::code::Code;
-use crate::http::request::json;
 
-/// A longer name of a field is not given back.
+/// The longest name of a field that a pointer repeats.
 const FIELD_NAME_SHOWN_BYTES_MAX: usize = 64;
 
 /// One bad field of a body.
@@ -26,17 +25,17 @@ pub struct FieldError {
     pub detail: String,
 }
 
-/// How far a start has come.
+/// How much of the index a start has restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ProgressReply {
-    /// Documents brought back.
+    /// Documents restored so far.
     pub done: u64,
-    /// Documents to bring back; 0 while unknown.
+    /// Documents to restore; 0 while unknown.
     pub total: u64,
 }
 
-/// Why a request got no better answer. As a response it becomes a body in `identity::observe`,
-/// which knows the request's id.
+/// Why a request failed. As a response it gets its body in [`render`], which knows the request's
+/// id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     pub code: Code,
@@ -76,15 +75,15 @@ impl Problem {
         Self { code, detail: detail.into(), errors: Vec::new(), progress: None }
     }
 
-    /// A body that is JSON, but not the JSON that is wanted, for one field's sake.
+    /// One field of the body is not as it should be.
     pub fn of_field(code: Code, pointer: impl Into<String>, detail: impl Into<String>) -> Self {
         let (pointer, detail) = (pointer.into(), detail.into());
-        let place = if pointer.is_empty() { String::new() } else { format!("{pointer}: ") };
+        let prefix = if pointer.is_empty() { String::new() } else { format!("{pointer}: ") };
         let errors = vec![FieldError { pointer, detail: detail.clone() }];
-        Self { code, detail: format!("{place}{detail}"), errors, progress: None }
+        Self { code, detail: format!("{prefix}{detail}"), errors, progress: None }
     }
 
-    /// The same problem, of a part of the body that lies under `pointer`.
+    /// The problem of a part of the body, for the whole body: the part lies under `pointer`.
     #[must_use]
     pub fn under(mut self, pointer: &str) -> Self {
         if self.errors.is_empty() {
@@ -96,7 +95,7 @@ impl Problem {
         self
     }
 
-    pub fn reply(&self, request_id: &RequestId) -> ProblemReply {
+    pub fn reply(&self, request_id: &str) -> ProblemReply {
         let (code, status, title) = self.code.facts();
         ProblemReply {
             r#type: format!("urn:akin:problem:{code}"),
@@ -104,19 +103,19 @@ impl Problem {
             status: status.as_u16(),
             detail: self.detail.clone(),
             code: self.code,
-            request_id: request_id.to_string(),
+            request_id: request_id.to_owned(),
             errors: self.errors.clone(),
             progress: self.progress,
         }
     }
 
-    /// Logs what is the server's fault, once: called where the problem leaves the server.
-    pub fn log(&self, request_id: &RequestId) {
+    /// Logs faults of the server. Called once, where the problem leaves the server.
+    pub fn log(&self, request_id: &str) {
         let (code, status, _) = self.code.facts();
         if status == StatusCode::INTERNAL_SERVER_ERROR {
-            tracing::error!(%request_id, code, detail = self.detail, "request failed");
+            tracing::error!(request_id, code, detail = self.detail, "request failed");
         } else if status.is_server_error() {
-            tracing::warn!(%request_id, code, detail = self.detail, "request refused");
+            tracing::warn!(request_id, code, detail = self.detail, "request refused");
         }
     }
 }
@@ -130,7 +129,7 @@ impl IntoResponse for Problem {
 }
 
 /// Turns every error response, whichever layer it comes from, into a problem with a body.
-pub fn render(response: Response, request_id: &RequestId) -> Response {
+pub fn render(response: Response, request_id: &str) -> Response {
     let status = response.status();
     let problem = match response.extensions().get::<Problem>() {
         Some(problem) => problem.clone(),
@@ -151,19 +150,19 @@ pub fn render(response: Response, request_id: &RequestId) -> Response {
     rendered
 }
 
-/// What a bare error response says besides its status.
+/// Headers of a bare error response that the problem keeps.
 const KEPT: [HeaderName; 2] = [header::ALLOW, header::ACCEPT_ENCODING];
 
-/// The problem behind an error response of a layer that knows nothing of problems.
+/// The problem of an error response from a layer that makes no problems.
 fn bare(status: StatusCode) -> Problem {
     match status {
         StatusCode::METHOD_NOT_ALLOWED => Problem::new(
             Code::MethodNotAllowed,
-            "this path does not know the method; the allow header lists those it knows",
+            "this path does not have this method; the allow header lists its methods",
         ),
         StatusCode::UNSUPPORTED_MEDIA_TYPE => Problem::new(
             Code::UnsupportedEncoding,
-            "a body may come as it is, or with content-encoding gzip or zstd",
+            "a body must be uncompressed, or have the content-encoding gzip or zstd",
         ),
         StatusCode::NOT_FOUND => Problem::new(Code::RouteNotFound, "there is nothing here"),
         status if status.is_client_error() => {
@@ -173,9 +172,9 @@ fn bare(status: StatusCode) -> Problem {
     }
 }
 
-/// What a client is told of a fault of the server's, whose cause is in the log.
+/// A fault of the server. Its cause is only in the log.
 pub fn internal() -> Problem {
-    Problem::new(Code::Internal, "the server failed; its log has more under this request id")
+    Problem::new(Code::Internal, "the server failed; its log says why under this request id")
 }
 
 impl From<EngineError> for Problem {
@@ -220,13 +219,13 @@ impl From<EngineError> for Problem {
     }
 }
 
-/// The pointer to a record's field, or to all of them if the name is longer than any may be.
+/// The pointer to a field of a record, or to all fields if its name is too long to repeat.
 fn pointer_to(field: &str) -> String {
-    let name = if field.len() > FIELD_NAME_SHOWN_BYTES_MAX { "" } else { &json::pointer_to(field) };
+    let name = if field.len() > FIELD_NAME_SHOWN_BYTES_MAX { "" } else { &pointer::to(field) };
     format!("/fields{name}")
 }
 
-/// Each fault points at the part of the settings that it is in.
+/// Each fault points at its section of the settings.
 fn of_settings(faults: &[(&'static str, String)]) -> Problem {
     let field = |(part, detail): &(&str, String)| FieldError {
         pointer: format!("/{part}"),

@@ -1,223 +1,138 @@
-//! The wire types of requests, and what they become.
+//! Posted documents, and the content that documents and probes have in common.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 
-use bytes::Bytes;
 use serde::Deserialize;
-use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::document::{Content, Document, DocumentId, Metadata, Token};
-use crate::engine::{CollectionSettings, Probe};
-use crate::http::openapi::fields::FieldsBody;
+use crate::document::{Content, Document, DocumentId, Metadata};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::request::conditions::Time;
 use crate::http::request::json::{self, Object};
-use crate::http::request::query::Parameter;
+use crate::http::time::Time;
+use crate::http::token::WireToken;
 
-/// A document: an object with one of `text`, `tokens` and `fields`.
-#[derive(Deserialize)]
+/// A document: it has exactly one of `text`, `tokens` and `fields`.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct DocumentBody<'a> {
-    id: Option<String>,
+#[schema(as = Document)]
+pub struct DocumentBody<'a> {
+    /// By default the server makes a UUIDv7.
+    id: Option<DocumentId>,
+    #[schema(example = "the quick brown fox jumps over the lazy dog")]
     text: Option<String>,
-    tokens: Option<Vec<TokenBody>>,
+    /// The elements of a ready-made set.
+    #[schema(example = json!(["a", ["b", 3]]))]
+    tokens: Option<Vec<WireToken>>,
+    /// Of a record, in a collection that declares these fields.
     fields: Option<FieldsBody>,
+    /// Returned as it came.
     #[serde(borrow)]
+    #[schema(value_type = Option<Object>)]
     metadata: Option<&'a RawValue>,
-    expires_at: Option<String>,
+    /// In the future. From then on the document is no longer returned, and its id can be reused.
+    /// By default documents expire as the collection's `store.ttl_s` says, or never.
+    expires_at: Option<Time>,
 }
 
-/// What is looked up or compared: an object with one of `id` (of a stored document), `text`,
-/// `tokens` and `fields`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ProbeBody {
-    id: Option<String>,
-    text: Option<String>,
-    tokens: Option<Vec<TokenBody>>,
-    fields: Option<FieldsBody>,
-    /// Taken so that a document can be posted as a probe; of no consequence.
-    #[serde(rename = "metadata")]
-    _metadata: Option<IgnoredAny>,
-    /// The same.
-    #[serde(rename = "expires_at")]
-    _expires_at: Option<IgnoredAny>,
+/// One document, or an array of them.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[schema(as = Documents)]
+#[expect(dead_code, reason = "arrays are split while they arrive, so no value is ever made")]
+pub enum DocumentsBody<'a> {
+    One(DocumentBody<'a>),
+    Many(Vec<DocumentBody<'a>>),
 }
 
-/// Two probes to be compared.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PairBody {
-    a: Object<ProbeBody>,
-    b: Object<ProbeBody>,
-}
+/// The fields of a record: an object of strings in which no name comes twice.
+#[derive(ToSchema)]
+#[schema(as = Fields, value_type = BTreeMap<String, String>,
+    example = json!({"name": "William Smith", "phone": "555-1234"}))]
+pub struct FieldsBody(BTreeMap<String, String>);
 
-struct TokenBody(Token);
-
-impl<'de> Deserialize<'de> for TokenBody {
+impl<'de> Deserialize<'de> for FieldsBody {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TokenVisitor)
+        deserializer.deserialize_map(FieldsVisitor)
     }
 }
 
-struct TokenVisitor;
+struct FieldsVisitor;
 
-impl<'de> Visitor<'de> for TokenVisitor {
-    type Value = TokenBody;
+impl<'de> Visitor<'de> for FieldsVisitor {
+    type Value = FieldsBody;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a token: a string, or [string, count] with a count of 1..=4294967295")
+        f.write_str("an object of strings, each a field by its name")
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<TokenBody, E> {
-        Ok(TokenBody(Token { text: text.to_owned(), count: 1 }))
-    }
-
-    fn visit_string<E: Error>(self, text: String) -> Result<TokenBody, E> {
-        Ok(TokenBody(Token { text, count: 1 }))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<TokenBody, A::Error> {
-        let Some(text) = seq.next_element()? else { return Err(Error::invalid_length(0, &self)) };
-        let Some(count) = seq.next_element()? else { return Err(Error::invalid_length(1, &self)) };
-        if seq.next_element::<IgnoredAny>()?.is_some() {
-            return Err(Error::invalid_length(3, &self));
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<FieldsBody, A::Error> {
+        let mut fields = BTreeMap::new();
+        while let Some(name) = map.next_key()? {
+            match fields.entry(name) {
+                Entry::Vacant(entry) => entry.insert(map.next_value()?),
+                Entry::Occupied(_) => return Err(Error::custom("a field comes twice")),
+            };
         }
-        if count == 0 {
-            return Err(Error::custom("a token's count must be 1..=4294967295, not 0"));
-        }
-        Ok(TokenBody(Token { text, count }))
+        Ok(FieldsBody(fields))
     }
 }
 
-fn tokens(tokens: Vec<TokenBody>) -> Content {
-    Content::Tokens(tokens.into_iter().map(|token| token.0).collect())
-}
-
-fn id(code: Code, pointer: &str, id: String) -> Result<DocumentId, Problem> {
-    DocumentId::new(id).map_err(|error| Problem::of_field(code, pointer, error.to_string()))
-}
-
-fn time(code: Code, pointer: &str, text: &str) -> Result<Time, Problem> {
-    let fault = |allowed| Problem::of_field(code, pointer, format!("must be {allowed}"));
-    Time::parse(text).map_err(fault)
+/// The content that a body has, if it has exactly one.
+pub fn content(
+    text: Option<String>,
+    tokens: Option<Vec<WireToken>>,
+    fields: Option<FieldsBody>,
+) -> Option<Content> {
+    match (text, tokens, fields) {
+        (Some(text), None, None) => Some(Content::Text(text)),
+        (None, Some(tokens), None) => {
+            Some(Content::Tokens(tokens.into_iter().map(|token| token.0).collect()))
+        }
+        (None, None, Some(fields)) => Some(Content::Fields(fields.0)),
+        _ => None,
+    }
 }
 
 /// Reads one document as JSON.
 pub fn document(json: &[u8]) -> Result<Document, Problem> {
     const CODE: Code = Code::InvalidDocument;
     let Object(body) = json::read::<Object<DocumentBody<'_>>>(json, CODE)?;
-    let content = match (body.text, body.tokens, body.fields) {
-        (Some(text), None, None) => Content::Text(text),
-        (None, Some(list), None) => tokens(list),
-        (None, None, Some(fields)) => Content::Fields(fields.0),
-        _ => {
-            let detail = "a document has exactly one of text, tokens and fields";
-            return Err(Problem::of_field(CODE, "", detail));
-        }
+    let Some(content) = content(body.text, body.tokens, body.fields) else {
+        let detail = "a document has exactly one of text, tokens and fields";
+        return Err(Problem::of_field(CODE, "", detail));
     };
-    let id = body.id.map_or_else(|| Ok(new_id()), |text| id(CODE, "/id", text))?;
     let metadata = body.metadata.map(|raw| Metadata::from_json(raw.get())).transpose();
     let metadata =
         metadata.map_err(|error| Problem::of_field(CODE, "/metadata", error.to_string()))?;
-    let expires_at = body.expires_at.map(|text| time(CODE, "/expires_at", &text)).transpose()?;
-    Ok(Document { id, content, metadata, expires_at_ms: expires_at.map(|time| time.0) })
+    let id = body.id.unwrap_or_else(new_id);
+    Ok(Document { id, content, metadata, expires_at_ms: body.expires_at.map(|time| time.0) })
 }
 
-/// A document of a corpus that is not to be stored: whatever else it has is of no consequence.
+/// A line of a file that is compared without a server. Whatever else it has is ignored.
 #[derive(Deserialize)]
 struct CorpusDocument {
-    id: Option<String>,
+    id: Option<DocumentId>,
     text: Option<String>,
-    tokens: Option<Vec<TokenBody>>,
+    tokens: Option<Vec<WireToken>>,
 }
 
-/// Reads what a document's set is made of, and its id, if it has one.
+/// Reads the content of a document in a file, and its id, if it has one.
 ///
 /// # Errors
 /// What is wrong with it.
 pub fn corpus_document(json: &[u8]) -> Result<(Option<DocumentId>, Content), String> {
-    let document = || {
-        let Object(body) = json::read::<Object<CorpusDocument>>(json, Code::InvalidDocument)?;
-        let id = body.id.map(|text| id(Code::InvalidDocument, "/id", text)).transpose()?;
-        let content = match (body.text, body.tokens) {
-            (Some(text), None) => Content::Text(text),
-            (None, Some(list)) => tokens(list),
-            _ => {
-                let detail = "a document has either text or tokens";
-                return Err(Problem::of_field(Code::InvalidDocument, "", detail));
-            }
-        };
-        Ok((id, content))
-    };
-    document().map_err(|problem: Problem| problem.detail)
+    let document = json::read::<Object<CorpusDocument>>(json, Code::InvalidDocument);
+    let Object(body) = document.map_err(|problem| problem.detail)?;
+    let content = content(body.text, body.tokens, None);
+    Ok((body.id, content.ok_or("a document has either text or tokens")?))
 }
 
 pub fn new_id() -> DocumentId {
     DocumentId::new(Uuid::now_v7().to_string()).expect("a UUID keeps the rules of ids")
-}
-
-impl ProbeBody {
-    fn probe(self) -> Result<Probe, Problem> {
-        const CODE: Code = Code::InvalidRequest;
-        match (self.id, self.text, self.tokens, self.fields) {
-            (Some(text), None, None, None) => id(CODE, "/id", text).map(Probe::Stored),
-            (None, Some(text), None, None) => Ok(Probe::Content(Content::Text(text))),
-            (None, None, Some(list), None) => Ok(Probe::Content(tokens(list))),
-            (None, None, None, Some(fields)) => Ok(Probe::Content(Content::Fields(fields.0))),
-            _ => {
-                let detail = "a probe has exactly one of id, text, tokens and fields";
-                Err(Problem::of_field(CODE, "", detail))
-            }
-        }
-    }
-}
-
-/// The probes of a lookup: one object, or an array of them.
-pub enum Probes {
-    One(Probe),
-    Many(Vec<Probe>),
-}
-
-/// Reads one probe or an array of at most `probes_max`.
-pub fn probes(json: &Bytes, probes_max: usize) -> Result<Probes, Problem> {
-    const CODE: Code = Code::InvalidRequest;
-    if json.trim_ascii_start().first() != Some(&b'[') {
-        let Object(body) = json::read::<Object<ProbeBody>>(json, CODE)?;
-        return body.probe().map(Probes::One);
-    }
-    let bodies: Vec<Object<ProbeBody>> = json::read(json, CODE)?;
-    if bodies.len() > probes_max {
-        let detail = format!("{} probes are more than the {probes_max} allowed", bodies.len());
-        return Err(Problem::of_field(CODE, "", detail));
-    }
-    let numbered = bodies.into_iter().enumerate();
-    let probe = |(at, body): (usize, Object<ProbeBody>)| {
-        body.0.probe().map_err(|problem| problem.under(&format!("/{at}")))
-    };
-    numbered.map(probe).collect::<Result<_, _>>().map(Probes::Many)
-}
-
-/// Reads `{"a": probe, "b": probe}`.
-pub fn pair(json: &Bytes) -> Result<(Probe, Probe), Problem> {
-    let Object(body) = json::read::<Object<PairBody>>(json, Code::InvalidRequest)?;
-    let a = body.a.0.probe().map_err(|problem| problem.under("/a"))?;
-    let b = body.b.0.probe().map_err(|problem| problem.under("/b"))?;
-    Ok((a, b))
-}
-
-/// Reads a collection's settings, of which anything may be left out.
-pub fn settings(body: &[u8]) -> Result<CollectionSettings, Problem> {
-    const CODE: Code = Code::InvalidRequest;
-    let Object(given) = json::read::<Object<serde_json::Map<_, _>>>(body, CODE)?;
-    // serde would take an array of a part's values in their order, too.
-    if let Some((part, _)) = given.iter().find(|(_, value)| !value.is_object()) {
-        let pointer = json::pointer_to(part);
-        return Err(Problem::of_field(CODE, pointer, "a part of the settings is an object"));
-    }
-    let completed = CollectionSettings::completed(given.into()).to_string();
-    json::read(completed.as_bytes(), CODE)
 }

@@ -1,4 +1,4 @@
-//! What a handler works on: the collection that the path names, or all of them.
+//! What a path names: a collection, or all of them, and a document.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use serde::Deserialize;
 
+use crate::document::DocumentId;
 use crate::engine::{Collection, CollectionName, Collections};
 use crate::http::AppState;
 use crate::http::problem::code::Code;
@@ -39,6 +40,26 @@ impl FromRequestParts<AppState> for AllReady {
     }
 }
 
+/// The id in a path: all that follows `/documents/`, percent-decoded.
+pub struct PathId(pub DocumentId);
+
+#[derive(Deserialize)]
+struct IdInPath {
+    id: String,
+}
+
+impl FromRequestParts<AppState> for PathId {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Problem> {
+        let invalid = |detail| Problem::new(Code::InvalidParameter, detail);
+        let Path(IdInPath { id }) = Path::<IdInPath>::from_request_parts(parts, state)
+            .await
+            .map_err(|_| invalid("the id in the path is not percent-encoded UTF-8".to_owned()))?;
+        DocumentId::new(id).map(Self).map_err(|error| invalid(error.to_string()))
+    }
+}
+
 #[derive(Deserialize)]
 struct PathParts {
     collection: Option<String>,
@@ -67,7 +88,7 @@ fn not_ready(state: &AppState) -> Problem {
     let detail = if total == 0 {
         "the collections are being opened".to_owned()
     } else {
-        format!("{done} of {total} documents are back in the index")
+        format!("{done} of {total} documents are restored to the index")
     };
     let progress = Some(ProgressReply { done, total });
     Problem { progress, ..Problem::new(Code::NotReady, detail) }

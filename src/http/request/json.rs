@@ -1,5 +1,5 @@
-//! Reading JSON so that what is wrong with it can be said: where it stops being JSON, or which
-//! field is not what it should be.
+//! Reads JSON, and says what is wrong with it: where it stops being JSON, or which field is not as
+//! it should be.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,7 +11,8 @@ use serde_json::error::Category;
 use serde_path_to_error::Segment;
 
 use crate::http::problem::code::Code;
-use crate::http::problem::{Problem, internal};
+use crate::http::problem::{Problem, internal, pointer};
+use crate::http::request::hint;
 
 /// Bodies up to this size are read on the runtime, which takes a few hundred microseconds.
 const INLINE_BYTES_MAX: usize = 256 << 10;
@@ -27,7 +28,7 @@ pub fn read<'a, T: Deserialize<'a>>(json: &'a [u8], invalid: Code) -> Result<T, 
     })
 }
 
-/// Reads once more, now with an eye on where: knowing the place costs too much when all is well.
+/// Reads once more to find where the error is: tracking the path costs too much where there is none.
 fn explain<'a, T: Deserialize<'a>>(
     json: &'a [u8],
     invalid: Code,
@@ -35,33 +36,31 @@ fn explain<'a, T: Deserialize<'a>>(
 ) -> Problem {
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     let located = serde_path_to_error::deserialize::<_, T>(&mut deserializer).err();
-    let pointer = located.map_or_else(String::new, |located| pointer(located.path()));
-    Problem::of_field(invalid, pointer, without_place(&error.to_string()))
+    let pointer = located.map_or_else(String::new, |located| pointer_of(located.path()));
+    Problem::of_field(invalid, pointer, hint::explained(without_place(&error.to_string())))
 }
 
 /// The path as a JSON pointer (RFC 6901).
-fn pointer(path: &serde_path_to_error::Path) -> String {
-    let mut pointer = String::new();
-    for segment in path {
-        pointer.push('/');
-        match segment {
-            Segment::Seq { index } => pointer.push_str(&index.to_string()),
-            Segment::Map { key } | Segment::Enum { variant: key } => {
-                pointer.push_str(&escaped(key));
-            }
-            Segment::Unknown => pointer.push('?'),
-        }
-    }
-    pointer
+fn pointer_of(path: &serde_path_to_error::Path) -> String {
+    let segment = |segment: &Segment| match segment {
+        Segment::Seq { index } => format!("/{index}"),
+        Segment::Map { key } | Segment::Enum { variant: key } => pointer::to(key),
+        Segment::Unknown => "/?".to_owned(),
+    };
+    path.iter().map(segment).collect()
 }
 
-/// The JSON pointer to a key of the outermost object.
-pub fn pointer_to(key: &str) -> String {
-    format!("/{}", escaped(key))
+/// A field that does not exist.
+pub struct Unknown {
+    pub pointer: String,
+    pub key: String,
 }
 
-fn escaped(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
+/// The field whose name was the problem, if it was that.
+pub fn unknown_field(problem: &Problem) -> Option<Unknown> {
+    let error = problem.errors.first()?;
+    let key = error.detail.strip_prefix("unknown field `")?.split('`').next()?;
+    Some(Unknown { pointer: error.pointer.clone(), key: key.to_owned() })
 }
 
 /// serde_json's message without its " at line 1 column 7", which the pointer says better.

@@ -1,10 +1,12 @@
-//! What a request asks: its path, its parameters, its body.
+//! What a request holds: its path, its parameters, its body.
 
 pub mod bodies;
-pub mod conditions;
 pub mod extract;
+mod hint;
 pub mod json;
+pub mod lookup;
 pub mod parameters;
+pub mod probes;
 pub mod query;
 pub mod reading;
-mod values;
+pub mod settings;

@@ -1,56 +1,40 @@
-//! The query parameters of each call.
+//! The query parameters of each call, but for those of lookups.
 
-use axum::extract::{FromRequestParts, Path};
-use axum::http::request::Parts;
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::str::FromStr;
+
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::document::DocumentId;
 use crate::engine::{
-    AddOptions, CompareOptions, Conditions, Lookup, Measures, Mode, OnDuplicate, Order,
+    AddOptions, CompareOptions, CurveOf, Discovery, Linkage, Measures, Mode, OnDuplicate, Order,
 };
-use crate::http::AppState;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::request::conditions::ConditionParameters;
-use crate::http::request::query::{Parameter, Parameters, ReadParameters};
+use crate::http::request::query;
 use crate::scheme::Threshold;
 
-/// The id in a path: all of the path after `/documents/`, percent-decoded.
-pub struct PathId(pub DocumentId);
-
-/// What else is in the path is not this parameter's business.
-#[derive(Deserialize)]
-struct IdInPath {
-    id: String,
+/// Which stored document.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct StoredId {
+    /// The id of a stored document.
+    pub id: DocumentId,
 }
 
-impl FromRequestParts<AppState> for PathId {
-    type Rejection = Problem;
-
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Problem> {
-        let invalid = |detail| Problem::new(Code::InvalidParameter, detail);
-        let Path(IdInPath { id }) = Path::<IdInPath>::from_request_parts(parts, state)
-            .await
-            .map_err(|_| invalid("the id in the path is not percent-encoded UTF-8".to_owned()))?;
-        let id = DocumentId::new(id).map_err(|error| invalid(error.to_string()))?;
-        Ok(Self(id))
-    }
-}
-
-/// Points that records are to have.
-#[derive(Clone, Copy, Debug)]
-pub struct Points(pub u32);
-
-impl Parameter for Points {
-    fn parse(text: &str) -> Result<Self, String> {
-        let points = text.parse().ok().filter(|points| *points > 0);
-        points.map(Self).ok_or_else(|| "a whole number above 0".to_owned())
-    }
+/// Which stored documents are compared.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct StoredPair {
+    /// The id of a stored document.
+    pub a: DocumentId,
+    /// The id of another.
+    pub b: DocumentId,
 }
 
 /// How documents are added.
-#[derive(IntoParams)]
+#[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct AddParameters {
     /// With `text/plain` only: the document's id.
@@ -58,27 +42,14 @@ pub struct AddParameters {
     /// Look for near-duplicates of each document.
     #[param(default = true)]
     pub check: Option<bool>,
-    /// `skip`: a document that has a near-duplicate already is not stored.
+    /// `skip`: do not store a document that has a near-duplicate.
     pub on_duplicate: Option<OnDuplicate>,
-    /// For these checks only; the collection's own by default.
-    #[param(value_type = Option<f64>, exclusive_minimum = 0.0, maximum = 1.0, example = 0.9)]
+    /// The lowest Jaccard similarity of a near-duplicate; by default the collection's threshold.
     pub threshold: Option<Threshold>,
-    /// For these checks of records only; the collection's own by default. Other documents have a
-    /// `threshold` instead.
+    /// Of records, the fewest points of a near-duplicate; by default the collection's. Other
+    /// documents have a `threshold` instead.
     #[param(value_type = Option<u32>, minimum = 1, maximum = 3_200, example = 250)]
-    pub points: Option<Points>,
-}
-
-impl ReadParameters for AddParameters {
-    fn read(parameters: &mut Parameters) -> Result<Self, Problem> {
-        Ok(Self {
-            id: parameters.optional("id")?,
-            check: parameters.optional("check")?,
-            on_duplicate: parameters.optional("on_duplicate")?,
-            threshold: parameters.optional("threshold")?,
-            points: parameters.optional("points")?,
-        })
-    }
+    pub points: Option<NonZeroU32>,
 }
 
 impl AddParameters {
@@ -89,7 +60,7 @@ impl AddParameters {
             check: self.check.unwrap_or(true),
             on_duplicate: self.on_duplicate.unwrap_or_default(),
             threshold: self.threshold,
-            points: self.points.map(|points| points.0),
+            points: self.points.map(NonZeroU32::get),
         };
         if options.on_duplicate == OnDuplicate::Skip && !options.check {
             let detail = "the parameter 'on_duplicate' must be keep where 'check' is false";
@@ -99,37 +70,34 @@ impl AddParameters {
     }
 }
 
-/// What else is given of a document.
-#[derive(IntoParams)]
+/// What else is returned of a document.
+#[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct GetParameters {
     /// `sketch`, `shingles`, or both with a comma between.
+    #[serde(default, deserialize_with = "query::parsed")]
     #[param(value_type = Option<String>, pattern = "^(sketch|shingles)(,(sketch|shingles))*$",
         example = "sketch,shingles")]
     pub include: Option<Include>,
 }
 
-impl ReadParameters for GetParameters {
-    fn read(parameters: &mut Parameters) -> Result<Self, Problem> {
-        Ok(Self { include: parameters.optional("include")? })
-    }
-}
-
-/// What is given of a document besides what is always given.
+/// What is returned of a document on request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Include {
     pub sketch: bool,
     pub shingles: bool,
 }
 
-impl Parameter for Include {
-    fn parse(text: &str) -> Result<Self, String> {
+impl FromStr for Include {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
         let mut include = Self::default();
         for name in text.split(',') {
             match name {
                 "sketch" => include.sketch = true,
                 "shingles" => include.shingles = true,
-                _ => return Err("sketch, shingles or both with a comma between".to_owned()),
+                _ => return Err("sketch, shingles or both with a comma between"),
             }
         }
         Ok(include)
@@ -137,124 +105,37 @@ impl Parameter for Include {
 }
 
 /// A page of ids.
-#[derive(IntoParams)]
+#[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct ListParameters {
-    /// The last id of the page before: the `next` of its answer.
+    /// The last id of the previous page: the `next` of its answer.
     pub after: Option<DocumentId>,
-    /// How many, at most.
-    #[param(minimum = 1, maximum = 10_000, default = 20, required = false)]
-    pub limit: usize,
-}
-
-impl ReadParameters for ListParameters {
-    fn read(parameters: &mut Parameters) -> Result<Self, Problem> {
-        Ok(Self { after: parameters.optional("after")?, limit: parameters.limit()? })
-    }
+    /// The most ids of a page.
+    #[param(value_type = Option<usize>, minimum = 1, maximum = 10_000, default = 20)]
+    pub limit: Option<NonZeroUsize>,
 }
 
 /// How documents are exported.
-#[derive(IntoParams)]
+#[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct ExportParameters {
-    /// `stored` (default): in the order in which they were stored, the fastest; `id`: by the bytes
-    /// of their ids, so that equal collections are exported alike.
+    /// By default `stored`.
     pub order: Option<Order>,
 }
 
-impl ReadParameters for ExportParameters {
-    fn read(parameters: &mut Parameters) -> Result<Self, Problem> {
-        Ok(Self { order: parameters.optional("order")? })
-    }
-}
-
-/// How a lookup goes.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct LookupParameters {
-    /// The least resemblance of a match; the collection's own by default.
-    #[param(value_type = Option<f64>, exclusive_minimum = 0.0, maximum = 1.0, example = 0.8)]
-    pub threshold: Option<Threshold>,
-    /// Of records, the least points of a match; the collection's own by default. Other documents
-    /// have a `threshold` instead.
-    #[param(value_type = Option<u32>, minimum = 1, maximum = 3_200, example = 250)]
-    pub points: Option<Points>,
-    /// Matches, at most.
-    #[param(minimum = 1, maximum = 10_000, default = 20, required = false)]
-    pub limit: usize,
-    /// `verified`: each candidate is checked exactly; `estimated`: scored by its sketch; `exact`:
-    /// checked, and none is missed. By default `verified`, and `exact` where the kind is `prefix`.
-    pub mode: Option<Mode>,
-}
-
-impl ReadParameters for LookupParameters {
-    fn read(parameters: &mut Parameters) -> Result<Self, Problem> {
-        Ok(Self {
-            threshold: parameters.optional("threshold")?,
-            points: parameters.optional("points")?,
-            limit: parameters.limit()?,
-            mode: parameters.optional("mode")?,
-        })
-    }
-}
-
-impl LookupParameters {
-    pub fn lookup(&self) -> Lookup {
-        let points = self.points.map(|points| points.0);
-        Lookup { threshold: self.threshold, points, limit: self.limit, mode: self.mode }
-    }
-}
-
-/// A lookup of a stored document.
-pub struct StoredLookupParameters {
-    pub id: DocumentId,
-    pub lookup: Lookup,
-    pub conditions: Conditions,
-}
-
-impl ReadParameters for StoredLookupParameters {
-    fn read(parameters: &mut Parameters) -> Result<Self, Problem> {
-        let id = parameters.required("id")?;
-        let PostedLookupParameters { lookup, conditions } =
-            PostedLookupParameters::read(parameters)?;
-        Ok(Self { id, lookup, conditions })
-    }
-}
-
-/// A lookup of what is posted.
-pub struct PostedLookupParameters {
-    pub lookup: Lookup,
-    pub conditions: Conditions,
-}
-
-impl ReadParameters for PostedLookupParameters {
-    fn read(parameters: &mut Parameters) -> Result<Self, Problem> {
-        let lookup = LookupParameters::read(parameters)?.lookup();
-        Ok(Self { lookup, conditions: ConditionParameters::read(parameters)?.conditions() })
-    }
-}
-
-/// What a comparison has besides what it always has.
-#[derive(IntoParams)]
+/// What a comparison has on request.
+#[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct CompareParameters {
-    /// Add the shared and differing passages and the bands whose keys both have.
+    /// Add the shared and differing passages, and the bands whose keys both have.
     #[param(default = false)]
     pub explain: Option<bool>,
     /// Add further measures: `edit`, `lcs`, `hamming`, `cosine`, `euclidean`, or several with
     /// commas between.
+    #[serde(default, deserialize_with = "query::parsed")]
     #[param(value_type = Option<String>, example = "edit,cosine",
         pattern = "^(edit|lcs|hamming|cosine|euclidean)(,(edit|lcs|hamming|cosine|euclidean))*$")]
     pub measures: Option<Measures>,
-}
-
-impl ReadParameters for CompareParameters {
-    fn read(parameters: &mut Parameters) -> Result<Self, Problem> {
-        Ok(Self {
-            explain: parameters.optional("explain")?,
-            measures: parameters.optional("measures")?,
-        })
-    }
 }
 
 impl CompareParameters {
@@ -266,16 +147,102 @@ impl CompareParameters {
     }
 }
 
-/// A comparison of two stored documents.
-pub struct StoredPairParameters {
-    pub a: DocumentId,
-    pub b: DocumentId,
-    pub compare: CompareParameters,
+/// What counts as a pair.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct DiscoveryParameters {
+    /// The lowest Jaccard similarity of a pair; by default the collection's threshold.
+    threshold: Option<Threshold>,
+    /// `verified` (default): candidates share a key of the MinHash sketch, and each is checked
+    /// exactly; `estimated`: they are scored by their sketches; `exact`: no pair is missed.
+    mode: Option<Mode>,
 }
 
-impl ReadParameters for StoredPairParameters {
-    fn read(parameters: &mut Parameters) -> Result<Self, Problem> {
-        let (a, b) = (parameters.required("a")?, parameters.required("b")?);
-        Ok(Self { a, b, compare: CompareParameters::read(parameters)? })
+impl DiscoveryParameters {
+    pub fn discovery(&self) -> Discovery {
+        Discovery { threshold: self.threshold, mode: self.mode }
+    }
+}
+
+/// What counts as a cluster.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct ClusterParameters {
+    /// By default `single`.
+    linkage: Option<Linkage>,
+    /// The fewest documents of a cluster.
+    #[param(value_type = Option<u64>, minimum = 1, default = 2)]
+    min_size: Option<NonZeroUsize>,
+}
+
+impl ClusterParameters {
+    pub fn linkage(&self) -> Linkage {
+        self.linkage.unwrap_or_default()
+    }
+
+    pub fn min_size(&self) -> usize {
+        self.min_size.map_or(2, NonZeroUsize::get)
+    }
+}
+
+/// How recall is measured.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct RecallParameters {
+    /// How many documents are drawn at random.
+    #[param(minimum = 1, maximum = 1_000, default = 200)]
+    sample: Option<u32>,
+    /// By default the collection's threshold.
+    pub threshold: Option<Threshold>,
+}
+
+/// Documents that are drawn where the call does not say how many.
+const SAMPLE_DEFAULT: u32 = 200;
+
+impl RecallParameters {
+    /// # Errors
+    /// A sample of none, or of more than `sample_max`.
+    pub fn sample(&self, sample_max: usize) -> Result<usize, Problem> {
+        let sample = self.sample.unwrap_or(SAMPLE_DEFAULT.min(sample_max as u32)) as usize;
+        if (1..=sample_max).contains(&sample) {
+            return Ok(sample);
+        }
+        let detail = format!("the parameter 'sample' must be 1..={sample_max}");
+        Err(Problem::new(Code::InvalidParameter, detail))
+    }
+}
+
+/// The scheme whose curve is drawn: without parameters the collection's own.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct CurveParameters {
+    /// By default the collection's threshold.
+    threshold: Option<Threshold>,
+    /// The wanted chance to find a document whose similarity is exactly the threshold: draws the
+    /// curve of the scheme that akin would choose for it.
+    #[param(exclusive_minimum = 0.0, exclusive_maximum = 1.0, example = 0.99)]
+    recall: Option<f64>,
+    /// The number of keys, all of which are looked up; with `rows`.
+    #[param(minimum = 1, maximum = 1024)]
+    bands: Option<u32>,
+    /// Slots of a key; with `bands`.
+    #[param(minimum = 1, maximum = 32)]
+    rows: Option<u32>,
+}
+
+impl CurveParameters {
+    /// # Errors
+    /// Parameters that do not go together.
+    pub fn of(&self) -> Result<CurveOf, Problem> {
+        let threshold = self.threshold;
+        let wrong = |detail| Err(Problem::new(Code::InvalidParameter, detail));
+        match (self.recall, self.bands, self.rows) {
+            (None, None, None) => Ok(CurveOf::Collection { threshold }),
+            (Some(recall), None, None) => Ok(CurveOf::Wanted { threshold, recall }),
+            (None, Some(bands), Some(rows)) => Ok(CurveOf::Keys { bands, rows, threshold }),
+            (Some(_), ..) => wrong("the parameter 'recall' must stand without 'bands' and 'rows'"),
+            (None, Some(_), None) => wrong("the parameter 'rows' is missing beside 'bands'"),
+            (None, None, Some(_)) => wrong("the parameter 'bands' is missing beside 'rows'"),
+        }
     }
 }

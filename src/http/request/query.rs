@@ -1,200 +1,264 @@
-//! Query parameters. An unknown name, a name given twice and a value out of its range are each
-//! refused with what is allowed.
+//! Query parameters. An unknown name, a name given twice and a value that is not allowed are each
+//! refused by name.
+
+use std::fmt::Display;
+use std::str::FromStr;
 
 use axum::extract::FromRequestParts;
-use axum::http::Uri;
 use axum::http::request::Parts;
+use serde::de::value::{Error, MapDeserializer};
+use serde::de::{
+    self, DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer, SeqAccess, Unexpected,
+    Visitor,
+};
+use serde::{Deserialize, forward_to_deserialize_any};
 
-use crate::engine::Filter;
+use crate::http::AppState;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::{AppState, ServerSettings};
+use crate::http::request::hint;
 
-/// Matches of a lookup, and ids of a page, when the call does not say how many.
-const LIMIT_DEFAULT: usize = 20;
+/// The longest name or value that a problem repeats, in characters.
+const SHOWN_CHARS_MAX: usize = 64;
 
-/// Parameters that a call takes.
-pub trait ReadParameters: Sized {
-    fn read(parameters: &mut Parameters) -> Result<Self, Problem>;
-}
-
-/// The extractor of a call's parameters.
+/// The extractor of a call's parameters: a struct that derives `Deserialize`, or a tuple of such.
 pub struct Query<T>(pub T);
 
-impl<T: ReadParameters> FromRequestParts<AppState> for Query<T> {
+impl<T: DeserializeOwned> FromRequestParts<AppState> for Query<T> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Problem> {
-        let mut parameters = Parameters::of(&parts.uri, &state.settings)?;
-        let read = T::read(&mut parameters)?;
-        parameters.finish()?;
-        Ok(Self(read))
+    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, Problem> {
+        read(parts.uri.query().unwrap_or_default()).map(Self)
     }
 }
 
-/// What a request's query holds, taken out by name.
-pub struct Parameters {
+/// Of a call without parameters.
+#[derive(Deserialize)]
+pub struct NoParameters {}
+
+fn read<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
+    let pairs = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+    let mut parameters = Parameters { pairs, known: Vec::new() };
+    let invalid = |detail| Problem::new(Code::InvalidParameter, detail);
+    let read = T::deserialize(&mut parameters).map_err(|error| invalid(error.to_string()))?;
+    match parameters.pairs.first() {
+        Some((name, _)) => Err(invalid(unknown(name, &parameters.known))),
+        None => Ok(read),
+    }
+}
+
+fn unknown(name: &str, known: &[&str]) -> String {
+    let allowed = match known {
+        [] => "no parameters".to_owned(),
+        known => format!("only {}", known.join(", ")),
+    };
+    let meant = hint::nearest(name, known.iter().copied());
+    let meant = meant.map_or_else(String::new, |meant| format!("; did you mean '{meant}'?"));
+    format!("there is no parameter '{}': this call takes {allowed}{meant}", shown(name))
+}
+
+/// A client's own words, shortened.
+fn shown(text: &str) -> String {
+    text.chars().take(SHOWN_CHARS_MAX).collect()
+}
+
+/// The parameters of a query. Each struct that is read takes those that have names of its fields,
+/// so that calls can be put together from several structs. (`serde(flatten)` would lose the names
+/// of wrong parameters, and could not read numbers.)
+struct Parameters {
     pairs: Vec<(String, String)>,
-    /// The names asked for so far, which are those that the call knows.
+    /// The fields of the structs read so far.
     known: Vec<&'static str>,
-    limit_max: usize,
-    filter_bytes_max: usize,
 }
 
-impl Parameters {
-    fn of(uri: &Uri, settings: &ServerSettings) -> Result<Self, Problem> {
-        let &ServerSettings { limit_max, filter_bytes_max, .. } = settings;
-        let pairs = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(uri)
-            .map_err(|error| Problem::new(Code::InvalidParameter, error.body_text()))?
-            .0;
-        Ok(Self { pairs, known: Vec::new(), limit_max, filter_bytes_max })
+impl<'de> Deserializer<'de> for &mut Parameters {
+    type Error = Error;
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        self.known.extend(fields);
+        let all = std::mem::take(&mut self.pairs).into_iter();
+        let (own, others) = all.partition(|(name, _)| fields.contains(&name.as_str()));
+        self.pairs = others;
+        let own: Vec<(String, String)> = own;
+        let values = MapDeserializer::new(own.into_iter().map(|(name, value)| (name, Text(value))));
+        let mut track = serde_path_to_error::Track::new();
+        serde_path_to_error::Deserializer::new(values, &mut track)
+            .deserialize_struct(name, fields, visitor)
+            .map_err(|error: Error| located(&track.path().to_string(), &error))
     }
 
-    pub fn optional<T: Parameter>(&mut self, name: &'static str) -> Result<Option<T>, Problem> {
-        self.known.push(name);
-        let Some(at) = self.pairs.iter().position(|(key, _)| key == name) else { return Ok(None) };
-        let (_, text) = self.pairs.swap_remove(at);
-        if self.pairs.iter().any(|(key, _)| key == name) {
-            return Err(wrong(name, "is given more than once"));
-        }
-        T::parse(&text).map(Some).map_err(|allowed| wrong(name, &format!("must be {allowed}")))
+    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_seq(Structs(self))
     }
 
-    pub fn required<T: Parameter>(&mut self, name: &'static str) -> Result<T, Problem> {
-        self.optional(name)?.ok_or_else(|| wrong(name, "is missing"))
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.deserialize_struct("", &[], visitor)
     }
 
-    pub fn limit(&mut self) -> Result<usize, Problem> {
-        let limit = self.optional::<Limit>("limit")?.map_or(LIMIT_DEFAULT, |limit| limit.0);
-        if limit == 0 || limit > self.limit_max {
-            return Err(wrong("limit", &format!("must be 1..={}", self.limit_max)));
-        }
-        Ok(limit)
-    }
-
-    pub fn filter(&mut self) -> Result<Option<Filter>, Problem> {
-        let Some(expression) = self.optional::<String>("filter")? else { return Ok(None) };
-        let filter = Filter::parse(&expression, self.filter_bytes_max);
-        filter.map(Some).map_err(|error| wrong("filter", &format!("is no filter: {error}")))
-    }
-
-    fn finish(self) -> Result<(), Problem> {
-        let Some((name, _)) = self.pairs.first() else { return Ok(()) };
-        let allowed = match &self.known[..] {
-            [] => "takes no parameters".to_owned(),
-            known => format!("takes only {}", known.join(", ")),
-        };
-        let detail = format!("there is no parameter '{}': this call {allowed}", shortened(name));
-        Err(Problem::new(Code::InvalidParameter, detail))
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit
+        unit_struct newtype_struct seq tuple_struct map enum identifier ignored_any
     }
 }
 
-fn wrong(name: &str, what: &str) -> Problem {
-    Problem::new(Code::InvalidParameter, format!("the parameter '{name}' {what}"))
+/// The error with the parameter's name. Of missing and repeated ones the error has it itself.
+fn located(path: &str, error: &Error) -> Error {
+    let message = hint::explained(&error.to_string());
+    let named = |start: &str| message.strip_prefix(start)?.strip_suffix('`');
+    de::Error::custom(if let Some(name) = named("missing field `") {
+        format!("the parameter '{name}' is missing")
+    } else if let Some(name) = named("duplicate field `") {
+        format!("the parameter '{name}' is given more than once")
+    } else if message.starts_with("must be ") {
+        format!("the parameter '{path}' {message}")
+    } else {
+        format!("the parameter '{path}' is wrong: {message}")
+    })
 }
 
-/// A client's own words, in a problem, but not pages of them.
-fn shortened(name: &str) -> String {
-    name.chars().take(64).collect()
-}
+/// The structs of a tuple, one after the other.
+struct Structs<'a>(&'a mut Parameters);
 
-/// A call without parameters.
-pub struct NoParameters;
+impl<'de> SeqAccess<'de> for Structs<'_> {
+    type Error = Error;
 
-impl ReadParameters for NoParameters {
-    fn read(_: &mut Parameters) -> Result<Self, Problem> {
-        Ok(Self)
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Error> {
+        seed.deserialize(&mut *self.0).map(Some)
     }
 }
 
-/// A value that a parameter may have.
-pub trait Parameter: Sized {
-    /// # Errors
-    /// What is allowed, to follow "must be".
-    fn parse(text: &str) -> Result<Self, String>;
-}
+/// A parameter's value.
+struct Text(String);
 
-impl Parameter for u32 {
-    fn parse(text: &str) -> Result<Self, String> {
-        text.parse().map_err(|_| "a whole number".to_owned())
+impl Text {
+    fn parse<T: FromStr>(&self, expected: &str) -> Result<T, Error> {
+        let unexpected = || de::Error::invalid_value(Unexpected::Str(&shown(&self.0)), &expected);
+        self.0.parse().map_err(|_| unexpected())
     }
 }
 
-impl Parameter for f64 {
-    fn parse(text: &str) -> Result<Self, String> {
-        text.parse().map_err(|_| "a number".to_owned())
+impl IntoDeserializer<'_> for Text {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
     }
 }
 
-struct Limit(usize);
+impl<'de> Deserializer<'de> for Text {
+    type Error = Error;
 
-impl Parameter for Limit {
-    fn parse(text: &str) -> Result<Self, String> {
-        text.parse().map(Self).map_err(|_| "a whole number".to_owned())
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_string(self.0)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_bool(self.parse("true or false")?)
+    }
+
+    fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        self.deserialize_u64(visitor)
+    }
+
+    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_u64(self.parse("a whole number")?)
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_f64(self.parse("a number")?)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        self.0.into_deserializer().deserialize_enum(name, variants, visitor)
+    }
+
+    forward_to_deserialize_any! {
+        i8 i16 i32 i64 u8 u16 f32 char str string bytes byte_buf unit unit_struct newtype_struct
+        seq tuple tuple_struct map struct identifier ignored_any
     }
 }
 
-impl Parameter for String {
-    fn parse(text: &str) -> Result<Self, String> {
-        Ok(text.to_owned())
-    }
-}
-
-impl Parameter for bool {
-    fn parse(text: &str) -> Result<Self, String> {
-        text.parse().map_err(|_| "true or false".to_owned())
-    }
+/// For `deserialize_with`: a value with a text form of its own.
+pub fn parsed<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err: Display>,
+{
+    let text = String::deserialize(deserializer)?;
+    let wrong = |expected| de::Error::custom(format!("must be {expected}"));
+    text.parse().map(Some).map_err(wrong)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::request::parameters::{AddParameters, LookupParameters};
+    use crate::http::request::lookup::{ConditionParameters, LookupParameters};
+    use crate::http::request::parameters::{AddParameters, GetParameters, StoredId};
 
-    fn read<T: ReadParameters>(query: &'static str) -> Result<T, String> {
-        let uri = Uri::from_static(query);
-        let mut parameters = Parameters::of(&uri, &ServerSettings::default()).unwrap();
-        let read = T::read(&mut parameters).and_then(|read| parameters.finish().map(|()| read));
-        read.map_err(|problem| {
-            assert_eq!(problem.code, Code::InvalidParameter);
-            problem.detail
-        })
-    }
-
-    #[test]
-    fn a_lookup_has_defaults() {
-        let lookup = read::<LookupParameters>("/similar").unwrap().lookup();
-        assert_eq!((lookup.threshold, lookup.limit, lookup.mode), (None, 20, None));
-    }
+    type Lookup = (LookupParameters, ConditionParameters);
 
     #[test]
     fn values_are_percent_decoded() {
-        let add = read::<AddParameters>("/documents?id=https%3A%2F%2Fa.b%2F%3Fc%26d").unwrap();
+        let add: AddParameters = read("id=https%3A%2F%2Fa.b%2F%3Fc%26d&check=false").unwrap();
         assert_eq!(add.id.unwrap().as_str(), "https://a.b/?c&d");
+        assert_eq!((add.check, add.on_duplicate), (Some(false), None));
+    }
+
+    #[track_caller]
+    fn refused<T: DeserializeOwned>(query: &str, expected: &str) {
+        let problem = read::<T>(query).err().unwrap();
+        assert_eq!(problem.code, Code::InvalidParameter);
+        assert!(problem.detail.contains(expected), "{query}: {}", problem.detail);
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_what_is_allowed() {
-        let faults = [
-            ("/?mode=fuzzy", "'mode' must be exact, verified or estimated"),
-            ("/?limit=0", "'limit' must be 1..=10000"),
-            ("/?limit=10001", "'limit' must be 1..=10000"),
-            ("/?limit=-1", "'limit' must be a whole number"),
-            ("/?threshold=0", "'threshold' must be a number above 0 and at most 1"),
-            ("/?threshold=1.01", "'threshold' must be a number above 0 and at most 1"),
-            ("/?threshold=NaN", "'threshold' must be a number above 0 and at most 1"),
-            ("/?points=0", "'points' must be a whole number above 0"),
-            ("/?points=1.5", "'points' must be a whole number above 0"),
-            ("/?limit=1&limit=2", "'limit' is given more than once"),
-            ("/?sort=id", "'sort': this call takes only threshold, points, limit, mode"),
-        ];
-        for (query, expected) in faults {
-            let detail = read::<LookupParameters>(query).err().unwrap();
-            assert!(detail.contains(expected), "{query}: {detail}");
+    fn a_wrong_parameter_is_named_with_what_is_allowed() {
+        refused::<Lookup>(
+            "mode=exakt",
+            "'mode' is wrong: unknown variant `exakt`, expected one of `verified`, `estimated`, \
+             `exact`; did you mean `exact`?",
+        );
+        refused::<Lookup>("limit=-1", "'limit' is wrong: invalid value: string \"-1\"");
+        refused::<Lookup>("limit=0", "'limit' is wrong: invalid value: integer `0`");
+        for threshold in ["0", "1.01", "NaN"] {
+            refused::<Lookup>(
+                &format!("threshold={threshold}"),
+                "'threshold' is wrong: a threshold must be above 0 and at most 1, not ",
+            );
         }
-        let detail = read::<AddParameters>("/?on_duplicate=merge").err().unwrap();
-        assert!(detail.contains("'on_duplicate' must be keep or skip"), "{detail}");
-        let detail = read::<NoParameters>("/?a=b").err().unwrap();
-        assert!(detail.contains("this call takes no parameters"), "{detail}");
+        refused::<Lookup>("points=0", "'points' is wrong: invalid value: integer `0`");
+        refused::<Lookup>("points=1.5", "expected a whole number");
+        refused::<Lookup>("stored_after=now", "'stored_after' must be a time in RFC 3339");
+        refused::<AddParameters>("on_duplicate=merge", "expected `keep` or `skip`");
+        refused::<AddParameters>("check=no", "expected true or false");
+        refused::<GetParameters>("include=texts", "'include' must be sketch, shingles");
+    }
+
+    #[test]
+    fn unknown_repeated_and_missing_parameters_are_named() {
+        refused::<Lookup>("limit=1&limit=2", "'limit' is given more than once");
+        refused::<Lookup>("sort=id", "'sort': this call takes only threshold, points, limit, mode");
+        refused::<Lookup>("limti=1", "did you mean 'limit'?");
+        refused::<NoParameters>("a=b", "this call takes no parameters");
+        refused::<StoredId>("", "'id' is missing");
+        let long = "x".repeat(1_000);
+        assert!(read::<NoParameters>(&long).err().unwrap().detail.len() < 200);
     }
 }

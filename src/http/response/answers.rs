@@ -1,4 +1,4 @@
-//! The wire types of replies, and what they are made from.
+//! Answers to additions and lookups.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 
 use crate::document::{DocumentId, Metadata};
 use crate::engine::{AddStatus, Added, Answer, Exact, FoundBy, Match, Mode, Points, Policy};
+use crate::http::problem::ProblemReply;
 
 /// What became of an added document.
 #[derive(Serialize, ToSchema)]
@@ -94,6 +95,30 @@ impl AnswerReply {
             took_us: took.as_micros() as u64,
         }
     }
+}
+
+/// The answer to one probe of several: its near-duplicates, or why it could not be looked up.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+#[schema(as = ProbeAnswer)]
+pub enum ProbeAnswerReply {
+    Found(AnswerReply),
+    Failed(FailedProbeReply),
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = FailedProbe)]
+pub struct FailedProbeReply {
+    pub error: ProblemReply,
+}
+
+/// To one probe an answer; to an array of probes an array with an answer for each, in their order.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+#[schema(as = Answers)]
+pub enum AnswersReply {
+    One(AnswerReply),
+    Many(Vec<ProbeAnswerReply>),
 }
 
 /// A near-duplicate. `exact`, `containment`, `shared` and `union` are absent where the exact

@@ -7,8 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::{Comparison, Exact, Explanation, Measured, Passages, Points};
-use crate::http::openapi::fields::ComparedFieldReply;
+use crate::engine::{ComparedField, Comparison, Exact, Explanation, Measured, Passages, Points};
 use crate::measure::{BagOverlap, CommonSubsequence};
 use crate::sketch::Estimate;
 
@@ -166,6 +165,33 @@ struct ExplanationReply {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     fields: Vec<ComparedFieldReply>,
+}
+
+/// A field of two records.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ComparedField)]
+struct ComparedFieldReply {
+    #[schema(example = "name")]
+    field: String,
+    /// Its normalised value in the first record; absent if that lacks the field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "william smith")]
+    a: Option<String>,
+    /// Its normalised value in the second record; absent if that lacks the field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "william smyth")]
+    b: Option<String>,
+    /// Absent if one of the records lacks the field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 96)]
+    points: Option<u32>,
+}
+
+impl From<ComparedField> for ComparedFieldReply {
+    fn from(field: ComparedField) -> Self {
+        let ComparedField { name, a, b, points } = field;
+        Self { field: name, a, b, points }
+    }
 }
 
 /// Byte ranges of a text, each `[from, to)`; shared and differing ones do not overlap.

@@ -1,4 +1,4 @@
-//! The wire types of discovery, and clusters as pieces of lines.
+//! Pairs and clusters, and clusters written piece by piece.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -7,14 +7,14 @@ use crate::document::DocumentId;
 use crate::engine::{
     ClusterPart, DiscoveryKind, DiscoveryStats, Exact, FoundPair, Linkage, Mode, Stage,
 };
-use crate::http::response::stored::time;
+use crate::http::time::Time;
 
 /// Two near-duplicates. `exact`, `containment`, `shared` and `union` are absent in mode
 /// `estimated`, and in a collection of sampled sets without their texts.
 #[derive(Serialize, ToSchema)]
 #[schema(as = FoundPair)]
 pub struct FoundPairReply {
-    /// The lower id in the order of bytes.
+    /// The id that is lower in byte order.
     a: DocumentId,
     b: DocumentId,
     /// The exact value where it is known, else the estimate.
@@ -68,19 +68,19 @@ impl From<FoundPair> for FoundPairReply {
     }
 }
 
-/// Documents that belong together. What a client reads; written piece by piece, as a cluster may
-/// be as large as the collection.
+/// A cluster of near-duplicates. It is written piece by piece, as it may be as large as the
+/// collection.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Cluster)]
 pub struct ClusterReply {
-    /// The same for as long as the representative is.
+    /// The cluster's name, which depends on its representative only.
     #[schema(example = "e6c632b61e964e1f")]
     cluster: String,
-    /// The lowest id of the cluster in the order of bytes.
+    /// The lowest id of the cluster in byte order.
     representative: DocumentId,
-    /// How many members there are.
+    /// The number of members.
     size: usize,
-    /// By id in the order of bytes, the representative first.
+    /// In byte order of their ids, so the representative is first.
     members: Vec<ClusterMemberReply>,
 }
 
@@ -124,7 +124,7 @@ impl ClusterLines {
     }
 }
 
-/// A discovery under way.
+/// A running discovery.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Discovery)]
 pub struct DiscoveryReply {
@@ -136,17 +136,16 @@ pub struct DiscoveryReply {
     linkage: Option<&'static str>,
     threshold: f64,
     mode: Mode,
-    #[schema(format = DateTime)]
-    started_at: String,
-    /// `reading` the documents, `counting` shingles, `filing` sets by what they may share,
-    /// `joining` those that are near, `giving` what was found.
+    started_at: Time,
+    /// `reading` documents, `counting` shingles, `filing` sets under their keys, `joining` sets
+    /// that share keys, or `giving` the results.
     #[schema(example = "joining")]
     stage: &'static str,
-    /// Of this stage.
+    /// Steps of this stage that are done.
     done: u64,
-    /// Of this stage; 0 while unknown.
+    /// Steps of this stage; 0 while unknown.
     total: u64,
-    /// Pairs or clusters given so far.
+    /// Pairs or clusters sent so far.
     found: u64,
 }
 
@@ -164,7 +163,7 @@ impl From<DiscoveryStats> for DiscoveryReply {
             linkage,
             threshold: stats.threshold.get(),
             mode: stats.mode,
-            started_at: time(stats.started_at_ms),
+            started_at: Time(stats.started_at_ms),
             stage: match stats.stage {
                 Stage::Reading => "reading",
                 Stage::Counting => "counting",

@@ -1,4 +1,4 @@
-//! The wire types of what operators ask.
+//! Collections, their statistics and snapshots.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use crate::engine::{Collection, CollectionSettings, Recovery, SnapshotInfo, Stats};
 use crate::http::response::found::DiscoveryReply;
-use crate::http::response::stored::time;
+use crate::http::time::Time;
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = Status)]
@@ -26,10 +26,9 @@ pub struct SnapshotsReply {
 #[derive(Serialize, ToSchema)]
 #[schema(as = Snapshot)]
 pub struct SnapshotReply {
-    /// The last operation that it holds.
+    /// The last operation in it.
     sequence: u64,
-    #[schema(format = DateTime)]
-    created_at: String,
+    created_at: Time,
     bytes: u64,
     documents: u64,
 }
@@ -38,7 +37,7 @@ impl From<SnapshotInfo> for SnapshotReply {
     fn from(info: SnapshotInfo) -> Self {
         Self {
             sequence: info.sequence,
-            created_at: time(info.created_at_ms),
+            created_at: Time(info.created_at_ms),
             bytes: info.bytes,
             documents: info.documents,
         }
@@ -66,7 +65,7 @@ impl CollectionsReply {
     }
 }
 
-/// A collection: how it was made, and how large it is.
+/// A collection: its settings and size.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Collection)]
 pub struct CollectionReply {
@@ -74,14 +73,14 @@ pub struct CollectionReply {
     name: String,
     settings: CollectionSettings,
     documents: u64,
-    /// Sets that differ; equal ones are filed once.
+    /// Distinct sets; equal ones are indexed once.
     distinct_sets: u64,
     keys: u64,
-    /// Entries over all keys.
+    /// Entries of all keys.
     postings: u64,
-    /// The entries under the key that has most.
+    /// The entries of the key that has most.
     postings_longest: u64,
-    /// `postings_longest` by the entries that a key has on average; absent while there are none.
+    /// `postings_longest` divided by the average entries of a key; absent while there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     postings_skew: Option<f64>,
     /// Memory of the index and of the ids.
@@ -109,40 +108,39 @@ impl CollectionReply {
     }
 }
 
-/// Figures of the collection and the process.
+/// Statistics of the collection and the process.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Stats)]
 pub struct StatsReply {
     documents: u64,
-    /// Sets that differ; equal ones are filed once.
+    /// Distinct sets; equal ones are indexed once.
     distinct_sets: u64,
     keys: u64,
-    /// Entries over all keys.
+    /// Entries of all keys.
     postings: u64,
-    /// The entries under the key that has most.
+    /// The entries of the key that has most.
     postings_longest: u64,
     /// Memory of the index and of the ids.
     index_bytes: u64,
-    /// Of these, ids and what leads to them and from them.
+    /// The part of it that is for ids.
     ids_bytes: u64,
-    /// `index_bytes` by `documents`; absent while there are none.
+    /// `index_bytes` divided by `documents`; absent while there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_document: Option<f64>,
     database_bytes: u64,
     wal_bytes: u64,
-    /// Operations of the log that no snapshot has made superfluous yet.
+    /// Operations in the log that no snapshot covers yet.
     log_rows: u64,
     /// The last operation applied.
     sequence: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     last_snapshot: Option<SnapshotReply>,
-    /// Those under way, the oldest first.
+    /// Running discoveries, the oldest first.
     discoveries: Vec<DiscoveryReply>,
     recovery: Recovery,
     uptime_s: u64,
     version: &'static str,
-    #[schema(format = DateTime)]
-    started_at: String,
+    started_at: Time,
     settings: CollectionSettings,
 }
 
@@ -169,7 +167,7 @@ impl StatsReply {
             recovery: stats.recovery,
             uptime_s: Timestamp::now().duration_since(started_at).as_secs().max(0) as u64,
             version: env!("CARGO_PKG_VERSION"),
-            started_at: time(started_at.as_millisecond()),
+            started_at: Time(started_at.as_millisecond()),
             settings,
         }
     }

@@ -1,22 +1,21 @@
-//! The wire types of what is stored.
+//! Stored documents and ids.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use jiff::Timestamp;
-use serde::ser::SerializeTuple;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::document::{Content, DocumentId, Metadata, Token};
+use crate::document::{Content, DocumentId, Metadata};
 use crate::engine::{Policy, StoredDocument};
-use crate::http::openapi::schemas::TokenSchema;
 use crate::http::request::parameters::Include;
 use crate::http::response::answers::metadata;
+use crate::http::time::Time;
+use crate::http::token::WireToken;
 use crate::sketch::Sketch;
 use crate::text::ShingleSet;
 
-/// A document as it was posted: what can be posted again.
+/// A document as it was posted, and can be posted again.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ExportedDocument)]
 pub struct DocumentReply {
@@ -24,18 +23,16 @@ pub struct DocumentReply {
     /// Absent, as `tokens` and `fields` are, in a collection that does not keep texts.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
-    #[serde(serialize_with = "tokens", skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<TokenSchema>>)]
-    tokens: Option<Vec<Token>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens: Option<Vec<WireToken>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fields: Option<BTreeMap<String, String>>,
     #[serde(serialize_with = "metadata", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     metadata: Option<Metadata>,
-    /// Absent if it never does.
+    /// Absent if it never expires.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = DateTime)]
-    expires_at: Option<String>,
+    expires_at: Option<Time>,
 }
 
 impl From<StoredDocument> for DocumentReply {
@@ -46,11 +43,13 @@ impl From<StoredDocument> for DocumentReply {
             tokens: None,
             fields: None,
             metadata: stored.metadata,
-            expires_at: stored.expires_at_ms.map(time),
+            expires_at: stored.expires_at_ms.map(Time),
         };
         match stored.content {
             Some(Content::Text(text)) => reply.text = Some(text),
-            Some(Content::Tokens(tokens)) => reply.tokens = Some(tokens),
+            Some(Content::Tokens(tokens)) => {
+                reply.tokens = Some(tokens.into_iter().map(WireToken).collect());
+            }
             Some(Content::Fields(fields)) => reply.fields = Some(fields),
             None => {}
         }
@@ -64,15 +63,14 @@ impl From<StoredDocument> for DocumentReply {
 pub struct StoredReply {
     #[serde(flatten)]
     document: DocumentReply,
-    #[schema(format = DateTime)]
-    stored_at: String,
+    stored_at: Time,
     /// Its distinct shingles.
     shingles: usize,
-    /// One number for all of its shingles, in 16 hexadecimal digits: equal sets have equal ones.
+    /// A hash of all its shingles, in 16 hexadecimal digits: equal sets have equal fingerprints.
     #[schema(example = "00f9a3c6d4e2b180")]
     fingerprint: String,
     policy: Vec<Policy>,
-    /// With `?include=`.
+    /// On request, by `include`.
     #[serde(skip_serializing_if = "Option::is_none")]
     included: Option<IncludedReply>,
 }
@@ -95,7 +93,7 @@ impl StoredReply {
             shingles: stored.set.as_ref().filter(|_| include.shingles).map(shingles),
         });
         Self {
-            stored_at: time(stored.stored_at_ms),
+            stored_at: Time(stored.stored_at_ms),
             shingles: stored.shingles as usize,
             fingerprint: format!("{:016x}", stored.fingerprint),
             policy: stored.policy.clone(),
@@ -115,13 +113,6 @@ fn sketch(sketch: &Sketch) -> String {
 
 fn shingles(set: &ShingleSet) -> Vec<String> {
     set.as_slice().iter().map(|shingle| format!("{shingle:016x}")).collect()
-}
-
-/// RFC 3339 in UTC, to the millisecond.
-pub fn time(ms: i64) -> String {
-    // A time to live may lead beyond the last that can be written.
-    let time = Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX);
-    format!("{time:.3}")
 }
 
 /// Ids in byte order.
@@ -144,24 +135,4 @@ impl IdsReply {
             next: next.map(ToString::to_string),
         }
     }
-}
-
-/// A token is a string, or a pair if it counts more than once.
-struct TokenReply<'a>(&'a Token);
-
-impl Serialize for TokenReply<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.0.count == 1 {
-            return serializer.serialize_str(&self.0.text);
-        }
-        let mut pair = serializer.serialize_tuple(2)?;
-        pair.serialize_element(&self.0.text)?;
-        pair.serialize_element(&self.0.count)?;
-        pair.end()
-    }
-}
-
-#[expect(clippy::ref_option, reason = "serde hands over the field itself")]
-fn tokens<S: Serializer>(tokens: &Option<Vec<Token>>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(tokens.iter().flatten().map(TokenReply))
 }

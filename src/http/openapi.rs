@@ -1,4 +1,4 @@
-//! The OpenAPI document, made from the handlers.
+//! The OpenAPI document, derived from the handlers and wire types.
 
 use std::fmt::Write;
 
@@ -12,47 +12,48 @@ use crate::http::problem::ProblemReply;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls;
 
-/// The path of a collection, and what that of all that acts on it begins with.
+/// The path of a collection, with which the paths of everything that acts on it begin.
 pub const ONE_COLLECTION: &str = "/collections/{collection}";
 
 #[derive(OpenApi)]
 #[openapi(
-    info(title = "akin", description = "Near-duplicate search as a service."),
+    info(title = "akin", description = "Near-duplicate search with MinHash, LSH and exact Jaccard similarity."),
     components(schemas(ProblemReply, Linkage, OnDuplicate, Order)),
     tags(
-        (name = "Documents", description = "Adding, getting, removing."),
-        (name = "Looking up", description = "Which documents are nearly this one?"),
-        (name = "Discovery", description = "Which of all documents are nearly the same?"),
-        (name = "Collections", description = "Documents apart from others, with settings of \
-            their own."),
-        (name = "Operating", description = "Health, figures, snapshots."),
+        (name = "Documents", description = "Add, get, list, export and remove documents."),
+        (name = "Looking up", description = "Find the near-duplicates of a document."),
+        (name = "Discovery", description = "Find all pairs and clusters of near-duplicates."),
+        (name = "Collections", description = "Create, describe and remove collections, each \
+            with its own documents and settings."),
+        (name = "Operating", description = "Health, statistics, snapshots and backups."),
     ),
 )]
 pub struct Head;
 
 const CONVENTIONS: &str = "\
-Near-duplicate search as a service: which documents are nearly this one?
+Near-duplicate search as a service. Documents become sets of shingles; their MinHash sketches are \
+indexed by locality-sensitive hashing (LSH), and candidates are checked by their exact Jaccard \
+similarity, which is called *resemblance* here.
 
 JSON is in snake_case; times are RFC 3339 in UTC, in fields named `*_at`; durations have their \
 unit in their name. An unknown field, parameter or value is an error that names it. A body may \
-come with `content-encoding` gzip or zstd, and answers are compressed where `accept-encoding` \
-allows it. Every response bears `x-request-id`, taken from the request where it has one of at \
-most 128 visible ASCII characters.
+have the `content-encoding` gzip or zstd, and answers are compressed where `accept-encoding` \
+allows it. Every response has `x-request-id`, taken from the request if it has one of at most 128 \
+visible ASCII characters.
 
-What a path does to the collection `default`, the same path under `/collections/{collection}` \
-does to that one.
+A path without `/collections/{collection}` is that of the collection `default`.
 
 Every error is a problem (RFC 9457) with one of these codes; those that may be retried come with \
 `retry-after`:
 
 ";
 
-/// Completes what the handlers say of themselves.
-pub fn complete(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
+/// Adds what the handlers' descriptions leave out.
+fn complete(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
     document.info.description = Some(format!("{CONVENTIONS}{}", table_of_codes()));
     document.info.version = env!("CARGO_PKG_VERSION").into();
     document.info.contact = None;
-    // The router's wildcard is nothing that OpenAPI knows.
+    // OpenAPI has no wildcards.
     let paths = std::mem::take(&mut document.paths.paths);
     document.paths.paths =
         paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
@@ -60,8 +61,8 @@ pub fn complete(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::Open
     document
 }
 
-/// Handlers do not know that they are there twice: under a collection's name they have a parameter
-/// and a problem more, and operation ids must not come twice.
+/// The same handlers serve `default` and named collections. Under a collection's name they have one
+/// more parameter and problem, and an operation id of their own.
 fn describe_paths_of_collections(document: &mut utoipa::openapi::OpenApi) {
     for (path, item) in &mut document.paths.paths {
         let Some(below) = path.strip_prefix(ONE_COLLECTION) else { continue };

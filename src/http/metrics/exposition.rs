@@ -1,46 +1,12 @@
-//! What the handlers count.
+//! Gauges of collections in the text format of Prometheus. They are not kept in the recorder, which
+//! never forgets a series: those of removed collections would stay, and clients choose the names.
 
 use std::fmt::Write;
 use std::sync::Arc;
-use std::time::Duration;
 
-use crate::engine::{
-    AddStatus, Answer, ClusterFigures, Collection, CollectionName, Mode, Recall, Stats,
-};
+use crate::engine::{ClusterFigures, Collection, CollectionName, Recall, Stats};
 
-/// The names of a series are spelled out for each value of its label: made as they are needed, they
-/// would cost more than the counting.
-pub fn added(status: AddStatus) {
-    match status {
-        AddStatus::Created => {
-            metrics::counter!("akin_documents_added_total", "status" => "created")
-        }
-        AddStatus::Replaced => {
-            metrics::counter!("akin_documents_added_total", "status" => "replaced")
-        }
-        AddStatus::Unchanged => {
-            metrics::counter!("akin_documents_added_total", "status" => "unchanged")
-        }
-        AddStatus::Skipped => {
-            metrics::counter!("akin_documents_added_total", "status" => "skipped")
-        }
-    }
-    .increment(1);
-}
-
-pub fn looked_up(answer: &Answer, took: Duration) {
-    match answer.mode {
-        Mode::Verified => metrics::histogram!("akin_lookup_duration_seconds", "mode" => "verified"),
-        Mode::Estimated => {
-            metrics::histogram!("akin_lookup_duration_seconds", "mode" => "estimated")
-        }
-        Mode::Exact => metrics::histogram!("akin_lookup_duration_seconds", "mode" => "exact"),
-    }
-    .record(took);
-    metrics::histogram!("akin_lookup_candidates").record(answer.candidates as f64);
-}
-
-/// The figures of each collection that can tell them.
+/// The statistics of each collection that can give them.
 pub async fn figures(collections: &[Arc<Collection>]) -> Vec<(CollectionName, Stats)> {
     let mut all = Vec::with_capacity(collections.len());
     for collection in collections {
@@ -73,7 +39,7 @@ const GAUGES: [(&str, Figure); 11] = [
 
 type ClusterFigure = fn(&ClusterFigures) -> u64;
 
-/// Of the last whole run of `GET /clusters`.
+/// Of the last complete run of `GET /clusters`.
 const CLUSTER_GAUGES: [(&str, ClusterFigure); 3] = [
     ("akin_clusters", |figures| figures.clusters),
     ("akin_cluster_members_largest", |figures| figures.members_largest),
@@ -88,8 +54,7 @@ const MEASURED: [(&str, Share); 2] = [
     ("akin_precision_measured", Recall::precision),
 ];
 
-/// The collections' gauges in the text format of Prometheus. Not kept in the recorder, which never
-/// forgets a series: those of a removed collection would stay, and clients choose the names.
+/// All gauges of these collections.
 pub fn gauges(figures: &[(CollectionName, Stats)], now_ms: i64) -> String {
     let mut text = String::new();
     for (gauge, figure) in GAUGES {
@@ -116,7 +81,7 @@ pub fn gauges(figures: &[(CollectionName, Stats)], now_ms: i64) -> String {
     text
 }
 
-/// A name needs no escaping: it has nothing that a label could not have.
+/// A collection's name needs no escaping: it has only characters that a label may have.
 fn write_gauge<'a>(
     text: &mut String,
     gauge: &str,

@@ -1,14 +1,14 @@
-//! What every request is counted by.
+//! Counters of requests.
 
 use std::time::Duration;
 
 use dashmap::DashMap;
 use metrics::{Counter, Histogram};
 
-/// The series that requests have come to so far. Looking one up by its labels makes strings of
-/// them, so each is looked up once. There are as many as routes, methods and statuses make.
+/// The series of requests so far. Looking one up by its labels allocates strings, so each is looked
+/// up once. Their number is bounded by routes, methods and statuses.
 #[derive(Default)]
-pub struct Measures {
+pub struct RequestSeries {
     by_route: DashMap<String, Vec<Series>>,
 }
 
@@ -19,7 +19,7 @@ struct Series {
     duration: Histogram,
 }
 
-impl Measures {
+impl RequestSeries {
     pub fn answered(&self, method: &'static str, route: &str, status: u16, took: Duration) {
         let is_it = |series: &&Series| series.method == method && series.status == status;
         if let Some(known) = self.by_route.get(route)
@@ -30,7 +30,7 @@ impl Measures {
         }
         let series = Series::new(method, route, status);
         series.count(took);
-        // Two that come at once may both put it there: they count the same.
+        // Two requests at once may both insert it: both entries count the same series.
         self.by_route.entry(route.to_owned()).or_default().push(series);
     }
 }

@@ -1,0 +1,72 @@
+//! Counts and logs each request, and renders every error as a problem.
+
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::Method;
+use axum::middleware::Next;
+use axum::response::Response;
+use tracing::Instrument;
+
+use crate::http::{AppState, problem, request_id};
+
+pub async fn observe(State(state): State<AppState>, request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let id = request_id::of(request.extensions());
+    let request_id = request_id::text(&id);
+    let method = method_label(request.method());
+    let route = request.extensions().get::<MatchedPath>().cloned();
+    let route = route.as_ref().map_or("unmatched", MatchedPath::as_str);
+    let span = tracing::info_span!("request", request_id);
+
+    let _in_flight = InFlight::enter();
+    let response = next.run(request).instrument(span).await;
+    let response = problem::render(response, request_id);
+
+    let (status, took) = (response.status().as_u16(), started.elapsed());
+    let took_us = took.as_micros() as u64;
+    tracing::info!(request_id, method, route, status, took_us, "request");
+    state.request_series.answered(method, route, status, took);
+    response
+}
+
+/// The method as a label. Those that clients make up share one, as each would be a series.
+fn method_label(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::POST => "POST",
+        Method::DELETE => "DELETE",
+        Method::HEAD => "HEAD",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::OPTIONS => "OPTIONS",
+        _ => "other",
+    }
+}
+
+/// Counts a request as in flight until it is answered or abandoned.
+struct InFlight;
+
+impl InFlight {
+    fn enter() -> Self {
+        metrics::gauge!("akin_http_requests_in_flight").increment(1);
+        Self
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        metrics::gauge!("akin_http_requests_in_flight").decrement(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn made_up_methods_share_a_label() {
+        assert_eq!(method_label(&Method::from_bytes(b"BREW").unwrap()), "other");
+        assert_eq!(method_label(&Method::DELETE), "DELETE");
+    }
+}

@@ -1,5 +1,0 @@
-//! The OpenAPI document.
-
-pub mod document;
-pub mod fields;
-pub mod schemas;

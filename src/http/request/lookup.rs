@@ -1,0 +1,162 @@
+//! The options of a lookup, in the query or in the probe itself.
+
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::sync::Arc;
+
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use crate::engine::{Conditions, Filter, Lookup, Mode};
+use crate::http::ServerSettings;
+use crate::http::problem::Problem;
+use crate::http::problem::code::Code;
+use crate::http::time::Time;
+use crate::scheme::Threshold;
+
+/// Matches of a lookup, and ids of a page, where the call does not limit them.
+const LIMIT_DEFAULT: usize = 20;
+
+/// Which matches a lookup returns.
+#[derive(Clone, Default, PartialEq, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct LookupParameters {
+    /// The lowest Jaccard similarity (resemblance) of a match; by default the collection's
+    /// threshold.
+    pub threshold: Option<Threshold>,
+    /// Of records, the fewest points of a match; by default the collection's. Other documents have
+    /// a `threshold` instead.
+    #[param(value_type = Option<u32>, minimum = 1, maximum = 3_200, example = 250)]
+    pub points: Option<NonZeroU32>,
+    /// The most matches that are returned.
+    #[param(value_type = Option<usize>, minimum = 1, maximum = 10_000, default = 20)]
+    pub limit: Option<NonZeroUsize>,
+    /// `verified`: candidates share a key of the MinHash sketch, and each is checked exactly;
+    /// `estimated`: they are scored by their sketches alone; `exact`: checked exactly, and no
+    /// match is missed. By default `verified`, and `exact` where the kind is `prefix`.
+    pub mode: Option<Mode>,
+}
+
+/// Conditions on documents, all of which must be met.
+#[derive(Clone, Default, PartialEq, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct ConditionParameters {
+    /// A condition on the metadata: a filter expression of JSONPath (RFC 9535, section 2.3.5) in
+    /// which `@` is the metadata. There are comparisons (`==`, `!=`, `<`, `<=`, `>`, `>=`) of
+    /// strings, numbers, `true`, `false`, `null` and paths like `@.author.name` and `@.tags[0]`;
+    /// tests whether there is a value, as `@.lang`, `@.tags[*]` and `@.tags[?@ == "news"]`; and
+    /// `!`, `&&`, `||` and parentheses. There are no `$`, `..`, functions, slices, lists of
+    /// selectors, or filters within filters. A value that is absent equals nothing, and is not less
+    /// or greater than anything; a document without metadata counts as one with `{}`.
+    #[param(max_length = 2048, example = "@.lang == \"en\" && @.year >= 2020")]
+    pub filter: Option<String>,
+    /// Stored later than this time.
+    pub stored_after: Option<Time>,
+    /// Stored earlier than this time.
+    pub stored_before: Option<Time>,
+}
+
+/// Why an option cannot be: the option's name, and what is wrong with it.
+pub struct WrongOption {
+    pub name: &'static str,
+    pub detail: String,
+}
+
+impl From<WrongOption> for Problem {
+    fn from(WrongOption { name, detail }: WrongOption) -> Self {
+        Self::new(Code::InvalidParameter, format!("the parameter '{name}' {detail}"))
+    }
+}
+
+/// # Errors
+/// A limit over `limit_max`.
+pub fn limit(given: Option<NonZeroUsize>, settings: &ServerSettings) -> Result<usize, WrongOption> {
+    let limit = given.map_or(LIMIT_DEFAULT.min(settings.limit_max), NonZeroUsize::get);
+    if limit <= settings.limit_max {
+        return Ok(limit);
+    }
+    let detail = format!("must be 1..={}, not {limit}", settings.limit_max);
+    Err(WrongOption { name: "limit", detail })
+}
+
+impl LookupParameters {
+    pub fn lookup(&self, settings: &ServerSettings) -> Result<Lookup, WrongOption> {
+        Ok(Lookup {
+            threshold: self.threshold,
+            points: self.points.map(NonZeroU32::get),
+            limit: limit(self.limit, settings)?,
+            mode: self.mode,
+        })
+    }
+}
+
+impl ConditionParameters {
+    pub fn conditions(&self, settings: &ServerSettings) -> Result<Conditions, WrongOption> {
+        let filter = self.filter.as_deref();
+        let filter = filter.map(|text| Filter::parse(text, settings.filter_bytes_max)).transpose();
+        let filter = filter.map_err(|error| WrongOption {
+            name: "filter",
+            detail: format!("is not a filter: {error}"),
+        })?;
+        Ok(Conditions {
+            filter: filter.map(Arc::new),
+            stored_after_ms: self.stored_after.map(|time| time.0),
+            stored_before_ms: self.stored_before.map(|time| time.0),
+        })
+    }
+}
+
+/// All options of a lookup, as a client gave them.
+#[derive(Clone, Default, PartialEq)]
+pub struct LookupOptions {
+    pub lookup: LookupParameters,
+    pub conditions: ConditionParameters,
+}
+
+impl LookupOptions {
+    pub fn read(&self, settings: &ServerSettings) -> Result<(Lookup, Conditions), WrongOption> {
+        Ok((self.lookup.lookup(settings)?, self.conditions.conditions(settings)?))
+    }
+
+    /// These options of a probe, and those of its call for all that it does not give itself.
+    ///
+    /// # Errors
+    /// An option that both give with different values.
+    pub fn with(self, call: &Self) -> Result<Self, WrongOption> {
+        let (lookup, conditions) = (&call.lookup, &call.conditions);
+        Ok(Self {
+            lookup: LookupParameters {
+                threshold: one("threshold", self.lookup.threshold, lookup.threshold)?,
+                points: one("points", self.lookup.points, lookup.points)?,
+                limit: one("limit", self.lookup.limit, lookup.limit)?,
+                mode: one("mode", self.lookup.mode, lookup.mode)?,
+            },
+            conditions: ConditionParameters {
+                filter: one("filter", self.conditions.filter, conditions.filter.clone())?,
+                stored_after: one(
+                    "stored_after",
+                    self.conditions.stored_after,
+                    conditions.stored_after,
+                )?,
+                stored_before: one(
+                    "stored_before",
+                    self.conditions.stored_before,
+                    conditions.stored_before,
+                )?,
+            },
+        })
+    }
+}
+
+fn one<T: PartialEq>(
+    name: &'static str,
+    probe: Option<T>,
+    call: Option<T>,
+) -> Result<Option<T>, WrongOption> {
+    match (probe, call) {
+        (Some(probe), Some(call)) if probe != call => {
+            let detail = "has another value in the query".to_owned();
+            Err(WrongOption { name, detail })
+        }
+        (probe, call) => Ok(probe.or(call)),
+    }
+}

@@ -1,0 +1,194 @@
+//! What is looked up or compared.
+
+use std::num::{NonZeroU32, NonZeroUsize};
+
+use axum::extract::{FromRequest, Request};
+use bytes::Bytes;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use utoipa::ToSchema;
+
+use crate::document::{Content, DocumentId};
+use crate::engine::{Mode, Probe};
+use crate::http::AppState;
+use crate::http::problem::Problem;
+use crate::http::problem::code::Code;
+use crate::http::request::bodies::{FieldsBody, content};
+use crate::http::request::json::{self, Object};
+use crate::http::request::lookup::{ConditionParameters, LookupOptions, LookupParameters};
+use crate::http::request::reading::{self, BodyReader, Media};
+use crate::http::time::Time;
+use crate::http::token::WireToken;
+use crate::scheme::Threshold;
+
+const CODE: Code = Code::InvalidRequest;
+
+/// A document to compare: it has exactly one of `id` (of a stored document), `text`, `tokens` and
+/// `fields`.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Probe)]
+struct ProbeBody {
+    id: Option<DocumentId>,
+    text: Option<String>,
+    tokens: Option<Vec<WireToken>>,
+    fields: Option<FieldsBody>,
+    /// Ignored, so that documents can be sent as they are.
+    #[serde(rename = "metadata")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    _metadata: Option<IgnoredAny>,
+    /// Ignored.
+    #[serde(rename = "expires_at")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    _expires_at: Option<IgnoredAny>,
+}
+
+/// A document to look up: it has exactly one of `id` (of a stored document), `text`, `tokens` and
+/// `fields`. Options may stand in the query instead; an option that stands in both must have the
+/// same value.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = LookupProbe)]
+pub struct LookupBody {
+    id: Option<DocumentId>,
+    text: Option<String>,
+    tokens: Option<Vec<WireToken>>,
+    fields: Option<FieldsBody>,
+    threshold: Option<Threshold>,
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 3_200)]
+    points: Option<NonZeroU32>,
+    #[schema(value_type = Option<usize>, minimum = 1, maximum = 10_000)]
+    limit: Option<NonZeroUsize>,
+    mode: Option<Mode>,
+    #[schema(max_length = 2048)]
+    filter: Option<String>,
+    stored_after: Option<Time>,
+    stored_before: Option<Time>,
+    /// Ignored, so that documents can be sent as they are.
+    #[serde(rename = "metadata")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    _metadata: Option<IgnoredAny>,
+    /// Ignored.
+    #[serde(rename = "expires_at")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    _expires_at: Option<IgnoredAny>,
+}
+
+/// A probe with the options that it has itself.
+pub type OwnProbe = (Probe, Option<LookupOptions>);
+
+/// The probes of a `POST /similar`.
+pub enum Probes {
+    One(OwnProbe),
+    Many(Vec<OwnProbe>),
+}
+
+/// One probe, or an array of them.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[schema(as = Probes)]
+#[expect(dead_code, reason = "which of the two it is decides how a body is read")]
+pub enum ProbesBody {
+    One(LookupBody),
+    Many(Vec<LookupBody>),
+}
+
+/// Two probes to compare.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Pair)]
+pub struct PairBody {
+    #[schema(value_type = ProbeBody)]
+    a: Object<ProbeBody>,
+    #[schema(value_type = ProbeBody)]
+    b: Object<ProbeBody>,
+}
+
+/// The two probes of a `POST /resemblance`.
+pub struct Pair(pub Probe, pub Probe);
+
+impl ProbeBody {
+    fn probe(self) -> Result<Probe, Problem> {
+        let has_content = self.text.is_some() || self.tokens.is_some() || self.fields.is_some();
+        match (self.id, content(self.text, self.tokens, self.fields)) {
+            (Some(id), None) if !has_content => Ok(Probe::Stored(id)),
+            (None, Some(content)) => Ok(Probe::Content(content)),
+            _ => {
+                let detail = "a probe has exactly one of id, text, tokens and fields";
+                Err(Problem::of_field(CODE, "", detail))
+            }
+        }
+    }
+}
+
+impl LookupBody {
+    fn probe(self) -> Result<OwnProbe, Problem> {
+        let Self { threshold, points, limit, mode, filter, stored_after, stored_before, .. } = self;
+        let options = LookupOptions {
+            lookup: LookupParameters { threshold, points, limit, mode },
+            conditions: ConditionParameters { filter, stored_after, stored_before },
+        };
+        let has_options = options != LookupOptions::default();
+        let body = ProbeBody {
+            id: self.id,
+            text: self.text,
+            tokens: self.tokens,
+            fields: self.fields,
+            _metadata: None,
+            _expires_at: None,
+        };
+        Ok((body.probe()?, has_options.then_some(options)))
+    }
+}
+
+impl FromRequest<AppState> for Probes {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        let media = Media::of(&parts.headers, &[Media::Json, Media::Text])?;
+        let reader = BodyReader::new(body, state);
+        if media == Media::Text {
+            let bytes_max = state.settings.document_bytes_max;
+            let body = reader.whole(bytes_max, Code::DocumentTooLarge).await?;
+            let probe = Probe::Content(Content::Text(reading::text(body)?));
+            return Ok(Self::One((probe, None)));
+        }
+        let body = reader.whole(state.settings.body_bytes_max, Code::BodyTooLarge).await?;
+        let probes_max = state.settings.probes_max;
+        json::off_runtime_if_large(body, move |body| probes(&body, probes_max)).await
+    }
+}
+
+/// Reads one probe or an array of at most `probes_max`.
+fn probes(json: &Bytes, probes_max: usize) -> Result<Probes, Problem> {
+    if json.trim_ascii_start().first() != Some(&b'[') {
+        let Object(body) = json::read::<Object<LookupBody>>(json, CODE)?;
+        return body.probe().map(Probes::One);
+    }
+    let bodies: Vec<Object<LookupBody>> = json::read(json, CODE)?;
+    if bodies.len() > probes_max {
+        let detail = format!("{} probes are more than the {probes_max} allowed", bodies.len());
+        return Err(Problem::of_field(CODE, "", detail));
+    }
+    let probe = |(at, body): (usize, Object<LookupBody>)| {
+        body.0.probe().map_err(|problem| problem.under(&format!("/{at}")))
+    };
+    bodies.into_iter().enumerate().map(probe).collect::<Result<_, _>>().map(Probes::Many)
+}
+
+impl FromRequest<AppState> for Pair {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
+        let body = reading::whole_json(request, state).await?;
+        json::off_runtime_if_large(body, |body| pair(&body)).await
+    }
+}
+
+fn pair(json: &Bytes) -> Result<Pair, Problem> {
+    let Object(body) = json::read::<Object<PairBody>>(json, CODE)?;
+    let a = body.a.0.probe().map_err(|problem| problem.under("/a"))?;
+    let b = body.b.0.probe().map_err(|problem| problem.under("/b"))?;
+    Ok(Pair(a, b))
+}

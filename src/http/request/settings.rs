@@ -1,0 +1,76 @@
+//! The settings of a `PUT /collections/{collection}`.
+
+use axum::extract::{FromRequest, Request};
+use serde_json::{Map, Value, json};
+
+use crate::engine::CollectionSettings;
+use crate::http::AppState;
+use crate::http::problem::code::Code;
+use crate::http::problem::{Problem, pointer};
+use crate::http::request::json::{self, Object, Unknown};
+use crate::http::request::reading;
+
+const CODE: Code = Code::InvalidRequest;
+
+pub struct Settings(pub CollectionSettings);
+
+impl FromRequest<AppState> for Settings {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
+        let body = reading::whole_json(request, state).await?;
+        read(&body).map(Self)
+    }
+}
+
+fn read(body: &[u8]) -> Result<CollectionSettings, Problem> {
+    let Object(given) = json::read::<Object<Map<String, Value>>>(body, CODE)?;
+    // serde would take an array of a section's values in their order, too.
+    let sections = json!(CollectionSettings::default());
+    let is_array = |(key, value): &(&String, &Value)| {
+        sections.get(key.as_str()).is_some() && !value.is_object()
+    };
+    if let Some((section, _)) = given.iter().find(is_array) {
+        let pointer = pointer::to(section);
+        return Err(Problem::of_field(CODE, pointer, "a section of the settings is an object"));
+    }
+    json::read(body, CODE).map_err(|problem| with_place(problem, &given, &sections))
+}
+
+/// Says where an unknown key belongs, if there is one of its name in a section.
+fn with_place(problem: Problem, given: &Map<String, Value>, sections: &Value) -> Problem {
+    let Some(Unknown { pointer, key }) = json::unknown_field(&problem) else { return problem };
+    let value = Value::Object(given.clone()).pointer(&pointer).cloned().unwrap_or_default();
+    let belongs = |section: &&String| {
+        let placed = json!({section.as_str(): {key.as_str(): value}});
+        let read = serde_json::from_value::<CollectionSettings>(placed);
+        read.map_or_else(|error| !error.to_string().starts_with("unknown field"), |_| true)
+    };
+    let mut names = sections.as_object().into_iter().flat_map(Map::keys);
+    let Some(section) = names.find(belongs) else { return problem };
+    let detail = format!("`{key}` belongs in `{section}`: {{\"{section}\": {{\"{key}\": …}}}}");
+    Problem::of_field(CODE, pointer, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_in_a_wrong_place_is_told_its_section() {
+        for (given, pointer, section) in [
+            (r#"{"threshold": 0.7}"#, "/threshold", "scheme"),
+            (r#"{"bands": 3}"#, "/bands", "scheme"),
+            (r#"{"size": "wrong"}"#, "/size", "shingles"),
+            (r#"{"sketch": {"ttl_s": 1}}"#, "/sketch/ttl_s", "store"),
+            (r#"{"scheme": {"checked_max": 1}}"#, "/scheme/checked_max", "limits"),
+        ] {
+            let problem = read(given.as_bytes()).unwrap_err();
+            assert_eq!(problem.errors[0].pointer, pointer, "{given}");
+            let expected = format!("belongs in `{section}`");
+            assert!(problem.detail.contains(&expected), "{given}: {}", problem.detail);
+        }
+        let problem = read(br#"{"scheme": {"treshold": 0.7}}"#).unwrap_err();
+        assert!(problem.detail.ends_with("did you mean `threshold`?"), "{}", problem.detail);
+    }
+}

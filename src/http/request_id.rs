@@ -1,0 +1,86 @@
+//! The id of a request: in its response's `x-request-id`, in problems and in the log.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::http::{Extensions, HeaderName, HeaderValue, Request};
+use tower_http::request_id::{MakeRequestId, RequestId};
+use uuid::{Builder, Uuid};
+
+pub const HEADER: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The longest id that is taken from a request, in bytes.
+const BYTES_MAX: usize = 128;
+
+/// Removes an id that cannot be logged: it must be 1..=128 bytes of visible ASCII.
+pub fn drop_unusable<B>(mut request: Request<B>) -> Request<B> {
+    let given = request.headers().get(HEADER).map(HeaderValue::as_bytes);
+    let is_usable =
+        |id: &[u8]| (1..=BYTES_MAX).contains(&id.len()) && id.iter().all(u8::is_ascii_graphic);
+    if given.is_some_and(|id| !is_usable(id)) {
+        request.headers_mut().remove(HEADER);
+    }
+    request
+}
+
+/// The id of the request with these extensions.
+pub fn of(extensions: &Extensions) -> RequestId {
+    extensions.get().cloned().expect("the outermost layer gives every request an id")
+}
+
+pub fn text(id: &RequestId) -> &str {
+    id.header_value().to_str().expect("an id is visible ASCII")
+}
+
+/// Makes UUIDv7 for requests that bring no id.
+#[derive(Clone, Copy)]
+pub struct Uuids;
+
+impl MakeRequestId for Uuids {
+    fn make_request_id<B>(&mut self, _: &Request<B>) -> Option<RequestId> {
+        let mut text = Uuid::encode_buffer();
+        let text = new_uuid().hyphenated().encode_lower(&mut text);
+        HeaderValue::from_str(text).ok().map(RequestId::new)
+    }
+}
+
+/// A UUIDv7 whose random bits are a keyed hash of a counter: asking the system for random bits would
+/// be a system call for each request.
+fn new_uuid() -> Uuid {
+    static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    let number = MADE.fetch_add(1, Ordering::Relaxed);
+    let mut random = [0; 10];
+    random[..8].copy_from_slice(&KEY.hash_one(number).to_le_bytes());
+    random[8..].copy_from_slice(&KEY.hash_one(!number).to_le_bytes()[..2]);
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Builder::from_unix_timestamp_millis(since_epoch.as_millis() as u64, &random).into_uuid()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(id: &str) -> bool {
+        let request = Request::get("/").header(HEADER, id).body(()).unwrap();
+        drop_unusable(request).headers().contains_key(HEADER)
+    }
+
+    #[test]
+    fn an_id_is_kept_if_it_can_be_logged() {
+        assert!(kept("trace-7/a") && kept(&"x".repeat(BYTES_MAX)));
+        for id in ["", "two words", "tab\there", "é", &"x".repeat(BYTES_MAX + 1)] {
+            assert!(!kept(id), "{id:?}");
+        }
+    }
+
+    #[test]
+    fn a_new_id_is_a_uuid() {
+        let request = Request::get("/").body(()).unwrap();
+        let ids = [(); 2].map(|()| Uuids.make_request_id(&request).unwrap());
+        assert_ne!(text(&ids[0]), text(&ids[1]));
+        assert_eq!(Uuid::parse_str(text(&ids[0])).unwrap().get_version_num(), 7);
+    }
+}
