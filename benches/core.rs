@@ -4,6 +4,8 @@
 //! text or a JSONL), or made-up documents of the size of a manual page.
 
 mod corpus;
+#[path = "corpus/scripts.rs"]
+mod scripts;
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -12,7 +14,7 @@ use akin::measure::Overlap;
 use akin::scheme::{Bands, Curve, IndexBytes, Kind, SchemeSettings, Threshold};
 use akin::simd::Level;
 use akin::sketch::{Estimator, Method, Sketch, SketchSettings, Sketcher};
-use akin::text::{ShingleError, ShingleSet, ShingleSettings, Shingler, Unit};
+use akin::text::{Normalize, ShingleError, ShingleSet, ShingleSettings, Shingler, Unit};
 use xxhash_rust::xxh3::xxh3_64;
 
 const ROUNDS: usize = 7;
@@ -47,6 +49,7 @@ fn main() {
         time_level(level, &documents, bytes);
     }
     time_text(&documents, bytes);
+    time_scripts();
 
     let shingler = Shingler::new(ShingleSettings::default(), 0, SHINGLES_MAX);
     let sets: Vec<ShingleSet> =
@@ -134,6 +137,29 @@ fn time_text(documents: &[String], bytes: usize) {
         let shingler = Shingler::new(multiset, 0, SHINGLES_MAX);
         let sets = median(|| documents.iter().filter_map(|text| shingler.text(text).ok()).count());
         print_rate(&format!("text → multiset, {unit:?} × {size}"), megabytes, "MB/s", sets);
+    }
+}
+
+/// What normalisation costs in each script: rounds of the three settings by turns.
+fn time_scripts() {
+    for (script, text) in scripts::each_script(500_000) {
+        let forms = [Normalize::None, Normalize::Nfc, Normalize::Nfkc];
+        let shinglers = forms.map(|normalize| {
+            let settings = ShingleSettings { normalize, ..ShingleSettings::default() };
+            Shingler::new(settings, 0, SHINGLES_MAX)
+        });
+        let mut least = [Duration::MAX; 3];
+        for _ in 0..3 * ROUNDS {
+            for (shingler, least) in shinglers.iter().zip(&mut least) {
+                let begun = Instant::now();
+                black_box(shingler.shingles(&text));
+                *least = begun.elapsed().min(*least);
+            }
+        }
+        for (form, took) in forms.iter().zip(least) {
+            let what = format!("text → shingles, {script}, {form:?}");
+            print_rate(&what, text.len() as f64 / 1e6, "MB/s", took);
+        }
     }
 }
 

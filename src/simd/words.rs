@@ -92,6 +92,8 @@ pub(super) struct WordPlaces<'s> {
 pub(super) struct Scan<'t> {
     letters: &'t Letters,
     lowercase: bool,
+    /// Which apostrophes may join letters: all bits or none.
+    joining_apostrophes: u64,
     text: &'t [u8],
     read: usize,
     folded: Vec<u8>,
@@ -147,6 +149,7 @@ impl<'t> Scan<'t> {
         Self {
             letters,
             lowercase,
+            joining_apostrophes: if letters.joins_at_apostrophes() { u64::MAX } else { 0 },
             text: text.as_bytes(),
             read: 0,
             folded: Vec::with_capacity(bytes),
@@ -212,7 +215,7 @@ impl<'t> Scan<'t> {
     #[inline(always)]
     pub(super) fn take(&mut self, bytes: &[u8; BLOCK_BYTES], ascii: AsciiBlock) -> Edges {
         let AsciiBlock { folded, word, leads, apostrophes } = ascii;
-        let apostrophes = if self.letters.joins_at_apostrophes() { apostrophes } else { 0 };
+        let apostrophes = apostrophes & self.joining_apostrophes;
         let at = self.folded.len();
         if leads == 0 && !self.breaks {
             let next = self.begins_word(apostrophes >> (BLOCK_BYTES - 1) != 0, BLOCK_BYTES);

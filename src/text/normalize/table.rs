@@ -26,6 +26,8 @@ const PLANES_0_AND_1: usize = 0x2_0000;
 const NFD: DecomposingNormalizerBorrowed = DecomposingNormalizerBorrowed::new_nfd();
 const TO_NFC: ComposingNormalizerBorrowed = ComposingNormalizerBorrowed::new_nfc();
 const TO_NFKC: ComposingNormalizerBorrowed = ComposingNormalizerBorrowed::new_nfkc();
+const COMPOSITIONS: CanonicalCompositionBorrowed = CanonicalCompositionBorrowed::new();
+const DECOMPOSITIONS: CanonicalDecompositionBorrowed = CanonicalDecompositionBorrowed::new();
 const CASES: CaseMapperBorrowed = CaseMapper::new();
 const CLASSES: CanonicalCombiningClassMapBorrowed = CanonicalCombiningClassMapBorrowed::new();
 
@@ -118,6 +120,13 @@ impl Table {
         }
     }
 
+    /// The packed entry of a character in the first two planes: 0 if it is inert, the class of a
+    /// mark if it is less than 256.
+    #[inline(always)]
+    pub(super) fn packed_near(&self, code_point: u32) -> Option<u16> {
+        self.near.get(code_point as usize).copied()
+    }
+
     #[inline]
     pub(super) fn entry(&self, character: char) -> Entry<'_> {
         let packed = match self.near.get(character as usize) {
@@ -130,6 +139,18 @@ impl Table {
             COMPOSING => Entry::Composing,
             number => Entry::Image(&self.images[(number - FIRST_IMAGE) as usize]),
         }
+    }
+
+    /// What a run becomes if it is a letter and marks, or jamo, that all compose, one by one: most
+    /// runs of decomposed texts.
+    pub(super) fn compose(&self, run: &str) -> Option<char> {
+        let mut characters = run.chars();
+        let first = characters.next().filter(|it| matches!(self.entry(*it), Entry::Inert))?;
+        let first = if self.folds_case { first.to_lowercase().next()? } else { first };
+        characters.try_fold(first, |composed, second| match self.entry(second) {
+            Entry::Composing => compose_in_order(composed, second),
+            _ => None,
+        })
     }
 
     /// Decomposes a run, maps each character and composes what can be composed. Case is folded
@@ -196,13 +217,22 @@ impl Mapping {
     }
 }
 
+/// Composes a letter with one more mark, before those that it has with a higher class.
+fn compose_in_order(letter: char, mark: char) -> Option<char> {
+    match DECOMPOSITIONS.decompose(letter) {
+        Decomposed::Expansion(base, last) if CLASSES.get_u8(last) > CLASSES.get_u8(mark) => {
+            COMPOSITIONS.compose(compose_in_order(base, mark)?, last)
+        }
+        Decomposed::Singleton(_) => None,
+        _ => COMPOSITIONS.compose(letter, mark),
+    }
+}
+
 /// Characters that compose with one before them.
 fn second_characters() -> HashSet<char> {
-    let decompositions = CanonicalDecompositionBorrowed::new();
-    let compositions = CanonicalCompositionBorrowed::new();
-    let second = |composed| match decompositions.decompose(composed) {
+    let second = |composed| match DECOMPOSITIONS.decompose(composed) {
         Decomposed::Expansion(first, second) => {
-            (compositions.compose(first, second) == Some(composed)).then_some(second)
+            (COMPOSITIONS.compose(first, second) == Some(composed)).then_some(second)
         }
         Decomposed::Default | Decomposed::Singleton(_) => None,
     };
