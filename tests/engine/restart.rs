@@ -6,6 +6,7 @@ use std::path::Path;
 use akin::document::{Document, Metadata};
 use akin::engine::{CollectionSettings, Engine, Lookup, Mode, Probe, Progress, RecoverySource};
 use akin::storage::{StorageSettings, Sync};
+use akin::text::Normalize;
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use tempfile::tempdir;
@@ -201,5 +202,18 @@ async fn other_settings_are_refused_and_both_are_named() {
     let mut settings = CollectionSettings::default();
     settings.scheme.threshold = 0.9.try_into().unwrap();
     settings.limits.candidates_max = 5;
+    try_open(dir.path(), settings).unwrap();
+}
+
+/// A store from before there was a normalisation opens as it was made, and says how.
+#[tokio::test]
+async fn a_store_without_normalisation_opens_as_it_was_made() {
+    let dir = tempdir().unwrap();
+    let mut settings = CollectionSettings::default();
+    settings.shingles.normalize = Normalize::None;
+    drop(try_open(dir.path(), settings.clone()).unwrap());
+    let message = try_open(dir.path(), CollectionSettings::default()).err().unwrap().to_string();
+    assert!(message.contains(r#""normalize":"nfkc""#), "{message}");
+    assert!(message.contains(r#"open it with shingles.normalize = "none""#), "{message}");
     try_open(dir.path(), settings).unwrap();
 }

@@ -162,6 +162,9 @@ impl<'t, 'e> Rewrite<'t, 'e> {
 
     /// Copies the input up to a place.
     fn flush(&mut self, end: usize) {
+        if self.output.capacity() == 0 {
+            self.output.reserve(self.text.len());
+        }
         self.output.push_str(&self.text[self.flushed..end]);
         self.flushed = end;
     }
