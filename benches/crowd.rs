@@ -1,13 +1,22 @@
 //! What a crowd costs, documents made from one template with a number changed, beside as many that
 //! have nothing to do with each other: `cargo bench --bench crowd -- [DOCUMENTS]`.
 //!
-//! Documents are added as a bulk request adds them, several at a time and each checked; then
-//! stored ones are looked up one after the other. The store does not wait for the disk, so that
-//! what is timed is akin's own work. A crowd is to cost no more than ten times the ordinary.
+//! Documents are added several at a time and each checked; then stored ones are looked up one after
+//! the other. The store does not wait for the disk, so that what is timed is akin's own work. A
+//! crowd is to cost no more than ten times the ordinary.
+//!
+//! Then a server takes 20,000 documents in one body: unlike ones, equal ones, near-copies, and the
+//! latter two with `on_duplicate=skip`. Each is to take no more than twice what unlike ones take,
+//! and `/healthz` is asked all the while.
 
-#[path = "corpus/mod.rs"]
+#[allow(dead_code, reason = "the other benches use the rest")]
+mod client;
 mod corpus;
+#[allow(dead_code, reason = "the other benches use the rest")]
+mod servers;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use akin::document::{Content, Document, DocumentId};
@@ -15,6 +24,7 @@ use akin::engine::{AddOptions, CollectionSettings, Engine, Lookup, Mode, Probe, 
 use akin::storage::{StorageSettings, Sync};
 use corpus::Random;
 use futures_util::{StreamExt, stream};
+use servers::Akin;
 
 const DOCUMENTS: usize = 100_000;
 const DOCUMENT_BYTES: usize = 1_000;
@@ -23,6 +33,9 @@ const DOCUMENT_BYTES: usize = 1_000;
 const AT_ONCE: usize = 64;
 
 const LOOKUPS: usize = 2_000;
+
+/// Documents of one body.
+const BODY_DOCUMENTS: usize = 20_000;
 
 fn main() {
     let given = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
@@ -46,6 +59,68 @@ fn main() {
         ratio(|figures| figures.similar.p99),
         ratio(|figures| figures.document_bytes),
     );
+    bodies();
+}
+
+/// One body each of several kinds of documents.
+fn bodies() {
+    println!("\n{BODY_DOCUMENTS} documents in one body\n");
+    println!(
+        "{:<22} {:>8} {:>12} {:>8} {:>18}",
+        "", "seconds", "processor s", "ratio", "longest /healthz"
+    );
+    let unlike = ordinary(BODY_DOCUMENTS);
+    let equal = vec![unlike[0].clone(); BODY_DOCUMENTS];
+    let near = crowd(BODY_DOCUMENTS);
+    let skip = "?on_duplicate=skip";
+    let cases = [
+        ("unlike", "", &unlike),
+        ("equal", "", &equal),
+        ("near-copies", "", &near),
+        ("equal, skipped", skip, &equal),
+        ("near-copies, skipped", skip, &near),
+    ];
+    let mut of_unlike = None;
+    for (title, query, texts) in cases {
+        let akin = Akin::start();
+        let before = akin.processor_time();
+        let (took, longest) = post_asking_for_health(&akin, query, &lines(texts));
+        let processor = (akin.processor_time() - before).as_secs_f64();
+        let ratio = processor / *of_unlike.get_or_insert(processor);
+        println!(
+            "{title:<22} {:>8.2} {processor:>12.2} {ratio:>7.1}x {:>15.1} ms",
+            took.as_secs_f64(),
+            longest.as_secs_f64() * 1e3
+        );
+    }
+}
+
+fn lines(texts: &[String]) -> String {
+    let line = |(number, text)| {
+        let document = serde_json::json!({ "id": format!("d{number}"), "text": text });
+        format!("{document}\n")
+    };
+    texts.iter().enumerate().map(line).collect()
+}
+
+/// How long the body took, and the longest answer of `/healthz` meanwhile.
+fn post_asking_for_health(akin: &Akin, query: &str, body: &str) -> (Duration, Duration) {
+    let posted = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let health = scope.spawn(|| {
+            let mut longest = Duration::ZERO;
+            while !posted.load(Ordering::Relaxed) {
+                let asked = client::run(akin.address, &[client::get("/healthz")], 1);
+                longest = longest.max(asked.took);
+            }
+            longest
+        });
+        let started = Instant::now();
+        client::bulk(akin.address, query, body);
+        let took = started.elapsed();
+        posted.store(true, Ordering::Relaxed);
+        (took, health.join().expect("the server answers"))
+    })
 }
 
 fn ordinary(count: usize) -> Vec<String> {

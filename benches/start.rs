@@ -17,7 +17,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
-use akin::backend::{Backend, Clock, Filing, Local, LocalSettings, Progress};
+use akin::backend::{Backend, Clock, Local, LocalSettings, PreparedDocument, Progress};
 use akin::document::{Content, Document, DocumentId};
 use akin::scheme::{Scheme, SchemeSettings, Threshold};
 use akin::sketch::{Sketch, SketchSettings};
@@ -152,8 +152,8 @@ async fn store(local: &Arc<Local>, numbers: std::ops::Range<u32>) {
     let store = |number| {
         let local = Arc::clone(local);
         let task = tokio::spawn(async move {
-            let announced = local.announce(filing(number), false, &[]).await?;
-            local.store(announced).await
+            let registered = local.register(prepared(number), false, None).await?;
+            local.store(registered).await
         });
         async { task.await.expect("it does not panic").map(|_| ()) }
     };
@@ -166,7 +166,7 @@ fn shingler() -> Shingler {
 }
 
 /// Words of text, their set, and a sketch of nothing.
-fn filing(number: u32) -> Filing {
+fn prepared(number: u32) -> PreparedDocument {
     let mut random = Random(u64::from(number) + 1);
     let mut text = String::with_capacity(TEXT_BYTES + 8);
     while text.len() < TEXT_BYTES {
@@ -177,7 +177,7 @@ fn filing(number: u32) -> Filing {
     let scheme = Scheme::new(&SchemeSettings::default(), &SketchSettings::default());
     let content = Content::Text(text);
     let set = shingler().shingle(&content).expect("the text has words").set;
-    Filing {
+    PreparedDocument {
         document: Document {
             id: DocumentId::new(format!("example.org/{number:08}")).expect("it is a good id"),
             content,

@@ -142,6 +142,20 @@ pub enum Content {
     Fields(BTreeMap<String, String>),
 }
 
+impl Content {
+    /// How much work it is: its bytes and, as sets may be multisets, the counts of its tokens.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Tokens(tokens) => {
+                tokens.iter().map(|token| token.text.len() + token.count as usize).sum()
+            }
+            Self::Fields(fields) => fields.iter().map(|(name, text)| name.len() + text.len()).sum(),
+        }
+    }
+}
+
 /// A document as a client posts it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {

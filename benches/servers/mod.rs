@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Child, Command};
 use std::thread;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -42,13 +43,25 @@ impl Akin {
         akin
     }
 
-    /// Says what memory it took and what it leaves behind.
+    /// The memory and the processor time that it took, and what it leaves on disk.
     pub fn footprint(&self) -> String {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()));
         let status = status.unwrap_or_default();
         let memory = status.lines().find(|line| line.starts_with("VmRSS")).unwrap_or_default();
         let stored = bytes_below(&self.dir.path().join("data")) / 1_000_000;
-        format!("{memory}; {stored} MB on disk")
+        let processor = self.processor_time().as_secs_f64();
+        format!("{memory}; {stored} MB on disk; {processor:.1} s of processor time")
+    }
+
+    /// What the processor has spent on it, in all its threads.
+    pub fn processor_time(&self) -> Duration {
+        const TICKS_EACH_SECOND: f64 = 100.0;
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id()));
+        let stat = stat.expect("it runs");
+        let (_, behind_name) = stat.rsplit_once(')').expect("proc(5)");
+        let ticks = behind_name.split_ascii_whitespace().skip(11).take(2);
+        let ticks: f64 = ticks.map(|ticks| ticks.parse::<f64>().expect("a number")).sum();
+        Duration::from_secs_f64(ticks / TICKS_EACH_SECOND)
     }
 
     fn is_ready(&self) -> bool {

@@ -1,4 +1,4 @@
-//! What time it is, so that a test may say.
+//! The clock, which tests can set.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use jiff::Timestamp;
 pub struct Clock(Arc<dyn Fn() -> i64 + Send + Sync>);
 
 impl Clock {
-    /// The operating system's.
+    /// The operating system's clock.
     #[must_use]
     pub fn system() -> Self {
         Self::new(|| Timestamp::now().as_millisecond())

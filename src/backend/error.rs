@@ -1,10 +1,9 @@
 use crate::storage::StorageError;
 
-/// Why a backend did not do what it was asked.
+/// Why an operation of a backend failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BackendError {
-    /// A write failed, and with it the promise to keep what is acknowledged: nothing is taken any
-    /// more.
+    /// A write failed, so nothing more is acknowledged.
     #[error("the store is out of service: {reason}")]
     OutOfService { reason: String },
     #[error("every ordinal has been given out: export the collection and import it into a new one")]

@@ -3,25 +3,24 @@
 //! The engine asks for whole operations, never for single keys or rows, so that a backend may be
 //! this process ([`Local`]: index and store side by side) or a distributed engine.
 //!
-//! Adding takes two calls. [`Backend::announce`] fixes a document's place in the order of arrival
-//! and tells of the *rivals*: documents announced before it that are on their way and so cannot be
-//! found by a lookup yet. [`Backend::store`] then makes it durable and findable. Whoever announces,
-//! then looks up, then looks at the rivals has seen every document that was there before: this is
-//! what makes check-and-store one step.
+//! Adding takes two calls. [`Backend::register`] fixes a document's place in the order of arrival
+//! and returns its *rivals*: documents registered before it that are still in flight, and so cannot
+//! be found by a lookup yet. [`Backend::store`] then makes it durable and findable. A caller that
+//! registers, then looks up, then checks the rivals has seen every document that was there before:
+//! this is what makes check-and-store one step.
 
-pub(crate) mod arrivals;
 mod clock;
 mod error;
+pub(crate) mod in_flight;
 mod local;
 pub(crate) mod parallel;
-mod places;
+mod rival;
 mod statistics;
 #[cfg(test)]
 pub(crate) mod testing;
 
 use std::fs::File;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 use smallvec::SmallVec;
@@ -37,59 +36,33 @@ use crate::storage::{
 };
 use crate::text::ShingleSet;
 
-use arrivals::{Outcome, Place};
 pub use clock::Clock;
 pub use error::BackendError;
 pub use local::{Local, LocalSettings};
+pub use rival::{Registered, Rival, RivalSearch, Rivals};
 pub use statistics::{BackendStats, Progress, Recovery, RecoverySource};
 
-/// A document with everything it is stored and filed by.
+/// A document with its set, its sketch and its keys: everything needed to store it and to find it.
 #[derive(Debug)]
-pub struct Filing {
+pub struct PreparedDocument {
     pub document: Document,
     pub set: ShingleSet,
     pub fingerprint: u64,
     pub sketch: Sketch,
-    /// All the keys it will be found under, or met under on its way.
+    /// All the keys it will be found under in the index, or is found under while in flight.
     pub keys: Vec<Key>,
-    /// The text has no shingle but the whole of it.
+    /// The text is shorter than a shingle, and is one as a whole.
     pub whole_document: bool,
     /// None of the text's shingles was in the sample.
     pub sampled_to_one: bool,
 }
 
-/// A document's place in the order of arrival. Dropping it unstored gives the place up.
-pub struct Announced {
-    pub filing: Arc<Filing>,
-    /// Earlier documents on their way, with another id, that share a key with the probe.
-    pub rivals: Vec<Rival>,
-    /// No document with its id stood or was on its way before it.
-    pub is_new: bool,
-    pub(crate) place: Place,
-}
-
-/// A document announced before, whose storing is under way.
-pub struct Rival {
-    pub filing: Arc<Filing>,
-    /// It may yet be withdrawn, if it turns out to be a near-duplicate itself.
-    pub tentative: bool,
-    outcome: watch::Receiver<Outcome>,
-}
-
-impl Rival {
-    /// Waits for what becomes of it: whether it was stored.
-    pub async fn was_stored(mut self) -> bool {
-        let decided = self.outcome.wait_for(|outcome| *outcome != Outcome::UnderWay).await;
-        decided.is_ok_and(|outcome| *outcome == Outcome::Stored)
-    }
-}
-
-/// What storing did.
+/// The outcome of storing a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
     Created,
     Replaced,
-    /// The same document stood there already; nothing was written.
+    /// The same document was stored already; nothing was written.
     Unchanged,
 }
 
@@ -119,7 +92,7 @@ pub struct Candidates {
     pub truncated: bool,
 }
 
-/// What looking at every document came to.
+/// The outcome of a scan of all documents.
 #[derive(Clone, Debug, Default)]
 pub struct Scan {
     pub found: Vec<Scanned>,
@@ -135,7 +108,7 @@ pub struct Scanned {
     pub overlap: Overlap,
 }
 
-/// What lookups need of a stored document.
+/// A stored document as lookups need it.
 #[derive(Clone, Debug)]
 pub struct Known {
     pub set: ShingleSet,
@@ -143,16 +116,16 @@ pub struct Known {
     pub sketch: Sketch,
 }
 
-/// What tells, without its set, whether a stored document may resemble another.
+/// A stored document without its set: enough to say whether it may resemble another.
 #[derive(Clone, Debug)]
 pub struct Sketched {
-    /// Its set as a candidate that was found under no key.
+    /// Its set, as a candidate that was found under no key.
     pub candidate: Candidate,
     pub sketch: Sketch,
 }
 
-/// Every document as it was at one moment, but those that had expired by then, whatever is written
-/// meanwhile. Its methods block.
+/// A consistent view: every document as it was at one moment, without those that had expired by
+/// then. Its methods block.
 pub trait View: Send {
     /// How many documents there are.
     fn documents(&self) -> u64;
@@ -173,99 +146,104 @@ pub trait View: Send {
     fn set(&mut self, ordinal: Ordinal) -> Result<ShingleSet, BackendError>;
 }
 
-/// Whether a document is meant.
+/// Whether a document is among those that are selected.
 pub type Matches = Box<dyn Fn(&DocumentDetails) -> bool + Send>;
 
-/// Where documents live. From the moment that one expires it is as if it were not there, also
-/// before it is removed.
+/// Where documents live. A document that has expired is no longer returned, also before it is
+/// removed.
 #[async_trait]
 pub trait Backend: Send + Sync {
-    /// Gives the document its place in the order of arrival. `tentative`: it may be withdrawn.
-    /// Rivals are those that will be found under one of the `probe`'s keys.
-    async fn announce(
+    /// Gives the document its place in the order of arrival and, with a search, finds its rivals.
+    /// `tentative`: it may be withdrawn because of a near-duplicate.
+    async fn register(
         &self,
-        filing: Filing,
+        document: PreparedDocument,
         tentative: bool,
-        probe: &[Key],
-    ) -> Result<Announced, BackendError>;
+        search: Option<RivalSearch>,
+    ) -> Result<Registered, BackendError>;
 
-    /// Makes an announced document durable and findable, in place of an older one with its id. Once
+    /// Makes a registered document durable and findable, in place of an older one with its id. Once
     /// this has begun to write, dropping the future does not stop it.
-    async fn store(&self, announced: Announced) -> Result<Stored, BackendError>;
+    async fn store(&self, registered: Registered) -> Result<Stored, BackendError>;
 
-    /// The same for many, all of them new ([`Announced::is_new`]) and in their order of arrival:
-    /// all are stored or none.
-    async fn store_new(&self, announced: Vec<Announced>) -> Result<(), BackendError>;
+    /// Stores documents that are all new ([`Registered::is_new`]) and in their order of arrival:
+    /// all of them or none.
+    async fn store_new(&self, registered: Vec<Registered>) -> Result<(), BackendError>;
 
-    /// Whether this very document is stored: the same content and metadata under its id, whenever
-    /// it expires.
-    async fn stands(&self, document: &Document) -> Result<bool, BackendError>;
+    /// Whether the document is stored as it is: with the same content and metadata under its id.
+    /// When it expires does not matter.
+    async fn is_stored(&self, document: &Document) -> Result<bool, BackendError>;
 
-    /// `false` if there is no such document.
+    /// Removes a document; `false` if there is none with this id.
     async fn remove(&self, id: &DocumentId) -> Result<bool, BackendError>;
 
-    /// Every document that matches, from one consistent view; stops reading if the future is
-    /// dropped.
+    /// Selects documents from one consistent view. Stops reading if the future is dropped.
     async fn select(&self, matches: Matches) -> Result<Vec<Ordinal>, BackendError>;
 
-    /// Removes those of the documents that are still there; how many. Dropping the future stops it
-    /// between documents.
+    /// Removes the documents that still exist, and returns their number. Dropping the future stops
+    /// it between documents.
     async fn remove_selected(&self, ordinals: Vec<Ordinal>) -> Result<u64, BackendError>;
 
-    /// Removes documents that have expired, soonest first and at most `max`; how many.
+    /// Removes documents that have expired, soonest first and at most `max`, and returns their
+    /// number.
     async fn remove_expired(&self, max: usize) -> Result<u64, BackendError>;
 
+    /// The stored sets that share a key with the probe.
     async fn candidates(&self, search: &Search<'_>) -> Result<Candidates, BackendError>;
 
-    /// The same of many, in their order.
+    /// The candidates of many searches, in their order.
     async fn candidates_of_all(
         &self,
         searches: &[Search<'_>],
     ) -> Result<Vec<Candidates>, BackendError>;
 
-    /// The sets that may resemble the probe as much as the threshold: all that do are among them.
-    /// `None` if there is no index for so low a threshold.
+    /// All sets that resemble the probe as much as the threshold, and some others. `None` if there
+    /// is no index for so low a threshold.
     async fn exact_candidates(
         &self,
         search: &ExactSearch<'_>,
     ) -> Result<Option<Candidates>, BackendError>;
 
     /// Every document whose set resembles the probe as much as the threshold, from one consistent
-    /// view. Looks at all of them: few at a time do, and it ends when the future is dropped.
+    /// view. It looks at all documents; few such scans run at a time. Dropping the future stops it.
     async fn scan(&self, search: &ExactSearch<'_>) -> Result<Scan, BackendError>;
 
-    /// The sets of candidates, in their order; `None` for one whose documents are gone meanwhile.
+    /// The sets of candidates, in their order; `None` for one whose documents have been removed.
     async fn sets(&self, candidates: &[Candidate])
     -> Result<Vec<Option<ShingleSet>>, BackendError>;
 
-    /// The content of one document of each candidate, in their order; `None` where all of them are
-    /// gone meanwhile. For collections that keep contents.
+    /// The content of one document of each candidate, in their order; `None` where all of them
+    /// have been removed. For collections that keep contents.
     async fn contents(
         &self,
         candidates: &[Candidate],
     ) -> Result<Vec<Option<Content>>, BackendError>;
 
-    /// The details of documents, in their order; `None` for one that is gone meanwhile.
+    /// The details of documents, in their order; `None` for one that has been removed.
     async fn details(
         &self,
         ordinals: Vec<Ordinal>,
     ) -> Result<Vec<Option<DocumentDetails>>, BackendError>;
 
+    /// A stored document with its set; `None` if there is none with this id.
     async fn known(&self, id: &DocumentId) -> Result<Option<Known>, BackendError>;
 
-    /// Of each id in order; `None` if there is no such document.
+    /// Stored documents with their sketches, in the order of their ids; `None` for those that do
+    /// not exist.
     async fn sketched(&self, ids: &[DocumentId]) -> Result<Vec<Option<Sketched>>, BackendError>;
 
+    /// All that is stored of a document; `None` if there is none with this id.
     async fn record(&self, id: &DocumentId) -> Result<Option<Record>, BackendError>;
 
-    /// Ids in byte order, those after `after`.
+    /// The lowest `limit` ids above `after`, in byte order. An id that exists throughout is not
+    /// missed by pages that follow each other.
     async fn list(
         &self,
         after: Option<DocumentId>,
         limit: u32,
     ) -> Result<Vec<DocumentId>, BackendError>;
 
-    /// So many documents drawn at random, in random order; all of them if there are no more.
+    /// Documents drawn at random, in random order: `documents` of them, or all if there are fewer.
     async fn sample(&self, documents: usize) -> Result<Vec<DocumentId>, BackendError>;
 
     /// Every document from one consistent view. A damaged one comes as an error, and the others
@@ -282,7 +260,7 @@ pub trait Backend: Send + Sync {
     /// Whether a copy can be made.
     async fn check_room_for_copy(&self) -> Result<(), BackendError>;
 
-    /// All that is stored, from one consistent view, as a database file that goes when it is
+    /// All that is stored, from one consistent view, as a database file that is deleted when it is
     /// closed. Dropping the future stops the copying.
     async fn copy(&self) -> Result<File, BackendError>;
 
@@ -293,13 +271,13 @@ pub trait Backend: Send + Sync {
 
     async fn snapshots(&self) -> Result<Vec<SnapshotInfo>, BackendError>;
 
-    /// Whether a start would have much to do besides reading the newest snapshot: to bring back so
-    /// many operations, or more where there are many documents. Cheap.
+    /// Whether a start would have to replay at least `operations_min` operations on top of the
+    /// newest snapshot, or more where there are many documents. Cheap.
     fn is_snapshot_due(&self, operations_min: u64) -> bool;
 
-    /// Holds the reason once the backend refuses to go on.
+    /// Holds the reason once the backend has stopped taking writes.
     fn poisoned(&self) -> watch::Receiver<Option<String>>;
 
-    /// Waits for what is under way and lets go of the files.
+    /// Waits for the operations under way and closes the files.
     async fn close(&self) -> Result<(), BackendError>;
 }

@@ -1,18 +1,18 @@
-//! Work that the cores of this machine share.
+//! Work shared by all cores of the machine.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// How many there are.
+/// The number of cores.
 pub(crate) fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Does the pieces of work with the numbers below `pieces`, each core one after another. Begins no
-/// further ones once one has failed.
+/// Calls `work` with each number below `pieces`, on all cores. Begins no further ones once one has
+/// failed.
 ///
 /// # Errors
-/// What a piece failed with.
+/// The first failure of each core, of which one is returned.
 pub(crate) fn share_out<E: Send>(
     pieces: usize,
     work: impl Fn(usize) -> Result<(), E> + Sync,
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_told_and_ends_it() {
+    fn a_failure_is_returned_and_ends_the_work() {
         let done = AtomicUsize::new(0);
         let outcome = share_out(1_000_000, |piece| {
             done.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What a backend tells of itself.
+//! Statistics of a backend.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,7 +12,7 @@ pub struct BackendStats {
     pub postings_longest: u64,
     /// Memory of the index and of the ids.
     pub index_bytes: u64,
-    /// Of these, ids and what leads to them and from them.
+    /// The part of the ids: the catalog.
     pub ids_bytes: u64,
     pub database_bytes: u64,
     pub wal_bytes: u64,
@@ -21,13 +21,13 @@ pub struct BackendStats {
     pub recovery: Recovery,
 }
 
-/// How the index came back at start.
+/// How the index was recovered at the start.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 pub struct Recovery {
     pub source: RecoverySource,
     /// The last operation in the snapshot that the start read.
     pub snapshot_sequence: Option<u64>,
-    /// Documents brought in from the log on top of the snapshot.
+    /// Operations of the log that were replayed on top of the snapshot.
     pub replayed: u64,
     pub took_ms: u64,
 }
@@ -37,14 +37,14 @@ pub struct Recovery {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RecoverySource {
-    /// There was nothing to bring back.
+    /// There were no documents.
     Empty,
     Snapshot,
     /// From every document's stored sketch.
     Rebuilt,
 }
 
-/// How far a start has come, for whoever asks meanwhile.
+/// The progress of a start, which can be asked for meanwhile.
 #[derive(Debug, Default)]
 pub struct Progress {
     done: AtomicU64,
@@ -52,7 +52,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// So many more are to bring back: of one collection after the other.
+    /// Adds the documents of one more collection.
     pub fn add_total(&self, documents: u64) {
         self.total.fetch_add(documents, Ordering::Relaxed);
     }
@@ -61,10 +61,10 @@ impl Progress {
         self.done.fetch_add(documents, Ordering::Relaxed);
     }
 
-    /// Documents brought back, and how many there are to bring back (0 while unknown).
+    /// Documents recovered so far, and documents to recover (0 while unknown).
     pub fn get(&self) -> (u64, u64) {
         let total = self.total.load(Ordering::Relaxed);
-        // What a broken snapshot had brought back is brought back once more.
+        // Documents of a broken snapshot are recovered once more, and counted twice.
         (self.done.load(Ordering::Relaxed).min(total), total)
     }
 }

@@ -1,18 +1,18 @@
-//! Filings for the tests of this layer.
+//! Prepared documents for the tests of this layer.
 
-use super::Filing;
+use super::PreparedDocument;
 use crate::document::{Content, Document, DocumentId};
 use crate::scheme::{Scheme, SchemeSettings};
 use crate::sketch::{SketchSettings, Sketcher};
 use crate::text::{ShingleSettings, Shingler};
 
-/// A text on its way in under an id.
-pub(crate) fn filing(id: &str, text: &str) -> Filing {
+/// A text under an id, prepared with the default settings.
+pub(crate) fn prepared(id: &str, text: &str) -> PreparedDocument {
     let content = Content::Text(text.to_owned());
     let shingled = Shingler::new(ShingleSettings::default(), 0, 1_000).shingle(&content).unwrap();
     let sketch = Sketcher::new(SketchSettings::default()).sketch(&shingled.set);
     let scheme = Scheme::new(&SchemeSettings::default(), &SketchSettings::default());
-    Filing {
+    PreparedDocument {
         document: Document {
             id: DocumentId::new(id).unwrap(),
             content,

@@ -191,14 +191,3 @@ pub(super) fn policy(whole_document: bool, sampled_to_one: bool) -> Vec<Policy> 
     let done = [(whole_document, Policy::WholeDocument), (sampled_to_one, Policy::SampledToOne)];
     done.into_iter().filter_map(|(is_done, policy)| is_done.then_some(policy)).collect()
 }
-
-/// What a content weighs in work; in a multiset a count is work as well as a byte is.
-pub(super) fn content_bytes(content: &Content) -> usize {
-    match content {
-        Content::Text(text) => text.len(),
-        Content::Tokens(tokens) => {
-            tokens.iter().map(|token| token.text.len() + token.count as usize).sum()
-        }
-        Content::Fields(fields) => fields.iter().map(|(name, text)| name.len() + text.len()).sum(),
-    }
-}

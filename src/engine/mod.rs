@@ -22,6 +22,7 @@ use crate::storage::StorageSettings;
 use discovery::Discoveries;
 use quality::recall::Measurements;
 
+pub use crate::backend::PreparedDocument;
 pub use crate::backend::{BackendStats, Clock, Progress, Recovery, RecoverySource};
 pub use crate::join::{Linkage, Stage};
 pub use crate::measure::Points;
@@ -47,8 +48,8 @@ pub use quality::{Recall, Tally};
 pub use settings::{CollectionSettings, LimitSettings, StoreSettings};
 pub use types::{
     AddOptions, AddStatus, Added, Admitted, Answer, CompareOptions, ComparedField, Comparison,
-    Exact, Explanation, FoundBy, Lookup, Match, Mode, OnDuplicate, Passages, Policy, Prepared,
-    Probe, Stats, StoredDocument,
+    Exact, Explanation, FoundBy, Lookup, Match, Mode, OnDuplicate, Passages, Policy, Probe, Stats,
+    StoredDocument,
 };
 
 /// One collection, ready to serve. A clone is another handle on the same.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::backend::{Announced, BackendStats, Filing};
+use crate::backend::{BackendStats, Registered};
 use crate::document::{Content, DocumentId, Metadata};
 use crate::engine::{ClusterFigures, DiscoveryStats, Measured, Measures, Recall};
 use crate::measure::{BagOverlap, Points};
@@ -41,15 +41,9 @@ pub enum OnDuplicate {
     Skip,
 }
 
-/// A document with its set, sketch and keys.
-#[derive(Debug)]
-pub struct Prepared {
-    pub(super) filing: Filing,
-}
-
 /// A document that has its place in the order of arrival.
 pub struct Admitted {
-    pub(super) announced: Announced,
+    pub(super) registered: Registered,
     pub(super) options: AddOptions,
 }
 

@@ -29,13 +29,12 @@ use axum::middleware;
 use tower::util::MapRequestLayer;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
-use tower_http::decompression::RequestDecompressionLayer;
 use tower_http::request_id::{PropagateRequestIdLayer, SetRequestIdLayer};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use connection::{layers, observe};
+use connection::{decompression, layers, observe};
 use handlers::{
     backup, collapse, collections, curve, discovery, documents, operate, recall, removal,
     resemblance, similar,
@@ -113,7 +112,7 @@ fn layered(router: Router<AppState>, state: &AppState) -> Router<AppState> {
         middleware::from_fn_with_state(state.clone(), observe::observe),
         CatchPanicLayer::custom(layers::panicked),
         CompressionLayer::new(),
-        RequestDecompressionLayer::new(),
+        middleware::from_fn(decompression::decompress),
     ))
 }
 

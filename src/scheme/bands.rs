@@ -23,7 +23,7 @@ const RANDOM_BANDS_USUAL: u32 = 125;
 const RANDOM_ROWS_USUAL: u32 = 3;
 
 /// What a sketch is filed under: a value in one of the scheme's tables (a band is a table).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
     pub table: u32,
     pub value: u32,

@@ -1,4 +1,4 @@
-//! Checking and storing is one step, whoever else arrives meanwhile.
+//! Checking and storing is one step, whatever else arrives meanwhile.
 
 use akin::document::{Content, Metadata};
 use akin::engine::{
@@ -45,7 +45,7 @@ async fn of_many_at_once_exactly_one_is_stored_with_skip() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_two_at_once_at_least_one_is_told_of_the_other() {
+async fn of_two_at_once_at_least_one_reports_the_other() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     for round in 0..100 {
@@ -57,7 +57,7 @@ async fn of_two_at_once_at_least_one_is_told_of_the_other() {
         });
         let (first, second) = (first.await.unwrap(), second.await.unwrap());
         let told = first.duplicates.iter().chain(&second.duplicates).count();
-        assert!(told >= 1, "round {round}: neither was told");
+        assert!(told >= 1, "round {round}: neither reports the other");
     }
 }
 
@@ -78,7 +78,9 @@ async fn a_kept_and_a_skipped_one_at_once_agree_on_who_came_first() {
         };
         let (keep, skip) = (keep.await.unwrap(), skip.await.unwrap());
         match skip.status {
-            AddStatus::Skipped => assert!(keep.duplicates.is_empty(), "it is told of nothing lost"),
+            AddStatus::Skipped => {
+                assert!(keep.duplicates.is_empty(), "no lost document is reported")
+            }
             _ => assert_eq!(keep.duplicates[0].id, skip.id, "the kept one came second"),
         }
     }
@@ -160,7 +162,7 @@ async fn one_id_from_many_sides_ends_as_one_whole_document() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_leaves_no_place_taken() {
+async fn a_client_that_goes_away_leaves_nothing_in_flight() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     let prepared = engine.prepare(text("a", "one two three four five")).unwrap();
@@ -170,8 +172,28 @@ async fn a_client_that_goes_away_leaves_no_place_taken() {
     assert_eq!(added.status, AddStatus::Created);
 }
 
+/// More rivals than are looked at come before both, and none of them is stored in the end.
 #[tokio::test]
-async fn a_document_about_to_be_replaced_is_told_once() {
+async fn a_document_whose_rivals_are_withdrawn_looks_for_others() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    let mut admitted = Vec::new();
+    for (number, copy) in near_copies(4_000, 62).into_iter().enumerate() {
+        let prepared = engine.prepare(text(&number.to_string(), &copy)).unwrap();
+        admitted.push(engine.admit(prepared, SKIP).await.unwrap());
+    }
+    let (last, first) = (admitted.pop().unwrap(), admitted.pop().unwrap());
+    let (last, first) = tokio::join!(engine.complete(last), async {
+        drop(admitted);
+        engine.complete(first).await
+    });
+    assert_eq!(first.unwrap().status, AddStatus::Created);
+    let last = last.unwrap();
+    assert_eq!((last.status, last.duplicates[0].id.as_str()), (AddStatus::Skipped, "60"));
+}
+
+#[tokio::test]
+async fn a_document_about_to_be_replaced_is_reported_once() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     let page = near_copies(3_000, 1).remove(0);

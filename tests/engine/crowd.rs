@@ -50,9 +50,8 @@ async fn a_lookup_in_a_crowd_says_that_it_is_cut_and_misses_no_equal() {
     assert!(!apart.truncated && apart.matches.is_empty());
 }
 
-/// The places of those on their way are limited as well.
 #[tokio::test]
-async fn a_crowd_on_its_way_is_told_of_no_more_than_is_asked_for() {
+async fn of_a_crowd_in_flight_no_more_than_is_asked_for_is_reported() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     let mut admitted = Vec::new();

@@ -193,3 +193,36 @@ async fn before_the_engine_is_open_only_that_is_said() {
     app.post_json("/documents", "{").await.problem(503, "not_ready");
     assert_eq!(app.get("/metrics").await.status, 200);
 }
+
+/// Filters could not read it.
+#[tokio::test]
+async fn metadata_that_cannot_be_taken_apart_is_refused_naming_where() {
+    let nested = |levels: usize| format!("{}0{}", "[".repeat(levels), "]".repeat(levels));
+    let cases = [
+        (r#"{"a": {"b/c": [1, "\ud800"]}}"#.to_owned(), "/metadata/a/b~1c/1"),
+        (r#"{"a": "\udc00x"}"#.to_owned(), "/metadata/a"),
+        (r#"{"a": [0, 1e400]}"#.to_owned(), "/metadata/a/1"),
+        (format!(r#"{{"a": {}}}"#, nested(127)), "/metadata/a/0"),
+    ];
+    let app = App::new().await;
+    for (metadata, pointer) in cases {
+        let document = format!(r#"{{"id": "a", "text": "x", "metadata": {metadata}}}"#);
+        let problem = app.post_json("/documents", &document).await;
+        let problem = problem.problem(422, "invalid_document");
+        let found = problem["errors"][0]["pointer"].as_str().unwrap();
+        assert!(found.starts_with(pointer), "{found} for {metadata}");
+        for (media, body) in [
+            ("application/json", format!("[{document}]")),
+            ("application/x-ndjson", format!("{document}\n")),
+        ] {
+            let lines = app.post("/documents", media, body).await.lines();
+            assert_eq!(lines[0]["problem"]["code"], "invalid_document");
+            assert_eq!(lines[0]["problem"]["errors"][0]["pointer"], found);
+        }
+    }
+    let deepest = format!(r#"{{"id": "a", "text": "x", "metadata": {{"a": {}}}}}"#, nested(126));
+    assert_eq!(app.post_json("/documents", deepest).await.status, 201);
+    assert_eq!(app.post_json("/documents", r#"{"id": "b", "text": "x"}"#).await.status, 201);
+    let found = app.get("/similar?id=b&filter=%40.a").await.json();
+    assert_eq!(found["matches"][0]["id"], "a", "a filter reads what is taken: {found}");
+}

@@ -57,6 +57,50 @@ async fn bodies_come_compressed() {
     }
 }
 
+/// Files that were compressed in parts have several members.
+#[tokio::test]
+async fn all_members_of_a_compressed_body_are_read() {
+    for encoding in ["gzip", "zstd"] {
+        let app = App::new().await;
+        let line = |n: usize| format!("{}\n", json!({"id": n.to_string(), "text": text(n)}));
+        // Cut within a document, as members need not end with one.
+        let lines: String = (0..40).map(line).collect();
+        let (first, rest) = lines.split_at(lines.len() / 3);
+        let (second, third) = rest.split_at(rest.len() / 2);
+        let members = [first, second, "", third].map(|part| compress(encoding, part.as_bytes()));
+        let body = members.concat();
+        let reply = app.call(encoded("/documents", "application/x-ndjson", encoding, body)).await;
+        let lines = reply.lines();
+        assert_eq!(lines.len(), 40, "{encoding}");
+        assert!(lines.iter().all(|line| line["status"] == "created"), "{encoding}");
+    }
+}
+
+#[tokio::test]
+async fn what_follows_a_compressed_body_makes_it_unreadable() {
+    let one = |id: &str| json!({"id": id, "text": text(0)}).to_string();
+    for encoding in ["gzip", "zstd"] {
+        let app = App::new().await;
+        let whole = compress(encoding, one("a").as_bytes());
+        let half = &whole[..whole.len() / 2];
+        for garbage in [b"\0", b"\n".as_slice(), b"xy", b"neither gzip nor zstd", half] {
+            let body = [&whole, garbage].concat();
+            let request = encoded("/documents", "application/json", encoding, body.clone());
+            app.call(request).await.problem(400, "unreadable_body");
+            app.get("/documents/a").await.problem(404, "document_not_found");
+
+            // Of many, those before it are stored, and the last line says what happened.
+            let lines = format!("{}\n", one("b"));
+            let body = [&compress(encoding, lines.as_bytes()), garbage].concat();
+            let request = encoded("/documents", "application/x-ndjson", encoding, body);
+            let lines = app.call(request).await.lines();
+            let last = lines.last().unwrap();
+            assert_eq!(last["problem"]["code"], "unreadable_body", "{encoding} {garbage:?}");
+            assert!(lines.len() <= 2);
+        }
+    }
+}
+
 #[tokio::test]
 async fn answers_go_compressed_where_the_client_takes_them() {
     let app = App::new().await;

@@ -6,17 +6,19 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::backend::{PreparedDocument, RivalSearch};
 use crate::scheme::Key;
 use crate::sketch::Estimator;
 
-/// Sets looked at under one key: the earliest.
-const SETS_MAX_FOR_EACH_KEY: usize = 32;
+/// Sets looked at under one key, unless more rivals are wanted: the earliest.
+const SETS_OF_KEY: usize = 16;
 
-/// Sets looked at under all keys together, each counted once for each key.
-const SETS_MAX: usize = 1_024;
+/// Keys whose sets can all be looked at: the sets of all keys together are limited to as many as
+/// this times those of one key.
+const KEYS_IN_FULL: usize = 32;
 
 #[derive(Debug)]
 pub(super) struct SetsInFlight {
@@ -28,6 +30,8 @@ pub(super) struct SetsInFlight {
     /// Only keys of the tables below this one are in `by_key`: those that were ever looked under.
     /// Most calls go with the collection's threshold, which takes some of the tables.
     tables: u32,
+    #[cfg(test)]
+    pub looked_at: usize,
 }
 
 #[derive(Debug)]
@@ -53,6 +57,8 @@ impl SetsInFlight {
             first_by_fingerprint: HashMap::new(),
             by_key: BTreeSet::new(),
             tables: 0,
+            #[cfg(test)]
+            looked_at: 0,
         }
     }
 
@@ -89,7 +95,11 @@ impl SetsInFlight {
     ) -> NearSets<'_> {
         let tables = search.keys.iter().map(|key| key.table.saturating_add(1)).max();
         self.look_under(tables.unwrap_or(0));
-        let (firsts, truncated) = self.sharing(document.fingerprint, &search.keys);
+        let (firsts, truncated) = self.sharing(document.fingerprint, search);
+        #[cfg(test)]
+        {
+            self.looked_at += firsts.len();
+        }
         let agreeing = |first: u64| {
             let set = self.sets.get(&first)?;
             let (ours, its) = (document.sketch.as_bytes(), set.document.sketch.as_bytes());
@@ -104,13 +114,15 @@ impl SetsInFlight {
     }
 
     /// The sets that share a key, ascending; whether some were left out.
-    fn sharing(&self, fingerprint: u64, probe: &[Key]) -> (Vec<u64>, bool) {
+    fn sharing(&self, fingerprint: u64, search: &RivalSearch) -> (Vec<u64>, bool) {
+        let of_key_max = search.rivals_max.max(SETS_OF_KEY);
+        let of_all_max = of_key_max.saturating_mul(KEYS_IN_FULL);
         let mut truncated = false;
         let mut firsts = Vec::new();
         firsts.extend(self.first_by_fingerprint.get(&fingerprint));
-        for &key in probe {
+        for &key in &search.keys {
             let mut sharing = self.by_key.range((key, 0)..=(key, u64::MAX)).map(|(_, first)| first);
-            let room = SETS_MAX_FOR_EACH_KEY.min(SETS_MAX.saturating_sub(firsts.len()));
+            let room = of_key_max.min(of_all_max.saturating_sub(firsts.len()));
             firsts.extend(sharing.by_ref().take(room));
             truncated |= sharing.next().is_some();
         }
@@ -136,9 +148,6 @@ impl SetsInFlight {
     }
 }
 
-fn keys(
-    document: &PreparedDocument,
-    tables: std::ops::Range<u32>,
-) -> impl Iterator<Item = Key> {
+fn keys(document: &PreparedDocument, tables: Range<u32>) -> impl Iterator<Item = Key> {
     document.keys.iter().copied().filter(move |key| tables.contains(&key.table))
 }

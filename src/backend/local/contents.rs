@@ -100,7 +100,7 @@ mod tests {
     use tempfile::tempdir;
 
     use super::*;
-    use crate::backend::testing::filing;
+    use crate::backend::testing::prepared;
     use crate::backend::{Backend, LocalSettings, Member, Progress};
     use crate::scheme::{Scheme, SchemeSettings};
     use crate::sketch::SketchSettings;
@@ -108,7 +108,7 @@ mod tests {
     use crate::text::{ShingleSettings, Shingler};
 
     fn candidate(ordinals: &[Ordinal]) -> Candidate {
-        let id = filing("a", "x").document.id;
+        let id = prepared("a", "x").document.id;
         let member =
             |ordinal: &Ordinal| Member { ordinal: *ordinal, id: id.clone(), has_metadata: false };
         let members: SmallVec<_> = ordinals.iter().map(member).collect();
@@ -131,9 +131,9 @@ mod tests {
         let scheme = Scheme::new(&SchemeSettings::default(), &sketch);
         let progress = Progress::default();
         let local = Local::open(dir.path(), settings, "", scheme, &sketch, &progress).unwrap();
-        let filing = filing("a", "one two three");
-        let (id, content) = (filing.document.id.clone(), filing.document.content.clone());
-        local.store(local.announce(filing, false, &[]).await.unwrap()).await.unwrap();
+        let prepared = prepared("a", "one two three");
+        let (id, content) = (prepared.document.id.clone(), prepared.document.content.clone());
+        local.store(local.register(prepared, false, None).await.unwrap()).await.unwrap();
         let (there, gone) = (local.live.catalog.ordinal(&id).unwrap(), Ordinal(77));
         let candidates = [candidate(&[gone, gone, there]), candidate(&[gone]), candidate(&[there])];
         let contents = local.contents(&candidates).await.unwrap();

@@ -9,7 +9,7 @@ use smallvec::smallvec;
 
 use super::catalog::{Catalog, Listing};
 use super::replacements::Replacements;
-use crate::backend::{Candidate, Filing, Known, Member, Sketched};
+use crate::backend::{Candidate, Known, Member, PreparedDocument, Sketched};
 use crate::document::{DocumentId, Ordinal};
 use crate::index::{Index, NewSet};
 use crate::scheme::{Key, Scheme};
@@ -28,7 +28,7 @@ impl Weighter<u64, ShingleSet> for SetBytes {
 /// A document that is durable, or about to be.
 pub(super) struct DurableDocument {
     pub ordinal: Ordinal,
-    pub filing: Arc<Filing>,
+    pub prepared: Arc<PreparedDocument>,
     pub expires_at_ms: Option<i64>,
 }
 
@@ -53,7 +53,7 @@ impl Live {
     /// A document has become durable, in place of the one with its id, whose set is
     /// `replaced_set` if the index needs it.
     pub fn put(&self, durable: &DurableDocument, replaced_set: Option<&ShingleSet>) {
-        let id = &durable.filing.document.id;
+        let id = &durable.prepared.document.id;
         let replaced = self.catalog.ordinal(id);
         let Some((old, fingerprint)) =
             replaced.and_then(|old| Some((old, self.catalog.fingerprint(old)?)))
@@ -79,27 +79,27 @@ impl Live {
         self.index.insert_all(filed);
     }
 
-    fn keep_set(&self, DurableDocument { filing, .. }: &DurableDocument) {
-        self.sets.insert(filing.fingerprint, filing.set.clone());
+    fn keep_set(&self, DurableDocument { prepared, .. }: &DurableDocument) {
+        self.sets.insert(prepared.fingerprint, prepared.set.clone());
     }
 
-    fn list(&self, DurableDocument { ordinal, filing, expires_at_ms }: &DurableDocument) {
-        let id = filing.document.id.clone();
-        let has_metadata = filing.document.metadata.is_some();
-        let (fingerprint, expires_at_ms) = (filing.fingerprint, *expires_at_ms);
+    fn list(&self, DurableDocument { ordinal, prepared, expires_at_ms }: &DurableDocument) {
+        let id = prepared.document.id.clone();
+        let has_metadata = prepared.document.metadata.is_some();
+        let (fingerprint, expires_at_ms) = (prepared.fingerprint, *expires_at_ms);
         let listing = Listing::new(*ordinal, id, fingerprint, has_metadata, expires_at_ms);
         self.catalog.insert(listing);
     }
 
-    fn in_index<'a>(&self, DurableDocument { filing, .. }: &'a DurableDocument) -> NewSet<'a> {
+    fn in_index<'a>(&self, DurableDocument { prepared, .. }: &'a DurableDocument) -> NewSet<'a> {
         // Where the scheme has no tables, its keys are for documents in flight alone.
-        let tables = filing.keys.len().min(self.scheme.tables() as usize);
+        let tables = prepared.keys.len().min(self.scheme.tables() as usize);
         NewSet {
-            fingerprint: filing.fingerprint,
-            shingles: filing.set.count() as u32,
-            sketch: &filing.sketch,
-            keys: &filing.keys[..tables],
-            set: Some(&filing.set),
+            fingerprint: prepared.fingerprint,
+            shingles: prepared.set.count() as u32,
+            sketch: &prepared.sketch,
+            keys: &prepared.keys[..tables],
+            set: Some(&prepared.set),
         }
     }
 
@@ -175,7 +175,7 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::backend::testing::filing;
+    use crate::backend::testing::prepared;
     use crate::index::Search;
     use crate::scheme::SchemeSettings;
     use crate::sketch::{Estimator, SketchSettings};
@@ -188,16 +188,16 @@ mod tests {
         Live::new(index, Catalog::default(), scheme, 1 << 20)
     }
 
-    fn keyed(live: &Live, text: &str) -> Arc<Filing> {
-        let mut filing = filing("a", text);
-        filing.keys = live.scheme.all_keys(filing.sketch.as_bytes()).collect();
-        Arc::new(filing)
+    fn keyed(live: &Live, text: &str) -> Arc<PreparedDocument> {
+        let mut prepared = prepared("a", text);
+        prepared.keys = live.scheme.all_keys(prepared.sketch.as_bytes()).collect();
+        Arc::new(prepared)
     }
 
-    fn durable(ordinal: u32, filing: &Arc<Filing>) -> DurableDocument {
+    fn durable(ordinal: u32, prepared: &Arc<PreparedDocument>) -> DurableDocument {
         DurableDocument {
             ordinal: Ordinal(ordinal),
-            filing: Arc::clone(filing),
+            prepared: Arc::clone(prepared),
             expires_at_ms: None,
         }
     }

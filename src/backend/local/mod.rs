@@ -26,35 +26,35 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use async_trait::async_trait;
 use tokio::sync::{Semaphore, mpsc, watch};
 
-use crate::backend::arrivals::Arrivals;
+use crate::backend::in_flight::InFlight;
 use crate::backend::{
-    Announced, Backend, BackendError, BackendStats, Candidate, Candidates, Filing, Known, Matches,
-    Progress, Recovery, Scan, Sketched, Stored, View,
+    Backend, BackendError, BackendStats, Candidate, Candidates, Known, Matches, PreparedDocument,
+    Progress, Recovery, Registered, RivalSearch, Scan, Sketched, Stored, View,
 };
 use crate::document::{Content, Document, DocumentId, Ordinal};
 use crate::index::{ExactSearch, Search};
-use crate::scheme::{Key, Scheme};
-use crate::sketch::SketchSettings;
+use crate::scheme::Scheme;
+use crate::sketch::{Estimator, SketchSettings};
 use crate::storage::{
-    CopyStop, Detail, DocumentDetails, Order, Record, SnapshotInfo, StorageError, Store, Write,
+    CopyStop, Detail, DocumentDetails, Order, Record, SnapshotInfo, StorageError, Store,
 };
 use crate::text::ShingleSet;
 use contents::content_hash;
-use live::{DurableDocument, Live};
+use live::Live;
 use view::LocalView;
 
 pub use settings::LocalSettings;
 
 pub struct Local {
     live: Arc<Live>,
-    arrivals: Arrivals,
+    in_flight: InFlight,
     store: Arc<Store>,
-    /// One snapshot is written at a time.
+    /// Held while a snapshot is written.
     snapshotting: Arc<tokio::sync::Mutex<()>>,
-    /// Lookups that may look at all sets, or through very long postings, at a time.
+    /// Limits the lookups at a time that scan all sets, or very long postings.
     scans: Arc<Semaphore>,
     next_ordinal: AtomicU32,
-    /// Of the newest snapshot that a start may begin with; 0 if there is none.
+    /// The sequence of the newest snapshot that a start may begin with; 0 if there is none.
     snapshot_sequence: AtomicU64,
     sketch_bytes: u32,
     recovery: Recovery,
@@ -63,12 +63,12 @@ pub struct Local {
 }
 
 impl Local {
-    /// Opens or creates the collection in `dir` and brings its index back. `identity` names the
+    /// Opens or creates the collection in `dir` and recovers its index. `identity` names the
     /// settings that decide what is stored: a collection made with others is refused. Blocks: call
     /// it off the runtime.
     ///
     /// # Errors
-    /// Whatever [`Store::open`] refuses; a store that ends before its snapshot; a snapshot
+    /// Those of [`Store::open`]; a store that ends before its snapshot; a snapshot
     /// of other settings.
     pub fn open(
         dir: &Path,
@@ -85,7 +85,7 @@ impl Local {
         let live = Live::new(index, recovered.catalog, scheme, settings.cache_bytes);
         Ok(Self {
             live: Arc::new(live),
-            arrivals: Arrivals::default(),
+            in_flight: InFlight::new(Estimator::new(sketch)),
             store: Arc::new(store),
             snapshotting: Arc::default(),
             scans: Arc::new(Semaphore::new(settings.store.scans_max as usize)),
@@ -102,7 +102,7 @@ impl Local {
         self.settings.clock.now_ms()
     }
 
-    /// The sets of ordinals from disk; what is read is kept in the cache.
+    /// Reads the sets of documents from disk into the cache.
     async fn read_sets(
         &self,
         ordinals: Vec<Ordinal>,
@@ -119,54 +119,29 @@ impl Local {
 
 #[async_trait]
 impl Backend for Local {
-    async fn announce(
+    async fn register(
         &self,
-        filing: Filing,
+        document: PreparedDocument,
         tentative: bool,
-        probe: &[Key],
-    ) -> Result<Announced, BackendError> {
-        let filing = Arc::new(filing);
-        let (place, rivals) = self.arrivals.enter(&filing, tentative, probe);
-        // In this order: whoever has left his place is in the catalog.
+        search: Option<RivalSearch>,
+    ) -> Result<Registered, BackendError> {
+        let document = Arc::new(document);
+        let (ticket, rivals) = self.in_flight.enter(&document, tentative, search.as_ref());
+        // In this order: a document that is not in flight any more is in the catalog.
         let is_new =
-            !place.has_predecessor() && self.live.catalog.ordinal(&filing.document.id).is_none();
-        Ok(Announced { filing, rivals, is_new, place })
+            !ticket.has_predecessor() && self.live.catalog.ordinal(&document.document.id).is_none();
+        Ok(Registered { document, rivals, is_new, tentative, search, ticket })
     }
 
-    async fn store(&self, announced: Announced) -> Result<Stored, BackendError> {
-        let Announced { filing, mut place, .. } = announced;
-        place.wait_for_predecessor().await;
-        let times = self.times_of(&filing.document);
-        let stood = self.live.catalog.alive(&filing.document.id, times.stored_at_ms);
-        let expires_as_it_did =
-            stood.as_ref().is_some_and(|listing| listing.expires_at_ms() == times.expires_at_ms);
-        if expires_as_it_did && self.stands(&filing.document).await? {
-            place.stored();
-            return Ok(Stored::Unchanged);
-        }
-        // One that has expired is still to be removed, but nobody knows of it any more.
-        let replaces = self.live.catalog.ordinal(&filing.document.id);
-        let replaced_set = self.set_to_remove(replaces).await;
-        let record = self.encode(&filing, times);
-        // Last, so that documents come to the store in the order of their ordinals: only rows that
-        // are added at the end of their table fill its pages.
-        let ordinal = self.take_ordinals(1)?;
-        let record = record.with_ordinal(ordinal);
-        let durable = DurableDocument { ordinal, filing, expires_at_ms: times.expires_at_ms };
-        let live = Arc::clone(&self.live);
-        let apply = move |_sequence| {
-            live.put(&durable, replaced_set.as_ref());
-            place.stored();
-        };
-        self.store.write(Write::Put { record, replaces }, apply).await?;
-        Ok(if stood.is_some() { Stored::Replaced } else { Stored::Created })
+    async fn store(&self, registered: Registered) -> Result<Stored, BackendError> {
+        self.store_one(registered).await
     }
 
-    async fn store_new(&self, announced: Vec<Announced>) -> Result<(), BackendError> {
-        self.store_together(announced).await
+    async fn store_new(&self, registered: Vec<Registered>) -> Result<(), BackendError> {
+        self.store_all_new(registered).await
     }
 
-    async fn stands(&self, document: &Document) -> Result<bool, BackendError> {
+    async fn is_stored(&self, document: &Document) -> Result<bool, BackendError> {
         let Some(ordinal) = self.alive(&document.id) else { return Ok(false) };
         let mut details = self.store.details(vec![ordinal]).await?;
         let hash = content_hash(document);
@@ -186,7 +161,7 @@ impl Backend for Local {
     }
 
     async fn remove_expired(&self, max: usize) -> Result<u64, BackendError> {
-        self.remove_due(max).await
+        self.remove_some_expired(max).await
     }
 
     async fn candidates(&self, search: &Search<'_>) -> Result<Candidates, BackendError> {
@@ -358,7 +333,7 @@ impl Local {
     }
 }
 
-/// Stops a copy that nobody waits for any more.
+/// Stops a copy whose result is no longer awaited.
 struct StopOnDrop(Arc<CopyStop>);
 
 impl Drop for StopOnDrop {
@@ -367,7 +342,7 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// Runs on a thread that may block what takes a while on the disk.
+/// Runs work that takes a while, or waits for the disk, on a thread that may block.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StorageError> + Send + 'static,
 ) -> Result<T, StorageError> {

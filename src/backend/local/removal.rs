@@ -1,5 +1,5 @@
 //! Removal of documents: one by its id, those that were selected, those that have expired. Each has
-//! a place in the order of arrival, as an addition has.
+//! a ticket in the order of arrival, as an addition has.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use super::Local;
 use super::catalog::Listing;
 use crate::backend::BackendError;
-use crate::backend::arrivals::Place;
+use crate::backend::in_flight::Ticket;
 use crate::document::{DocumentId, Ordinal};
 use crate::storage::Write;
 use crate::text::ShingleSet;
@@ -18,11 +18,11 @@ const REMOVALS_AT_ONCE: usize = 256;
 
 impl Local {
     pub(super) async fn remove_by_id(&self, id: &DocumentId) -> Result<bool, BackendError> {
-        let mut place = self.arrivals.enter_removal(id);
-        place.wait_for_predecessor().await;
+        let mut ticket = self.in_flight.enter_removal(id);
+        ticket.wait_for_predecessor().await;
         match self.live.catalog.alive(id, self.settings.clock.now_ms()) {
             Some(Listing { id, ordinal, .. }) => {
-                self.remove_document(place, id, ordinal).await.map(|()| true)
+                self.remove_document(ticket, id, ordinal).await.map(|()| true)
             }
             None => Ok(false),
         }
@@ -34,7 +34,7 @@ impl Local {
         removed.try_fold(0, async |sum, removed| Ok(sum + u64::from(removed))).await
     }
 
-    pub(super) async fn remove_due(&self, max: usize) -> Result<u64, BackendError> {
+    pub(super) async fn remove_some_expired(&self, max: usize) -> Result<u64, BackendError> {
         let now_ms = self.settings.clock.now_ms();
         self.remove_all(self.live.catalog.due(now_ms, max)).await
     }
@@ -42,17 +42,17 @@ impl Local {
     /// `false` if it is gone, or another document has its id, by the time that its turn comes.
     async fn remove_one(&self, ordinal: Ordinal) -> Result<bool, BackendError> {
         let Some(listing) = self.live.catalog.listing(ordinal) else { return Ok(false) };
-        let mut place = self.arrivals.enter_removal(&listing.id);
-        place.wait_for_predecessor().await;
+        let mut ticket = self.in_flight.enter_removal(&listing.id);
+        ticket.wait_for_predecessor().await;
         if self.live.catalog.ordinal(&listing.id) != Some(ordinal) {
             return Ok(false);
         }
-        self.remove_document(place, listing.id, ordinal).await.map(|()| true)
+        self.remove_document(ticket, listing.id, ordinal).await.map(|()| true)
     }
 
     async fn remove_document(
         &self,
-        place: Place,
+        ticket: Ticket,
         id: DocumentId,
         ordinal: Ordinal,
     ) -> Result<(), BackendError> {
@@ -60,7 +60,7 @@ impl Local {
         let live = Arc::clone(&self.live);
         let apply = move |_sequence| {
             live.remove(&id, ordinal, set.as_ref());
-            place.stored();
+            ticket.stored();
         };
         Ok(self.store.write(Write::Remove { ordinal }, apply).await?)
     }

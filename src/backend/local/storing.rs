@@ -1,5 +1,5 @@
-//! From a filing to a record; and many new documents that are stored as one, with one place in the
-//! committer's queue and one answer.
+//! From a prepared document to a durable and findable one; and many new documents that are stored
+//! together, with one entry in the committer's queue and one answer.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering;
 use super::Local;
 use super::contents::content_hash;
 use super::live::DurableDocument;
-use crate::backend::arrivals::Place;
-use crate::backend::{Announced, BackendError, Filing};
+use crate::backend::in_flight::Ticket;
+use crate::backend::{Backend, BackendError, PreparedDocument, Registered, Stored};
 use crate::document::{Document, Ordinal};
 use crate::storage::{EncodedRecord, Record, Write};
 
@@ -19,8 +19,11 @@ pub(super) struct Times {
     pub expires_at_ms: Option<i64>,
 }
 
+/// Contents up to this weight are encoded on the runtime, which takes about a millisecond.
+const INLINE_WEIGHT_MAX: usize = 256 << 10;
+
 impl Local {
-    /// The first of so many ordinals in a row.
+    /// The first of `count` consecutive ordinals.
     pub(super) fn take_ordinals(&self, count: usize) -> Result<Ordinal, BackendError> {
         let next = |ordinal: u32| ordinal.checked_add(u32::try_from(count).ok()?);
         self.next_ordinal
@@ -29,66 +32,119 @@ impl Local {
             .map_err(|_| BackendError::OrdinalsExhausted)
     }
 
-    /// Of a document that is stored now.
+    /// The times of a document that is stored now.
     pub(super) fn times_of(&self, document: &Document) -> Times {
         let stored_at_ms = self.now_ms();
         let by_ttl = self.settings.ttl_ms.map(|ttl_ms| stored_at_ms.saturating_add(ttl_ms));
         Times { stored_at_ms, expires_at_ms: document.expires_at_ms.or(by_ttl) }
     }
 
-    /// Still without its ordinal.
-    pub(super) fn encode(&self, filing: &Filing, times: Times) -> EncodedRecord {
-        let Document { id, content, metadata, .. } = &filing.document;
-        let record = Record {
-            ordinal: Ordinal(0),
-            id: id.clone(),
-            stored_at_ms: times.stored_at_ms,
-            expires_at_ms: times.expires_at_ms,
-            content: self.settings.keep_content.then(|| content.clone()),
-            metadata: metadata.clone(),
-            set: Some(filing.set.clone()),
-            shingles: filing.set.count() as u32,
-            fingerprint: filing.fingerprint,
-            content_hash: content_hash(&filing.document),
-            sketch: filing.sketch.clone(),
-            whole_document: filing.whole_document,
-            sampled_to_one: filing.sampled_to_one,
+    /// The records of documents, without their ordinals. Long texts are compressed off the runtime.
+    async fn encode(
+        &self,
+        documents: Vec<(Arc<PreparedDocument>, Times)>,
+    ) -> Result<Vec<EncodedRecord>, BackendError> {
+        let keep_content = self.settings.keep_content;
+        let level = self.settings.store.compression_level;
+        let weight = |(prepared, _): &(Arc<PreparedDocument>, Times)| {
+            prepared.document.content.weight().max(prepared.set.count())
         };
-        record.encode(self.settings.store.compression_level)
+        let is_long = documents.iter().map(weight).sum::<usize>() > INLINE_WEIGHT_MAX;
+        let encode = move |(prepared, times): &(Arc<PreparedDocument>, Times)| {
+            record(prepared, *times, keep_content).encode(level)
+        };
+        if !is_long {
+            return Ok(documents.iter().map(encode).collect());
+        }
+        Ok(super::blocking(move || Ok(documents.iter().map(encode).collect())).await?)
     }
 
-    pub(super) async fn store_together(
+    pub(super) async fn store_one(&self, registered: Registered) -> Result<Stored, BackendError> {
+        let Registered { document: prepared, mut ticket, .. } = registered;
+        ticket.wait_for_predecessor().await;
+        let document = &prepared.document;
+        let times = self.times_of(document);
+        let old = self.live.catalog.alive(&document.id, times.stored_at_ms);
+        let expires_as_before =
+            old.as_ref().is_some_and(|old| old.expires_at_ms() == times.expires_at_ms);
+        if expires_as_before && self.is_stored(document).await? {
+            ticket.stored();
+            return Ok(Stored::Unchanged);
+        }
+        // Also one that has expired and is not removed yet.
+        let replaces = self.live.catalog.ordinal(&document.id);
+        let replaced_set = self.set_to_remove(replaces).await;
+        let record = self.encode(vec![(Arc::clone(&prepared), times)]).await?;
+        let record = record.into_iter().next().expect("there is one of one document");
+        // Last, so that documents come to the store in the order of their ordinals: only rows that
+        // are added at the end of their table fill its pages.
+        let ordinal = self.take_ordinals(1)?;
+        let record = record.with_ordinal(ordinal);
+        let expires_at_ms = times.expires_at_ms;
+        let durable = DurableDocument { ordinal, prepared: prepared, expires_at_ms };
+        let live = Arc::clone(&self.live);
+        let apply = move |_sequence| {
+            live.put(&durable, replaced_set.as_ref());
+            ticket.stored();
+        };
+        self.store.write(Write::Put { record, replaces }, apply).await?;
+        Ok(if old.is_some() { Stored::Replaced } else { Stored::Created })
+    }
+
+    pub(super) async fn store_all_new(
         &self,
-        announced: Vec<Announced>,
+        registered: Vec<Registered>,
     ) -> Result<(), BackendError> {
-        if announced.is_empty() {
+        if registered.is_empty() {
             return Ok(());
         }
-        let mut records = Vec::with_capacity(announced.len());
-        let mut filed = Vec::with_capacity(announced.len());
-        let mut places: Vec<Place> = Vec::with_capacity(announced.len());
-        for Announced { filing, place, .. } in announced {
-            let times = self.times_of(&filing.document);
-            records.push(self.encode(&filing, times));
-            let expires_at_ms = times.expires_at_ms;
-            filed.push(DurableDocument { ordinal: Ordinal(0), filing, expires_at_ms });
-            places.push(place);
+        let mut documents = Vec::with_capacity(registered.len());
+        let mut tickets = Vec::with_capacity(registered.len());
+        for Registered { document, ticket, .. } in registered {
+            let times = self.times_of(&document.document);
+            documents.push((document, times));
+            tickets.push(ticket);
         }
+        let records = self.encode(documents.clone()).await?;
         // Last, as for one document.
-        let Ordinal(first) = self.take_ordinals(filed.len())?;
-        let mut writes = Vec::with_capacity(filed.len());
-        for ((record, filed), number) in records.into_iter().zip(&mut filed).zip(first..) {
-            filed.ordinal = Ordinal(number);
-            let record = record.with_ordinal(filed.ordinal);
+        let Ordinal(first) = self.take_ordinals(documents.len())?;
+        let mut writes = Vec::with_capacity(documents.len());
+        let mut durable = Vec::with_capacity(documents.len());
+        for ((record, (prepared, times)), number) in records.into_iter().zip(documents).zip(first..)
+        {
+            let ordinal = Ordinal(number);
+            let record = record.with_ordinal(ordinal);
             writes.push(Write::Put { record, replaces: None });
+            let expires_at_ms = times.expires_at_ms;
+            durable.push(DurableDocument { ordinal, prepared, expires_at_ms });
         }
         // Kept here, too, so that it is not the committing thread that frees them.
-        let filed = Arc::new(filed);
-        let (live, committed) = (Arc::clone(&self.live), Arc::clone(&filed));
+        let durable = Arc::new(durable);
+        let (live, committed) = (Arc::clone(&self.live), Arc::clone(&durable));
         let apply = move |_sequence| {
             live.put_new(&committed);
-            Place::all_stored(places);
+            tickets.into_iter().for_each(Ticket::stored);
         };
         Ok(self.store.write_all(writes, apply).await?)
+    }
+}
+
+/// Without its ordinal.
+fn record(prepared: &PreparedDocument, times: Times, keep_content: bool) -> Record {
+    let Document { id, content, metadata, .. } = &prepared.document;
+    Record {
+        ordinal: Ordinal(0),
+        id: id.clone(),
+        stored_at_ms: times.stored_at_ms,
+        expires_at_ms: times.expires_at_ms,
+        content: keep_content.then(|| content.clone()),
+        metadata: metadata.clone(),
+        set: Some(prepared.set.clone()),
+        shingles: prepared.set.count() as u32,
+        fingerprint: prepared.fingerprint,
+        content_hash: content_hash(&prepared.document),
+        sketch: prepared.sketch.clone(),
+        whole_document: prepared.whole_document,
+        sampled_to_one: prepared.sampled_to_one,
     }
 }

@@ -1,6 +1,7 @@
-//! Documents in and out: adding, and removing many at once.
+//! Adding documents, and removing many at once.
 
 mod add;
 mod removal;
+mod rivals;
 
 pub use removal::Removed;

@@ -1,22 +1,22 @@
-//! Many documents removed at once: those that meet conditions, those that have expired.
+//! Removing many documents at once: those that meet conditions, and those that have expired.
 
 use crate::engine::{Conditions, Engine, EngineError};
 
-/// Documents removed before it is looked whether to go on.
+/// Documents removed in one call of the backend.
 const REMOVED_AT_ONCE: usize = 1_024;
 
-/// What removing by conditions did.
+/// The outcome of removing by conditions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
     /// Documents that met the conditions.
     pub matched: u64,
-    /// Of those, the ones that were there still: neither removed nor replaced by others.
+    /// Of those, the documents removed. The others had been removed or replaced meanwhile.
     pub removed: u64,
 }
 
 impl Engine {
-    /// Removes the documents that meet the conditions at this moment, in one consistent view. What
-    /// is stored meanwhile stays. Dropping the future stops it; what is removed by then is gone.
+    /// Removes the documents that meet the conditions in one consistent view of this moment.
+    /// Documents stored meanwhile stay. Dropping the future stops it between documents.
     ///
     /// # Errors
     /// `NoConditions`: to remove everything is to remove the collection. `OutOfService`, `Store`.
@@ -32,7 +32,7 @@ impl Engine {
         Ok(Removed { matched: selected.len() as u64, removed })
     }
 
-    /// Removes what has expired, of which nobody knows any more, for good; how many.
+    /// Removes from disk and memory the documents that have expired; returns their number.
     ///
     /// # Errors
     /// `OutOfService`, `Closed`, `Store`.

@@ -10,7 +10,7 @@ mod similar;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
-use crate::backend::{Candidate, Candidates, Member, Rival};
+use crate::backend::{Candidate, Candidates, Member};
 use crate::document::{DocumentId, Metadata, Ordinal};
 use crate::engine::analysis::Likeness;
 use crate::engine::lookup::records::SoughtRecord;
@@ -64,7 +64,7 @@ impl MetadataAt {
 
 pub(in crate::engine) struct Scored {
     pub found: Match,
-    /// `None` for a document that is on its way.
+    /// `None` for a document in flight.
     pub ordinal: Option<Ordinal>,
     pub metadata: MetadataAt,
 }
@@ -208,40 +208,6 @@ impl Engine {
         unreachable!("the last look returns");
     }
 
-    /// A document that is on its way, scored like a stored one; `None` under the threshold.
-    pub(in crate::engine) fn score_rival(
-        &self,
-        sought: &Sought<'_>,
-        rival: &Rival,
-    ) -> Option<Scored> {
-        let filing = &rival.filing;
-        if filing.document.expires_at_ms.is_some_and(|at| at <= self.clock.now_ms()) {
-            return None;
-        }
-        if let Some(record) = &sought.record {
-            return self.score_rival_record(sought, record, filing);
-        }
-        let scheme = &self.analyser.scheme;
-        let plan = scheme.plan(sought.threshold);
-        let agreeing = self.agreeing(sought.sketch, &filing.sketch);
-        if agreeing < plan.agreeing_min {
-            return None;
-        }
-        let overlap = Overlap::reaching(sought.set, &filing.set, sought.threshold.get())?;
-        let (ours, its) = (sought.sketch.as_bytes(), filing.sketch.as_bytes());
-        let sampling = self.analyser.shingler.sampling();
-        let whole = sampling.is_whole(sought.set) && sampling.is_whole(&filing.set);
-        let found = Match {
-            keys_shared: scheme.tables_shared(ours, its).count() as u32,
-            ..Match::of(
-                filing.document.id.clone(),
-                self.analyser.verified(overlap, agreeing, whole),
-            )
-        };
-        let metadata = MetadataAt::Here(filing.document.metadata.clone());
-        Some(Scored { found, ordinal: None, metadata })
-    }
-
     /// The best `limit`, in the order of the contract, with their metadata; whether there were
     /// more.
     pub(in crate::engine) async fn best(
@@ -249,7 +215,7 @@ impl Engine {
         mut scored: Vec<Scored>,
         limit: usize,
     ) -> Result<(Vec<Match>, bool), EngineError> {
-        // A document that was on its way may have been found in the index as well: as the same, or
+        // A document that was in flight may have been found in the index as well: as what it is, or
         // as what it is about to replace.
         if scored.iter().any(|scored| scored.ordinal.is_none()) {
             put_in_order(&mut scored);
@@ -351,10 +317,6 @@ impl Engine {
             };
         }
         Ok(())
-    }
-
-    fn agreeing(&self, a: &Sketch, b: &Sketch) -> u32 {
-        self.analyser.estimator.agreeing(a.as_bytes(), b.as_bytes())
     }
 }
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::backend::{Candidate, Filing};
+use crate::backend::{Candidate, PreparedDocument};
 use crate::document::{Content, DocumentId};
-use crate::engine::analysis::{CONTENT_INLINE_BYTES_MAX, content_bytes};
+use crate::engine::analysis::CONTENT_INLINE_BYTES_MAX;
 use crate::engine::compare::measures::measure;
 use crate::engine::lookup::{Checked, MetadataAt, Scored, Sought};
 use crate::engine::{
@@ -116,19 +116,21 @@ impl Engine {
         Ok(checked)
     }
 
-    /// A record that is on its way, scored like a stored one; `None` under the points.
-    pub(in crate::engine) fn score_rival_record(
+    /// A record in flight, scored like a stored one; `None` under the points.
+    pub(in crate::engine) async fn score_rival_record(
         &self,
         sought: &Sought<'_>,
         record: &SoughtRecord,
-        rival: &Filing,
-    ) -> Option<Scored> {
-        let points = record.score(&self.analyser, &rival.document.content)?;
+        rival: &PreparedDocument,
+    ) -> Result<Option<Scored>, EngineError> {
+        let content = rival.document.content.clone();
+        let points = self.points(record, vec![Some(content)]).await?.pop().flatten();
+        let Some(points) = points else { return Ok(None) };
         let (ours, its) = (sought.sketch.as_bytes(), rival.sketch.as_bytes());
         let keys_shared = self.analyser.scheme.tables_shared(ours, its).count() as u32;
         let found = match_of(&rival.document.id, &points, keys_shared);
         let metadata = MetadataAt::Here(rival.document.metadata.clone());
-        Some(Scored { found, ordinal: None, metadata })
+        Ok(Some(Scored { found, ordinal: None, metadata }))
     }
 
     async fn points(
@@ -136,7 +138,7 @@ impl Engine {
         record: &SoughtRecord,
         contents: Vec<Option<Content>>,
     ) -> Result<Vec<Option<Points>>, EngineError> {
-        let bytes: usize = contents.iter().flatten().map(content_bytes).sum();
+        let bytes: usize = contents.iter().flatten().map(Content::weight).sum();
         let (analyser, record) = (Arc::clone(&self.analyser), record.clone());
         let score = move || {
             let score = |content: Option<Content>| record.score(&analyser, &content?);

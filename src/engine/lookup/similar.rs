@@ -2,7 +2,7 @@
 
 use crate::backend::Known;
 use crate::document::{Content, DocumentId};
-use crate::engine::analysis::{CONTENT_INLINE_BYTES_MAX, content_bytes};
+use crate::engine::analysis::CONTENT_INLINE_BYTES_MAX;
 use crate::engine::compare::{Side, compare_sides};
 use crate::engine::lookup::records::{Least, SoughtRecord};
 use crate::engine::lookup::{Sought, put_in_order};
@@ -133,7 +133,7 @@ impl Engine {
                     known.ok_or_else(|| EngineError::not_found(id))?;
                 Ok(Analysis::stored(set, fingerprint, sketch))
             }
-            Probe::Content(content) if content_bytes(content) > CONTENT_INLINE_BYTES_MAX => {
+            Probe::Content(content) if content.weight() > CONTENT_INLINE_BYTES_MAX => {
                 let (analyser, content) = (self.analyser.clone(), content.clone());
                 crate::engine::off_runtime_if(true, move || analyser.analyse(&content)).await?
             }
@@ -171,7 +171,7 @@ impl Engine {
 impl Side {
     /// What it weighs in work.
     fn work(&self) -> usize {
-        self.content.as_ref().map_or(0, content_bytes).max(self.analysis.set.count())
+        self.content.as_ref().map_or(0, Content::weight).max(self.analysis.set.count())
     }
 }
 

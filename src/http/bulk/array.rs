@@ -2,9 +2,9 @@
 
 use crate::http::bulk::split::{Cut, End};
 
-/// Where in the array the last byte was.
+/// Where in the array the last byte was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Place {
+enum Position {
     /// Before the opening bracket.
     #[default]
     Outside,
@@ -22,10 +22,10 @@ enum Place {
     Closed,
 }
 
-/// Counts brackets outside of strings. Which bracket closes which is left to the element's reader.
+/// Counts brackets outside of strings. Whether brackets match is left to the parser of the element.
 #[derive(Debug, Default)]
 pub(in crate::http) struct ArrayCutter {
-    place: Place,
+    position: Position,
     depth: u64,
     in_string: bool,
     escaped: bool,
@@ -33,20 +33,20 @@ pub(in crate::http) struct ArrayCutter {
 
 impl ArrayCutter {
     pub fn is_closed(&self) -> bool {
-        self.place == Place::Closed
+        self.position == Position::Closed
     }
 
     pub fn cut(&mut self, bytes: &[u8]) -> Cut {
-        let before = match self.place {
-            Place::Bare | Place::Nested => 0,
+        let before = match self.position {
+            Position::Bare | Position::Nested => 0,
             _ => match self.skip(bytes) {
                 Ok(before) => before,
                 Err(fault) => return Cut { before: 0, take: 0, after: 0, end: End::Fault(fault) },
             },
         };
-        let (take, ended) = match self.place {
-            Place::Bare => self.take_bare(&bytes[before..]),
-            Place::Nested => self.take_nested(&bytes[before..]),
+        let (take, ended) = match self.position {
+            Position::Bare => self.take_bare(&bytes[before..]),
+            Position::Nested => self.take_nested(&bytes[before..]),
             _ => (0, false),
         };
         Cut { before, take, after: 0, end: if ended { End::Item } else { End::Open } }
@@ -58,18 +58,18 @@ impl ArrayCutter {
             if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
                 continue;
             }
-            self.place = match (self.place, byte) {
-                (Place::Outside, b'[') => Place::Opened,
-                (Place::Outside, _) => return Err("expected '['"),
-                (Place::Opened | Place::Completed, b']') => Place::Closed,
-                (Place::Completed, b',') => Place::Separated,
-                (Place::Completed, _) => return Err("expected ',' or ']' after a document"),
-                (Place::Closed, _) => return Err("expected nothing after the array"),
+            self.position = match (self.position, byte) {
+                (Position::Outside, b'[') => Position::Opened,
+                (Position::Outside, _) => return Err("expected '['"),
+                (Position::Opened | Position::Completed, b']') => Position::Closed,
+                (Position::Completed, b',') => Position::Separated,
+                (Position::Completed, _) => return Err("expected ',' or ']' after a document"),
+                (Position::Closed, _) => return Err("expected nothing after the array"),
                 (_, b',' | b']' | b'}' | b':') => return Err("expected a document"),
-                (_, b'{' | b'[' | b'"') => Place::Nested,
-                _ => Place::Bare,
+                (_, b'{' | b'[' | b'"') => Position::Nested,
+                _ => Position::Bare,
             };
-            if matches!(self.place, Place::Nested | Place::Bare) {
+            if matches!(self.position, Position::Nested | Position::Bare) {
                 return Ok(at);
             }
         }
@@ -80,7 +80,7 @@ impl ArrayCutter {
         let ends = |byte: &u8| matches!(byte, b',' | b']' | b' ' | b'\t' | b'\n' | b'\r');
         match bytes.iter().position(ends) {
             Some(end) => {
-                self.place = Place::Completed;
+                self.position = Position::Completed;
                 (end, true)
             }
             None => (bytes.len(), false),
@@ -91,7 +91,7 @@ impl ArrayCutter {
         for (at, &byte) in bytes.iter().enumerate() {
             self.step(byte);
             if self.depth == 0 && !self.in_string {
-                self.place = Place::Completed;
+                self.position = Position::Completed;
                 return (at + 1, true);
             }
         }

@@ -1,14 +1,14 @@
-//! Adding many documents in one call: read, prepare, admit, complete, answer, all at once, with
-//! results in the order of the input while the body still arrives.
+//! Adding many documents in one call: they are read, prepared, admitted, completed and answered in
+//! a pipeline, with results in the order of the input while the body still arrives.
 //!
-//! Whatever the body holds at a time goes all the way as one batch, which takes one place in the
-//! store's queue: what is done for each document by itself, from leave to wake-up, would otherwise
-//! be a quarter of all the work.
+//! What the body holds at a time goes through the pipeline as one batch, which is one entry in the
+//! store's queue: permits, wake-ups and the like for each document by itself would be a quarter of
+//! all the work.
 //!
-//! The work is driven by a task of its own, not by whoever reads the results: a document that was
-//! admitted holds up those admitted after it that are near it, so it must be completed however
-//! slowly its sender reads. What holds the sender back is [`intake`](super::intake), which takes
-//! nothing more in while enough results wait to be read.
+//! The work is driven by a task of its own, not by the reader of the results: an admitted document
+//! holds up near-duplicates that were admitted after it, so it must be completed however slowly its
+//! sender reads. What holds the sender back is [`intake`](super::intake), which takes no more
+//! documents while enough results wait to be read.
 
 use std::io;
 use std::sync::Arc;
@@ -25,9 +25,9 @@ use tower_http::request_id::RequestId;
 use tracing::Instrument;
 use utoipa::ToSchema;
 
-use crate::engine::{AddOptions, AddStatus, Added, Admitted, Collection, Engine, Prepared};
+use crate::engine::{AddOptions, AddStatus, Added, Admitted, Collection, Engine, PreparedDocument};
 use crate::http::AppState;
-use crate::http::bulk::intake::{Batch, Gathered, Intake, Leave, Line};
+use crate::http::bulk::intake::{Batch, BatchPermit, Gathered, Intake, Line};
 use crate::http::bulk::ndjson;
 use crate::http::bulk::split::Form;
 use crate::http::metrics;
@@ -43,13 +43,13 @@ const BATCHES_AHEAD: usize = 4;
 /// Batches up to this size are prepared on the runtime, which takes some tens of microseconds.
 const INLINE_BYTES_MAX: usize = 8 << 10;
 
-/// Without near-duplicates.
+/// A result without near-duplicates.
 const RESULT_BYTES_USUAL: usize = 128;
 
 /// Batches of results that are sent in one piece, at most.
 const BATCHES_AT_ONCE: usize = 8;
 
-/// A bulk addition that was let in.
+/// A bulk addition that is about to begin.
 pub struct Bulk {
     intake: Intake,
     options: AddOptions,
@@ -58,12 +58,11 @@ pub struct Bulk {
     permit: OwnedSemaphorePermit,
 }
 
-/// What is sent to whoever reads the results.
+/// What the task sends to the body of the answer.
 enum Sent {
-    /// The result lines of a batch, and the leave to take more in that goes with them once they
-    /// are read.
-    Results(Bytes, Leave),
-    /// There are no more. Without it the task has failed, and the answer is broken off.
+    /// The result lines of a batch, and its permit, which is released once they are read.
+    Results(Bytes, BatchPermit),
+    /// There are no more results. Without it the task has failed, and the answer breaks off.
     End,
 }
 
@@ -92,7 +91,7 @@ impl Bulk {
         ([(header::CONTENT_TYPE, ndjson::MEDIA)], body).into_response()
     }
 
-    /// Works until the body ends, or nobody reads the results any more.
+    /// Works until the body ends, or the client goes away.
     async fn work(self, engine: Arc<Collection>, results: mpsc::UnboundedSender<Sent>) {
         let Self { intake, options, request_id, in_flight_max, permit } = self;
         let started = Instant::now();
@@ -100,7 +99,7 @@ impl Bulk {
         let completed = added(&engine, intake, options).buffered(in_flight_max);
         let sending = completed.for_each(|batch| {
             let lines = reporter.results(batch.lines);
-            let _ = results.send(Sent::Results(lines, batch.leave));
+            let _ = results.send(Sent::Results(lines, batch.permit));
             std::future::ready(())
         });
         let ended = tokio::select! {
@@ -116,7 +115,7 @@ impl Bulk {
 }
 
 /// The documents in the order of the input, prepared and admitted, each batch with what is left to
-/// do.
+/// be done.
 fn added(
     engine: &Arc<Collection>,
     intake: Intake,
@@ -133,13 +132,19 @@ fn added(
         .map(|batch| complete(engine, batch))
 }
 
-async fn admit(engine: &Engine, batch: Batch<Prepared>, options: AddOptions) -> Batch<Admitted> {
+async fn admit(
+    engine: &Engine,
+    batch: Batch<PreparedDocument>,
+    options: AddOptions,
+) -> Batch<Admitted> {
+    // A body whose every batch is ready at once must not keep other requests waiting.
+    tokio::task::yield_now().await;
     let mut lines = Vec::with_capacity(batch.lines.len());
     for line in batch.lines {
         let admit = async |prepared| Ok(engine.admit(prepared, options).await?);
         lines.push(line.and_then(admit).await);
     }
-    Batch { lines, leave: batch.leave }
+    Batch { lines, permit: batch.permit }
 }
 
 async fn complete(engine: &Engine, batch: Batch<Admitted>) -> Batch<Added> {
@@ -151,18 +156,18 @@ async fn complete(engine: &Engine, batch: Batch<Admitted>) -> Batch<Added> {
     let lines = batch.lines.into_iter().map(|line| line.then(&mut take));
     let lines: Vec<Line<()>> = lines.collect();
     let mut added = engine.complete_all(admitted).await.into_iter();
-    let mut next = || Ok(added.next().expect("each document has come to something")?);
+    let mut next = || Ok(added.next().expect("there is an outcome for each document")?);
     let lines = lines.into_iter().map(|line| line.then(|()| next())).collect();
-    Batch { lines, leave: batch.leave }
+    Batch { lines, permit: batch.permit }
 }
 
 /// Reads a batch's documents and makes their sketches, off the runtime unless that is quickly done.
-async fn prepare(engine: Arc<Collection>, gathered: Gathered) -> Batch<Prepared> {
+async fn prepare(engine: Arc<Collection>, gathered: Gathered) -> Batch<PreparedDocument> {
     let Gathered { batch, bytes } = gathered;
     let prepare_all = move || {
         let lines = batch.lines.into_iter();
         let lines = lines.map(|line| line.then(|json| prepare_one(&engine, &json))).collect();
-        Batch { lines, leave: batch.leave }
+        Batch { lines, permit: batch.permit }
     };
     if bytes <= INLINE_BYTES_MAX {
         return prepare_all();
@@ -171,7 +176,7 @@ async fn prepare(engine: Arc<Collection>, gathered: Gathered) -> Batch<Prepared>
     prepared.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
-fn prepare_one(engine: &Engine, json: &[u8]) -> Result<Prepared, Problem> {
+fn prepare_one(engine: &Engine, json: &[u8]) -> Result<PreparedDocument, Problem> {
     Ok(engine.prepare(bodies::document(json)?)?)
 }
 
@@ -183,7 +188,7 @@ struct Reporter {
     tally: Tally,
 }
 
-/// How many documents came to what, for the log.
+/// How many documents had which outcome, for the log.
 #[derive(Default)]
 struct Tally {
     created: u64,
@@ -281,7 +286,7 @@ fn pieces(results: mpsc::UnboundedReceiver<Sent>) -> impl Stream<Item = io::Resu
         let (mut piece, more) = (Vec::new(), !received.is_empty());
         for sent in received {
             match sent {
-                Sent::Results(lines, _leave) => piece.extend_from_slice(&lines),
+                Sent::Results(lines, _permit) => piece.extend_from_slice(&lines),
                 Sent::End => return (!piece.is_empty()).then(|| (Ok(piece.into()), None)),
             }
         }
@@ -301,7 +306,7 @@ mod tests {
         let (results, read) = mpsc::unbounded_channel();
         tokio::spawn(async move {
             let _ = results.send(Sent::Results(Bytes::from("{}\n"), None));
-            panic!("as the test wants it");
+            panic!("on purpose");
         });
         let pieces: Vec<_> = pieces(read).collect().await;
         assert_eq!(pieces.len(), 2);

@@ -1,5 +1,5 @@
-//! The inward half of a bulk addition: takes documents from the body in batches, and no more of
-//! them than may be worked on.
+//! The reading half of a bulk addition: takes documents from the body in batches, and no more of
+//! them than may be in flight.
 
 use std::sync::Arc;
 
@@ -16,24 +16,23 @@ use crate::http::request::reading::BodyReader;
 const BATCH_DOCUMENTS_MAX: usize = 64;
 const BATCH_BYTES_MAX: usize = 64 << 10;
 
-/// A document counts once in `bulk_documents_in_flight_max` for each so many bytes begun: the bytes
-/// of the documents at work are bounded by their product, what else a document takes by their
-/// number.
+/// A document counts once in `bulk_documents_in_flight_max` for each of these bytes begun: so the
+/// bytes of the documents in flight are limited as well as their number.
 const BYTES_PER_UNIT: usize = 16 << 10;
 
-/// One document of the input, on its way from bytes to its result.
+/// One document of the input, at some stage between its bytes and its result.
 pub struct Line<T> {
     pub number: u64,
     pub content: Result<T, Problem>,
 }
 
 impl<T> Line<T> {
-    /// The next step, if all went well so far.
+    /// Takes the next step, unless an earlier one failed.
     pub fn then<U>(self, step: impl FnOnce(T) -> Result<U, Problem>) -> Line<U> {
         Line { number: self.number, content: self.content.and_then(step) }
     }
 
-    /// The same, for a step that takes its time.
+    /// Takes the next step, which is asynchronous, unless an earlier one failed.
     pub async fn and_then<U, F>(self, step: impl FnOnce(T) -> F) -> Line<U>
     where
         F: Future<Output = Result<U, Problem>>,
@@ -46,15 +45,16 @@ impl<T> Line<T> {
     }
 }
 
-/// Documents that go all the way together.
+/// Documents that are prepared, admitted, stored and answered together.
 pub struct Batch<T> {
     pub lines: Vec<Line<T>>,
     /// Their part of what may be in flight.
-    pub leave: Leave,
+    pub permit: BatchPermit,
 }
 
-/// The leave of a batch, to be kept until its results are read. `None` until something is let in.
-pub type Leave = Option<OwnedSemaphorePermit>;
+/// The permit of a batch, which is kept until its results are read. `None` for a batch without
+/// documents.
+pub type BatchPermit = Option<OwnedSemaphorePermit>;
 
 /// A batch that is being gathered.
 #[derive(Default)]
@@ -65,18 +65,18 @@ pub struct Gathered {
 
 impl<T> Default for Batch<T> {
     fn default() -> Self {
-        Self { lines: Vec::new(), leave: None }
+        Self { lines: Vec::new(), permit: None }
     }
 }
 
 impl Gathered {
-    /// The line that says why there are no more needs no leave.
-    fn push(&mut self, line: Line<Bytes>, leave: Leave) {
+    /// The line that says why there are no more documents needs no permit.
+    fn push(&mut self, line: Line<Bytes>, permit: BatchPermit) {
         self.bytes += line.content.as_ref().map_or(0, Bytes::len);
         self.batch.lines.push(line);
-        match (&mut self.batch.leave, leave) {
+        match (&mut self.batch.permit, permit) {
             (Some(all), Some(further)) => all.merge(further),
-            (all @ None, leave) => *all = leave,
+            (all @ None, permit) => *all = permit,
             (Some(_), None) => {}
         }
     }
@@ -89,7 +89,7 @@ impl Gathered {
 pub struct Intake {
     reader: BodyReader,
     splitter: Splitter,
-    /// Taken from the splitter, but not let in yet.
+    /// Taken from the splitter, but without a permit yet.
     waiting: Option<Item>,
     in_flight: Arc<Semaphore>,
     in_flight_max: usize,
@@ -109,8 +109,8 @@ impl Intake {
         }
     }
 
-    /// What the body holds by now, as far as it may be let in; waits for at least one document.
-    /// `None` at the end.
+    /// The documents that have arrived, as far as permits allow; waits for at least one. `None` at
+    /// the end of the body.
     pub async fn batch(&mut self) -> Option<Gathered> {
         let mut gathered = Gathered::default();
         loop {
@@ -119,8 +119,8 @@ impl Intake {
                 return Some(gathered);
             }
             if let Some(item) = self.waiting.take() {
-                let leave = self.wait_for_leave(&item).await;
-                gathered.push(self.line(item), Some(leave));
+                let permit = self.wait_for_permit(&item).await;
+                gathered.push(self.line(item), Some(permit));
             } else if self.ended {
                 return None;
             } else if let Some(last) = self.read().await {
@@ -130,27 +130,27 @@ impl Intake {
         }
     }
 
-    /// Lets in what there is, without waiting.
+    /// Adds the documents that are there and that have permits, without waiting.
     fn fill(&mut self, gathered: &mut Gathered) {
         while !gathered.is_full() {
             let Some(item) = self.waiting.take().or_else(|| self.splitter.next()) else { return };
             let units = self.units(&item);
-            let Ok(leave) = Arc::clone(&self.in_flight).try_acquire_many_owned(units) else {
+            let Ok(permit) = Arc::clone(&self.in_flight).try_acquire_many_owned(units) else {
                 self.waiting = Some(item);
                 return;
             };
-            gathered.push(self.line(item), Some(leave));
+            gathered.push(self.line(item), Some(permit));
         }
     }
 
-    /// Lets in one document as soon as enough results were read. (The connection of a client who
-    /// reads none breaks after a while, and that ends the wait.)
-    async fn wait_for_leave(&mut self, item: &Item) -> OwnedSemaphorePermit {
-        let leave = Arc::clone(&self.in_flight).acquire_many_owned(self.units(item)).await;
-        leave.expect("the semaphore is never closed")
+    /// Waits until enough results have been read. (The connection of a client that reads none breaks
+    /// after a while, and that ends the wait.)
+    async fn wait_for_permit(&mut self, item: &Item) -> OwnedSemaphorePermit {
+        let permit = Arc::clone(&self.in_flight).acquire_many_owned(self.units(item)).await;
+        permit.expect("the semaphore is never closed")
     }
 
-    /// Reads on. A body that breaks off has a last line, which says so.
+    /// Reads the next chunk. A body that breaks off has a last line, which says so.
     async fn read(&mut self) -> Option<Line<Bytes>> {
         match self.reader.chunk().await {
             Ok(Some(chunk)) => self.splitter.push(chunk),

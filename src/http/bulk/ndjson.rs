@@ -1,4 +1,4 @@
-//! A JSON value a line.
+//! NDJSON: a JSON value a line.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -12,8 +12,8 @@ pub fn line(value: &impl Serialize) -> Bytes {
     line.into()
 }
 
-/// Writes the value on one line, behind others. Line breaks can only come from between the tokens
-/// of metadata, which is given back as it was laid out: in strings they are escaped.
+/// Appends the value as one line. Line breaks can only stand between the tokens of metadata, which
+/// is returned as it was formatted: in strings they are escaped.
 pub fn write_line(lines: &mut Vec<u8>, value: &impl Serialize) {
     let start = lines.len();
     serde_json::to_writer(&mut *lines, value).expect("replies are plain JSON");

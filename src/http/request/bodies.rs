@@ -107,11 +107,18 @@ pub fn document(json: &[u8]) -> Result<Document, Problem> {
         let detail = "a document has exactly one of text, tokens and fields";
         return Err(Problem::of_field(CODE, "", detail));
     };
-    let metadata = body.metadata.map(|raw| Metadata::from_json(raw.get())).transpose();
-    let metadata =
-        metadata.map_err(|error| Problem::of_field(CODE, "/metadata", error.to_string()))?;
+    let metadata = body.metadata.map(metadata).transpose()?;
     let id = body.id.unwrap_or_else(new_id);
     Ok(Document { id, content, metadata, expires_at_ms: body.expires_at.map(|time| time.0) })
+}
+
+/// Metadata is kept as text, so it is parsed here to make sure that filters can read it.
+fn metadata(raw: &RawValue) -> Result<Metadata, Problem> {
+    const CODE: Code = Code::InvalidDocument;
+    let metadata = Metadata::from_json(raw.get())
+        .map_err(|error| Problem::of_field(CODE, "/metadata", error.to_string()))?;
+    json::check(metadata.as_json(), CODE).map_err(|problem| problem.under("/metadata"))?;
+    Ok(metadata)
 }
 
 /// A line of a file that is compared without a server. Whatever else it has is ignored.

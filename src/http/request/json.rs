@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use bytes::Bytes;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::Value;
 use serde_json::error::Category;
 use serde_path_to_error::Segment;
 
@@ -16,6 +17,9 @@ use crate::http::request::hint;
 
 /// Bodies up to this size are read on the runtime, which takes a few hundred microseconds.
 const INLINE_BYTES_MAX: usize = 256 << 10;
+
+/// A longer pointer to a bad field is left out.
+const POINTER_BYTES_MAX: usize = 1 << 10;
 
 /// Reads `json`; what is JSON but not a `T` is a problem of the code `invalid`.
 pub fn read<'a, T: Deserialize<'a>>(json: &'a [u8], invalid: Code) -> Result<T, Problem> {
@@ -28,6 +32,15 @@ pub fn read<'a, T: Deserialize<'a>>(json: &'a [u8], invalid: Code) -> Result<T, 
     })
 }
 
+/// Checks that a JSON text can be parsed in full: that it is no more than 127 levels deep, that its
+/// strings are Unicode, and that its numbers fit into 64 bits or a double.
+pub fn check(json: &str, invalid: Code) -> Result<(), Problem> {
+    match serde_json::from_str::<Value>(json) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(explain::<Value>(json.as_bytes(), invalid, &error)),
+    }
+}
+
 /// Reads once more to find where the error is: tracking the path costs too much where there is none.
 fn explain<'a, T: Deserialize<'a>>(
     json: &'a [u8],
@@ -36,7 +49,10 @@ fn explain<'a, T: Deserialize<'a>>(
 ) -> Problem {
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     let located = serde_path_to_error::deserialize::<_, T>(&mut deserializer).err();
-    let pointer = located.map_or_else(String::new, |located| pointer_of(located.path()));
+    let mut pointer = located.map_or_else(String::new, |located| pointer_of(located.path()));
+    if pointer.len() > POINTER_BYTES_MAX {
+        pointer.clear();
+    }
     Problem::of_field(invalid, pointer, hint::explained(without_place(&error.to_string())))
 }
 

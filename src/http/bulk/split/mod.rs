@@ -1,6 +1,5 @@
-//! Cuts a stream of bytes into the documents of a bulk addition, without reading them: the lines
-//! of NDJSON, or the elements of a JSON array. Whether a piece is JSON is its reader's business;
-//! pieces that all read well, without a fault between them, are a body that reads well.
+//! Cuts a stream of bytes into the documents of a bulk addition, without parsing them: the lines of
+//! NDJSON, or the elements of a JSON array. Whether a piece is JSON is left to its parser.
 
 use bytes::{Buf, Bytes};
 
@@ -18,23 +17,23 @@ pub enum Form {
 /// One document's bytes, or why there are none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// The line, or the place in the array; from 1.
+    /// The line, or the position in the array; from 1.
     pub number: u64,
     pub content: Result<Bytes, SplitError>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SplitError {
-    /// The item was skipped; those after it are given.
+    /// The item is skipped; those after it are returned.
     #[error("the document is longer than {bytes_max} bytes")]
     TooLong { bytes_max: usize },
-    /// Nothing can be told from here on.
+    /// The rest of the body cannot be cut into documents.
     #[error("{0}")]
     Malformed(&'static str),
 }
 
-/// What the next bytes are: first `before` bytes between items, then `take` bytes of an item, which
-/// ends there or not, and `after` bytes between items again.
+/// How to cut the next bytes: `before` bytes between items, then `take` bytes of an item, which ends
+/// there or not, then `after` bytes between items again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) struct Cut {
     pub before: usize,
@@ -110,7 +109,7 @@ impl Splitter {
         self.chunk = chunk;
     }
 
-    /// After a fault, found or told of, the rest of the body means nothing.
+    /// A fault was found, or the rest of the body was abandoned.
     pub fn is_faulty(&self) -> bool {
         self.faulty
     }

@@ -1,0 +1,242 @@
+use super::*;
+use crate::backend::testing::prepared;
+use crate::sketch::SketchSettings;
+
+fn in_flight() -> InFlight {
+    InFlight::new(Estimator::new(&SketchSettings::default()))
+}
+
+fn search(document: &PreparedDocument) -> RivalSearch {
+    RivalSearch { keys: document.keys.clone(), agreeing_min: 1, rivals_max: 10 }
+}
+
+/// A document's ticket, and its rivals.
+fn enter(in_flight: &InFlight, id: &str, text: &str, tentative: bool) -> (Ticket, Rivals) {
+    let document = Arc::new(prepared(id, text));
+    in_flight.enter(&document, tentative, Some(&search(&document)))
+}
+
+fn ids(rivals: &Rivals) -> Vec<&str> {
+    rivals.found.iter().map(|rival| rival.document.document.id.as_str()).collect()
+}
+
+fn is_empty(in_flight: &InFlight) -> bool {
+    let queue = in_flight.lock();
+    queue.entries.is_empty() && queue.latest.is_empty() && queue.sets.is_empty()
+}
+
+/// Texts that differ in their last word.
+fn near_copy(number: usize) -> String {
+    let words: Vec<_> = (0..60).map(|word| format!("word{word}")).collect();
+    format!("{} number{number}", words.join(" "))
+}
+
+#[tokio::test]
+async fn the_later_sees_the_earlier_until_it_is_stored() {
+    let in_flight = in_flight();
+    let (first, rivals) = enter(&in_flight, "a", "one two three", true);
+    assert!(rivals.found.is_empty());
+    let (_second, mut rivals) = enter(&in_flight, "b", "one two three", false);
+    assert_eq!(ids(&rivals), ["a"]);
+    let rival = rivals.found.pop().unwrap();
+    assert!(rival.is_waited_for(), "the first may be withdrawn");
+    first.stored();
+    assert!(rival.was_stored().await);
+    let (_third, rivals) = enter(&in_flight, "c", "one two three", false);
+    assert_eq!(ids(&rivals), ["b"], "only the second is still in flight");
+    assert!(!rivals.found[0].is_waited_for(), "it is certain to be stored");
+}
+
+#[tokio::test]
+async fn dropping_a_ticket_withdraws() {
+    let in_flight = in_flight();
+    let (first, _) = enter(&in_flight, "a", "one two three", true);
+    let (_second, mut rivals) = enter(&in_flight, "b", "one two three", false);
+    drop(first);
+    assert!(!rivals.found.pop().unwrap().was_stored().await);
+}
+
+#[test]
+fn rivals_share_a_key() {
+    let in_flight = in_flight();
+    let (_first, _) = enter(&in_flight, "a", "one two three", false);
+    let (_second, rivals) = enter(&in_flight, "b", "four five six", false);
+    assert!(rivals.found.is_empty());
+}
+
+#[test]
+fn rivals_agree_as_well_as_is_asked() {
+    let in_flight = in_flight();
+    let (_first, _) = enter(&in_flight, "a", &near_copy(1), false);
+    let second = Arc::new(prepared("b", &near_copy(2)));
+    let search = RivalSearch { agreeing_min: 128, ..search(&second) };
+    let (_second, rivals) = in_flight.enter(&second, false, Some(&search));
+    assert!(rivals.found.is_empty());
+}
+
+#[test]
+fn a_search_under_more_keys_than_any_before_sees_all_rivals() {
+    let in_flight = in_flight();
+    let first = Arc::new(prepared("a", "one two three four five six"));
+    let second = Arc::new(prepared("b", "one two three four five six seven"));
+    let under = |document: &PreparedDocument, keys: std::ops::Range<usize>| RivalSearch {
+        keys: document.keys[keys].to_vec(),
+        ..search(document)
+    };
+    let (_first, _) = in_flight.enter(&first, false, Some(&under(&first, 0..1)));
+    let shared = |at: &usize| first.keys[*at] == second.keys[*at];
+    let shared = (1..first.keys.len()).rfind(shared).expect("they share some key");
+    let search = under(&second, shared..shared + 1);
+    let (_second, rivals) = in_flight.enter(&second, false, Some(&search));
+    assert_eq!(ids(&rivals), ["a"]);
+}
+
+#[test]
+fn of_many_equal_documents_as_many_as_are_wanted_are_rivals() {
+    let in_flight = in_flight();
+    let mut tickets = Vec::new();
+    for number in 0..100 {
+        let (ticket, rivals) = enter(&in_flight, &format!("{number:02}"), "one two three", false);
+        assert_eq!(rivals.found.len(), number.min(10));
+        assert_eq!(rivals.truncated, number > 10, "{number}");
+        tickets.push(ticket);
+    }
+    assert_eq!(in_flight.lock().sets.looked_at, 99, "each looked at one set");
+    drop(tickets);
+    assert!(is_empty(&in_flight));
+}
+
+/// The number of sets that are compared grows in step with the documents.
+#[test]
+fn of_many_near_copies_only_some_are_looked_at() {
+    let looked_at = |copies: usize| {
+        let in_flight = in_flight();
+        let mut tickets = Vec::new();
+        for number in 0..copies {
+            let tentative = number % 2 == 0;
+            let copy = enter(&in_flight, &number.to_string(), &near_copy(number), tentative);
+            assert_eq!(copy.1.found.len(), number.min(10));
+            tickets.push(copy.0);
+        }
+        in_flight.lock().sets.looked_at
+    };
+    let (few, many) = (looked_at(200), looked_at(400));
+    assert!(many < few * 9 / 4, "{few} of 200 and {many} of 400");
+    assert!(few > 200 * 8, "the copies are near each other: {few}");
+}
+
+#[test]
+fn an_equal_set_is_a_rival_however_many_near_copies_came_before_it() {
+    let in_flight = in_flight();
+    let enter = |number: usize, id: &str| enter(&in_flight, id, &near_copy(number), false);
+    let _tickets: Vec<_> = (0..300).map(|number| enter(number, &number.to_string())).collect();
+    let (_last, rivals) = enter(299, "last");
+    assert_eq!(ids(&rivals)[0], "299");
+}
+
+#[test]
+fn a_tentative_document_has_the_earliest_rivals() {
+    let in_flight = in_flight();
+    let enter = |number: usize| enter(&in_flight, &number.to_string(), &near_copy(number), true);
+    let _tickets: Vec<_> = (0..30).map(enter).collect();
+    let (_last, rivals) = enter(30);
+    let earliest: Vec<_> = (0..10).map(|number| number.to_string()).collect();
+    assert_eq!(ids(&rivals), earliest);
+    assert!(rivals.found.iter().all(Rival::is_waited_for));
+}
+
+#[test]
+fn rivals_found_again_are_earlier_and_in_flight_still() {
+    let in_flight = in_flight();
+    let enter = |id: &str| enter(&in_flight, id, "one two three", true);
+    let (first, _) = enter("a");
+    let (_second, _) = enter("b");
+    let document = Arc::new(prepared("c", "one two three"));
+    let search = search(&document);
+    let (third, rivals) = in_flight.enter(&document, true, Some(&search));
+    assert_eq!(ids(&rivals), ["a", "b"]);
+    let (_fourth, _) = enter("d");
+    drop(first);
+    assert_eq!(ids(&third.rivals(&document, true, &search)), ["b"]);
+}
+
+#[test]
+fn documents_that_have_left_leave_nothing_behind() {
+    let in_flight = in_flight();
+    let (first, _) = enter(&in_flight, "a", "one two three", false);
+    let (second, _) = enter(&in_flight, "a", "one two three", false);
+    let (third, _) = enter(&in_flight, "b", "one two three", false);
+    let removal = in_flight.enter_removal(&prepared("a", "x").document.id);
+    first.stored();
+    third.stored();
+    drop(second);
+    drop(removal);
+    assert!(is_empty(&in_flight));
+}
+
+#[tokio::test]
+async fn one_id_keeps_its_order_and_is_no_rival_of_itself() {
+    let in_flight = in_flight();
+    let (first, _) = enter(&in_flight, "a", "one two three", false);
+    let (mut second, rivals) = enter(&in_flight, "a", "one two three", false);
+    let mut removal = in_flight.enter_removal(&prepared("a", "x").document.id);
+    assert!(rivals.found.is_empty());
+    let order = std::sync::Mutex::new(Vec::new());
+    tokio::join!(
+        async {
+            removal.wait_for_predecessor().await;
+            order.lock().unwrap().push("removal");
+        },
+        async {
+            second.wait_for_predecessor().await;
+            order.lock().unwrap().push("second");
+            second.stored();
+        },
+        async {
+            order.lock().unwrap().push("first");
+            first.stored();
+        },
+    );
+    assert_eq!(*order.lock().unwrap(), ["first", "second", "removal"]);
+}
+
+/// A document that waited for the second must not overtake the first.
+#[tokio::test]
+async fn a_document_behind_a_withdrawn_one_waits_for_the_one_before() {
+    let in_flight = in_flight();
+    let (first, _) = enter(&in_flight, "a", "one two three", false);
+    let (second, _) = enter(&in_flight, "a", "one two three", false);
+    let (mut third, _) = enter(&in_flight, "a", "one two three", false);
+    let order = std::sync::Mutex::new(Vec::new());
+    tokio::join!(
+        async {
+            third.wait_for_predecessor().await;
+            order.lock().unwrap().push("third");
+        },
+        async {
+            drop(second);
+            let (_other, rivals) = enter(&in_flight, "b", "one two three", false);
+            assert_eq!(rivals.found.len(), 2, "the second is no rival any more");
+            // Whatever may go on now does so before this does.
+            for _ in 0..3 {
+                tokio::task::yield_now().await;
+            }
+            order.lock().unwrap().push("first");
+            first.stored();
+        },
+    );
+    assert_eq!(*order.lock().unwrap(), ["first", "third"]);
+    drop(third);
+    assert!(is_empty(&in_flight));
+}
+
+#[test]
+fn after_the_latest_is_withdrawn_the_one_before_is_the_predecessor() {
+    let in_flight = in_flight();
+    let (first, _) = enter(&in_flight, "a", "one two three", false);
+    drop(enter(&in_flight, "a", "one two three", false));
+    assert!(enter(&in_flight, "a", "one two three", false).0.has_predecessor());
+    first.stored();
+    assert!(is_empty(&in_flight));
+    assert!(!enter(&in_flight, "a", "one two three", false).0.has_predecessor());
+}

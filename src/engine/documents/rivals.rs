@@ -1,0 +1,124 @@
+//! Earlier documents in flight, scored like stored ones.
+
+use crate::backend::{PreparedDocument, Rival, RivalSearch, Rivals};
+use crate::engine::lookup::{MetadataAt, SHINGLES_INLINE_MAX, Scored, Sought};
+use crate::engine::{AddOptions, Engine, EngineError, Match, OnDuplicate, off_runtime_if};
+use crate::measure::Overlap;
+
+/// Rivals that are scored although more matches than are reported were found already: the best of
+/// the rivals may be better than those.
+const SCORED_MIN: usize = 4;
+
+/// What came of scoring rivals.
+pub(super) struct Scoring {
+    /// Some were not scored, or not found.
+    pub truncated: bool,
+    /// Near-duplicates that were withdrawn in the end.
+    pub withdrawn: usize,
+}
+
+impl Engine {
+    /// # Errors
+    /// `PointsWanted`, `NoPointsWanted`, `PointsOutOfRange`.
+    pub(super) fn rival_search(
+        &self,
+        document: &PreparedDocument,
+        options: &AddOptions,
+    ) -> Result<Option<RivalSearch>, EngineError> {
+        let threshold = self.least(options.threshold, options.points)?.threshold;
+        if !options.looks() {
+            return Ok(None);
+        }
+        let (scheme, limits) = (&self.analyser.scheme, &self.settings.limits);
+        let rivals_max = match options.on_duplicate {
+            // One more shows that there are more than are reported.
+            OnDuplicate::Keep => limits.duplicates_max + 1,
+            OnDuplicate::Skip => limits.checked_max,
+        };
+        let keys = scheme.probe_keys(&document.set, &document.sketch, threshold);
+        Ok(Some(RivalSearch {
+            keys,
+            agreeing_min: scheme.plan(threshold).agreeing_min,
+            rivals_max,
+        }))
+    }
+
+    /// Adds the rivals that reach the threshold and are stored in the end, as many as may be
+    /// reported or as it takes to skip the document. Waits for those that may be withdrawn.
+    pub(super) async fn score_rivals(
+        &self,
+        sought: &Sought<'_>,
+        rivals: Rivals,
+        on_duplicate: OnDuplicate,
+        near: &mut Vec<Scored>,
+    ) -> Result<Scoring, EngineError> {
+        let mut enough = (near.len() + SCORED_MIN).max(sought.limit + 1);
+        let shingles = |rival: &Rival| rival.document.set.count() + sought.set.count();
+        let long = rivals.found.iter().map(shingles).sum::<usize>() > SHINGLES_INLINE_MAX;
+        let mut withdrawn = 0;
+        let mut rest = rivals.found.into_iter();
+        let is_done = |near: &[Scored], enough| match on_duplicate {
+            OnDuplicate::Keep => near.len() >= enough,
+            OnDuplicate::Skip => near.iter().any(|scored| is_certain(&scored.found)),
+        };
+        while !is_done(near, enough) {
+            let Some(rival) = rest.next() else { break };
+            let Some(scored) = self.score_rival(sought, &rival.document, long).await? else {
+                continue;
+            };
+            if !rival.was_stored().await {
+                withdrawn += 1;
+                continue;
+            }
+            // It may be in the index by now, and be reported once.
+            enough += usize::from(near.iter().any(|other| other.id() == scored.id()));
+            near.push(scored);
+        }
+        Ok(Scoring { truncated: rivals.truncated || rest.len() > 0, withdrawn })
+    }
+
+    /// `None` under the threshold. `long`: it takes too long for the runtime's thread.
+    async fn score_rival(
+        &self,
+        sought: &Sought<'_>,
+        rival: &PreparedDocument,
+        long: bool,
+    ) -> Result<Option<Scored>, EngineError> {
+        let document = &rival.document;
+        if document.expires_at_ms.is_some_and(|at| at <= self.clock.now_ms()) {
+            return Ok(None);
+        }
+        if let Some(record) = &sought.record {
+            return self.score_rival_record(sought, record, rival).await;
+        }
+        let Some(overlap) = overlap(sought, rival, long).await? else { return Ok(None) };
+        let (ours, its) = (sought.sketch.as_bytes(), rival.sketch.as_bytes());
+        let agreeing = self.analyser.estimator.agreeing(ours, its);
+        let sampling = self.analyser.shingler.sampling();
+        let whole = sampling.is_whole(sought.set) && sampling.is_whole(&rival.set);
+        let found = Match {
+            keys_shared: self.analyser.scheme.tables_shared(ours, its).count() as u32,
+            ..Match::of(document.id.clone(), self.analyser.verified(overlap, agreeing, whole))
+        };
+        let metadata = MetadataAt::Here(document.metadata.clone());
+        Ok(Some(Scored { found, ordinal: None, metadata }))
+    }
+}
+
+/// What was found by samples is an estimate, for which no document is skipped.
+pub(super) fn is_certain(found: &Match) -> bool {
+    found.exact.is_some()
+}
+
+async fn overlap(
+    sought: &Sought<'_>,
+    rival: &PreparedDocument,
+    long: bool,
+) -> Result<Option<Overlap>, EngineError> {
+    if rival.fingerprint == sought.fingerprint {
+        let shingles = sought.set.count();
+        return Ok(Some(Overlap { shared: shingles, a: shingles, b: shingles }));
+    }
+    let (ours, its, threshold) = (sought.set.clone(), rival.set.clone(), sought.threshold.get());
+    off_runtime_if(long, move || Overlap::reaching(&ours, &its, threshold)).await
+}
