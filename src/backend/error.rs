@@ -8,6 +8,9 @@ pub enum BackendError {
     OutOfService { reason: String },
     #[error("every ordinal has been given out: export the collection and import it into a new one")]
     OrdinalsExhausted,
+    /// Another backend has taken over since: what was to be written is to be written there.
+    #[error("the collection was reindexed meanwhile: try again")]
+    Superseded,
     #[error(transparent)]
     Storage(StorageError),
 }

@@ -32,13 +32,13 @@ use crate::measure::Overlap;
 use crate::scheme::Key;
 use crate::sketch::Sketch;
 use crate::storage::{
-    Detail, DocumentDetails, Order, Record, SketchRow, SnapshotInfo, StorageError,
+    Detail, DocumentDetails, Order, Record, SketchRow, SnapshotInfo, StorageError, Tail,
 };
 use crate::text::ShingleSet;
 
 pub use clock::Clock;
 pub use error::BackendError;
-pub use local::{Local, LocalSettings};
+pub use local::{Local, LocalSettings, PausedWrites};
 pub use rival::{Registered, Rival, RivalSearch, Rivals};
 pub use statistics::{BackendStats, Progress, Recovery, RecoverySource};
 
@@ -55,6 +55,15 @@ pub struct PreparedDocument {
     pub whole_document: bool,
     /// None of the text's shingles was in the sample.
     pub sampled_to_one: bool,
+}
+
+/// A document of another backend, with what it keeps from there.
+#[derive(Debug)]
+pub struct CopiedDocument {
+    pub ordinal: Ordinal,
+    pub prepared: PreparedDocument,
+    pub stored_at_ms: i64,
+    pub expires_at_ms: Option<i64>,
 }
 
 /// The outcome of storing a document.
@@ -253,6 +262,21 @@ pub trait Backend: Send + Sync {
         detail: Detail,
         order: Order,
     ) -> mpsc::Receiver<Result<Record, StorageError>>;
+
+    /// The documents with these ordinals without their sets; `None` for one that is not there.
+    async fn records(&self, ordinals: Vec<Ordinal>) -> Result<Vec<Option<Record>>, BackendError>;
+
+    /// Keeps the log of operations after this sequence, until it is `u64::MAX`.
+    fn keep_log_after(&self, sequence: u64);
+
+    /// What happened after a sequence of which the log is kept.
+    async fn changes(&self, after: u64) -> Result<Tail, BackendError>;
+
+    /// Stores documents under ordinals that they have in another backend. Each id is new here.
+    async fn copy_in(&self, documents: Vec<CopiedDocument>) -> Result<(), BackendError>;
+
+    /// Waits for the writes under way until they are durable, and holds up further ones.
+    async fn pause_writes(&self) -> Result<PausedWrites, BackendError>;
 
     /// All documents as they are now. The caller limits how many views there are at once.
     async fn view(&self) -> Result<Box<dyn View>, BackendError>;

@@ -71,6 +71,29 @@ pub enum EngineError {
     Closed,
     #[error("recall is being measured already: one measurement of a collection goes on at a time")]
     MeasurementUnderWay,
+    #[error("the collection is being reindexed already")]
+    ReindexUnderWay,
+    #[error("the reindex was cancelled")]
+    ReindexCancelled,
+    #[error("the collection '{name}' was not reindexed since the server started")]
+    ReindexNotFound { name: CollectionName },
+    #[error(
+        "the settings of 'default' are those of the configuration: stop the server, change \
+         `[collection]` there, and run `akin reindex`"
+    )]
+    ReindexOfDefault,
+    /// Of a collection that is to be built anew.
+    #[error(
+        "the collection '{name}' keeps no texts (store.text = false), so it cannot be reindexed: \
+         make another one and add the documents to it"
+    )]
+    TextsNotKept { name: CollectionName },
+    /// Under the settings of a reindex.
+    #[error("the document '{id}' does not fit the settings: {reason}")]
+    Unfit { id: DocumentId, reason: String },
+    /// Another engine has taken over: what was to be written is to be written there.
+    #[error("the collection was reindexed meanwhile: try again")]
+    Superseded,
     #[error("a backup is being made already")]
     BackupUnderWay,
     /// Of a backup that cannot be restored.
@@ -82,6 +105,9 @@ pub enum EngineError {
     /// The store takes nothing more; the process is about to stop. Retry later.
     #[error("the store is out of service: {reason}")]
     OutOfService { reason: String },
+    /// What is on the disk of it is not what was written.
+    #[error("{reason}")]
+    DocumentDamaged { id: String, reason: String },
     /// A fault of the server's: not the client's business, to be logged where it leaves the
     /// process.
     #[error("{reason}")]
@@ -98,12 +124,16 @@ impl From<BackendError> for EngineError {
     fn from(error: BackendError) -> Self {
         match error {
             BackendError::OutOfService { reason } => Self::OutOfService { reason },
+            BackendError::Superseded => Self::Superseded,
             BackendError::Storage(StorageError::Closed) => Self::Closed,
             BackendError::Storage(error @ StorageError::NoRoom { .. }) => {
                 Self::NoRoom { reason: error.to_string() }
             }
             BackendError::Storage(error @ StorageError::OtherSettings { .. }) => {
                 Self::Store { reason: format!("{error}{}", hint_for(&error)) }
+            }
+            BackendError::Storage(ref error @ StorageError::CorruptDocument { ref id, .. }) => {
+                Self::DocumentDamaged { id: id.clone(), reason: error.to_string() }
             }
             other => Self::Store { reason: other.to_string() },
         }

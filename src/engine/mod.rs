@@ -15,7 +15,7 @@ mod settings;
 mod types;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::backend::{Backend, Local, LocalSettings};
 use crate::storage::StorageSettings;
@@ -30,6 +30,7 @@ pub use crate::storage::{Order, SnapshotInfo};
 pub use analysis::{Analyser, Analysis};
 pub use collections::{
     Collection, CollectionName, Collections, CollectionsSettings, Creation, InvalidCollectionName,
+    ReindexState, ReindexStatus,
 };
 pub use compare::compare_contents;
 pub use compare::measures::{Measured, Measures, UnknownMeasure};
@@ -61,6 +62,8 @@ pub struct Engine {
     discoveries: Arc<Discoveries>,
     clock: Clock,
     measurements: Arc<Measurements>,
+    /// Has taken over, once this engine's collection was reindexed.
+    successor: Arc<OnceLock<Arc<Collection>>>,
 }
 
 impl Engine {
@@ -112,6 +115,7 @@ impl Engine {
             discoveries: Arc::default(),
             clock,
             measurements: Arc::default(),
+            successor: Arc::default(),
         })
     }
 

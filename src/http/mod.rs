@@ -36,7 +36,7 @@ use utoipa_axum::routes;
 
 use connection::{decompression, layers, observe};
 use handlers::{
-    backup, collapse, collections, curve, discovery, documents, operate, recall, removal,
+    backup, collapse, collections, curve, discovery, documents, operate, recall, reindex, removal,
     resemblance, similar,
 };
 use problem::Problem;
@@ -66,10 +66,9 @@ fn on_collections() -> OpenApiRouter<AppState> {
         .merge(on_one_collection())
         .routes(routes!(collections::list))
         .routes(routes!(collections::describe, collections::create, collections::remove))
+        .routes(routes!(reindex::begin, reindex::status, reindex::cancel))
         .nest(openapi::ONE_COLLECTION, on_one_collection())
         .routes(routes!(operate::openapi))
-        .routes(routes!(backup::all))
-        .routes(routes!(backup::one))
 }
 
 fn on_one_collection() -> OpenApiRouter<AppState> {
@@ -91,7 +90,8 @@ fn on_one_collection() -> OpenApiRouter<AppState> {
 /// Routes that may take any time. They stop when their client goes away.
 fn without_timeout() -> OpenApiRouter<AppState> {
     let on_one = || OpenApiRouter::new().routes(routes!(removal::remove));
-    on_one().nest(openapi::ONE_COLLECTION, on_one())
+    let backups = OpenApiRouter::new().routes(routes!(backup::all)).routes(routes!(backup::one));
+    on_one().nest(openapi::ONE_COLLECTION, on_one()).merge(backups)
 }
 
 /// Routes that answer however many requests are in flight.

@@ -8,7 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rusqlite::InterruptHandle;
 
-use super::{StorageError, Store, schema};
+use super::record::{Detail, Record};
+use super::{StorageError, Store, schema, verify};
 
 /// What a copy is called while it is made: one that a crash left is removed by the next start.
 const NAME: &str = "copy.sqlite";
@@ -64,10 +65,12 @@ impl Store {
 
     /// One state of the database as a database of its own, without what is not used in it. The
     /// file has no name any more: its space is free again once it is closed. Blocks while it is
-    /// made, one at a time; writes go on meanwhile.
+    /// made, one at a time; writes go on meanwhile. Every row of it is read by its checksums, as a
+    /// copy of a damaged row could not be restored.
     ///
     /// # Errors
-    /// [`StorageError::Database`]: the disk is full, or it was told to stop.
+    /// [`StorageError::Database`]: the disk is full, or it was told to stop;
+    /// [`StorageError::CorruptDocument`], [`StorageError::Corrupt`].
     pub fn copy(&self, stop: &CopyStop) -> Result<File, StorageError> {
         let _one_at_a_time = self.copying.lock().unwrap_or_else(PoisonError::into_inner);
         let path = self.dir().join(NAME);
@@ -80,6 +83,12 @@ impl Store {
             StorageError::Io { path: path.clone(), source }
         })?;
         connection.execute("VACUUM INTO ?1", [target])?;
+        let copied = schema::open_reader(&path, PAGE_CACHE_KIB)?;
+        stop.set(copied.get_interrupt_handle())?;
+        verify::check_rows(&copied, |connection, row| {
+            Record::decode(connection, row, Detail::Content, &self.shingler).map(drop)
+        })?;
+        drop(copied);
         let file = File::open(&path).map_err(StorageError::io(&path))?;
         drop(unfinished);
         Ok(file)

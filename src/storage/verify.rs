@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, Row};
 
 use super::counters::Counters;
 use super::record::{Detail, Record};
@@ -24,12 +24,22 @@ pub fn verify(
     let store = Store::open(dir, settings, identity, shingler)?;
     let documents = store.readers.read_here(|connection| {
         check_trees(connection)?;
-        let counters = Counters::read(connection)?;
-        check_log(connection, &counters)?;
-        check_documents(connection, &counters, &store.shingler)
+        check_rows(connection, |connection, row| {
+            Record::decode(connection, row, Detail::All, &store.shingler).map(drop)
+        })
     })?;
     store.close()?;
     Ok(documents)
+}
+
+/// Checks everything but the trees, documents by `check`. Gives back how many there are.
+pub(super) fn check_rows(
+    connection: &Connection,
+    check: impl Fn(&Connection, &Row<'_>) -> Result<(), StorageError>,
+) -> Result<u64, StorageError> {
+    let counters = Counters::read(connection)?;
+    check_log(connection, &counters)?;
+    check_documents(connection, &counters, check)
 }
 
 fn check_trees(connection: &Connection) -> Result<(), StorageError> {
@@ -56,14 +66,14 @@ fn check_log(connection: &Connection, counters: &Counters) -> Result<(), Storage
 fn check_documents(
     connection: &Connection,
     counters: &Counters,
-    shingler: &Shingler,
+    check: impl Fn(&Connection, &Row<'_>) -> Result<(), StorageError>,
 ) -> Result<u64, StorageError> {
     let query = format!("SELECT {ALL_COLUMNS} FROM documents");
     let mut statement = connection.prepare(&query)?;
     let mut rows = statement.query([])?;
     let mut documents = 0;
     while let Some(row) = rows.next()? {
-        Record::decode(connection, row, Detail::All, shingler)?;
+        check(connection, row)?;
         documents += 1;
     }
     expiries::visit(connection, |_, _| ())?;

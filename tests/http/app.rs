@@ -142,6 +142,14 @@ impl App {
         database.execute_batch("DROP TABLE log").unwrap();
     }
 
+    /// Spoils the text of a document of `default` on the disk.
+    pub fn damage(&self, id: &str) {
+        let database =
+            rusqlite::Connection::open(self.dir.path().join("default/store.sqlite")).unwrap();
+        let update = "UPDATE documents SET content = x'00' WHERE id = ?1";
+        assert_eq!(database.execute(update, [id]).unwrap(), 1);
+    }
+
     /// Adds documents of which each must be new.
     pub async fn add(&self, documents: &[Value]) {
         for document in documents {

@@ -66,3 +66,19 @@ async fn one_backup_is_made_at_a_time() {
         tokio::task::yield_now().await;
     }
 }
+
+#[tokio::test]
+async fn a_damaged_document_fails_a_backup_and_is_named() {
+    let app = App::new().await;
+    app.put_json("/collections/news", json!({})).await;
+    app.add(&[json!({"id": "a", "text": text(1)}), json!({"id": "b", "text": text(2)})]).await;
+    app.damage("b");
+    let problem = app.get("/backup").await.problem(500, "document_damaged");
+    let detail = problem["detail"].as_str().unwrap();
+    assert!(detail.contains("collection 'default'") && detail.contains("'b'"), "{detail}");
+    assert_eq!(app.get("/collections/news/backup").await.status, StatusCode::OK);
+
+    app.delete("/documents/b").await;
+    app.add(&[json!({"id": "b", "text": text(2)})]).await;
+    assert_eq!(app.get("/backup").await.status, StatusCode::OK);
+}

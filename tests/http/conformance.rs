@@ -62,6 +62,10 @@ async fn every_operation_answers_as_documented_in_collections_of_all_kinds() {
         look_at_everything(&app, &at, &texts()).await;
         assert_eq!(app.get(&at).await.status, 200, "{name}");
         assert_eq!(app.get(&format!("{at}/backup")).await.status, 200, "{name}");
+        // Texts are not kept in one of them, and settings of records are no others'.
+        app.post_json(&format!("{at}/reindex"), json!({})).await;
+        app.get(&format!("{at}/reindex")).await;
+        app.delete(&format!("{at}/reindex")).await;
         assert_eq!(app.delete(&at).await.status, 204, "{name}");
     }
     assert_eq!(app.put_json("/collections/records", records()).await.status, 201);

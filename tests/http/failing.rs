@@ -64,3 +64,23 @@ async fn a_bulk_addition_goes_on_with_errors_and_ends() {
         assert_eq!(result["problem"]["code"], "out_of_service", "{result}");
     }
 }
+
+#[tokio::test]
+async fn an_export_names_what_is_damaged_gives_the_rest_and_is_not_whole() {
+    let app = App::new().await;
+    for (number, id) in ["a", "b", "c"].into_iter().enumerate() {
+        app.add(&[json!({"id": id, "text": text(number)})]).await;
+    }
+    app.damage("b");
+    app.get("/documents/b").await.problem(500, "document_damaged");
+    let request = axum::http::Request::get("/export").body(Body::empty()).unwrap();
+    let response = app.router.clone().oneshot(request).await.unwrap();
+    let mut pieces: Vec<_> = response.into_body().into_data_stream().collect().await;
+    assert!(pieces.pop().unwrap().is_err(), "nobody takes it for whole");
+    let bytes: Vec<Bytes> = pieces.into_iter().map(Result::unwrap).collect();
+    let lines = crate::app::lines(&bytes.concat());
+    assert_eq!(lines.len(), 3);
+    assert_eq!((&lines[0]["text"], &lines[2]["text"]), (&json!(text(0)), &json!(text(2))));
+    assert_eq!(lines[1]["id"], "b");
+    assert_eq!(lines[1]["problem"]["code"], "document_damaged");
+}

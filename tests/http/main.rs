@@ -23,5 +23,6 @@ mod operating;
 mod recall;
 mod records;
 mod refusals;
+mod reindex;
 mod socket;
 mod transport;

@@ -11,6 +11,7 @@ mod expiries;
 mod live;
 mod lookup;
 mod recovery;
+mod reindexing;
 mod removal;
 mod replacements;
 mod settings;
@@ -21,28 +22,29 @@ mod view;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::backend::in_flight::InFlight;
 use crate::backend::{
-    Backend, BackendError, BackendStats, Candidate, Candidates, Known, Matches, PreparedDocument,
-    Progress, Recovery, Registered, RivalSearch, Scan, Sketched, Stored, View,
+    Backend, BackendError, BackendStats, Candidate, Candidates, CopiedDocument, Known, Matches,
+    PreparedDocument, Progress, Recovery, Registered, RivalSearch, Scan, Sketched, Stored, View,
 };
 use crate::document::{Content, Document, DocumentId, Ordinal};
 use crate::index::{ExactSearch, Search};
 use crate::scheme::Scheme;
 use crate::sketch::{Estimator, SketchSettings};
 use crate::storage::{
-    CopyStop, Detail, DocumentDetails, Order, Record, SnapshotInfo, StorageError, Store,
+    CopyStop, Detail, DocumentDetails, Order, Record, SnapshotInfo, StorageError, Store, Tail,
 };
 use crate::text::ShingleSet;
 use contents::content_hash;
 use live::Live;
 use view::LocalView;
 
+pub use reindexing::PausedWrites;
 pub use settings::LocalSettings;
 
 pub struct Local {
@@ -56,6 +58,10 @@ pub struct Local {
     next_ordinal: AtomicU32,
     /// The sequence of the newest snapshot that a start may begin with; 0 if there is none.
     snapshot_sequence: AtomicU64,
+    /// The log after this sequence is not trimmed.
+    log_kept_after: AtomicU64,
+    /// Each write holds it shared.
+    superseded: Arc<tokio::sync::RwLock<bool>>,
     sketch_bytes: u32,
     recovery: Recovery,
     settings: LocalSettings,
@@ -91,6 +97,8 @@ impl Local {
             scans: Arc::new(Semaphore::new(settings.store.scans_max as usize)),
             next_ordinal: AtomicU32::new(recovered.next_ordinal),
             snapshot_sequence: AtomicU64::new(recovered.recovery.snapshot_sequence.unwrap_or(0)),
+            log_kept_after: AtomicU64::new(u64::MAX),
+            superseded: Arc::default(),
             sketch_bytes,
             recovery: recovered.recovery,
             settings,
@@ -266,6 +274,26 @@ impl Backend for Local {
         order: Order,
     ) -> mpsc::Receiver<Result<Record, StorageError>> {
         self.store.export(detail, order, self.now_ms()).await
+    }
+
+    async fn records(&self, ordinals: Vec<Ordinal>) -> Result<Vec<Option<Record>>, BackendError> {
+        Ok(self.store.fetch(ordinals, Detail::Content).await?)
+    }
+
+    fn keep_log_after(&self, sequence: u64) {
+        self.log_kept_after.store(sequence, Ordering::Relaxed);
+    }
+
+    async fn changes(&self, after: u64) -> Result<Tail, BackendError> {
+        self.changes_after(after).await
+    }
+
+    async fn copy_in(&self, documents: Vec<CopiedDocument>) -> Result<(), BackendError> {
+        self.store_copies(documents).await
+    }
+
+    async fn pause_writes(&self) -> Result<PausedWrites, BackendError> {
+        self.pause().await
     }
 
     async fn view(&self) -> Result<Box<dyn View>, BackendError> {

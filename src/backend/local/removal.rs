@@ -62,7 +62,7 @@ impl Local {
             live.remove(&id, ordinal, set.as_ref());
             ticket.stored();
         };
-        Ok(self.store.write(Write::Remove { ordinal }, apply).await?)
+        self.write(vec![Write::Remove { ordinal }], apply).await
     }
 
     /// The set of a document that is to go, where the index needs it for that. One that cannot be

@@ -62,7 +62,7 @@ impl Local {
     async fn trim_log(&self, kept: &[SnapshotInfo]) -> Result<(), BackendError> {
         if kept.len() >= self.settings.store.snapshots_kept as usize {
             let oldest = kept.iter().map(|snapshot| snapshot.sequence).min().unwrap_or(0);
-            self.store.trim_log(oldest).await?;
+            self.store.trim_log(self.trimmed_up_to(oldest)).await?;
         }
         Ok(())
     }

@@ -40,7 +40,7 @@ impl Local {
     }
 
     /// The records of documents, without their ordinals. Long texts are compressed off the runtime.
-    async fn encode(
+    pub(super) async fn encode(
         &self,
         documents: Vec<(Arc<PreparedDocument>, Times)>,
     ) -> Result<Vec<EncodedRecord>, BackendError> {
@@ -81,13 +81,13 @@ impl Local {
         let ordinal = self.take_ordinals(1)?;
         let record = record.with_ordinal(ordinal);
         let expires_at_ms = times.expires_at_ms;
-        let durable = DurableDocument { ordinal, prepared: prepared, expires_at_ms };
+        let durable = DurableDocument { ordinal, prepared, expires_at_ms };
         let live = Arc::clone(&self.live);
         let apply = move |_sequence| {
             live.put(&durable, replaced_set.as_ref());
             ticket.stored();
         };
-        self.store.write(Write::Put { record, replaces }, apply).await?;
+        self.write(vec![Write::Put { record, replaces }], apply).await?;
         Ok(if old.is_some() { Stored::Replaced } else { Stored::Created })
     }
 
@@ -125,7 +125,7 @@ impl Local {
             live.put_new(&committed);
             tickets.into_iter().for_each(Ticket::stored);
         };
-        Ok(self.store.write_all(writes, apply).await?)
+        self.write(writes, apply).await
     }
 }
 

@@ -5,11 +5,16 @@
 //! process ended before it was made; opening makes it.
 //!
 //! ```text
-//! NAME/, NAME.2/, …        the first that is free when the collection is made
-//!   collection.json        the collection is there
-//!   collection.json.new    it was being made
-//!   collection.json.gone   it was removed; a start clears what is left of it
+//! NAME/, NAME.2/, …             the first that is free when the collection is made
+//!   collection.json             the collection is there
+//!   collection.json.new         it was being made
+//!   collection.json.building    it is being built anew from another directory
+//!   collection.json.gone        it was removed; a start clears what is left of it
+//!   replaces                    names the directory that it was built from
 //! ```
+//!
+//! A reindexed collection takes over when its `collection.json.building` is renamed. Its `replaces`
+//! says so until the other directory has its `collection.json.gone`, and a start makes that good.
 //!
 //! A removed collection's directory keeps its name while requests under way still read from it:
 //! the store opens its files by path. Hence the numbers.
@@ -25,7 +30,9 @@ use crate::engine::{CollectionSettings, EngineError};
 
 const HERE: &str = "collection.json";
 const NEW: &str = "collection.json.new";
+const BUILDING: &str = "collection.json.building";
 const GONE: &str = "collection.json.gone";
+const REPLACES: &str = "replaces";
 
 /// A collection's directory. If the collection was removed, what is in the directory goes when this
 /// is dropped, so it must be dropped after whatever reads from there.
@@ -67,16 +74,51 @@ impl CollectionFiles {
 
     /// Says what collection is in the directory, which makes it one.
     pub fn describe(&self, settings: &CollectionSettings) -> Result<(), EngineError> {
-        self.write_settings(settings).map_err(failed(&self.dir))
+        self.write_settings(settings, HERE).map_err(failed(&self.dir))
     }
 
-    fn write_settings(&self, settings: &CollectionSettings) -> io::Result<()> {
+    /// Makes a directory for a collection that is to take the place of the one in `replaced`. Its
+    /// files go with it unless it [takes over](Self::take_over).
+    pub fn begin_building(
+        root: &Path,
+        name: &CollectionName,
+        settings: &CollectionSettings,
+        replaced: &Self,
+    ) -> Result<Self, EngineError> {
+        let dir = make_free_directory(root, name).map_err(failed(root))?;
+        let files = Self { dir, removed: AtomicBool::new(true) };
+        let replaced = replaced.dir.file_name().expect("a collection's directory has a name");
+        let written = files
+            .write_settings(settings, BUILDING)
+            .and_then(|()| write_synced(&files.dir.join(REPLACES), replaced.as_encoded_bytes()))
+            .and_then(|()| sync(&files.dir));
+        written.map_err(failed(&files.dir)).map(|()| files)
+    }
+
+    /// By one rename; a crash before it leaves the old collection, one after it the new.
+    pub fn take_over(&self) -> Result<(), EngineError> {
+        let [building, here] = [BUILDING, HERE].map(|name| self.dir.join(name));
+        fs::rename(&building, &here).map_err(failed(&self.dir))?;
+        if let Err(error) = sync(&self.dir) {
+            // What is written from now on must not go to the one while the other may come back.
+            fs::rename(&here, &building).map_err(failed(&self.dir))?;
+            return Err(failed(&self.dir)(error));
+        }
+        self.removed.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The collection that this one has replaced is gone for good.
+    pub fn forget_replaced(&self) -> Result<(), EngineError> {
+        let removed = fs::remove_file(self.dir.join(REPLACES));
+        removed.and_then(|()| sync(&self.dir)).map_err(failed(&self.dir))
+    }
+
+    fn write_settings(&self, settings: &CollectionSettings, name: &str) -> io::Result<()> {
         let json = serde_json::to_vec_pretty(settings).expect("settings are plain JSON");
         let new = self.dir.join(NEW);
-        let mut file = File::create(&new)?;
-        file.write_all(&json)?;
-        file.sync_all()?;
-        fs::rename(new, self.dir.join(HERE))?;
+        write_synced(&new, &json)?;
+        fs::rename(new, self.dir.join(name))?;
         sync(&self.dir)
     }
 
@@ -127,7 +169,7 @@ pub(super) fn clear(dir: &Path) -> io::Result<()> {
         let entry = entry?;
         if entry.file_type()?.is_dir() {
             fs::remove_dir_all(entry.path())?;
-        } else if entry.file_name() != GONE {
+        } else if entry.file_name() != GONE && entry.file_name() != BUILDING {
             fs::remove_file(entry.path())?;
         }
     }
@@ -161,14 +203,37 @@ pub(in crate::engine) fn find(root: &Path) -> Result<Found, EngineError> {
             Err(_) => return Err(failed(&dir)(io::Error::other(NO_SETTINGS))),
         }
     }
+    found.end_takeovers()?;
     Ok(found)
+}
+
+impl Found {
+    /// Lets those go that were replaced when the process ended.
+    fn end_takeovers(&mut self) -> Result<(), EngineError> {
+        let replaced_by = |files: &CollectionFiles| fs::read(files.dir.join(REPLACES)).ok();
+        let by_file = |files: &CollectionFiles, name: &[u8]| {
+            files.dir.file_name().is_some_and(|own| own.as_encoded_bytes() == name)
+        };
+        let takeovers =
+            self.whole.iter().filter_map(|(.., new)| Some((new.dir.clone(), replaced_by(new)?)));
+        for (new, replaced) in takeovers.collect::<Vec<_>>() {
+            if let Some(at) = self.whole.iter().position(|(.., old)| by_file(old, &replaced)) {
+                let (.., old) = self.whole.swap_remove(at);
+                fs::rename(old.dir.join(HERE), old.dir.join(GONE)).map_err(failed(&old.dir))?;
+                sync(&old.dir).map_err(failed(&old.dir))?;
+                self.remains.push(old.dir.clone());
+            }
+            CollectionFiles::permanent(new).forget_replaced()?;
+        }
+        Ok(())
+    }
 }
 
 const NO_SETTINGS: &str = "there is data here, but no collection.json says what it is";
 
-/// Was removed, or never quite made.
+/// Was removed, or never quite made or built.
 fn counts_for_nothing(dir: &Path) -> io::Result<bool> {
-    if dir.join(GONE).try_exists()? {
+    if dir.join(GONE).try_exists()? || dir.join(BUILDING).try_exists()? {
         return Ok(true);
     }
     for entry in fs::read_dir(dir)? {
@@ -188,6 +253,12 @@ fn name_of(entry: &DirEntry) -> Option<CollectionName> {
     };
     let is_dir = entry.file_type().ok()?.is_dir();
     (is_dir && number.parse::<u32>().is_ok()).then(|| CollectionName::new(name).ok())?
+}
+
+fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
 }
 
 fn read_settings(json: &[u8]) -> io::Result<CollectionSettings> {

@@ -2,6 +2,7 @@
 
 pub(super) mod files;
 mod name;
+mod reindex;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
@@ -16,8 +17,10 @@ use crate::backend::Progress;
 use crate::backend::parallel::share_out;
 use crate::storage::StorageSettings;
 use files::CollectionFiles;
+use reindex::Reindex;
 
 pub use name::{CollectionName, InvalidCollectionName};
+pub use reindex::{ReindexState, ReindexStatus};
 
 /// What an operator sets for all collections.
 #[derive(Clone, Debug)]
@@ -73,6 +76,8 @@ pub struct Collections {
     changes: Mutex<Changes>,
     /// Changes whenever `open` does.
     generation: watch::Sender<u64>,
+    /// The last of each collection.
+    reindexes: Mutex<BTreeMap<CollectionName, Arc<Reindex>>>,
     /// One backup is made at a time.
     pub(super) backups: Arc<Semaphore>,
 }
@@ -101,6 +106,7 @@ impl Collections {
             open: RwLock::default(),
             changes: Mutex::default(),
             generation: watch::Sender::default(),
+            reindexes: Mutex::default(),
             backups: Arc::new(Semaphore::new(1)),
         };
         // Before anything is cleared: its lock keeps other processes out.
@@ -185,19 +191,15 @@ impl Collections {
         name: CollectionName,
         settings: CollectionSettings,
     ) -> Result<(Arc<Collection>, Creation), EngineError> {
-        let faults = settings.faults();
-        if !faults.is_empty() {
-            return Err(EngineError::CollectionSettings { faults });
-        }
         let _changes = self.changes()?;
         if let Ok(standing) = self.get(&name) {
-            return same(standing, &settings);
+            let faults = settings.faults();
+            return match faults.is_empty() {
+                true => same(standing, &settings),
+                false => Err(EngineError::CollectionSettings { faults }),
+            };
         }
-        let over = settings.limits.faults_over(&self.settings.ceiling);
-        if !over.is_empty() {
-            let faults = over.into_iter().map(|fault| ("limits", fault)).collect();
-            return Err(EngineError::CollectionSettings { faults });
-        }
+        self.check_new(&settings)?;
         let max = self.settings.collections_max;
         if self.list().len() >= max {
             return Err(EngineError::TooManyCollections { max });
@@ -213,6 +215,14 @@ impl Collections {
                 Err(error)
             }
         }
+    }
+
+    /// Whether a new collection may have such settings.
+    fn check_new(&self, settings: &CollectionSettings) -> Result<(), EngineError> {
+        let mut faults = settings.faults();
+        let over = settings.limits.faults_over(&self.settings.ceiling);
+        faults.extend(over.into_iter().map(|fault| ("limits", fault)));
+        if faults.is_empty() { Ok(()) } else { Err(EngineError::CollectionSettings { faults }) }
     }
 
     /// Removes a collection with its data. Returns once it is gone for good; requests under way

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::backend::{Candidates, PreparedDocument, Registered, Rival, Stored};
 use crate::document::Document;
-use crate::engine::analysis::{CONTENT_INLINE_BYTES_MAX, policy};
+use crate::engine::analysis::{Analysis, CONTENT_INLINE_BYTES_MAX, policy};
 use crate::engine::documents::rivals::is_certain;
 use crate::engine::lookup::Sought;
 use crate::engine::{
@@ -52,7 +52,15 @@ impl Engine {
             return Err(EngineError::AlreadyExpired { expires_at });
         }
         let analysis = self.analyser.analyse(&document.content)?;
-        Ok(PreparedDocument {
+        Ok(self.prepared(document, analysis))
+    }
+
+    pub(in crate::engine) fn prepared(
+        &self,
+        document: Document,
+        analysis: Analysis,
+    ) -> PreparedDocument {
+        PreparedDocument {
             document,
             fingerprint: analysis.fingerprint,
             keys: self.analyser.scheme.arrival_keys(&analysis.set, &analysis.sketch),
@@ -60,7 +68,7 @@ impl Engine {
             sketch: analysis.sketch,
             whole_document: analysis.whole_document,
             sampled_to_one: analysis.sampled_to_one,
-        })
+        }
     }
 
     /// Fixes the document's place in the order of arrival: of two near-duplicates, and of two
@@ -79,13 +87,7 @@ impl Engine {
         Ok(Admitted { registered, options })
     }
 
-    /// Looks for near-duplicates, stores, and returns once the document is durable. Dropping the
-    /// future before the document went to the store leaves nothing behind. It must not be left
-    /// unpolled: documents that arrived later may be waiting for this one.
-    ///
-    /// # Errors
-    /// `OutOfService`, `Store`.
-    pub async fn complete(&self, admitted: Admitted) -> Result<Added, EngineError> {
+    pub(super) async fn complete_here(&self, admitted: Admitted) -> Result<Added, EngineError> {
         let Checked { registered, is_skipped, mut added } = self.check(admitted, None).await?;
         // A document that is stored already is stored again: it may expire at another time now.
         if !is_skipped || self.backend.is_stored(&registered.document.document).await? {
@@ -94,17 +96,15 @@ impl Engine {
         Ok(added)
     }
 
-    /// Completes documents that were admitted in this order. Those that are new and need not wait
-    /// for others go to the store together.
-    ///
-    /// # Errors
-    /// Of each document, those of [`complete`](Self::complete).
-    pub async fn complete_all(&self, admitted: Vec<Admitted>) -> Vec<Result<Added, EngineError>> {
+    pub(super) async fn complete_all_here(
+        &self,
+        admitted: Vec<Admitted>,
+    ) -> Vec<Result<Added, EngineError>> {
         let numbered = admitted.into_iter().enumerate();
         let (alone, together): (Vec<_>, Vec<_>) =
             numbered.partition(|(_, admitted)| admitted.is_completed_alone());
         let alone =
-            alone.into_iter().map(async |(at, admitted)| (at, self.complete(admitted).await));
+            alone.into_iter().map(async |(at, admitted)| (at, self.complete_here(admitted).await));
         let (mut completed, alone) = join(self.complete_together(together), join_all(alone)).await;
         completed.extend(alone);
         completed.sort_unstable_by_key(|(at, _)| *at);

@@ -3,5 +3,6 @@
 mod add;
 mod removal;
 mod rivals;
+mod superseded;
 
 pub use removal::Removed;

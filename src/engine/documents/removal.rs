@@ -15,12 +15,10 @@ pub struct Removed {
 }
 
 impl Engine {
-    /// Removes the documents that meet the conditions in one consistent view of this moment.
-    /// Documents stored meanwhile stay. Dropping the future stops it between documents.
-    ///
-    /// # Errors
-    /// `NoConditions`: to remove everything is to remove the collection. `OutOfService`, `Store`.
-    pub async fn remove_where(&self, conditions: Conditions) -> Result<Removed, EngineError> {
+    pub(super) async fn remove_where_here(
+        &self,
+        conditions: Conditions,
+    ) -> Result<Removed, EngineError> {
         if conditions.is_empty() {
             return Err(EngineError::NoConditions);
         }

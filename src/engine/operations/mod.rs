@@ -19,14 +19,6 @@ impl Engine {
         record.map(StoredDocument::from).ok_or_else(|| EngineError::not_found(id))
     }
 
-    /// Returns once the removal is durable.
-    ///
-    /// # Errors
-    /// `DocumentNotFound`, `OutOfService`.
-    pub async fn remove(&self, id: &DocumentId) -> Result<(), EngineError> {
-        if self.backend.remove(id).await? { Ok(()) } else { Err(EngineError::not_found(id)) }
-    }
-
     /// Ids in byte order, those after `after`.
     ///
     /// # Errors

@@ -19,9 +19,11 @@ const MEDIA: &str = "application/x-tar";
 /// Back up all collections
 ///
 /// Returns a tar archive of all stores and settings for `akin restore`: each collection from one
-/// consistent view, while requests go on. One backup is made at a time. The first bytes are sent
-/// once the first store is copied. After a failure the connection is closed without the end of the
-/// body, so that a part never looks whole.
+/// consistent view, while requests go on. One backup is made at a time. Each store is copied, and
+/// every row of the copy is checked, before any of it is sent: the answer may take a while to
+/// begin. The problem `document_damaged` names a damaged document and what to do about it; one in a
+/// further collection is named in the server's log, and the connection is closed without the end
+/// of the body, so that a part never looks whole.
 #[utoipa::path(
     get, path = "/backup", operation_id = "back_up", tag = "Operating",
     responses((status = 200, description = "The archive.", body = String,

@@ -1,15 +1,18 @@
 //! Adding, getting, removing, listing and exporting documents.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::body::Body;
-use axum::extract::{FromRequest, FromRequestParts, Request, State};
+use axum::extract::{Extension, FromRequest, FromRequestParts, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use futures_util::StreamExt;
+use futures_util::{StreamExt, stream};
+use tower_http::request_id::RequestId;
 
 use crate::document::{Content, Document, DocumentId};
-use crate::engine::{AddOptions, AddStatus};
+use crate::engine::{AddOptions, AddStatus, EngineError};
 use crate::http::AppState;
 use crate::http::bulk::import::{Bulk, ResultLine};
 use crate::http::bulk::ndjson;
@@ -30,7 +33,7 @@ use crate::http::request::reading::{self, BodyReader, Media};
 use crate::http::request_id;
 use crate::http::response::answers::AddedReply;
 use crate::http::response::json::Json;
-use crate::http::response::stored::{DocumentReply, IdsReply, StoredReply};
+use crate::http::response::stored::{ExportedLine, IdsReply, StoredReply};
 
 /// The documents of a `POST /documents`, in any of their forms.
 pub struct Posted {
@@ -196,30 +199,46 @@ pub async fn list(
 /// Export all documents
 ///
 /// Returns every document as a line of NDJSON, from one consistent view, as it can be posted again
-/// (in a collection that keeps no texts only id and metadata). After a failure the connection is
-/// closed without the end of the body, so that a part never looks whole.
+/// (in a collection that keeps no texts only id and metadata). A damaged document has a line with a
+/// `problem` in its place, and the others follow. But then, as after any failure, the connection is
+/// closed without the end of the body, so that it never looks whole.
 #[utoipa::path(
     get, path = "/export", operation_id = "export_documents", tag = "Documents",
     params(ExportParameters),
-    responses((status = 200, description = "A document for each line.", body = DocumentReply,
+    responses((status = 200, description = "A document for each line.", body = ExportedLine,
         content_type = "application/x-ndjson"), Plain),
 )]
 pub async fn export(
     Query(parameters): Query<ExportParameters>,
     State(state): State<AppState>,
     Ready(engine): Ready,
+    Extension(request_id): Extension<RequestId>,
 ) -> Result<Response, Problem> {
     let permit = state.bulk_permit()?;
+    let broken = Arc::new(AtomicBool::new(false));
+    let is_broken = Arc::clone(&broken);
     let lines = engine.export(parameters.order.unwrap_or_default()).await.map(move |document| {
         // Held until the export ends.
         let _permit = &permit;
         match document {
-            Ok(document) => Ok(ndjson::line(&DocumentReply::from(document))),
+            Ok(document) => Ok(ndjson::line(&ExportedLine::Document(document.into()))),
+            Err(EngineError::DocumentDamaged { id, reason }) => {
+                is_broken.store(true, Ordering::Relaxed);
+                let problem = Problem::new(Code::DocumentDamaged, reason);
+                problem.log(request_id::text(&request_id));
+                let problem = problem.reply(request_id::text(&request_id));
+                Ok(ndjson::line(&ExportedLine::Damaged { id, problem }))
+            }
             Err(error) => {
                 tracing::error!(%error, "export broke off");
                 Err(io::Error::other("export broke off"))
             }
         }
     });
-    Ok(([(header::CONTENT_TYPE, ndjson::MEDIA)], Body::from_stream(lines)).into_response())
+    let end = stream::once(async move {
+        let broken = broken.load(Ordering::Relaxed);
+        broken.then(|| Err(io::Error::other("there are damaged documents")))
+    });
+    let body = Body::from_stream(lines.chain(end.filter_map(std::future::ready)));
+    Ok(([(header::CONTENT_TYPE, ndjson::MEDIA)], body).into_response())
 }

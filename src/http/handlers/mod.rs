@@ -8,6 +8,7 @@ pub mod discovery;
 pub mod documents;
 pub mod operate;
 pub mod recall;
+pub mod reindex;
 pub mod removal;
 pub mod resemblance;
 pub mod similar;

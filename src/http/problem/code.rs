@@ -12,12 +12,15 @@ pub enum Code {
     UnreadableBody,
     DocumentNotFound,
     CollectionNotFound,
+    ReindexNotFound,
     RouteNotFound,
     MethodNotAllowed,
     BodyTimeout,
     CollectionExists,
     CollectionRequired,
     TooManyCollections,
+    ReindexUnderWay,
+    ReindexOfDefault,
     BodyTooLarge,
     DocumentTooLarge,
     UnsupportedMediaType,
@@ -34,6 +37,7 @@ pub enum Code {
     UnknownField,
     UnsupportedMode,
     WrongContent,
+    DocumentDamaged,
     Internal,
     NotReady,
     OutOfService,
@@ -43,19 +47,22 @@ pub enum Code {
 }
 
 impl Code {
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 38] = [
         Self::MalformedJson,
         Self::MalformedText,
         Self::InvalidParameter,
         Self::UnreadableBody,
         Self::DocumentNotFound,
         Self::CollectionNotFound,
+        Self::ReindexNotFound,
         Self::RouteNotFound,
         Self::MethodNotAllowed,
         Self::BodyTimeout,
         Self::CollectionExists,
         Self::CollectionRequired,
         Self::TooManyCollections,
+        Self::ReindexUnderWay,
+        Self::ReindexOfDefault,
         Self::BodyTooLarge,
         Self::DocumentTooLarge,
         Self::UnsupportedMediaType,
@@ -72,6 +79,7 @@ impl Code {
         Self::UnsupportedMode,
         Self::TextRequired,
         Self::TextsTooLong,
+        Self::DocumentDamaged,
         Self::Internal,
         Self::NotReady,
         Self::OutOfService,
@@ -89,6 +97,7 @@ impl Code {
             Self::UnreadableBody => ("unreadable_body", s(400), "The body broke off"),
             Self::DocumentNotFound => ("document_not_found", s(404), "No such document"),
             Self::CollectionNotFound => ("collection_not_found", s(404), "No such collection"),
+            Self::ReindexNotFound => ("reindex_not_found", s(404), "No reindex was begun"),
             Self::RouteNotFound => ("route_not_found", s(404), "No such path"),
             Self::MethodNotAllowed => ("method_not_allowed", s(405), "No such method here"),
             Self::BodyTimeout => ("body_timeout", s(408), "The body came too slowly"),
@@ -99,6 +108,10 @@ impl Code {
                 ("collection_required", s(409), "The collection cannot be removed")
             }
             Self::TooManyCollections => ("too_many_collections", s(409), "Too many collections"),
+            Self::ReindexUnderWay => ("reindex_under_way", s(409), "A reindex is under way"),
+            Self::ReindexOfDefault => {
+                ("reindex_of_default", s(409), "The settings are those of the configuration")
+            }
             Self::BodyTooLarge => ("body_too_large", s(413), "The body is too large"),
             Self::DocumentTooLarge => ("document_too_large", s(413), "The document is too large"),
             Self::UnsupportedMediaType => {
@@ -119,6 +132,7 @@ impl Code {
             Self::UnsupportedMode => ("unsupported_mode", s(422), "The mode is not to be had here"),
             Self::TextRequired => ("text_required", s(422), "Tokens are no text"),
             Self::TextsTooLong => ("texts_too_long", s(422), "The texts are too long for this"),
+            Self::DocumentDamaged => ("document_damaged", s(500), "A document is damaged"),
             Self::Internal => ("internal", s(500), "The server failed"),
             Self::NotReady => ("not_ready", s(503), "The server is not ready yet"),
             Self::OutOfService => ("out_of_service", s(503), "The store is out of service"),

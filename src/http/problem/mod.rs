@@ -186,7 +186,7 @@ impl From<EngineError> for Problem {
                 Code::TooManyShingles
             }
             EngineError::MetadataTooLarge { .. } => Code::MetadataTooLarge,
-            EngineError::TextNotKept { .. } => Code::TextNotKept,
+            EngineError::TextNotKept { .. } | EngineError::TextsNotKept { .. } => Code::TextNotKept,
             EngineError::WrongContent { .. } | EngineError::NotForRecords => Code::WrongContent,
             EngineError::UnknownField { field, .. } => {
                 return Self::of_field(Code::UnknownField, pointer_to(field), error.to_string());
@@ -208,11 +208,19 @@ impl From<EngineError> for Problem {
             EngineError::CollectionNotFound { .. } => Code::CollectionNotFound,
             EngineError::CollectionExists { .. } => Code::CollectionExists,
             EngineError::CollectionRequired => Code::CollectionRequired,
+            EngineError::ReindexUnderWay => Code::ReindexUnderWay,
+            EngineError::ReindexOfDefault => Code::ReindexOfDefault,
+            EngineError::ReindexNotFound { .. } => Code::ReindexNotFound,
+            EngineError::Unfit { .. } => Code::InvalidDocument,
             EngineError::CollectionSettings { faults } => return of_settings(faults),
             EngineError::MeasurementUnderWay | EngineError::BackupUnderWay => Code::Overloaded,
             EngineError::TooManyCollections { .. } => Code::TooManyCollections,
-            EngineError::OutOfService { .. } | EngineError::Closed => Code::OutOfService,
+            EngineError::OutOfService { .. }
+            | EngineError::Closed
+            | EngineError::Superseded
+            | EngineError::ReindexCancelled => Code::OutOfService,
             EngineError::NoRoom { .. } => Code::InsufficientStorage,
+            EngineError::DocumentDamaged { .. } => Code::DocumentDamaged,
             EngineError::Store { .. } | EngineError::Backup { .. } => return internal(),
         };
         Self::new(code, error.to_string())

@@ -9,6 +9,7 @@ use crate::http::problem::code::Code;
 
 const PLAIN: &[Code] = &[
     Code::InvalidParameter,
+    Code::DocumentDamaged,
     Code::Internal,
     Code::NotReady,
     Code::OutOfService,
@@ -86,6 +87,16 @@ problems! {
     OfCollection: [&[Code::CollectionNotFound]];
     /// Of a call that creates a collection.
     Making: [JSON_BODY, &[Code::CollectionExists, Code::TooManyCollections]];
+    /// Of a call that begins a reindex.
+    BeginningReindex: [JSON_BODY, &[
+        Code::CollectionNotFound,
+        Code::ReindexUnderWay,
+        Code::ReindexOfDefault,
+        Code::TextNotKept,
+        Code::InsufficientStorage,
+    ]];
+    /// Of a call on a reindex that was begun.
+    OfReindex: [&[Code::CollectionNotFound, Code::ReindexNotFound]];
     /// Of a call that removes a collection.
     Removing: [&[Code::CollectionNotFound, Code::CollectionRequired]];
     /// Of a call that backs collections up.

@@ -4,5 +4,6 @@ pub mod answers;
 pub mod comparison;
 pub mod found;
 pub mod json;
+pub mod reindex;
 pub mod stats;
 pub mod stored;

@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use crate::document::{Content, DocumentId, Metadata};
 use crate::engine::{Policy, StoredDocument};
+use crate::http::problem::ProblemReply;
 use crate::http::request::parameters::Include;
 use crate::http::response::answers::metadata;
 use crate::http::time::Time;
@@ -55,6 +56,18 @@ impl From<StoredDocument> for DocumentReply {
         }
         reply
     }
+}
+
+/// A line of an export.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum ExportedLine {
+    Document(DocumentReply),
+    Damaged {
+        /// As far as it can be read.
+        id: String,
+        problem: ProblemReply,
+    },
 }
 
 /// A document as stored.

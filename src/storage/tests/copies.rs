@@ -69,3 +69,29 @@ async fn a_copy_that_nobody_wants_is_not_made_and_leaves_nothing() {
     home.open();
     assert!(!home.path().join("copy.sqlite").exists());
 }
+
+#[tokio::test]
+async fn a_damaged_row_is_not_copied_and_is_named() {
+    let home = Home::new();
+    let store = home.open();
+    fill(&store, 5).await;
+    let raw = home.raw();
+    for damage in [
+        "UPDATE documents SET content = x'00' WHERE ordinal = 4",
+        "UPDATE documents SET metadata = '{}' WHERE ordinal = 4",
+        "UPDATE documents SET fingerprint = 1 WHERE ordinal = 4",
+    ] {
+        raw.execute_batch("CREATE TEMP TABLE sound AS SELECT * FROM documents").unwrap();
+        raw.execute_batch(damage).unwrap();
+        let error = store.copy(&CopyStop::default()).unwrap_err().to_string();
+        assert!(error.contains("'https://example.org/4'"), "{error}");
+        assert!(error.contains("remove it and add it again"), "{error}");
+        assert!(!home.path().join("copy.sqlite").exists());
+        raw.execute_batch(
+            "DELETE FROM documents; INSERT INTO documents SELECT * FROM sound; DROP TABLE sound",
+        )
+        .unwrap();
+    }
+    write(&store, remove(4)).await;
+    assert_eq!(verified(&copied(&store)).unwrap(), 4);
+}

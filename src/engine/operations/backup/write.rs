@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::{Stream, stream};
+use futures_util::{Stream, StreamExt, stream};
 use jiff::Timestamp;
 use tar::{Builder, Header};
 use tokio::sync::mpsc;
@@ -30,8 +30,8 @@ impl Collections {
     /// Dropping the stream stops the work.
     ///
     /// # Errors
-    /// `NoRoom`, `BackupUnderWay`: one is made at a time. What fails later comes in the stream,
-    /// which then ends.
+    /// `NoRoom`; `BackupUnderWay`: one is made at a time; `DocumentDamaged` and `Store`, if the
+    /// first collection cannot be copied. What fails later comes in the stream, which then ends.
     pub async fn backup(
         &self,
         of: Vec<Arc<Collection>>,
@@ -58,17 +58,31 @@ impl Collections {
         let next = |mut taken: mpsc::Receiver<_>| async move {
             taken.recv().await.map(|piece| (piece, taken))
         };
-        Ok(futures_util::StreamExt::fuse(stream::unfold(taken, next)))
+        let mut rest = Box::pin(stream::unfold(taken, next).fuse());
+        let first = rest.next().await.transpose()?;
+        Ok(stream::iter(first.map(Ok)).chain(rest))
     }
 }
 
 async fn save(of: Vec<Arc<Collection>>, pieces: Pieces) -> Result<(), EngineError> {
     let mut archive = Archive::new(pieces);
     for collection in of {
-        let file = collection.engine.backend.copy().await?;
+        let copied = collection.engine.backend.copy().await.map_err(EngineError::from);
+        let file = copied.map_err(|error| of_collection(&collection, error))?;
         archive = off_runtime(move || archive.append(&collection, file)).await?;
     }
     off_runtime(move || archive.finish()).await
+}
+
+/// A document that is damaged has an id of that collection only.
+fn of_collection(collection: &Collection, error: EngineError) -> EngineError {
+    match error {
+        EngineError::DocumentDamaged { id, reason } => EngineError::DocumentDamaged {
+            id,
+            reason: format!("collection '{}': {reason}", collection.name()),
+        },
+        error => error,
+    }
 }
 
 async fn off_runtime<T: Send + 'static>(

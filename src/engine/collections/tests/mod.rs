@@ -1,3 +1,5 @@
+mod reindexing;
+
 use std::fs;
 
 use tempfile::TempDir;

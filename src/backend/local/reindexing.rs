@@ -1,0 +1,86 @@
+//! What building a collection anew from its own documents takes: the changes to one backend, and
+//! another that takes them over under the same ordinals.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::sync::OwnedRwLockWriteGuard;
+use tokio::task::unconstrained;
+
+use super::live::DurableDocument;
+use super::storing::Times;
+use super::{Local, blocking};
+use crate::backend::{BackendError, CopiedDocument};
+use crate::storage::{Tail, Write};
+
+/// No write begins while this is held; those that come wait. Dropping it lets them go on.
+pub struct PausedWrites {
+    pub(super) superseded: OwnedRwLockWriteGuard<bool>,
+}
+
+impl PausedWrites {
+    /// Refuses the writes that wait and all later ones with [`BackendError::Superseded`].
+    pub fn supersede(mut self) {
+        *self.superseded = true;
+    }
+}
+
+impl Local {
+    /// Every write goes through here.
+    pub(super) async fn write(
+        &self,
+        writes: Vec<Write>,
+        applied: impl FnOnce(u64) + Send + 'static,
+    ) -> Result<(), BackendError> {
+        // A task that has written much would otherwise have to wait here, and later ones pass it.
+        let superseded = unconstrained(self.superseded.read()).await;
+        if *superseded {
+            return Err(BackendError::Superseded);
+        }
+        Ok(self.store.write_all(writes, applied).await?)
+    }
+
+    pub(super) async fn pause(&self) -> Result<PausedWrites, BackendError> {
+        let superseded = Arc::clone(&self.superseded).write_owned().await;
+        // A write whose caller has gone away may still be queued.
+        self.store.sync().await?;
+        Ok(PausedWrites { superseded })
+    }
+
+    pub(super) async fn changes_after(&self, sequence: u64) -> Result<Tail, BackendError> {
+        let store = Arc::clone(&self.store);
+        Ok(blocking(move || store.tail(sequence)).await?)
+    }
+
+    /// A copied document that is there already is left alone.
+    pub(super) async fn store_copies(
+        &self,
+        documents: Vec<CopiedDocument>,
+    ) -> Result<(), BackendError> {
+        let is_new = |copied: &CopiedDocument| self.live.catalog.listing(copied.ordinal).is_none();
+        let new = documents.into_iter().filter(is_new).map(|copied| {
+            let CopiedDocument { ordinal, prepared, stored_at_ms, expires_at_ms } = copied;
+            let durable = DurableDocument { ordinal, prepared: Arc::new(prepared), expires_at_ms };
+            (durable, Times { stored_at_ms, expires_at_ms })
+        });
+        let (durable, times): (Vec<_>, Vec<_>) = new.unzip();
+        let prepared = durable.iter().map(|document| Arc::clone(&document.prepared));
+        let records = self.encode(prepared.zip(times).collect()).await?;
+        let mut writes = Vec::with_capacity(durable.len());
+        for (record, DurableDocument { ordinal, .. }) in records.into_iter().zip(&durable) {
+            let record = record.with_ordinal(*ordinal);
+            writes.push(Write::Put { record, replaces: None });
+            self.next_ordinal.fetch_max(ordinal.0.saturating_add(1), Ordering::Relaxed);
+        }
+        let live = Arc::clone(&self.live);
+        match writes.is_empty() {
+            true => Ok(()),
+            false => self.write(writes, move |_sequence| live.put_new(&durable)).await,
+        }
+    }
+
+    /// Up to where the log may be trimmed, of what snapshots no longer need.
+    pub(super) fn trimmed_up_to(&self, unneeded: u64) -> u64 {
+        unneeded.min(self.log_kept_after.load(Ordering::Relaxed))
+    }
+}

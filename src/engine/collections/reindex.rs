@@ -1,0 +1,326 @@
+//! Building a collection anew from its own texts, under other settings, while it is served.
+//!
+//! The new collection gets every document under the ordinal that it has in the old one. It takes
+//! over one view of all documents, then what the old one's log says has happened since, until
+//! little is left. Then writes wait for a moment: the rest is taken over, the new collection takes
+//! the name by one rename, and the writes that waited go to it. Until that rename the old
+//! collection stands, whatever happens.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError};
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::files::CollectionFiles;
+use super::{Collection, CollectionName, Collections};
+use crate::backend::{Backend, BackendError, CopiedDocument, PausedWrites, Progress};
+use crate::document::Document;
+use crate::engine::{CollectionSettings, Engine, EngineError, off_runtime_if};
+use crate::storage::{Detail, Order, Record, Tail};
+
+/// Documents that are in memory at once.
+const DOCUMENTS_AT_ONCE: usize = 256;
+
+/// Operations that are left for the moment in which writes wait.
+const OPERATIONS_LEFT_MAX: usize = 256;
+
+/// How far a reindex is, or how it ended.
+#[derive(Clone, Debug)]
+pub struct ReindexStatus {
+    pub state: ReindexState,
+    /// Documents taken over so far, those that have come meanwhile included.
+    pub done: u64,
+    /// Documents that there were when it began.
+    pub total: u64,
+    pub settings: CollectionSettings,
+    /// Milliseconds since the epoch.
+    pub started_at_ms: i64,
+    pub ended_at_ms: Option<i64>,
+    /// Why it failed.
+    pub failure: Option<EngineError>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReindexState {
+    Running,
+    /// The collection has the new settings.
+    Done,
+    /// The collection is as it was.
+    Failed,
+}
+
+/// One reindex, shared by who does it and who asks for it.
+pub(super) struct Reindex {
+    settings: CollectionSettings,
+    started_at_ms: i64,
+    total: AtomicU64,
+    done: AtomicU64,
+    cancelled: AtomicBool,
+    ended: OnceLock<(i64, Result<(), EngineError>)>,
+}
+
+impl Reindex {
+    pub(super) fn status(&self) -> ReindexStatus {
+        let ended = self.ended.get();
+        let failure = ended.and_then(|(_, outcome)| outcome.clone().err());
+        ReindexStatus {
+            state: match (ended, &failure) {
+                (None, _) => ReindexState::Running,
+                (Some(_), None) => ReindexState::Done,
+                (Some(_), Some(_)) => ReindexState::Failed,
+            },
+            done: self.done.load(Ordering::Relaxed),
+            total: self.total.load(Ordering::Relaxed),
+            settings: self.settings.clone(),
+            started_at_ms: self.started_at_ms,
+            ended_at_ms: ended.map(|(at, _)| *at),
+            failure,
+        }
+    }
+
+    fn go_on(&self) -> Result<(), EngineError> {
+        let cancelled = self.cancelled.load(Ordering::Relaxed);
+        if cancelled { Err(EngineError::ReindexCancelled) } else { Ok(()) }
+    }
+}
+
+impl Collections {
+    /// Begins to build a collection anew under other settings; one reindex of a collection goes on
+    /// at a time.
+    ///
+    /// # Errors
+    /// `CollectionNotFound`, `CollectionSettings`, `TextsNotKept`, `ReindexUnderWay`, `NoRoom`,
+    /// `ReindexOfDefault`.
+    pub async fn reindex(
+        self: &Arc<Self>,
+        name: &CollectionName,
+        settings: CollectionSettings,
+    ) -> Result<ReindexStatus, EngineError> {
+        let old = self.get(name)?;
+        self.check_new(&settings)?;
+        if name.is_default() {
+            return Err(EngineError::ReindexOfDefault);
+        }
+        if !old.settings().store.text {
+            return Err(EngineError::TextsNotKept { name: name.clone() });
+        }
+        old.engine.backend.check_room_for_copy().await?;
+        let reindex = self.begin(&old, settings)?;
+        let (this, status) = (Arc::clone(self), reindex.status());
+        tokio::spawn(async move {
+            let outcome = this.build_anew(&old, &reindex).await;
+            old.engine.backend.keep_log_after(u64::MAX);
+            if let Err(error) = &outcome {
+                tracing::error!(name = %old.name, %error, "a reindex failed");
+            }
+            let ended = (old.engine.clock.now_ms(), outcome);
+            reindex.ended.set(ended).unwrap_or_else(|_| unreachable!("it ends once"));
+        });
+        Ok(status)
+    }
+
+    /// How far the last reindex of a collection is.
+    ///
+    /// # Errors
+    /// `CollectionNotFound`; `ReindexNotFound`: there was none since the server started.
+    pub fn reindex_status(&self, name: &CollectionName) -> Result<ReindexStatus, EngineError> {
+        self.get(name)?;
+        self.last_reindex(name).map(|reindex| reindex.status())
+    }
+
+    /// Stops the reindex of a collection, if one is under way. Returns before it has stopped.
+    ///
+    /// # Errors
+    /// Those of [`Collections::reindex_status`].
+    pub fn cancel_reindex(&self, name: &CollectionName) -> Result<ReindexStatus, EngineError> {
+        self.get(name)?;
+        let reindex = self.last_reindex(name)?;
+        reindex.cancelled.store(true, Ordering::Relaxed);
+        Ok(reindex.status())
+    }
+
+    pub(super) fn last_reindex(&self, name: &CollectionName) -> Result<Arc<Reindex>, EngineError> {
+        let reindexes = self.reindexes.lock().unwrap_or_else(PoisonError::into_inner);
+        let not_found = || EngineError::ReindexNotFound { name: name.clone() };
+        reindexes.get(name).cloned().ok_or_else(not_found)
+    }
+
+    fn begin(
+        &self,
+        old: &Collection,
+        settings: CollectionSettings,
+    ) -> Result<Arc<Reindex>, EngineError> {
+        let mut reindexes = self.reindexes.lock().unwrap_or_else(PoisonError::into_inner);
+        // What is known of collections that were removed since goes, too.
+        reindexes.retain(|name, reindex| reindex.ended.get().is_none() || self.get(name).is_ok());
+        if reindexes.get(&old.name).is_some_and(|last| last.ended.get().is_none()) {
+            return Err(EngineError::ReindexUnderWay);
+        }
+        let reindex = Arc::new(Reindex {
+            settings,
+            started_at_ms: old.engine.clock.now_ms(),
+            total: AtomicU64::new(0),
+            done: AtomicU64::new(0),
+            cancelled: AtomicBool::new(false),
+            ended: OnceLock::new(),
+        });
+        reindexes.insert(old.name.clone(), Arc::clone(&reindex));
+        Ok(reindex)
+    }
+
+    async fn build_anew(
+        self: &Arc<Self>,
+        old: &Arc<Collection>,
+        reindex: &Arc<Reindex>,
+    ) -> Result<(), EngineError> {
+        let (this, replaced) = (Arc::clone(self), Arc::clone(old));
+        let settings = reindex.settings.clone();
+        let open = move || this.open_beside(&replaced, settings);
+        let new = Arc::new(off_runtime_if(true, open).await??);
+        let built = self.fill_and_swap(old, &new, reindex).await;
+        if built.is_err() {
+            // Its files go with it, once nothing has them open.
+            let _ = new.engine.backend.close().await;
+        }
+        built
+    }
+
+    fn open_beside(
+        &self,
+        old: &Collection,
+        settings: CollectionSettings,
+    ) -> Result<Collection, EngineError> {
+        let files = CollectionFiles::begin_building(&self.root, &old.name, &settings, &old.files)?;
+        let engine = Engine::open_at(
+            files.dir(),
+            settings,
+            &self.settings.store,
+            self.settings.sets_cache_bytes,
+            &Progress::default(),
+            old.engine.clock.clone(),
+        )?;
+        Ok(Collection { name: old.name.clone(), engine, files })
+    }
+
+    async fn fill_and_swap(
+        self: &Arc<Self>,
+        old: &Arc<Collection>,
+        new: &Arc<Collection>,
+        reindex: &Arc<Reindex>,
+    ) -> Result<(), EngineError> {
+        let mut transfer = Transfer::begin(&old.engine, &new.engine, reindex).await?;
+        transfer.copy_all().await?;
+        // So that a start after the swap has little to do.
+        while transfer.catch_up().await? > OPERATIONS_LEFT_MAX {}
+        new.engine.snapshot().await?;
+        while transfer.catch_up().await? > OPERATIONS_LEFT_MAX {}
+        let paused = old.engine.backend.pause_writes().await?;
+        transfer.catch_up().await?;
+        // All of it is on the disk once this comes about.
+        drop(new.engine.backend.pause_writes().await?);
+        let (this, replaced, new) = (Arc::clone(self), Arc::clone(old), Arc::clone(new));
+        off_runtime_if(true, move || this.swap(&replaced, new, paused)).await??;
+        if let Err(error) = old.engine.backend.close().await {
+            tracing::warn!(name = %old.name, %error, "a reindexed collection failed");
+        }
+        Ok(())
+    }
+
+    fn swap(
+        &self,
+        old: &Collection,
+        new: Arc<Collection>,
+        paused: PausedWrites,
+    ) -> Result<(), EngineError> {
+        let _changes = self.changes()?;
+        let stands = self
+            .get(&old.name)
+            .is_ok_and(|now| Arc::ptr_eq(&now.engine.backend, &old.engine.backend));
+        if !stands {
+            return Err(EngineError::CollectionNotFound { name: old.name.clone() });
+        }
+        new.files.take_over()?;
+        let set = old.engine.successor.set(Arc::clone(&new));
+        set.unwrap_or_else(|_| unreachable!("a collection is replaced once"));
+        self.change(|open| open.insert(old.name.clone(), Arc::clone(&new)));
+        paused.supersede();
+        if let Err(error) = old.files.remove().and_then(|()| new.files.forget_replaced()) {
+            tracing::error!(name = %old.name, %error, "the next start ends the reindex");
+        }
+        Ok(())
+    }
+}
+
+/// Documents on their way from one engine to the other.
+struct Transfer<'a> {
+    from: &'a dyn Backend,
+    to: &'a Engine,
+    reindex: &'a Reindex,
+    /// Up to here the log's operations are taken over.
+    sequence: u64,
+}
+
+impl<'a> Transfer<'a> {
+    async fn begin(
+        from: &'a Engine,
+        to: &'a Engine,
+        reindex: &'a Reindex,
+    ) -> Result<Self, EngineError> {
+        let stats = from.backend.stats().await?;
+        from.backend.keep_log_after(stats.sequence);
+        reindex.total.store(stats.documents, Ordering::Relaxed);
+        Ok(Self { from: &*from.backend, to, reindex, sequence: stats.sequence })
+    }
+
+    /// One view of all documents. What it has that came after `sequence` comes once more from the
+    /// log, and is passed over then.
+    async fn copy_all(&mut self) -> Result<(), EngineError> {
+        let mut records = self.from.export(Detail::Content, Order::Stored).await;
+        let mut batch = Vec::new();
+        while records.recv_many(&mut batch, DOCUMENTS_AT_ONCE).await > 0 {
+            let records: Result<Vec<Record>, _> = batch.drain(..).collect();
+            self.take_over(records.map_err(BackendError::from)?).await?;
+        }
+        Ok(())
+    }
+
+    /// What has happened since; how many operations that were.
+    async fn catch_up(&mut self) -> Result<usize, EngineError> {
+        let Tail { last_sequence, dead, born } = self.from.changes(self.sequence).await?;
+        let operations = dead.len() + born.len();
+        // The dead first, so that each id that is born is free.
+        self.to.backend.remove_selected(dead.into_iter().collect()).await?;
+        for ordinals in born.chunks(DOCUMENTS_AT_ONCE) {
+            let records = self.from.records(ordinals.to_vec()).await?;
+            self.take_over(records.into_iter().flatten().collect()).await?;
+        }
+        self.sequence = last_sequence;
+        Ok(operations)
+    }
+
+    async fn take_over(&self, records: Vec<Record>) -> Result<(), EngineError> {
+        self.reindex.go_on()?;
+        let (engine, count) = (self.to.clone(), records.len() as u64);
+        let copied = move || records.into_iter().map(|record| engine.copied(record)).collect();
+        let copied: Result<Vec<CopiedDocument>, EngineError> = off_runtime_if(true, copied).await?;
+        self.to.backend.copy_in(copied?).await?;
+        self.reindex.done.fetch_add(count, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl Engine {
+    /// A document of another engine, with the set, sketch and keys that it has in this one.
+    fn copied(&self, record: Record) -> Result<CopiedDocument, EngineError> {
+        let Record { ordinal, id, stored_at_ms, expires_at_ms, content, metadata, .. } = record;
+        let unfit =
+            |error: &EngineError| EngineError::Unfit { id: id.clone(), reason: error.to_string() };
+        let content = content.ok_or_else(|| EngineError::TextNotKept { id: id.clone() })?;
+        let analysis = self.analyser.analyse(&content).map_err(|error| unfit(&error))?;
+        let document = Document { id, content, metadata, expires_at_ms };
+        let prepared = self.prepared(document, analysis);
+        Ok(CopiedDocument { ordinal, prepared, stored_at_ms, expires_at_ms })
+    }
+}

@@ -1,0 +1,82 @@
+//! Building a collection anew under other settings.
+
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+
+use crate::engine::CollectionSettings;
+use crate::http::problem::Problem;
+use crate::http::problem::of_calls::{BeginningReindex, OfReindex};
+use crate::http::request::extract::{AllReady, PathCollection};
+use crate::http::request::query::{NoParameters, Query};
+use crate::http::request::settings::Settings;
+use crate::http::response::json::Json;
+use crate::http::response::reindex::ReindexReply;
+
+/// Reindex a collection
+///
+/// Builds it anew under these settings, from its own texts, while it is served and takes writes;
+/// then the new one takes its place at once, with every document and every write that has come
+/// meanwhile. Settings that are left out have their defaults, as when a collection is made.
+/// Answers at once; `GET` says how far it is. If it fails, or the server stops before the end, the
+/// collection is as it was. Needs as much room on the disk as the collection takes. The settings
+/// of `default` are those of the configuration: `akin reindex` builds that one anew while no server
+/// is running.
+#[utoipa::path(
+    post, path = "/collections/{collection}/reindex", operation_id = "reindex",
+    tag = "Collections",
+    request_body(
+        content = CollectionSettings,
+        example = json!({"shingles": {"unit": "character", "size": 5}}),
+    ),
+    responses(
+        (status = 202, description = "It has begun.", body = ReindexReply,
+            headers(("location" = String, description = "Where to ask how far it is."))),
+        BeginningReindex,
+    ),
+)]
+pub async fn begin(
+    _: Query<NoParameters>,
+    PathCollection(name): PathCollection,
+    AllReady(collections): AllReady,
+    Settings(settings): Settings,
+) -> Result<impl IntoResponse, Problem> {
+    let status = collections.reindex(&name, settings).await?;
+    let location = [(header::LOCATION, format!("/collections/{name}/reindex"))];
+    Ok((StatusCode::ACCEPTED, location, Json(ReindexReply::from(status))))
+}
+
+/// Show how far a reindex is
+///
+/// The last one of this collection since the server started.
+#[utoipa::path(
+    get, path = "/collections/{collection}/reindex", operation_id = "describe_reindex",
+    tag = "Collections",
+    responses((status = 200, description = "The reindex.", body = ReindexReply), OfReindex),
+)]
+pub async fn status(
+    _: Query<NoParameters>,
+    PathCollection(name): PathCollection,
+    AllReady(collections): AllReady,
+) -> Result<Json<ReindexReply>, Problem> {
+    Ok(Json(ReindexReply::from(collections.reindex_status(&name)?)))
+}
+
+/// Cancel a reindex
+///
+/// It stops within moments, and the collection is as it was. One that has ended stays as it ended.
+#[utoipa::path(
+    delete, path = "/collections/{collection}/reindex", operation_id = "cancel_reindex",
+    tag = "Collections",
+    responses(
+        (status = 202, description = "It is about to stop.", body = ReindexReply),
+        OfReindex,
+    ),
+)]
+pub async fn cancel(
+    _: Query<NoParameters>,
+    PathCollection(name): PathCollection,
+    AllReady(collections): AllReady,
+) -> Result<impl IntoResponse, Problem> {
+    let status = collections.cancel_reindex(&name)?;
+    Ok((StatusCode::ACCEPTED, Json(ReindexReply::from(status))))
+}
