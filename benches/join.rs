@@ -21,7 +21,7 @@ use std::os::unix::fs::FileExt;
 use std::time::Instant;
 
 use akin::document::DocumentId;
-use akin::join::{Corpus, Gathering, Join, Keys, Linkage, Progress, Scoring, Sets};
+use akin::join::{Corpus, CorpusBuilder, Join, Keys, Linkage, Progress, Scoring, Sets};
 use akin::scheme::{Bands, SchemeSettings, Threshold};
 use akin::sketch::{Estimator, SketchSettings, Sketcher};
 use akin::text::{ShingleSet, ShingleSettings, Shingler};
@@ -95,7 +95,7 @@ impl Made {
         let settings = SketchSettings::default();
         let shingler = Shingler::new(ShingleSettings::default(), settings.seed, usize::MAX);
         let sketcher = Sketcher::new(settings);
-        let mut gathering = Gathering::new(sketcher.sketch_bytes());
+        let mut builder = CorpusBuilder::new(sketcher.sketch_bytes());
         let mut sets = Kept::new(count);
         let [mut text_s, mut sketch_s, mut gather_s] = [0.0; 3];
         for (tag, (name, text)) in (0..).zip(families().take(count)) {
@@ -104,11 +104,11 @@ impl Made {
             timed(&mut gather_s, || {
                 let document = (DocumentId::new(name).expect("an id"), tag);
                 let size = set.count() as u32;
-                gathering.push(document, set.fingerprint(), size, sketch.as_bytes());
+                builder.push(document, set.fingerprint(), size, sketch.as_bytes());
                 sets.push(set);
             });
         }
-        let (corpus, documents) = timed(&mut gather_s, || gathering.finish());
+        let (corpus, documents) = timed(&mut gather_s, || builder.finish());
         sets.tags = (0..corpus.count()).map(|number| documents.of(number)[0].1).collect();
         Self { corpus, sets, text_s, sketch_s, gather_s }
     }

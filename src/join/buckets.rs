@@ -1,19 +1,11 @@
-//! Sets that share something, together.
+//! Buckets of sets that share a key or a rare element.
 
 use std::ops::Range;
 
-use super::filing::Filing;
+use super::grouping::{KeyGroups, Member};
 use super::{Corpus, Keys, Progress, Stage, Stopped};
 use crate::measure::Overlap;
 use crate::scheme::{Place, Threshold, prefix_len};
-
-/// A set in a bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Member {
-    pub place: u32,
-    /// Where in the set the shared element is, counted from the rarest; 0 if they share a key.
-    pub position: u32,
-}
 
 /// All buckets of at least two members.
 ///
@@ -69,33 +61,33 @@ impl Buckets {
     ) -> Result<Self, Stopped> {
         let mut buckets = Self::empty(corpus);
         let places = buckets.places_of();
-        let mut filing = Filing::default();
+        let mut groups = KeyGroups::default();
         progress.begin(Stage::Filing, u64::from(keys.tables) * u64::from(corpus.count()));
         for table in 0..keys.tables {
             for (number, &place) in (0..).zip(&places) {
                 if let Some(key) = (keys.value)(corpus.sketch(number), table) {
-                    filing.file(key, Member { place, position: 0 });
+                    groups.push(key, Member { place, position: 0 });
                 }
             }
             progress.go_on()?;
-            buckets.take(&mut filing);
+            buckets.take(&mut groups);
             progress.advance(u64::from(corpus.count()))?;
         }
         buckets.link();
         Ok(buckets)
     }
 
-    /// Adds a bucket for each key that comes more than once, and empties the filing.
-    pub fn take(&mut self, filing: &mut Filing) {
-        filing.empty(|members| {
+    /// Adds a bucket for each key of several members, and empties the groups.
+    pub fn take(&mut self, groups: &mut KeyGroups) {
+        groups.drain(|members| {
             let start = self.members.len();
-            self.members.extend(members.iter().map(|filed| filed.member));
+            self.members.extend(members.iter().map(|keyed| keyed.member));
             self.members[start..].sort_unstable_by_key(|member| member.place);
             self.ranges.push(start..self.members.len());
         });
     }
 
-    /// Lets every set know its buckets. To be called once, when all are there.
+    /// Makes the table from sets to their buckets. Call it once, after all buckets are added.
     pub fn link(&mut self) {
         let mut starts = vec![0; self.numbers.len() + 1];
         for member in &self.members {
@@ -130,15 +122,15 @@ impl Buckets {
         self.sizes[place as usize] as usize
     }
 
-    /// Whether two members of a bucket may be a pair, by where they meet. Where that is at the
-    /// first element that they share, no pair is denied.
+    /// Whether two members of a bucket may be a pair, by the positions of the element that they
+    /// share. No pair is rejected at the first element that it shares.
     #[inline]
     pub fn admit(&self, a: Member, b: Member) -> bool {
         let place = |member: Member| Place::new(member.position as usize, self.size(member.place));
         self.prefixes.is_none_or(|threshold| place(a).admits(place(b), threshold))
     }
 
-    /// Whether two places that share so many buckets may be a pair. Of what they share, the one
+    /// Whether the sets at two places that share `buckets` buckets may be a pair. Of what they share, the one
     /// whose prefix ends first in the order of the elements has all up to there in both prefixes,
     /// so in a bucket, and the rest behind its prefix.
     pub fn share_enough(&self, a: u32, b: u32, buckets: u32) -> bool {
@@ -168,7 +160,7 @@ impl Buckets {
         &self.members[self.ranges[bucket].clone()]
     }
 
-    /// Lets members go for good, by their numbers.
+    /// Removes the members whose numbers are not to be kept.
     pub fn retain(&mut self, bucket: usize, keep: impl Fn(u32) -> bool) {
         let range = &mut self.ranges[bucket];
         let mut kept = range.start;

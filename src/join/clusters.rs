@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::buckets::Member;
-use super::judge::Subject;
+use super::check::Subject;
+use super::grouping::Member;
 use super::pairs::Met;
 use super::{Join, JoinError, Progress, Sets, Stage};
 use crate::document::DocumentId;
@@ -59,12 +59,12 @@ impl Join<'_> {
     ) -> Result<Vec<u32>, JoinError<S::Error>> {
         let buckets = 0..self.buckets.count();
         progress.begin(Stage::Joining, buckets.len() as u64);
-        let mut forest = Forest::new(self.judge.corpus.count());
+        let mut forest = Forest::new(self.check.corpus.count());
         for bucket in buckets {
             self.connect(self.buckets.members(bucket), &mut forest, sets, progress)?;
             progress.advance(1)?;
         }
-        Ok((0..self.judge.corpus.count()).map(|number| forest.root(number)).collect())
+        Ok((0..self.check.corpus.count()).map(|number| forest.root(number)).collect())
     }
 
     fn connect<S: Sets>(
@@ -110,7 +110,7 @@ impl Join<'_> {
     ) -> Result<bool, JoinError<S::Error>> {
         for other in group.iter().filter(|other| self.buckets.admit(**other, member)) {
             progress.go_on()?;
-            if self.judge.pair(subject, self.buckets.number(other.place), sets)?.is_some() {
+            if self.check.pair(subject, self.buckets.number(other.place), sets)?.is_some() {
                 return Ok(true);
             }
         }
@@ -123,7 +123,7 @@ impl Join<'_> {
         progress: &Progress,
     ) -> Result<Vec<u32>, JoinError<S::Error>> {
         const NONE: u32 = u32::MAX;
-        let count = self.judge.corpus.count();
+        let count = self.check.corpus.count();
         progress.begin(Stage::Joining, u64::from(count));
         let mut places = vec![0; count as usize];
         for place in self.buckets.places() {
@@ -140,7 +140,7 @@ impl Join<'_> {
                 for other in self.free_neighbours(places[number as usize], is_free, &mut met) {
                     progress.go_on()?;
                     let other = self.buckets.number(*other);
-                    if self.judge.pair(&mut subject, other, sets)?.is_some() {
+                    if self.check.pair(&mut subject, other, sets)?.is_some() {
                         joining.push(other);
                     }
                 }

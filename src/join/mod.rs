@@ -1,7 +1,7 @@
 //! Discovery: all pairs and clusters of a corpus, without I/O.
 //!
-//! A [`Gathering`] takes the documents one by one and makes of them a [`Corpus`] of distinct sets
-//! and the [`Documents`] behind each. Sets are numbered in the byte order of their smallest ids,
+//! A [`CorpusBuilder`] takes the documents one by one and makes a [`Corpus`] of distinct sets and the
+//! [`Documents`] of each. Sets are numbered in the byte order of their smallest ids,
 //! so that nothing here depends on the order in which documents arrived.
 //!
 //! A [`Join`] puts the sets into **buckets**, of which two sets that are near enough share one:
@@ -11,35 +11,35 @@
 //! never with the pairs.
 
 mod buckets;
+mod builder;
+mod check;
 mod clusters;
 mod corpus;
 mod counts;
-mod filing;
-mod gathering;
-mod judge;
+mod grouping;
 mod pairs;
 mod prefix;
 mod progress;
 
+pub use builder::{CorpusBuilder, Documents, PushedSet};
+pub use check::{Pair, Scoring};
 pub use clusters::{Linkage, cluster_name};
 pub use corpus::{Corpus, Sets};
-pub use gathering::{Arrival, Documents, Gathering};
-pub use judge::{Pair, Scoring};
 pub use progress::{JoinError, Progress, Stage, Stopped};
 
 use crate::scheme::Threshold;
 use crate::sketch::Estimator;
 use buckets::Buckets;
-use judge::Judge;
+use check::PairCheck;
 
-/// A corpus in buckets, ready to be gone through.
+/// A corpus in buckets.
 #[derive(Debug)]
 pub struct Join<'c> {
-    judge: Judge<'c>,
+    check: PairCheck<'c>,
     buckets: Buckets,
 }
 
-/// The keys by which sets meet.
+/// The keys by which sets come into buckets.
 #[derive(Clone, Copy, Debug)]
 pub struct Keys<V> {
     /// Keys of a set, each in a table of its own.
@@ -51,7 +51,7 @@ pub struct Keys<V> {
 }
 
 impl<'c> Join<'c> {
-    /// Sets meet that share a key.
+    /// A bucket for each key that sets share.
     ///
     /// # Errors
     /// [`Stopped`], if progress was told to stop.
@@ -64,12 +64,13 @@ impl<'c> Join<'c> {
     ) -> Result<Self, Stopped> {
         let buckets = Buckets::by_keys(corpus, keys, progress)?;
         let agreeing_min = keys.agreeing_min;
-        let judge = Judge { corpus, estimator, threshold: threshold.get(), scoring, agreeing_min };
-        Ok(Self { judge, buckets })
+        let check =
+            PairCheck { corpus, estimator, threshold: threshold.get(), scoring, agreeing_min };
+        Ok(Self { check, buckets })
     }
 
-    /// Sets meet whenever they resemble each other as much as the threshold. Goes through all sets
-    /// twice.
+    /// Buckets by prefix: two sets whose resemblance reaches the threshold share one. Reads all
+    /// sets twice.
     ///
     /// # Errors
     /// [`JoinError::Stopped`], and what reading the sets fails with.
@@ -81,8 +82,8 @@ impl<'c> Join<'c> {
     ) -> Result<Self, JoinError<S::Error>> {
         let buckets = Buckets::by_prefix(corpus, threshold, sets, progress)?;
         let (threshold, scoring) = (threshold.get(), Scoring::Verified);
-        let judge = Judge { corpus, estimator, threshold, scoring, agreeing_min: 0 };
-        Ok(Self { judge, buckets })
+        let check = PairCheck { corpus, estimator, threshold, scoring, agreeing_min: 0 };
+        Ok(Self { check, buckets })
     }
 }
 

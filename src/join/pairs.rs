@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::judge::Subject;
+use super::check::Subject;
 use super::{Join, JoinError, Pair, Progress, Sets, Stage, Stopped};
 
 impl Join<'_> {
@@ -17,8 +17,8 @@ impl Join<'_> {
         progress: &Progress,
         mut visit: impl FnMut(Pair) -> ControlFlow<()>,
     ) -> Result<(), JoinError<S::Error>> {
-        progress.begin(Stage::Joining, u64::from(self.judge.corpus.count()));
-        let mut met = Met::new(self.judge.corpus.count());
+        progress.begin(Stage::Joining, u64::from(self.check.corpus.count()));
+        let mut met = Met::new(self.check.corpus.count());
         let mut end = 0;
         for place in self.buckets.places() {
             end = self.reachable_end(place, end);
@@ -26,7 +26,7 @@ impl Join<'_> {
             for other in self.larger(place, end, &mut met) {
                 progress.go_on()?;
                 let other = self.buckets.number(*other);
-                if let Some(pair) = self.judge.pair(&mut subject, other, sets)?
+                if let Some(pair) = self.check.pair(&mut subject, other, sets)?
                     && visit(pair).is_break()
                 {
                     return Err(Stopped.into());
@@ -41,7 +41,7 @@ impl Join<'_> {
     /// the larger a set, the larger are those in its reach.
     fn reachable_end(&self, place: u32, before: u32) -> u32 {
         let size = self.buckets.size(place);
-        let reaches = |other: u32| self.judge.can_reach(size, self.buckets.size(other));
+        let reaches = |other: u32| self.check.can_reach(size, self.buckets.size(other));
         (before..self.buckets.places().end)
             .find(|&other| !reaches(other))
             .unwrap_or(self.buckets.places().end)

@@ -7,9 +7,10 @@
 //! buckets at hand: [`Buckets::share_enough`]. The order is another: with all sets at hand,
 //! elements can be counted rather than sampled.
 
-use super::buckets::{Buckets, Member};
+use super::buckets::Buckets;
 use super::counts::{Counts, SPREAD, rarest};
-use super::filing::Filing;
+use super::grouping::KeyGroups;
+use super::grouping::Member;
 use super::{Corpus, JoinError, Progress, Sets, Stage};
 use crate::scheme::{Threshold, prefix_len};
 
@@ -24,20 +25,20 @@ impl Buckets {
         let mut buckets = Self::empty(corpus);
         let counts = Counts::of(corpus, sets, progress)?;
         progress.begin(Stage::Filing, u64::from(corpus.count()));
-        let mut filing = Filing::default();
+        let mut groups = KeyGroups::default();
         let mut classes = Vec::new();
         for (number, place) in (0..).zip(buckets.places_of()) {
             let set = sets.set(number).map_err(JoinError::Sets)?;
             let len = prefix_len(threshold, set.count());
             counts.classify(set.as_slice(), &mut classes);
             rarest(set.as_slice(), &classes, len, |element, position| {
-                filing.file(fold(element), Member { place, position });
+                groups.push(fold(element), Member { place, position });
             });
             progress.advance(1)?;
         }
         drop(counts);
-        buckets.take(&mut filing);
-        drop(filing);
+        buckets.take(&mut groups);
+        drop(groups);
         buckets.link();
         buckets.prefixes = Some(threshold);
         Ok(buckets)

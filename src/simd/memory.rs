@@ -1,4 +1,4 @@
-//! What a processor can be told of memory ahead of time. Hints: nothing depends on them but speed.
+//! Hints to the processor about memory: only speed depends on them.
 
 use std::mem::MaybeUninit;
 
@@ -24,7 +24,7 @@ pub fn prefetch<T>(value: &T) {
     let _ = address;
 }
 
-/// The same for all the lines of some values.
+/// Prefetches all cache lines of some values.
 #[inline]
 pub fn prefetch_all<T>(values: &[T]) {
     let of_a_line = (LINE_BYTES / size_of::<T>().max(1)).max(1);

@@ -6,13 +6,13 @@ use super::{Instructions, Level, WordMix, portable, prefetch};
 /// Bytes that are classed at once, a bit each.
 pub(super) const BLOCK_BYTES: usize = 64;
 
-/// Text that is fetched ahead, so that none is waited for.
+/// How far ahead the text is prefetched.
 const AHEAD_BYTES: usize = 1_024;
 
 /// Bytes of a batch: it and what is made of it stay in the nearest cache.
 const BATCH_BYTES: usize = 4_096;
 
-/// Hashing a word loads so many bytes from its start on.
+/// Hashing a word loads this many bytes from its start on.
 const SLACK: [u8; super::SHORT_BYTES_MAX] = [0; super::SHORT_BYTES_MAX];
 
 /// The hashes of a text's words in order: of runs of [`super::Class::Word`] with the marks among
@@ -87,8 +87,8 @@ pub(super) struct WordPlaces<'s> {
     pub count: usize,
 }
 
-/// A text on its way to words. A batch of it is lowercased and marked at a time; a word that it
-/// ends within is carried over to the next.
+/// The state of reading a text. One batch is lowercased and marked at a time; a word that is open
+/// at its end is carried over to the next.
 pub(super) struct Scan<'t> {
     letters: &'t Letters,
     lowercase: bool,
@@ -279,7 +279,7 @@ impl Block {
         word << 1 | u64::from(self.was_open)
     }
 
-    /// So many bytes are read, and none has become more or less.
+    /// Sets the bytes that were read, none of which became longer or shorter.
     #[inline(always)]
     pub(super) fn settle(&mut self, bytes: usize) {
         (self.read, self.made) = (bytes, bytes);

@@ -136,8 +136,8 @@ impl Sketcher {
         Self { remix: Remix::new(settings.seed), minima, settings, level: Level::best() }
     }
 
-    /// The same, using no more than a level's instructions: to test and to measure it. What comes
-    /// out does not depend on it.
+    /// Uses no more than a level's instructions, for tests and benches. Sketches do not depend on
+    /// the level.
     #[must_use]
     pub fn with_level(self, level: Level) -> Self {
         Self { level, ..self }

@@ -88,8 +88,8 @@ impl Shingler {
         Self { cutter, fields, seed, multiset, sample_modulo, elements_max }
     }
 
-    /// The same, using no more than a level's instructions: to test and to measure it. What comes
-    /// out does not depend on it.
+    /// Uses no more than a level's instructions, for tests and benches. Sets do not depend on the
+    /// level.
     #[must_use]
     pub fn with_level(mut self, level: Level) -> Self {
         self.cutter.level = level;

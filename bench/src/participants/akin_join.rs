@@ -49,16 +49,16 @@ pub fn mode(job: &Job) -> Mode {
 pub fn gather(documents: impl Iterator<Item = (DocumentId, Content)>) -> (OfflineCorpus, Duration) {
     let settings = CollectionSettings::default();
     let analyser = Analyser::new(&settings);
-    let mut gathering = OfflineGathering::new(&settings).expect("a temporary file");
+    let mut builder = OfflineGathering::new(&settings).expect("a temporary file");
     let mut taken = Duration::ZERO;
     for (id, text) in documents {
         let started = Instant::now();
         let analysis = analyser.analyse(&text).expect("documents have words");
-        gathering.push(id, &analysis).expect("the disk has room");
+        builder.push(id, &analysis).expect("the disk has room");
         taken += started.elapsed();
     }
     let started = Instant::now();
-    let corpus = gathering.finish().expect("the disk has room");
+    let corpus = builder.finish().expect("the disk has room");
     (corpus, taken + started.elapsed())
 }
 

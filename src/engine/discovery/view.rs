@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::{Interrupted, Work};
 use crate::backend::{BackendError, View};
 use crate::document::Ordinal;
-use crate::join::{Corpus, Documents, Gathering, Join, Progress, Sets, Stage};
+use crate::join::{Corpus, CorpusBuilder, Documents, Join, Progress, Sets, Stage};
 use crate::sketch::Estimator;
 use crate::text::ShingleSet;
 
@@ -36,10 +36,10 @@ impl Work {
     pub(in crate::engine) fn corpus(&mut self) -> Result<(Corpus, Documents), Interrupted> {
         let progress = self.running.progress();
         progress.begin(Stage::Reading, self.view.documents());
-        let mut gathering = Gathering::new(self.analyser.sketch_bytes());
+        let mut builder = CorpusBuilder::new(self.analyser.sketch_bytes());
         let mut visit = |row: crate::storage::SketchRow<'_>| {
             let document = (row.document_id(), row.ordinal.0);
-            gathering.push(document, row.fingerprint, row.shingles, row.sketch);
+            builder.push(document, row.fingerprint, row.shingles, row.sketch);
             match progress.advance(1) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(_) => ControlFlow::Break(()),
@@ -47,7 +47,7 @@ impl Work {
         };
         self.view.sketches(&mut visit).map_err(Interrupted::Sets)?;
         progress.go_on()?;
-        Ok(gathering.finish())
+        Ok(builder.finish())
     }
 
     pub(in crate::engine) fn join<'c>(

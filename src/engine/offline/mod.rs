@@ -10,14 +10,14 @@ use std::ops::ControlFlow;
 
 use super::{Analyser, Analysis, CollectionSettings, Mode};
 use crate::document::DocumentId;
-use crate::join::{Corpus, Documents, Gathering, JoinError, Linkage, Pair, Progress};
+use crate::join::{Corpus, CorpusBuilder, Documents, JoinError, Linkage, Pair, Progress};
 use crate::scheme::Threshold;
 use sets::{SetReader, SetWriter};
 
 /// Takes documents one by one.
 pub struct OfflineGathering {
     analyser: Analyser,
-    gathering: Gathering,
+    builder: CorpusBuilder,
     /// The place of each document's set, by the number of the document.
     place_of: Vec<u32>,
     sets: SetWriter,
@@ -29,7 +29,7 @@ impl OfflineGathering {
     pub fn new(settings: &CollectionSettings) -> io::Result<Self> {
         Ok(Self {
             analyser: Analyser::new(settings),
-            gathering: Gathering::new(settings.sketch.sketch_bytes()),
+            builder: CorpusBuilder::new(settings.sketch.sketch_bytes()),
             place_of: Vec::new(),
             sets: SetWriter::create()?,
         })
@@ -44,7 +44,7 @@ impl OfflineGathering {
         let number = u32::try_from(self.place_of.len()).map_err(too_many)?;
         let (set, sketch) = (&analysis.set, analysis.sketch.as_bytes());
         let (fingerprint, shingles) = (analysis.fingerprint, set.count() as u32);
-        let arrival = self.gathering.push((id, number), fingerprint, shingles, sketch);
+        let arrival = self.builder.push((id, number), fingerprint, shingles, sketch);
         // Distinct sets are in the file in the order in which they came.
         if arrival.is_new {
             self.sets.push(set)?;
@@ -56,8 +56,8 @@ impl OfflineGathering {
     /// # Errors
     /// The disk is full.
     pub fn finish(self) -> io::Result<OfflineCorpus> {
-        let Self { analyser, gathering, place_of, sets, .. } = self;
-        let (corpus, documents) = gathering.finish();
+        let Self { analyser, builder, place_of, sets, .. } = self;
+        let (corpus, documents) = builder.finish();
         let first = |set| place_of[documents.of(set)[0].1 as usize];
         let places = (0..corpus.count()).map(first).collect();
         Ok(OfflineCorpus { analyser, sets: sets.finish(places)?, corpus, documents })

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::{ALL, By, Gathered, clusters, gathered, join, named, set};
+use super::{ALL, BuilderDocument, By, clusters, gathered, join, named, set};
 use crate::document::DocumentId;
 use crate::join::{JoinError, Linkage, Progress, cluster_name};
 use crate::measure::Overlap;
@@ -12,7 +12,7 @@ use crate::text::ShingleSet;
 fn documents_with_equal_sets_are_one_set() {
     let documents = [("b", 1..9), ("a", 5..20), ("d", 1..9), ("c", 5..20), ("e", 0..3)];
     let documents = documents.map(|(id, range)| (id.to_owned(), set(range)));
-    let Gathered { corpus, documents, .. } = gathered(&documents);
+    let BuilderDocument { corpus, documents, .. } = gathered(&documents);
     assert_eq!((corpus.count(), documents.count()), (3, 5));
     let sizes: Vec<_> = (0..3).map(|number| corpus.shingles(number)).collect();
     assert_eq!(sizes, [15, 8, 3]);
@@ -29,7 +29,7 @@ fn template(copies: u64) -> Vec<(String, ShingleSet)> {
 #[test]
 fn a_bucket_of_near_copies_does_not_cost_its_square() {
     const COPIES: usize = 3_000;
-    let Gathered { corpus, mut sets, .. } = gathered(&template(COPIES as u64));
+    let BuilderDocument { corpus, mut sets, .. } = gathered(&template(COPIES as u64));
     for by in ALL {
         for linkage in [Linkage::Single, Linkage::Representative] {
             sets.reads = 0;
@@ -44,7 +44,7 @@ fn a_bucket_of_near_copies_does_not_cost_its_square() {
 
 #[test]
 fn whoever_has_seen_enough_stops_it() {
-    let Gathered { corpus, mut sets, .. } = gathered(&template(200));
+    let BuilderDocument { corpus, mut sets, .. } = gathered(&template(200));
     for by in ALL {
         let join = join(by, &corpus, &mut sets, 0.9);
         let mut seen = 0;
@@ -68,7 +68,7 @@ fn whoever_has_seen_enough_stops_it() {
 fn clusters_of_representatives_do_not_chain() {
     // Each shares 18 of 22 with the next, and a third of them share less than half.
     let chain = (0..10).map(|link| set(link * 2..link * 2 + 20));
-    let Gathered { corpus, mut sets, .. } = gathered(&named(chain));
+    let BuilderDocument { corpus, mut sets, .. } = gathered(&named(chain));
     let single = clusters(By::Prefix, Linkage::Single, &corpus, &mut sets, 0.8);
     assert_eq!(single, [0; 10]);
     let represented = clusters(By::Prefix, Linkage::Representative, &corpus, &mut sets, 0.8);

@@ -30,24 +30,24 @@ impl Sets for InMemory {
     }
 }
 
-struct Gathered {
+struct BuilderDocument {
     corpus: Corpus,
     documents: Documents,
     sets: InMemory,
 }
 
 /// What a corpus of (id, set) is to the join, given in this order.
-fn gathered(documents: &[(String, ShingleSet)]) -> Gathered {
-    let mut gathering = Gathering::new(SketchSettings::default().sketch_bytes());
+fn gathered(documents: &[(String, ShingleSet)]) -> BuilderDocument {
+    let mut builder = CorpusBuilder::new(SketchSettings::default().sketch_bytes());
     for (tag, (id, set)) in (0..).zip(documents) {
         let (sketch, id) = (SKETCHER.sketch(set), DocumentId::new(id.as_str()).unwrap());
         let shingles = set.count() as u32;
-        gathering.push((id, tag), set.fingerprint(), shingles, sketch.as_bytes());
+        builder.push((id, tag), set.fingerprint(), shingles, sketch.as_bytes());
     }
-    let (corpus, behind) = gathering.finish();
+    let (corpus, behind) = builder.finish();
     let set = |number| documents[behind.of(number)[0].1 as usize].1.clone();
     let sets = (0..corpus.count()).map(set).collect();
-    Gathered { corpus, documents: behind, sets: InMemory { sets, reads: 0 } }
+    BuilderDocument { corpus, documents: behind, sets: InMemory { sets, reads: 0 } }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -146,7 +146,7 @@ proptest! {
         documents in overlapping(),
         threshold in thresholds(),
     ) {
-        let Gathered { corpus, mut sets, .. } = gathered(&documents);
+        let BuilderDocument { corpus, mut sets, .. } = gathered(&documents);
         let expected = brute_force(&sets.sets, threshold);
         let mut found: Vec<_> = pairs(By::Prefix, &corpus, &mut sets, threshold)
             .iter()
@@ -161,7 +161,7 @@ proptest! {
         documents in overlapping(),
         threshold in planned(),
     ) {
-        let Gathered { corpus, mut sets, .. } = gathered(&documents);
+        let BuilderDocument { corpus, mut sets, .. } = gathered(&documents);
         let expected = brute_force(&sets.sets, threshold);
         for scoring in [Scoring::Verified, Scoring::Estimated] {
             let found = pairs(By::Keys(scoring), &corpus, &mut sets, threshold);
@@ -182,7 +182,7 @@ proptest! {
     /// Whatever skips comparisons comes to what all pairs would have come to.
     #[test]
     fn clusters_are_those_of_the_pairs(documents in overlapping(), threshold in planned()) {
-        let Gathered { corpus, mut sets, .. } = gathered(&documents);
+        let BuilderDocument { corpus, mut sets, .. } = gathered(&documents);
         for by in ALL {
             let pairs = pairs(by, &corpus, &mut sets, threshold);
             let joined = |a, b| pairs.iter().any(|pair| (pair.a, pair.b) == (a, b));
@@ -218,7 +218,7 @@ proptest! {
         let mut reversed = documents.clone();
         reversed.reverse();
         let told = |documents: &[(String, ShingleSet)], by| {
-            let Gathered { corpus, documents, mut sets } = gathered(documents);
+            let BuilderDocument { corpus, documents, mut sets } = gathered(documents);
             let ids = |number| -> Vec<_> {
                 documents.of(number).iter().map(|(id, _)| id.clone()).collect()
             };

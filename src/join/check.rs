@@ -1,11 +1,11 @@
-//! Whether two sets are a pair.
+//! Checks whether two sets are a pair.
 
 use super::{Corpus, JoinError, Sets};
 use crate::measure::Overlap;
 use crate::sketch::Estimator;
 use crate::text::ShingleSet;
 
-/// What decides.
+/// How a pair is scored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scoring {
     /// The exact resemblance.
@@ -27,7 +27,7 @@ pub struct Pair {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Judge<'c> {
+pub(super) struct PairCheck<'c> {
     pub corpus: &'c Corpus,
     pub estimator: Estimator,
     pub threshold: f64,
@@ -55,7 +55,7 @@ impl Subject {
     }
 }
 
-impl Judge<'_> {
+impl PairCheck<'_> {
     /// Whether sets of these sizes can be a pair at all.
     pub fn can_reach(&self, a: usize, b: usize) -> bool {
         self.scoring == Scoring::Estimated || Overlap::can_reach(a, b, self.threshold)

@@ -1,9 +1,16 @@
-//! Brings together what has the same key.
+//! Groups sets by key: a radix sort.
 //!
-//! What is filed falls into parts by the highest bits of its key, each small enough to be sorted in
-//! a near cache by the bits that follow. No second copy of all is ever made.
+//! Members go to partitions by the highest bits of their keys, each small enough to be sorted in a
+//! near cache by the bits that follow. There is never a second copy of all of them.
 
-use super::buckets::Member;
+/// A set in a bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Member {
+    /// The set's rank by size.
+    pub place: u32,
+    /// Position of the shared element in the set, counted from the rarest; 0 if they share a key.
+    pub position: u32,
+}
 
 /// By the highest bits of the key.
 const PARTS: usize = 1 << PART_BITS;
@@ -19,51 +26,52 @@ const DIGITS_MIN: usize = 1 << 10;
 /// keys are, and different keys have different ones.
 const SPREAD: u32 = 0x9e37_79b9;
 
-/// A set under a key.
+/// A member with its key.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Filed {
+pub(super) struct KeyedMember {
     /// The key, spread.
     key: u32,
     pub member: Member,
 }
 
-/// What was filed, in parts.
+/// Members by key, in partitions.
 #[derive(Debug)]
-pub(super) struct Filing {
-    parts: Vec<Vec<Filed>>,
-    /// Room to sort a part.
-    sorted: Vec<Filed>,
+pub(super) struct KeyGroups {
+    parts: Vec<Vec<KeyedMember>>,
+    /// A buffer to sort a partition.
+    sorted: Vec<KeyedMember>,
 }
 
-impl Default for Filing {
+impl Default for KeyGroups {
     fn default() -> Self {
         Self { parts: vec![Vec::new(); PARTS], sorted: Vec::new() }
     }
 }
 
-impl Filing {
+impl KeyGroups {
     #[inline]
-    pub fn file(&mut self, key: u32, member: Member) {
+    pub fn push(&mut self, key: u32, member: Member) {
         let key = key.wrapping_mul(SPREAD);
-        self.parts[(key >> (u32::BITS - PART_BITS)) as usize].push(Filed { key, member });
+        self.parts[(key >> (u32::BITS - PART_BITS)) as usize].push(KeyedMember { key, member });
     }
 
-    /// Visits what was filed under each key more than once, in the order in which it was.
-    pub fn empty(&mut self, mut visit: impl FnMut(&[Filed])) {
+    /// Visits the members of each key that has several, in the order in which they were pushed,
+    /// and removes all.
+    pub fn drain(&mut self, mut visit: impl FnMut(&[KeyedMember])) {
         for part in &mut self.parts {
             sort(part, &mut self.sorted);
             part.chunk_by(|a, b| a.key == b.key)
-                .filter(|filed| filed.len() > 1)
+                .filter(|members| members.len() > 1)
                 .for_each(&mut visit);
             part.clear();
         }
     }
 }
 
-/// Stable, by key. `room` is left with anything in it.
-fn sort(part: &mut Vec<Filed>, room: &mut Vec<Filed>) {
+/// Sorts by key, stably. What `room` holds afterwards is unspecified.
+fn sort(part: &mut Vec<KeyedMember>, room: &mut Vec<KeyedMember>) {
     if part.len() < DIGITS_MIN {
-        part.sort_by_key(|filed| filed.key);
+        part.sort_by_key(|keyed| keyed.key);
         return;
     }
     for shift in [0, DIGIT_BITS] {
@@ -73,11 +81,11 @@ fn sort(part: &mut Vec<Filed>, room: &mut Vec<Filed>) {
 }
 
 /// One pass of a radix sort: stable, by the digit of the key at bit `shift`.
-fn sort_by_digit(part: &[Filed], sorted: &mut Vec<Filed>, shift: u32) {
-    let digit = |filed: &Filed| (filed.key >> shift) as usize & ((1 << DIGIT_BITS) - 1);
+fn sort_by_digit(part: &[KeyedMember], sorted: &mut Vec<KeyedMember>, shift: u32) {
+    let digit = |member: &KeyedMember| (member.key >> shift) as usize & ((1 << DIGIT_BITS) - 1);
     let mut next = [0_u32; 1 << DIGIT_BITS];
-    for filed in part {
-        next[digit(filed)] += 1;
+    for member in part {
+        next[digit(member)] += 1;
     }
     let mut before = 0;
     for next in &mut next {
@@ -85,9 +93,9 @@ fn sort_by_digit(part: &[Filed], sorted: &mut Vec<Filed>, shift: u32) {
     }
     sorted.clear();
     sorted.extend_from_slice(part);
-    for filed in part {
-        let at = &mut next[digit(filed)];
-        sorted[*at as usize] = *filed;
+    for member in part {
+        let at = &mut next[digit(member)];
+        sorted[*at as usize] = *member;
         *at += 1;
     }
 }
@@ -115,18 +123,18 @@ mod tests {
             one_part: bool,
         ) {
             let key = |key: u32| if one_part { key.wrapping_mul(INVERSE) } else { key << shift };
-            let mut filing = Filing::default();
+            let mut groups = KeyGroups::default();
             let mut expected: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
             for round in 0..2 {
                 expected.clear();
                 for (place, number) in (0..).zip(&keys) {
-                    filing.file(key(*number), Member { place, position: *number });
+                    groups.push(key(*number), Member { place, position: *number });
                     expected.entry(*number).or_default().push(place);
                 }
                 let mut found = BTreeMap::new();
-                filing.empty(|filed| {
-                    let places = filed.iter().map(|filed| filed.member.place).collect();
-                    let before = found.insert(filed[0].member.position, places);
+                groups.drain(|members| {
+                    let places = members.iter().map(|keyed| keyed.member.place).collect();
+                    let before = found.insert(members[0].member.position, places);
                     assert_eq!(before, None, "in round {round}");
                 });
                 expected.retain(|_, places: &mut Vec<u32>| places.len() > 1);

@@ -1,4 +1,4 @@
-//! From documents in any order to distinct sets in theirs.
+//! Documents in any order → distinct sets, numbered by ids.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -6,13 +6,13 @@ use std::hash::{BuildHasherDefault, Hasher};
 use super::Corpus;
 use crate::document::DocumentId;
 
-/// Takes a corpus document by document.
+/// Builds a corpus document by document.
 #[derive(Debug)]
-pub struct Gathering {
+pub struct CorpusBuilder {
     corpus: Corpus,
     /// Fingerprint → set, by the order of arrival.
     sets: HashMap<u64, u32, BuildHasherDefault<Unhashed>>,
-    documents: Vec<Gathered>,
+    documents: Vec<BuilderDocument>,
 }
 
 /// Leaves fingerprints as they are: they are hashes.
@@ -34,18 +34,18 @@ impl Hasher for Unhashed {
 }
 
 #[derive(Debug)]
-struct Gathered {
+struct BuilderDocument {
     id: DocumentId,
     tag: u32,
     set: u32,
 }
 
-/// What a document's set was to those before it.
+/// The set of a document that was pushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrival {
-    /// The number of distinct sets that came before this one did for the first time.
+pub struct PushedSet {
+    /// Number of the set, in the order in which sets first came.
     pub set: u32,
-    /// No document before had it.
+    /// No document before has it.
     pub is_new: bool,
 }
 
@@ -57,7 +57,7 @@ pub struct Documents {
     starts: Vec<u32>,
 }
 
-impl Gathering {
+impl CorpusBuilder {
     /// `sketch_bytes`: of each sketch.
     #[must_use]
     pub fn new(sketch_bytes: usize) -> Self {
@@ -73,14 +73,14 @@ impl Gathering {
         fingerprint: u64,
         shingles: u32,
         sketch: &[u8],
-    ) -> Arrival {
+    ) -> PushedSet {
         let new = self.corpus.count();
         let set = *self.sets.entry(fingerprint).or_insert(new);
         if set == new {
             self.corpus.push(shingles, sketch);
         }
-        self.documents.push(Gathered { id, tag, set });
-        Arrival { set, is_new: set == new }
+        self.documents.push(BuilderDocument { id, tag, set });
+        PushedSet { set, is_new: set == new }
     }
 
     /// Numbers the sets in the byte order of their smallest ids.
@@ -103,7 +103,7 @@ impl Gathering {
 }
 
 /// The number of each set: how many others have a smaller smallest id.
-fn numbers(documents: &[Gathered], count: u32) -> Vec<u32> {
+fn numbers(documents: &[BuilderDocument], count: u32) -> Vec<u32> {
     let mut numbers = vec![u32::MAX; count as usize];
     let mut next = 0;
     for document in documents {
@@ -117,7 +117,7 @@ fn numbers(documents: &[Gathered], count: u32) -> Vec<u32> {
 }
 
 /// Where the documents of each set begin, and where the last ones end.
-fn starts(documents: &[Gathered], count: u32) -> Vec<u32> {
+fn starts(documents: &[BuilderDocument], count: u32) -> Vec<u32> {
     let mut starts = vec![0; count as usize + 1];
     for document in documents {
         starts[document.set as usize + 1] += 1;
