@@ -80,7 +80,9 @@ impl Cutter {
         let (normalized, edits) = self.rules.normalizer.normalize_with_edits(text);
         let mut ranges = Vec::new();
         let cut = self.cut_normalized(&normalized, Some(&mut ranges));
-        ranges.iter_mut().for_each(|range| *range = edits.original(range.clone()));
+        for range in &mut ranges {
+            *range = edits.original(range.clone());
+        }
         (cut, ranges)
     }
 

@@ -92,7 +92,9 @@ impl Table {
             table.set(mark, u16::from(CLASSES.get_u8(mark)));
         }
         let composing = second_characters();
-        composing.iter().for_each(|second| table.set(*second, COMPOSING));
+        for second in &composing {
+            table.set(*second, COMPOSING);
+        }
         let changing = CodePointSetData::new::<ChangesWhenNfkcCasefolded>();
         let changing = changing.iter_ranges().flatten().filter_map(char::from_u32);
         let mut numbers = HashMap::new();
