@@ -29,8 +29,9 @@ pub enum Unanswered {
 impl Index {
     /// The index without exact lookups.
     #[must_use]
-    pub fn without_prefix(self) -> Self {
-        Self { prefix: None, ..self }
+    pub fn without_prefix(mut self) -> Self {
+        self.prefix = None;
+        self
     }
 
     /// Whether sets are filed for exact lookups.

@@ -3,8 +3,9 @@
 
 use smallvec::SmallVec;
 
+use super::Index;
+use super::filing::fold;
 use super::postings::Postings;
-use super::{Index, fold};
 use crate::document::Ordinal;
 
 /// Sets of a batch.
@@ -65,11 +66,13 @@ impl Loader<'_> {
         let mut postings = Vec::with_capacity(new.len());
         for table in 0..self.index.tables {
             postings.clear();
-            let value = |at: u32| (self.value)(self.sketch(at as usize), table);
-            let posting = |&(at, entry): &(u32, u32)| Some((value(at)?, entry));
+            let posting = |&(at, entry): &(u32, u32)| {
+                let value = (self.value)(self.sketch(at as usize), table)?;
+                Some((Postings::<()>::order(value), entry))
+            };
             postings.extend(new.iter().filter_map(posting));
-            postings.sort_unstable_by_key(|(value, _)| Postings::<()>::order(*value));
-            self.index.postings.insert_all(table, &postings);
+            postings.sort_unstable_by_key(|(order, _)| *order);
+            self.index.postings.insert_ordered(table, &postings);
         }
         self.sets.clear();
         self.sketches.clear();

@@ -1,9 +1,6 @@
 //! Numbers of entries: each is given out to one entry at a time, and again once that is gone.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use super::shards::shards;
+use super::shards::{AtomicU32, Mutex, MutexGuard, Ordering, PoisonError, shards};
 
 /// Numbers that follow each other, for entries that are kept together.
 pub(super) const RANGE: u32 = 256;

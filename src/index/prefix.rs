@@ -5,10 +5,10 @@
 //! and replace it at once: a lookup works with one table or with the other.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 
 use super::postings::{Postings, PostingsSize};
-use super::shards::Multiplicative;
+use super::shards::{Multiplicative, Mutex, MutexGuard, PoisonError, RwLock};
 use crate::scheme::{Key, Order, Place, Sample, Threshold, prefix_len};
 use crate::text::ShingleSet;
 

@@ -4,6 +4,11 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::LazyLock;
 use std::thread;
 
+// Whatever threads share, so that a test can have other types in their place.
+pub(super) use dashmap::DashMap;
+pub(super) use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+pub(super) use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+
 /// Some for each core, so that threads seldom meet in one.
 pub(super) fn shards() -> usize {
     static SHARDS: LazyLock<usize> = LazyLock::new(|| {

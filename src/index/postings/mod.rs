@@ -7,12 +7,8 @@ mod lengths;
 mod line;
 mod page;
 mod segment;
-#[cfg(test)]
-mod tests;
 
-use dashmap::DashMap;
-
-use super::shards::{Multiplicative, shards};
+use super::shards::{DashMap, Multiplicative, shards};
 use crate::scheme::Key;
 use line::{LINE_POSTINGS, Line};
 use page::Page;
@@ -26,7 +22,10 @@ pub(super) const POSTING_BYTES: f64 = size_of::<Line<()>>() as f64 / (LINE_POSTI
 const CROWD_PIECE: usize = 1_024;
 
 /// Postings that are filed under one lock.
-const FILED_AT_ONCE: usize = 64;
+const FILED_AT_ONCE: usize = 128;
+
+/// Lines are fetched for so many postings ahead.
+const AHEAD: usize = 12;
 
 /// The keys of some tables. `X` comes with each entry.
 #[derive(Debug)]
@@ -59,9 +58,13 @@ impl<X: Copy + Default> Postings<X> {
 
     #[inline]
     fn address(&self, key: Key) -> Address {
-        let spread = spread(key.value);
+        self.address_of(key.table, spread(key.value))
+    }
+
+    #[inline]
+    fn address_of(&self, table: u32, spread: u32) -> Address {
         Address {
-            page: key.table << self.page_bits | spread >> (u32::BITS - self.page_bits),
+            page: table << self.page_bits | spread >> (u32::BITS - self.page_bits),
             rest: spread << self.page_bits,
         }
     }
@@ -84,25 +87,28 @@ impl<X: Copy + Default> Postings<X> {
         page.insert(address.rest, entry, extra);
     }
 
-    /// [`insert`](Self::insert) for many keys of one table. In the order of their pages that takes a
-    /// fraction of the time.
-    pub fn insert_all(&self, table: u32, postings: &[(u32, u32)]) {
-        let address = |value| self.address(Key { table, value });
+    /// [`insert`](Self::insert) for many keys of one table, each as [`order`](Self::order) has it,
+    /// ascending, with its entry. So what is near in memory is filed together.
+    pub fn insert_ordered(&self, table: u32, postings: &[(u32, u32)]) {
         let mut left = postings;
         while let [(first, _), ..] = left {
-            let number = address(*first).page;
+            let number = self.address_of(table, *first).page;
             let new = || Page::new(number, u32::BITS - self.page_bits);
             let mut page = self.pages.entry(number).or_insert_with(new);
-            let piece = left.iter().take(FILED_AT_ONCE);
-            let same = piece.take_while(|(value, _)| address(*value).page == number).count();
-            for (value, entry) in &left[..same] {
-                page.insert(address(*value).rest, *entry, X::default());
+            let is_same = |(order, _): &&(u32, u32)| self.address_of(table, *order).page == number;
+            let same = left.iter().take(FILED_AT_ONCE).take_while(is_same).count();
+            for (at, (order, entry)) in left[..same].iter().enumerate() {
+                if let Some((next, _)) = left[..same].get(at + AHEAD) {
+                    page.prefetch(self.address_of(table, *next).rest);
+                }
+                page.insert(self.address_of(table, *order).rest, *entry, X::default());
             }
             left = &left[same..];
         }
     }
 
-    /// Where postings are in memory: keys in this order are filed and read quickly.
+    /// The order in which the keys of a table are in memory.
+    #[inline]
     pub fn order(value: u32) -> u32 {
         spread(value)
     }
@@ -169,7 +175,7 @@ impl<X: Copy + Default> Postings<X> {
     /// Of all pages together. Goes through them: some hundreds.
     pub fn size(&self) -> PostingsSize {
         let mut sum = PostingsSize::default();
-        for page in &self.pages {
+        for page in self.pages.iter() {
             let size = page.size();
             sum.keys += size.keys;
             sum.postings += size.postings;

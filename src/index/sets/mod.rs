@@ -6,13 +6,10 @@
 
 mod part;
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-
-use dashmap::DashMap;
 use smallvec::SmallVec;
 
 use super::numbers::{Numbers, RANGE};
-use super::shards::{Multiplicative, shards};
+use super::shards::{AtomicU64, AtomicUsize, DashMap, Multiplicative, Ordering, shards};
 use crate::document::Ordinal;
 use part::{Head, Part};
 

@@ -132,7 +132,8 @@ impl Part {
         self.placed[within as usize / 64] |= 1 << (within % 64);
         self.heads.insert(at, head);
         let start = at * sketch.len();
-        self.sketches.splice(start..start, sketch.iter().copied());
+        self.sketches.extend_from_slice(sketch);
+        self.sketches[start..].rotate_right(sketch.len());
     }
 
     pub fn add_member(&mut self, within: u32, ordinal: Ordinal) {

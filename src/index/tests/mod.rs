@@ -1,12 +1,15 @@
 mod exact;
 mod many;
+mod model;
+mod pages;
+mod threads;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::sketch::SketchSettings;
+use crate::sketch::{Estimator, SketchSettings};
 
 const TABLES: u32 = 4;
 

@@ -1,0 +1,198 @@
+//! The index: sets filed under their keys, and removed.
+
+use smallvec::SmallVec;
+
+use super::postings::{self, Postings};
+use super::prefix::PrefixIndex;
+use super::sets::{self, Removal, SetCopy, Sets};
+use super::shards::{Mutex, MutexGuard, PoisonError};
+use super::{IndexStats, NewSet};
+use crate::document::Ordinal;
+use crate::scheme::{IndexBytes, Key, Threshold};
+use crate::sketch::{Estimator, Sketch};
+use crate::text::ShingleSet;
+
+/// Bits of a key, or of a fingerprint, that name its page.
+const PAGE_BITS: u32 = 3;
+const FINGERPRINT_PAGE_BITS: u32 = 6;
+
+/// Sets whose fingerprints have one of so many residues are filed and removed one after the other.
+const STRIPES: usize = 256;
+
+/// The map from keys to the sets filed under them.
+#[derive(Debug)]
+pub struct Index {
+    pub(super) tables: u32,
+    pub(super) sets: Sets,
+    pub(super) postings: Postings<()>,
+    /// By fingerprints, folded to 32 bits: where an equal set is found.
+    pub(super) fingerprints: Postings<()>,
+    /// Held while a set is filed or removed, by its fingerprint.
+    stripes: Box<[Mutex<()>]>,
+    pub(super) prefix: Option<PrefixIndex>,
+    pub(super) estimator: Estimator,
+}
+
+impl Index {
+    /// `tables`: how many tables the scheme's keys have.
+    #[must_use]
+    pub fn new(tables: u32, sketch_bytes: usize, estimator: Estimator) -> Self {
+        Self {
+            tables,
+            sets: Sets::new(sketch_bytes),
+            postings: Postings::new(PAGE_BITS),
+            fingerprints: Postings::new(FINGERPRINT_PAGE_BITS),
+            stripes: (0..STRIPES).map(|_| Mutex::default()).collect(),
+            prefix: None,
+            estimator,
+        }
+    }
+
+    /// The empty index with one for exact lookups from a threshold up beside its tables.
+    #[must_use]
+    pub fn with_prefix(self, exact_from: Option<Threshold>) -> Self {
+        Self { prefix: exact_from.map(PrefixIndex::new), ..self }
+    }
+
+    /// Files a document's set. Filing an ordinal again changes nothing. An ordinal must not be
+    /// removed before the call that files it has returned.
+    pub fn insert(&self, ordinal: Ordinal, new: &NewSet<'_>) {
+        self.prefetch(new.fingerprint, new.keys);
+        self.insert_fetched(ordinal, new);
+    }
+
+    /// [`insert`](Self::insert) for many: memory that the next needs is fetched while one is filed.
+    pub fn insert_all<'a>(&self, sets: impl Iterator<Item = (Ordinal, NewSet<'a>)>) {
+        let mut fetched: Option<(Ordinal, NewSet<'_>)> = None;
+        for next in sets {
+            self.prefetch(next.1.fingerprint, next.1.keys);
+            if let Some((ordinal, new)) = fetched.replace(next) {
+                self.insert_fetched(ordinal, &new);
+            }
+        }
+        if let Some((ordinal, new)) = fetched {
+            self.insert_fetched(ordinal, &new);
+        }
+    }
+
+    fn insert_fetched(&self, ordinal: Ordinal, new: &NewSet<'_>) {
+        let _alone = self.alone_with(new.fingerprint);
+        if let Some(entry) = self.entry_of(new.fingerprint) {
+            self.sets.add_member(entry, ordinal);
+            return;
+        }
+        let NewSet { fingerprint, shingles, sketch, .. } = *new;
+        let entry = self.sets.add(fingerprint, shingles, sketch.as_bytes(), ordinal);
+        for key in new.keys {
+            self.postings.insert(*key, entry, ());
+        }
+        if let (Some(prefix), Some(set)) = (&self.prefix, new.set) {
+            prefix.insert(entry, set);
+        }
+        self.fingerprints.insert(fold(fingerprint), entry, ());
+    }
+
+    /// Takes a document out; with the last document of a set goes the set. `false` if it wasn't
+    /// there. `set`: needed where there are exact lookups; without it they go on reading its
+    /// postings.
+    pub fn remove(
+        &self,
+        ordinal: Ordinal,
+        fingerprint: u64,
+        keys: &[Key],
+        set: Option<&ShingleSet>,
+    ) -> bool {
+        self.prefetch(fingerprint, keys);
+        let _alone = self.alone_with(fingerprint);
+        let Some(entry) = self.entry_of(fingerprint) else { return false };
+        match self.sets.remove_member(entry, ordinal) {
+            Removal::Absent => return false,
+            Removal::OthersRemain => return true,
+            Removal::IsLast => {}
+        }
+        for key in keys {
+            self.postings.remove(*key, entry);
+        }
+        if let Some(prefix) = &self.prefix {
+            prefix.remove(entry, set);
+        }
+        self.fingerprints.remove(fold(fingerprint), entry);
+        self.sets.release(entry);
+        true
+    }
+
+    /// Begins to fetch what filing, or removing, reads.
+    fn prefetch(&self, fingerprint: u64, keys: &[Key]) {
+        self.fingerprints.prefetch(fold(fingerprint));
+        for key in keys {
+            self.postings.prefetch(*key);
+        }
+    }
+
+    pub(super) fn alone_with(&self, fingerprint: u64) -> MutexGuard<'_, ()> {
+        let stripe = &self.stripes[fingerprint as usize % STRIPES];
+        stripe.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The entry of the set with this fingerprint.
+    pub(super) fn entry_of(&self, fingerprint: u64) -> Option<u32> {
+        let mut found = SmallVec::<[u32; 2]>::new();
+        self.fingerprints.read(fold(fingerprint), usize::MAX, |entry, ()| found.push(entry));
+        found.into_iter().find(|entry| self.sets.read_same(*entry, fingerprint, |_| ()).is_some())
+    }
+
+    /// The sketch of a set that is filed.
+    #[must_use]
+    pub fn sketch_of(&self, fingerprint: u64) -> Option<Sketch> {
+        self.size_and_sketch_of(fingerprint).map(|(_, sketch)| sketch)
+    }
+
+    /// The number of shingles of a set that is filed, and its sketch.
+    #[must_use]
+    pub fn size_and_sketch_of(&self, fingerprint: u64) -> Option<(u32, Sketch)> {
+        self.sets.read_same(self.entry_of(fingerprint)?, fingerprint, |set| {
+            (set.shingles, Sketch::from_bytes(set.sketch.into()))
+        })
+    }
+
+    /// Visits a copy of every set that is filed throughout, until a visit fails. A set with many
+    /// members comes several times, with some of them each. No lock is held during a visit.
+    ///
+    /// # Errors
+    /// What a visit failed with.
+    pub fn visit_sets<E>(&self, visit: impl FnMut(SetCopy) -> Result<(), E>) -> Result<(), E> {
+        self.sets.visit(visit)
+    }
+
+    /// What a document takes in memory if no other has its set and hardly another shares a key:
+    /// the layout's bytes, with what lies idle on average as the containers grow.
+    #[must_use]
+    pub fn usual_bytes() -> IndexBytes {
+        let entry = sets::SET_BYTES + postings::POSTING_BYTES;
+        IndexBytes { key: postings::POSTING_BYTES, entry }
+    }
+
+    #[must_use]
+    pub fn stats(&self) -> IndexStats {
+        let postings = self.postings.size();
+        let mut stats = IndexStats {
+            entries: self.sets.count(),
+            keys: postings.keys,
+            postings: postings.postings,
+            postings_longest: postings.longest,
+            bytes: self.sets.bytes() + self.fingerprints.size().bytes + postings.bytes,
+        };
+        if let Some(size) = self.prefix.as_ref().map(PrefixIndex::size) {
+            stats.keys += size.keys;
+            stats.postings += size.postings;
+            stats.postings_longest = stats.postings_longest.max(size.longest);
+            stats.bytes += size.bytes;
+        }
+        stats
+    }
+}
+
+/// Fingerprints are uniform, so half of one is as good a key as any; the set has the whole.
+pub(super) fn fold(fingerprint: u64) -> Key {
+    Key { table: 0, value: (fingerprint >> 32) as u32 }
+}

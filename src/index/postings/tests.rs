@@ -1,1 +1,0 @@
-//! Pages of postings beside a plain map.

@@ -1,0 +1,144 @@
+//! The index once more, with types whose every step Shuttle schedules at random: what threads see
+//! of each other, and that none waits for ever.
+
+#![allow(dead_code, unused_imports, reason = "the model uses a part of the index")]
+
+mod shards;
+
+#[path = "../../filing.rs"]
+mod filing;
+#[path = "../../numbers.rs"]
+mod numbers;
+#[path = "../../postings/mod.rs"]
+mod postings;
+#[path = "../../prefix.rs"]
+mod prefix;
+#[path = "../../search.rs"]
+mod search;
+#[path = "../../sets/mod.rs"]
+mod sets;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use shuttle::thread;
+
+use super::super::{Candidate, Candidates, IndexStats, NewSet, Search};
+use super::{fingerprint, keys, settings, sketch};
+use crate::document::Ordinal;
+use crate::sketch::Estimator;
+use filing::Index;
+use shards::Mutex;
+
+const SCHEDULES: usize = 300;
+
+fn index() -> Index {
+    Index::new(super::TABLES, 16, Estimator::new(&settings()))
+}
+
+fn insert(index: &Index, ordinal: u32, set: u8) {
+    let (sketch, keys) = (sketch(set), keys(set));
+    let fingerprint = fingerprint(set);
+    let new = NewSet { fingerprint, shingles: set.into(), sketch: &sketch, keys: &keys, set: None };
+    index.insert(Ordinal(ordinal), &new);
+}
+
+fn remove(index: &Index, ordinal: u32, set: u8) -> bool {
+    index.remove(Ordinal(ordinal), fingerprint(set), &keys(set), None)
+}
+
+/// The members of each set that is found, after a look at whether all is of one set. Ordinals tell
+/// which set they were filed with.
+fn look_up(index: &Index, probe: u8) -> BTreeMap<u8, Vec<u32>> {
+    let (sketch, keys) = (sketch(probe), keys(probe));
+    let candidates = index.candidates(&super::search_of(probe, &sketch, &keys));
+    let mut found = BTreeMap::new();
+    for Candidate { fingerprint: of, shingles, agreeing, members, .. } in candidates.found {
+        let set = shingles as u8;
+        assert_eq!(of, fingerprint(set), "the fingerprint of another set");
+        assert_eq!(agreeing == 16, set == probe, "the sketch of another set");
+        let members: Vec<u32> = members.iter().map(|member| member.0).collect();
+        assert!(members.iter().all(|ordinal| *ordinal % 100 == u32::from(set)), "another's member");
+        assert!(!members.is_empty());
+        found.insert(set, members);
+    }
+    found
+}
+
+fn check(model: impl Fn() + Send + Sync + 'static) {
+    shuttle::check_random(model, SCHEDULES);
+}
+
+#[test]
+fn equal_sets_meet_and_one_that_is_left_stays() {
+    check(|| {
+        let index = Arc::new(index());
+        let threads: Vec<_> = (1..=2)
+            .map(|thread| {
+                let index = Arc::clone(&index);
+                thread::spawn(move || {
+                    insert(&index, thread * 100 + 7, 7);
+                    assert!(look_up(&index, 7)[&7].contains(&(thread * 100 + 7)));
+                    if thread == 1 {
+                        assert!(remove(&index, 107, 7));
+                    }
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(look_up(&index, 7)[&7], [207]);
+        assert_eq!(index.sets.count(), 1);
+    });
+}
+
+#[test]
+fn a_number_that_is_given_out_again_does_not_mix_two_sets() {
+    check(|| {
+        let index = Arc::new(index());
+        insert(&index, 8, 8);
+        let writer = Arc::clone(&index);
+        let writer = thread::spawn(move || {
+            assert!(remove(&writer, 8, 8));
+            insert(&writer, 9, 9);
+            assert!(remove(&writer, 9, 9));
+            insert(&writer, 108, 8);
+        });
+        for _ in 0..2 {
+            let found = look_up(&index, 8);
+            assert!(found.values().all(|members| members.len() == 1));
+        }
+        writer.join().unwrap();
+        assert_eq!(look_up(&index, 8)[&8], [108]);
+    });
+}
+
+/// The steps of `backend::local`, with ids beside the index: a document is filed, noted, listed in
+/// place of the old one, and the old one is removed.
+#[test]
+fn a_replaced_document_is_found_as_it_was_or_as_it_is() {
+    check(|| {
+        let index = Arc::new(index());
+        let current = Arc::new(Mutex::new(16));
+        let noted = Arc::new(Mutex::new(Vec::new()));
+        insert(&index, 16, 16);
+        let (writer, listed, notes) = (index.clone(), current.clone(), noted.clone());
+        let writer = thread::spawn(move || {
+            for (old, new) in [(16, 17), (17, 116), (116, 117)] {
+                insert(&writer, new, (new % 100) as u8);
+                notes.lock().unwrap().push(new);
+                *listed.lock().unwrap() = new;
+                assert!(remove(&writer, old, (old % 100) as u8));
+            }
+        });
+        for _ in 0..2 {
+            let before = noted.lock().unwrap().len();
+            let found = look_up(&index, 16);
+            let is_current = |ordinal: &u32| *current.lock().unwrap() == *ordinal;
+            let named = found.values().flatten().any(is_current);
+            let replaced = noted.lock().unwrap().len() > before;
+            assert!(named || replaced, "it is neither found nor noted");
+        }
+        writer.join().unwrap();
+        assert_eq!(look_up(&index, 17)[&17], [117]);
+    });
+}

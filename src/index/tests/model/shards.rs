@@ -1,0 +1,111 @@
+//! What threads share, of types whose every step Shuttle schedules.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hash};
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+
+pub(super) use shuttle::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+pub(super) use shuttle::sync::{Mutex, MutexGuard, RwLock};
+pub(super) use std::sync::PoisonError;
+
+use shuttle::sync::{RwLockReadGuard, RwLockWriteGuard};
+
+pub(super) type Multiplicative = BuildHasherDefault<std::hash::DefaultHasher>;
+
+/// So few that threads meet.
+pub(super) fn shards() -> usize {
+    2
+}
+
+/// What the index uses of a `DashMap`: a lock for each shard.
+#[derive(Debug)]
+pub(super) struct DashMap<K, V, S> {
+    shards: Vec<RwLock<HashMap<K, V>>>,
+    hasher: PhantomData<S>,
+}
+
+pub(super) struct Ref<'a, K, V> {
+    shard: RwLockReadGuard<'a, HashMap<K, V>>,
+    key: K,
+}
+
+pub(super) struct RefMut<'a, K, V> {
+    shard: RwLockWriteGuard<'a, HashMap<K, V>>,
+    key: K,
+}
+
+pub(super) struct Entry<'a, K, V>(RefMut<'a, K, V>);
+
+impl<K: Copy + Eq + Hash + Into<u32>, V, S> DashMap<K, V, S> {
+    pub fn with_hasher_and_shard_amount(_hasher: S, shards: usize) -> Self {
+        let shards = (0..shards).map(|_| RwLock::new(HashMap::new())).collect();
+        Self { shards, hasher: PhantomData }
+    }
+
+    fn shard(&self, key: K) -> &RwLock<HashMap<K, V>> {
+        &self.shards[key.into() as usize % self.shards.len()]
+    }
+
+    pub fn get(&self, key: &K) -> Option<Ref<'_, K, V>> {
+        let shard = self.shard(*key).read().unwrap();
+        shard.contains_key(key).then_some(Ref { shard, key: *key })
+    }
+
+    pub fn get_mut(&self, key: &K) -> Option<RefMut<'_, K, V>> {
+        let shard = self.shard(*key).write().unwrap();
+        shard.contains_key(key).then_some(RefMut { shard, key: *key })
+    }
+
+    pub fn entry(&self, key: K) -> Entry<'_, K, V> {
+        Entry(RefMut { shard: self.shard(key).write().unwrap(), key })
+    }
+
+    pub fn remove_if(&self, key: &K, is_due: impl FnOnce(&K, &V) -> bool) -> Option<(K, V)> {
+        let mut shard = self.shard(*key).write().unwrap();
+        if is_due(key, shard.get(key)?) { shard.remove_entry(key) } else { None }
+    }
+
+    pub fn capacity(&self) -> usize {
+        0
+    }
+
+    /// For sums over all pages, which the model does not need.
+    pub fn iter(&self) -> impl Iterator<Item = Ref<'_, K, V>> {
+        std::iter::empty()
+    }
+}
+
+impl<'a, K: Copy + Eq + Hash, V> Entry<'a, K, V> {
+    pub fn or_insert_with(mut self, new: impl FnOnce() -> V) -> RefMut<'a, K, V> {
+        self.0.shard.entry(self.0.key).or_insert_with(new);
+        self.0
+    }
+
+    pub fn or_default(self) -> RefMut<'a, K, V>
+    where
+        V: Default,
+    {
+        self.or_insert_with(V::default)
+    }
+}
+
+impl<K: Eq + Hash, V> Deref for Ref<'_, K, V> {
+    type Target = V;
+    fn deref(&self) -> &V {
+        &self.shard[&self.key]
+    }
+}
+
+impl<K: Eq + Hash, V> Deref for RefMut<'_, K, V> {
+    type Target = V;
+    fn deref(&self) -> &V {
+        &self.shard[&self.key]
+    }
+}
+
+impl<K: Eq + Hash, V> DerefMut for RefMut<'_, K, V> {
+    fn deref_mut(&mut self) -> &mut V {
+        self.shard.get_mut(&self.key).expect("it was there")
+    }
+}
