@@ -95,7 +95,7 @@ impl PrefixIndex {
         let mut sharing = Sharing::default();
         let mut left = postings_max;
         let elements = table.prefix(set, threshold);
-        elements.iter().for_each(|element| table.postings.prefetch(key(*element)));
+        table.prefetch(&elements);
         for (at, element) in elements.into_iter().enumerate() {
             let own = Place::new(at, set.count());
             let count = table.postings.read(key(element), left, |entry, place| {
@@ -151,9 +151,15 @@ impl Table {
 
     fn insert(&self, entry: u32, set: &ShingleSet, from: Threshold) {
         let elements = self.prefix(set, from);
-        elements.iter().for_each(|element| self.postings.prefetch(key(*element)));
+        self.prefetch(&elements);
         for (at, element) in elements.into_iter().enumerate() {
             self.postings.insert(key(element), entry, Place::new(at, set.count()));
+        }
+    }
+
+    fn prefetch(&self, elements: &[u64]) {
+        for element in elements {
+            self.postings.prefetch(key(*element));
         }
     }
 

@@ -28,7 +28,7 @@ const PREFETCHED: usize = 32;
 
 /// A set that agrees well enough.
 #[derive(Clone, Copy)]
-struct Agreeing {
+struct Listed {
     entry: u32,
     fingerprint: u64,
     agreeing: u32,
@@ -37,7 +37,7 @@ struct Agreeing {
 }
 
 struct Shortlist {
-    sets: Vec<Agreeing>,
+    sets: Vec<Listed>,
     /// Distinct entries under the keys.
     seen: usize,
     /// Some were left out.
@@ -73,7 +73,9 @@ impl Index {
     }
 
     fn prefetch_keys(&self, keys: &[Key]) {
-        keys.iter().for_each(|key| self.postings.prefetch(*key));
+        for key in keys {
+            self.postings.prefetch(*key);
+        }
     }
 
     fn candidates_fetched(&self, search: &Search<'_>) -> Candidates {
@@ -119,11 +121,11 @@ impl Index {
             fetch(seen.get(at + PREFETCHED..=at + PREFETCHED).unwrap_or_default());
             self.agreeing_set(search, now.entry, now.times)
         });
-        let mut sets: Vec<Agreeing> = agreeing.take(enough).collect();
+        let mut sets: Vec<Listed> = agreeing.take(enough).collect();
         let has_enough = sets.len() == enough;
         truncated |= has_enough;
         if sets.len() > search.found_max {
-            let worth = |set: &Agreeing| (Reverse(set.agreeing), set.entry);
+            let worth = |set: &Listed| (Reverse(set.agreeing), set.entry);
             sets.select_nth_unstable_by_key(search.found_max, worth);
             sets.truncate(search.found_max);
             truncated = true;
@@ -135,16 +137,16 @@ impl Index {
     }
 
     /// The set of an entry, if its sketch agrees well enough with the probe's.
-    fn agreeing_set(&self, search: &Search<'_>, entry: u32, keys_shared: u32) -> Option<Agreeing> {
+    fn agreeing_set(&self, search: &Search<'_>, entry: u32, keys_shared: u32) -> Option<Listed> {
         let read = self.sets.read(entry, |set| {
             let agreeing = self.estimator.agreeing(search.sketch.as_bytes(), set.sketch);
-            Agreeing { entry, fingerprint: set.fingerprint, agreeing, keys_shared }
+            Listed { entry, fingerprint: set.fingerprint, agreeing, keys_shared }
         });
         read.filter(|set| set.agreeing >= search.agreeing_min)
     }
 
     /// An equal set shares every key, and agrees in every slot.
-    fn add_equal(&self, search: &Search<'_>, sets: &mut Vec<Agreeing>) {
+    fn add_equal(&self, search: &Search<'_>, sets: &mut Vec<Listed>) {
         if sets.iter().any(|set| set.fingerprint == search.fingerprint) {
             return;
         }

@@ -195,7 +195,9 @@ impl<'a> Loading<'a> {
         let portions = portions.into_inner().unwrap_or_else(PoisonError::into_inner);
         timed("rest", || {
             thread::scope(|scope| {
-                portions.into_iter().for_each(|rest| drop(scope.spawn(move || drop(rest))));
+                for rest in portions {
+                    scope.spawn(move || drop(rest));
+                }
                 catalog.load_ids();
             });
         });

@@ -175,8 +175,7 @@ impl<X: Copy + Default> Postings<X> {
     /// Of all pages together. Goes through them: some hundreds.
     pub fn size(&self) -> PostingsSize {
         let mut sum = PostingsSize::default();
-        for page in self.pages.iter() {
-            let size = page.size();
+        for size in self.pages.iter().map(|page| page.size()) {
             sum.keys += size.keys;
             sum.postings += size.postings;
             sum.longest = sum.longest.max(size.longest);

@@ -99,7 +99,7 @@ impl<X: Copy + Default> Segment<X> {
     /// The two lines of a tag. Tags with one line in common have all sorts of others.
     #[inline]
     fn lines_of(&self, tag: Tag) -> [usize; 2] {
-        let scale = |bits: u32| (u64::from(bits) * self.lines.len() as u64 >> u32::BITS) as usize;
+        let scale = |bits: u32| ((u64::from(bits) * self.lines.len() as u64) >> u32::BITS) as usize;
         [scale(tag.rest()), scale(super::spread(tag.rest()))]
     }
 

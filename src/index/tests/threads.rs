@@ -84,9 +84,10 @@ fn threads_see_whole_sets_and_at_once_what_they_filed() {
                 found.fetch_add(look_up(&index, number).len(), Ordering::Relaxed);
             }
         });
-        let outcomes: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
+        let joined: Result<Vec<()>, _> =
+            writers.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
         is_done.store(true, Ordering::Relaxed);
-        outcomes.into_iter().for_each(|outcome| outcome.unwrap());
+        joined.unwrap();
     });
     assert!(found.load(Ordering::Relaxed) > 0);
     let stats = index.stats();

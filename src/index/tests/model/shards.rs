@@ -67,12 +67,17 @@ impl<K: Copy + Eq + Hash + Into<u32>, V, S> DashMap<K, V, S> {
     }
 
     pub fn capacity(&self) -> usize {
-        0
+        self.shards.iter().map(|shard| shard.read().unwrap().capacity()).sum()
     }
 
-    /// For sums over all pages, which the model does not need.
+    /// What is there at the beginning.
     pub fn iter(&self) -> impl Iterator<Item = Ref<'_, K, V>> {
-        std::iter::empty()
+        let keys = |shard: &RwLock<HashMap<K, V>>| {
+            let shard = shard.read().unwrap();
+            shard.keys().copied().collect::<Vec<_>>()
+        };
+        let keys: Vec<K> = self.shards.iter().flat_map(keys).collect();
+        keys.into_iter().filter_map(|key| self.get(&key))
     }
 }
 
