@@ -17,7 +17,7 @@ pub const ONE_COLLECTION: &str = "/collections/{collection}";
 
 #[derive(OpenApi)]
 #[openapi(
-    info(title = "akin", description = "Near-duplicate search with MinHash, LSH and exact Jaccard similarity."),
+    info(title = "akin"),
     components(schemas(ProblemReply, Linkage, OnDuplicate, Order)),
     tags(
         (name = "Documents", description = "Add, get, list, export and remove documents."),

@@ -46,8 +46,8 @@ impl MakeRequestId for Uuids {
     }
 }
 
-/// A UUIDv7 whose random bits are a keyed hash of a counter: asking the system for random bits would
-/// be a system call for each request.
+/// A UUIDv7 whose random bits are a keyed hash of a counter: asking the system for random bits
+/// would be a system call for each request.
 fn new_uuid() -> Uuid {
     static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     static MADE: AtomicU64 = AtomicU64::new(0);

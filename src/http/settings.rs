@@ -1,50 +1,51 @@
 use serde::{Deserialize, Serialize};
 
-/// The store takes a billion bytes for a document: its text, set and metadata together.
+/// The store takes a billion bytes for a document with its text, set and metadata.
 const DOCUMENT_BYTES_MAX: usize = 256 << 20;
 
 /// A text is cut into words only below 2 GiB, and a body may be a single text.
 const BODY_BYTES_MAX: usize = 1 << 30;
 
-/// How the server listens, and how much of it a client may take up.
+/// Where the server listens, and the limits of what clients may use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerSettings {
-    /// Host and port to listen on; port 0 takes a free one.
+    /// Host and port to listen on; port 0 chooses a free one.
     pub listen: String,
-    /// Connections open at once; beyond, clients wait to be let in.
+    /// Connections open at once. Further clients wait to be accepted.
     pub connections_max: usize,
-    /// From a connection's opening, or its last answer's end, to the end of a request's head.
+    /// From the opening of a connection, or the end of its last answer, to the end of a request's
+    /// head.
     pub header_timeout_ms: u64,
-    /// From a request's head to its answer's; streamed bodies may then take longer.
+    /// From the head of a request to the head of its answer; streamed bodies may take longer.
     pub request_timeout_ms: u64,
-    /// The longest pause in a request's body, and in a client's reading of an answer.
+    /// The longest pause in the body of a request, and in a client's reading of an answer.
     pub body_idle_timeout_ms: u64,
-    /// One document as JSON or plain text, decompressed.
+    /// Bytes of one document as JSON or plain text, decompressed.
     pub document_bytes_max: usize,
-    /// Any other body that is not streamed, decompressed.
+    /// Bytes of any other body that is not streamed, decompressed.
     pub body_bytes_max: usize,
     /// Probes of one call.
     pub probes_max: usize,
-    /// Ids of one list that is collapsed.
+    /// Ids of one list to collapse.
     pub collapse_ids_max: usize,
-    /// Documents drawn to measure recall.
+    /// Documents sampled to measure recall.
     pub recall_sample_max: usize,
-    /// Requests worked on at once; beyond, they are refused with 503.
+    /// Requests in flight at once. Further ones are refused with 503.
     pub requests_in_flight_max: usize,
     /// Streamed requests (bulk additions and exports) at once, of those in flight.
     pub bulk_requests_max: usize,
     /// Discoveries of pairs or clusters at once, of those in flight. Each holds the sketches and
     /// ids of its collection in memory.
     pub discoveries_max: usize,
-    /// Documents of one bulk addition worked on at once; a document counts once for each 16 KiB
+    /// Documents of one bulk addition in flight at once; a document counts once for each 16 KiB
     /// begun.
     pub bulk_documents_in_flight_max: usize,
-    /// The longest `filter` of a call, in bytes.
+    /// Bytes of a `filter`.
     pub filter_bytes_max: usize,
-    /// The highest `limit` a call may ask for.
+    /// The highest `limit` of a call.
     pub limit_max: usize,
-    /// How long requests may go on after the server was told to stop.
+    /// How long running requests may go on once the server stops.
     pub shutdown_grace_ms: u64,
 }
 
@@ -73,7 +74,7 @@ impl Default for ServerSettings {
 }
 
 impl ServerSettings {
-    /// Every setting that cannot be served with, each by its name.
+    /// All faults of the settings, each beginning with its key.
     #[must_use]
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();

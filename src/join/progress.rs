@@ -12,8 +12,11 @@ pub struct Progress {
     stopped: AtomicBool,
 }
 
-/// What is being done; each stage counts for itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a join is doing; each stage counts its own steps. `reading`: documents; `counting`: how
+/// often elements occur; `filing`: sets under keys; `joining`: sets that share keys; `giving`:
+/// results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Stage {
     /// Documents are being read.

@@ -2,6 +2,8 @@
 //! is the product of the lengths, 64 steps at a time.
 
 use rapidfuzz::distance::{lcs_seq, levenshtein};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 /// The fewest characters to insert, delete or exchange to make one string of the other
 /// (Levenshtein 1966; computed as by Hyyrö 2003).
@@ -10,13 +12,13 @@ pub fn edit_distance(a: &str, b: &str) -> usize {
     levenshtein::distance(a.chars(), b.chars())
 }
 
-/// The longest string that is left of both when characters are deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The longest common subsequence of the characters of two texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = LcsMeasure)]
 pub struct CommonSubsequence {
     /// In characters.
     pub length: usize,
-    /// The fewest characters to insert or delete to make one string of the other: those of both
-    /// that are not of the subsequence.
+    /// The fewest characters to insert or delete to make one text of the other.
     pub distance: usize,
 }
 

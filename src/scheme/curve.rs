@@ -1,5 +1,8 @@
 //! What a scheme finds at each resemblance, and what it costs: to choose one by.
 
+use serde::Serialize;
+use utoipa::ToSchema;
+
 use super::Threshold;
 use super::bands::Bands;
 use super::tuner::ProbePlan;
@@ -32,12 +35,12 @@ pub struct Curve {
     pub document_bytes: f64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
 pub struct CurvePoint {
     pub similarity: f64,
-    /// The chance of sharing a key that is looked under.
+    /// The chance of sharing a key that a lookup probes.
     pub candidate: f64,
-    /// The chance of being a candidate that is not pruned.
+    /// The chance of being a candidate whose sketch agrees enough to be checked.
     pub found: f64,
 }
 

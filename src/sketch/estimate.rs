@@ -1,5 +1,8 @@
 //! What the agreeing slots of two sketches say of the resemblance of their sets.
 
+use serde::Serialize;
+use utoipa::ToSchema;
+
 use super::SketchSettings;
 use crate::simd::count_equal_bytes;
 
@@ -13,16 +16,20 @@ pub struct Estimator {
     bits: u32,
 }
 
-/// An estimate of resemblance from the slots that agree.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// An estimate of the Jaccard similarity (resemblance) from the slots that agree.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Estimate {
-    /// 0..=1, accidental agreements of b-bit slots taken out.
+    /// 0..=1. Accidental agreements of b-bit slots are subtracted.
+    #[schema(example = 0.81)]
     pub value: f64,
+    #[schema(example = 0.035)]
     pub standard_error: f64,
-    /// The 95 % Wilson interval, accidents taken out.
+    /// The 95 % Wilson interval, accidental agreements subtracted.
+    #[schema(example = json!([0.73, 0.87]))]
     pub interval: (f64, f64),
-    /// How many of the slots agree, or of the sampled elements are in both sets.
+    /// How many slots of the two sketches agree, or elements of two samples are in both.
     pub agreeing: u32,
+    /// How many slots or elements were compared.
     pub slots: u32,
 }
 

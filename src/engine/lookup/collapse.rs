@@ -2,6 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use serde::Serialize;
+use utoipa::ToSchema;
+
 use crate::backend::{Candidate, Sketched};
 use crate::document::DocumentId;
 use crate::engine::lookup::{LOOKS_MAX, SHINGLES_INLINE_MAX};
@@ -26,17 +29,21 @@ pub struct Collapsed {
     pub threshold: Threshold,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+/// A kept document and those that it stands for.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = CollapsedGroup)]
 pub struct Group {
     pub representative: DocumentId,
     /// In their order, at least one. They need not resemble each other.
     pub members: Vec<GroupMember>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = CollapsedMember)]
 pub struct GroupMember {
     pub id: DocumentId,
-    /// With the representative, exactly.
+    /// The exact Jaccard similarity to the representative.
+    #[schema(example = 0.91)]
     pub resemblance: f64,
 }
 

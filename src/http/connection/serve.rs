@@ -1,4 +1,4 @@
-//! From a listener to the router: who is let in, for how long, and how it ends.
+//! From a listener to the router: accepting connections, their limits, and the shutdown.
 
 use std::io;
 use std::pin::pin;
@@ -16,16 +16,15 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::http::ServerSettings;
 use crate::http::connection::write_timeout::WriteTimeout;
 
-/// The pause after an accept that failed for want of something, such as file descriptors.
+/// The pause after an accept that failed for lack of resources, such as file descriptors.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Serves until `shutdown`, then takes no more connections, closes those that are idle and lets
-/// requests end for at most `shutdown_grace_ms`.
+/// Serves until `shutdown`, then accepts no more connections, closes idle ones and waits for
+/// running requests for at most `shutdown_grace_ms`.
 ///
-/// At most `connections_max` connections are open; whoever comes on top waits, not yet accepted,
-/// in the listener's queue. A connection without a whole request head for `header_timeout_ms`, be
-/// it slow or idle, is closed, and so is one that takes nothing of its answer for
-/// `body_idle_timeout_ms`.
+/// At most `connections_max` connections are open; further ones wait in the listener's queue. A
+/// connection that does not complete a request head within `header_timeout_ms` is closed, and so is
+/// one whose client reads nothing of an answer for `body_idle_timeout_ms`.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -67,7 +66,7 @@ impl Connections {
         }
     }
 
-    /// The next connection, once there is room for it.
+    /// Accepts the next connection, once a permit is free.
     async fn accept(&self, listener: &TcpListener) -> (TcpStream, OwnedSemaphorePermit) {
         let permit = Arc::clone(&self.permits).acquire_owned().await;
         let permit = permit.expect("the semaphore is never closed");
@@ -83,9 +82,9 @@ impl Connections {
         }
     }
 
-    /// Answers a connection's requests, on a task of its own.
+    /// Serves a connection in a task.
     fn open(&self, stream: TcpStream, permit: OwnedSemaphorePermit) {
-        // Result lines are small and waited for: they must not wait for each other.
+        // Clients wait for small result lines, so lines must not be held back to fill a packet.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "set_nodelay failed");
         }
@@ -102,12 +101,13 @@ impl Connections {
 
     async fn close(self, grace: Duration) {
         if tokio::time::timeout(grace, self.graceful.shutdown()).await.is_err() {
-            tracing::warn!(?grace, "requests were still going on when the grace was over");
+            tracing::warn!(?grace, "requests were still running at the end of the grace period");
         }
     }
 }
 
-/// The client has gone before it was let in: the next may be let in at once.
+/// Whether the client disconnected before it was accepted, so that the next can be accepted at
+/// once.
 fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,6 +1,5 @@
-//! A stream whose other end must take what it is sent: an answer that nobody reads holds
-//! memory, perhaps a read transaction and a place among the streamed requests, and would hold them
-//! for ever.
+//! A stream that fails if its other end stops reading: an answer that nobody reads would hold
+//! memory, and perhaps a read transaction and a permit, for ever.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -10,12 +9,12 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 
-/// Fails once a write has waited for `timeout` without a byte taken. The connection then breaks, in
-/// the midst of a body that so never looks whole.
+/// Fails once a write has waited for `timeout` without progress. The connection is then closed
+/// without the end of the body, so that a part never looks whole.
 pub struct WriteTimeout<S> {
     stream: S,
     timeout: Duration,
-    /// Runs while a write waits.
+    /// The timer of a waiting write.
     running: Option<Pin<Box<Sleep>>>,
 }
 
@@ -24,7 +23,7 @@ impl<S> WriteTimeout<S> {
         Self { stream, timeout, running: None }
     }
 
-    /// What came of a write, or the error if it has waited for too long.
+    /// The result of a write, or an error if it has waited for too long.
     fn in_time(
         &mut self,
         written: Poll<io::Result<usize>>,
@@ -89,7 +88,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn who_reads_nothing_is_given_up_and_who_reads_slowly_is_not() {
+    async fn a_reader_may_be_slow_but_not_stop() {
         let (near, mut far) = tokio::io::duplex(1);
         let second = Duration::from_secs(1);
         let mut stream = WriteTimeout::new(near, second * 2);

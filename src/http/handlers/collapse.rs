@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::document::DocumentId;
-use crate::engine::{Collapsed, Group, GroupMember};
+use crate::engine::{Collapsed, Group};
 use crate::http::AppState;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
@@ -61,7 +61,7 @@ pub struct CollapsedReply {
     /// In their order.
     kept: Vec<DocumentId>,
     /// The kept documents that have near-duplicates in the list, in their order.
-    groups: Vec<GroupReply>,
+    groups: Vec<Group>,
     /// The ids that are not stored, in their order.
     unknown: Vec<DocumentId>,
     #[schema(example = 0.8)]
@@ -69,40 +69,10 @@ pub struct CollapsedReply {
     took_us: u64,
 }
 
-#[derive(Serialize, ToSchema)]
-#[schema(as = CollapsedGroup)]
-struct GroupReply {
-    representative: DocumentId,
-    /// In their order.
-    members: Vec<GroupMemberReply>,
-}
-
-#[derive(Serialize, ToSchema)]
-#[schema(as = CollapsedMember)]
-struct GroupMemberReply {
-    id: DocumentId,
-    /// The exact Jaccard similarity to the representative.
-    #[schema(example = 0.91)]
-    resemblance: f64,
-}
-
 impl CollapsedReply {
     fn new(collapsed: Collapsed, took: Duration) -> Self {
         let Collapsed { kept, groups, unknown, threshold } = collapsed;
-        Self {
-            kept,
-            groups: groups.into_iter().map(GroupReply::from).collect(),
-            unknown,
-            threshold: threshold.get(),
-            took_us: took.as_micros() as u64,
-        }
-    }
-}
-
-impl From<Group> for GroupReply {
-    fn from(Group { representative, members }: Group) -> Self {
-        let member = |GroupMember { id, resemblance }| GroupMemberReply { id, resemblance };
-        Self { representative, members: members.into_iter().map(member).collect() }
+        Self { kept, groups, unknown, threshold: threshold.get(), took_us: took.as_micros() as u64 }
     }
 }
 

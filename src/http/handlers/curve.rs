@@ -14,7 +14,7 @@ use crate::http::request::query::Query;
 use crate::http::response::json::Json;
 use crate::scheme::{CurvePoint, Kind};
 
-/// What a scheme finds at each resemblance, and what it costs.
+/// The chance to find a document by its Jaccard similarity, and what the scheme costs.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Curve)]
 pub struct CurveReply {
@@ -30,42 +30,27 @@ pub struct CurveReply {
     slots: u32,
     #[schema(example = 0.8)]
     threshold: f64,
-    /// Keys that a lookup at the threshold looks under.
+    /// Keys that a lookup at the threshold probes.
     #[schema(example = 9)]
     keys_probed: u32,
     /// A candidate with fewer agreeing slots is not checked exactly.
     agreeing_min: u32,
-    /// The chance that a document at just the threshold is found.
+    /// The chance to find a document whose similarity is exactly the threshold.
     #[schema(example = 0.992)]
     expected_recall: f64,
-    /// The share missed, on average over the resemblances from the threshold to 1.
+    /// The share that is missed, on average over similarities from the threshold to 1.
     false_negatives: f64,
-    /// The share checked in vain, on average over the resemblances from 0 to the threshold.
+    /// The share that is checked in vain, on average over similarities from 0 to the threshold.
     false_positives: f64,
-    /// Memory of the index for a document, as its layout has it.
+    /// Memory of the index for a document, computed from its layout.
     bytes_per_document: f64,
-    /// The same as it is in the collection: of its own scheme only, and once there are documents.
+    /// Memory of the collection's index for a document. Only for the collection's own scheme, and
+    /// only if there are documents.
     #[serde(skip_serializing_if = "Option::is_none")]
     measured_bytes_per_document: Option<f64>,
     /// At 0, 0.01, …, 1.
-    points: Vec<CurvePointReply>,
+    points: Vec<CurvePoint>,
     took_us: u64,
-}
-
-#[derive(Serialize, ToSchema)]
-#[schema(as = CurvePoint)]
-struct CurvePointReply {
-    similarity: f64,
-    /// The chance of sharing a key that is looked under.
-    candidate: f64,
-    /// The chance of being a candidate whose sketch agrees enough to be checked.
-    found: f64,
-}
-
-impl From<CurvePoint> for CurvePointReply {
-    fn from(CurvePoint { similarity, candidate, found }: CurvePoint) -> Self {
-        Self { similarity, candidate, found }
-    }
 }
 
 impl CurveReply {
@@ -84,7 +69,7 @@ impl CurveReply {
             false_positives: curve.false_positives,
             bytes_per_document: curve.document_bytes,
             measured_bytes_per_document: measured_document_bytes,
-            points: curve.points.into_iter().map(CurvePointReply::from).collect(),
+            points: curve.points,
             took_us: took.as_micros() as u64,
         }
     }
@@ -92,9 +77,10 @@ impl CurveReply {
 
 /// Draw the S-curve
 ///
-/// What a scheme over the collection's sketches finds at each resemblance, and what it costs: of
-/// the collection's own, of the one that akin would choose for a `threshold` and `recall`, or of
-/// `bands` keys of `rows` slots. It is computed; `GET /recall` measures.
+/// Returns the S-curve of MinHash LSH over the collection's sketches, the chance to find a document
+/// by its Jaccard similarity: for the collection's own scheme, for the one that akin would choose
+/// for a `threshold` and `recall`, or for `bands` keys of `rows` slots. It is computed; `GET
+/// /recall` measures.
 #[utoipa::path(
     get, path = "/curve", operation_id = "curve", tag = "Looking up",
     params(CurveParameters),

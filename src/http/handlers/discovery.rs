@@ -22,11 +22,12 @@ use crate::http::response::found::{ClusterLines, ClusterReply, FoundPairReply};
 
 /// All pairs
 ///
-/// Returns every pair of documents whose Jaccard similarity is at least the threshold, each once, as
-/// a line of NDJSON, from one consistent view while writes go on. Pairs are sent as they are found:
-/// first those of documents with equal sets, then the others, in an order that does not depend on
-/// the order of arrival. `GET /stats` shows the progress; closing the connection stops it. After a
-/// failure the connection is closed without the end of the body, so that a part never looks whole.
+/// Returns every pair of documents whose Jaccard similarity is at least the threshold, each once,
+/// as a line of NDJSON, from one consistent view while writes go on. Pairs are sent as they are
+/// found: first those of documents with equal sets, then the others, in an order that does not
+/// depend on the order of arrival. `GET /stats` shows the progress; closing the connection stops
+/// it. After a failure the connection is closed without the end of the body, so that a part never
+/// looks whole.
 #[utoipa::path(
     get, path = "/pairs", operation_id = "pairs", tag = "Discovery",
     params(DiscoveryParameters),

@@ -49,8 +49,8 @@ pub async fn readiness(AllReady(collections): AllReady) -> Result<Json<StatusRep
 
 /// Metrics
 ///
-/// Returns metrics in the text format of Prometheus. Those of a collection have its name as the label
-/// `collection`.
+/// Returns metrics in the text format of Prometheus. Those of a collection have its name as the
+/// label `collection`.
 #[utoipa::path(
     get, path = "/metrics", operation_id = "metrics", tag = "Operating",
     responses((status = 200, description = "The metrics.", body = String,

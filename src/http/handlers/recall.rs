@@ -15,7 +15,7 @@ use crate::http::request::parameters::RecallParameters;
 use crate::http::request::query::Query;
 use crate::http::response::json::Json;
 
-/// What lookups find of what there is, on a random sample.
+/// Recall and precision of lookups, measured on a random sample.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Recall)]
 pub struct RecallReply {
@@ -23,12 +23,12 @@ pub struct RecallReply {
     threshold: f64,
     /// Documents drawn at random and looked up.
     sampled: usize,
-    /// Those of them that are left out of the figures: they have over a thousand near-duplicates,
-    /// or their lookup was `truncated`.
+    /// Sampled documents that do not count, since they have over a thousand near-duplicates or
+    /// their lookup was `truncated`.
     left_out: usize,
-    /// Documents they were compared with: all there are.
+    /// All documents, with which each sampled one was compared.
     documents: u64,
-    /// Pairs of a sampled document and another at or over the threshold.
+    /// Pairs of a sampled document and another whose similarity is at least the threshold.
     pairs: u64,
     /// The share of the pairs that was found; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,15 +36,17 @@ pub struct RecallReply {
     recall: Option<f64>,
     /// Pairs of sets that differ.
     pairs_unequal: u64,
-    /// The share of those that was found: equal sets are always found, and hide how others fare.
+    /// The share of those that was found. Equal sets are always found, so they hide what is missed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 0.994)]
     recall_unequal: Option<f64>,
-    /// The share of what was found that is at or over the threshold; absent if nothing was.
+    /// The share of the found pairs whose similarity is at least the threshold; absent if none was
+    /// found.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 1.0)]
     precision: Option<f64>,
-    /// The chance that a document at just the threshold is found; others are found more surely.
+    /// The chance to find a document whose similarity is exactly the threshold. Those with a higher
+    /// similarity are found more surely.
     #[schema(example = 0.991)]
     expected_recall: f64,
     took_us: u64,
@@ -70,15 +72,15 @@ impl RecallReply {
 
 /// Measure recall
 ///
-/// Documents drawn at random are looked up as `GET /similar` does in mode `verified`, and compared
-/// with every stored set of one consistent view. What is written meanwhile counts neither for nor
-/// against. One measurement of a collection goes on at a time; another is refused with 503. It
-/// takes as long as reading all sets does: for collections that take longer than
-/// `server.request_timeout_ms`, let the server measure (`storage.recall_interval_s`).
+/// Looks documents drawn at random up in mode `verified`, compares them with every stored set of
+/// one consistent view, and returns recall and precision. Documents that are written meanwhile do
+/// not count. A second measurement of the collection at the same time is refused with 503. It takes
+/// as long as reading all sets: for collections that take longer than `server.request_timeout_ms`,
+/// let the server measure (`storage.recall_interval_s`).
 #[utoipa::path(
     get, path = "/recall", operation_id = "recall", tag = "Operating",
     params(RecallParameters),
-    responses((status = 200, description = "What was measured.", body = RecallReply), OfTexts),
+    responses((status = 200, description = "The measurement.", body = RecallReply), OfTexts),
 )]
 pub async fn recall(
     Query(parameters): Query<RecallParameters>,

@@ -30,8 +30,8 @@ pub struct RemovedReply {
 ///
 /// Removes every document that meets the conditions, of which at least one must be given, in one
 /// consistent view; documents that are added or replaced meanwhile stay. Answers once all are
-/// removed, however long that takes. If the client disconnects, the removal stops; documents removed
-/// by then stay removed, and the same call removes the rest.
+/// removed, however long that takes. If the client disconnects, the removal stops; documents
+/// removed by then stay removed, and the same call removes the rest.
 #[utoipa::path(
     delete, path = "/documents", operation_id = "remove_documents", tag = "Documents",
     params(ConditionParameters),

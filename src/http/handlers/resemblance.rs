@@ -14,8 +14,8 @@ use crate::http::response::json::Json;
 
 /// Compare two stored documents
 ///
-/// Returns the estimated and the exact Jaccard similarity (resemblance) of two stored documents, and
-/// further measures on request.
+/// Returns the estimated and the exact Jaccard similarity (resemblance) of two stored documents,
+/// and further measures on request.
 #[utoipa::path(
     get, path = "/resemblance", operation_id = "compare_stored", tag = "Looking up",
     params(StoredPair, CompareParameters),

@@ -12,7 +12,7 @@ use crate::http::AppState;
 use crate::http::problem::code::Code;
 use crate::http::problem::{Problem, ProgressReply};
 
-/// The collection of the path, or `default` if it names none; once it is open.
+/// The collection that the path names, or else `default`, once it is open.
 pub struct Ready(pub Arc<Collection>);
 
 /// All collections, once they are open.

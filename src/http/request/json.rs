@@ -41,7 +41,8 @@ pub fn check(json: &str, invalid: Code) -> Result<(), Problem> {
     }
 }
 
-/// Reads once more to find where the error is: tracking the path costs too much where there is none.
+/// Reads once more to find where the error is: tracking the path costs too much where there is
+/// none.
 fn explain<'a, T: Deserialize<'a>>(
     json: &'a [u8],
     invalid: Code,

@@ -1,4 +1,4 @@
-//! Reading a request's body: in pieces as they arrive, or whole within a limit.
+//! Reading a request's body: in chunks as they arrive, or completely within a limit.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::http::AppState;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 
-/// What a body is, by its `content-type`.
+/// The type of a body, by its `content-type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Media {
     Json,
@@ -29,7 +29,7 @@ impl Media {
         }
     }
 
-    /// The body's media type, if it is one of those `taken`.
+    /// The body's media type, if it is one of `taken`.
     pub fn of(headers: &HeaderMap, taken: &[Self]) -> Result<Self, Problem> {
         let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let mut parts = value.unwrap_or_default().split(';').map(str::trim);
@@ -52,14 +52,14 @@ fn is_utf_8_or_no_charset(parameter: &str) -> bool {
 /// A body that is being read.
 pub struct BodyReader {
     stream: BodyDataStream,
-    /// Read already, and to be given again.
+    /// Read already, and to be returned again.
     peeked: Option<Bytes>,
     idle_timeout_ms: u64,
-    /// The length that the client announced, if the body comes uncompressed.
+    /// The length that the client announced, if the body is uncompressed.
     bytes_announced: u64,
 }
 
-/// All of a body of JSON.
+/// Reads a complete body of JSON.
 pub async fn whole_json(request: Request, state: &AppState) -> Result<Bytes, Problem> {
     let (parts, body) = request.into_parts();
     Media::of(&parts.headers, &[Media::Json])?;
@@ -77,7 +77,7 @@ impl BodyReader {
         }
     }
 
-    /// The next bytes, as soon as there are any; `None` at the end.
+    /// Waits for the next bytes; `None` at the end.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, Problem> {
         if self.peeked.is_some() {
             return Ok(self.peeked.take());
@@ -86,19 +86,20 @@ impl BodyReader {
         let next = tokio::time::timeout(timeout, self.stream.next()).await;
         let next = next.map_err(|_| stalled(self.idle_timeout_ms))?;
         next.transpose().map_err(|_| {
-            let detail = "the body broke off, or is not in the content-encoding it names";
+            let detail =
+                "the body ended early, or does not have the content-encoding of its header";
             Problem::new(Code::UnreadableBody, detail)
         })
     }
 
-    /// Waits for the first bytes, which will be read again. Asking for them is what lets go on a
-    /// client that expects `100 Continue`; once the answer has begun, it is not told any more.
+    /// Waits for the first bytes, which will be read again. The server sends `100 Continue` when
+    /// they are polled for, and not once its answer has begun.
     pub async fn begin(&mut self) -> Result<(), Problem> {
         self.peeked = self.chunk().await?;
         Ok(())
     }
 
-    /// The first byte that is not white space, which will be read again. White space before it is
+    /// The first byte that is not white space. It will be read again; white space before it is
     /// dropped.
     pub async fn peek(&mut self) -> Result<Option<u8>, Problem> {
         while let Some(chunk) = self.chunk().await? {
@@ -110,7 +111,7 @@ impl BodyReader {
         Ok(None)
     }
 
-    /// All of the body, unless it has more than `bytes_max` bytes.
+    /// Reads all of the body, unless it has more than `bytes_max` bytes.
     pub async fn whole(mut self, bytes_max: usize, too_large: Code) -> Result<Bytes, Problem> {
         let refuse = || {
             let what = if too_large == Code::DocumentTooLarge { "document" } else { "body" };
@@ -139,7 +140,8 @@ impl BodyReader {
 }
 
 fn stalled(idle_timeout_ms: u64) -> Problem {
-    let detail = format!("nothing moved for the {idle_timeout_ms} ms of body_idle_timeout_ms");
+    let detail =
+        format!("no byte of the body arrived for the {idle_timeout_ms} ms of body_idle_timeout_ms");
     Problem::new(Code::BodyTimeout, detail)
 }
 

@@ -12,15 +12,15 @@ use crate::document::{DocumentId, Metadata};
 use crate::engine::{AddStatus, Added, Answer, Exact, FoundBy, Match, Mode, Points, Policy};
 use crate::http::problem::ProblemReply;
 
-/// What became of an added document.
+/// The result of an addition.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Added)]
 pub struct AddedReply {
     pub id: DocumentId,
     pub status: AddStatus,
-    /// The near-duplicates that were there before it.
+    /// The near-duplicates that were stored before it.
     pub duplicates: Vec<MatchReply>,
-    /// Its distinct shingles.
+    /// The number of its distinct shingles.
     pub shingles: usize,
     /// What was done that its sender may not expect: `whole_document`, the text has no shingle, so
     /// the whole of it is its only one; `sampled_to_one`, none of its shingles is in the sample
@@ -56,20 +56,20 @@ impl From<Added> for AddedReply {
 #[schema(as = Answer)]
 pub struct AnswerReply {
     pub matches: Vec<MatchReply>,
-    /// Distinct sets that shared a key with the probe, or all documents where it was a scan.
+    /// Distinct sets that share a key with the probe, or all documents if it was a scan.
     pub candidates: usize,
     /// There are more matches than `limit`.
     pub more: bool,
     /// A work limit was hit: some matches may be missing.
     pub truncated: bool,
-    /// The chance that a document at just the threshold is found; of records, that of one which
-    /// agrees in a field.
+    /// The chance to find a document whose similarity is exactly the threshold; of records, one
+    /// that agrees in a field.
     #[schema(example = 0.997)]
     pub expected_recall: f64,
-    /// Of records, `points` as a share of those that two of them can have.
+    /// Of records, `points` as a share of the most that two of them can have.
     #[schema(example = 0.8)]
     pub threshold: f64,
-    /// Of records only: the least that a match has.
+    /// Of records only: the fewest points of a match.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 250)]
     pub points: Option<u32>,
@@ -127,8 +127,8 @@ pub enum AnswersReply {
 #[schema(as = Match)]
 pub struct MatchReply {
     pub id: DocumentId,
-    /// The exact value where it is known, else the estimate; of records, `points` as a share of
-    /// those that there could be for the fields that either has.
+    /// The Jaccard similarity: the exact value where it is known, else the estimate; of records,
+    /// `points` as a share of the most for the fields that either has.
     #[schema(example = 0.91)]
     pub resemblance: f64,
     /// Absent of records, which are not estimated.
@@ -150,12 +150,12 @@ pub struct MatchReply {
     /// Shingles that either has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub union: Option<usize>,
-    /// Keys of the probe's that the match is filed under; elements, where it was found by those.
+    /// Keys that the match shares with the probe; elements, if it was found by those.
     pub keys_shared: u32,
     #[serde(serialize_with = "metadata", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub metadata: Option<Metadata>,
-    /// Of records only: those of all its fields.
+    /// Of records only: the points of all fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 296)]
     pub points: Option<u32>,
@@ -199,7 +199,7 @@ impl From<Exact> for ContainmentReply {
     }
 }
 
-/// As it came, byte for byte.
+/// Writes metadata as it came, byte for byte.
 #[expect(clippy::ref_option, reason = "serde hands over the field itself")]
 pub fn metadata<S: Serializer>(
     metadata: &Option<Metadata>,

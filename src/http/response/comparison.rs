@@ -1,4 +1,4 @@
-//! The wire type of a comparison.
+//! Comparisons of two documents.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,17 +8,18 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::engine::{ComparedField, Comparison, Exact, Explanation, Measured, Passages, Points};
+use crate::http::response::found::PairContainmentReply;
 use crate::measure::{BagOverlap, CommonSubsequence};
 use crate::sketch::Estimate;
 
-/// Estimated beside exact resemblance.
+/// The estimated and the exact Jaccard similarity (resemblance) of two documents.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Comparison)]
 pub struct ComparisonReply {
     /// By the sketches; where sets are samples and a text is not kept, by the samples. Absent of
     /// records, which are not estimated.
     #[serde(skip_serializing_if = "Option::is_none")]
-    estimated: Option<EstimateReply>,
+    estimated: Option<Estimate>,
     /// Absent where sets are samples and a text is not kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     exact: Option<ExactResemblanceReply>,
@@ -35,36 +36,20 @@ pub struct ComparisonReply {
     /// below the threshold.
     #[schema(example = 0.9998)]
     probability_reported: f64,
-    /// Of records only: those of all fields.
+    /// Of records only: the points of all fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 296)]
     points: Option<u32>,
     /// Of records only: the points of each field that both have.
     #[serde(skip_serializing_if = "Option::is_none")]
     field_points: Option<BTreeMap<String, u32>>,
-    /// With `?measures=`: those that were asked for.
+    /// On request, by `measures`.
     #[serde(skip_serializing_if = "Option::is_none")]
     measures: Option<MeasuresReply>,
-    /// With `?explain=true`.
+    /// On request, by `explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     explanation: Option<ExplanationReply>,
     took_us: u64,
-}
-
-#[derive(Serialize, ToSchema)]
-#[schema(as = Estimate)]
-struct EstimateReply {
-    #[schema(example = 0.81)]
-    value: f64,
-    #[schema(example = 0.035)]
-    standard_error: f64,
-    /// The 95 % Wilson interval.
-    #[schema(example = json!([0.73, 0.87]))]
-    interval: [f64; 2],
-    /// Slots of the two sketches that agree, or elements that two samples share…
-    agreeing: u32,
-    /// … out of this many.
-    slots: u32,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -74,61 +59,43 @@ struct ExactResemblanceReply {
     value: f64,
     intersection: usize,
     union: usize,
-    /// The resemblance of the bags of shingles, repetitions and all, by the union that adds them
-    /// up: Σmin of the counts / (Σa + Σb), at most ½. Absent if counts are not known: of documents
-    /// stored without their texts, unless the collection's sets are multisets.
+    /// The similarity of the bags of shingles, with repetitions: Σmin of the counts / (Σa + Σb), at
+    /// most ½. Absent where counts are not known: of documents stored without their texts, unless
+    /// the collection's sets are multisets.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 0.44)]
     bag: Option<f64>,
-    /// The same by the union that has each shingle as often as the bag that has more of it: Σmin /
-    /// Σmax of the counts, at most 1.
+    /// The Jaccard similarity of the bags: Σmin / Σmax of the counts, at most 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 0.79)]
     bag_max_union: Option<f64>,
 }
 
-/// The measures that were asked for.
+/// The requested measures.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Measures)]
 struct MeasuresReply {
+    /// Of the texts: the fewest characters to insert, delete or exchange to make one of the other.
     #[serde(skip_serializing_if = "Option::is_none")]
-    edit: Option<EditReply>,
+    edit: Option<DistanceReply>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    lcs: Option<LcsReply>,
+    lcs: Option<CommonSubsequence>,
+    /// Of the sets: shingles that only one of them has.
     #[serde(skip_serializing_if = "Option::is_none")]
-    hamming: Option<HammingReply>,
+    hamming: Option<DistanceReply>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cosine: Option<CosineReply>,
     #[serde(skip_serializing_if = "Option::is_none")]
     euclidean: Option<EuclideanReply>,
 }
 
-/// Of the texts, character by character.
 #[derive(Serialize, ToSchema)]
-#[schema(as = EditMeasure)]
-struct EditReply {
-    /// The fewest characters to insert, delete or exchange to make one text of the other.
+#[schema(as = Distance)]
+struct DistanceReply {
     distance: usize,
 }
 
-/// The longest common subsequence of the texts' characters.
-#[derive(Serialize, ToSchema)]
-#[schema(as = LcsMeasure)]
-struct LcsReply {
-    length: usize,
-    /// The fewest characters to insert or delete to make one text of the other.
-    distance: usize,
-}
-
-/// Of the sets.
-#[derive(Serialize, ToSchema)]
-#[schema(as = HammingMeasure)]
-struct HammingReply {
-    /// Shingles that only one of them has.
-    distance: usize,
-}
-
-/// Of the counts of shingles, as vectors.
+/// The cosine similarity of the counts of shingles as vectors.
 #[derive(Serialize, ToSchema)]
 #[schema(as = CosineMeasure)]
 struct CosineReply {
@@ -138,19 +105,12 @@ struct CosineReply {
     angle_degrees: f64,
 }
 
-/// Of the counts of shingles, as vectors.
+/// The Euclidean distance of the counts of shingles as vectors.
 #[derive(Serialize, ToSchema)]
 #[schema(as = EuclideanMeasure)]
 struct EuclideanReply {
     /// The length of their difference.
     distance: f64,
-}
-
-#[derive(Serialize, ToSchema)]
-#[schema(as = PairContainment)]
-struct PairContainmentReply {
-    a_in_b: f64,
-    b_in_a: f64,
 }
 
 /// Where two texts are alike.
@@ -161,7 +121,7 @@ struct ExplanationReply {
     b: PassagesReply,
     /// The bands whose keys both have.
     bands_shared: Vec<u32>,
-    /// Of records only, which have no passages: every field that either has.
+    /// Of records only, which have no passages: every field of either record.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     fields: Vec<ComparedFieldReply>,
@@ -206,12 +166,9 @@ impl ComparisonReply {
     pub fn new(comparison: Comparison, took: Duration) -> Self {
         let exact = comparison.exact;
         Self {
-            estimated: comparison.estimated.map(EstimateReply::from),
+            estimated: comparison.estimated,
             exact: exact.map(|exact| ExactResemblanceReply::new(exact, comparison.bag)),
-            containment: exact.map(|exact| PairContainmentReply {
-                a_in_b: exact.containment_of_a,
-                b_in_a: exact.containment_of_b,
-            }),
+            containment: exact.map(PairContainmentReply::from),
             probability_candidate: comparison.probability_candidate,
             probability_reported: comparison.probability_reported,
             points: comparison.points.as_ref().map(Points::total),
@@ -220,18 +177,6 @@ impl ComparisonReply {
                 .then(|| comparison.measured.into()),
             explanation: comparison.explanation.map(ExplanationReply::from),
             took_us: took.as_micros() as u64,
-        }
-    }
-}
-
-impl From<Estimate> for EstimateReply {
-    fn from(estimate: Estimate) -> Self {
-        Self {
-            value: estimate.value,
-            standard_error: estimate.standard_error,
-            interval: estimate.interval.into(),
-            agreeing: estimate.agreeing,
-            slots: estimate.slots,
         }
     }
 }
@@ -250,12 +195,11 @@ impl ExactResemblanceReply {
 
 impl From<Measured> for MeasuresReply {
     fn from(measured: Measured) -> Self {
-        let lcs = |CommonSubsequence { length, distance }| LcsReply { length, distance };
         let cosine = |(similarity, angle_degrees)| CosineReply { similarity, angle_degrees };
         Self {
-            edit: measured.edit.map(|distance| EditReply { distance }),
-            lcs: measured.lcs.map(lcs),
-            hamming: measured.hamming.map(|distance| HammingReply { distance }),
+            edit: measured.edit.map(|distance| DistanceReply { distance }),
+            lcs: measured.lcs,
+            hamming: measured.hamming.map(|distance| DistanceReply { distance }),
             cosine: measured.cosine.map(cosine),
             euclidean: measured.euclidean.map(|distance| EuclideanReply { distance }),
         }

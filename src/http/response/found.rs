@@ -40,7 +40,7 @@ pub struct FoundPairReply {
 }
 
 #[derive(Serialize, ToSchema)]
-#[schema(as = FoundPairContainment)]
+#[schema(as = PairContainment)]
 pub struct PairContainmentReply {
     /// The share of a's shingles that b has.
     a_in_b: f64,
@@ -48,12 +48,14 @@ pub struct PairContainmentReply {
     b_in_a: f64,
 }
 
+impl From<Exact> for PairContainmentReply {
+    fn from(exact: Exact) -> Self {
+        Self { a_in_b: exact.containment_of_a, b_in_a: exact.containment_of_b }
+    }
+}
+
 impl From<FoundPair> for FoundPairReply {
     fn from(pair: FoundPair) -> Self {
-        let containment = |exact: Exact| PairContainmentReply {
-            a_in_b: exact.containment_of_a,
-            b_in_a: exact.containment_of_b,
-        };
         Self {
             a: pair.a,
             b: pair.b,
@@ -61,7 +63,7 @@ impl From<FoundPair> for FoundPairReply {
             estimated: pair.estimated,
             interval: pair.interval.map(Into::into),
             exact: pair.exact.map(|exact| exact.value),
-            containment: pair.exact.map(containment),
+            containment: pair.exact.map(PairContainmentReply::from),
             shared: pair.exact.map(|exact| exact.shared),
             union: pair.exact.map(|exact| exact.union),
         }
@@ -137,10 +139,7 @@ pub struct DiscoveryReply {
     threshold: f64,
     mode: Mode,
     started_at: Time,
-    /// `reading` documents, `counting` shingles, `filing` sets under their keys, `joining` sets
-    /// that share keys, or `giving` the results.
-    #[schema(example = "joining")]
-    stage: &'static str,
+    stage: Stage,
     /// Steps of this stage that are done.
     done: u64,
     /// Steps of this stage; 0 while unknown.
@@ -164,13 +163,7 @@ impl From<DiscoveryStats> for DiscoveryReply {
             threshold: stats.threshold.get(),
             mode: stats.mode,
             started_at: Time(stats.started_at_ms),
-            stage: match stats.stage {
-                Stage::Reading => "reading",
-                Stage::Counting => "counting",
-                Stage::Filing => "filing",
-                Stage::Joining => "joining",
-                Stage::Giving => "giving",
-            },
+            stage: stats.stage,
             done: stats.done,
             total: stats.total,
             found: stats.found,

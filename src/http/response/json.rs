@@ -9,8 +9,8 @@ use crate::http::problem;
 /// Bytes of most answers.
 const USUAL_BYTES: usize = 1024;
 
-/// Like axum's, but that what goes wrong is a problem as everywhere, and that it writes into a
-/// plain vector, which takes a good half of the time.
+/// Like axum's `Json`, but errors are problems, and it writes into a plain vector, in about half
+/// the time.
 pub struct Json<T>(pub T);
 
 impl<T: Serialize> IntoResponse for Json<T> {
@@ -19,7 +19,7 @@ impl<T: Serialize> IntoResponse for Json<T> {
         match serde_json::to_writer(&mut body, &self.0) {
             Ok(()) => ([(header::CONTENT_TYPE, "application/json")], body).into_response(),
             Err(error) => {
-                tracing::error!(%error, "an answer is no JSON");
+                tracing::error!(%error, "an answer cannot be written as JSON");
                 problem::internal().into_response()
             }
         }
