@@ -143,8 +143,8 @@ impl Intake {
         }
     }
 
-    /// Waits until enough results have been read. (The connection of a client that reads none breaks
-    /// after a while, and that ends the wait.)
+    /// Waits until enough results have been read. (The connection of a client that reads none
+    /// breaks after a while, and that ends the wait.)
     async fn wait_for_permit(&mut self, item: &Item) -> OwnedSemaphorePermit {
         let permit = Arc::clone(&self.in_flight).acquire_many_owned(self.units(item)).await;
         permit.expect("the semaphore is never closed")

@@ -32,8 +32,8 @@ pub enum SplitError {
     Malformed(&'static str),
 }
 
-/// How to cut the next bytes: `before` bytes between items, then `take` bytes of an item, which ends
-/// there or not, then `after` bytes between items again.
+/// How to cut the next bytes: `before` bytes between items, then `take` bytes of an item, which
+/// ends there or not, then `after` bytes between items again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) struct Cut {
     pub before: usize,
