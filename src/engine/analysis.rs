@@ -73,12 +73,13 @@ impl Analyser {
     pub fn new(settings: &CollectionSettings) -> Self {
         let whole = ShingleSettings { sample_modulo: 1, ..settings.shingles.clone() };
         let (seed, shingles_max) = (settings.sketch.seed, settings.limits.shingles_max);
+        let scheme = Scheme::new(&settings.scheme, &settings.sketch);
         Self {
             shingler: Shingler::new(settings.shingles_of_sets(), seed, shingles_max),
             whole: Shingler::new(whole, seed, shingles_max),
             sketcher: Sketcher::new(settings.sketch.clone()),
-            estimator: Estimator::new(&settings.sketch),
-            scheme: Scheme::new(&settings.scheme, &settings.sketch),
+            estimator: scheme.estimator(&settings.sketch),
+            scheme,
             threshold: settings.scheme.threshold,
             points_min: settings.scheme.points_min(),
             edit_penalty: settings.scheme.edit_penalty(),

@@ -177,9 +177,13 @@ pub struct LimitSettings {
     #[schema(minimum = 1)]
     pub candidates_max: usize,
     /// Candidates that are checked exactly, those whose sketches agree best first; `limit` if that
-    /// is more. If there are more, the answer says `truncated`.
+    /// is more. If there are more that may match, the answer says `truncated`.
     #[schema(minimum = 1)]
     pub checked_max: usize,
+    /// Documents that a filter is held against in one lookup, best-agreeing first; beyond, the
+    /// answer says `truncated`.
+    #[schema(minimum = 1)]
+    pub filtered_max: usize,
     /// Near-duplicates in the answer to an added document.
     #[schema(minimum = 1)]
     pub duplicates_max: usize,
@@ -209,7 +213,8 @@ impl Default for LimitSettings {
     fn default() -> Self {
         Self {
             candidates_max: 10_000,
-            checked_max: 40,
+            checked_max: 200,
+            filtered_max: 100_000,
             duplicates_max: 20,
             shingles_max: 1_000_000,
             metadata_bytes_max: 65_536,
@@ -228,6 +233,7 @@ impl LimitSettings {
         let at_least_one = [
             ("candidates_max", self.candidates_max),
             ("checked_max", self.checked_max),
+            ("filtered_max", self.filtered_max),
             ("duplicates_max", self.duplicates_max),
             ("shingles_max", self.shingles_max),
             ("field_bytes_max", self.field_bytes_max),
@@ -246,6 +252,7 @@ impl LimitSettings {
         Self {
             candidates_max: 1_000_000,
             checked_max: 100_000,
+            filtered_max: 10_000_000,
             duplicates_max: 10_000,
             shingles_max: 10_000_000,
             metadata_bytes_max: 8 << 20,
@@ -263,6 +270,7 @@ impl LimitSettings {
             [
                 ("candidates_max", of.candidates_max as u64),
                 ("checked_max", of.checked_max as u64),
+                ("filtered_max", of.filtered_max as u64),
                 ("duplicates_max", of.duplicates_max as u64),
                 ("shingles_max", of.shingles_max as u64),
                 ("metadata_bytes_max", of.metadata_bytes_max as u64),

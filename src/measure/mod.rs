@@ -8,7 +8,7 @@ mod strings;
 
 pub use bag::BagOverlap;
 pub use counts::{angle_degrees, cosine, euclidean};
-pub use points::{FIELD_POINTS_MAX, Points};
+pub use points::{FIELD_POINTS_MAX, Points, edits_cost};
 pub use strings::{CommonSubsequence, edit_distance};
 
 use crate::text::ShingleSet;

@@ -24,7 +24,7 @@ pub struct Points {
 }
 
 impl Points {
-    /// `penalty`: points that one edit costs, at least 1; d edits cost d² as many.
+    /// `penalty`: points that one edit costs, as [`edits_cost`] has it; at least 1.
     #[must_use]
     pub fn of(a: &NormalisedFields, b: &NormalisedFields, penalty: u32) -> Self {
         let of_field = |(name, ours): (&str, &str)| {
@@ -53,15 +53,28 @@ impl Points {
     }
 }
 
-/// A hundred less `penalty` · d² for d edits of a character, at least 0.
+/// A hundred less what the edits between two values cost, at least 0.
 fn field_points(a: &str, b: &str, penalty: u32) -> u32 {
     if a == b {
         return FIELD_POINTS_MAX;
     }
     let edits_max = ((FIELD_POINTS_MAX - 1) / penalty).isqrt() as usize;
     let args = levenshtein::Args::default().score_cutoff(edits_max);
-    let edits = levenshtein::distance_with_args(a.chars(), b.chars(), &args);
-    edits.map_or(0, |edits| FIELD_POINTS_MAX - penalty * (edits * edits) as u32)
+    let Some(edits) = levenshtein::distance_with_args(a.chars(), b.chars(), &args) else {
+        return 0;
+    };
+    let characters = a.chars().count().max(b.chars().count());
+    FIELD_POINTS_MAX - edits_cost(edits as u32, characters as u32, penalty)
+}
+
+/// The points that d edits cost, the longer value being n characters: d² times the penalty, or
+/// times 100 / n² if that is more, at most 100. So nothing is left where all characters differ,
+/// and the penalty alone decides from √(100 / penalty) characters on.
+#[must_use]
+pub fn edits_cost(edits: u32, characters: u32, penalty: u32) -> u32 {
+    let (edits, characters) = (u64::from(edits), u64::from(characters.max(1)));
+    let by_length = (u64::from(FIELD_POINTS_MAX) * edits * edits).div_ceil(characters * characters);
+    by_length.max(u64::from(penalty) * edits * edits).min(u64::from(FIELD_POINTS_MAX)) as u32
 }
 
 #[cfg(test)]
@@ -100,8 +113,27 @@ mod tests {
         assert_eq!(points, [100, 96, 84, 64, 36, 0]);
         assert_eq!(field_points("smith", "smyth", 100), 0);
         assert_eq!(field_points("smith", "smyth", 99), 1);
-        assert_eq!(field_points("smith", "jones", 1), 75);
-        assert_eq!(field_points("é", "e", 1), 99, "an edit is of a character");
+        assert_eq!(field_points("smith", "jones", 1), 0);
+        assert_eq!(field_points("résumé", "resumé", 1), 97, "an edit is of a character");
+    }
+
+    #[test]
+    fn short_values_that_are_unlike_have_no_points() {
+        for (a, b, points) in [
+            ("a", "b", 0),
+            ("ab", "cd", 0),
+            ("ab", "ac", 75),
+            ("a", "ab", 75),
+            ("abc", "abd", 88),
+            ("abc", "ade", 55),
+            ("abc", "def", 0),
+            ("abcd", "abce", 93),
+            ("abcd", "efgh", 0),
+            ("abcde", "abcdf", 96),
+            ("abcde", "fghij", 0),
+        ] {
+            assert_eq!(field_points(a, b, 4), points, "{a} {b}");
+        }
     }
 
     #[test]
@@ -129,7 +161,10 @@ mod tests {
             for (a, b) in [(&a, &b), (&a, &near)] {
                 let chars = |text: &str| text.chars().collect::<Vec<_>>();
                 let edits = edits(&chars(a), &chars(b));
-                let points = 100_u32.saturating_sub(penalty * edits * edits);
+                let length = a.chars().count().max(b.chars().count()).max(1) as f64;
+                let share = f64::from(edits) / length;
+                let by_length = (100.0 * (1.0 - share * share) + 1e-9).floor() as u32;
+                let points = 100_u32.saturating_sub(penalty * edits * edits).min(by_length);
                 prop_assert_eq!(field_points(a, b, penalty), points);
                 prop_assert_eq!(field_points(b, a, penalty), points);
             }

@@ -1,7 +1,7 @@
 //! The scheme that a collection's settings choose.
 
 use super::{Bands, Fields, Key, Kind, Prefix, ProbePlan, SchemeSettings, Threshold};
-use crate::sketch::{Sketch, SketchSettings};
+use crate::sketch::{Estimator, Sketch, SketchSettings};
 use crate::text::ShingleSet;
 
 /// What a collection files sets under, and how it looks them up.
@@ -26,6 +26,13 @@ impl Scheme {
             Kind::Prefix => Self::Prefix(Prefix::new(scheme, sketch)),
             Kind::Fields => Self::Fields(Fields::new(scheme, sketch)),
         }
+    }
+
+    /// What compares the sketches that the scheme files.
+    #[must_use]
+    pub fn estimator(&self, sketch: &SketchSettings) -> Estimator {
+        let estimator = Estimator::new(sketch);
+        self.fields().map_or(estimator, |fields| estimator.of_records(fields.names().len()))
     }
 
     /// How many tables the keys have.
@@ -105,7 +112,7 @@ impl Scheme {
         match self {
             Self::Bands(bands) => bands.plan(threshold),
             Self::Prefix(_) => Prefix::PLAN,
-            // Whatever agrees in a field is found, and scored by more than its sketch.
+            // What recall to expect depends on the probe: [`Fields::expected_recall`].
             Self::Fields(fields) => ProbePlan {
                 bands: fields.tables(),
                 agreeing_min: 0,

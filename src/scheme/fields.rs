@@ -15,7 +15,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::sketch::{Sketch, SketchSettings, Sketcher};
-use crate::text::{NormalisedFields, ShingleSettings, Shingler, Unit};
+use crate::text::{NormalisedFields, ShingleSet, ShingleSettings, Shingler, Unit};
 
 use super::SchemeSettings;
 
@@ -78,6 +78,16 @@ impl Fields {
         Sketch::from_bytes(bytes.into())
     }
 
+    /// The chance that a value with so many edits shares no key of the value itself, which takes
+    /// one that is nearly the same.
+    pub(super) fn chance_unkeyed(&self, value: &str, edits: u32) -> f64 {
+        let Some(sketcher) = &self.sketched else { return 1.0 };
+        let pairs = sketcher.pairs(value).count() as f64;
+        let changed = 2.0 * f64::from(edits);
+        let resemblance = ((pairs - changed) / (pairs + changed)).max(0.0);
+        (1.0 - resemblance.powi(ROWS as i32)).powi(BANDS as i32)
+    }
+
     fn hash(&self, value: &str) -> u32 {
         (xxh3_64_with_seed(value.as_bytes(), self.seed) as u32).max(1)
     }
@@ -128,9 +138,12 @@ impl FieldSketcher {
     /// Zeros for a value that is not there.
     fn slots(&self, value: Option<&str>) -> [u8; Self::BYTES] {
         let Some(value) = value else { return [0; Self::BYTES] };
-        let pairs = self.shingler.text(value).expect("a normalised value has a character");
-        let sketch = self.sketcher.sketch(&pairs.set);
+        let sketch = self.sketcher.sketch(&self.pairs(value));
         sketch.as_bytes().try_into().expect("made with slots of so many bytes")
+    }
+
+    fn pairs(&self, value: &str) -> ShingleSet {
+        self.shingler.text(value).expect("a normalised value has a character").set
     }
 }
 

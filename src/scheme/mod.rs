@@ -5,6 +5,7 @@ mod binomial;
 mod chosen;
 mod completion;
 mod curve;
+mod field_recall;
 mod fields;
 mod in_flight;
 mod order;

@@ -14,6 +14,8 @@ const Z_95: f64 = 1.959_963_984_540_054;
 pub struct Estimator {
     slots: u32,
     bits: u32,
+    /// Sketches are of records with this many fields.
+    fields: usize,
 }
 
 /// An estimate of the Jaccard similarity (resemblance) from the slots that agree.
@@ -53,12 +55,23 @@ impl Estimate {
 impl Estimator {
     #[must_use]
     pub fn new(settings: &SketchSettings) -> Self {
-        Self { slots: settings.slots, bits: settings.bits }
+        Self { slots: settings.slots, bits: settings.bits, fields: 0 }
     }
 
-    /// How many slots of two sketches (as bytes, of equal length) agree: 0..=slots.
+    /// The estimator of sketches of records: of each field a hash of 4 bytes, 0 where the record
+    /// lacks it, and then for each field slots of 2 bytes, or none.
+    #[must_use]
+    pub fn of_records(self, fields: usize) -> Self {
+        Self { fields, ..self }
+    }
+
+    /// How many slots of two sketches (as bytes, of equal length) agree: 0..=slots. Of records, of
+    /// each field that both have the slots that agree, and all of an equal one.
     #[must_use]
     pub fn agreeing(&self, a: &[u8], b: &[u8]) -> u32 {
+        if self.fields > 0 {
+            return agreeing_fields(a, b, self.fields);
+        }
         match self.bits {
             8 => count_equal_bytes(a, b),
             16 => agreeing_slots::<2>(a, b),
@@ -118,6 +131,27 @@ fn wilson_interval(share: f64, trials: f64) -> (f64, f64) {
     let spread = Z_95 * (share * (1.0 - share) / trials + z2 / (4.0 * trials * trials)).sqrt();
     let scale = 1.0 + z2 / trials;
     ((middle - spread) / scale, (middle + spread) / scale)
+}
+
+/// Slots of a field's sketch.
+const FIELD_SLOTS: usize = 16;
+
+fn agreeing_fields(a: &[u8], b: &[u8], fields: usize) -> u32 {
+    let (hashes_a, slots_a) = a.split_at(4 * fields);
+    let (hashes_b, slots_b) = b.split_at(4 * fields);
+    let hashes = hashes_a.as_chunks::<4>().0.iter().zip(hashes_b.as_chunks::<4>().0);
+    let of_field = |(field, (of_a, of_b)): (usize, (&[u8; 4], &[u8; 4]))| {
+        if *of_a == [0; 4] || *of_b == [0; 4] {
+            return 0;
+        }
+        if of_a == of_b {
+            return FIELD_SLOTS as u32;
+        }
+        let place = 2 * FIELD_SLOTS * field..2 * FIELD_SLOTS * (field + 1);
+        let slots = slots_a.get(place.clone()).zip(slots_b.get(place));
+        slots.map_or(0, |(of_a, of_b)| agreeing_slots::<2>(of_a, of_b))
+    };
+    hashes.enumerate().map(of_field).sum()
 }
 
 fn agreeing_slots<const BYTES: usize>(a: &[u8], b: &[u8]) -> u32 {

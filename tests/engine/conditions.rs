@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use akin::document::{Document, Metadata};
+use akin::document::{Content, Document, Metadata};
 use akin::engine::{
     AddOptions, Answer, Clock, CollectionSettings, Conditions, Engine, EngineError, Filter, Lookup,
     Mode, Probe, Progress, Removed,
@@ -13,8 +13,8 @@ use akin::storage::StorageSettings;
 use futures_util::{FutureExt, future::join_all};
 use tempfile::tempdir;
 
-use crate::corpus::families;
-use crate::{CACHE_BYTES, add, id, open, text, try_open};
+use crate::corpus::{Numbers, families, words};
+use crate::{CACHE_BYTES, add, id, lookup, open, text, try_open};
 
 fn by_filter(expression: &str) -> Conditions {
     let filter = Filter::parse(expression, 1_000).unwrap();
@@ -95,7 +95,7 @@ async fn a_filtered_lookup_gives_what_filtering_all_matches_would() {
 async fn a_lookup_that_looks_at_no_more_matches_says_so() {
     let dir = tempdir().unwrap();
     let mut settings = CollectionSettings::default();
-    settings.limits.candidates_max = 100;
+    settings.limits.filtered_max = 100;
     let engine = try_open(dir.path(), settings).unwrap();
     let page = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen";
     // All members of two sets are found, one more than are held against a filter.
@@ -107,17 +107,56 @@ async fn a_lookup_that_looks_at_no_more_matches_says_so() {
     join_all(documents.map(|document| add(&engine, document))).await;
     let look_up = async |limit, conditions: &Conditions| {
         let (threshold, mode) = (Some(0.6.try_into().unwrap()), Mode::Verified);
-        let probe = Probe::Content(akin::document::Content::Text(page.to_owned()));
+        let probe = Probe::Content(Content::Text(page.to_owned()));
         let lookup = Lookup { threshold, points: None, limit, mode: Some(mode) };
         engine.similar_where(probe, lookup, conditions).await.unwrap()
     };
     let all = look_up(1_000, &Conditions::default()).await;
     assert_eq!((all.matches.len(), all.truncated), (101, false));
-    let (last, first) = (all.matches[100].id.clone(), all.matches[0].id.clone());
-    let of_last = look_up(1_000, &by_filter(&format!("@.n == {last}"))).await;
-    assert_eq!((of_last.matches.len(), of_last.truncated), (0, true));
+    let first = all.matches[0].id.clone();
+    // Of the two documents that agree least one is the hundredth, and the other is left out.
+    let mut found = 0;
+    for number in [99, 100] {
+        let answer = look_up(1_000, &by_filter(&format!("@.n == {number}"))).await;
+        assert!(answer.truncated);
+        found += answer.matches.len();
+    }
+    assert_eq!(found, 1);
     let of_first = look_up(1, &by_filter(&format!("@.n == {first}"))).await;
     assert_eq!((ids(&of_first), of_first.more), (vec![first.as_str()], false));
+}
+
+/// The one that meets the filter agrees no better than others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn in_a_crowd_of_near_copies_a_filter_finds_the_only_one_that_meets_it() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    let mut words = words(&mut Numbers(31), 120);
+    let mut copy = |number: usize| {
+        words[60] = format!("number{number}");
+        words.join(" ")
+    };
+    let documents: Vec<_> = (0..3_000)
+        .map(|n| {
+            let metadata = Metadata::from_json(&format!(r#"{{"n": {n}}}"#)).ok();
+            Document { metadata, ..text(&format!("{n}"), &copy(n)) }
+        })
+        .collect();
+    for documents in documents.chunks(500) {
+        join_all(documents.iter().map(|document| {
+            let unchecked = AddOptions { check: false, ..AddOptions::default() };
+            engine.add(document.clone(), unchecked)
+        }))
+        .await;
+    }
+    for n in (0..3_000).step_by(150) {
+        let lookup = Lookup { limit: 20, ..lookup(0.8, Mode::Verified) };
+        let of_one = by_filter(&format!("@.n == {n}"));
+        let probe = Probe::Content(Content::Text(copy(3_000 + n)));
+        let answer = engine.similar_where(probe, lookup, &of_one).await.unwrap();
+        assert_eq!(ids(&answer), [format!("{n}")]);
+        assert!(!answer.truncated && !answer.more);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

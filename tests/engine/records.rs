@@ -134,6 +134,49 @@ async fn sketched_fields_find_records_that_agree_in_none() {
     }
 }
 
+/// Streets of one town, so that field sketches have much in common: all are candidates, and few of
+/// them are checked.
+#[tokio::test]
+async fn of_a_crowd_the_record_with_one_edit_in_each_field_is_found() {
+    let dir = tempdir().unwrap();
+    let mut settings = settings();
+    settings.scheme.field_sketches = true;
+    let engine = try_open(dir.path(), settings).unwrap();
+    let street = |n: usize| format!("{} old cathedral square apartment of the tower", n * 7_919);
+    let person = |n: usize| format!("johannes sebastian mustermann the {}th", n * 104_729);
+    join_all((0..1_500).map(|n| {
+        let (name, address) = (person(n), street(n));
+        add(&engine, record(&format!("r{n}"), &[("name", &name), ("address", &address)]))
+    }))
+    .await;
+    for n in (0..1_500).step_by(75) {
+        let name = person(n).replace("sebastian", "sebastiam");
+        let address = street(n).replace("tower", "towar");
+        let probe = Probe::Content(content(&[("name", &name), ("address", &address)]));
+        let lookup = Lookup { limit: 5, ..lookup(Some(192)) };
+        let answer = engine.similar(probe, lookup).await.unwrap();
+        let ids: Vec<_> = answer.matches.iter().map(|found| found.id.as_str()).collect();
+        assert!(ids.contains(&format!("r{n}").as_str()), "r{n}: {ids:?}");
+        assert!((0.99..=1.0).contains(&answer.expected_recall), "{}", answer.expected_recall);
+    }
+}
+
+#[tokio::test]
+async fn the_expected_recall_of_records_holds_under_its_condition() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    add(&engine, record("bill", &BILL)).await;
+    let edited =
+        [("name", "William Smithe"), ("address", "12 Main Streett"), ("phone", "555-1235")];
+    let look_up = async |points| {
+        let probe = Probe::Content(content(&edited));
+        engine.similar(probe, lookup(Some(points))).await.unwrap()
+    };
+    let missed = look_up(250).await;
+    assert_eq!((missed.matches.len(), missed.expected_recall), (0, 0.0), "no field is equal");
+    assert_eq!(look_up(289).await.expected_recall, 1.0, "as many points take an equal field");
+}
+
 #[tokio::test]
 async fn a_restart_a_replacement_and_a_removal_change_what_is_found() {
     let dir = tempdir().unwrap();
@@ -255,7 +298,10 @@ fn edits(a: &[u8], b: &[u8]) -> u32 {
 fn true_points(a: &BTreeMap<String, String>, b: &BTreeMap<String, String>) -> Option<u32> {
     let both: Vec<_> = a.iter().filter_map(|(name, ours)| Some((ours, b.get(name)?))).collect();
     let points = |(ours, theirs): &(&String, &String)| {
-        100_u32.saturating_sub(4 * edits(ours.as_bytes(), theirs.as_bytes()).pow(2))
+        let (edits, length) =
+            (edits(ours.as_bytes(), theirs.as_bytes()), ours.len().max(theirs.len()) as u32);
+        let by_length = (100 * edits * edits).div_ceil(length * length);
+        100_u32.saturating_sub(by_length.max(4 * edits * edits))
     };
     both.iter().any(|(ours, theirs)| ours == theirs).then(|| both.iter().map(points).sum())
 }

@@ -18,6 +18,7 @@ mod settings;
 mod snapshots;
 mod storing;
 mod view;
+mod wide;
 
 use std::fs::File;
 use std::path::Path;
@@ -173,7 +174,7 @@ impl Backend for Local {
     }
 
     async fn candidates(&self, search: &Search<'_>) -> Result<Candidates, BackendError> {
-        Ok(self.live.candidates(search, self.now_ms()))
+        self.search(search).await
     }
 
     async fn candidates_of_all(

@@ -13,7 +13,7 @@ use crate::backend::{Progress, Recovery, RecoverySource};
 use crate::document::{DocumentId, Ordinal};
 use crate::index::{self, Index};
 use crate::scheme::{Scheme, Threshold};
-use crate::sketch::{Estimator, SketchSettings};
+use crate::sketch::SketchSettings;
 use crate::storage::{
     SketchRow, SnapshotEntry, SnapshotListing, SnapshotReader, SnapshotRecord, StorageError, Store,
     Tail,
@@ -161,7 +161,7 @@ impl Recovering<'_> {
     }
 
     fn empty_index(&self) -> Index {
-        let estimator = Estimator::new(self.sketch);
+        let estimator = self.scheme.estimator(self.sketch);
         Index::new(self.scheme.tables(), self.scheme.sketch_bytes(), estimator)
     }
 }

@@ -9,7 +9,7 @@ use crate::backend::{Candidates, PreparedDocument, Registered, Rival, Stored};
 use crate::document::Document;
 use crate::engine::analysis::{Analysis, CONTENT_INLINE_BYTES_MAX, policy};
 use crate::engine::documents::rivals::is_certain;
-use crate::engine::lookup::Sought;
+use crate::engine::lookup::Query;
 use crate::engine::{
     AddOptions, AddStatus, Added, Admitted, Engine, EngineError, Match, Mode, OnDuplicate,
 };
@@ -141,13 +141,13 @@ impl Engine {
     }
 
     async fn look_ahead(&self, admitted: &[(usize, Admitted)]) -> Vec<Option<Candidates>> {
-        let mut sought = Vec::with_capacity(admitted.len());
+        let mut queries = Vec::with_capacity(admitted.len());
         for (_, Admitted { registered, options }) in admitted {
             // What a record is scored by takes a while to make, and is made once.
             let looks = options.looks() && !self.takes_records();
-            sought.push(looks.then(|| self.sought(&registered.document, options).ok()).flatten());
+            queries.push(looks.then(|| self.query(&registered.document, options).ok()).flatten());
         }
-        self.look_for_all(&sought).await
+        self.candidates_of_all(&queries).await
     }
 
     /// Looks for near-duplicates, of which candidates may be `looked` up already.
@@ -198,21 +198,21 @@ impl Engine {
             return Ok(Duplicates::default());
         }
         let document = Arc::clone(&registered.document);
-        let sought = self.sought(&document, options)?;
+        let query = self.query(&document, options)?;
         let skips = options.on_duplicate == OnDuplicate::Skip;
         loop {
-            let found = self.find_from(&sought, looked.take()).await?;
+            let found = self.find_from(&query, looked.take()).await?;
             let mut scored = found.scored;
             let rivals = std::mem::take(&mut registered.rivals);
             let scoring =
-                self.score_rivals(&sought, rivals, options.on_duplicate, &mut scored).await?;
+                self.score_rivals(&query, rivals, options.on_duplicate, &mut scored).await?;
             // All near-duplicates in flight that were seen are gone, so others can be seen.
             let is_certain = scored.iter().any(|scored| is_certain(&scored.found));
             if skips && !is_certain && scoring.truncated && scoring.withdrawn > 0 {
                 registered.find_rivals_again();
                 continue;
             }
-            let (matches, more) = self.best(scored, sought.limit).await?;
+            let (matches, more) = self.best(scored, query.limit).await?;
             return Ok(Duplicates {
                 matches,
                 more,
@@ -221,14 +221,14 @@ impl Engine {
         }
     }
 
-    fn sought<'a>(
+    fn query<'a>(
         &self,
         prepared: &'a PreparedDocument,
         options: &AddOptions,
-    ) -> Result<Sought<'a>, EngineError> {
+    ) -> Result<Query<'a>, EngineError> {
         let limit = self.settings.limits.duplicates_max;
         let least = self.least(options.threshold, options.points)?;
-        Ok(Sought {
+        Ok(Query {
             set: &prepared.set,
             fingerprint: prepared.fingerprint,
             sketch: &prepared.sketch,
@@ -236,7 +236,8 @@ impl Engine {
             threshold: least.threshold,
             mode: Mode::Verified,
             limit,
-            record: self.sought_record(&prepared.document.content, least)?,
+            conditions: None,
+            record: self.record_query(&prepared.document.content, least)?,
             // One more than is reported, in case that the document itself is among them.
             members_max: limit + 1,
         })

@@ -1,7 +1,7 @@
 //! Earlier documents in flight, scored like stored ones.
 
 use crate::backend::{PreparedDocument, Rival, RivalSearch, Rivals};
-use crate::engine::lookup::{MetadataAt, SHINGLES_INLINE_MAX, Scored, Sought};
+use crate::engine::lookup::{MetadataAt, Query, SHINGLES_INLINE_MAX, Scored};
 use crate::engine::{AddOptions, Engine, EngineError, Match, OnDuplicate, off_runtime_if};
 use crate::measure::Overlap;
 
@@ -47,13 +47,13 @@ impl Engine {
     /// reported or as it takes to skip the document. Waits for those that may be withdrawn.
     pub(super) async fn score_rivals(
         &self,
-        sought: &Sought<'_>,
+        query: &Query<'_>,
         rivals: Rivals,
         on_duplicate: OnDuplicate,
         near: &mut Vec<Scored>,
     ) -> Result<Scoring, EngineError> {
-        let mut enough = (near.len() + SCORED_MIN).max(sought.limit + 1);
-        let shingles = |rival: &Rival| rival.document.set.count() + sought.set.count();
+        let mut enough = (near.len() + SCORED_MIN).max(query.limit + 1);
+        let shingles = |rival: &Rival| rival.document.set.count() + query.set.count();
         let long = rivals.found.iter().map(shingles).sum::<usize>() > SHINGLES_INLINE_MAX;
         let mut withdrawn = 0;
         let mut rest = rivals.found.into_iter();
@@ -63,7 +63,7 @@ impl Engine {
         };
         while !is_done(near, enough) {
             let Some(rival) = rest.next() else { break };
-            let Some(scored) = self.score_rival(sought, &rival.document, long).await? else {
+            let Some(scored) = self.score_rival(query, &rival.document, long).await? else {
                 continue;
             };
             if !rival.was_stored().await {
@@ -80,7 +80,7 @@ impl Engine {
     /// `None` under the threshold. `long`: it takes too long for the runtime's thread.
     async fn score_rival(
         &self,
-        sought: &Sought<'_>,
+        query: &Query<'_>,
         rival: &PreparedDocument,
         long: bool,
     ) -> Result<Option<Scored>, EngineError> {
@@ -88,14 +88,14 @@ impl Engine {
         if document.expires_at_ms.is_some_and(|at| at <= self.clock.now_ms()) {
             return Ok(None);
         }
-        if let Some(record) = &sought.record {
-            return self.score_rival_record(sought, record, rival).await;
+        if let Some(record) = &query.record {
+            return self.score_rival_record(query, record, rival).await;
         }
-        let Some(overlap) = overlap(sought, rival, long).await? else { return Ok(None) };
-        let (ours, its) = (sought.sketch.as_bytes(), rival.sketch.as_bytes());
+        let Some(overlap) = overlap(query, rival, long).await? else { return Ok(None) };
+        let (ours, its) = (query.sketch.as_bytes(), rival.sketch.as_bytes());
         let agreeing = self.analyser.estimator.agreeing(ours, its);
         let sampling = self.analyser.shingler.sampling();
-        let whole = sampling.is_whole(sought.set) && sampling.is_whole(&rival.set);
+        let whole = sampling.is_whole(query.set) && sampling.is_whole(&rival.set);
         let found = Match {
             keys_shared: self.analyser.scheme.tables_shared(ours, its).count() as u32,
             ..Match::of(document.id.clone(), self.analyser.verified(overlap, agreeing, whole))
@@ -111,14 +111,14 @@ pub(super) fn is_certain(found: &Match) -> bool {
 }
 
 async fn overlap(
-    sought: &Sought<'_>,
+    query: &Query<'_>,
     rival: &PreparedDocument,
     long: bool,
 ) -> Result<Option<Overlap>, EngineError> {
-    if rival.fingerprint == sought.fingerprint {
-        let shingles = sought.set.count();
+    if rival.fingerprint == query.fingerprint {
+        let shingles = query.set.count();
         return Ok(Some(Overlap { shared: shingles, a: shingles, b: shingles }));
     }
-    let (ours, its, threshold) = (sought.set.clone(), rival.set.clone(), sought.threshold.get());
+    let (ours, its, threshold) = (query.set.clone(), rival.set.clone(), query.threshold.get());
     off_runtime_if(long, move || Overlap::reaching(&ours, &its, threshold)).await
 }

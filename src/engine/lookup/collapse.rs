@@ -7,7 +7,8 @@ use utoipa::ToSchema;
 
 use crate::backend::{Candidate, Sketched};
 use crate::document::DocumentId;
-use crate::engine::lookup::{LOOKS_MAX, SHINGLES_INLINE_MAX};
+use crate::engine::lookup::SHINGLES_INLINE_MAX;
+use crate::engine::lookup::keyed::LOOKS_MAX;
 use crate::engine::{Analyser, Engine, EngineError};
 use crate::measure::Overlap;
 use crate::scheme::Threshold;

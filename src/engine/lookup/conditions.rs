@@ -1,19 +1,21 @@
-//! What a document must be to be meant, besides near: conditions on its metadata and its time.
+//! Conditions on the metadata and the time of documents.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::backend::Candidate;
 use crate::document::Ordinal;
 use crate::engine::lookup::Scored;
 use crate::engine::{Engine, EngineError, Filter};
 use crate::storage::DocumentDetails;
 
-/// Matches whose details are in memory at once: 8 MiB of the longest metadata by default.
-const CHECKED_AT_ONCE: usize = 128;
+/// Documents whose metadata is in memory at once: 8 MiB of the longest by default.
+pub(super) const READ_AT_ONCE: usize = 128;
 
 /// Evaluating a filter on more bytes of metadata than this leaves the runtime's thread.
 const METADATA_INLINE_BYTES_MAX: usize = 65_536;
 
-/// All must hold. Times are milliseconds since the epoch and not among those meant.
+/// All must hold. Times are milliseconds since the epoch, themselves excluded.
 #[derive(Clone, Debug, Default)]
 pub struct Conditions {
     pub filter: Option<Arc<Filter>>,
@@ -22,11 +24,16 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// Every document is meant.
+    /// Every document meets them.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let Self { filter, stored_after_ms, stored_before_ms } = self;
         filter.is_none() && stored_after_ms.is_none() && stored_before_ms.is_none()
+    }
+
+    /// A document without metadata may meet them.
+    fn hold_without_metadata(&self) -> bool {
+        self.filter.as_ref().is_none_or(|filter| filter.matches(None))
     }
 
     pub(in crate::engine) fn hold(&self, of: &DocumentDetails) -> bool {
@@ -37,47 +44,72 @@ impl Conditions {
 }
 
 impl Engine {
+    /// The candidates with those of their members that meet the conditions; without candidates of
+    /// which none does.
+    pub(super) async fn members_meeting(
+        &self,
+        conditions: &Conditions,
+        mut candidates: Vec<Candidate>,
+    ) -> Result<Vec<Candidate>, EngineError> {
+        let members = candidates.iter().flat_map(|candidate| &candidate.members);
+        let ordinals: Vec<Ordinal> = members
+            .filter(|member| member.has_metadata || conditions.hold_without_metadata())
+            .map(|member| member.ordinal)
+            .collect();
+        let meeting = self.ordinals_meeting(conditions, ordinals).await?;
+        for candidate in &mut candidates {
+            candidate.members.retain(|member| meeting.contains(&member.ordinal));
+        }
+        candidates.retain(|candidate| !candidate.members.is_empty());
+        Ok(candidates)
+    }
+
     /// The first `limit` that meet the conditions, in their order; whether there may be more that
-    /// were not looked at, as `limits.candidates_max` were.
-    pub(in crate::engine) async fn meeting(
+    /// were not looked at, as `limits.filtered_max` were.
+    pub(super) async fn matches_meeting(
         &self,
         scored: Vec<Scored>,
         limit: usize,
         conditions: &Conditions,
     ) -> Result<(Vec<Scored>, bool), EngineError> {
-        let looked_at = self.settings.limits.candidates_max;
-        let cut = scored.len() > looked_at;
-        let mut rest = scored.into_iter().take(looked_at);
+        let filtered_max = self.settings.limits.filtered_max;
+        let is_cut = scored.len() > filtered_max;
+        let mut rest = scored.into_iter().take(filtered_max);
         let mut met = Vec::new();
         while met.len() < limit {
-            let next: Vec<Scored> = rest.by_ref().take(CHECKED_AT_ONCE).collect();
+            let next: Vec<Scored> = rest.by_ref().take(READ_AT_ONCE).collect();
             if next.is_empty() {
-                return Ok((met, cut));
+                return Ok((met, is_cut));
             }
-            met.extend(self.those_meeting(next, conditions).await?);
+            let ordinals = next.iter().filter_map(|scored| scored.ordinal).collect();
+            let meeting = self.ordinals_meeting(conditions, ordinals).await?;
+            let meets = |scored: &Scored| scored.ordinal.is_some_and(|it| meeting.contains(&it));
+            met.extend(next.into_iter().filter(meets));
         }
         met.truncate(limit);
         Ok((met, false))
     }
 
-    /// One that is gone meanwhile meets no condition.
-    async fn those_meeting(
+    /// A document that is gone meanwhile meets no condition.
+    async fn ordinals_meeting(
         &self,
-        scored: Vec<Scored>,
         conditions: &Conditions,
-    ) -> Result<Vec<Scored>, EngineError> {
-        let (ordinals, scored): (Vec<Ordinal>, Vec<Scored>) =
-            scored.into_iter().filter_map(|scored| Some((scored.ordinal?, scored))).unzip();
-        let details = self.backend.details(ordinals).await?;
-        let bytes: usize = details.iter().flatten().map(metadata_bytes).sum();
-        let conditions = conditions.clone();
-        let meeting = move || {
-            let told = scored.into_iter().zip(details);
-            let met = told.filter_map(|(scored, of)| Some((scored, of?)));
-            let met = met.filter(|(_, of)| conditions.hold(of));
-            met.map(|(scored, of)| scored.with_metadata(of.metadata)).collect()
-        };
-        crate::engine::off_runtime_if(bytes > METADATA_INLINE_BYTES_MAX, meeting).await
+        ordinals: Vec<Ordinal>,
+    ) -> Result<HashSet<Ordinal>, EngineError> {
+        let mut meeting = HashSet::new();
+        for ordinals in ordinals.chunks(READ_AT_ONCE) {
+            let details = self.backend.details(ordinals.to_vec()).await?;
+            let bytes: usize = details.iter().flatten().map(metadata_bytes).sum();
+            let conditions = conditions.clone();
+            let evaluate = move || -> Vec<bool> {
+                let meets = |of: Option<DocumentDetails>| of.is_some_and(|of| conditions.hold(&of));
+                details.into_iter().map(meets).collect()
+            };
+            let is_long = bytes > METADATA_INLINE_BYTES_MAX;
+            let met = crate::engine::off_runtime_if(is_long, evaluate).await?;
+            meeting.extend(ordinals.iter().zip(met).filter(|(_, met)| *met).map(|(it, _)| *it));
+        }
+        Ok(meeting)
     }
 }
 

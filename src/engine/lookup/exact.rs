@@ -1,7 +1,8 @@
 //! Finding without missing anything.
 
 use crate::backend::Scan;
-use crate::engine::lookup::{Found, LOOKS_MAX, Sought};
+use crate::engine::lookup::keyed::LOOKS_MAX;
+use crate::engine::lookup::{Found, Query};
 use crate::engine::{Engine, EngineError, FoundBy};
 use crate::index::ExactSearch;
 
@@ -10,19 +11,19 @@ impl Engine {
     /// looking at all if there is none for so low a threshold.
     pub(in crate::engine) async fn find_exactly(
         &self,
-        sought: &Sought<'_>,
+        query: &Query<'_>,
     ) -> Result<Found, EngineError> {
         let search = ExactSearch {
-            set: sought.set,
-            sketch: sought.sketch,
-            threshold: sought.threshold,
-            members_max: sought.members_max,
+            set: query.set,
+            sketch: query.sketch,
+            threshold: query.threshold,
+            members_max: query.members_max,
         };
         for looks in 1.. {
             let Some(candidates) = self.backend.exact_candidates(&search).await? else {
-                return Ok(self.scanned(sought, self.backend.scan(&search).await?));
+                return Ok(self.scanned(query, self.backend.scan(&search).await?));
             };
-            let checked = self.verify(sought, candidates.found).await?;
+            let checked = self.verify(query, candidates.found).await?;
             if checked.none_gone || looks == LOOKS_MAX {
                 return Ok(Found {
                     scored: checked.scored,
@@ -36,13 +37,13 @@ impl Engine {
         unreachable!("the last look returns");
     }
 
-    fn scanned(&self, sought: &Sought<'_>, scan: Scan) -> Found {
+    fn scanned(&self, query: &Query<'_>, scan: Scan) -> Found {
         let are_whole = !self.analyser.shingler.sampling().is_on();
         let mut scored = Vec::with_capacity(scan.found.len());
         for found in scan.found {
             let agreeing = found.candidate.agreeing;
             let likeness = self.analyser.verified(found.overlap, agreeing, are_whole);
-            self.score_members(sought, &found.candidate, likeness, &mut scored);
+            self.score_members(query, &found.candidate, likeness, &mut scored);
         }
         Found {
             scored,

@@ -4,6 +4,7 @@ pub(in crate::engine) mod collapse;
 pub(in crate::engine) mod conditions;
 mod exact;
 pub(in crate::engine) mod filter;
+mod keyed;
 pub(in crate::engine) mod records;
 mod similar;
 
@@ -13,11 +14,10 @@ use std::collections::HashSet;
 use crate::backend::{Candidate, Candidates, Member};
 use crate::document::{DocumentId, Metadata, Ordinal};
 use crate::engine::analysis::Likeness;
-use crate::engine::lookup::records::SoughtRecord;
-use crate::engine::{Engine, EngineError, FoundBy, Match, Mode};
-use crate::index::Search;
+use crate::engine::lookup::records::RecordQuery;
+use crate::engine::{Conditions, Engine, EngineError, FoundBy, Match, Mode};
 use crate::measure::Overlap;
-use crate::scheme::{Key, ProbePlan, Scheme, Threshold};
+use crate::scheme::Threshold;
 use crate::sketch::Sketch;
 use crate::text::{Sampling, ShingleSet};
 
@@ -29,12 +29,8 @@ pub(in crate::engine) const SHINGLES_INLINE_MAX: usize = 500_000;
 /// alone has more.
 pub(in crate::engine) const SHINGLES_AT_ONCE_MAX: usize = 4 << 20;
 
-/// A candidate whose documents are gone once its set is read may have been replaced by one as near,
-/// so it is looked again, this many times at most.
-pub(in crate::engine) const LOOKS_MAX: usize = 4;
-
 /// What is looked for.
-pub(in crate::engine) struct Sought<'a> {
+pub(in crate::engine) struct Query<'a> {
     pub set: &'a ShingleSet,
     pub fingerprint: u64,
     pub sketch: &'a Sketch,
@@ -44,8 +40,10 @@ pub(in crate::engine) struct Sought<'a> {
     pub mode: Mode,
     /// Documents that are told, at most.
     pub limit: usize,
+    /// What documents must meet to be reported, where that is not every one.
+    pub conditions: Option<&'a Conditions>,
     /// In place of set, sketch and threshold, what a record is scored by.
-    pub record: Option<SoughtRecord>,
+    pub record: Option<RecordQuery>,
     /// Documents of one and the same set that are worth knowing.
     pub members_max: usize,
 }
@@ -70,11 +68,6 @@ pub(in crate::engine) struct Scored {
 }
 
 impl Scored {
-    /// The same, with its metadata read already.
-    pub fn with_metadata(self, metadata: Option<Metadata>) -> Self {
-        Self { metadata: MetadataAt::Here(metadata), ..self }
-    }
-
     pub fn id(&self) -> &DocumentId {
         &self.found.id
     }
@@ -95,6 +88,14 @@ pub(in crate::engine) struct Checked {
     pub scored: Vec<Scored>,
     /// The set of every candidate could be read.
     pub none_gone: bool,
+    /// Candidates were left unchecked that may belong to the reported matches.
+    pub is_cut: bool,
+}
+
+impl Default for Checked {
+    fn default() -> Self {
+        Self { scored: Vec::new(), none_gone: true, is_cut: false }
+    }
 }
 
 impl Match {
@@ -108,104 +109,20 @@ impl Match {
 
 impl Engine {
     /// Stored documents at or over the threshold, in no order.
-    pub(in crate::engine) async fn find(&self, sought: &Sought<'_>) -> Result<Found, EngineError> {
-        self.find_from(sought, None).await
+    pub(in crate::engine) async fn find(&self, query: &Query<'_>) -> Result<Found, EngineError> {
+        self.find_from(query, None).await
     }
 
-    /// `looked`: what [`look_for_all`](Self::look_for_all) has found.
+    /// `looked_up`: what [`candidates_of_all`](Self::candidates_of_all) has found.
     pub(in crate::engine) async fn find_from(
         &self,
-        sought: &Sought<'_>,
-        looked: Option<Candidates>,
+        query: &Query<'_>,
+        looked_up: Option<Candidates>,
     ) -> Result<Found, EngineError> {
-        match self.goes_by_keys(sought) {
-            true => self.find_by_keys(sought, looked).await,
-            false => self.find_exactly(sought).await,
+        match self.goes_by_keys(query) {
+            true => self.find_by_keys(query, looked_up).await,
+            false => self.find_exactly(query).await,
         }
-    }
-
-    /// The candidates of each that goes by keys, looked up all at once; `None` for others, and if
-    /// the backend fails, which each will come to know when it looks by itself.
-    pub(in crate::engine) async fn look_for_all(
-        &self,
-        all: &[Option<Sought<'_>>],
-    ) -> Vec<Option<Candidates>> {
-        let by_keys = |sought: &&Sought<'_>| self.goes_by_keys(sought);
-        let keyed = |sought| {
-            let plan = self.plan(sought);
-            (sought, plan, self.keys(sought, plan))
-        };
-        let keyed: Vec<_> = all.iter().flatten().filter(by_keys).map(keyed).collect();
-        let searches: Vec<_> =
-            keyed.iter().map(|(sought, plan, keys)| self.search(sought, *plan, keys)).collect();
-        let found = self.backend.candidates_of_all(&searches).await;
-        let mut found = found.unwrap_or_default().into_iter();
-        let candidates = |sought: &Option<Sought<'_>>| {
-            sought.as_ref().filter(by_keys).and_then(|_| found.next())
-        };
-        all.iter().map(candidates).collect()
-    }
-
-    fn goes_by_keys(&self, sought: &Sought<'_>) -> bool {
-        sought.mode != Mode::Exact && !matches!(self.analyser.scheme, Scheme::Prefix(_))
-    }
-
-    fn plan(&self, sought: &Sought<'_>) -> ProbePlan {
-        self.analyser.scheme.plan(sought.threshold)
-    }
-
-    fn keys(&self, sought: &Sought<'_>, plan: ProbePlan) -> Vec<Key> {
-        self.analyser.scheme.keys(sought.sketch.as_bytes(), plan.bands).collect()
-    }
-
-    fn search<'a>(&self, sought: &Sought<'a>, plan: ProbePlan, keys: &'a [Key]) -> Search<'a> {
-        Search {
-            keys,
-            sketch: sought.sketch,
-            fingerprint: sought.fingerprint,
-            agreeing_min: plan.agreeing_min,
-            postings_max: self.settings.limits.candidates_max,
-            // One is who is asking, and one more tells whether there are more.
-            found_max: self.settings.limits.checked_max.max(sought.limit + 2),
-            members_max: sought.members_max,
-        }
-    }
-
-    async fn find_by_keys(
-        &self,
-        sought: &Sought<'_>,
-        mut looked: Option<Candidates>,
-    ) -> Result<Found, EngineError> {
-        let plan = self.plan(sought);
-        for looks in 1.. {
-            let candidates = match looked.take() {
-                Some(looked) => looked,
-                None => {
-                    let keys = self.keys(sought, plan);
-                    self.backend.candidates(&self.search(sought, plan, &keys)).await?
-                }
-            };
-            let found = candidates.found;
-            let (checked, expected_recall) = match (&sought.record, sought.mode) {
-                (Some(record), _) => {
-                    (self.score_records(sought, record, &found).await?, plan.expected_recall)
-                }
-                (None, Mode::Estimated) => {
-                    (self.estimate(sought, &found), plan.expected_recall_estimated)
-                }
-                (None, _) => (self.verify(sought, found).await?, plan.expected_recall),
-            };
-            if checked.none_gone || looks == LOOKS_MAX {
-                return Ok(Found {
-                    scored: checked.scored,
-                    candidates: candidates.seen,
-                    truncated: candidates.truncated || !checked.none_gone,
-                    expected_recall,
-                    by: FoundBy::Keys,
-                });
-            }
-        }
-        unreachable!("the last look returns");
     }
 
     /// The best `limit`, in the order of the contract, with their metadata; whether there were
@@ -234,20 +151,20 @@ impl Engine {
 
     pub(in crate::engine) async fn verify(
         &self,
-        sought: &Sought<'_>,
+        query: &Query<'_>,
         candidates: Vec<Candidate>,
     ) -> Result<Checked, EngineError> {
-        let (shingles, threshold) = (sought.set.count(), sought.threshold.get());
-        let mut checked = Checked { scored: Vec::new(), none_gone: true };
+        let (shingles, threshold) = (query.set.count(), query.threshold.get());
+        let mut checked = Checked::default();
         // Of an equal set, such as the probe's own, there is nothing to read or to count.
-        let is_equal = |candidate: &Candidate| candidate.fingerprint == sought.fingerprint;
+        let is_equal = |candidate: &Candidate| candidate.fingerprint == query.fingerprint;
         let (equal, mut others): (Vec<_>, Vec<_>) = candidates.into_iter().partition(is_equal);
         let whole = Overlap { shared: shingles, a: shingles, b: shingles };
         let sampling = self.analyser.shingler.sampling();
-        let is_whole = sampling.is_whole(sought.set);
+        let is_whole = sampling.is_whole(query.set);
         for candidate in &equal {
             let likeness = self.analyser.verified(whole, candidate.agreeing, is_whole);
-            self.score_members(sought, candidate, likeness, &mut checked.scored);
+            self.score_members(query, candidate, likeness, &mut checked.scored);
         }
         others.retain(|candidate| {
             Overlap::can_reach(shingles, candidate.shingles as usize, threshold)
@@ -258,37 +175,37 @@ impl Engine {
             rest = later;
             let sets = self.backend.sets(now).await?;
             checked.none_gone &= sets.iter().all(Option::is_some);
-            let overlaps = overlaps(sought.set, sets, sought.threshold, sampling).await?;
+            let overlaps = overlaps(query.set, sets, query.threshold, sampling).await?;
             for (candidate, overlap) in now.iter().zip(overlaps) {
                 let Some((overlap, other_is_whole)) = overlap else { continue };
                 let are_whole = is_whole && other_is_whole;
                 let likeness = self.analyser.verified(overlap, candidate.agreeing, are_whole);
-                self.score_members(sought, candidate, likeness, &mut checked.scored);
+                self.score_members(query, candidate, likeness, &mut checked.scored);
             }
         }
         Ok(checked)
     }
 
-    fn estimate(&self, sought: &Sought<'_>, candidates: &[Candidate]) -> Checked {
+    fn estimate(&self, query: &Query<'_>, candidates: &[Candidate]) -> Checked {
         let mut scored = Vec::new();
         for candidate in candidates {
-            let sizes = (sought.set.count() as u32, candidate.shingles);
+            let sizes = (query.set.count() as u32, candidate.shingles);
             let likeness = self.analyser.estimated(candidate.agreeing, sizes);
-            if likeness.resemblance >= sought.threshold.get() {
-                self.score_members(sought, candidate, likeness, &mut scored);
+            if likeness.resemblance >= query.threshold.get() {
+                self.score_members(query, candidate, likeness, &mut scored);
             }
         }
-        Checked { scored, none_gone: true }
+        Checked { scored, ..Checked::default() }
     }
 
     pub(in crate::engine) fn score_members(
         &self,
-        sought: &Sought<'_>,
+        query: &Query<'_>,
         candidate: &Candidate,
         likeness: Likeness,
         scored: &mut Vec<Scored>,
     ) {
-        let others = candidate.members.iter().filter(|member| Some(&member.id) != sought.own_id);
+        let others = candidate.members.iter().filter(|member| Some(&member.id) != query.own_id);
         scored.extend(others.map(|member| Scored {
             found: Match {
                 keys_shared: candidate.keys_shared,

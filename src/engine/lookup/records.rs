@@ -7,7 +7,7 @@ use crate::backend::{Candidate, PreparedDocument};
 use crate::document::{Content, DocumentId};
 use crate::engine::analysis::CONTENT_INLINE_BYTES_MAX;
 use crate::engine::compare::measures::measure;
-use crate::engine::lookup::{Checked, MetadataAt, Scored, Sought};
+use crate::engine::lookup::{Checked, MetadataAt, Query, Scored};
 use crate::engine::{
     Analyser, CompareOptions, ComparedField, Comparison, Engine, EngineError, Exact, Explanation,
     Match, Passages,
@@ -31,7 +31,7 @@ pub(in crate::engine) struct Least {
 
 /// What a record is scored by.
 #[derive(Clone)]
-pub(in crate::engine) struct SoughtRecord {
+pub(in crate::engine) struct RecordQuery {
     fields: Arc<NormalisedFields>,
     points_min: u32,
 }
@@ -77,25 +77,25 @@ impl Engine {
     ///
     /// # Errors
     /// Those of [`Analyser::analyse`].
-    pub(in crate::engine) fn sought_record(
+    pub(in crate::engine) fn record_query(
         &self,
         content: &Content,
         least: Least,
-    ) -> Result<Option<SoughtRecord>, EngineError> {
+    ) -> Result<Option<RecordQuery>, EngineError> {
         let Some(points_min) = least.points else { return Ok(None) };
         let fields = Arc::new(self.analyser.shingler.fields(content)?);
-        Ok(Some(SoughtRecord { fields, points_min }))
+        Ok(Some(RecordQuery { fields, points_min }))
     }
 
     /// The candidates' documents that reach the points. Those of one candidate have the same set,
     /// and so the same fields.
     pub(in crate::engine) async fn score_records(
         &self,
-        sought: &Sought<'_>,
-        record: &SoughtRecord,
+        query: &Query<'_>,
+        record: &RecordQuery,
         candidates: &[Candidate],
     ) -> Result<Checked, EngineError> {
-        let mut checked = Checked { scored: Vec::new(), none_gone: true };
+        let mut checked = Checked::default();
         for batch in candidates.chunks(RECORDS_AT_ONCE_MAX) {
             let contents = self.backend.contents(batch).await?;
             checked.none_gone &= contents.iter().all(Option::is_some);
@@ -103,7 +103,7 @@ impl Engine {
             for (candidate, points) in batch.iter().zip(points) {
                 let Some(points) = points else { continue };
                 let members = candidate.members.iter();
-                for member in members.filter(|member| Some(&member.id) != sought.own_id) {
+                for member in members.filter(|member| Some(&member.id) != query.own_id) {
                     let found = match_of(&member.id, &points, candidate.keys_shared);
                     checked.scored.push(Scored {
                         found,
@@ -119,14 +119,14 @@ impl Engine {
     /// A record in flight, scored like a stored one; `None` under the points.
     pub(in crate::engine) async fn score_rival_record(
         &self,
-        sought: &Sought<'_>,
-        record: &SoughtRecord,
+        query: &Query<'_>,
+        record: &RecordQuery,
         rival: &PreparedDocument,
     ) -> Result<Option<Scored>, EngineError> {
         let content = rival.document.content.clone();
         let points = self.points(record, vec![Some(content)]).await?.pop().flatten();
         let Some(points) = points else { return Ok(None) };
-        let (ours, its) = (sought.sketch.as_bytes(), rival.sketch.as_bytes());
+        let (ours, its) = (query.sketch.as_bytes(), rival.sketch.as_bytes());
         let keys_shared = self.analyser.scheme.tables_shared(ours, its).count() as u32;
         let found = match_of(&rival.document.id, &points, keys_shared);
         let metadata = MetadataAt::Here(rival.document.metadata.clone());
@@ -135,7 +135,7 @@ impl Engine {
 
     async fn points(
         &self,
-        record: &SoughtRecord,
+        record: &RecordQuery,
         contents: Vec<Option<Content>>,
     ) -> Result<Vec<Option<Points>>, EngineError> {
         let bytes: usize = contents.iter().flatten().map(Content::weight).sum();
@@ -148,7 +148,16 @@ impl Engine {
     }
 }
 
-impl SoughtRecord {
+impl Analyser {
+    pub(in crate::engine) fn recall_of_records(&self, record: &RecordQuery) -> f64 {
+        let RecordQuery { fields, points_min } = record;
+        let expected =
+            |scheme: &Fields| scheme.expected_recall(fields, *points_min, self.edit_penalty);
+        self.scheme.fields().map_or(1.0, expected)
+    }
+}
+
+impl RecordQuery {
     /// `None` under the points.
     fn score(&self, analyser: &Analyser, content: &Content) -> Option<Points> {
         let fields = analyser.shingler.fields(content).ok()?;

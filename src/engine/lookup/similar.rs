@@ -4,11 +4,11 @@ use crate::backend::Known;
 use crate::document::{Content, DocumentId};
 use crate::engine::analysis::CONTENT_INLINE_BYTES_MAX;
 use crate::engine::compare::{Side, compare_sides};
-use crate::engine::lookup::records::{Least, SoughtRecord};
-use crate::engine::lookup::{Sought, put_in_order};
+use crate::engine::lookup::records::{Least, RecordQuery};
+use crate::engine::lookup::{Query, put_in_order};
 use crate::engine::{
-    Analysis, Answer, CompareOptions, Comparison, Conditions, Engine, EngineError, Lookup, Mode,
-    Probe,
+    Analysis, Answer, CompareOptions, Comparison, Conditions, Engine, EngineError, FoundBy, Lookup,
+    Mode, Probe,
 };
 use crate::scheme::Scheme;
 use crate::storage::Record;
@@ -41,25 +41,27 @@ impl Engine {
     ) -> Result<Answer, EngineError> {
         let mode = self.mode_of(lookup.mode)?;
         let least = self.least(lookup.threshold, lookup.points)?;
-        let (analysis, record) = self.analyse_sought(&probe, least).await?;
-        let mut found = self
-            .find(&Sought {
-                set: &analysis.set,
-                fingerprint: analysis.fingerprint,
-                sketch: &analysis.sketch,
-                own_id: probe.id(),
-                threshold: least.threshold,
-                mode,
-                record,
-                limit: lookup.limit,
-                members_max: self.settings.limits.candidates_max,
-            })
-            .await?;
-        if !conditions.is_empty() {
+        let (analysis, record) = self.analyse_query(&probe, least).await?;
+        let query = Query {
+            set: &analysis.set,
+            fingerprint: analysis.fingerprint,
+            sketch: &analysis.sketch,
+            own_id: probe.id(),
+            threshold: least.threshold,
+            mode,
+            record,
+            limit: lookup.limit,
+            conditions: (!conditions.is_empty()).then_some(conditions),
+            members_max: self.settings.limits.candidates_max,
+        };
+        let mut found = self.find(&query).await?;
+        // Candidates of keys are filtered before they are checked.
+        if !conditions.is_empty() && found.by != FoundBy::Keys {
             put_in_order(&mut found.scored);
-            let (met, cut) = self.meeting(found.scored, lookup.limit + 1, conditions).await?;
+            let (met, is_cut) =
+                self.matches_meeting(found.scored, lookup.limit + 1, conditions).await?;
             found.scored = met;
-            found.truncated |= cut;
+            found.truncated |= is_cut;
         }
         let (matches, more) = self.best(found.scored, lookup.limit).await?;
         Ok(Answer {
@@ -143,17 +145,17 @@ impl Engine {
 
     /// A record's fields are needed to score others by, also those of a stored one. They are few
     /// and short.
-    async fn analyse_sought(
+    async fn analyse_query(
         &self,
         probe: &Probe,
         least: Least,
-    ) -> Result<(Analysis, Option<SoughtRecord>), EngineError> {
+    ) -> Result<(Analysis, Option<RecordQuery>), EngineError> {
         if !self.takes_records() {
             return Ok((self.analyse(probe).await?, None));
         }
         let content = self.content(probe.clone()).await?;
         let analysis = self.analyser.analyse(&content)?;
-        Ok((analysis, self.sought_record(&content, least)?))
+        Ok((analysis, self.record_query(&content, least)?))
     }
 
     async fn content(&self, probe: Probe) -> Result<Content, EngineError> {

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use crate::backend::{BackendError, Known};
 use crate::document::{DocumentId, Ordinal};
-use crate::engine::lookup::{SHINGLES_AT_ONCE_MAX, Sought};
+use crate::engine::lookup::{Query, SHINGLES_AT_ONCE_MAX};
 use crate::engine::{Engine, EngineError};
 use crate::measure::Overlap;
 use crate::scheme::Threshold;
@@ -223,7 +223,7 @@ impl Engine {
         document: &Sampled,
         threshold: Threshold,
     ) -> Result<Option<HashSet<DocumentId>>, EngineError> {
-        let sought = Sought {
+        let query = Query {
             set: &document.set,
             fingerprint: document.fingerprint,
             sketch: &document.sketch,
@@ -231,10 +231,11 @@ impl Engine {
             threshold,
             mode: self.mode_of(None)?,
             limit: self.settings.limits.candidates_max,
+            conditions: None,
             record: None,
             members_max: self.settings.limits.candidates_max,
         };
-        let found = self.find(&sought).await?;
+        let found = self.find(&query).await?;
         let ids = found.scored.iter().map(|scored| scored.id().clone()).collect();
         Ok((!found.truncated).then_some(ids))
     }

@@ -1,0 +1,48 @@
+//! Searches that may find very many sets, as for a filter that few documents meet.
+
+use std::sync::Arc;
+
+use super::Local;
+use crate::backend::{BackendError, Candidates};
+use crate::index::Search;
+
+/// Finding and naming more sets than this (about half a millisecond's work) leaves the runtime's
+/// thread.
+const FOUND_INLINE_MAX: usize = 2_048;
+
+/// Reading more postings than this does, too.
+const POSTINGS_INLINE_MAX: usize = 16_384;
+
+impl Local {
+    pub(super) async fn search(&self, search: &Search<'_>) -> Result<Candidates, BackendError> {
+        let now_ms = self.now_ms();
+        if search.found_max <= FOUND_INLINE_MAX {
+            return Ok(self.live.candidates(search, now_ms));
+        }
+        // Most searches find few however many they may.
+        let postings_max = search.postings_max.min(POSTINGS_INLINE_MAX);
+        let narrow = Search { found_max: FOUND_INLINE_MAX, postings_max, ..*search };
+        let found = self.live.candidates(&narrow, now_ms);
+        if !found.truncated {
+            return Ok(found);
+        }
+        let (live, keys, sketch) =
+            (Arc::clone(&self.live), search.keys.to_vec(), search.sketch.clone());
+        let Search { fingerprint, agreeing_min, postings_max, found_max, members_max, .. } =
+            *search;
+        let wide = super::blocking(move || {
+            let (keys, sketch) = (&keys[..], &sketch);
+            let search = Search {
+                keys,
+                sketch,
+                fingerprint,
+                agreeing_min,
+                postings_max,
+                found_max,
+                members_max,
+            };
+            Ok(live.candidates(&search, now_ms))
+        });
+        Ok(wide.await?)
+    }
+}

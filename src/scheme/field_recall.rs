@@ -1,0 +1,126 @@
+//! How surely a record is found by its fields.
+
+use crate::measure::{FIELD_POINTS_MAX, edits_cost};
+use crate::text::NormalisedFields;
+
+use super::fields::Fields;
+
+impl Fields {
+    /// The probability that a record which has at least `points_min` points with the probe shares a
+    /// key with it, in the worst case: no field is the same, and the points that may be lacking are
+    /// lost where that costs most keys. 1 if so many points take an equal field.
+    ///
+    /// An edit of a value changes at most two of its pairs of characters, and adds at most two, so
+    /// that values of p pairs resemble each other as (p − 2d) / (p + 2d) at least.
+    #[must_use]
+    pub fn expected_recall(&self, probe: &NormalisedFields, points_min: u32, penalty: u32) -> f64 {
+        let Some(room) = (FIELD_POINTS_MAX * probe.count() as u32).checked_sub(points_min) else {
+            return 1.0;
+        };
+        // By the points that are lost, the highest chance that no key is shared; 0 where there is
+        // no such record.
+        let mut missed = vec![0.0_f64; room as usize + 1];
+        missed[0] = 1.0;
+        for (_, value) in probe.iter() {
+            let losses = self.losses(value, penalty);
+            let mut next = vec![0.0_f64; missed.len()];
+            for (lost, before) in missed.iter().enumerate().filter(|(_, before)| **before > 0.0) {
+                for (cost, chance) in &losses {
+                    let Some(place) = next.get_mut(lost + *cost as usize) else { continue };
+                    *place = place.max(before * chance);
+                }
+            }
+            missed = next;
+        }
+        1.0 - missed.into_iter().fold(0.0, f64::max)
+    }
+
+    /// What may become of a field that is not the same: points lost, and the chance that it gives
+    /// no key.
+    fn losses(&self, value: &str, penalty: u32) -> Vec<(u32, f64)> {
+        let characters = value.chars().count() as u32;
+        let mut losses = vec![(FIELD_POINTS_MAX, 1.0)];
+        for edits in 1.. {
+            // One more character than the value has makes an insertion the cheapest edit.
+            let cost = edits_cost(edits, characters + edits, penalty);
+            if cost >= FIELD_POINTS_MAX {
+                return losses;
+            }
+            losses.push((cost, self.chance_unkeyed(value, edits)));
+        }
+        losses
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use crate::document::Content;
+    use crate::scheme::{Kind, Scheme, SchemeSettings};
+    use crate::sketch::SketchSettings;
+    use crate::text::{NormalisedFields, ShingleSettings, Shingler, Unit};
+
+    fn record(values: &[&str]) -> NormalisedFields {
+        let settings = ShingleSettings { unit: Unit::Field, ..ShingleSettings::default() };
+        let named = |(n, value): (usize, &&str)| (format!("f{n}"), (*value).to_owned());
+        let fields: BTreeMap<_, _> = values.iter().enumerate().map(named).collect();
+        Shingler::new(settings, 0, 100).fields(&Content::Fields(fields)).unwrap()
+    }
+
+    fn scheme(field_sketches: bool) -> Scheme {
+        let fields = ["f0", "f1", "f2"].map(str::to_owned).to_vec();
+        let settings = SchemeSettings {
+            kind: Kind::Fields,
+            fields,
+            field_sketches,
+            ..SchemeSettings::default()
+        };
+        Scheme::new(&settings, &SketchSettings::default())
+    }
+
+    const VALUES: [&str; 3] = ["katherine johnson", "742 evergreen terrace", "springfield north"];
+
+    #[test]
+    fn without_field_sketches_all_or_nothing_is_sure() {
+        let scheme = scheme(false);
+        let recall = |points, values: &[&str]| {
+            scheme.fields().unwrap().expected_recall(&record(values), points, 4)
+        };
+        assert_eq!(recall(289, &VALUES), 1.0, "with an edit in each field it were 288");
+        assert_eq!(recall(288, &VALUES), 0.0);
+        assert_eq!(recall(100, &VALUES), 0.0);
+        assert_eq!(recall(101, &VALUES[..1]), 1.0, "no record has as many");
+        assert_eq!(recall(97, &VALUES[..1]), 1.0);
+        assert_eq!(recall(96, &VALUES[..1]), 0.0);
+    }
+
+    /// Edits at random places of each field: at least as many are found as is promised.
+    #[test]
+    fn edited_records_are_found_as_often_as_promised_at_least() {
+        let scheme = scheme(true);
+        let fields = scheme.fields().unwrap();
+        for (edits, points, low, high) in [(1, 288, 0.99, 1.0), (3, 192, 0.3, 0.99)] {
+            let promised = fields.expected_recall(&record(&VALUES), points, 4);
+            let (mut found, trials) = (0, 2_000_usize);
+            for trial in 0..trials {
+                let mut numbers = (0..).map(|n| trial * 7_919 + n * 104_729 + trial / 7);
+                let edited = VALUES.map(|value| {
+                    let mut chars: Vec<char> = value.chars().collect();
+                    for _ in 0..edits {
+                        let (at, letter) = (numbers.next().unwrap(), numbers.next().unwrap());
+                        let count = chars.len();
+                        chars[at % count] = char::from(b'a' + (letter % 26) as u8);
+                    }
+                    chars.into_iter().collect::<String>()
+                });
+                let edited = edited.each_ref().map(String::as_str);
+                let [a, b] = [&VALUES, &edited].map(|values| fields.sketch(&record(values)));
+                found += usize::from(scheme.tables_shared(a.as_bytes(), b.as_bytes()).count() > 0);
+            }
+            let found = found as f64 / trials as f64;
+            assert!(found + 0.01 >= promised, "{edits} edits: {found} of {promised}");
+            assert!((low..=high).contains(&promised), "{edits}: {promised}");
+        }
+    }
+}
