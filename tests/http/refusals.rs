@@ -220,7 +220,7 @@ async fn metadata_that_cannot_be_taken_apart_is_refused_naming_where() {
             assert_eq!(lines[0]["problem"]["errors"][0]["pointer"], found);
         }
     }
-    let deepest = format!(r#"{{"id": "a", "text": "x", "metadata": {{"a": {}}}}}"#, nested(126));
+    let deepest = format!(r#"{{"id": "a", "text": "x", "metadata": {{"a": {}}}}}"#, nested(120));
     assert_eq!(app.post_json("/documents", deepest).await.status, 201);
     assert_eq!(app.post_json("/documents", r#"{"id": "b", "text": "x"}"#).await.status, 201);
     let found = app.get("/similar?id=b&filter=%40.a").await.json();
