@@ -17,7 +17,7 @@ for component in rustfmt clippy; do
 done
 
 cargo fmt --check
-cargo clippy --locked --all-targets -- -D warnings
-cargo clippy --locked --package akin-bench -- -D warnings
+# One command for both packages: they then share the dependencies that they check.
+cargo clippy --locked --workspace --all-targets -- -D warnings
 RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items
 cargo test --locked

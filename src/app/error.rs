@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use crate::engine::EngineError;
 
-/// Why akin could not start, go on, or end well.
+/// Why akin could not start, keep serving, or shut down cleanly.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
     #[error("cannot listen on {address}: {source}")]
@@ -12,9 +12,9 @@ pub enum AppError {
     Open { dir: PathBuf, source: EngineError },
     #[error("the store went out of service: {reason}")]
     OutOfService { reason: String },
-    #[error("cannot go on serving: {0}")]
+    #[error("serving failed: {0}")]
     Serve(io::Error),
-    #[error("the store did not close well: {0}")]
+    #[error("closing the store failed: {0}")]
     Close(EngineError),
     #[error("cannot start: {0}")]
     Start(io::Error),

@@ -1,4 +1,4 @@
-//! Removing for good what has expired, from time to time.
+//! Periodic removal of expired documents.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -18,9 +18,11 @@ pub(super) async fn remove_expired(collections: &Collections, every: Duration) -
 async fn remove_expired_of(collection: &Collection) {
     let name = collection.name();
     match collection.remove_expired().await {
-        // The collection may have been removed meanwhile.
+        // The collection may have been removed.
         Ok(0) | Err(EngineError::Closed) => {}
-        Ok(removed) => tracing::info!(collection = %name, removed, "removed what has expired"),
-        Err(error) => tracing::error!(collection = %name, %error, "cannot remove what has expired"),
+        Ok(removed) => tracing::info!(collection = %name, removed, "removed expired documents"),
+        Err(error) => {
+            tracing::error!(collection = %name, %error, "cannot remove expired documents")
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Composition: a listener, collections and what runs beside them, from start to a clean end.
+//! Composition: the listener, the collections and the periodic tasks, from start to shutdown.
 
 mod error;
 mod expiry;
@@ -22,7 +22,7 @@ use crate::config::Settings;
 use crate::engine::{Collection, Collections, CollectionsSettings, EngineError};
 use crate::http::{self, ServerSettings};
 
-/// Where the collections are, below the data directory.
+/// The collections' directory within the data directory.
 const COLLECTIONS: &str = "collections";
 
 /// The directory of all collections of a data directory.
@@ -31,22 +31,22 @@ pub fn collections_dir(data_dir: &Path) -> PathBuf {
     data_dir.join(COLLECTIONS)
 }
 
-/// The recorder wants its histograms drained even if nobody scrapes.
+/// Histograms grow until they are drained, even if no one scrapes.
 const METRICS_UPKEEP: Duration = Duration::from_secs(5);
 
 /// # Errors
-/// `Listen`: the address is no address, is taken, or may not be used.
+/// `Listen`: the address is invalid, in use, or not permitted.
 pub async fn bind(settings: &ServerSettings) -> Result<TcpListener, AppError> {
     let address = settings.listen.clone();
     let refused = |source| AppError::Listen { address: address.clone(), source };
     TcpListener::bind(&address).await.map_err(refused)
 }
 
-/// Serves on the listener until `shutdown` comes about, then lets requests finish and closes the
-/// stores. Answers from the start: while they open, that it is not ready.
+/// Serves until `shutdown` completes, then lets requests finish and closes the stores. While the
+/// stores open it answers that it is not ready.
 ///
 /// # Errors
-/// A store cannot be opened or closed, or went out of service meanwhile; or the listener fails.
+/// A store cannot be opened or closed, or goes out of service; or the listener fails.
 pub async fn run(
     settings: Settings,
     listener: TcpListener,
@@ -57,21 +57,21 @@ pub async fn run(
     if let Ok(address) = listener.local_addr() {
         tracing::info!(%address, "listening");
     }
-    let (tell, told) = oneshot::channel();
+    let (ended, end) = oneshot::channel();
     let until_stopped = {
         let state = state.clone();
         async move {
-            let ended = tokio::select! {
+            let outcome = tokio::select! {
                 () = shutdown => Ok(()),
                 Err(error) = work(settings, state) => Err(error),
             };
-            tracing::info!("stopping: requests under way may finish");
-            // Nobody listens only if serving has ended already.
-            let _ = tell.send(ended);
+            tracing::info!("stopping: requests in progress may finish");
+            // Fails only if serving has ended already.
+            let _ = ended.send(outcome);
         }
     };
     http::serve(listener, http::router(state.clone()), until_stopped, &state.settings).await;
-    told.await.unwrap_or(Ok(()))?;
+    end.await.unwrap_or(Ok(()))?;
     close(state.collections.get()).await
 }
 
@@ -83,7 +83,7 @@ async fn close(collections: Option<&Arc<Collections>>) -> Result<(), AppError> {
     Ok(())
 }
 
-/// Opens the stores, then does what is due from time to time. Ends only by failing.
+/// Opens the stores, then runs the periodic tasks. Ends only by failing.
 async fn work(settings: Settings, state: http::AppState) -> Result<Infallible, AppError> {
     let metrics = state.metrics.clone();
     let every = Duration::from_secs(settings.storage.snapshot_interval_s);
@@ -94,7 +94,7 @@ async fn work(settings: Settings, state: http::AppState) -> Result<Infallible, A
     let collections = open(settings, &state).await?;
     let collections = state.collections.get_or_init(|| collections);
     tokio::select! {
-        never = snapshots::take_from_time_to_time(collections, every) => match never {},
+        never = snapshots::take_periodically(collections, every) => match never {},
         never = snapshots::take_due(collections, operations) => match never {},
         never = expiry::remove_expired(collections, expiry_every) => match never {},
         never = measure_recall(collections, measured_every, recall_sample) => match never {},
@@ -126,7 +126,7 @@ async fn open(settings: Settings, state: &http::AppState) -> Result<Arc<Collecti
     Ok(Arc::new(collections))
 }
 
-/// Of a period; of none, it never comes about.
+/// Ticks of a period. Never returns for a period of zero.
 async fn ticks(every: Duration) -> Interval {
     if every.is_zero() {
         return std::future::pending().await;
@@ -157,8 +157,8 @@ async fn measure_recall_of(collection: &Collection, sample: usize) {
             sampled = recall.sampled,
             "measured recall"
         ),
-        // It may have been removed meanwhile, or somebody asks for the same; and records have no
-        // resemblance to measure by.
+        // The collection may have been removed, or a measurement may be running; and the recall of
+        // records is not measured.
         Err(
             EngineError::Closed | EngineError::MeasurementUnderWay | EngineError::NotForRecords,
         ) => {}
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn recall_is_measured_from_time_to_time() {
+    async fn recall_is_measured_periodically() {
         let dir = tempfile::tempdir().unwrap();
         let collections = open(dir.path());
         let collection = collections.list().remove(0);

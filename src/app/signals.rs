@@ -6,10 +6,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// What a shell reports for a process that SIGINT ended.
 const EXIT_INTERRUPTED: i32 = 130;
 
-/// Comes about with the first SIGTERM or SIGINT. A second one ends the process at once.
+/// Completes with the first SIGTERM or SIGINT. A second one ends the process at once.
 ///
 /// # Errors
-/// The signals cannot be listened for.
+/// The signal handlers cannot be installed.
 pub fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

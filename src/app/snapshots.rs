@@ -1,30 +1,27 @@
-//! Snapshots that nobody asks for: after some time, and once much has changed.
+//! Automatic snapshots: after some time, and once much has changed.
 
 use std::convert::Infallible;
 use std::time::Duration;
 
 use crate::engine::{Collection, Collections, EngineError, SnapshotInfo};
 
-/// How often it is looked at whether so much has changed that a snapshot is due.
+/// How often the number of changes is checked.
 const DUE_EVERY: Duration = Duration::from_secs(1);
 
-/// How long a snapshot that could not be taken is not tried again because it is due.
+/// The pause after a snapshot that failed.
 const AFTER_FAILURE: Duration = Duration::from_secs(60);
 
-pub(super) async fn take_from_time_to_time(
-    collections: &Collections,
-    every: Duration,
-) -> Infallible {
+pub(super) async fn take_periodically(collections: &Collections, every: Duration) -> Infallible {
     let mut ticks = super::ticks(every).await;
     loop {
         ticks.tick().await;
         for collection in collections.list() {
-            tell(&collection, collection.snapshot_if_changed().await);
+            log(&collection, collection.snapshot_if_changed().await);
         }
     }
 }
 
-/// Keeps short what a start would have to replay. With 0 operations it does nothing.
+/// Bounds what a start has to replay. With 0 operations it does nothing.
 pub(super) async fn take_due(collections: &Collections, operations: u64) -> Infallible {
     let mut ticks = super::ticks(if operations == 0 { Duration::ZERO } else { DUE_EVERY }).await;
     loop {
@@ -35,7 +32,7 @@ pub(super) async fn take_due(collections: &Collections, operations: u64) -> Infa
             }
             let taken = collection.snapshot().await;
             let failed = taken.is_err();
-            tell(&collection, taken.map(Some));
+            log(&collection, taken.map(Some));
             if failed {
                 tokio::time::sleep(AFTER_FAILURE).await;
             }
@@ -43,7 +40,7 @@ pub(super) async fn take_due(collections: &Collections, operations: u64) -> Infa
     }
 }
 
-fn tell(collection: &Collection, taken: Result<Option<SnapshotInfo>, EngineError>) {
+fn log(collection: &Collection, taken: Result<Option<SnapshotInfo>, EngineError>) {
     let name = collection.name();
     match taken {
         Ok(Some(snapshot)) => tracing::info!(
@@ -53,9 +50,9 @@ fn tell(collection: &Collection, taken: Result<Option<SnapshotInfo>, EngineError
             bytes = snapshot.bytes,
             "took a snapshot"
         ),
-        // It may have been removed meanwhile.
+        // The collection may have been removed.
         Ok(None) | Err(EngineError::Closed) => {}
-        Err(error) => tracing::error!(collection = %name, %error, "no snapshot could be taken"),
+        Err(error) => tracing::error!(collection = %name, %error, "a snapshot failed"),
     }
 }
 
@@ -65,7 +62,7 @@ mod tests {
     use crate::app::tests::{add, open};
 
     #[tokio::test(start_paused = true)]
-    async fn one_is_taken_once_much_has_changed() {
+    async fn a_snapshot_is_taken_once_much_has_changed() {
         let dir = tempfile::tempdir().unwrap();
         let collections = open(dir.path());
         let collection = collections.list().remove(0);

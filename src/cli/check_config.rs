@@ -1,4 +1,4 @@
-//! `akin check-config`: the settings that hold, or everything that is wrong with them.
+//! `akin check-config`: the effective settings, or every fault in them.
 
 use std::fmt::Write as _;
 use std::io::{Write, stdout};
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::failure::Failure;
 use super::serve::ConfigFile;
 
-/// Show the settings that hold, or every fault there is in them
+/// Show the effective settings, or every fault in them
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `akin compare`: two files beside each other, without a server.
+//! `akin compare`: how similar two files are.
 
 use std::io::{self, Write, stdout};
 use std::ops::Range;
@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::failure::Failure;
-use super::import;
+use super::input;
 use super::serve::ConfigFile;
 use crate::document::Content;
 use crate::engine::{
@@ -21,17 +21,17 @@ use crate::measure::CommonSubsequence;
 const PASSAGES_SHOWN_MAX: usize = 10;
 const PASSAGE_CHARS_MAX: usize = 160;
 
-/// Compare two files: estimated beside exact resemblance; needs no server
+/// Compare two files: exact Jaccard similarity and the MinHash estimate of it; needs no server
 #[derive(Args)]
 pub struct Arguments {
     /// A text file (also gzip or zstd), or - for stdin
     a: PathBuf,
-    /// Another
+    /// The other text file
     b: PathBuf,
-    /// Show which passages they share and where they differ
+    /// Show the passages they share and those that differ
     #[arg(long)]
     explain: bool,
-    /// Add edit, lcs, hamming, cosine, euclidean, or several with commas between
+    /// Add measures: edit, lcs, hamming, cosine, euclidean, separated by commas
     #[arg(long, value_name = "NAMES")]
     measures: Option<Measures>,
     /// Write JSON
@@ -43,7 +43,7 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let settings = arguments.config.settings(vec![])?.collection;
-    let texts = [import::read_text_file(&arguments.a)?, import::read_text_file(&arguments.b)?];
+    let texts = [input::read_text_file(&arguments.a)?, input::read_text_file(&arguments.b)?];
     let analyser = Analyser::new(&settings);
     refuse_unusable(&analyser, [(&arguments.a, &texts[0]), (&arguments.b, &texts[1])])?;
     let [a, b] = texts.clone().map(Content::Text);
@@ -66,7 +66,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// An empty or too large text is told by its file.
+/// Names the file whose text is empty or too large.
 fn refuse_unusable(analyser: &Analyser, files: [(&PathBuf, &String); 2]) -> Result<(), Failure> {
     for (path, text) in files {
         let refused = |error| Failure::new(format!("{}: {error}", name(path)));

@@ -1,4 +1,4 @@
-//! `akin curve`: what a scheme finds at each resemblance, and what it costs; needs no server.
+//! `akin curve`: the S-curve of a scheme, and what it costs.
 
 use std::io::{self, Write, stdout};
 use std::process::ExitCode;
@@ -8,45 +8,47 @@ use serde_json::{Value, json};
 use textplots::{Chart, Plot, Shape};
 
 use super::failure::Failure;
-use super::import;
+use super::input;
 use super::serve::ConfigFile;
 use crate::engine::{CollectionSettings, CurveAnswer, CurveOf, curve_of};
 use crate::scheme::{CurvePoint, Kind, Threshold, binomial_at_least};
 
-/// Between the lines of a table, of the 100 that a curve has.
+/// A table shows every fifth of the curve's 101 points.
 const STEPS_SHOWN: usize = 5;
 
-/// Dots of a plot: two are a character's width, four its height.
+/// In dots: a character is two dots wide and four high.
 const PLOT_WIDTH: u32 = 120;
 const PLOT_HEIGHT: u32 = 48;
 
-/// Show what a scheme finds at each resemblance and what it costs; needs no server
+/// Show the S-curve of MinHash LSH: the chance to find a pair at each Jaccard similarity
+///
+/// Also shows what the scheme costs. Needs no server.
 #[derive(Args)]
 pub struct Arguments {
-    /// The resemblance from which documents count as near-duplicates [default: the settings']
-    #[arg(long, value_name = "0..1", value_parser = import::threshold)]
+    /// Jaccard similarity from which documents are near-duplicates [default: the settings']
+    #[arg(long, value_name = "0..1", value_parser = input::threshold)]
     threshold: Option<Threshold>,
-    /// The wanted chance to find a document at just the threshold: of the scheme that akin would
-    /// choose for it, rather than that of the settings
+    /// Show the scheme that akin chooses for this chance to find a document exactly at the threshold,
+    /// in place of the settings' scheme
     #[arg(long, value_name = "0..1", conflicts_with = "bands")]
     recall: Option<f64>,
-    /// So many keys instead of those that would be chosen
+    /// Number of keys, in place of the chosen one
     #[arg(long, value_name = "N", requires = "rows")]
     bands: Option<u32>,
-    /// So many slots a key
+    /// Slots in each key
     #[arg(long, value_name = "N", requires = "bands")]
     rows: Option<u32>,
-    /// Slots of a sketch [default: the settings']
+    /// Slots (MinHash values) of a sketch [default: the settings']
     #[arg(long, value_name = "N")]
     slots: Option<u32>,
     /// Which slots make a key [default: the settings']
     #[arg(long)]
     kind: Option<KindArgument>,
-    /// Show the rule "at least so many slots agree" instead of a scheme
+    /// Show the rule "at least N slots agree" in place of a scheme
     #[arg(long, value_name = "N", requires = "of",
         conflicts_with_all = ["threshold", "recall", "bands", "slots", "kind"])]
     agree: Option<u32>,
-    /// Out of so many slots
+    /// Number of slots that the rule counts
     #[arg(long, value_name = "N", requires = "agree", value_parser = slots_of_rule)]
     of: Option<u32>,
     /// Write JSON
@@ -111,7 +113,7 @@ fn answer(arguments: Arguments) -> Result<CurveAnswer, Failure> {
     };
     let faults = settings.sketch.faults();
     if !faults.is_empty() {
-        return Err(Failure::new(format!("there can be no such sketch: {}", faults.join("; "))));
+        return Err(Failure::new(format!("the sketch is impossible: {}", faults.join("; "))));
     }
     let of = match (recall, bands.zip(rows)) {
         (Some(recall), _) => CurveOf::Wanted { threshold, recall },
@@ -131,7 +133,7 @@ fn write_answer(out: &mut impl Write, answer: &CurveAnswer) -> io::Result<()> {
     let percent = |share: f64| format!("{:.2} %", share * 100.0);
     writeln!(out, "scheme     {} {kind}, {} each, of {slots} slots", curve.bands, curve.rows)?;
     writeln!(out, "lookup     at {threshold} under {} of them", plan.bands)?;
-    writeln!(out, "recall     {} at just {threshold}", percent(plan.expected_recall))?;
+    writeln!(out, "recall     {} at exactly {threshold}", percent(plan.expected_recall))?;
     writeln!(out, "missed     {} on average above", percent(curve.false_negatives))?;
     writeln!(out, "in vain    {} on average below", percent(curve.false_positives))?;
     writeln!(out, "memory     {:.0} bytes a document", curve.document_bytes)?;
@@ -199,7 +201,7 @@ fn rule_as_json(agreeing: u32, slots: u32, points: &[(f64, f64)]) -> Value {
     json!({ "agreeing": agreeing, "slots": slots, "points": points })
 }
 
-/// One picture of all of them, each a list of similarities and chances.
+/// One plot of several curves, each a list of similarities and chances.
 fn write_plot(out: &mut impl Write, curves: &[&[(f64, f64)]]) -> io::Result<()> {
     let lines: Vec<Vec<(f32, f32)>> = curves
         .iter()

@@ -1,4 +1,4 @@
-//! `akin dedup`: a corpus in, a corpus without near-duplicates out, without a server.
+//! `akin dedup`: a corpus in, a corpus without near-duplicates out.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -9,56 +9,54 @@ use clap::{Args, ValueEnum};
 use indicatif::HumanCount;
 use serde_json::Value;
 
-use super::corpus::{Fate, Gathered, Mode, Reading, Shaping, gather, watched};
+use super::corpus::{CorpusOptions, Fate, Gathered, Mode, gather, with_progress};
 use super::failure::Failure;
-use super::import::{self, Cancelled, Columns, Event, Item, Selection, read_input};
+use super::input::{self, Cancelled, Columns, Event, Item, Selection, read_inputs};
 use super::meter::{Meter, Unit};
-use super::output::Output;
+use super::output::{Destination, Output};
 use crate::document::DocumentId;
 use crate::engine;
-use crate::http::corpus_document;
-use crate::join::{Documents, Linkage as Linked, cluster_name};
+use crate::join::{self, Documents, cluster_name};
 use crate::scheme::Threshold;
 
-/// Write a corpus without its near-duplicates; needs no server
+/// Write a corpus without its near-duplicates (deduplication); needs no server
 ///
-/// Of each cluster of near-duplicates the document with the lowest id is kept, its line as it is,
-/// in the order of the input. The input is read twice. What is no document is told and left out.
+/// Of each cluster of near-duplicates the document with the lowest id is kept: its line, unchanged,
+/// in the order of the input. The input is read twice. Whatever is not a document is reported and
+/// left out.
 #[derive(Args)]
 pub struct Arguments {
     /// Files or directories of documents, as `akin import` takes them
     #[arg(required = true, value_name = "IN")]
     paths: Vec<PathBuf>,
-    /// Where to, NDJSON: compressed if it ends in .gz or .zst; - for stdout
-    #[arg(value_name = "OUT")]
-    out: PathBuf,
+    #[command(flatten)]
+    destination: Destination,
     /// Write every document, each with its "cluster" and the id of its "representative"
     #[arg(long)]
     annotate: bool,
-    /// The resemblance from which documents count as near-duplicates [default: the configuration's]
-    #[arg(long, value_name = "0..1", value_parser = import::threshold)]
+    /// Jaccard similarity from which documents are near-duplicates [default: the configuration's];
+    /// of records the share of the points that all fields could have
+    #[arg(long, value_name = "0..1", value_parser = input::threshold)]
     threshold: Option<Threshold>,
-    /// What belongs to one cluster
+    /// What makes a cluster
     #[arg(long, value_name = "LINKAGE", default_value = "representative")]
     linkage: Linkage,
     /// How near-duplicates are found
     #[arg(long, value_name = "MODE", default_value = "verified")]
     mode: Mode,
     #[command(flatten)]
-    shaping: Shaping,
-    #[command(flatten)]
-    reading: Reading,
+    corpus: CorpusOptions,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Linkage {
-    /// What is near its representative: nothing goes that is not near what stays
+    /// Documents near the representative: nothing is removed that is not near what is kept
     Representative,
-    /// What a chain of pairs connects
+    /// Documents connected by a chain of pairs
     Single,
 }
 
-impl From<Linkage> for Linked {
+impl From<Linkage> for join::Linkage {
     fn from(linkage: Linkage) -> Self {
         match linkage {
             Linkage::Representative => Self::Representative,
@@ -68,37 +66,40 @@ impl From<Linkage> for Linked {
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    if arguments.paths.iter().any(|path| path.as_os_str() == "-") {
+    let Arguments { paths, destination, annotate, corpus: options, mode, .. } = arguments;
+    if paths.iter().any(|path| path.as_os_str() == "-") {
         return Err(Failure::new("the input is read twice, which stdin cannot be: name a file"));
     }
-    let settings = arguments.shaping.settings(arguments.threshold)?;
-    let (threshold, quiet) = (settings.scheme.threshold, arguments.reading.quiet);
-    let selection = arguments.reading.selection(arguments.paths);
-    let gathered = gather(&selection, &settings, arguments.reading.threads(), quiet)?;
-    let Gathered { mut corpus, fates, failed } = gathered;
-    let finding = engine::Mode::from(arguments.mode);
-    let representatives = watched(quiet, |progress| {
-        corpus.clusters(finding, threshold, arguments.linkage.into(), progress)
+    let selection = options.selection(paths)?;
+    destination.check(&selection.paths)?;
+    let settings = options.collection(arguments.threshold)?;
+    let threshold = settings.scheme.threshold;
+    let Gathered { mut corpus, fates, failed } = gather(&selection, &settings, &options)?;
+    let mode = engine::Mode::from(mode);
+    let representatives = with_progress(options.quiet, |progress| {
+        corpus.clusters(mode, threshold, arguments.linkage.into(), progress)
     })?;
     let clusters = Clusters::new(corpus.documents(), &representatives);
-    let meter = Meter::new(quiet, "writing", Unit::Things("documents"), fates.len() as u64);
-    let out = Output::create(&arguments.out)?;
-    let rewriting = Rewriting { clusters: &clusters, annotate: arguments.annotate, meter: &meter };
-    rewriting.run(&selection, &fates, out)?;
+    let total = fates.len() as u64;
+    let meter = Meter::new(options.quiet, "writing", Unit::Things("documents"), total);
+    let rewriting = Rewriting { clusters: &clusters, annotate, meter: &meter };
+    rewriting.run(&selection, &fates, destination.create()?)?;
     drop(meter);
-    clusters.summarise(&fates);
-    let recall = corpus.expected_recall(finding, threshold) * 100.0;
-    eprintln!(
-        "at a resemblance of {} a pair is found with a chance of {recall:.1} %",
-        threshold.get()
-    );
+    clusters.print_summary(&fates);
+    if corpus.points_max().is_none() {
+        eprintln!(
+            "a pair with a Jaccard similarity of {} is found with a chance of {:.1} %",
+            threshold.get(),
+            corpus.expected_recall(mode, threshold) * 100.0
+        );
+    }
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 
-/// Which document stands for which.
+/// Which document represents which.
 struct Clusters<'c> {
     documents: &'c Documents,
-    /// The set that stands for each document's, by the number of the document.
+    /// The number of the set that represents each document, by the number of the document.
     representative: Vec<u32>,
     /// How many clusters have more than one document.
     groups: usize,
@@ -108,49 +109,48 @@ impl<'c> Clusters<'c> {
     fn new(documents: &'c Documents, representatives: &[u32]) -> Self {
         let mut representative = vec![0; documents.count()];
         let mut sizes = vec![0_usize; representatives.len()];
-        for (set, &stands) in (0..).zip(representatives) {
+        for (set, &representing) in (0..).zip(representatives) {
             let members = documents.of(set);
-            sizes[stands as usize] += members.len();
+            sizes[representing as usize] += members.len();
             for (_, number) in members {
-                representative[*number as usize] = stands;
+                representative[*number as usize] = representing;
             }
         }
         let groups = sizes.iter().filter(|size| **size > 1).count();
         Self { documents, representative, groups }
     }
 
-    /// The document that stands for this one.
     fn representative(&self, number: u32) -> &(DocumentId, u32) {
         &self.documents.of(self.representative[number as usize])[0]
     }
 
-    fn stays(&self, fate: Fate) -> bool {
+    fn is_kept(&self, fate: &Fate) -> bool {
         match fate {
-            Fate::Document(number) => self.representative(number).1 == number,
-            Fate::Empty => true,
-            Fate::Failed => false,
+            Fate::Document(number) => self.representative(*number).1 == *number,
+            Fate::Empty(_) => true,
+            Fate::LeftOut => false,
         }
     }
 
-    fn summarise(&self, fates: &[Fate]) {
-        let kept = fates.iter().filter(|fate| self.stays(**fate)).count();
-        let documents = fates.iter().filter(|fate| **fate != Fate::Failed).count();
-        let empty = fates.iter().filter(|fate| **fate == Fate::Empty).count();
+    fn print_summary(&self, fates: &[Fate]) {
+        let kept = fates.iter().filter(|fate| self.is_kept(fate)).count();
+        let documents = fates.iter().filter(|fate| **fate != Fate::LeftOut).count();
+        let empty = fates.iter().filter(|fate| matches!(fate, Fate::Empty(_))).count();
         let count = |count: usize| HumanCount(count as u64).to_string();
         eprintln!(
-            "documents: {}; representatives: {}; near-duplicates of theirs: {}; clusters: {}",
+            "documents: {}; representatives: {}; near-duplicates: {}; clusters: {}",
             count(documents),
             count(kept),
             count(documents - kept),
             count(self.groups)
         );
         if empty > 0 {
-            eprintln!("representatives that have nothing to compare: {}", count(empty));
+            eprintln!("representatives with nothing to compare: {}", count(empty));
         }
     }
 }
 
-/// The second reading.
+/// Writes documents while the input is read for the second time.
 struct Rewriting<'a> {
     clusters: &'a Clusters<'a>,
     annotate: bool,
@@ -161,54 +161,42 @@ impl Rewriting<'_> {
     fn run(&self, selection: &Selection, fates: &[Fate], mut out: Output) -> Result<(), Failure> {
         let mut fates = fates.iter();
         let mut written = Ok(());
-        let columns = Columns::default();
-        for input in selection.inputs().flatten() {
-            // Cancelled by nobody but the error that is looked at next.
-            let _ = read_input(&input, &columns, &AtomicU64::new(0), &mut |event| {
-                let Event::Item(item) = event else { return Ok(()) };
-                written = fates.next().ok_or_else(changed).and_then(|fate| {
-                    self.meter.add(1);
-                    self.write(&item, *fate, &mut out)
-                });
-                if written.is_ok() { Ok(()) } else { Err(Cancelled) }
-            });
-            std::mem::replace(&mut written, Ok(()))?;
-        }
-        if fates.next().is_some() {
+        let read = read_inputs(selection, &Columns::default(), &AtomicU64::new(0), &mut |event| {
+            let Event::Item(item) = event else { return Ok(()) };
+            self.meter.add(1);
+            let fate = fates.next().ok_or_else(changed);
+            written = fate.and_then(|fate| self.write(&item, fate, &mut out));
+            if written.is_ok() { Ok(()) } else { Err(Cancelled) }
+        });
+        written?;
+        if read.is_err() || fates.next().is_some() {
             return Err(changed());
         }
         out.finish()
     }
 
-    fn write(&self, item: &Item, fate: Fate, out: &mut Output) -> Result<(), Failure> {
+    fn write(&self, item: &Item, fate: &Fate, out: &mut Output) -> Result<(), Failure> {
         if !self.annotate {
-            if self.clusters.stays(fate) {
+            if self.clusters.is_kept(fate) {
                 out.write_all(&item.json)?;
                 out.write_all(b"\n")?;
             }
             return Ok(());
         }
         let representative = match fate {
-            Fate::Failed => return Ok(()),
-            Fate::Document(number) => self.clusters.representative(number).0.clone(),
-            Fate::Empty => own_id(item)?,
+            Fate::LeftOut => return Ok(()),
+            Fate::Document(number) => &self.clusters.representative(*number).0,
+            Fate::Empty(id) => id,
         };
-        Ok(write_annotated(item, &representative, out)?)
+        Ok(write_annotated(item, representative, out)?)
     }
 }
 
 fn changed() -> Failure {
-    Failure::new("the input has changed while it was read: nothing was written")
+    Failure::new("the input changed while it was read: nothing was written")
 }
 
-/// An empty document stands for itself.
-fn own_id(item: &Item) -> Result<DocumentId, Failure> {
-    let (id, _) = corpus_document(&item.json).map_err(|_| changed())?;
-    let named = || DocumentId::new(item.origin.to_string()).map_err(|_| changed());
-    id.map_or_else(named, Ok)
-}
-
-/// The line as it is, with two fields more at its end.
+/// The line with two more members at its end.
 fn write_annotated(
     item: &Item,
     representative: &DocumentId,

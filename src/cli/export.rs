@@ -8,19 +8,18 @@ use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::client::{Client, InCollection, Server};
+use super::client::{Client, InCollection, Server, read_json};
 use super::failure::Failure;
 use super::meter::{Meter, Unit};
-use super::output::{self, Output};
+use super::output::{self, Destination, Output, refuse_overwriting};
 
-/// Write every document of a collection to a file, for `akin import` to bring back
+/// Write every document of a collection, in the form that `akin import` reads
 ///
-/// A document a line, as the API takes it, from one consistent view.
+/// A document on each line, as the API takes it, from one consistent view.
 #[derive(Args)]
 pub struct Arguments {
-    /// Where to: compressed if it ends in .gz or .zst; - for stdout
-    #[arg(value_name = "OUT")]
-    out: PathBuf,
+    #[command(flatten)]
+    destination: Destination,
     #[command(flatten)]
     server: Server,
     #[command(flatten)]
@@ -44,7 +43,7 @@ enum Order {
     Stored,
 }
 
-/// A collection, as far as an export needs to know it.
+/// The part of a collection's description that an export needs.
 #[derive(Deserialize)]
 struct Described {
     settings: Value,
@@ -53,23 +52,29 @@ struct Described {
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let client = Client::new(&arguments.server.url)?;
-    let collection = describe(&client, &arguments.within)?;
+    let destination = &arguments.destination;
+    destination.check(&[])?;
+    if let Some(path) = &arguments.settings {
+        refuse_overwriting(path, destination.force)?;
+    }
+    let own_path = arguments.within.own_path();
+    let collection: Described = read_json(&client, client.get(&own_path)?)?;
     if collection.settings["store"]["text"] == Value::Bool(false) {
         return Err(Failure::with_hint(
             "the collection keeps no texts (store.text = false): there is nothing to import again",
-            "`akin snapshot` saves such a collection as it is",
+            "`akin snapshot` saves such a collection",
         ));
     }
     if let Some(path) = &arguments.settings {
-        write_settings(path, &collection.settings)?;
+        write_settings(path, destination.force, &collection.settings)?;
     }
     let order = match arguments.order {
         Order::Id => "id",
         Order::Stored => "stored",
     };
     let path = arguments.within.path(&format!("/export?order={order}"));
-    let mut export = Client::stream(client.get(&path)?)?;
-    let mut out = Output::create(&arguments.out)?;
+    let mut export = Client::body(client.get(&path)?)?;
+    let mut out = destination.create()?;
     let meter =
         Meter::new(arguments.quiet, "exporting", Unit::Things("documents"), collection.documents);
     let mut documents = 0;
@@ -84,15 +89,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn describe(client: &Client, within: &InCollection) -> Result<Described, Failure> {
-    let body = Client::body(client.get(&within.own_path())?)?;
-    serde_json::from_slice(&body).map_err(|error| {
-        Failure::new(format!("the answer of {} is not an akin's: {error}", client.url()))
-    })
-}
-
-fn write_settings(path: &Path, settings: &Value) -> Result<(), Failure> {
-    let mut out = Output::create(path)?;
+fn write_settings(path: &Path, force: bool, settings: &Value) -> Result<(), Failure> {
+    let mut out = Output::create(path, force)?;
     writeln!(out, "{settings:#}")?;
     out.finish()
 }

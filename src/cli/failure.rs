@@ -4,27 +4,27 @@ use std::process::ExitCode;
 use crate::app::AppError;
 use crate::config::ConfigError;
 
-/// Why a command did not do what it was asked.
+/// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
     /// What failed, and what to do about it.
-    Told { what: String, hint: Option<String> },
-    /// Nobody reads our output any more: nothing to complain about.
+    Reported { what: String, hint: Option<String> },
+    /// The reader of the output has gone, which is not an error.
     PipeClosed,
 }
 
 impl Failure {
     pub fn new(what: impl Into<String>) -> Self {
-        Self::Told { what: what.into(), hint: None }
+        Self::Reported { what: what.into(), hint: None }
     }
 
     pub fn with_hint(what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::Told { what: what.into(), hint: Some(hint.into()) }
+        Self::Reported { what: what.into(), hint: Some(hint.into()) }
     }
 
-    /// Says it on stderr.
+    /// Writes it to stderr.
     pub fn report(self) -> ExitCode {
-        let Self::Told { what, hint } = self else { return ExitCode::SUCCESS };
+        let Self::Reported { what, hint } = self else { return ExitCode::SUCCESS };
         eprintln!("error: {what}");
         if let Some(hint) = hint {
             eprintln!("hint: {hint}");
@@ -33,7 +33,7 @@ impl Failure {
     }
 }
 
-/// Of writing to stdout.
+/// For errors of writing the output.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
@@ -67,10 +67,10 @@ impl From<AppError> for Failure {
             }
             AppError::Open { .. } => Self::with_hint(
                 what,
-                "give it the settings it has, another directory by --data-dir, or repair this one",
+                "use the settings it was created with, another directory by --data-dir, or repair this one",
             ),
             AppError::OutOfService { .. } => {
-                Self::with_hint(what, "what was answered is stored; start akin again")
+                Self::with_hint(what, "what was acknowledged is stored; start akin again")
             }
             AppError::Serve(_) | AppError::Close(_) | AppError::Start(_) => Self::new(what),
         }

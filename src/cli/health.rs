@@ -1,8 +1,8 @@
-//! `akin health`: for whoever watches over a server.
+//! `akin health`: a check for supervisors and container runtimes.
 
 use std::process::ExitCode;
 
-use super::client::{Client, Server};
+use super::client::{Client, Server, read_whole};
 use super::failure::Failure;
 
 /// Ask a server whether it is ready: exit code 0 if so, 1 otherwise
@@ -15,6 +15,6 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let client = Client::new(&arguments.server.url)?;
     let response = client.get("/readyz")?;
-    Client::body(response)?;
+    read_whole(response)?;
     Ok(ExitCode::SUCCESS)
 }

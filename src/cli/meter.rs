@@ -1,118 +1,130 @@
-//! Shows how far a command is, on stderr.
+//! Progress on stderr: a bar on a terminal, a line every few seconds elsewhere.
 
+use std::borrow::Cow;
 use std::io::{IsTerminal, stderr};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Between two lines where there is no terminal to draw on.
+const REDRAW_EVERY: Duration = Duration::from_millis(200);
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     Bytes,
-    /// Things of this name.
+    /// The plural of what is counted.
     Things(&'static str),
 }
 
-/// How much is done of what there is to do. Several threads may add to it.
+/// How much of the work is done. Several threads may advance it.
 pub struct Meter {
-    /// What is being done.
     doing: &'static str,
     unit: Unit,
-    /// 0: not known.
-    total: u64,
-    done: AtomicU64,
-    shown: Shown,
-}
-
-enum Shown {
-    Nothing,
-    Bar(ProgressBar),
-    /// When the last line was written.
-    Lines(Mutex<Instant>),
+    bar: ProgressBar,
+    /// When the last line was written, where lines stand in for the bar.
+    last_line: Option<Mutex<Instant>>,
+    ended: AtomicBool,
 }
 
 impl Meter {
+    /// `total`: 0 if it is not known.
     pub fn new(quiet: bool, doing: &'static str, unit: Unit, total: u64) -> Self {
-        let shown = match (quiet, stderr().is_terminal()) {
-            (true, _) => Shown::Nothing,
-            (false, true) => Shown::Bar(bar(doing, unit, total)),
-            (false, false) => Shown::Lines(Mutex::new(Instant::now())),
+        let terminal = stderr().is_terminal();
+        let target = match terminal && !quiet {
+            true => ProgressDrawTarget::stderr(),
+            false => ProgressDrawTarget::hidden(),
         };
-        Self { doing, unit, total, done: AtomicU64::new(0), shown }
+        let bar = ProgressBar::with_draw_target(None, target).with_prefix(doing);
+        let last_line = (!terminal && !quiet).then(|| Mutex::new(Instant::now()));
+        let meter = Self { doing, unit, bar, last_line, ended: AtomicBool::new(false) };
+        meter.set_total(total);
+        if !meter.bar.is_hidden() {
+            meter.bar.enable_steady_tick(REDRAW_EVERY);
+        }
+        meter
+    }
+
+    pub fn set_total(&self, total: u64) {
+        let template = match (self.unit, total) {
+            (Unit::Bytes, 0) => "{spinner} {prefix} {bytes} {bytes_per_sec} {msg}",
+            (Unit::Bytes, _) => "{prefix} {wide_bar} {percent:>3}% {bytes_per_sec}, {eta} {msg}",
+            (Unit::Things(_), 0) => "{spinner} {prefix} {human_pos} {per_sec} {msg}",
+            (Unit::Things(_), _) => "{prefix} {wide_bar} {human_pos} of {human_len}, {eta} {msg}",
+        };
+        let style = ProgressStyle::with_template(template).expect("the templates are well-formed");
+        self.bar.set_style(style);
+        if total > 0 {
+            self.bar.set_length(total);
+        }
     }
 
     pub fn add(&self, more: u64) {
-        self.set(self.done.fetch_add(more, Ordering::Relaxed) + more);
+        self.bar.inc(more);
+        self.write_line_if_due();
     }
 
-    /// So much is done now, whatever was done before.
     pub fn set(&self, done: u64) {
-        self.done.store(done, Ordering::Relaxed);
-        match &self.shown {
-            Shown::Nothing => {}
-            Shown::Bar(bar) => bar.set_position(done),
-            Shown::Lines(written_at) => {
-                let mut written_at = written_at.lock().expect("nothing panics under the lock");
-                if written_at.elapsed() >= LINE_EVERY {
-                    *written_at = Instant::now();
-                    eprintln!("{}", self.line(done));
-                }
-            }
+        self.bar.set_position(done);
+        self.write_line_if_due();
+    }
+
+    fn write_line_if_due(&self) {
+        let Some(last_line) = &self.last_line else { return };
+        let mut last_line = last_line.lock().expect("nothing panics under the lock");
+        if last_line.elapsed() >= LINE_EVERY && !self.has_ended() {
+            *last_line = Instant::now();
+            eprintln!("{}", self.line());
         }
     }
 
-    /// Something worth a line of its own, whatever else is shown.
-    pub fn tell(&self, line: &str) {
-        match &self.shown {
-            Shown::Bar(bar) => bar.println(line),
-            Shown::Nothing | Shown::Lines(_) => eprintln!("{line}"),
+    /// Shown beside the count.
+    pub fn set_message(&self, message: impl Into<Cow<'static, str>>) {
+        self.bar.set_message(message);
+    }
+
+    /// Writes a line of its own to stderr, unless the meter has ended.
+    pub fn print(&self, line: &str) {
+        if !self.has_ended() {
+            self.bar.suspend(|| eprintln!("{line}"));
         }
     }
 
-    fn line(&self, done: u64) -> String {
-        let Self { doing, unit, total, .. } = *self;
-        let of = if total > 0 { format!(" of {}", unit.shown(total)) } else { String::new() };
-        let name = if let Unit::Things(name) = unit { format!(" {name}") } else { String::new() };
-        format!("{doing}: {}{of}{name}", unit.shown(done))
+    /// Removes the bar. Nothing is shown or printed any more, whatever other threads still do.
+    pub fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+        self.bar.finish_and_clear();
+    }
+
+    fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    fn line(&self) -> String {
+        let shown = |count| match self.unit {
+            Unit::Bytes => HumanBytes(count).to_string(),
+            Unit::Things(_) => HumanCount(count).to_string(),
+        };
+        let mut line = format!("{}: {}", self.doing, shown(self.bar.position()));
+        if let Some(total) = self.bar.length() {
+            line += &format!(" of {}", shown(total));
+        }
+        if let Unit::Things(name) = self.unit {
+            line += &format!(" {name}");
+        }
+        match self.bar.message() {
+            message if message.is_empty() => line,
+            message => format!("{line}: {message}"),
+        }
     }
 }
 
-/// Whatever became of it, the bar goes.
 impl Drop for Meter {
     fn drop(&mut self) {
-        if let Shown::Bar(bar) = &self.shown {
-            bar.finish_and_clear();
-        }
+        self.end();
     }
-}
-
-impl Unit {
-    fn shown(self, count: u64) -> String {
-        match self {
-            Self::Bytes => HumanBytes(count).to_string(),
-            Self::Things(_) => HumanCount(count).to_string(),
-        }
-    }
-}
-
-fn bar(doing: &'static str, unit: Unit, total: u64) -> ProgressBar {
-    let bar =
-        ProgressBar::with_draw_target((total > 0).then_some(total), ProgressDrawTarget::stderr());
-    let counted = match (unit, total) {
-        (Unit::Bytes, 0) => "{spinner} {msg} {bytes} {bytes_per_sec}",
-        (Unit::Bytes, _) => "{msg} {wide_bar} {percent:>3}% {bytes_per_sec}, {eta} left",
-        (Unit::Things(_), 0) => "{spinner} {msg} {human_pos} {per_sec}",
-        (Unit::Things(_), _) => "{msg} {wide_bar} {human_pos} of {human_len}, {eta} left",
-    };
-    bar.set_style(ProgressStyle::with_template(counted).expect("the templates are well-formed"));
-    bar.set_message(doing);
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
 }
 
 #[cfg(test)]
@@ -120,10 +132,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_what_is_done_of_what() {
+    fn a_line_says_how_much_of_what_is_done() {
         let meter = Meter::new(true, "exporting", Unit::Things("documents"), 12_000);
-        assert_eq!(meter.line(1_500), "exporting: 1,500 of 12,000 documents");
+        meter.add(1_500);
+        assert_eq!(meter.line(), "exporting: 1,500 of 12,000 documents");
         let meter = Meter::new(true, "reading", Unit::Bytes, 0);
-        assert_eq!(meter.line(2 << 20), "reading: 2.00 MiB");
+        meter.set(2 << 20);
+        assert_eq!(meter.line(), "reading: 2.00 MiB");
+        meter.set_total(4 << 20);
+        meter.set_message("7 failed");
+        assert_eq!(meter.line(), "reading: 2.00 MiB of 4.00 MiB: 7 failed");
     }
 }

@@ -12,6 +12,7 @@ mod export;
 mod failure;
 mod health;
 mod import;
+mod input;
 mod meter;
 mod output;
 mod pairs;
@@ -29,7 +30,7 @@ use clap_complete::Shell;
 use self::failure::Failure;
 use crate::http::openapi_yaml;
 
-/// Near-duplicate search as a service
+/// A near-duplicate search server (MinHash LSH with exact Jaccard verification)
 #[derive(Parser)]
 #[command(version, max_term_width = 100, arg_required_else_help = true)]
 struct Cli {
@@ -53,7 +54,7 @@ enum Command {
     Demo(demo::Arguments),
     CheckConfig(check_config::Arguments),
     Health(health::Arguments),
-    /// Write a completion script for a shell
+    /// Write a shell completion script
     Completions {
         shell: Shell,
     },
@@ -61,7 +62,7 @@ enum Command {
     Openapi,
 }
 
-/// Exit code 0: done; 1: failed; 2: wrong arguments.
+/// Exit code 0: success; 1: failure; 2: wrong arguments.
 #[must_use]
 pub fn main() -> ExitCode {
     let done = match Cli::parse().command {

@@ -1,10 +1,11 @@
-//! A file that is there only once it is whole.
+//! Where commands write: stdout, or a file that appears only once it is complete.
 
 use std::fs::{File, Permissions};
-use std::io::{self, BufWriter, Read, Stdout, Write, stdout};
+use std::io::{self, BufWriter, IsTerminal, Read, Stdout, Write, stdout};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use tempfile::NamedTempFile;
@@ -12,15 +13,100 @@ use tempfile::NamedTempFile;
 use super::failure::Failure;
 
 const BUFFER_BYTES: usize = 256 << 10;
-/// A file that anybody may read and write whom the umask lets.
+/// Whatever the umask allows.
 const MODE: u32 = 0o666;
 
-/// Stdout for `-`, else a file, compressed as its name ends. A file is written beside the place
-/// that it is to have, and takes it when it is finished; dropped before, it leaves nothing.
+/// Where a command writes.
+#[derive(Args)]
+pub struct Destination {
+    /// The file to write, compressed if its name ends in .gz or .zst; - is stdout
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+    /// Overwrite files that exist
+    #[arg(long)]
+    pub force: bool,
+}
+
+impl Destination {
+    /// Fails before any work is done where the output could not be written, or would destroy
+    /// something.
+    ///
+    /// # Errors
+    /// The file exists and `--force` is not given; it is one of the inputs, or lies in one.
+    pub fn check(&self, inputs: &[PathBuf]) -> Result<(), Failure> {
+        refuse_overwriting(&self.output, self.force)?;
+        if is_stdout(&self.output) || is_special(&self.output) {
+            return Ok(());
+        }
+        let parent = parent(&self.output).canonicalize().map_err(|e| failed(&self.output, &e))?;
+        let output = parent.join(self.output.file_name().unwrap_or_default());
+        let output = output.canonicalize().unwrap_or(output);
+        let contains =
+            |input: &&PathBuf| input.canonicalize().is_ok_and(|input| output.starts_with(input));
+        match inputs.iter().find(contains) {
+            None => Ok(()),
+            Some(input) => Err(Failure::with_hint(
+                format!("the output {} is an input, too", self.output.display()),
+                format!("write it to a file that is not in {}", input.display()),
+            )),
+        }
+    }
+
+    /// # Errors
+    /// The bytes would go to a terminal.
+    pub fn check_binary(&self) -> Result<(), Failure> {
+        if is_stdout(&self.output) && stdout().is_terminal() {
+            return Err(Failure::new("the output is not text: name a file by --output"));
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// The file cannot be created.
+    pub fn create(&self) -> Result<Output, Failure> {
+        Output::create(&self.output, self.force)
+    }
+}
+
+/// # Errors
+/// There is such a file, and `force` is not given.
+pub fn refuse_overwriting(path: &Path, force: bool) -> Result<(), Failure> {
+    if force || is_stdout(path) || is_special(path) || !path.exists() {
+        return Ok(());
+    }
+    Err(Failure::with_hint(
+        format!("{} exists already", path.display()),
+        "name another file, or overwrite it by --force",
+    ))
+}
+
+fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// A device or a pipe.
+fn is_special(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+}
+
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Stdout, or a file, compressed according to its extension. A file is written under a temporary
+/// name beside its own and renamed by `finish`; dropped before, it leaves nothing.
 pub struct Output {
     encoder: Encoder,
-    /// The place of a file that is not in it yet.
-    path: Option<PathBuf>,
+    /// Where the temporary file goes.
+    target: Option<Target>,
+}
+
+struct Target {
+    path: PathBuf,
+    overwrite: bool,
 }
 
 enum Encoder {
@@ -31,12 +117,12 @@ enum Encoder {
 
 enum Sink {
     Stdout(Stdout),
-    /// A device or a pipe, which must stay where it is.
+    /// A device or a pipe, which cannot be replaced by a file.
     Special(File),
-    Unfinished(NamedTempFile),
+    Temporary(NamedTempFile),
 }
 
-/// Copies `what` of a server's to the end, and tells of each piece once it is written.
+/// Copies all of a server's `what`, and calls `written` with each piece.
 pub fn copy(
     from: &mut impl Read,
     to: &mut Output,
@@ -61,43 +147,49 @@ pub fn copy(
 
 impl Output {
     /// # Errors
-    /// There cannot be such a file.
-    pub fn create(path: &Path) -> Result<Self, Failure> {
-        Self::open(path).map_err(|error| told(path, &error))
+    /// The file cannot be created, or exists and must not be overwritten.
+    pub fn create(path: &Path, overwrite: bool) -> Result<Self, Failure> {
+        refuse_overwriting(path, overwrite)?;
+        Self::open(path, overwrite).map_err(|error| failed(path, &error))
     }
 
-    fn open(path: &Path) -> io::Result<Self> {
-        if path == Path::new("-") {
+    fn open(path: &Path, overwrite: bool) -> io::Result<Self> {
+        if is_stdout(path) {
             let encoder = Encoder::Plain(buffered(Sink::Stdout(stdout())));
-            return Ok(Self { encoder, path: None });
+            return Ok(Self { encoder, target: None });
         }
-        // What a link leads to is replaced, not the link.
+        if is_special(path) {
+            let special = Sink::Special(File::options().write(true).open(path)?);
+            return Ok(Self { encoder: Encoder::new(path, special)?, target: None });
+        }
+        // The file that a symbolic link points to is replaced, not the link.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        if path.metadata().is_ok_and(|there| !there.is_file()) {
-            let special = File::options().write(true).open(&path)?;
-            return Ok(Self { encoder: Encoder::of(&path, Sink::Special(special))?, path: None });
-        }
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let file = tempfile::Builder::new()
             .permissions(Permissions::from_mode(MODE))
-            .tempfile_in(parent.unwrap_or(Path::new(".")))?;
-        let encoder = Encoder::of(&path, Sink::Unfinished(file))?;
-        Ok(Self { encoder, path: Some(path) })
+            .tempfile_in(parent(&path))?;
+        let encoder = Encoder::new(&path, Sink::Temporary(file))?;
+        Ok(Self { encoder, target: Some(Target { path, overwrite }) })
     }
 
-    /// Puts the file in its place, with all that was written to it.
+    /// Gives the file its name, once all of it is on disk.
     ///
     /// # Errors
-    /// The disk is full, or the place cannot be taken.
+    /// The disk is full, or there is such a file by now and it must not be overwritten.
     pub fn finish(self) -> Result<(), Failure> {
         let sink = self.encoder.finish()?;
-        let (Sink::Unfinished(file), Some(path)) = (sink, self.path) else { return Ok(()) };
-        let kept = file.as_file().sync_all().and_then(|()| Ok(file.persist(&path)?));
-        kept.map(drop).map_err(|error| told(&path, &error))
+        let (Sink::Temporary(file), Some(Target { path, overwrite })) = (sink, self.target) else {
+            return Ok(());
+        };
+        let persisted = file.as_file().sync_all().and_then(|()| {
+            let renamed =
+                if overwrite { file.persist(&path) } else { file.persist_noclobber(&path) };
+            Ok(renamed?)
+        });
+        persisted.map(drop).map_err(|error| failed(&path, &error))
     }
 }
 
-fn told(path: &Path, error: &io::Error) -> Failure {
+fn failed(path: &Path, error: &io::Error) -> Failure {
     Failure::new(format!("cannot write {}: {error}", path.display()))
 }
 
@@ -106,7 +198,7 @@ fn buffered(sink: Sink) -> BufWriter<Sink> {
 }
 
 impl Encoder {
-    fn of(path: &Path, sink: Sink) -> io::Result<Self> {
+    fn new(path: &Path, sink: Sink) -> io::Result<Self> {
         let sink = buffered(sink);
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("gz") => Ok(Self::Gzip(GzEncoder::new(sink, Compression::default()))),
@@ -153,7 +245,7 @@ impl Write for Sink {
         match self {
             Self::Stdout(stdout) => stdout.write(bytes),
             Self::Special(file) => file.write(bytes),
-            Self::Unfinished(file) => file.write(bytes),
+            Self::Temporary(file) => file.write(bytes),
         }
     }
 
@@ -161,7 +253,7 @@ impl Write for Sink {
         match self {
             Self::Stdout(stdout) => stdout.flush(),
             Self::Special(file) => file.flush(),
-            Self::Unfinished(file) => file.flush(),
+            Self::Temporary(file) => file.flush(),
         }
     }
 }
@@ -174,27 +266,46 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_there_only_once_it_is_finished() {
+    fn a_file_appears_only_once_it_is_finished() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("out");
+        let write = |overwrite: bool| {
+            let mut output = Output::create(&path, overwrite).unwrap();
+            output.write_all(b"new").unwrap();
+            output
+        };
+        drop(write(false));
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is left of it");
+        let late = write(false);
         fs::write(&path, "old").unwrap();
-        let mut output = Output::create(&path).unwrap();
-        output.write_all(b"new").unwrap();
+        assert!(late.finish().is_err(), "a file that appeared meanwhile is not overwritten");
+        assert!(Output::create(&path, false).is_err());
+        let output = write(true);
         assert_eq!(fs::read(&path).unwrap(), b"old");
-        drop(output);
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left of it");
-        let mut output = Output::create(&path).unwrap();
-        output.write_all(b"new").unwrap();
         output.finish().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing else is left");
     }
 
     #[test]
-    fn a_name_tells_the_compression() {
+    fn an_output_that_is_an_input_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let inputs = [dir.path().join("docs"), dir.path().join("one.txt")];
+        fs::create_dir(&inputs[0]).unwrap();
+        fs::write(&inputs[1], "text").unwrap();
+        let check = |path: &str| {
+            Destination { output: dir.path().join(path), force: true }.check(&inputs).is_ok()
+        };
+        assert!(check("out.txt"));
+        assert!(!check("docs/out.txt") && !check("docs/../one.txt"));
+    }
+
+    #[test]
+    fn the_extension_decides_the_compression() {
         let dir = tempfile::tempdir().unwrap();
         let write = |name: &str| {
             let path = dir.path().join(name);
-            let mut output = Output::create(&path).unwrap();
+            let mut output = Output::create(&path, false).unwrap();
             output.write_all(b"a line\n").unwrap();
             output.finish().unwrap();
             fs::read(path).unwrap()
@@ -207,7 +318,7 @@ mod tests {
 
     #[test]
     fn a_device_stays_a_device() {
-        let mut output = Output::create(Path::new("/dev/null")).unwrap();
+        let mut output = Output::create(Path::new("/dev/null"), false).unwrap();
         output.write_all(b"nothing").unwrap();
         output.finish().unwrap();
         assert!(!Path::new("/dev/null").is_file());

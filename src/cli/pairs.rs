@@ -1,6 +1,6 @@
-//! `akin pairs`: every pair of near-duplicates of a corpus, without a server.
+//! `akin pairs`: every pair of near-duplicates in files.
 
-use std::io::{self, BufWriter, Write, stdout};
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,9 +8,10 @@ use std::process::ExitCode;
 use clap::Args;
 use indicatif::HumanCount;
 
-use super::corpus::{Gathered, Mode, Reading, Shaping, gather, watched};
+use super::corpus::{CorpusOptions, Gathered, Mode, gather, with_progress};
 use super::failure::Failure;
-use super::import;
+use super::input;
+use super::output::Destination;
 use crate::document::DocumentId;
 use crate::engine::OfflineCorpus;
 use crate::scheme::Threshold;
@@ -18,16 +19,20 @@ use crate::scheme::Threshold;
 /// A document of a set, and its number.
 type Member = (DocumentId, u32);
 
-/// Write every pair of near-duplicates in files: id, id, resemblance; needs no server
+/// Write every pair of near-duplicates in files: id, id, Jaccard similarity; needs no server
 ///
-/// A pair a line, its columns separated by tabs, the lower id first; each pair once.
+/// A pair on each line, its columns separated by tabs, the lower id first; each pair once. With the
+/// settings of records the third column is the points.
 #[derive(Args)]
 pub struct Arguments {
     /// Files or directories of documents, as `akin import` takes them, or - for stdin
     #[arg(required = true, value_name = "IN")]
     paths: Vec<PathBuf>,
-    /// The resemblance from which documents count as near-duplicates [default: the configuration's]
-    #[arg(long, value_name = "0..1", value_parser = import::threshold)]
+    #[command(flatten)]
+    destination: Destination,
+    /// Jaccard similarity from which documents are near-duplicates [default: the configuration's];
+    /// of records the share of the points that all fields could have
+    #[arg(long, value_name = "0..1", value_parser = input::threshold)]
     threshold: Option<Threshold>,
     /// How pairs are found
     #[arg(long, value_name = "MODE", default_value = "exact")]
@@ -36,41 +41,58 @@ pub struct Arguments {
     #[arg(long)]
     distinct: bool,
     #[command(flatten)]
-    shaping: Shaping,
-    #[command(flatten)]
-    reading: Reading,
+    corpus: CorpusOptions,
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let settings = arguments.shaping.settings(arguments.threshold)?;
-    let (reading, threshold) = (&arguments.reading, settings.scheme.threshold);
-    let selection = reading.selection(arguments.paths);
-    let gathered = gather(&selection, &settings, reading.threads(), reading.quiet)?;
-    let Gathered { mut corpus, failed, .. } = gathered;
-    let mut writer = Writer { out: BufWriter::new(stdout().lock()), pairs: 0 };
-    if !arguments.distinct {
-        writer.write_equal(&corpus)?;
+    let Arguments { paths, destination, threshold, mode, distinct, corpus: options } = arguments;
+    let selection = options.selection(paths)?;
+    destination.check(&selection.paths)?;
+    let settings = options.collection(threshold)?;
+    let Gathered { mut corpus, failed, .. } = gather(&selection, &settings, &options)?;
+    let threshold = settings.scheme.threshold;
+    let mut writer = Writer { out: destination.create()?, pairs: 0 };
+    if !distinct {
+        writer.write_equal(&corpus, threshold)?;
     }
+    let points_max = corpus.points_max();
     let mut written = Ok(());
-    let joined = watched(reading.quiet, |progress| {
-        corpus.pairs(arguments.mode.into(), threshold, progress, |documents, pair| {
-            let [a, b] = [pair.a, pair.b].map(|set| match arguments.distinct {
+    let joined = with_progress(options.quiet, |progress| {
+        corpus.pairs(mode.into(), threshold, progress, |documents, pair| {
+            let [a, b] = [pair.a, pair.b].map(|set| match distinct {
                 true => &documents.of(set)[..1],
                 false => documents.of(set),
             });
-            written = writer.write_across(a, b, pair.resemblance);
+            written = writer.write_across(a, b, Score::new(pair.resemblance, points_max));
             if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })
     });
-    // A pair that cannot be written is why the join broke off.
+    // A pair that cannot be written stops the join.
     written?;
     joined?;
-    writer.out.flush()?;
-    eprintln!("pairs: {}", HumanCount(writer.pairs));
+    let Writer { out, pairs } = writer;
+    out.finish()?;
+    eprintln!("pairs: {}", HumanCount(pairs));
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 
-/// Writes pairs of documents.
+/// How alike two documents are.
+#[derive(Clone, Copy)]
+enum Score {
+    Resemblance(f64),
+    /// Of records.
+    Points(u32),
+}
+
+impl Score {
+    fn new(resemblance: f64, points_max: Option<u32>) -> Self {
+        match points_max {
+            None => Self::Resemblance(resemblance),
+            Some(max) => Self::Points((resemblance * f64::from(max)).round() as u32),
+        }
+    }
+}
+
 struct Writer<W> {
     out: W,
     pairs: u64,
@@ -78,25 +100,34 @@ struct Writer<W> {
 
 impl<W: Write> Writer<W> {
     /// The pairs of documents with equal sets.
-    fn write_equal(&mut self, corpus: &OfflineCorpus) -> io::Result<()> {
+    fn write_equal(&mut self, corpus: &OfflineCorpus, threshold: Threshold) -> io::Result<()> {
         for set in 0..corpus.sets() {
-            let members = corpus.documents().of(set);
+            let resemblance = corpus.resemblance_of_equal(set);
+            if resemblance < threshold.get() {
+                continue;
+            }
+            let (members, score) =
+                (corpus.documents().of(set), Score::new(resemblance, corpus.points_max()));
             for (at, (a, _)) in members.iter().enumerate() {
-                members[at + 1..].iter().try_for_each(|(b, _)| self.write(a, b, 1.0))?;
+                members[at + 1..].iter().try_for_each(|(b, _)| self.write(a, b, score))?;
             }
         }
         Ok(())
     }
 
-    fn write_across(&mut self, a: &[Member], b: &[Member], resemblance: f64) -> io::Result<()> {
+    fn write_across(&mut self, a: &[Member], b: &[Member], score: Score) -> io::Result<()> {
         for (a, _) in a {
-            b.iter().try_for_each(|(b, _)| self.write(a, b, resemblance))?;
+            b.iter().try_for_each(|(b, _)| self.write(a, b, score))?;
         }
         Ok(())
     }
 
-    fn write(&mut self, a: &DocumentId, b: &DocumentId, resemblance: f64) -> io::Result<()> {
+    fn write(&mut self, a: &DocumentId, b: &DocumentId, score: Score) -> io::Result<()> {
         self.pairs += 1;
-        writeln!(self.out, "{}\t{}\t{resemblance:.9}", a.min(b), a.max(b))
+        let (a, b) = (a.min(b), a.max(b));
+        match score {
+            Score::Resemblance(resemblance) => writeln!(self.out, "{a}\t{b}\t{resemblance:.9}"),
+            Score::Points(points) => writeln!(self.out, "{a}\t{b}\t{points}"),
+        }
     }
 }

@@ -7,16 +7,16 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::failure::Failure;
-use super::import;
+use super::input;
 use super::meter::{Meter, Unit};
 use super::serve::{ConfigFile, flags};
 use crate::app;
 use crate::engine::{CollectionName, EngineError, Restoring, restore};
 
-/// Bring collections back from a file of `akin snapshot`, while no server is running
+/// Restore collections from a file that `akin snapshot` wrote, while no server is running
 ///
-/// Everything in the file is checked before anything is put in its place; a collection that is
-/// there already is not overwritten.
+/// The whole file is checked before a collection is put in place. Existing collections are never
+/// overwritten.
 #[derive(Args)]
 pub struct Arguments {
     /// The backup (also gzip or zstd), or - for stdin
@@ -40,7 +40,7 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let settings = arguments.config.settings(flags(None, arguments.data_dir))?;
-    let backup = import::open_file(&arguments.file).map_err(|error| {
+    let backup = input::open_file(&arguments.file).map_err(|error| {
         Failure::new(format!("cannot read {}: {error}", arguments.file.display()))
     })?;
     let meter = Meter::new(arguments.quiet, "restoring", Unit::Bytes, 0);
@@ -59,7 +59,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows what is read through it.
+/// Counts what is read through it.
 struct Metered<'a, R> {
     inner: R,
     meter: &'a Meter,

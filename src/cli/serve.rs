@@ -9,7 +9,7 @@ use crate::app::{self, AppError};
 use crate::config::{Flag, Settings, Sources};
 use crate::telemetry;
 
-/// Serve near-duplicate search over HTTP until told to stop
+/// Serve near-duplicate search over HTTP until SIGTERM or Ctrl-C
 #[derive(Args)]
 pub struct Arguments {
     /// Address and port to listen on; port 0 takes a free one [default: 127.0.0.1:7700]
@@ -23,7 +23,7 @@ pub struct Arguments {
 }
 
 /// The configuration file, for every command that reads settings.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct ConfigFile {
     /// Configuration file, TOML (see `akin check-config`)
     #[arg(long = "config", value_name = "FILE", env = "AKIN_CONFIG")]
@@ -37,7 +37,7 @@ impl ConfigFile {
     }
 }
 
-/// The flags that the user gave.
+/// The flags that are given.
 pub fn flags(listen: Option<String>, data_dir: Option<String>) -> Vec<Flag> {
     let given =
         [("--listen", "server.listen", listen), ("--data-dir", "storage.data_dir", data_dir)];
@@ -50,9 +50,9 @@ pub fn flags(listen: Option<String>, data_dir: Option<String>) -> Vec<Flag> {
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let settings = arguments.config.settings(flags(arguments.listen, arguments.data_dir))?;
     let _logs = telemetry::start_logs(&settings.log);
-    // Each connection is an open file, and shells allow few of them unless asked.
+    // Each connection is an open file, and the soft limit of a shell is low.
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
-        tracing::warn!(%error, "the limit of open files stays as it is");
+        tracing::warn!(%error, "the limit of open files could not be raised");
     }
     let runtime = Runtime::new().map_err(AppError::Start)?;
     let ended = runtime.block_on(async {
@@ -60,7 +60,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         let listener = app::bind(&settings.server).await?;
         app::run(settings, listener, telemetry::metrics(), shutdown).await
     });
-    // Whatever still blocks (a store being opened, say) may be cut off at any point without harm.
+    // Blocking work that still runs, such as opening a store, may be cut off at any point.
     runtime.shutdown_background();
     ended?;
     Ok(ExitCode::SUCCESS)

@@ -4,12 +4,13 @@ use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Deserialize;
 
-use super::client::{Client, InCollection, Server, query_value};
+use super::client::{Client, InCollection, Server, read_whole, with_query};
+use super::corpus::Mode;
 use super::failure::Failure;
-use super::import;
+use super::input;
 use crate::scheme::Threshold;
 
 /// Show the near-duplicates of a stored document, or of a text that is not stored
@@ -25,32 +26,25 @@ pub struct Arguments {
     server: Server,
     #[command(flatten)]
     within: InCollection,
-    /// The resemblance from which documents count as near-duplicates [default: the server's]
-    #[arg(long, value_name = "0..1", value_parser = import::threshold)]
+    /// Jaccard similarity from which documents are near-duplicates [default: the server's]
+    #[arg(long, value_name = "0..1", value_parser = input::threshold)]
     threshold: Option<Threshold>,
-    /// Only matches whose metadata this holds for, as: @.lang == "en"
+    /// Only matches whose metadata meet a condition, such as: @.lang == "en"
     #[arg(long, value_name = "EXPRESSION")]
     filter: Option<String>,
     /// The most matches to show [default: 20]
     #[arg(long, value_name = "N")]
     limit: Option<u32>,
-    /// Check candidates exactly, go by their sketches alone, or miss none [default: the
-    /// collection's: verified, or exact where its kind is prefix]
+    /// How near-duplicates are found [default: the collection's: verified, or exact where its kind
+    /// is prefix]
     #[arg(long)]
     mode: Option<Mode>,
-    /// Write the server's answer as it came
+    /// Write the server's answer unchanged
     #[arg(long)]
     json: bool,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Mode {
-    Verified,
-    Estimated,
-    Exact,
-}
-
-/// A server's answer, as far as it is shown.
+/// The part of a server's answer that is shown.
 #[derive(Deserialize)]
 struct Answer {
     matches: Vec<Match>,
@@ -73,9 +67,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let path = arguments.path();
     let response = match &arguments.file {
         None => client.get(&path)?,
-        Some(file) => client.post(&path, "text/plain", import::read_text_file(file)?.as_bytes())?,
+        Some(file) => {
+            client.post(&path, "text/plain", input::read_text_file(file)?.into_bytes())?
+        }
     };
-    let body = Client::body(response)?;
+    let body = read_whole(response)?;
     let mut out = stdout().lock();
     if arguments.json {
         out.write_all(&body)?;
@@ -83,7 +79,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let answer: Answer = serde_json::from_slice(&body).map_err(|error| {
-        Failure::new(format!("the answer of {} is not an akin's: {error}", client.url()))
+        Failure::new(format!("the answer of {} is not from akin: {error}", client.url()))
     })?;
     for found in &answer.matches {
         writeln!(out, "{:.4}  {}", found.resemblance, found.id)?;
@@ -94,21 +90,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 impl Arguments {
     fn path(&self) -> String {
-        let mode = self.mode.map(|mode| match mode {
-            Mode::Verified => "mode=verified".to_owned(),
-            Mode::Estimated => "mode=estimated".to_owned(),
-            Mode::Exact => "mode=exact".to_owned(),
-        });
-        let parts = [
-            self.id.as_ref().map(|id| format!("id={}", query_value(id))),
-            self.threshold.map(|threshold| format!("threshold={}", threshold.get())),
-            self.filter.as_ref().map(|filter| format!("filter={}", query_value(filter))),
-            self.limit.map(|limit| format!("limit={limit}")),
-            mode,
+        let parameters = [
+            ("id", self.id.clone()),
+            ("threshold", self.threshold.map(|threshold| threshold.get().to_string())),
+            ("filter", self.filter.clone()),
+            ("limit", self.limit.map(|limit| limit.to_string())),
+            ("mode", self.mode.map(|mode| mode.name().to_owned())),
         ];
-        let query: Vec<String> = parts.into_iter().flatten().collect();
-        let path = self.within.path("/similar");
-        if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) }
+        with_query(&self.within.path("/similar"), &parameters)
     }
 }
 
@@ -123,8 +112,8 @@ impl Answer {
         let truncated =
             if self.truncated { "; a work limit was hit: some may be missing" } else { "" };
         format!(
-            "{count} among {} candidates; at a resemblance of {} a match is found with a chance of \
-             {:.1} %; {} µs{truncated}",
+            "{count} among {} candidates; one with a Jaccard similarity of {} is found with a chance \
+             of {:.1} %; {} µs{truncated}",
             self.candidates,
             self.threshold,
             self.expected_recall * 100.0,

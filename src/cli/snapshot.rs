@@ -1,6 +1,5 @@
 //! `akin snapshot`: a running server's collections → one file.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -9,17 +8,16 @@ use indicatif::HumanBytes;
 use super::client::{Client, Server};
 use super::failure::Failure;
 use super::meter::{Meter, Unit};
-use super::output::{self, Output};
+use super::output::{self, Destination};
 use crate::engine::CollectionName;
 
-/// Save a running server's collections as they are to one file, for `akin restore`
+/// Save a running server's collections with their settings to one file, for `akin restore`
 ///
-/// Each from one consistent view, settings included, while the server goes on.
+/// Each collection is saved from one consistent view, while the server goes on serving.
 #[derive(Args)]
 pub struct Arguments {
-    /// Where to: compressed if it ends in .gz or .zst; - for stdout
-    #[arg(value_name = "OUT")]
-    out: PathBuf,
+    #[command(flatten)]
+    destination: Destination,
     #[command(flatten)]
     server: Server,
     /// Only this collection [default: all of them]
@@ -32,12 +30,14 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let client = Client::new(&arguments.server.url)?;
+    arguments.destination.check(&[])?;
+    arguments.destination.check_binary()?;
     let path = match &arguments.collection {
         None => "/backup".to_owned(),
         Some(name) => format!("/collections/{name}/backup"),
     };
-    let mut backup = Client::stream(client.get_patiently(&path)?)?;
-    let mut out = Output::create(&arguments.out)?;
+    let mut backup = Client::body(client.get_patiently(&path)?)?;
+    let mut out = arguments.destination.create()?;
     let meter = Meter::new(arguments.quiet, "saving", Unit::Bytes, 0);
     let mut bytes = 0;
     output::copy(&mut backup, &mut out, "backup", |piece| {

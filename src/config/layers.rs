@@ -13,7 +13,7 @@ const ENVIRONMENT_PREFIX: &str = "AKIN__";
 /// An unknown key further than this from every known one is not taken for a misspelling.
 const SUGGESTION_EDITS_MAX: usize = 3;
 
-/// Where settings come from besides the defaults.
+/// The layers above the defaults.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     pub file: Option<PathBuf>,
@@ -30,13 +30,13 @@ pub struct Flag {
     pub value: String,
 }
 
-/// One thing wrong in a layer.
+/// An invalid entry of a layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// As in the file: `server.listen`.
+    /// Dotted, as `server.listen`.
     pub key: String,
     pub problem: String,
-    /// `None` if it cannot be told.
+    /// `None` for a default.
     pub origin: Option<Origin>,
 }
 
@@ -69,7 +69,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A value that a layer gives a key.
+/// A key with its value in one layer.
 struct Entry {
     key: String,
     value: Value,
@@ -126,7 +126,7 @@ impl Sources {
         Ok(merged)
     }
 
-    /// What the layers set, the weakest layer first.
+    /// The entries of all layers, the weakest layer first.
     fn entries(&self) -> Result<Vec<Entry>, ConfigError> {
         let mut entries = self.file_entries()?;
         entries.extend(self.environment_entries());
@@ -182,7 +182,7 @@ impl Schema {
         Self { valid, keys: leaves.into_iter().collect() }
     }
 
-    /// The value in the key's type, or what is wrong with it.
+    /// The value in the key's type, or the fault.
     fn check(&self, key: &str, value: Value) -> Result<Value, String> {
         let Some(example) = self.keys.get(key) else { return Err(self.unknown(key)) };
         let value = typed(value, example);

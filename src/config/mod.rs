@@ -9,10 +9,10 @@ pub use settings::{LogFormat, LogSettings, Settings, StorageSection};
 use std::fmt;
 use std::path::PathBuf;
 
-/// What holds without any configuration, every key explained.
+/// The defaults, with an explanation of every key.
 pub const DEFAULT_TOML: &str = include_str!("../../config/default.toml");
 
-/// Why there are no settings.
+/// Why settings could not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     #[error("cannot read the configuration file {}: {reason}", .path.display())]

@@ -7,14 +7,14 @@ use crate::engine::{CollectionSettings, LimitSettings};
 use crate::http::ServerSettings;
 use crate::storage::StorageSettings;
 
-/// Everything that can be set. `config/default.toml` explains each key.
+/// All settings. `config/default.toml` explains each key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     pub server: ServerSettings,
     pub storage: StorageSection,
     pub collection: CollectionSettings,
-    /// What the limits of any collection may be at most.
+    /// Upper bounds of the limits of any collection.
     pub ceiling: LimitSettings,
     pub log: LogSettings,
 }
@@ -31,24 +31,24 @@ impl Default for Settings {
     }
 }
 
-/// Where and how documents are kept.
+/// Where and how documents are stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StorageSection {
     pub data_dir: PathBuf,
-    /// Seconds between snapshots of the index; 0: not for their time.
+    /// Seconds between snapshots of the index; 0: no periodic snapshots.
     pub snapshot_interval_s: u64,
-    /// Documents stored or removed after which a snapshot is taken, or a quarter as many as there
-    /// are if that is more; 0: not for their number.
+    /// A snapshot is taken after this many documents were stored or removed, or a quarter of all
+    /// documents if that is more; 0: changes are not counted.
     pub snapshot_operations: u64,
-    /// Seconds between removals of what has expired.
+    /// Seconds between removals of expired documents.
     pub expiry_interval_s: u64,
     /// Seconds between measurements of recall; 0: only on request.
     pub recall_interval_s: u64,
-    /// Documents drawn for each.
+    /// Documents drawn for each measurement.
     pub recall_sample: usize,
-    /// Memory of each collection for the sets of documents that were looked up or stored lately.
+    /// Bytes of each collection's cache of sets.
     pub sets_cache_bytes: u64,
-    /// Collections at a time.
+    /// Maximal number of collections.
     pub collections_max: usize,
     #[serde(flatten)]
     pub store: StorageSettings,
@@ -94,8 +94,7 @@ pub enum LogFormat {
 }
 
 impl Settings {
-    /// What is wrong with values that are well-formed each for itself, after the section that it is
-    /// in.
+    /// Faults of well-formed values, each after its section.
     #[must_use]
     pub fn faults(&self) -> Vec<(String, String)> {
         let sections = [

@@ -178,15 +178,15 @@ impl Join<'_> {
 }
 
 /// Connected sets as trees (union–find). A root is the lowest number of its tree.
-struct Forest(Vec<u32>);
+pub(crate) struct Forest(Vec<u32>);
 
 impl Forest {
-    fn new(sets: u32) -> Self {
+    pub fn new(sets: u32) -> Self {
         Self((0..sets).collect())
     }
 
     /// Halves the path on its way.
-    fn root(&mut self, mut number: u32) -> u32 {
+    pub fn root(&mut self, mut number: u32) -> u32 {
         while self.0[number as usize] != number {
             let above = self.0[number as usize];
             self.0[number as usize] = self.0[above as usize];
@@ -195,7 +195,7 @@ impl Forest {
         number
     }
 
-    fn connect(&mut self, a: u32, b: u32) {
+    pub fn connect(&mut self, a: u32, b: u32) {
         let (a, b) = (self.root(a), self.root(b));
         self.0[a.max(b) as usize] = a.min(b);
     }

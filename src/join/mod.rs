@@ -23,6 +23,7 @@ mod progress;
 
 pub use builder::{CorpusBuilder, Documents, PushedSet};
 pub use check::{Pair, Scoring};
+pub(crate) use clusters::Forest;
 pub use clusters::{Linkage, cluster_name};
 pub use corpus::{Corpus, Sets};
 pub use progress::{JoinError, Progress, Stage, Stopped};

@@ -1,19 +1,21 @@
-//! Logs on stderr, metrics for whoever scrapes.
+//! Logs on stderr, metrics for Prometheus.
 
-mod lines;
-
-use std::io::{IsTerminal, Stderr, stderr};
+use std::io::{BufWriter, IsTerminal, stderr};
 use std::sync::OnceLock;
 
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tracing::Level;
+use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::config::{LogFormat, LogSettings};
-use lines::Lines;
+
+/// Log lines that may wait for a slow reader of stderr. Further ones are lost, and counted, so that
+/// no request waits for the log.
+const LINES_WAITING_MAX: usize = 16 << 10;
 
 /// Seconds: from a lookup in memory to a bulk import.
 const DURATION_BUCKETS: [f64; 16] = [
@@ -24,20 +26,26 @@ const DURATION_BUCKETS: [f64; 16] = [
 const COUNT_BUCKETS: [f64; 10] =
     [0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0, 3_000.0, 10_000.0];
 
-/// Sends logs and panics to stderr, the last of them when what is given back is dropped. The first
-/// call in a process holds.
+/// Sends logs and panics to stderr until the returned value is dropped. Only the first call in a
+/// process has an effect.
 #[must_use]
 pub fn start_logs(settings: &LogSettings) -> Logs {
     // The settings were checked; an invalid filter must not silence the log.
     let filter = settings.level.parse().unwrap_or(Targets::new().with_default(Level::INFO));
     let terminal = stderr().is_terminal();
-    let lines = Lines::start(stderr());
     let text = match settings.format {
         LogFormat::Auto => terminal,
         LogFormat::Text => true,
         LogFormat::Json => false,
     };
-    let layer = tracing_subscriber::fmt::layer().with_writer(lines.clone());
+    // A thread writes the lines, as many at a time as are waiting: a request line of its own would
+    // cost a system call under a lock.
+    let (writer, guard) = NonBlockingBuilder::default()
+        .buffered_lines_limit(LINES_WAITING_MAX)
+        .thread_name("akin-log")
+        .finish(BufWriter::new(stderr()));
+    let lost = writer.error_counter();
+    let layer = tracing_subscriber::fmt::layer().with_writer(writer);
     let layer = match text {
         true => layer.with_ansi(terminal).boxed(),
         false => layer.json().flatten_event(true).boxed(),
@@ -46,24 +54,30 @@ pub fn start_logs(settings: &LogSettings) -> Logs {
     if started.is_ok() {
         std::panic::set_hook(Box::new(log_panic));
     }
-    Logs(lines)
+    Logs { _guard: guard, lost }
 }
 
-/// Logs that are on.
-pub struct Logs(Lines<Stderr>);
+/// Writes the waiting lines when it is dropped.
+pub struct Logs {
+    _guard: WorkerGuard,
+    lost: ErrorCounter,
+}
 
 impl Drop for Logs {
     fn drop(&mut self) {
-        self.0.flush();
+        match self.lost.dropped_lines() {
+            0 => {}
+            lines => eprintln!("{lines} log lines were lost: stderr was read too slowly"),
+        }
     }
 }
 
-/// Says where, and what only if it is written so in the code: another message may quote a document.
+/// Logs the place, and the message only if it is a literal: a formatted one may quote a document.
 fn log_panic(panic: &std::panic::PanicHookInfo<'_>) {
-    let place = panic.location().map(ToString::to_string).unwrap_or_default();
+    let location = panic.location().map(ToString::to_string).unwrap_or_default();
     let reason = panic.payload().downcast_ref::<&'static str>().copied().unwrap_or_default();
     let backtrace = std::backtrace::Backtrace::capture();
-    tracing::error!(place, reason, %backtrace, "panicked");
+    tracing::error!(location, reason, %backtrace, "panicked");
 }
 
 /// The process's metrics; installed by the first call.

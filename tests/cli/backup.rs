@@ -40,7 +40,7 @@ fn answers(url: &str) -> Vec<String> {
     let mut answers = Vec::new();
     for collection in ["default", "news"] {
         let of = ["--collection", collection, "--url", url];
-        answers.push(done(akin(&[&["export", "-"], &of[..]].concat())));
+        answers.push(done(akin(&[&["export"], &of[..]].concat())));
         for id in ["d0", "d17"] {
             answers.push(done(akin(&[&["similar", "--id", id], &of[..]].concat())));
         }
@@ -67,7 +67,11 @@ fn a_backup_of_a_server_that_was_killed_answers_the_same() {
     let (backup, second) = (dir.path().join("all.tar.zst"), dir.path().join("second"));
     let (backup, data_dir) = (utf8(&backup), utf8(&second));
     let serving = filled(dir.path());
-    done(akin(&["snapshot", backup, "--url", &serving.url]));
+    let snapshot = ["snapshot", "-o", backup, "--url", &serving.url];
+    done(akin(&snapshot));
+    let saved = fs::read(backup).unwrap();
+    refused(&snapshot, "exists already");
+    assert!(fs::read(backup).unwrap() == saved, "the backup is overwritten");
     let before = answers(&serving.url);
     assert!(before[1].contains("d1\n") && before[3].lines().count() == 30, "{before:?}");
     // What comes after the backup is not in it.
@@ -87,7 +91,7 @@ fn a_backup_of_a_server_that_was_killed_answers_the_same() {
     serving.wait_until_ready();
     assert_eq!(answers(&serving.url), before);
     let settings = dir.path().join("restored.json");
-    let export = ["export", "-", "--collection", "old-news", "--settings", utf8(&settings)];
+    let export = ["export", "--collection", "old-news", "--settings", utf8(&settings)];
     let exported = done(akin(&[&export[..], &["--url", &serving.url]].concat()));
     assert_eq!(exported, before[3]);
     let settings: Value = serde_json::from_str(&fs::read_to_string(settings).unwrap()).unwrap();
@@ -103,7 +107,7 @@ fn what_is_no_whole_backup_is_refused_and_leaves_nothing() {
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     let serving = filled(dir.path());
     let whole = path("whole.tar");
-    done(akin(&["snapshot", &whole, "--collection", "news", "--url", &serving.url]));
+    done(akin(&["snapshot", "-o", &whole, "--collection", "news", "--url", &serving.url]));
     assert_eq!(serving.stop().code(), Some(0));
     let whole = fs::read(whole).unwrap();
     let (broken, data_dir) = (path("broken.tar"), path("data"));
@@ -135,7 +139,7 @@ fn a_default_collection_of_other_settings_needs_another_name() {
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     let serving = filled(dir.path());
     let [backup, data_dir, config] = ["backup.tar.gz", "data", "akin.toml"].map(path);
-    done(akin(&["snapshot", &backup, "--url", &serving.url]));
+    done(akin(&["snapshot", "-o", &backup, "--url", &serving.url]));
     assert_eq!(serving.stop().code(), Some(0));
     fs::write(&config, "[collection.shingles]\nsize = 5\n").unwrap();
     let restore = ["restore", &backup, "--data-dir", &data_dir, "--config", &config];

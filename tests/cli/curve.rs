@@ -50,7 +50,7 @@ fn a_curve_that_cannot_be_is_refused() {
     assert_eq!(ended.code, Some(1));
     assert!(ended.stderr.contains("100 × 5 is more than 128 slots"), "{}", ended.stderr);
     let ended = akin(&["curve", "--slots", "17"]);
-    assert!(ended.stderr.contains("no such sketch: slots"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the sketch is impossible: slots"), "{}", ended.stderr);
     let ended = akin(&["curve", "--agree", "9", "--of", "8"]);
     assert!(ended.stderr.contains("9 of 8 slots cannot agree"), "{}", ended.stderr);
     for wrong in [&["curve", "--bands", "3"][..], &["curve", "--agree", "3"]] {

@@ -41,7 +41,7 @@ fn the_summary_counts_and_failures_are_named() {
     assert_eq!(ended.code, Some(1));
     assert!(ended.stderr.contains(&format!("failed: {file}:4: no JSON\n")), "{}", ended.stderr);
     assert!(ended.stderr.contains("failed: /nowhere: No such file"), "{}", ended.stderr);
-    for line in ["2 taken", "2 created", "2 failed", "1 had one before them"] {
+    for line in ["2 accepted", "2 created", "2 failed", "1 have one before them"] {
         assert!(ended.stdout.contains(line), "{line} not in {}", ended.stdout);
     }
 }

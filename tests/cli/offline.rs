@@ -58,7 +58,7 @@ impl Corpus {
     #[track_caller]
     fn dedup(&self, options: &[&str]) -> Vec<String> {
         let (docs, out) = (self.path("docs.jsonl"), self.path("out.jsonl"));
-        Self::run(&[&["dedup", &docs, &out], options].concat());
+        Self::run(&[&["dedup", &docs, "--output", &out, "--force"], options].concat());
         fs::read_to_string(PathBuf::from(out)).unwrap().lines().map(str::to_owned).collect()
     }
 
@@ -141,14 +141,14 @@ fn what_is_no_document_is_told_and_left_out() {
     let corpus = Corpus::new();
     let docs = corpus.write("bad.jsonl", "{\"text\":\"no id\"}\n{\"id\":7}\nnonsense\n");
     let out = corpus.path("out.jsonl");
-    let ended = akin(&["dedup", &docs, &out, "--annotate"]);
+    let ended = akin(&["dedup", &docs, "-o", &out, "--annotate"]);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     for place in ["bad.jsonl:2: ", "bad.jsonl:3: "] {
         assert!(ended.stderr.contains(place), "{}", ended.stderr);
     }
     let written = fs::read_to_string(out).unwrap();
     assert_eq!(field(&written, "representative"), format!("{docs}:1"));
-    let ended = akin(&["dedup", "-", "out"]);
+    let ended = akin(&["dedup", "-", "-o", "out"]);
     assert_eq!(ended.code, Some(1));
     assert!(ended.stderr.contains("read twice"), "{}", ended.stderr);
 }
@@ -213,4 +213,144 @@ fn known_pairs_that_cannot_be_are_refused() {
     let ended = akin(&["evaluate", "docs", "gold", "--unit", "letter"]);
     assert_eq!(ended.code, Some(2));
     assert!(ended.stderr.contains("letter"), "{}", ended.stderr);
+}
+
+#[test]
+fn an_existing_file_is_never_overwritten_unasked() {
+    let corpus = Corpus::new();
+    let docs = corpus.path("docs.jsonl");
+    let (one, gold) = (corpus.write("one.jsonl", DOCS), corpus.write("gold.tsv", "A1\tB1\n"));
+    // The output forgotten: all are inputs, and what is written goes to stdout.
+    let ended = Corpus::run(&["dedup", &docs, &one]);
+    assert!(ended.stdout.lines().count() > 200);
+    assert_eq!(fs::read_to_string(&one).unwrap(), DOCS);
+    for arguments in [&["dedup", &docs][..], &["pairs", &docs], &["evaluate", &one, &gold]] {
+        let kept = corpus.write("kept", "precious");
+        let refused = akin(&[arguments, &["-o", &kept]].concat());
+        assert_eq!(refused.code, Some(1), "{arguments:?}");
+        assert!(refused.stderr.contains("kept exists already"), "{}", refused.stderr);
+        assert_eq!(fs::read_to_string(&kept).unwrap(), "precious");
+        Corpus::run(&[arguments, &["-o", &kept, "--force"]].concat());
+        assert_ne!(fs::read_to_string(&kept).unwrap(), "precious");
+    }
+}
+
+#[test]
+fn a_missing_input_and_an_output_that_is_an_input_change_no_file() {
+    let corpus = Corpus::new();
+    let (docs, missing) = (corpus.path("docs.jsonl"), corpus.path("missing.jsonl"));
+    let before = fs::read(&docs).unwrap();
+    let files = || fs::read_dir(corpus.dir.path()).unwrap().count();
+    let count = files();
+    let out = corpus.path("out");
+    for arguments in [
+        &["dedup", &missing, "-o", &docs, "--force"][..],
+        &["dedup", &docs, &missing, "-o", &out],
+        &["dedup", &missing, &docs],
+        &["pairs", &missing, "-o", &out],
+        &["evaluate", &missing, &docs, "-o", &out],
+    ] {
+        let ended = akin(arguments);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{arguments:?}");
+        assert!(ended.stderr.contains("missing.jsonl: No such file"), "{}", ended.stderr);
+    }
+    for command in ["dedup", "pairs"] {
+        let ended = akin(&[command, &docs, "-o", &docs, "--force"]);
+        assert!(ended.stderr.contains("is an input, too"), "{}", ended.stderr);
+        let inside = corpus.path("inside.jsonl");
+        let ended = akin(&[command, corpus.dir.path().to_str().unwrap(), "-o", &inside]);
+        assert!(ended.stderr.contains("is an input, too"), "{}", ended.stderr);
+    }
+    assert_eq!(fs::read(&docs).unwrap(), before);
+    assert_eq!(files(), count);
+}
+
+#[test]
+fn an_id_that_stands_twice_is_refused_naming_both_places() {
+    let corpus = Corpus::new();
+    let first = corpus.write("first.jsonl", DOCS);
+    let second = corpus.write(
+        "second.jsonl",
+        "\n{\"id\":\"A2\",\"text\":\".\"}\n{\"id\":\"new\",\"tokens\":[\"x\"]}\n",
+    );
+    let gold = corpus.write("gold.tsv", "A1\tB1\n");
+    for arguments in [
+        &["dedup", &first, &second][..],
+        &["pairs", &first, &second],
+        &["pairs", &first, &first],
+        &["evaluate", corpus.dir.path().to_str().unwrap(), &gold, "--format", "jsonl"],
+    ] {
+        let ended = akin(arguments);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{arguments:?}");
+        assert!(ended.stderr.contains("stands twice: "), "{}", ended.stderr);
+    }
+    let ended = akin(&["pairs", &first, &second]);
+    let places = format!("the id 'A2' stands twice: {first}:2 and {second}:2");
+    assert!(ended.stderr.contains(&places), "{}", ended.stderr);
+    let keep = ["--duplicate-ids", "keep-first", "--threshold", "0.75"];
+    let ended = Corpus::run(&[&["dedup", &first, &second][..], &keep].concat());
+    let ids: Vec<_> = ended.stdout.lines().map(|line| field(line, "id")).collect();
+    assert_eq!(ids, ["A1", "B3"]);
+    assert!(ended.stderr.contains("with the id of an earlier document: 1"), "{}", ended.stderr);
+    let ended = Corpus::run(&[&["pairs", &first, &second][..], &keep].concat());
+    assert_eq!(ended.stdout.lines().count(), 7, "{}", ended.stdout);
+}
+
+const PEOPLE: &str = r#"{"id":"a","fields":{"name":"Ann Lee Carter","phone":"555 1234","city":"Rome"}}
+{"id":"b","fields":{"name":"Ann Lee Carter","phone":"555 1234","city":"Rome"}}
+{"id":"c","fields":{"name":"Ann Lee Barter","phone":"555 1234","city":"Rome"}}
+{"id":"d","fields":{"name":"Somebody Else","phone":"777 0000","city":"Oslo"}}
+{"id":"e","fields":{"name":"Somebody Else"}}
+{"id":"f","fields":{"name":"Somebody Else"}}
+{"id":"g","fields":{"age":"7"}}
+"#;
+
+#[test]
+fn records_are_compared_by_the_settings_of_records() {
+    let corpus = Corpus::new();
+    let docs = corpus.write("people.jsonl", PEOPLE);
+    let settings = corpus.write(
+        "records.json",
+        r#"{"shingles": {"unit": "field"},
+            "scheme": {"kind": "fields", "fields": ["name", "phone", "city"], "points": 240}}"#,
+    );
+    let of_records = ["--settings", &settings];
+    for mode in ["exact", "verified"] {
+        let ended = akin(&[&["pairs", &docs, "--mode", mode][..], &of_records].concat());
+        assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+        assert!(ended.stderr.contains("people.jsonl:7: "), "{}", ended.stderr);
+        let pairs: Vec<Vec<&str>> =
+            ended.stdout.lines().map(|line| line.split('\t').collect()).collect();
+        assert_eq!(pairs[0], ["a", "b", "300"]);
+        assert!(pairs.len() == 3 && pairs[1][..2] == ["a", "c"] && pairs[2][..2] == ["b", "c"]);
+        let points: u32 = pairs[1][2].parse().unwrap();
+        assert!((240..300).contains(&points), "{points}");
+    }
+    let low = [&["pairs", &docs, "--threshold", "0.3"][..], &of_records].concat();
+    // `e` and `f` are equal, and have one field of three.
+    assert!(akin(&low).stdout.contains("e\tf\t100\n"));
+    let gold = corpus.write("gold.tsv", "a\tb\nb\tc\nd\te\n");
+    let evaluate = ["evaluate", &docs, &gold, "--json", "--at", "0.8"];
+    let ended = akin(&[&evaluate[..], &of_records].concat());
+    let evaluation: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let row = &evaluation["thresholds"][0];
+    assert_eq!([&row["pairs"], &row["right"], &row["missing"]], [3, 2, 1]);
+    let kept = akin(&[&["dedup", &docs][..], &of_records].concat()).stdout;
+    let ids: Vec<_> = kept.lines().map(|line| field(line, "id")).collect();
+    assert_eq!(ids, ["a", "d", "e", "f"]);
+}
+
+#[test]
+fn compressed_inputs_are_read_to_their_end() {
+    let corpus = Corpus::new();
+    let half = |bytes: &[u8]| zstd::encode_all(bytes, 1).unwrap();
+    let (first, second) = DOCS.split_at(DOCS.find("{\"id\":\"B2").unwrap());
+    let both = [half(first.as_bytes()), half(second.as_bytes())].concat();
+    let docs = corpus.path("two.jsonl.zst");
+    fs::write(&docs, &both).unwrap();
+    assert_eq!(Corpus::run(&["dedup", &docs]).stdout.lines().count(), 3);
+    fs::write(&docs, [&both[..], b"garbage"].concat()).unwrap();
+    let ended = akin(&["dedup", &docs]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.contains("failed: ") && ended.stderr.contains("two.jsonl.zst"));
 }

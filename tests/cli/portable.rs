@@ -47,12 +47,19 @@ fn a_collection_survives_export_and_import_byte_for_byte() {
     done(&["import", &docs, "--collection", "one", "--settings", &settings, "--url", url]);
 
     let [first, whole_settings] = ["first.jsonl", "whole.json"].map(path);
-    let export = ["export", &first, "--collection", "one", "--settings", &whole_settings];
+    let export = ["export", "-o", &first, "--collection", "one", "--settings", &whole_settings];
     done(&[&export[..], &["--url", url]].concat());
     let import = ["import", &first, "--collection", "two", "--settings", &whole_settings];
     done(&[&import[..], &["--url", url, "--jobs", "3"]].concat());
     let second = path("second.jsonl.gz");
-    done(&["export", &second, "--collection", "two", "--url", url]);
+    done(&["export", "-o", &second, "--collection", "two", "--url", url]);
+    for (flag, file) in [("-o", &second), ("--settings", &whole_settings)] {
+        let before = fs::read(file).unwrap();
+        let refused = akin(&["export", flag, file, "--url", url]);
+        assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""));
+        assert!(refused.stderr.contains("exists already"), "{}", refused.stderr);
+        assert!(fs::read(file).unwrap() == before, "{file} is overwritten");
+    }
 
     let first = fs::read_to_string(first).unwrap();
     assert_eq!(first.lines().count(), 702);
@@ -62,7 +69,7 @@ fn a_collection_survives_export_and_import_byte_for_byte() {
     assert!(first == unpacked, "the second export differs");
     assert!(first.contains(r#""metadata":{ "z" :1.50, "a":[ ] }"#), "metadata is as it came");
     assert!(first.contains(r#"{"id":"tokens","tokens":["a",["b",3],"c d"]}"#));
-    let stdout = done(&["export", "-", "--collection", "two", "--url", url]);
+    let stdout = done(&["export", "--collection", "two", "--url", url]);
     assert!(stdout == first, "what goes to stdout differs");
     let settings = fs::read_to_string(whole_settings).unwrap();
     let settings: serde_json::Value = serde_json::from_str(&settings).unwrap();
@@ -82,7 +89,8 @@ fn a_collection_without_texts_is_not_exported() {
     let settings = ["--settings", settings.to_str().unwrap(), "--collection", "bare"];
     done(&[&["import", docs.to_str().unwrap(), "--url", url], &settings[..]].concat());
     let out = dir.path().join("out.jsonl");
-    let ended = akin(&["export", out.to_str().unwrap(), "--collection", "bare", "--url", url]);
+    let ended =
+        akin(&["export", "-o", out.to_str().unwrap(), "--collection", "bare", "--url", url]);
     assert_eq!(ended.code, Some(1));
     assert!(ended.stderr.contains("store.text = false"), "{}", ended.stderr);
     assert!(!out.exists());
@@ -110,7 +118,7 @@ fn an_export_that_breaks_off_leaves_no_file() {
     let url = breaking_off(described);
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out.jsonl");
-    let ended = akin(&["export", out.to_str().unwrap(), "--url", &url]);
+    let ended = akin(&["export", "-o", out.to_str().unwrap(), "--url", &url]);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     assert!(ended.stderr.contains("the export broke off"), "{}", ended.stderr);
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);

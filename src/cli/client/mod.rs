@@ -1,31 +1,40 @@
-//! Speaks HTTP to a server.
+//! Speaks HTTP to a server, from blocking code.
+//!
+//! hyper sends a body and receives the answer at the same time. A bulk import needs that: it is
+//! answered line by line while its body arrives, and a server stops reading from a client that does
+//! not read.
 
+mod body;
 mod problem;
-mod transport;
 
+pub use body::{Body, read_json, read_whole};
 pub use problem::Problem;
 
-use std::io::Read;
+use std::error::Error as _;
 use std::time::Duration;
 
 use clap::Args;
-use ureq::http::{Request, Response};
-use ureq::unversioned::resolver::DefaultResolver;
-use ureq::{Agent, Body, BodyReader};
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::header::{CONTENT_TYPE, USER_AGENT};
+use hyper::{Method, Request};
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
 
-use self::transport::DuplexConnector;
 use super::failure::Failure;
 use crate::engine::CollectionName;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Of one read or write: a server that stands still for so long is given up.
+/// For the head of an answer, and for each part of its body.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// The same of a server that is known to have much to do.
-const PATIENCE: Duration = Duration::from_secs(3600);
-/// An answer that is read as a whole.
-const ANSWER_BYTES_MAX: u64 = 256 << 20;
+/// For the head of an answer that takes much work.
+pub const PATIENT_TIMEOUT: Duration = Duration::from_secs(3600);
+const USER_AGENT_VALUE: &str = concat!("akin/", env!("CARGO_PKG_VERSION"));
 
-/// Where the server is, for every command that asks one.
+/// The server a command talks to.
 #[derive(Args, Clone)]
 pub struct Server {
     /// The server's address
@@ -33,7 +42,7 @@ pub struct Server {
     pub url: String,
 }
 
-/// Which collection of a server, for every command that asks one.
+/// The collection a command works on.
 #[derive(Args, Clone)]
 pub struct InCollection {
     /// The collection
@@ -42,7 +51,7 @@ pub struct InCollection {
 }
 
 impl InCollection {
-    /// The path as it is below this collection.
+    /// `path` below this collection.
     pub fn path(&self, path: &str) -> String {
         if self.collection.is_default() {
             return path.to_owned();
@@ -56,25 +65,36 @@ impl InCollection {
     }
 }
 
-/// One server.
+/// A path with the query parameters that have a value, percent-encoded.
+pub fn with_query(path: &str, parameters: &[(&str, Option<String>)]) -> String {
+    let given = parameters.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+    let query: Vec<_> =
+        given.map(|(name, value)| format!("{name}={}", query_value(value))).collect();
+    if query.is_empty() { path.to_owned() } else { format!("{path}?{}", query.join("&")) }
+}
+
+/// One server. Several threads may use it; each call takes a connection of its own.
 pub struct Client {
-    agent: Agent,
+    runtime: Runtime,
+    http: legacy::Client<HttpConnector, Full<Bytes>>,
     url: String,
 }
+
+pub type Response = hyper::Response<Body>;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     #[error("there is no akin at {url}")]
-    Nobody { url: String },
-    #[error("the connection to {url} failed: {source}")]
-    Lost { url: String, source: Box<ureq::Error> },
+    Unreachable { url: String },
+    #[error("the connection to {url} failed: {reason}")]
+    Lost { url: String, reason: String },
 }
 
 impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
         match &error {
-            CallError::Nobody { .. } => Self::with_hint(
+            CallError::Unreachable { .. } => Self::with_hint(
                 error.to_string(),
                 "start one with `akin serve`, or name another by --url",
             ),
@@ -94,96 +114,81 @@ impl Client {
                 "it looks like http://127.0.0.1:7700; for https put a proxy in between",
             ));
         }
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            .proxy(None)
-            .timeout_connect(Some(CONNECT_TIMEOUT))
-            .timeout_per_read(Some(IDLE_TIMEOUT))
-            .timeout_per_write(Some(IDLE_TIMEOUT))
-            .user_agent(concat!("akin/", env!("CARGO_PKG_VERSION")))
-            .build();
-        let agent = Agent::with_parts(config, DuplexConnector, DefaultResolver::default());
-        Ok(Self { agent, url: url.trim_end_matches('/').to_owned() })
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.map_err(|error| Failure::new(format!("cannot start: {error}")))?;
+        let mut connector = HttpConnector::new();
+        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        connector.set_nodelay(true);
+        let http = legacy::Client::builder(TokioExecutor::new()).build(connector);
+        Ok(Self { runtime, http, url: url.trim_end_matches('/').to_owned() })
     }
 
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    pub fn get(&self, path: &str) -> Result<Response<Body>, CallError> {
-        let request = Request::get(self.to(path)).body(()).map_err(ureq::Error::from);
-        request.and_then(|request| self.agent.run(request)).map_err(|error| self.failed(error))
+    pub fn get(&self, path: &str) -> Result<Response, CallError> {
+        self.call(Method::GET, path, None, Bytes::new(), IDLE_TIMEOUT)
     }
 
-    /// Of an answer that may take its time to begin.
-    pub fn get_patiently(&self, path: &str) -> Result<Response<Body>, CallError> {
-        let request = self.agent.get(self.to(path)).config();
-        let request = request.timeout_per_read(Some(PATIENCE)).build();
-        request.call().map_err(|error| self.failed(error))
+    /// Waits long for the answer to begin.
+    pub fn get_patiently(&self, path: &str) -> Result<Response, CallError> {
+        self.call(Method::GET, path, None, Bytes::new(), PATIENT_TIMEOUT)
     }
 
     pub fn post(
         &self,
         path: &str,
-        content_type: &str,
-        body: &[u8],
-    ) -> Result<Response<Body>, CallError> {
-        self.agent
-            .post(self.to(path))
-            .content_type(content_type)
-            .send(body)
-            .map_err(|error| self.failed(error))
+        content_type: &'static str,
+        body: Vec<u8>,
+    ) -> Result<Response, CallError> {
+        self.call(Method::POST, path, Some(content_type), body.into(), IDLE_TIMEOUT)
     }
 
-    pub fn put_json(&self, path: &str, body: &[u8]) -> Result<Response<Body>, CallError> {
-        self.agent
-            .put(self.to(path))
-            .content_type("application/json")
-            .send(body)
-            .map_err(|error| self.failed(error))
+    pub fn put_json(&self, path: &str, body: Vec<u8>) -> Result<Response, CallError> {
+        self.call(Method::PUT, path, Some("application/json"), body.into(), IDLE_TIMEOUT)
     }
 
-    /// The body of a good answer of any length, as it comes.
-    ///
-    /// # Errors
-    /// The answer is a problem.
-    pub fn stream(response: Response<Body>) -> Result<BodyReader<'static>, Failure> {
-        if !response.status().is_success() {
-            return Err(Failure::new(Problem::read(response).to_string()));
+    fn call(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: Option<&'static str>,
+        body: Bytes,
+        head_timeout: Duration,
+    ) -> Result<Response, CallError> {
+        let lost = |reason: String| CallError::Lost { url: self.url.clone(), reason };
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.url))
+            .header(USER_AGENT, USER_AGENT_VALUE);
+        if let Some(content_type) = content_type {
+            request = request.header(CONTENT_TYPE, content_type);
         }
-        Ok(response.into_body().into_with_config().limit(u64::MAX).reader())
-    }
-
-    /// The whole body of a good answer.
-    ///
-    /// # Errors
-    /// The answer is a problem, or broke off.
-    pub fn body(mut response: Response<Body>) -> Result<Vec<u8>, Failure> {
-        if !response.status().is_success() {
-            return Err(Failure::new(Problem::read(response).to_string()));
-        }
-        let mut body = Vec::new();
-        let mut reader = response.body_mut().as_reader().take(ANSWER_BYTES_MAX);
-        match reader.read_to_end(&mut body) {
-            Ok(_) => Ok(body),
-            Err(error) => Err(Failure::new(format!("the answer broke off: {error}"))),
-        }
-    }
-
-    fn to(&self, path: &str) -> String {
-        format!("{}{path}", self.url)
-    }
-
-    fn failed(&self, error: ureq::Error) -> CallError {
-        let url = self.url.clone();
-        match error {
-            ureq::Error::HostNotFound | ureq::Error::ConnectionFailed => CallError::Nobody { url },
-            ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
-                CallError::Nobody { url }
+        let request = request.body(Full::new(body)).map_err(|error| lost(error.to_string()))?;
+        let answered = self
+            .runtime
+            .block_on(async { timeout(head_timeout, self.http.request(request)).await })
+            .map_err(|_| lost(format!("no answer in {} s", head_timeout.as_secs())))?;
+        match answered {
+            Ok(response) => Ok(response.map(|body| Body::new(body, self.runtime.handle()))),
+            Err(error) if error.is_connect() => {
+                Err(CallError::Unreachable { url: self.url.clone() })
             }
-            error => CallError::Lost { url, source: Box::new(error) },
+            Err(error) => Err(lost(reason(&error))),
         }
     }
+}
+
+/// An error with its causes.
+fn reason(error: &legacy::Error) -> String {
+    let mut reason = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        reason += &format!(": {cause}");
+        source = cause.source();
+    }
+    reason
 }
 
 /// Percent-encodes a value for a query.
@@ -208,6 +213,9 @@ mod tests {
     #[test]
     fn queries_are_encoded() {
         assert_eq!(query_value("a/b c&d=é%"), "a/b%20c%26d%3D%C3%A9%25");
+        let parameters = [("a", None), ("b", Some("x y".to_owned())), ("c", Some("1".to_owned()))];
+        assert_eq!(with_query("/similar", &parameters), "/similar?b=x%20y&c=1");
+        assert_eq!(with_query("/similar", &parameters[..1]), "/similar");
     }
 
     #[test]

@@ -3,13 +3,13 @@ use std::io::Read;
 use std::time::Duration;
 
 use serde::Deserialize;
-use ureq::Body;
-use ureq::http::Response;
+
+use super::Response;
 
 /// Of a problem's body, at most.
 const BYTES_MAX: u64 = 64 << 10;
 
-/// What a server says went wrong (RFC 9457), as far as a command line passes it on.
+/// What a server says went wrong (RFC 9457), as far as it is shown.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Problem {
@@ -30,14 +30,14 @@ pub struct FieldError {
 }
 
 impl Problem {
-    /// From an answer that is not a good one, whoever gave it.
-    pub fn read(mut response: Response<Body>) -> Self {
+    /// From an answer with an error status, from akin or from a proxy.
+    pub fn read(mut response: Response) -> Self {
         let status = response.status();
         let mut body = Vec::new();
-        // What of the body arrives is better than nothing.
-        let _ = response.body_mut().as_reader().take(BYTES_MAX).read_to_end(&mut body);
+        // A part of the body is better than nothing.
+        let _ = response.body_mut().take(BYTES_MAX).read_to_end(&mut body);
         let problem = serde_json::from_slice(&body).unwrap_or_else(|_| Self {
-            title: format!("the server answers {status}, which no akin does here"),
+            title: format!("the server answers {status}, as akin does not"),
             ..Self::default()
         });
         let retry_after = response
@@ -48,18 +48,18 @@ impl Problem {
         Self { status: status.as_u16(), retry_after, ..problem }
     }
 
-    /// The same may go well a little later.
-    pub fn may_pass(&self) -> bool {
+    /// Another try may succeed.
+    pub fn is_temporary(&self) -> bool {
         matches!(self.status, 408 | 429 | 503)
     }
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let told = self.detail.as_ref().unwrap_or(&self.title);
-        f.write_str(told)?;
-        // The detail of a problem of one field says all that its error says.
-        for error in self.errors.iter().filter(|error| !told.contains(&error.detail)) {
+        let summary = self.detail.as_ref().unwrap_or(&self.title);
+        f.write_str(summary)?;
+        // The detail of a problem with a single field repeats the field's error.
+        for error in self.errors.iter().filter(|error| !summary.contains(&error.detail)) {
             write!(f, "; {}: {}", error.pointer, error.detail)?;
         }
         Ok(())
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_told_twice() {
+    fn nothing_is_said_twice() {
         let one =
             r#"{"detail": "/id: too long", "errors": [{"pointer": "/id", "detail": "too long"}]}"#;
         assert_eq!(shown(one), "/id: too long");

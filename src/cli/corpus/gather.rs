@@ -1,26 +1,34 @@
-//! From files to what near-duplicates are found in.
+//! From files to a corpus in which near-duplicates are found.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io;
+use std::num::NonZeroU64;
+use std::sync::Arc;
 
 use indicatif::HumanCount;
+use xxhash_rust::xxh3::xxh3_128;
 
-use super::pipeline::{Understood, understand};
+use super::pipeline::{Analysed, analyse};
+use super::{CorpusOptions, DuplicateIds};
 use crate::cli::failure::Failure;
-use crate::cli::import::{Origin, Selection};
+use crate::cli::input::{Origin, Selection};
 use crate::cli::meter::{Meter, Unit};
+use crate::document::DocumentId;
 use crate::engine::{Analyser, CollectionSettings, OfflineCorpus, OfflineGathering};
 
-/// Failures that are told one by one; the others are only counted.
-const FAILURES_TOLD_MAX: u64 = 10;
+/// Failures beyond these are only counted.
+const FAILURES_SHOWN_MAX: u64 = 10;
 
-/// What became of something that was read as a document, in the order of the input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What became of each document that was read, in the order of the input.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It has this number.
+    /// It has this number in the corpus.
     Document(u32),
-    /// It has nothing to make a set of.
-    Empty,
-    Failed,
+    /// It has nothing to make a set of, and this id.
+    Empty(DocumentId),
+    /// It is invalid, or has the id of an earlier one.
+    LeftOut,
 }
 
 /// A corpus that was read.
@@ -32,51 +40,131 @@ pub struct Gathered {
 }
 
 /// # Errors
-/// The temporary file cannot be made or is full. What is no document is told, and counted.
+/// Two documents have one id; or the temporary file cannot be written. Whatever is not a document
+/// is reported and counted.
 pub fn gather(
     selection: &Selection,
     settings: &CollectionSettings,
-    threads: usize,
-    quiet: bool,
+    options: &CorpusOptions,
 ) -> Result<Gathered, Failure> {
     let analyser = Analyser::new(settings);
-    let mut gathering = OfflineGathering::new(settings).map_err(|error| spoiled(&error))?;
-    let (mut fates, mut failed) = (Vec::new(), 0);
-    let meter = Meter::new(quiet, "reading", Unit::Bytes, selection.bytes(|| true).unwrap_or(0));
-    let mut fail = |origin: &Origin, reason: &str| {
-        failed += 1;
-        if failed <= FAILURES_TOLD_MAX {
-            meter.tell(&format!("failed: {origin}: {reason}"));
-        }
+    let total = selection.bytes(|| true).unwrap_or(0);
+    let meter = Meter::new(options.quiet, "reading", Unit::Bytes, total);
+    let mut gatherer = Gatherer {
+        gathering: OfflineGathering::new(settings).map_err(|error| disk_failed(&error))?,
+        meter: &meter,
+        origins: Origins::default(),
+        duplicate_ids: options.duplicate_ids,
+        fates: Vec::new(),
+        failed: 0,
+        repeated: 0,
     };
-    understand(selection, &analyser, threads, &meter, |understood| {
-        match understood {
-            Understood::Document(id, analysis) => {
-                fates.push(Fate::Document(gathering.push(id, &analysis)?));
-            }
-            Understood::Empty => fates.push(Fate::Empty),
-            Understood::Failed { origin, reason } => {
-                fail(&origin, &reason);
-                fates.push(Fate::Failed);
-            }
-            Understood::Unread { origin, reason } => fail(&origin, &reason),
-        }
-        Ok(())
-    })
-    .and_then(|()| gathering.finish())
-    .map(|corpus| Gathered { corpus, fates, failed })
-    .map_err(|error: io::Error| spoiled(&error))
-    .inspect(|gathered| {
-        if gathered.failed > FAILURES_TOLD_MAX {
-            let more = HumanCount(gathered.failed - FAILURES_TOLD_MAX);
-            meter.tell(&format!("failed: {more} more"));
-        }
-    })
+    analyse(selection, &analyser, options.threads(), &meter, |analysed| gatherer.take(analysed))?;
+    gatherer.finish()
 }
 
-fn spoiled(error: &io::Error) -> Failure {
+struct Gatherer<'a> {
+    gathering: OfflineGathering,
+    meter: &'a Meter,
+    origins: Origins,
+    duplicate_ids: DuplicateIds,
+    fates: Vec<Fate>,
+    failed: u64,
+    repeated: u64,
+}
+
+impl Gatherer<'_> {
+    fn take(&mut self, analysed: Analysed) -> Result<(), Failure> {
+        let fate = match analysed {
+            Analysed::Unread { origin, reason } => {
+                self.fail(&origin, &reason);
+                return Ok(());
+            }
+            Analysed::Invalid { origin, reason } => {
+                self.fail(&origin, &reason);
+                Fate::LeftOut
+            }
+            Analysed::Document { id, origin, analysis, record } => {
+                match (self.origins.insert(&id, &origin), self.duplicate_ids, analysis) {
+                    (Some(first), DuplicateIds::Refuse, _) => {
+                        return Err(repeated_id(&id, &first, &origin));
+                    }
+                    (Some(_), DuplicateIds::KeepFirst, _) => {
+                        self.repeated += 1;
+                        Fate::LeftOut
+                    }
+                    (None, _, None) => Fate::Empty(id),
+                    (None, _, Some(analysis)) => {
+                        let number = self.gathering.push(id, &analysis, record);
+                        Fate::Document(number.map_err(|error| disk_failed(&error))?)
+                    }
+                }
+            }
+        };
+        self.fates.push(fate);
+        Ok(())
+    }
+
+    fn fail(&mut self, origin: &Origin, reason: &str) {
+        self.failed += 1;
+        if self.failed <= FAILURES_SHOWN_MAX {
+            self.meter.print(&format!("failed: {origin}: {reason}"));
+        }
+    }
+
+    fn finish(self) -> Result<Gathered, Failure> {
+        let Self { gathering, meter, fates, failed, repeated, .. } = self;
+        let corpus = gathering.finish().map_err(|error| disk_failed(&error))?;
+        if failed > FAILURES_SHOWN_MAX {
+            meter.print(&format!("failed: {} more", HumanCount(failed - FAILURES_SHOWN_MAX)));
+        }
+        if repeated > 0 {
+            let repeated = HumanCount(repeated);
+            meter.print(&format!("left out, with the id of an earlier document: {repeated}"));
+        }
+        Ok(Gathered { corpus, fates, failed })
+    }
+}
+
+fn repeated_id(id: &DocumentId, first: &Origin, second: &Origin) -> Failure {
+    Failure::with_hint(
+        format!("the id '{id}' stands twice: {first} and {second}"),
+        "--duplicate-ids keep-first leaves out the later documents",
+    )
+}
+
+/// Where each id was first seen. An id is known by its hash of 128 bits.
+#[derive(Default)]
+struct Origins {
+    files: Vec<Arc<str>>,
+    /// The number of the file, and the line.
+    first: HashMap<u128, (u32, Option<NonZeroU64>)>,
+}
+
+impl Origins {
+    /// The origin of an earlier document with this id.
+    fn insert(&mut self, id: &DocumentId, origin: &Origin) -> Option<Origin> {
+        if self.files.last().is_none_or(|file| *file != origin.file) {
+            self.files.push(Arc::clone(&origin.file));
+        }
+        match self.first.entry(xxh3_128(id.as_str().as_bytes())) {
+            Entry::Vacant(free) => {
+                let line = origin.line.and_then(NonZeroU64::new);
+                free.insert((self.files.len() as u32 - 1, line));
+                None
+            }
+            Entry::Occupied(known) => {
+                let (file, line) = *known.get();
+                let file = Arc::clone(&self.files[file as usize]);
+                Some(Origin { file, line: line.map(NonZeroU64::get) })
+            }
+        }
+    }
+}
+
+fn disk_failed(error: &io::Error) -> Failure {
     Failure::with_hint(
         format!("the sets cannot be kept in a temporary file: {error}"),
-        "TMPDIR names a directory with more room",
+        "set TMPDIR to a directory with more room",
     )
 }

@@ -1,15 +1,16 @@
-//! A corpus in files, for the commands that need no server.
+//! A corpus in files, for the commands that work without a server.
 
 mod gather;
 mod pipeline;
-mod watch;
 
 pub use gather::{Fate, Gathered, gather};
-pub use watch::watched;
 
+use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
@@ -18,35 +19,37 @@ use serde::de::value::Error as DeserializeError;
 use serde_json::Value;
 
 use super::failure::Failure;
-use super::import::{self, Format, Selection};
+use super::input::{self, Format, Selection};
+use super::meter::{self, Meter};
 use super::serve::ConfigFile;
 use crate::engine::{self, CollectionSettings};
-use crate::scheme::Threshold;
+use crate::join::{JoinError, Progress, Stage};
+use crate::scheme::{Kind, Threshold};
 use crate::text::Unit;
 
-/// How documents become sets.
+const PROGRESS_EVERY: Duration = Duration::from_millis(200);
+
+/// How a corpus is read and turned into sets.
 #[derive(Args)]
-pub struct Shaping {
+pub struct CorpusOptions {
     /// What texts are cut into: word, character, token or stopword [default: the configuration's]
     #[arg(long, value_name = "UNIT", value_parser = unit)]
     unit: Option<Unit>,
-    /// How many of them make a shingle [default: the configuration's]
+    /// How many of these make a shingle [default: the configuration's]
     #[arg(long, value_name = "N")]
     size: Option<u32>,
-    /// A collection's settings, as `akin export --settings` writes them, instead of the
+    /// Use a collection's settings, as `akin export --settings` writes them, in place of the
     /// configuration's
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
     #[command(flatten)]
     config: ConfigFile,
-}
-
-/// How files are read.
-#[derive(Args)]
-pub struct Reading {
-    /// Read everything as this, whatever its name
+    /// The format of all inputs, in place of what their names say
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
+    /// Whether several documents may have one id
+    #[arg(long, value_name = "WHAT", default_value = "refuse")]
+    duplicate_ids: DuplicateIds,
     /// Threads that cut texts into shingles [default: one for each core]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
@@ -55,14 +58,22 @@ pub struct Reading {
     pub quiet: bool,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DuplicateIds {
+    /// Fail, naming the places of both
+    Refuse,
+    /// Leave out all but the first
+    KeepFirst,
+}
+
 /// How near-duplicates are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Mode {
-    /// By their keys, each checked exactly: a few may be missed
+    /// By MinHash LSH, with the exact Jaccard similarity of each pair: a few may be missed
     Verified,
-    /// By their keys, judged by their sketches alone
+    /// By MinHash LSH, with the Jaccard similarity estimated from the sketches
     Estimated,
-    /// By their rarest shingles, each checked exactly: none is missed
+    /// By their rarest shingles, with the exact Jaccard similarity: none is missed
     Exact,
 }
 
@@ -76,44 +87,107 @@ impl From<Mode> for engine::Mode {
     }
 }
 
-fn unit(text: &str) -> Result<Unit, String> {
-    Unit::deserialize(text.into_deserializer()).map_err(|error: DeserializeError| error.to_string())
-}
-
-impl Shaping {
-    /// Settings for which keys are chosen that suit the threshold, if one is given.
-    ///
-    /// # Errors
-    /// What is wrong with them.
-    pub fn settings(self, threshold: Option<Threshold>) -> Result<CollectionSettings, Failure> {
-        let mut settings = match &self.settings {
-            Some(path) => read_settings(path)?,
-            None => self.config.settings(vec![])?.collection,
-        };
-        settings.shingles.unit = self.unit.unwrap_or(settings.shingles.unit);
-        settings.shingles.size = self.size.unwrap_or(settings.shingles.size);
-        settings.scheme.threshold = threshold.unwrap_or(settings.scheme.threshold);
-        match settings.faults().first() {
-            Some((part, fault)) => Err(Failure::new(format!("{part}.{fault}"))),
-            None => Ok(settings),
+impl Mode {
+    /// As the API calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Verified => "verified",
+            Self::Estimated => "estimated",
+            Self::Exact => "exact",
         }
     }
 }
 
-fn read_settings(path: &Path) -> Result<CollectionSettings, Failure> {
-    let told = |error: serde_json::Error| Failure::new(format!("{}: {error}", path.display()));
-    let given: Value = serde_json::from_str(&import::read_text_file(path)?).map_err(told)?;
-    serde_json::from_value(CollectionSettings::completed(given)).map_err(told)
+fn unit(text: &str) -> Result<Unit, String> {
+    Unit::deserialize(text.into_deserializer()).map_err(|error: DeserializeError| error.to_string())
 }
 
-impl Reading {
-    pub fn selection(&self, paths: Vec<PathBuf>) -> Selection {
-        Selection { paths, format: self.format, extensions: Vec::new() }
+impl CorpusOptions {
+    /// The settings, with keys chosen for the threshold, if one is given. Of records the threshold
+    /// is the share of the most points that two of them can have.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn collection(&self, threshold: Option<Threshold>) -> Result<CollectionSettings, Failure> {
+        let mut settings = match &self.settings {
+            Some(path) => read_settings(path)?,
+            None => self.config.clone().settings(vec![])?.collection,
+        };
+        settings.shingles.unit = self.unit.unwrap_or(settings.shingles.unit);
+        settings.shingles.size = self.size.unwrap_or(settings.shingles.size);
+        settings.scheme.threshold = threshold.unwrap_or(settings.scheme.threshold);
+        if let Some((part, fault)) = settings.faults().first() {
+            return Err(Failure::new(format!("{part}.{fault}")));
+        }
+        let scheme = &mut settings.scheme;
+        if scheme.kind == Kind::Fields && threshold.is_none() {
+            let share = f64::from(scheme.points_min()) / f64::from(scheme.points_max());
+            let share = Threshold::new(share).map_err(|error| error.to_string());
+            scheme.threshold = share.map_err(Failure::new)?;
+        }
+        Ok(settings)
     }
 
-    pub fn threads(&self) -> usize {
+    /// # Errors
+    /// One of the paths does not exist.
+    pub fn selection(&self, paths: Vec<PathBuf>) -> Result<Selection, Failure> {
+        let selection = Selection { paths, format: self.format, extensions: Vec::new() };
+        selection.check_exists()?;
+        Ok(selection)
+    }
+
+    fn threads(&self) -> usize {
         let cores = || thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         self.threads.unwrap_or_else(cores).get()
+    }
+}
+
+fn read_settings(path: &Path) -> Result<CollectionSettings, Failure> {
+    let invalid = |error: serde_json::Error| Failure::new(format!("{}: {error}", path.display()));
+    let given: Value = serde_json::from_str(&input::read_text_file(path)?).map_err(invalid)?;
+    serde_json::from_value(CollectionSettings::completed(given)).map_err(invalid)
+}
+
+/// Shows the progress of `work`, a meter for each stage.
+///
+/// # Errors
+/// A set could not be read back.
+pub fn with_progress<T>(
+    quiet: bool,
+    work: impl FnOnce(&Progress) -> Result<T, JoinError<io::Error>>,
+) -> Result<T, Failure> {
+    let progress = Progress::default();
+    let result = thread::scope(|scope| {
+        let (ended, end) = channel::<()>();
+        scope.spawn(|| {
+            // The receiver moves into the thread, whose other values are borrowed.
+            let end = end;
+            let mut shown = None;
+            while end.recv_timeout(PROGRESS_EVERY) == Err(RecvTimeoutError::Timeout) {
+                show(&progress, quiet, &mut shown);
+            }
+        });
+        let result = work(&progress);
+        drop(ended);
+        result
+    });
+    result.map_err(|error| Failure::new(format!("the sets cannot be read back: {error}")))
+}
+
+fn show(progress: &Progress, quiet: bool, shown: &mut Option<(Stage, Meter)>) {
+    let (stage, (done, total)) = (progress.stage(), progress.get());
+    if shown.as_ref().is_none_or(|(known, _)| *known != stage) {
+        let (doing, unit) = match stage {
+            Stage::Reading => ("reading", "documents"),
+            Stage::Counting => ("counting shingles", "sets"),
+            Stage::Filing => ("filing", "keys"),
+            Stage::Joining => ("comparing", "sets"),
+            Stage::Giving => ("writing", "documents"),
+        };
+        *shown = Some((stage, Meter::new(quiet, doing, meter::Unit::Things(unit), total)));
+    }
+    if let Some((_, meter)) = shown {
+        meter.set(done);
     }
 }
 

@@ -1,4 +1,4 @@
-//! `akin demo`: what a stranger runs first. A server, an import and what it found, in one process.
+//! `akin demo`: a server, an import and the near-duplicates it found, in one process.
 
 mod pairs;
 
@@ -19,7 +19,9 @@ use tokio::task::JoinHandle;
 use self::pairs::{Pair, Pairs};
 use super::client::{Client, query_value};
 use super::failure::Failure;
-use super::import::{Columns, Format, Import, Progress, Report, Selection, import};
+use super::import::{Import, Report, import};
+use super::input::{Columns, Format, Selection};
+use super::meter::{Meter, Unit};
 use super::serve::flags;
 use crate::app::{self, AppError};
 use crate::config::{Settings, Sources};
@@ -31,7 +33,7 @@ const READY_POLL: Duration = Duration::from_millis(20);
 /// What a shell reports for a process that SIGINT ended.
 const EXIT_INTERRUPTED: u8 = 130;
 
-/// Find the near-duplicates among files of this machine: server, import and findings in one go
+/// Find near-duplicates among the files of this machine: server and import in one command
 #[derive(Args)]
 pub struct Arguments {
     /// Files or directories of texts
@@ -40,7 +42,7 @@ pub struct Arguments {
     /// Address and port to listen on [default: a free port of 127.0.0.1]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
-    /// Keep what is stored here [default: a directory that is removed at the end]
+    /// Where documents are kept [default: a directory that is removed at the end]
     #[arg(long, value_name = "DIRECTORY")]
     data_dir: Option<String>,
     /// Go on serving until Ctrl-C
@@ -67,13 +69,13 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     done
 }
 
-/// Those of the environment, but for what a demo does its own way.
+/// The environment's settings, with a demo's own address, directory and log level.
 fn settings(arguments: &Arguments, scratch: &TempDir) -> Result<Settings, Failure> {
     let listen = arguments.listen.clone().unwrap_or_else(|| "127.0.0.1:0".into());
     let data_dir =
         arguments.data_dir.clone().unwrap_or_else(|| scratch.path().display().to_string());
     let mut settings = Sources::new(None, flags(Some(listen), Some(data_dir))).load()?;
-    // It waits until the server is ready, and each asking would be a warning.
+    // The demo polls until the server is ready; each refusal would be a warning.
     settings.log.level = "warn,akin::http::problem=error".into();
     Ok(settings)
 }
@@ -91,7 +93,7 @@ impl Serving {
         let address = listener.local_addr().map_err(AppError::Serve)?;
         let (stop, stopped) = oneshot::channel::<()>();
         let shutdown = async {
-            // Whether told or left alone: it is over.
+            // A message or the end of the sender: both mean stop.
             let _ = stopped.await;
         };
         let metrics = telemetry::metrics();
@@ -100,7 +102,7 @@ impl Serving {
     }
 
     async fn end(self) -> Result<(), Failure> {
-        // Fails only if it has ended by itself, which the next line tells.
+        // Fails only if the server has ended by itself, which the next line reports.
         let _ = self.stop.send(());
         let ended = self.ended.await;
         Ok(ended.map_err(|_| Failure::new("the server panicked, see the log"))??)
@@ -111,17 +113,17 @@ async fn show(arguments: Arguments, settings: Settings) -> Result<ExitCode, Fail
     let stop_signal = app::stop_signal().map_err(AppError::Start)?;
     tokio::pin!(stop_signal);
     let mut serving = Serving::start(settings).await?;
-    let progress = Arc::new(Progress::new(arguments.quiet, false));
+    let meter = Arc::new(Meter::new(arguments.quiet, "importing", Unit::Bytes, 0));
     let import = tokio::task::spawn_blocking({
         let (paths, url) = (arguments.paths.clone(), serving.url.clone());
-        let progress = Arc::clone(&progress);
-        move || find_pairs(&paths, &url, &progress)
+        let meter = Arc::clone(&meter);
+        move || find_pairs(&paths, &url, &meter)
     });
     let found = tokio::select! {
         found = import => found.map_err(|_| Failure::new("the import panicked, see the log"))?,
         () = &mut stop_signal => {
-            // The import notices that the server goes away, but that is as it should be.
-            progress.end();
+            // The import fails once the server stops, which is not worth a message.
+            meter.end();
             serving.end().await?;
             return Ok(ExitCode::from(EXIT_INTERRUPTED));
         }
@@ -131,12 +133,12 @@ async fn show(arguments: Arguments, settings: Settings) -> Result<ExitCode, Fail
         }
     };
     let (report, pairs) = found?;
-    if report.documents.taken() == 0 {
+    if report.documents.accepted() == 0 {
         report.write_failures(&mut stderr().lock())?;
         serving.end().await?;
         return Err(nothing_to_show(&arguments.paths));
     }
-    tell(&report, &pairs, &serving.url, arguments.keep)?;
+    print(&report, &pairs, &serving.url, arguments.keep)?;
     if arguments.keep {
         eprintln!("serving on {} until Ctrl-C", serving.url);
         tokio::select! {
@@ -156,14 +158,10 @@ fn nothing_to_show(paths: &[PathBuf]) -> Failure {
     Failure::with_hint(format!("there is no text in {}", names.join(", ")), NAME_A_DIRECTORY)
 }
 
-/// Imports through the front door, as any client would, and remembers what came to light.
-fn find_pairs(
-    paths: &[PathBuf],
-    url: &str,
-    progress: &Progress,
-) -> Result<(Report, Pairs), Failure> {
+/// Imports over HTTP, as any client would, and collects the pairs that were found.
+fn find_pairs(paths: &[PathBuf], url: &str, meter: &Meter) -> Result<(Report, Pairs), Failure> {
     let client = Client::new(url)?;
-    // The demo ends this thread's process if the server cannot become ready.
+    // If the server cannot become ready the process ends, and this thread with it.
     while !client.get("/readyz").is_ok_and(|response| response.status().is_success()) {
         thread::sleep(READY_POLL);
     }
@@ -178,10 +176,11 @@ fn find_pairs(
         columns: Columns::default(),
         jobs: 2,
         patience: Duration::from_secs(60),
-        progress,
+        meter,
+        verbose: false,
         on_answer: &|answer| {
             let matches = answer.duplicates.iter().map(|d| (d.id.as_str(), d.resemblance));
-            pairs.lock().expect("nothing panics under the lock").take(&answer.id, matches);
+            pairs.lock().expect("nothing panics under the lock").add(&answer.id, matches);
         },
     });
     ended?;
@@ -189,7 +188,7 @@ fn find_pairs(
     Ok((report, pairs))
 }
 
-fn tell(report: &Report, pairs: &Pairs, url: &str, keep: bool) -> Result<(), Failure> {
+fn print(report: &Report, pairs: &Pairs, url: &str, keep: bool) -> Result<(), Failure> {
     report.write_failures(&mut stderr().lock())?;
     let mut out = stdout().lock();
     report.write_text(&mut out)?;
@@ -204,7 +203,7 @@ fn tell(report: &Report, pairs: &Pairs, url: &str, keep: bool) -> Result<(), Fai
         writeln!(out, "\nNearly the same, but not quite:")?;
     }
     for pair in &chosen {
-        // Rounded down, so that no pair is shown as the same.
+        // Rounded down, so that no pair is shown as 1.000.
         let resemblance = (pair.resemblance * 1000.0).floor() / 1000.0;
         writeln!(out, "  {resemblance:.3}  {}\n         {}", pair.a, pair.b)?;
     }
@@ -218,9 +217,13 @@ fn write_commands(
     keep: bool,
 ) -> io::Result<()> {
     if keep {
-        writeln!(out, "\nAsk for yourself:")?;
+        writeln!(out, "\nTry:")?;
     } else {
-        writeln!(out, "\nThat server ends now. With --keep --listen {} it stays, for:", &url[7..])?;
+        writeln!(
+            out,
+            "\nThe server ends now. With --keep --listen {} it goes on, for:",
+            &url[7..]
+        )?;
     }
     if let Some(Pair { a, b, .. }) = example {
         let (a, b) = (query_value(a), query_value(b));

@@ -1,10 +1,10 @@
-//! Which of many near-duplicates to show: a few that differ from one another.
+//! Chooses a few of many near-duplicate pairs, as different from each other as possible.
 
 use std::collections::{BTreeMap, HashMap};
 
-/// Pairs that are remembered to choose from.
+/// The most pairs to choose from.
 const REMEMBERED_MAX: usize = 20_000;
-/// Resemblances are taken for much the same within 1/50.
+/// Resemblances within 1/50 of each other count as similar.
 const LEVELS: f64 = 50.0;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -14,7 +14,7 @@ pub struct Pair {
     pub resemblance: f64,
 }
 
-/// Near-duplicates as they come to light.
+/// The pairs found so far.
 #[derive(Debug, Default)]
 pub struct Pairs {
     roots: Vec<String>,
@@ -25,23 +25,23 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// The directories that the names lie in.
+    /// `roots`: the directories that were imported.
     pub fn new(roots: Vec<String>) -> Self {
         Self { roots, ..Self::default() }
     }
 
-    /// Documents that had one with the same set before them.
+    /// Documents with the set of an earlier one.
     pub fn identical(&self) -> u64 {
         self.identical
     }
 
-    /// Documents whose nearest before them was not quite the same.
+    /// Documents whose nearest earlier document has another set.
     pub fn nearly_identical(&self) -> u64 {
         self.nearly_identical
     }
 
-    /// Takes a document's near-duplicates, the nearest first.
-    pub fn take<'a>(&mut self, id: &str, mut matches: impl Iterator<Item = (&'a str, f64)>) {
+    /// Adds a document with its near-duplicates, the nearest first.
+    pub fn add<'a>(&mut self, id: &str, mut matches: impl Iterator<Item = (&'a str, f64)>) {
         let Some((nearest, resemblance)) = matches.next() else { return };
         if resemblance >= 1.0 {
             self.identical += 1;
@@ -77,7 +77,7 @@ impl Pairs {
         chosen
     }
 
-    /// What makes two pairs alike to a reader, and how much.
+    /// The traits by which a reader takes two pairs for similar, with their weights.
     fn traits(&self, pair: &Pair) -> [(String, u32); 4] {
         let file_name = pair.a.rsplit('/').next().unwrap_or(&pair.a);
         [
@@ -88,7 +88,7 @@ impl Pairs {
         ]
     }
 
-    /// The first directory under the root; the name itself if it lies there directly.
+    /// The first directory below the root; the name itself if it lies directly in the root.
     fn directory<'a>(&self, name: &'a str) -> &'a str {
         let inner = self.roots.iter().find_map(|root| name.strip_prefix(root.as_str()));
         let inner = inner.unwrap_or(name).trim_start_matches('/');
@@ -109,12 +109,12 @@ mod tests {
         let mut pairs = Pairs::new(vec!["/doc".into()]);
         for n in 0..50 {
             let id = format!("/doc/fonts/{n}/copyright");
-            pairs.take(&id, [("/doc/fonts/copyright", 0.80 + f64::from(n) / 300.0)].into_iter());
+            pairs.add(&id, [("/doc/fonts/copyright", 0.80 + f64::from(n) / 300.0)].into_iter());
         }
-        pairs.take("/doc/bash/README", [("/doc/dash/README", 0.9)].into_iter());
-        pairs.take("/doc/zsh/NEWS", [("/doc/ksh/NEWS", 0.95), ("/doc/x", 0.8)].into_iter());
-        pairs.take("/doc/same", [("/doc/other", 1.0)].into_iter());
-        pairs.take("/doc/alone", std::iter::empty());
+        pairs.add("/doc/bash/README", [("/doc/dash/README", 0.9)].into_iter());
+        pairs.add("/doc/zsh/NEWS", [("/doc/ksh/NEWS", 0.95), ("/doc/x", 0.8)].into_iter());
+        pairs.add("/doc/same", [("/doc/other", 1.0)].into_iter());
+        pairs.add("/doc/alone", std::iter::empty());
         assert_eq!((pairs.identical(), pairs.nearly_identical()), (1, 52));
         let chosen = pairs.choose(3);
         let names: Vec<&str> = chosen.iter().map(|pair| pair.a.as_str()).collect();

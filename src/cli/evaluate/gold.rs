@@ -1,4 +1,4 @@
-//! The known pairs, and which pairs count.
+//! The known pairs, and how found pairs are counted against them.
 
 use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
@@ -6,21 +6,21 @@ use std::path::Path;
 
 use super::score::{Counted, Scores};
 use crate::cli::failure::Failure;
-use crate::cli::import::open_file;
+use crate::cli::input::open_file;
 use crate::engine::{OfflineCorpus, SetPair};
 
 /// Known pairs by the numbers of their sets, the lower one first.
 pub struct Gold {
     by_sets: HashMap<(u32, u32), u64>,
     pairs: u64,
-    /// Of each set, how many of its documents are from which source.
+    /// For each set, the number of its documents by source.
     sources: Vec<Vec<(usize, u64)>>,
     /// Only pairs of different sources count.
     across: bool,
     distinct: bool,
 }
 
-/// What a document is, to a known pair.
+/// A document that a known pair may name.
 #[derive(Clone, Copy)]
 struct Known {
     number: u32,
@@ -30,8 +30,8 @@ struct Known {
 
 impl Gold {
     /// # Errors
-    /// The file cannot be read, has a line without two ids, or names what is not there; an id
-    /// comes twice, or from no source.
+    /// The file cannot be read, or has a line that does not name two documents; an id begins with
+    /// none of the prefixes.
     pub fn read(
         path: &Path,
         corpus: &OfflineCorpus,
@@ -70,12 +70,11 @@ impl Gold {
         }
     }
 
-    /// How many there are.
     pub fn pairs(&self) -> u64 {
         self.pairs
     }
 
-    /// Counts a pair of sets as the pairs of documents that it is.
+    /// Counts the pairs of documents with these sets.
     pub fn count(&self, pair: &SetPair, scores: &mut Scores) {
         let right = self.by_sets.get(&(pair.a, pair.b)).copied().unwrap_or_default();
         let pairs = match self.distinct {
@@ -85,8 +84,8 @@ impl Gold {
         scores.add(pair.resemblance, Counted { pairs, right });
     }
 
-    /// The pairs of documents with equal sets.
-    pub fn count_equal(&self, scores: &mut Scores) {
+    /// Counts the pairs of documents with equal sets.
+    pub fn count_equal(&self, corpus: &OfflineCorpus, scores: &mut Scores) {
         if self.distinct {
             return;
         }
@@ -94,13 +93,13 @@ impl Gold {
             let right = self.by_sets.get(&(set, set)).copied().unwrap_or_default();
             let pairs = self.ordered(set, set) / 2;
             if pairs > 0 {
-                scores.add(1.0, Counted { pairs, right });
+                scores.add(corpus.resemblance_of_equal(set), Counted { pairs, right });
             }
         }
     }
 
-    /// Pairs that count of a document of the one set with one of the other: each twice, if they
-    /// are the same set.
+    /// The pairs of a document with set `a` and one with set `b`; each pair twice if the sets are
+    /// the same.
     fn ordered(&self, a: u32, b: u32) -> u64 {
         let [of_a, of_b] = [a, b].map(|set| &self.sources[set as usize]);
         let total = |of: &[(usize, u64)]| of.iter().map(|(_, count)| count).sum::<u64>();
@@ -126,9 +125,7 @@ fn known<'c>(
         for (id, number) in corpus.documents().of(set) {
             let id = id.as_str();
             let source = source(id, prefixes)?;
-            if known.insert(id, Known { number: *number, set, source }).is_some() {
-                return Err(Failure::new(format!("the id '{id}' comes twice")));
-            }
+            known.insert(id, Known { number: *number, set, source });
         }
     }
     Ok(known)

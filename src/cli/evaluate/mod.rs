@@ -1,10 +1,10 @@
-//! `akin evaluate`: what a corpus with known pairs says of settings and thresholds.
+//! `akin evaluate`: precision and recall of settings and thresholds on a corpus with known pairs.
 
 mod gold;
 mod score;
 mod table;
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,52 +15,52 @@ use serde::Serialize;
 use self::gold::Gold;
 use self::score::{Row, Scores};
 use self::table::thresholds;
-use super::corpus::{Gathered, Reading, Shaping, gather, watched};
+use super::corpus::{CorpusOptions, Gathered, gather, with_progress};
 use super::failure::Failure;
-use super::import;
+use super::input;
+use super::output::Destination;
 use crate::engine::Mode;
 use crate::scheme::Threshold;
 
-/// Compare the pairs of near-duplicates in files with those that are known: precision, recall, F1
+/// Measure precision, recall and F1 against known pairs; needs no server
 ///
-/// Needs no server. Every pair from the lowest threshold up is found and scored by its exact
-/// resemblance.
+/// Every pair from the lowest threshold up is found and scored by its exact Jaccard similarity; of
+/// records by the share of the points that all fields could have.
 #[derive(Args)]
 pub struct Arguments {
     /// Documents, as `akin import` takes them
     #[arg(value_name = "DOCS")]
     documents: PathBuf,
-    /// The known pairs, two ids a line with a tab between; more columns, and lines that begin
-    /// with #, are passed over (also gzip or zstd)
+    /// The known pairs, two ids on each line with a tab between; further columns, and lines that
+    /// begin with #, are ignored (also gzip or zstd)
     #[arg(value_name = "GOLD")]
     gold: PathBuf,
     /// The lowest threshold
-    #[arg(long, value_name = "0..1", value_parser = import::threshold, default_value = "0.3")]
+    #[arg(long, value_name = "0..1", value_parser = input::threshold, default_value = "0.3")]
     from: Threshold,
-    /// From one threshold to the next
-    #[arg(long, value_name = "0..1", value_parser = import::threshold, default_value = "0.05")]
+    /// The distance from one threshold to the next
+    #[arg(long, value_name = "0..1", value_parser = input::threshold, default_value = "0.05")]
     step: Threshold,
     /// Only this threshold
-    #[arg(long, value_name = "0..1", value_parser = import::threshold,
+    #[arg(long, value_name = "0..1", value_parser = input::threshold,
         conflicts_with_all = ["from", "step"])]
     at: Option<Threshold>,
-    /// Only pairs of different sources count: documents whose ids begin with different ones of
-    /// these
+    /// Count only pairs across sources: the ids of their documents begin with different prefixes
+    /// of these
     #[arg(long, value_name = "PREFIX,PREFIX", value_delimiter = ',')]
     across: Vec<String>,
-    /// Documents with equal sets count as one
+    /// Count documents with equal sets as one
     #[arg(long, conflicts_with = "across")]
     distinct: bool,
     /// Write JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    shaping: Shaping,
+    destination: Destination,
     #[command(flatten)]
-    reading: Reading,
+    corpus: CorpusOptions,
 }
 
-/// What is written.
 #[derive(Serialize)]
 struct Evaluation {
     documents: usize,
@@ -68,21 +68,23 @@ struct Evaluation {
     /// Known pairs that count.
     gold: u64,
     thresholds: Vec<Row>,
-    /// The row of the threshold with the highest F1, of all that could be chosen.
+    /// The row of the threshold with the highest F1, of all possible thresholds.
     best: Option<Row>,
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let lowest = arguments.at.unwrap_or(arguments.from);
-    let settings = arguments.shaping.settings(None)?;
-    let reading = &arguments.reading;
-    let selection = reading.selection(vec![arguments.documents]);
-    let gathered = gather(&selection, &settings, reading.threads(), reading.quiet)?;
-    let Gathered { mut corpus, failed, .. } = gathered;
+    let options = &arguments.corpus;
+    let settings = options.collection(None)?;
+    let selection = options.selection(vec![arguments.documents])?;
+    let mut inputs = selection.paths.clone();
+    inputs.push(arguments.gold.clone());
+    arguments.destination.check(&inputs)?;
+    let Gathered { mut corpus, failed, .. } = gather(&selection, &settings, options)?;
     let gold = Gold::read(&arguments.gold, &corpus, &arguments.across, arguments.distinct)?;
     let mut scores = Scores::default();
-    gold.count_equal(&mut scores);
-    watched(reading.quiet, |progress| {
+    gold.count_equal(&corpus, &mut scores);
+    with_progress(options.quiet, |progress| {
         corpus.pairs(Mode::Exact, lowest, progress, |_, pair| {
             gold.count(&pair, &mut scores);
             ControlFlow::Continue(())
@@ -97,7 +99,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         thresholds: rows.into_iter().map(|threshold| scored.at(threshold)).collect(),
         best: scored.best(),
     };
-    let mut out = stdout().lock();
+    let mut out = arguments.destination.create()?;
     match arguments.json {
         true => {
             let json = serde_json::to_string(&evaluation).map_err(std::io::Error::from)?;
@@ -105,5 +107,6 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         }
         false => table::write(&mut out, &evaluation)?,
     }
+    out.finish()?;
     Ok(ExitCode::from(u8::from(failed > 0)))
 }

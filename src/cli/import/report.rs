@@ -1,4 +1,4 @@
-//! What an import came to.
+//! The counts of an import.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -6,21 +6,20 @@ use std::time::Duration;
 use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
 
-use super::read::{Origin, Skip};
+use crate::cli::input::{Origin, Skip};
 
-/// Failures that are told one by one; the others are only counted.
-const FAILURES_TOLD_MAX: usize = 10;
+/// Failures beyond these are only counted.
+const FAILURES_SHOWN_MAX: usize = 10;
 
-/// Counts of an import.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     /// Files read to their end.
     pub files: u64,
     pub files_skipped: FilesSkipped,
     pub documents: Documents,
-    /// Documents that had a near-duplicate before them.
+    /// Documents that have a near-duplicate among those before them.
     pub with_duplicates: u64,
-    /// As read from the disk or stdin, before decompression.
+    /// Before decompression.
     pub bytes: u64,
     pub seconds: f64,
     /// The first few.
@@ -38,9 +37,9 @@ pub struct Documents {
     pub created: u64,
     pub replaced: u64,
     pub unchanged: u64,
-    /// Not stored, since they had a near-duplicate.
+    /// Not stored because of a near-duplicate.
     pub skipped: u64,
-    /// Also files that could not be read.
+    /// Including files that could not be read.
     pub failed: u64,
 }
 
@@ -53,15 +52,15 @@ pub struct Failed {
 }
 
 impl Documents {
-    /// Those that the server took.
-    pub fn taken(&self) -> u64 {
+    /// Documents that the server accepted.
+    pub fn accepted(&self) -> u64 {
         self.created + self.replaced + self.unchanged + self.skipped
     }
 }
 
 impl Report {
-    /// Counts a document that the server took. The status is one of the API's.
-    pub fn take(&mut self, status: &str, has_duplicates: bool) {
+    /// Counts an accepted document. The status is one of the API's.
+    pub fn accept(&mut self, status: &str, has_duplicates: bool) {
         let documents = &mut self.documents;
         match status {
             "created" => documents.created += 1,
@@ -74,7 +73,7 @@ impl Report {
 
     pub fn fail(&mut self, origin: &Origin, reason: &str) {
         self.documents.failed += 1;
-        if self.failures.len() < FAILURES_TOLD_MAX {
+        if self.failures.len() < FAILURES_SHOWN_MAX {
             let (file, reason) = (origin.file.to_string(), reason.to_owned());
             self.failures.push(Failed { file, line: origin.line, reason });
         }
@@ -87,9 +86,9 @@ impl Report {
         }
     }
 
-    /// There was nothing that could have become a document.
+    /// Nothing was found that could be a document.
     pub fn is_empty(&self) -> bool {
-        self.documents.taken() + self.documents.failed == 0
+        self.documents.accepted() + self.documents.failed == 0
     }
 
     pub fn finish(&mut self, bytes: u64, took: Duration) {
@@ -97,7 +96,20 @@ impl Report {
         self.seconds = took.as_secs_f64();
     }
 
-    /// For people.
+    /// One line for a progress meter.
+    pub fn counts(&self) -> String {
+        let failed = match self.documents.failed {
+            0 => String::new(),
+            some => format!(", {} failed", HumanCount(some)),
+        };
+        format!(
+            "{} files, {} documents, {} with near-duplicates{failed}",
+            HumanCount(self.files),
+            HumanCount(self.documents.accepted()),
+            HumanCount(self.with_duplicates)
+        )
+    }
+
     pub fn write_text(&self, out: &mut impl Write) -> io::Result<()> {
         let Documents { created, replaced, unchanged, skipped, failed } = self.documents;
         let rate = self.bytes as f64 / self.seconds.max(1e-3);
@@ -106,23 +118,23 @@ impl Report {
         writeln!(out, "files      {files} ({bytes} in {:.1} s, {rate}/s)", self.seconds)?;
         let FilesSkipped { binary, empty } = self.files_skipped;
         if binary + empty > 0 {
-            writeln!(out, "           {binary} not UTF-8 text and {empty} empty were passed over")?;
+            writeln!(out, "           {binary} not UTF-8 text and {empty} empty were skipped")?;
         }
-        writeln!(out, "documents  {} taken", HumanCount(self.documents.taken()))?;
+        writeln!(out, "documents  {} accepted", HumanCount(self.documents.accepted()))?;
         let kinds = [
             (created, "created"),
             (replaced, "replaced"),
             (unchanged, "unchanged"),
-            (skipped, "skipped for a near-duplicate"),
+            (skipped, "skipped because of a near-duplicate"),
             (failed, "failed"),
         ];
         for (count, kind) in kinds.iter().filter(|(count, _)| *count > 0) {
             writeln!(out, "           {} {kind}", HumanCount(*count))?;
         }
-        writeln!(out, "duplicates {} had one before them", HumanCount(self.with_duplicates))
+        writeln!(out, "duplicates {} have one before them", HumanCount(self.with_duplicates))
     }
 
-    /// The first failures, with their places.
+    /// The first failures, with file and line.
     pub fn write_failures(&self, out: &mut impl Write) -> io::Result<()> {
         for Failed { file, line, reason } in &self.failures {
             let line = line.map(|line| format!(":{line}")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! One thread reads, some send; between them a few batches, so that memory stays bounded.
+//! One thread reads and several send, with a bounded number of batches between them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -6,20 +6,18 @@ use std::sync::{Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::inputs::Selection;
-use super::progress::Progress;
-use super::read::{Cancelled, Event, Item, Skip, read_input};
 use super::report::Report;
 use super::send::{Answer, SendError, Sender};
-use super::table::Columns;
 use crate::cli::client::{CallError, Client};
 use crate::cli::failure::Failure;
+use crate::cli::input::{Cancelled, Columns, Event, Item, Origin, Selection, Skip, read_inputs};
+use crate::cli::meter::Meter;
 
-/// A batch is sent once it has so many documents or bytes.
+/// A batch is sent once it has this many documents or bytes.
 const BATCH_ITEMS: usize = 512;
 const BATCH_BYTES: usize = 1 << 20;
 
-/// An import to be done.
+/// What to import, and how.
 pub struct Import<'a> {
     pub client: &'a Client,
     /// `/documents` with its query.
@@ -28,26 +26,28 @@ pub struct Import<'a> {
     pub columns: Columns,
     /// Connections.
     pub jobs: usize,
-    /// The longest to go on trying without progress.
+    /// How long to retry without progress.
     pub patience: Duration,
-    pub progress: &'a Progress,
-    /// Hears what the server says of each document that it took.
+    pub meter: &'a Meter,
+    /// Print every skipped file and every failure at once.
+    pub verbose: bool,
+    /// Called with the answer to each document that the server accepted.
     pub on_answer: &'a (dyn Fn(&Answer) + Sync),
 }
 
-/// What the threads share.
+/// The state shared by the threads.
 struct Shared<'a> {
     task: &'a Import<'a>,
     report: Mutex<Report>,
     bytes_read: AtomicU64,
-    /// Reading has ended, or what is read cannot be sent any more.
+    /// Reading has ended, or sending has failed.
     over: AtomicBool,
     gave_up: Mutex<Option<SendError>>,
-    /// Why we waited last.
+    /// The reason of the last wait.
     waited_for: Mutex<String>,
 }
 
-/// Reads and sends everything. The report also holds what was done before an error.
+/// Reads and sends everything. The report counts what was done before an error, too.
 pub fn import(task: &Import<'_>) -> (Report, Result<(), Failure>) {
     let started = Instant::now();
     let shared = Shared {
@@ -58,14 +58,14 @@ pub fn import(task: &Import<'_>) -> (Report, Result<(), Failure>) {
         gave_up: Mutex::default(),
         waited_for: Mutex::default(),
     };
-    // Where somebody is there, whatever else is wrong may pass: sending will tell.
-    let ended = if let Err(error @ CallError::Nobody { .. }) = task.client.get("/healthz") {
+    // Any other error may be temporary: the senders retry.
+    let ended = if let Err(error @ CallError::Unreachable { .. }) = task.client.get("/healthz") {
         Err(error.into())
     } else {
         shared.read_and_send();
         shared.gave_up.lock().expect(UNPOISONED).take().map_or(Ok(()), |error| Err(error.into()))
     };
-    task.progress.end();
+    task.meter.end();
     let mut report = shared.report.into_inner().expect(UNPOISONED);
     report.finish(shared.bytes_read.into_inner(), started.elapsed());
     (report, ended)
@@ -81,7 +81,7 @@ impl From<SendError> for Failure {
             SendError::Refused(_) => Self::with_hint(what, "is this the URL of an akin?"),
             SendError::GaveUp { .. } => Self::with_hint(
                 what,
-                "once the server is back, run the same import again: what is stored stays as it is",
+                "once the server is back, run the same import again: stored documents are unchanged",
             ),
         }
     }
@@ -102,25 +102,17 @@ impl Shared<'_> {
         });
     }
 
-    /// Finds out how much there is, for whoever waits.
     fn measure(&self) {
         if let Some(total) = self.task.selection.bytes(|| !self.over.load(Ordering::Relaxed)) {
-            self.task.progress.set_bytes_total(total);
+            self.task.meter.set_total(total);
         }
     }
 
     fn read_all(&self, batches: SyncSender<Vec<Item>>) -> Result<(), Cancelled> {
         let mut batch = Batch { items: Vec::new(), bytes: 0, full: batches };
+        let Import { selection, columns, .. } = self.task;
         let mut emit = |event| self.take_event(event, &mut batch);
-        for input in self.task.selection.inputs() {
-            match input {
-                Ok(input) => {
-                    read_input(&input, &self.task.columns, &self.bytes_read, &mut emit)?;
-                }
-                Err(unreadable) => emit(unreadable.into())?,
-            }
-            self.show();
-        }
+        read_inputs(selection, columns, &self.bytes_read, &mut emit)?;
         batch.send()
     }
 
@@ -128,17 +120,16 @@ impl Shared<'_> {
         if self.over.load(Ordering::Relaxed) {
             return Err(Cancelled);
         }
-        let progress = self.task.progress;
         match event {
             Event::Item(item) => batch.push(item)?,
-            Event::FileRead => self.report().files += 1,
-            Event::Failed { origin, reason } => {
-                progress.tell_if_verbose(|| format!("failed: {origin}: {reason}"));
-                self.report().fail(&origin, &reason);
+            Event::FileRead => {
+                self.report().files += 1;
+                self.show();
             }
+            Event::Failed { origin, reason } => self.fail(&origin, &reason),
             Event::Skipped { file, why } => {
                 let why_text = if why == Skip::Binary { "not UTF-8 text" } else { "empty" };
-                progress.tell_if_verbose(|| format!("passed over: {file}: {why_text}"));
+                self.print_if_verbose(|| format!("skipped: {file}: {why_text}"));
                 self.report().skip(why);
             }
         }
@@ -150,13 +141,13 @@ impl Shared<'_> {
             client: self.task.client,
             path: self.task.path,
             patience: self.task.patience,
-            on_wait: &|reason| self.tell_wait(reason),
+            on_wait: &|reason| self.print_wait(reason),
         };
         loop {
             let next = batches.lock().expect(UNPOISONED).recv();
             let Ok(batch) = next else { return };
-            // After giving up, batches are still taken so that the reader is not left waiting.
-            if self.over_by_error() {
+            // After giving up, batches are still received, so that the reader does not block.
+            if self.has_failed() {
                 continue;
             }
             let sent = sender.send(batch, &mut |item, answer| self.take_answer(item, &answer));
@@ -168,28 +159,36 @@ impl Shared<'_> {
         }
     }
 
-    /// Once, however often and on however many connections it happens.
-    fn tell_wait(&self, reason: &str) {
+    /// Prints a reason once, however often and on however many connections it occurs.
+    fn print_wait(&self, reason: &str) {
         let mut waited_for = self.waited_for.lock().expect(UNPOISONED);
         if *waited_for != reason {
             reason.clone_into(&mut waited_for);
-            self.task.progress.tell(&format!("waiting: {reason}"));
+            self.task.meter.print(&format!("waiting: {reason}"));
         }
     }
 
-    fn over_by_error(&self) -> bool {
+    fn has_failed(&self) -> bool {
         self.gave_up.lock().expect(UNPOISONED).is_some()
     }
 
     fn take_answer(&self, item: &Item, answer: &Answer) {
         if let Some(problem) = &answer.problem {
-            let (origin, reason) = (&item.origin, problem.to_string());
-            self.task.progress.tell_if_verbose(|| format!("failed: {origin}: {reason}"));
-            self.report().fail(origin, &reason);
-            return;
+            return self.fail(&item.origin, &problem.to_string());
         }
         (self.task.on_answer)(answer);
-        self.report().take(&answer.status, !answer.duplicates.is_empty());
+        self.report().accept(&answer.status, !answer.duplicates.is_empty());
+    }
+
+    fn fail(&self, origin: &Origin, reason: &str) {
+        self.print_if_verbose(|| format!("failed: {origin}: {reason}"));
+        self.report().fail(origin, reason);
+    }
+
+    fn print_if_verbose(&self, line: impl FnOnce() -> String) {
+        if self.task.verbose {
+            self.task.meter.print(&line());
+        }
     }
 
     fn report(&self) -> MutexGuard<'_, Report> {
@@ -197,12 +196,12 @@ impl Shared<'_> {
     }
 
     fn show(&self) {
-        let bytes_read = self.bytes_read.load(Ordering::Relaxed);
-        self.task.progress.update(&self.report(), bytes_read);
+        self.task.meter.set_message(self.report().counts());
+        self.task.meter.set(self.bytes_read.load(Ordering::Relaxed));
     }
 }
 
-/// Documents until there are enough to send.
+/// Collects documents until there are enough to send.
 struct Batch {
     items: Vec<Item>,
     bytes: usize,

@@ -3,17 +3,16 @@
 use std::io::{self, BufRead, BufReader};
 use std::time::{Duration, Instant};
 
+use hyper::StatusCode;
 use serde::Deserialize;
-use ureq::Body;
-use ureq::http::{Response, StatusCode};
 
-use super::read::Item;
-use crate::cli::client::{CallError, Client, Problem};
+use crate::cli::client::{CallError, Client, Problem, Response};
+use crate::cli::input::Item;
 
 const WAIT_FIRST: Duration = Duration::from_millis(250);
 const WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// What the server says of one document.
+/// The server's answer to one document.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Answer {
@@ -29,12 +28,12 @@ pub struct Duplicate {
     pub resemblance: f64,
 }
 
-/// Why the rest was not sent.
+/// Why sending ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
     #[error(transparent)]
     Call(#[from] CallError),
-    /// The server will not have it, today or tomorrow.
+    /// Another try would be refused, too.
     #[error("the server refuses the import: {0}")]
     Refused(Problem),
     #[error("gave up after {waited_s} s without progress: {reason}")]
@@ -46,16 +45,16 @@ pub struct Sender<'a> {
     pub client: &'a Client,
     /// `/documents` with its query.
     pub path: &'a str,
-    /// The longest to go on trying without progress.
+    /// How long to retry without progress.
     pub patience: Duration,
-    /// Told when something is tried again, and why.
+    /// Called with the reason before each retry.
     pub on_wait: &'a (dyn Fn(&str) + Sync),
 }
 
-/// What is left after one attempt.
+/// The outcome of one request.
 struct Attempt {
     unanswered: Vec<Item>,
-    /// `None` only if nothing is left.
+    /// `None` only if all were answered.
     why: Option<Setback>,
 }
 
@@ -65,9 +64,9 @@ struct Setback {
 }
 
 impl Sender<'_> {
-    /// Sends the documents; `on_answer` hears of each exactly once.
+    /// Sends the documents; `on_answer` is called with each exactly once.
     ///
-    /// Documents whose answer got lost are sent again. That changes nothing for one that has an id.
+    /// Documents whose answer was lost are sent again, which changes nothing for one with an id.
     pub fn send(
         &self,
         items: Vec<Item>,
@@ -86,7 +85,7 @@ impl Sender<'_> {
             if left.len() < before {
                 (moved, wait) = (Instant::now(), WAIT_FIRST);
             }
-            let why = attempt.why.expect("whatever is left has a reason");
+            let why = attempt.why.expect("unanswered documents have a reason");
             let pause = why.retry_after.unwrap_or(wait);
             if moved.elapsed() + pause > self.patience {
                 let waited_s = moved.elapsed().as_secs();
@@ -108,19 +107,18 @@ impl Sender<'_> {
             body.extend_from_slice(&item.json);
             body.push(b'\n');
         }
-        let response = match self.client.post(self.path, "application/x-ndjson", &body) {
+        let response = match self.client.post(self.path, "application/x-ndjson", body) {
             Ok(response) => response,
             Err(error) => {
                 let why = Some(Setback { reason: error.to_string(), retry_after: None });
                 return Ok(Attempt { unanswered: items, why });
             }
         };
-        drop(body);
         if response.status() == StatusCode::OK {
             return Ok(take_answers(response, items, on_answer));
         }
         let problem = Problem::read(response);
-        if !problem.may_pass() {
+        if !problem.is_temporary() {
             return Err(SendError::Refused(problem));
         }
         Ok(Attempt { unanswered: items, why: Some(Setback::of(&problem)) })
@@ -135,12 +133,11 @@ impl Setback {
 
 /// Answers come in the order of the documents, a line each.
 fn take_answers(
-    mut response: Response<Body>,
+    response: Response,
     items: Vec<Item>,
     on_answer: &mut dyn FnMut(&Item, Answer),
 ) -> Attempt {
-    let reader = response.body_mut().with_config().limit(u64::MAX).reader();
-    let mut lines = BufReader::new(reader).split(b'\n');
+    let mut lines = BufReader::new(response.into_body()).split(b'\n');
     let mut unanswered = Vec::new();
     let mut why = None;
     let mut items = items.into_iter();
@@ -153,7 +150,7 @@ fn take_answers(
                 break;
             }
         };
-        match passing(&answer) {
+        match temporary(&answer) {
             Some(problem) => {
                 why = Some(Setback::of(problem));
                 unanswered.push(item);
@@ -168,10 +165,10 @@ fn take_answers(
 fn next_answer(lines: &mut impl Iterator<Item = io::Result<Vec<u8>>>) -> Result<Answer, String> {
     let line = lines.next().ok_or("the server answered only a part")?;
     let line = line.map_err(|error| format!("the answer broke off: {error}"))?;
-    serde_json::from_slice(&line).map_err(|error| format!("an answer made no sense: {error}"))
+    serde_json::from_slice(&line).map_err(|error| format!("an answer is invalid: {error}"))
 }
 
-/// The problem of a document that may do better on another try.
-fn passing(answer: &Answer) -> Option<&Problem> {
-    answer.problem.as_ref().filter(|problem| problem.may_pass())
+/// The problem of a document for which another try may succeed.
+fn temporary(answer: &Answer) -> Option<&Problem> {
+    answer.problem.as_ref().filter(|problem| problem.is_temporary())
 }

@@ -1,17 +1,20 @@
 //! Near-duplicates among documents that no collection holds.
 //!
-//! Of each document its id and of each distinct set the sketch are in memory; the sets themselves
-//! are in a temporary file.
+//! In memory are the id of each document and the sketch of each distinct set, of records also their
+//! fields; the sets themselves are in a temporary file.
 
+mod records;
 mod sets;
 
 use std::io;
 use std::ops::ControlFlow;
 
+use self::records::{Comparing, Records};
 use super::{Analyser, Analysis, CollectionSettings, Mode};
 use crate::document::DocumentId;
-use crate::join::{Corpus, CorpusBuilder, Documents, JoinError, Linkage, Pair, Progress};
-use crate::scheme::Threshold;
+use crate::join::{Corpus, CorpusBuilder, Documents, JoinError, Linkage, Pair, Progress, Stopped};
+use crate::scheme::{Kind, Threshold};
+use crate::text::NormalisedFields;
 use sets::{SetReader, SetWriter};
 
 /// Takes documents one by one.
@@ -21,17 +24,23 @@ pub struct OfflineGathering {
     /// The place of each document's set, by the number of the document.
     place_of: Vec<u32>,
     sets: SetWriter,
+    /// The record of each distinct set, in the order of arrival; `None` where documents are none.
+    records: Option<Vec<NormalisedFields>>,
+    points_max: u32,
 }
 
 impl OfflineGathering {
     /// # Errors
     /// There cannot be a temporary file.
     pub fn new(settings: &CollectionSettings) -> io::Result<Self> {
+        let analyser = Analyser::new(settings);
         Ok(Self {
-            analyser: Analyser::new(settings),
-            builder: CorpusBuilder::new(settings.sketch.sketch_bytes()),
+            builder: CorpusBuilder::new(analyser.scheme.sketch_bytes()),
+            analyser,
             place_of: Vec::new(),
             sets: SetWriter::create()?,
+            records: (settings.scheme.kind == Kind::Fields).then(Vec::new),
+            points_max: settings.scheme.points_max(),
         })
     }
 
@@ -39,7 +48,15 @@ impl OfflineGathering {
     ///
     /// # Errors
     /// The disk is full; or there are as many documents as there are numbers.
-    pub fn push(&mut self, id: DocumentId, analysis: &Analysis) -> io::Result<u32> {
+    ///
+    /// # Panics
+    /// If a record comes without its fields.
+    pub fn push(
+        &mut self,
+        id: DocumentId,
+        analysis: &Analysis,
+        record: Option<NormalisedFields>,
+    ) -> io::Result<u32> {
         let too_many = |_| io::Error::other("there are more than 4294967295 documents");
         let number = u32::try_from(self.place_of.len()).map_err(too_many)?;
         let (set, sketch) = (&analysis.set, analysis.sketch.as_bytes());
@@ -48,6 +65,9 @@ impl OfflineGathering {
         // Distinct sets are in the file in the order in which they came.
         if arrival.is_new {
             self.sets.push(set)?;
+            if let Some(records) = &mut self.records {
+                records.push(record.expect("a record comes with its fields"));
+            }
         }
         self.place_of.push(arrival.set);
         Ok(number)
@@ -56,11 +76,15 @@ impl OfflineGathering {
     /// # Errors
     /// The disk is full.
     pub fn finish(self) -> io::Result<OfflineCorpus> {
-        let Self { analyser, builder, place_of, sets, .. } = self;
+        let Self { analyser, builder, place_of, sets, records, points_max } = self;
         let (corpus, documents) = builder.finish();
         let first = |set| place_of[documents.of(set)[0].1 as usize];
-        let places = (0..corpus.count()).map(first).collect();
-        Ok(OfflineCorpus { analyser, sets: sets.finish(places)?, corpus, documents })
+        let places: Vec<u32> = (0..corpus.count()).map(first).collect();
+        let by_number = |records: Vec<NormalisedFields>| {
+            places.iter().map(|place| records[*place as usize].clone()).collect()
+        };
+        let records = records.map(|all| Records { by_number: by_number(all), points_max });
+        Ok(OfflineCorpus { analyser, sets: sets.finish(places)?, corpus, documents, records })
     }
 }
 
@@ -71,6 +95,7 @@ pub struct OfflineCorpus {
     corpus: Corpus,
     documents: Documents,
     sets: SetReader,
+    records: Option<Records>,
 }
 
 impl OfflineCorpus {
@@ -84,6 +109,19 @@ impl OfflineCorpus {
     #[must_use]
     pub fn sets(&self) -> u32 {
         self.corpus.count()
+    }
+
+    /// The most points that two records can have, if documents are records: their resemblance is
+    /// their share of these points.
+    #[must_use]
+    pub fn points_max(&self) -> Option<u32> {
+        self.records.as_ref().map(|records| records.points_max)
+    }
+
+    /// The resemblance of two documents with this set: 1, but of records that lack a field less.
+    #[must_use]
+    pub fn resemblance_of_equal(&self, set: u32) -> f64 {
+        self.records.as_ref().map_or(1.0, |records| records.resemblance_of_equal(set))
     }
 
     /// The chance that a pair at just the threshold is found.
@@ -104,7 +142,16 @@ impl OfflineCorpus {
         progress: &Progress,
         mut visit: impl FnMut(&Documents, SetPair) -> ControlFlow<()>,
     ) -> Result<(), JoinError<io::Error>> {
-        let Self { analyser, corpus, documents, sets } = self;
+        let Self { analyser, corpus, documents, sets, records } = self;
+        if let Some(records) = records {
+            let comparing = Comparing::new(records, corpus, analyser, (mode, threshold));
+            return Ok(comparing.pairs(progress, |a, b, resemblance| {
+                match visit(documents, SetPair { a, b, resemblance }) {
+                    ControlFlow::Continue(()) => Ok(()),
+                    ControlFlow::Break(()) => Err(Stopped),
+                }
+            })?);
+        }
         let join = analyser.join(corpus, sets, (mode, threshold), progress)?;
         join.pairs(sets, progress, |pair| visit(documents, SetPair::of(&pair, analyser)))
     }
@@ -121,7 +168,11 @@ impl OfflineCorpus {
         linkage: Linkage,
         progress: &Progress,
     ) -> Result<Vec<u32>, JoinError<io::Error>> {
-        let Self { analyser, corpus, sets, .. } = self;
+        let Self { analyser, corpus, sets, records, .. } = self;
+        if let Some(records) = records {
+            let comparing = Comparing::new(records, corpus, analyser, (mode, threshold));
+            return Ok(comparing.clusters(linkage, progress)?);
+        }
         let join = analyser.join(corpus, sets, (mode, threshold), progress)?;
         join.clusters(linkage, sets, progress)
     }
@@ -132,7 +183,7 @@ impl OfflineCorpus {
 pub struct SetPair {
     pub a: u32,
     pub b: u32,
-    /// Exact where it is known, else the estimate.
+    /// Exact where it is known, else the estimate; of records the share of the most points.
     pub resemblance: f64,
 }
 

@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::document::Content;
+use crate::text::Unit;
 
 fn text(from: usize) -> Content {
     let words: Vec<_> = (from..from + 50).map(|word| format!("w{word}")).collect();
@@ -15,7 +16,7 @@ fn corpus(documents: &[(&str, usize)]) -> OfflineCorpus {
     let mut gathering = OfflineGathering::new(&settings).unwrap();
     for (number, (id, from)) in documents.iter().enumerate() {
         let analysis = analyser.analyse(&text(*from)).unwrap();
-        let given = gathering.push(DocumentId::new(*id).unwrap(), &analysis).unwrap();
+        let given = gathering.push(DocumentId::new(*id).unwrap(), &analysis, None).unwrap();
         assert_eq!(given as usize, number);
     }
     gathering.finish().unwrap()
@@ -50,5 +51,59 @@ fn sets_come_back_under_their_numbers_whatever_the_order() {
         let of = (Mode::Exact, Linkage::Representative);
         let clusters = corpus.clusters(of.0, threshold, of.1, &Progress::default()).unwrap();
         assert_eq!(clusters, [0, 1, 1, 3]);
+    }
+}
+
+/// A pair of records with its resemblance, in three decimals.
+fn record_pairs(corpus: &mut OfflineCorpus, mode: Mode) -> Vec<String> {
+    let mut found = Vec::new();
+    let visit = |documents: &Documents, pair: SetPair| {
+        let [a, b] = [pair.a, pair.b].map(|set| &documents.of(set)[0].0);
+        found.push(format!("{a} {b} {:.3}", pair.resemblance));
+        ControlFlow::Continue(())
+    };
+    let threshold = Threshold::new(0.6).unwrap();
+    corpus.pairs(mode, threshold, &Progress::default(), visit).unwrap();
+    found
+}
+
+#[test]
+fn records_are_compared_by_their_points() {
+    let mut settings = CollectionSettings::default();
+    settings.shingles.unit = Unit::Field;
+    settings.scheme.kind = Kind::Fields;
+    settings.scheme.fields = ["name", "phone", "city"].map(str::to_owned).to_vec();
+    let analyser = Analyser::new(&settings);
+    let mut gathering = OfflineGathering::new(&settings).unwrap();
+    let people = [
+        ("d", ["ann lee carter", "555 1234", "rome"]),
+        ("b", ["ann lee carter", "555 1234", "roma"]),
+        ("a", ["ann lee barter", "555 1235", "romo"]),
+        ("c", ["somebody else", "777 0000", "oslo"]),
+    ];
+    for (id, values) in people {
+        let names = ["name", "phone", "city"].map(str::to_owned);
+        let fields = names.into_iter().zip(values.map(str::to_owned)).collect();
+        let content = Content::Fields(fields);
+        let analysis = analyser.analyse(&content).unwrap();
+        let id = DocumentId::new(id).unwrap();
+        gathering.push(id, &analysis, analyser.record(&content)).unwrap();
+    }
+    let mut corpus = gathering.finish().unwrap();
+    assert_eq!((corpus.points_max(), corpus.resemblance_of_equal(0)), (Some(300), 1.0));
+    let exact = record_pairs(&mut corpus, Mode::Exact);
+    let with = |a: &str, b: &str| exact.iter().any(|pair| pair.starts_with(&format!("{a} {b} ")));
+    assert!(exact.len() == 3 && with("a", "b") && with("a", "d") && with("b", "d"), "{exact:?}");
+    // Without sketches of fields, what agrees in no field shares no key.
+    let by_keys = record_pairs(&mut corpus, Mode::Verified);
+    assert_eq!(by_keys.len(), 1);
+    assert!(exact.contains(&by_keys[0]) && by_keys[0].starts_with("b d "));
+    let threshold = Threshold::new(0.6).unwrap();
+    for linkage in [Linkage::Single, Linkage::Representative] {
+        let progress = Progress::default();
+        let clusters = corpus.clusters(Mode::Exact, threshold, linkage, &progress).unwrap();
+        assert_eq!(clusters, [0, 0, 2, 0]);
+        let clusters = corpus.clusters(Mode::Verified, threshold, linkage, &progress).unwrap();
+        assert_eq!(clusters, [0, 1, 2, 1]);
     }
 }

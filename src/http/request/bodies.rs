@@ -127,6 +127,7 @@ struct CorpusDocument {
     id: Option<DocumentId>,
     text: Option<String>,
     tokens: Option<Vec<WireToken>>,
+    fields: Option<FieldsBody>,
 }
 
 /// Reads the content of a document in a file, and its id, if it has one.
@@ -136,8 +137,8 @@ struct CorpusDocument {
 pub fn corpus_document(json: &[u8]) -> Result<(Option<DocumentId>, Content), String> {
     let document = json::read::<Object<CorpusDocument>>(json, Code::InvalidDocument);
     let Object(body) = document.map_err(|problem| problem.detail)?;
-    let content = content(body.text, body.tokens, None);
-    Ok((body.id, content.ok_or("a document has either text or tokens")?))
+    let content = content(body.text, body.tokens, body.fields);
+    Ok((body.id, content.ok_or("a document has exactly one of text, tokens and fields")?))
 }
 
 pub fn new_id() -> DocumentId {

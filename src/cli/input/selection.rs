@@ -6,17 +6,19 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use walkdir::WalkDir;
 
+use crate::cli::failure::Failure;
+
 /// Something to read documents from.
 #[derive(Clone, Debug)]
 pub struct Input {
     /// `None`: stdin.
     pub path: Option<PathBuf>,
-    /// How messages and ids name it: the path as given, and what leads from there to the file.
+    /// Its name in messages and ids: the path as given, joined with the path below it.
     pub name: Arc<str>,
     pub format: Format,
 }
 
-/// How documents lie in a file.
+/// How a file holds documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// The whole file is one document.
@@ -27,13 +29,14 @@ pub enum Format {
     Csv,
 }
 
-/// Paths as given, and what of them is wanted.
+/// The inputs of a command.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     pub paths: Vec<PathBuf>,
-    /// For everything, whatever it is called.
+    /// The format of all inputs, in place of what their names say.
     pub format: Option<Format>,
-    /// Of files in directories, only those that end so (`.gz` and `.zst` left aside).
+    /// If not empty: of the files in directories, only those with one of these extensions (before
+    /// `.gz` and `.zst`).
     pub extensions: Vec<String>,
 }
 
@@ -46,12 +49,12 @@ pub struct Unreadable {
 
 impl Selection {
     /// Every input, in the order of the paths given and of the names within. Symbolic links in
-    /// directories are passed over, so that nothing is read twice.
+    /// directories are skipped, so that nothing is read twice.
     pub fn inputs(&self) -> impl Iterator<Item = Result<Input, Unreadable>> + '_ {
         self.paths.iter().flat_map(|path| self.inputs_of(path))
     }
 
-    /// The bytes of all inputs as they lie on the disk; `None` if that cannot be known.
+    /// The size of all inputs on disk; `None` for stdin, or once `go_on` says no.
     pub fn bytes(&self, go_on: impl Fn() -> bool) -> Option<u64> {
         let mut bytes = 0;
         for input in self.inputs() {
@@ -62,6 +65,17 @@ impl Selection {
             bytes += input.path?.metadata().map_or(0, |metadata| metadata.len());
         }
         Some(bytes)
+    }
+
+    /// # Errors
+    /// One of the paths does not exist.
+    pub fn check_exists(&self) -> Result<(), Failure> {
+        for path in self.paths.iter().filter(|path| path.as_os_str() != "-") {
+            path.metadata().map_err(|error| {
+                Failure::new(format!("cannot read {}: {error}", path.display()))
+            })?;
+        }
+        Ok(())
     }
 
     fn inputs_of<'a>(
@@ -132,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_formats() {
+    fn the_extension_decides_the_format() {
         for (name, format) in [
             ("a.txt", Format::Text),
             ("a", Format::Text),
@@ -166,10 +180,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_absent_is_named() {
+    fn a_missing_path_is_named() {
         let selection = Selection { paths: vec!["/nowhere/at-all".into()], ..Selection::default() };
         let unreadable = selection.inputs().next().unwrap().unwrap_err();
         assert_eq!(unreadable.name, "/nowhere/at-all");
         assert!(unreadable.reason.contains("No such file"), "{}", unreadable.reason);
+        assert!(selection.check_exists().is_err());
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use csv::StringRecord;
 use serde_json::{Map, Value};
 
-use super::read::{Emit, Event, ITEM_BYTES_MAX, Item, Origin, Stop};
+use super::event::{Emit, Event, ITEM_BYTES_MAX, Item, Origin, Stop};
 
 /// Which columns make a document. The others become its metadata.
 #[derive(Clone, Debug)]
@@ -23,8 +23,8 @@ impl Default for Columns {
     }
 }
 
-/// Positions of the two columns that matter.
-struct Places {
+/// The positions of the two columns that make a document.
+struct Positions {
     id: usize,
     text: usize,
 }
@@ -39,7 +39,7 @@ pub fn read(
     let bounded = Bounded { inner: reader, allowance: Rc::clone(&allowance) };
     let mut records = csv::Reader::from_reader(bounded);
     let names = records.headers().map_err(|error| failed(&error, 1))?.clone();
-    let places = columns.places(&names)?;
+    let positions = columns.positions(&names)?;
     let mut record = StringRecord::new();
     loop {
         allowance.set(ITEM_BYTES_MAX);
@@ -48,7 +48,7 @@ pub fn read(
             Ok(false) => return Ok(()),
             Ok(true) => {
                 let line = record.position().map(csv::Position::line);
-                let json = document(&names, &record, &places);
+                let json = document(&names, &record, &positions);
                 let origin = Origin { file: Arc::clone(file), line };
                 emit(Event::Item(Item { json, origin }))?;
             }
@@ -63,36 +63,35 @@ pub fn read(
 }
 
 impl Columns {
-    fn places(&self, names: &StringRecord) -> Result<Places, Stop> {
-        let place = |wanted: &str, option: &str| {
+    fn positions(&self, names: &StringRecord) -> Result<Positions, Stop> {
+        let position = |wanted: &str, option: &str| {
             names.iter().position(|name| name == wanted).ok_or_else(|| {
-                let there: Vec<&str> = names.iter().collect();
-                let there = there.join(", ");
+                let columns = names.iter().collect::<Vec<_>>().join(", ");
                 Stop::Failed {
                     line: Some(1),
                     reason: format!(
-                        "there is no column '{wanted}' but {there}; name the column by {option}"
+                        "there is no column '{wanted}' but {columns}; name the column by {option}"
                     ),
                 }
             })
         };
-        Ok(Places {
-            id: place(&self.id, "--id-column")?,
-            text: place(&self.text, "--text-column")?,
+        Ok(Positions {
+            id: position(&self.id, "--id-column")?,
+            text: position(&self.text, "--text-column")?,
         })
     }
 }
 
-fn document(names: &StringRecord, record: &StringRecord, places: &Places) -> Vec<u8> {
-    let cell = |place: usize| Value::String(record.get(place).unwrap_or_default().into());
+fn document(names: &StringRecord, record: &StringRecord, positions: &Positions) -> Vec<u8> {
+    let cell = |at: usize| Value::String(record.get(at).unwrap_or_default().into());
     let mut document = Map::new();
-    document.insert("id".into(), cell(places.id));
-    document.insert("text".into(), cell(places.text));
+    document.insert("id".into(), cell(positions.id));
+    document.insert("text".into(), cell(positions.text));
     let metadata: Map<String, Value> = names
         .iter()
         .enumerate()
-        .filter(|(place, _)| *place != places.id && *place != places.text)
-        .map(|(place, name)| (name.to_owned(), cell(place)))
+        .filter(|(at, _)| *at != positions.id && *at != positions.text)
+        .map(|(at, name)| (name.to_owned(), cell(at)))
         .collect();
     if !metadata.is_empty() {
         document.insert("metadata".into(), Value::Object(metadata));
@@ -115,8 +114,8 @@ fn reason(error: &csv::Error) -> String {
     }
 }
 
-/// Fails once more than the allowance was read since it was last set: a quote that is never closed
-/// must not draw the whole file into memory.
+/// Fails once more than the allowance was read since it was last set: an unclosed quote must not
+/// read the whole file into memory.
 struct Bounded<R> {
     inner: R,
     allowance: Rc<Cell<usize>>,

@@ -1,0 +1,81 @@
+//! The body of an answer, read as it arrives.
+
+use std::io::{self, Read};
+
+use http_body_util::BodyExt;
+use hyper::body::{Bytes, Incoming};
+use serde::de::DeserializeOwned;
+use tokio::runtime::Handle;
+use tokio::time::timeout;
+
+use super::{Client, IDLE_TIMEOUT, Problem, Response};
+use crate::cli::failure::Failure;
+
+/// Of an answer that is read as a whole.
+const ANSWER_BYTES_MAX: u64 = 256 << 20;
+
+/// Blocks while it waits for more.
+pub struct Body {
+    incoming: Incoming,
+    runtime: Handle,
+    /// What has arrived and is not read yet.
+    rest: Bytes,
+}
+
+impl Body {
+    pub(super) fn new(incoming: Incoming, runtime: &Handle) -> Self {
+        Self { incoming, runtime: runtime.clone(), rest: Bytes::new() }
+    }
+}
+
+impl Read for Body {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.rest.is_empty() {
+            let next = async { timeout(IDLE_TIMEOUT, self.incoming.frame()).await };
+            match self.runtime.block_on(next) {
+                Ok(Some(Ok(frame))) => self.rest = frame.into_data().unwrap_or_default(),
+                Ok(Some(Err(error))) => return Err(io::Error::other(error)),
+                Ok(None) => return Ok(0),
+                Err(_) => return Err(io::ErrorKind::TimedOut.into()),
+            }
+        }
+        let read = buffer.len().min(self.rest.len());
+        buffer[..read].copy_from_slice(&self.rest.split_to(read));
+        Ok(read)
+    }
+}
+
+impl Client {
+    /// The body of a successful answer.
+    ///
+    /// # Errors
+    /// The answer is a problem.
+    pub fn body(response: Response) -> Result<Body, Failure> {
+        if !response.status().is_success() {
+            return Err(Failure::new(Problem::read(response).to_string()));
+        }
+        Ok(response.into_body())
+    }
+}
+
+/// The whole body of a successful answer.
+///
+/// # Errors
+/// The answer is a problem, or broke off.
+pub fn read_whole(response: Response) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    match Client::body(response)?.take(ANSWER_BYTES_MAX).read_to_end(&mut bytes) {
+        Ok(_) => Ok(bytes),
+        Err(error) => Err(Failure::new(format!("the answer broke off: {error}"))),
+    }
+}
+
+/// A successful answer, parsed.
+///
+/// # Errors
+/// As [`read_whole`]; or another server than akin answered.
+pub fn read_json<T: DeserializeOwned>(client: &Client, response: Response) -> Result<T, Failure> {
+    serde_json::from_slice(&read_whole(response)?).map_err(|error| {
+        Failure::new(format!("the answer of {} is not from akin: {error}", client.url()))
+    })
+}

@@ -1,0 +1,82 @@
+//! What reading an input yields.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+/// The largest document that is read into memory. Servers set a lower limit of their own.
+pub const ITEM_BYTES_MAX: usize = 32 << 20;
+
+/// A document: a line of NDJSON without its end.
+#[derive(Debug)]
+pub struct Item {
+    pub json: Vec<u8>,
+    pub origin: Origin,
+}
+
+/// Where a document came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    pub file: Arc<str>,
+    /// From 1; `None` for a file that is one document.
+    pub line: Option<u64>,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}", self.file),
+            None => f.write_str(&self.file),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub enum Event {
+    Item(Item),
+    /// One document, or the rest of the file, cannot be read.
+    Failed {
+        origin: Origin,
+        reason: String,
+    },
+    /// The file holds no document.
+    Skipped {
+        file: Arc<str>,
+        why: Skip,
+    },
+    /// The file has been read to its end.
+    FileRead,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Skip {
+    /// It has a NUL early on, or is not UTF-8.
+    Binary,
+    /// It has no letter and no digit.
+    Empty,
+}
+
+/// Takes events; `Err` once the rest is not wanted.
+pub type Emit<'a> = dyn FnMut(Event) -> Result<(), Cancelled> + 'a;
+
+/// The reader of the events has gone.
+pub struct Cancelled;
+
+/// Why reading a file ended early.
+pub enum Stop {
+    Cancelled,
+    Skip(Skip),
+    Failed { line: Option<u64>, reason: String },
+}
+
+impl From<Cancelled> for Stop {
+    fn from(_: Cancelled) -> Self {
+        Self::Cancelled
+    }
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Self::Failed { line: None, reason: error.to_string() }
+    }
+}

@@ -1,0 +1,137 @@
+//! Near-duplicates among records: those that share a key of the scheme, or all pairs, scored by
+//! their points.
+
+use std::collections::HashMap;
+
+use crate::document::Content;
+use crate::engine::{Analyser, Mode};
+use crate::join::{Corpus, Forest, Linkage, Progress, Stage, Stopped};
+use crate::measure::Points;
+use crate::scheme::{Key, Threshold};
+use crate::text::NormalisedFields;
+
+impl Analyser {
+    /// The normalised fields of a record that was analysed; `None` where documents are not records.
+    #[must_use]
+    pub fn record(&self, content: &Content) -> Option<NormalisedFields> {
+        self.scheme.fields()?;
+        self.shingler.fields(content).ok()
+    }
+}
+
+/// The distinct records of a corpus, by number.
+pub(super) struct Records {
+    pub by_number: Vec<NormalisedFields>,
+    /// The most points that two of them can have.
+    pub points_max: u32,
+}
+
+/// Records that are compared with each other.
+pub(super) struct Comparing<'r> {
+    records: &'r Records,
+    corpus: &'r Corpus,
+    analyser: &'r Analyser,
+    threshold: Threshold,
+    /// The numbers filed under each key, ascending; `None` if every pair is compared.
+    by_key: Option<HashMap<(u32, u32), Vec<u32>>>,
+}
+
+impl Records {
+    /// The resemblance of two documents with this record.
+    pub fn resemblance_of_equal(&self, number: u32) -> f64 {
+        let record = &self.by_number[number as usize];
+        self.resemblance(&Points::of(record, record, 1))
+    }
+
+    fn resemblance(&self, points: &Points) -> f64 {
+        f64::from(points.total()) / f64::from(self.points_max)
+    }
+}
+
+impl<'r> Comparing<'r> {
+    pub fn new(
+        records: &'r Records,
+        corpus: &'r Corpus,
+        analyser: &'r Analyser,
+        (mode, threshold): (Mode, Threshold),
+    ) -> Self {
+        let by_key = (mode != Mode::Exact).then(|| {
+            let mut by_key: HashMap<_, Vec<u32>> = HashMap::new();
+            for number in 0..corpus.count() {
+                for Key { table, value } in keys(analyser, corpus, number) {
+                    by_key.entry((table, value)).or_default().push(number);
+                }
+            }
+            by_key
+        });
+        Self { records, corpus, analyser, threshold, by_key }
+    }
+
+    /// Visits the pairs at or over the threshold in the order of their numbers, the lower first.
+    pub fn pairs(
+        &self,
+        progress: &Progress,
+        mut visit: impl FnMut(u32, u32, f64) -> Result<(), Stopped>,
+    ) -> Result<(), Stopped> {
+        progress.begin(Stage::Joining, u64::from(self.corpus.count()));
+        for a in 0..self.corpus.count() {
+            for b in self.candidates(a) {
+                progress.go_on()?;
+                if let Some(resemblance) = self.resemblance(a, b) {
+                    visit(a, b, resemblance)?;
+                }
+            }
+            progress.advance(1)?;
+        }
+        Ok(())
+    }
+
+    /// The representative of each record: the lowest number in its cluster.
+    pub fn clusters(&self, linkage: Linkage, progress: &Progress) -> Result<Vec<u32>, Stopped> {
+        let numbers = 0..self.corpus.count();
+        let mut forest = Forest::new(numbers.end);
+        let mut representatives: Vec<u32> = numbers.clone().collect();
+        self.pairs(progress, |a, b, _| {
+            forest.connect(a, b);
+            // Pairs come in the order of `a`, so whether it represents a cluster is decided.
+            let is_free = |number: u32| representatives[number as usize] == number;
+            if is_free(a) && is_free(b) {
+                representatives[b as usize] = a;
+            }
+            Ok(())
+        })?;
+        match linkage {
+            Linkage::Single => Ok(numbers.map(|number| forest.root(number)).collect()),
+            Linkage::Representative => Ok(representatives),
+        }
+    }
+
+    /// Records with a higher number that `a` is compared with, ascending.
+    fn candidates(&self, a: u32) -> Vec<u32> {
+        let Some(by_key) = &self.by_key else { return (a + 1..self.corpus.count()).collect() };
+        let mut candidates = Vec::new();
+        for Key { table, value } in keys(self.analyser, self.corpus, a) {
+            let filed = &by_key[&(table, value)];
+            candidates.extend_from_slice(&filed[filed.partition_point(|b| *b <= a)..]);
+        }
+        candidates.sort_unstable();
+        candidates.dedup();
+        candidates
+    }
+
+    /// `None` below the threshold.
+    fn resemblance(&self, a: u32, b: u32) -> Option<f64> {
+        let [a, b] = [a, b].map(|number| &self.records.by_number[number as usize]);
+        let points = Points::of(a, b, self.analyser.edit_penalty);
+        let resemblance = self.records.resemblance(&points);
+        (resemblance >= self.threshold.get()).then_some(resemblance)
+    }
+}
+
+fn keys<'c>(
+    analyser: &'c Analyser,
+    corpus: &'c Corpus,
+    number: u32,
+) -> impl Iterator<Item = Key> + 'c {
+    analyser.scheme.keys(corpus.sketch(number), u32::MAX)
+}
