@@ -55,7 +55,8 @@ impl Times {
     }
 
     pub fn print(&mut self, what: &str) {
-        let mean = 1e6 / self.rate(1);
+        let sum: u64 = self.each.iter().map(|time| u64::from(*time)).sum();
+        let mean = sum as f64 / self.each.len().max(1) as f64;
         let [p50, p99, p999, max] = [0.5, 0.99, 0.999, 1.0].map(|share| self.at(share));
         println!("  {what}: mean {mean:.0} ns, p50 {p50}, p99 {p99}, p99.9 {p999}, max {max}");
     }

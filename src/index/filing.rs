@@ -92,9 +92,8 @@ impl Index {
         self.fingerprints.insert(fold(fingerprint), entry, ());
     }
 
-    /// Takes a document out; with the last document of a set goes the set. `false` if it wasn't
-    /// there. `set`: needed where there are exact lookups; without it they go on reading its
-    /// postings.
+    /// Removes a document, and with the last document of a set the set. `false` if it wasn't there.
+    /// `set`: needed where there are exact lookups; without it they go on reading its postings.
     pub fn remove(
         &self,
         ordinal: Ordinal,

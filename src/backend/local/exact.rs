@@ -1,4 +1,4 @@
-//! Lookups that miss nothing: by the prefix index, or by looking at every set.
+//! Exact lookups: by the prefix index, or by a scan of every set.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::sketch::Sketch;
 use crate::storage::{SetRow, StorageError, Visited};
 use crate::text::ShingleSet;
 
-/// Reading more postings than this (about a millisecond's work) leaves the runtime's thread, and is
-/// done for few lookups at a time.
+/// Lookups that read more postings than this (about a millisecond's work) run on a blocking thread,
+/// few at a time.
 const POSTINGS_INLINE_MAX: usize = 16_384;
 
-/// An [`ExactSearch`] that goes along to another thread.
+/// An [`ExactSearch`] for another thread.
 struct OwnedSearch {
     set: ShingleSet,
     sketch: Sketch,

@@ -1,4 +1,4 @@
-//! Copying the index to disk while everything goes on.
+//! Snapshots: the index copied to disk while it is read and written.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,10 +23,10 @@ impl Local {
         replayed >= operations_min.max(self.live.catalog.documents() / REPLAYED_PART)
     }
 
-    /// The sequence is noted before the first entry is copied: what happens meanwhile may or may
-    /// not get into the copy, and a start goes through all of it again in the log.
+    /// The sequence is noted before the first entry is copied: later writes may or may not be in the
+    /// copy, and a start replays all of them from the log.
     ///
-    /// Everything in the copy is on the disk before the snapshot is there to start from: a store
+    /// All documents of the copy are synced to disk before the snapshot can be started from: a store
     /// that a power cut could set back behind its snapshot would be refused.
     pub(super) async fn write_snapshot(&self) -> Result<SnapshotInfo, BackendError> {
         // The blocking threads hold it: they go on if this future is dropped, and two snapshots at
