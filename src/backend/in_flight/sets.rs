@@ -126,7 +126,7 @@ impl SetsInFlight {
             firsts.extend(sharing.by_ref().take(room));
             truncated |= sharing.next().is_some();
         }
-        firsts.sort();
+        firsts.sort_unstable();
         firsts.dedup();
         (firsts, truncated)
     }

@@ -127,18 +127,20 @@ impl Catalog {
         });
         let mut replaced = Vec::new();
         self.ids.load(ids, |ordinal| replaced.push(ordinal));
-        replaced.into_iter().for_each(|ordinal| self.unlist(ordinal));
+        for ordinal in replaced {
+            self.unlist(ordinal);
+        }
     }
 
     /// When documents expire that were listed without saying so, each with the moment before it.
     pub fn load_expiries(&self, mut all: Vec<(i64, Ordinal)>) {
         all.retain(|&(expires_at_ms, ordinal)| {
-            let chunk = self.chunks.get_mut(&(ordinal.0 / ORDINALS));
-            let found = chunk.is_some_and(|mut chunk| {
-                let listing = chunk.get_mut(ordinal);
-                listing.map(|listing| listing.expires_at_ms = expires_at_ms).is_some()
-            });
-            found
+            let Some(mut chunk) = self.chunks.get_mut(&(ordinal.0 / ORDINALS)) else {
+                return false;
+            };
+            let Some(listing) = chunk.get_mut(ordinal) else { return false };
+            listing.expires_at_ms = expires_at_ms;
+            true
         });
         self.expiries.load(all);
     }
