@@ -89,8 +89,8 @@ fn time_level(level: Level, documents: &[String], bytes: usize) {
     let print = |what: &str, took| {
         print_rate(&format!("{what}, {level:?}"), megabytes, "MB/s", took);
     };
-    print("text → words", count(&|text| words.shingles(text).len()));
-    print("text → shingles", count(&|text| shingler.shingles(text).len()));
+    print("text → words", count(&|text| words.shingles(text).map_or(0, |it| it.len())));
+    print("text → shingles", count(&|text| shingler.shingles(text).map_or(0, |it| it.len())));
     print("text → set", count(&|text| shingler.text(text).map_or(0, |it| it.set.count())));
     let sketch = |text: &str| {
         let shingled = shingler.shingled(text)?;
@@ -122,8 +122,12 @@ fn time_text(documents: &[String], bytes: usize) {
     for (unit, size) in cuts {
         let settings = ShingleSettings { unit, size, ..ShingleSettings::default() };
         let shingler = Shingler::new(settings.clone(), 0, SHINGLES_MAX);
-        let cut =
-            median(|| documents.iter().map(|text| shingler.shingles(text).len()).sum::<usize>());
+        let cut = median(|| {
+            documents
+                .iter()
+                .map(|text| shingler.shingles(text).map_or(0, |it| it.len()))
+                .sum::<usize>()
+        });
         print_rate(&format!("text → shingles, {unit:?} × {size}"), megabytes, "MB/s", cut);
         let sets = median(|| {
             documents

@@ -167,6 +167,7 @@ impl From<ShingleError> for EngineError {
         match error {
             ShingleError::Empty => Self::EmptyDocument,
             ShingleError::TooMany { found, max } => Self::TooManyShingles { found, max },
+            ShingleError::TooLong { .. } => Self::DocumentTooLong { reason: error },
             ShingleError::FieldsWanted | ShingleError::NoFieldsWanted => {
                 Self::WrongContent { wanted: error.to_string() }
             }

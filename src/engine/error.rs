@@ -4,6 +4,7 @@ use crate::backend::BackendError;
 use crate::document::DocumentId;
 use crate::engine::CollectionName;
 use crate::storage::StorageError;
+use crate::text::ShingleError;
 
 /// Why the engine did not do what it was asked.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -14,6 +15,8 @@ pub enum EngineError {
     AlreadyExpired { expires_at: Timestamp },
     #[error("there is no document '{id}'")]
     DocumentNotFound { id: DocumentId },
+    #[error("{reason}")]
+    DocumentTooLong { reason: ShingleError },
     #[error("the document has {found} shingles, more than the {max} of limits.shingles_max")]
     TooManyShingles { found: usize, max: usize },
     #[error(

@@ -20,7 +20,7 @@ const SLACK: [u8; super::SHORT_BYTES_MAX] = [0; super::SHORT_BYTES_MAX];
 /// marks behind them.
 ///
 /// # Panics
-/// If the text has 2 GiB or more.
+/// If the text has 2 GiB or more. (Texts that are normalised are bounded below that.)
 #[must_use]
 pub fn hash_words(
     level: Level,

@@ -1,10 +1,13 @@
 //! Text → shingles.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::ShingleError;
 use super::characters::SpacedText;
 use super::hash::{combine, combine_in_place, combine_whole, token_element};
+use super::normalize::Edits;
 use super::settings::{ShingleSettings, Unit};
 use super::stop_words::StopWordHashes;
 use super::words::TextRules;
@@ -12,6 +15,10 @@ use crate::simd::{Level, WordMix};
 
 /// The bytes of a text that each of its units covers.
 pub(super) type UnitRanges = Vec<Range<usize>>;
+
+/// The longest normalised text that is cut, in bytes: twice the largest document that settings
+/// allow. Places in a text are 32 bits wide, and lowercasing makes it up to half as long again.
+const NORMALIZED_BYTES_MAX: usize = 512 << 20;
 
 /// Cuts texts into shingles.
 #[derive(Clone, Debug)]
@@ -22,6 +29,7 @@ pub(super) struct Cutter {
     seed: u64,
     stop_words: Option<Arc<StopWordHashes>>,
     pub level: Level,
+    normalized_bytes_max: usize,
 }
 
 /// The shingles of a text in its order.
@@ -67,23 +75,41 @@ impl Cutter {
         };
         let stop_words = (settings.unit == Unit::Stopword).then(hashes);
         let (unit, size) = (settings.unit, settings.size as usize);
-        Self { unit, size, rules, seed, stop_words, level: Level::best() }
+        let (level, normalized_bytes_max) = (Level::best(), NORMALIZED_BYTES_MAX);
+        Self { unit, size, rules, seed, stop_words, level, normalized_bytes_max }
     }
 
     /// The shingles of a text.
-    pub(super) fn cut(&self, text: &str) -> Cut {
-        self.cut_normalized(&self.rules.normalizer.normalize(text), None)
+    ///
+    /// # Errors
+    /// [`ShingleError::TooLong`]
+    pub(super) fn cut(&self, text: &str) -> Result<Cut, ShingleError> {
+        Ok(self.cut_normalized(&self.normalize(text, None)?, None))
     }
 
     /// The shingles of a text, and the bytes of it that each unit covers. Takes longer.
-    pub(super) fn cut_with_ranges(&self, text: &str) -> (Cut, UnitRanges) {
-        let (normalized, edits) = self.rules.normalizer.normalize_with_edits(text);
+    ///
+    /// # Errors
+    /// [`ShingleError::TooLong`]
+    pub(super) fn cut_with_ranges(&self, text: &str) -> Result<(Cut, UnitRanges), ShingleError> {
+        let mut edits = Edits::default();
+        let normalized = self.normalize(text, Some(&mut edits))?;
         let mut ranges = Vec::new();
         let cut = self.cut_normalized(&normalized, Some(&mut ranges));
         for range in &mut ranges {
             *range = edits.original(range.clone());
         }
-        (cut, ranges)
+        Ok((cut, ranges))
+    }
+
+    fn normalize<'t>(
+        &self,
+        text: &'t str,
+        edits: Option<&mut Edits>,
+    ) -> Result<Cow<'t, str>, ShingleError> {
+        let max = self.normalized_bytes_max;
+        let normalized = self.rules.normalizer.normalize_within(max, text, edits);
+        normalized.ok_or(ShingleError::TooLong { max })
     }
 
     fn cut_normalized(&self, text: &str, ranges: Option<&mut UnitRanges>) -> Cut {
@@ -175,6 +201,7 @@ impl Cutter {
 mod tests {
     use super::super::{Shingler, StopWords};
     use super::*;
+    use crate::document::Content;
 
     const MAX: usize = 1_000;
 
@@ -186,8 +213,26 @@ mod tests {
     fn covered<'t>(settings: &ShingleSettings, text: &'t str) -> (Vec<&'t str>, bool) {
         let shingler = Shingler::new(settings.clone(), 0, MAX);
         let mut covered = Vec::new();
-        shingler.spans(text, |_, span| covered.push(&text[span]));
+        shingler.spans(text, |_, span| covered.push(&text[span])).unwrap();
         (covered, shingler.text(text).unwrap().whole_document)
+    }
+
+    #[test]
+    fn a_text_that_normalisation_makes_too_long_is_an_error() {
+        for unit in [Unit::Word, Unit::Stopword, Unit::Character, Unit::Token] {
+            let settings = ShingleSettings { unit, ..ShingleSettings::default() };
+            let mut shingler = Shingler::new(settings, 0, MAX);
+            shingler.cutter.normalized_bytes_max = 100;
+            let [short, long] = [3, 4].map(|count| "\u{fdfa}".repeat(count));
+            assert!(shingler.text(&short).is_ok(), "{unit:?}");
+            let too_long = ShingleError::TooLong { max: 100 };
+            let spanned = shingler.spans(&long, |_, _| panic!("{unit:?}"));
+            assert_eq!(shingler.text(&long).err(), Some(too_long), "{unit:?}");
+            assert_eq!(shingler.shingled(&long), Err(too_long), "{unit:?}");
+            assert_eq!(shingler.bag(&Content::Text(long)).err(), Some(too_long), "{unit:?}");
+            assert_eq!(spanned, Err(too_long), "{unit:?}");
+            assert_eq!(shingler.shingles(&"x".repeat(101)), Err(too_long), "{unit:?}");
+        }
     }
 
     #[test]
@@ -211,7 +256,7 @@ mod tests {
             let of_one = text != "News from the end of it";
             assert_eq!(covered(&settings, text).1, of_one, "{text}");
         }
-        let shingles = |text: &str| Shingler::new(settings.clone(), 0, MAX).shingles(text);
+        let shingles = |text: &str| Shingler::new(settings.clone(), 0, MAX).shingles(text).unwrap();
         assert_ne!(shingles("Apple pie, the"), shingles("Stock crash, the"));
         // Beyond the words that a shingle can have, each still counts.
         let long: Vec<String> = (0..200).map(|n| format!("product{n}")).collect();

@@ -15,7 +15,7 @@ fn shingles(unit: Unit, size: u32, text: &str) -> Vec<u64> {
 
 fn shingles_in(normalize: Normalize, unit: Unit, size: u32, text: &str) -> Vec<u64> {
     let settings = ShingleSettings { unit, size, normalize, ..ShingleSettings::default() };
-    Shingler::new(settings, 0, MAX).shingles(text)
+    Shingler::new(settings, 0, MAX).shingles(text).unwrap()
 }
 
 #[test]

@@ -65,6 +65,11 @@ pub enum ShingleError {
     Empty,
     #[error("the document has {found} shingles, more than {max}")]
     TooMany { found: usize, max: usize },
+    #[error(
+        "the document is too long: normalised it has more than {max} bytes; split it, or take \
+         shingles.normalize = none, which lengthens nothing"
+    )]
+    TooLong { max: usize },
     /// The unit is a field, and this is a text or tokens.
     #[error("the collection takes records: a document there has fields, not text or tokens")]
     FieldsWanted,
@@ -128,7 +133,7 @@ impl Shingler {
     /// # Errors
     /// [`ShingleError`]
     pub fn text(&self, text: &str) -> Result<Shingled, ShingleError> {
-        let mut cut = self.cutter.cut(text);
+        let mut cut = self.cutter.cut(text)?;
         let sample = Sample::of(&cut, self.sample_modulo, self.multiset);
         sample.retain(&mut cut.shingles);
         let set = match self.multiset {
@@ -156,12 +161,12 @@ impl Shingler {
     /// The content's shingles and how often each occurs, whether sets are multisets or not.
     ///
     /// # Errors
-    /// [`ShingleError`], if too many shingles are distinct.
+    /// [`ShingleError`]
     pub fn bag(&self, content: &Content) -> Result<Bag, ShingleError> {
         let bag = match content {
             Content::Tokens(tokens) => Bag::from_counted(self.counted(tokens)),
             Content::Text(text) => {
-                let mut cut = self.cutter.cut(text);
+                let mut cut = self.cutter.cut(text)?;
                 Sample::of(&cut, self.sample_modulo, self.multiset).retain(&mut cut.shingles);
                 Bag::from_shingles(cut.shingles)
             }
@@ -185,21 +190,30 @@ impl Shingler {
         if self.multiset {
             return Ok(self.text(text)?.set.as_slice().to_vec());
         }
-        let mut cut = self.cutter.cut(text);
+        let mut cut = self.cutter.cut(text)?;
         Sample::of(&cut, self.sample_modulo, self.multiset).retain(&mut cut.shingles);
         if cut.shingles.is_empty() { Err(ShingleError::Empty) } else { Ok(cut.shingles) }
     }
 
     /// Every shingle of the text in order, before they are sampled and counted.
-    #[must_use]
-    pub fn shingles(&self, text: &str) -> Vec<u64> {
-        self.cutter.cut(text).shingles
+    ///
+    /// # Errors
+    /// [`ShingleError::TooLong`]
+    pub fn shingles(&self, text: &str) -> Result<Vec<u64>, ShingleError> {
+        Ok(self.cutter.cut(text)?.shingles)
     }
 
     /// Every element of the text's set in order, as often as it occurs, with the bytes of the
     /// text that it covers: from the first of its first unit to the last of its last.
-    pub fn spans(&self, text: &str, mut visit: impl FnMut(u64, Range<usize>)) {
-        let (cut, ranges) = self.cutter.cut_with_ranges(text);
+    ///
+    /// # Errors
+    /// [`ShingleError::TooLong`]
+    pub fn spans(
+        &self,
+        text: &str,
+        mut visit: impl FnMut(u64, Range<usize>),
+    ) -> Result<(), ShingleError> {
+        let (cut, ranges) = self.cutter.cut_with_ranges(text)?;
         let sample = Sample::of(&cut, self.sample_modulo, self.multiset);
         let mut occurrences = self.multiset.then(Occurrences::default);
         let numbered = cut.shingles.iter().enumerate();
@@ -208,6 +222,7 @@ impl Shingler {
             let units = cut.units_of(number);
             visit(element, ranges[units.start].start..ranges[units.end - 1].end);
         }
+        Ok(())
     }
 
     /// Whether, and how, texts are sampled.

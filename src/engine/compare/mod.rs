@@ -76,7 +76,7 @@ fn compare_sets(
         }
         if options.explain {
             let (a, b) = ((contents.0, a), (contents.1, b));
-            comparison.explanation = Some(explain_contents(analyser, a, b));
+            comparison.explanation = Some(explain_contents(analyser, a, b)?);
         }
         comparison.measured = measure(analyser, contents, options.measures)?;
     }
@@ -116,20 +116,24 @@ fn explain_contents(
     analyser: &Analyser,
     (a, of_a): (&Content, &Analysis),
     (b, of_b): (&Content, &Analysis),
-) -> Explanation {
+) -> Result<Explanation, EngineError> {
     let [sketch_a, sketch_b] = [of_a, of_b].map(|analysis| analysis.sketch.as_bytes());
-    Explanation {
-        a: passages(analyser, a, &of_b.set),
-        b: passages(analyser, b, &of_a.set),
+    Ok(Explanation {
+        a: passages(analyser, a, &of_b.set)?,
+        b: passages(analyser, b, &of_a.set)?,
         bands_shared: analyser.scheme.tables_shared(sketch_a, sketch_b).collect(),
         fields: Vec::new(),
-    }
+    })
 }
 
 /// Which bytes of a text are covered by shingles that the other has, and which are not. Ready-made
 /// tokens have no passages.
-fn passages(analyser: &Analyser, content: &Content, other: &ShingleSet) -> Passages {
-    let Content::Text(text) = content else { return Passages::default() };
+fn passages(
+    analyser: &Analyser,
+    content: &Content,
+    other: &ShingleSet,
+) -> Result<Passages, EngineError> {
+    let Content::Text(text) = content else { return Ok(Passages::default()) };
     let mut shared: Vec<Range<usize>> = Vec::new();
     let mut last_was_shared = false;
     analyser.shingler.spans(text, |shingle, span| {
@@ -148,9 +152,9 @@ fn passages(analyser: &Analyser, content: &Content, other: &ShingleSet) -> Passa
             _ => {}
         }
         last_was_shared = is_shared;
-    });
+    })?;
     let differing = between(text, &shared);
-    Passages { shared, differing }
+    Ok(Passages { shared, differing })
 }
 
 fn has_word(text: &str) -> bool {

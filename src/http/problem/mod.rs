@@ -181,6 +181,7 @@ impl From<EngineError> for Problem {
     fn from(error: EngineError) -> Self {
         let code = match &error {
             EngineError::EmptyDocument => Code::EmptyDocument,
+            EngineError::DocumentTooLong { .. } => Code::DocumentTooLarge,
             EngineError::DocumentNotFound { .. } => Code::DocumentNotFound,
             EngineError::TooMuchToCollapse { .. } | EngineError::TooManyShingles { .. } => {
                 Code::TooManyShingles

@@ -45,18 +45,25 @@ impl Normalizer {
         })
     }
 
+    /// Of a text whose length is bounded by a setting of its own: NFKC may make it eleven times as
+    /// long.
     pub(super) fn normalize(self, text: &str) -> Cow<'_, str> {
-        self.0.map_or(Cow::Borrowed(text), |table| Rewrite::new(table, text, None).run())
+        self.normalize_within(usize::MAX, text, None).expect("no text has more bytes")
     }
 
-    /// Also says which bytes of the normalised text come from which of the original.
-    pub(super) fn normalize_with_edits(self, text: &str) -> (Cow<'_, str>, Edits) {
-        let mut edits = Edits::default();
+    /// `None` if the normalised text has more than `bytes_max` bytes: the work ends soon after as
+    /// many were written. Edits are noted where they are wanted.
+    pub(super) fn normalize_within<'t>(
+        self,
+        bytes_max: usize,
+        text: &'t str,
+        edits: Option<&mut Edits>,
+    ) -> Option<Cow<'t, str>> {
         let normalized = match self.0 {
-            Some(table) => Rewrite::new(table, text, Some(&mut edits)).run(),
+            Some(table) => Rewrite::new(table, text, edits).run(bytes_max)?,
             None => Cow::Borrowed(text),
         };
-        (normalized, edits)
+        (normalized.len() <= bytes_max).then_some(normalized)
     }
 }
 
@@ -87,18 +94,22 @@ impl<'t, 'e> Rewrite<'t, 'e> {
         Self { table, text, edits, output: String::new(), flushed: 0, boundary, last_class: 0 }
     }
 
-    fn run(mut self) -> Cow<'t, str> {
+    /// `None` if more than `bytes_max` bytes were written.
+    fn run(mut self, bytes_max: usize) -> Option<Cow<'t, str>> {
         let mut at = 0;
         loop {
             at = self.skip_inert(at);
             let Some(character) = self.text[at..].chars().next() else { break };
             at = self.step(at, character);
+            if self.output.len() > bytes_max {
+                return None;
+            }
         }
         if self.flushed == 0 {
-            return Cow::Borrowed(self.text);
+            return Some(Cow::Borrowed(self.text));
         }
         self.flush(self.text.len());
-        Cow::Owned(self.output)
+        Some(Cow::Owned(self.output))
     }
 
     /// Where the inert characters and the marks in order end that begin at a place in the input.

@@ -21,6 +21,13 @@ fn nfkc(text: &str) -> String {
     fold(Normalize::Nfkc, true, text)
 }
 
+fn normalize_with_edits(text: &str) -> (Cow<'_, str>, Edits) {
+    let mut edits = Edits::default();
+    let normalizer = Normalizer::new(Normalize::Nfkc, true);
+    let normalized = normalizer.normalize_within(usize::MAX, text, Some(&mut edits));
+    (normalized.unwrap(), edits)
+}
+
 fn with_apostrophes(text: &str) -> String {
     text.replace(['\u{2018}', '\u{2019}', '\u{2bc}'], "'")
 }
@@ -122,10 +129,21 @@ fn ordinary_texts_are_not_copied() {
     }
 }
 
+/// U+FDFA becomes eighteen characters of 33 bytes.
+#[test]
+fn growth_is_bounded() {
+    let text = "\u{fdfa}".repeat(100);
+    for (form, bytes) in [(Normalize::Nfkc, 3_300), (Normalize::Nfc, 300), (Normalize::None, 300)] {
+        let within = |max| Normalizer::new(form, true).normalize_within(max, &text, None);
+        assert_eq!(within(bytes).map(|it| it.len()), Some(bytes), "{form:?}");
+        assert_eq!(within(bytes - 1), None, "{form:?}");
+    }
+}
+
 #[test]
 fn edits_lead_back_to_the_original() {
     let text = "a\u{ad}b e\u{301} ﷺ c";
-    let (normalized, edits) = Normalizer::new(Normalize::Nfkc, true).normalize_with_edits(text);
+    let (normalized, edits) = normalize_with_edits(text);
     let original = |part: &str| {
         let start = normalized.find(part).unwrap();
         &text[edits.original(start..start + part.len())]
@@ -176,7 +194,7 @@ proptest! {
     #[test]
     fn edits_cover_the_original(text in texts()) {
         let normalizer = Normalizer::new(Normalize::Nfkc, true);
-        let (normalized, edits) = normalizer.normalize_with_edits(&text);
+        let (normalized, edits) = normalize_with_edits(&text);
         prop_assert_eq!(&normalized, &normalizer.normalize(&text));
         let mut covered = 0;
         for (at, character) in normalized.char_indices() {
