@@ -153,11 +153,7 @@ impl Contract {
         }
         assert!(documented["content"][media].is_object(), "{operation}: {status} of {media}");
         let at = format!("{at}/responses/{status}");
-        match values(media, &reply.body) {
-            Ok(values) => self.check_values(&at, media, &values),
-            // Metadata may be as deep as this reader goes, and lies in an answer.
-            Err(error) => assert!(error.to_string().contains("recursion limit"), "{error}"),
-        }
+        self.check_values(&at, media, &values(media, &reply.body).unwrap());
     }
 
     /// A body that was taken must be one that the document allows.

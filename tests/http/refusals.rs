@@ -203,6 +203,7 @@ async fn metadata_that_cannot_be_taken_apart_is_refused_naming_where() {
         (r#"{"a": "\udc00x"}"#.to_owned(), "/metadata/a"),
         (r#"{"a": [0, 1e400]}"#.to_owned(), "/metadata/a/1"),
         (format!(r#"{{"a": {}}}"#, nested(127)), "/metadata/a/0"),
+        (format!(r#"{{"a": {}}}"#, nested(123)), "/metadata"),
     ];
     let app = App::new().await;
     for (metadata, pointer) in cases {
@@ -220,7 +221,7 @@ async fn metadata_that_cannot_be_taken_apart_is_refused_naming_where() {
             assert_eq!(lines[0]["problem"]["errors"][0]["pointer"], found);
         }
     }
-    let deepest = format!(r#"{{"id": "a", "text": "x", "metadata": {{"a": {}}}}}"#, nested(120));
+    let deepest = format!(r#"{{"id": "a", "text": "x", "metadata": {{"a": {}}}}}"#, nested(122));
     assert_eq!(app.post_json("/documents", deepest).await.status, 201);
     assert_eq!(app.post_json("/documents", r#"{"id": "b", "text": "x"}"#).await.status, 201);
     let found = app.get("/similar?id=b&filter=%40.a").await.json();

@@ -32,12 +32,29 @@ pub fn read<'a, T: Deserialize<'a>>(json: &'a [u8], invalid: Code) -> Result<T, 
     })
 }
 
-/// Checks that a JSON text can be parsed in full: that it is no more than 127 levels deep, that its
-/// strings are Unicode, and that its numbers fit into 64 bits or a double.
+/// The most levels of metadata: common readers take 127, and an answer puts four around it.
+const LEVELS_MAX: usize = 123;
+
+/// Checks that a JSON text can be parsed in full, also within an answer: that it has at most
+/// [`LEVELS_MAX`] levels, that its strings are Unicode, and that its numbers fit into 64 bits or a
+/// double.
 pub fn check(json: &str, invalid: Code) -> Result<(), Problem> {
     match serde_json::from_str::<Value>(json) {
-        Ok(_) => Ok(()),
+        Ok(value) if levels(&value) <= LEVELS_MAX => Ok(()),
+        Ok(_) => {
+            let detail = format!("has more than {LEVELS_MAX} levels of arrays and objects");
+            Err(Problem::of_field(invalid, "", detail))
+        }
         Err(error) => Err(explain::<Value>(json.as_bytes(), invalid, &error)),
+    }
+}
+
+/// How deep arrays and objects lie in each other.
+fn levels(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(levels).max().unwrap_or(0),
+        Value::Object(fields) => 1 + fields.values().map(levels).max().unwrap_or(0),
+        _ => 0,
     }
 }
 
