@@ -100,7 +100,7 @@ mod tests {
     fn edited_records_are_found_as_often_as_promised_at_least() {
         let scheme = scheme(true);
         let fields = scheme.fields().unwrap();
-        for (edits, points, low, high) in [(1, 288, 0.99, 1.0), (3, 192, 0.3, 0.99)] {
+        for (edits, points, low, high) in [(1, 288, 0.99, 1.0), (4, 108, 0.7, 0.99)] {
             let promised = fields.expected_recall(&record(&VALUES), points, 4);
             let (mut found, trials) = (0, 2_000_usize);
             for trial in 0..trials {
