@@ -337,7 +337,8 @@ fn records_are_compared_by_the_settings_of_records() {
     assert_eq!([&row["pairs"], &row["right"], &row["missing"]], [3, 2, 1]);
     let kept = akin(&[&["dedup", &docs][..], &of_records].concat()).stdout;
     let ids: Vec<_> = kept.lines().map(|line| field(line, "id")).collect();
-    assert_eq!(ids, ["a", "d", "e", "f"]);
+    // Equal records are copies of each other, however few points they have.
+    assert_eq!(ids, ["a", "d", "e"]);
 }
 
 #[test]
