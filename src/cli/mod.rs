@@ -16,6 +16,7 @@ mod input;
 mod meter;
 mod output;
 mod pairs;
+mod reindex;
 mod restore;
 mod serve;
 mod similar;
@@ -45,6 +46,7 @@ enum Command {
     Export(export::Arguments),
     Snapshot(snapshot::Arguments),
     Restore(restore::Arguments),
+    Reindex(reindex::Arguments),
     Similar(similar::Arguments),
     Compare(compare::Arguments),
     Curve(curve::Arguments),
@@ -71,6 +73,7 @@ pub fn main() -> ExitCode {
         Command::Export(arguments) => export::run(&arguments),
         Command::Snapshot(arguments) => snapshot::run(&arguments),
         Command::Restore(arguments) => restore::run(arguments),
+        Command::Reindex(arguments) => reindex::run(arguments),
         Command::Similar(arguments) => similar::run(&arguments),
         Command::Compare(arguments) => compare::run(arguments),
         Command::Curve(arguments) => curve::run(arguments),

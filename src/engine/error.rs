@@ -143,7 +143,7 @@ impl From<BackendError> for EngineError {
     }
 }
 
-/// What to do about a store that was made before there was normalisation.
+/// What to do about a store that was made with other settings.
 fn hint_for(error: &StorageError) -> &'static str {
     const KEY: &str = "\"normalize\"";
     match error {
@@ -152,6 +152,10 @@ fn hint_for(error: &StorageError) -> &'static str {
         {
             ". It was made without normalisation: open it with shingles.normalize = \"none\", \
              or reindex it then"
+        }
+        StorageError::OtherSettings { .. } => {
+            ". Configure the settings that it has, or run `akin reindex` to build it anew under \
+             the new ones"
         }
         _ => "",
     }

@@ -30,7 +30,7 @@ pub use crate::storage::{Order, SnapshotInfo};
 pub use analysis::{Analyser, Analysis};
 pub use collections::{
     Collection, CollectionName, Collections, CollectionsSettings, Creation, InvalidCollectionName,
-    ReindexState, ReindexStatus,
+    ReindexState, ReindexStatus, rebuild_default,
 };
 pub use compare::compare_contents;
 pub use compare::measures::{Measured, Measures, UnknownMeasure};

@@ -144,6 +144,7 @@ pub use readers::StoreSizes;
 pub use record::{Detail, EncodedRecord, Order, Record};
 pub use recovery::Tail;
 pub use row::SketchRow;
+pub use schema::stored_identity;
 pub use sets::{SetRow, Visited};
 pub use settings::{StorageSettings, Sync};
 pub use snapshot::Snapshots;

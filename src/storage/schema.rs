@@ -170,13 +170,33 @@ fn create(connection: &mut Connection, identity: &str) -> Result<(), StorageErro
     Ok(())
 }
 
+/// The identity that the store in a directory was made with.
+///
+/// # Errors
+/// [`StorageError::NotAkin`], [`StorageError::Database`]: there is no store.
+pub fn stored_identity(dir: &Path) -> Result<String, StorageError> {
+    let path = super::store::Files::of(dir).database;
+    if !path.exists() {
+        return Err(StorageError::NotAkin { path });
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(&path, flags)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    check_format(&connection, &path)?;
+    read_identity(&connection)
+}
+
+fn read_identity(connection: &Connection) -> Result<String, StorageError> {
+    let query = "SELECT value FROM settings WHERE name = 'identity'";
+    Ok(connection.query_row(query, [], |row| row.get(0))?)
+}
+
 fn check_identity(
     connection: &Connection,
     path: &Path,
     identity: &str,
 ) -> Result<(), StorageError> {
-    let query = "SELECT value FROM settings WHERE name = 'identity'";
-    let stored: String = connection.query_row(query, [], |row| row.get(0))?;
+    let stored = read_identity(connection)?;
     if stored != identity {
         let path = path.to_owned();
         return Err(StorageError::OtherSettings { path, stored, given: identity.to_owned() });

@@ -13,7 +13,7 @@ pub struct StorageSettings {
     pub readers: u32,
     /// Lookups at a time that look at all sets, or through very long postings.
     pub scans_max: u32,
-    /// zstd level of contents of 2 KiB and more: -7..=19.
+    /// zstd level of contents of 1 KiB and more: -7..=19.
     pub compression_level: i32,
     /// Writes that may wait for the committer, of [`Store::write_all`](super::Store::write_all) all
     /// as one; further ones wait to be queued.

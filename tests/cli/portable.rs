@@ -145,3 +145,22 @@ fn read_head(stream: &std::net::TcpStream) {
     let lines = BufReader::new(stream).lines().map(Result::unwrap);
     lines.take_while(|line| !line.is_empty()).for_each(drop);
 }
+
+#[test]
+fn a_collection_is_reindexed_by_a_server_and_default_without_one() {
+    let serving = Serving::start();
+    serving.wait_until_ready();
+    let (dir, url) = (tempfile::tempdir().unwrap(), serving.url.as_str());
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let [docs, settings] = ["docs.jsonl", "settings.json"].map(path);
+    fs::write(&docs, documents()).unwrap();
+    fs::write(&settings, r#"{"shingles": {"size": 2}}"#).unwrap();
+    done(&["import", &docs, "--collection", "news", "--url", url]);
+    let ended = akin(&["reindex", "news", "--settings", &settings, "--url", url]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.stderr.contains("documents reindexed: 702"), "{}", ended.stderr);
+    let ended = akin(&["reindex", "nowhere", "--settings", &settings, "--url", url]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    let ended = akin(&["reindex", "--data-dir", &path("empty")]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+}

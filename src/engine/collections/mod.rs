@@ -2,6 +2,7 @@
 
 pub(super) mod files;
 mod name;
+mod rebuild;
 mod reindex;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +21,7 @@ use files::CollectionFiles;
 use reindex::Reindex;
 
 pub use name::{CollectionName, InvalidCollectionName};
+pub use rebuild::rebuild_default;
 pub use reindex::{ReindexState, ReindexStatus};
 
 /// What an operator sets for all collections.

@@ -313,7 +313,7 @@ impl<'a> Transfer<'a> {
 
 impl Engine {
     /// A document of another engine, with the set, sketch and keys that it has in this one.
-    fn copied(&self, record: Record) -> Result<CopiedDocument, EngineError> {
+    pub(super) fn copied(&self, record: Record) -> Result<CopiedDocument, EngineError> {
         let Record { ordinal, id, stored_at_ms, expires_at_ms, content, metadata, .. } = record;
         let unfit =
             |error: &EngineError| EngineError::Unfit { id: id.clone(), reason: error.to_string() };

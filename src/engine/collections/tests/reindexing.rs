@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use futures_util::TryStreamExt;
 
 use super::*;
-use crate::engine::{Admitted, ReindexState, ReindexStatus};
+use crate::engine::{Admitted, ReindexState, ReindexStatus, rebuild_default};
 use crate::storage::Order;
 
 /// Settings under which other shingles are made.
@@ -289,4 +289,32 @@ async fn a_crash_leaves_the_old_or_the_new() {
     assert_eq!((ids(&news).await, news.settings()), (vec![], &other_settings()));
     assert!(!dir.path().join("news").exists() && !building.join("replaces").exists());
     assert_eq!(directories(&dir), 2);
+}
+
+#[tokio::test]
+async fn default_is_built_anew_while_no_server_has_it_open() {
+    let dir = TempDir::new().unwrap();
+    let collections = open(&dir);
+    let default = collections.get(&CollectionName::default()).unwrap();
+    for number in 0..300 {
+        add_text(&default, &format!("{number}"), &format!("one two {number}")).await;
+    }
+    let before = texts(&default).await;
+    let rebuild = async || rebuild_default(dir.path(), other_settings(), &settings(), |_| ()).await;
+    let refused = rebuild().await.unwrap_err();
+    assert!(refused.to_string().contains("in use"), "{refused}");
+    drop(default);
+    collections.close().await.unwrap();
+    drop(collections);
+    let reopen = |default| Collections::open(dir.path(), default, settings(), &Progress::default());
+    let refused = reopen(other_settings()).err().unwrap().to_string();
+    assert!(refused.contains("akin reindex"), "{refused}");
+
+    assert_eq!(rebuild().await.unwrap(), 300);
+    let collections = Arc::new(reopen(other_settings()).unwrap());
+    let default = collections.get(&CollectionName::default()).unwrap();
+    assert_eq!(texts(&default).await, before);
+    let stored = default.get(&DocumentId::new("9").unwrap()).await.unwrap();
+    assert_eq!((stored.shingles, stored.sketch.as_bytes().len()), (3, 64));
+    assert_eq!(directories(&dir), 1);
 }

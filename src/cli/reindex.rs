@@ -1,0 +1,117 @@
+//! `akin reindex`: a collection built anew under other settings.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+use serde::Deserialize;
+
+use super::client::{Client, Server};
+use super::failure::Failure;
+use super::meter::{Meter, Unit};
+use super::serve::{ConfigFile, flags};
+use crate::app;
+use crate::engine::{CollectionName, CollectionsSettings, rebuild_default};
+
+/// Between two questions how far it is.
+const ASK_EVERY: Duration = Duration::from_millis(200);
+
+/// Build a collection anew from its own texts, under other settings
+///
+/// With a NAME, a server does it while it serves the collection and takes writes. Without one, the
+/// collection `default` of a data directory gets the settings of the configuration, while no server
+/// is running.
+#[derive(Args)]
+pub struct Arguments {
+    /// The collection of a running server [default: `default`, of a data directory]
+    #[arg(value_name = "NAME", requires = "settings")]
+    name: Option<CollectionName>,
+    /// The new settings: a JSON file, as `akin export --settings` writes it
+    #[arg(long, value_name = "FILE", requires = "name")]
+    settings: Option<PathBuf>,
+    #[command(flatten)]
+    server: Server,
+    /// Where documents are kept [default: ./akin-data]
+    #[arg(long, value_name = "DIRECTORY", conflicts_with = "name")]
+    data_dir: Option<String>,
+    #[command(flatten)]
+    config: ConfigFile,
+    /// Show no progress
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// A reindex, as far as it needs to be known here.
+#[derive(Deserialize)]
+struct Reindex {
+    state: String,
+    documents_done: u64,
+    documents_total: u64,
+    failure: Option<ReindexFailure>,
+}
+
+#[derive(Deserialize)]
+struct ReindexFailure {
+    detail: String,
+}
+
+pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let documents = match (&arguments.name, &arguments.settings) {
+        (Some(name), Some(settings)) => {
+            let client = Client::new(&arguments.server.url)?;
+            by_server(&client, name, settings, arguments.quiet)?
+        }
+        _ => offline(arguments)?,
+    };
+    eprintln!("documents reindexed: {documents}");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn by_server(
+    client: &Client,
+    name: &CollectionName,
+    settings: &Path,
+    quiet: bool,
+) -> Result<u64, Failure> {
+    let settings = std::fs::read(settings)
+        .map_err(|error| Failure::new(format!("cannot read {}: {error}", settings.display())))?;
+    let path = format!("/collections/{name}/reindex");
+    let mut reindex = read(&Client::body(client.post(&path, "application/json", &settings)?)?)?;
+    let unit = Unit::Things("documents");
+    let meter = Meter::new(quiet, "reindexing", unit, reindex.documents_total);
+    while reindex.state == "running" {
+        meter.set(reindex.documents_done);
+        thread::sleep(ASK_EVERY);
+        reindex = read(&Client::body(client.get(&path)?)?)?;
+    }
+    match reindex.failure {
+        None => Ok(reindex.documents_done),
+        Some(ReindexFailure { detail }) => {
+            let hint = format!("the collection '{name}' is as it was");
+            Err(Failure::with_hint(format!("the reindex failed: {detail}"), hint))
+        }
+    }
+}
+
+fn read(body: &[u8]) -> Result<Reindex, Failure> {
+    serde_json::from_slice(body)
+        .map_err(|error| Failure::new(format!("the answer is not an akin's: {error}")))
+}
+
+fn offline(arguments: Arguments) -> Result<u64, Failure> {
+    let settings = arguments.config.settings(flags(None, arguments.data_dir))?;
+    let meter = Meter::new(arguments.quiet, "reindexing", Unit::Things("documents"), 0);
+    let storage = settings.storage;
+    let of_all = CollectionsSettings {
+        store: storage.store,
+        sets_cache_bytes: storage.sets_cache_bytes,
+        collections_max: storage.collections_max,
+        ceiling: settings.ceiling,
+    };
+    let root = app::collections_dir(&storage.data_dir);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build()?;
+    let rebuilt = rebuild_default(&root, settings.collection, &of_all, |more| meter.add(more));
+    Ok(runtime.block_on(rebuilt)?)
+}
