@@ -152,10 +152,11 @@ fn a_collection_is_reindexed_by_a_server_and_default_without_one() {
     serving.wait_until_ready();
     let (dir, url) = (tempfile::tempdir().unwrap(), serving.url.as_str());
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
-    let [docs, settings] = ["docs.jsonl", "settings.json"].map(path);
+    let [docs, old, settings] = ["docs.jsonl", "old.json", "settings.json"].map(path);
     fs::write(&docs, documents()).unwrap();
+    fs::write(&old, "{}").unwrap();
     fs::write(&settings, r#"{"shingles": {"size": 2}}"#).unwrap();
-    done(&["import", &docs, "--collection", "news", "--url", url]);
+    done(&["import", &docs, "--collection", "news", "--settings", &old, "--url", url]);
     let ended = akin(&["reindex", "news", "--settings", &settings, "--url", url]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stderr.contains("documents reindexed: 702"), "{}", ended.stderr);
