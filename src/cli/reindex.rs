@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use serde::Deserialize;
 
-use super::client::{Client, Server};
+use super::client::{Client, Server, read_json};
 use super::failure::Failure;
 use super::meter::{Meter, Unit};
 use super::serve::{ConfigFile, flags};
@@ -78,13 +78,14 @@ fn by_server(
     let settings = std::fs::read(settings)
         .map_err(|error| Failure::new(format!("cannot read {}: {error}", settings.display())))?;
     let path = format!("/collections/{name}/reindex");
-    let mut reindex = read(&Client::body(client.post(&path, "application/json", &settings)?)?)?;
+    let mut reindex =
+        read_json::<Reindex>(client, client.post(&path, "application/json", settings)?)?;
     let unit = Unit::Things("documents");
     let meter = Meter::new(quiet, "reindexing", unit, reindex.documents_total);
     while reindex.state == "running" {
         meter.set(reindex.documents_done);
         thread::sleep(ASK_EVERY);
-        reindex = read(&Client::body(client.get(&path)?)?)?;
+        reindex = read_json(client, client.get(&path)?)?;
     }
     match reindex.failure {
         None => Ok(reindex.documents_done),
@@ -93,11 +94,6 @@ fn by_server(
             Err(Failure::with_hint(format!("the reindex failed: {detail}"), hint))
         }
     }
-}
-
-fn read(body: &[u8]) -> Result<Reindex, Failure> {
-    serde_json::from_slice(body)
-        .map_err(|error| Failure::new(format!("the answer is not an akin's: {error}")))
 }
 
 fn offline(arguments: Arguments) -> Result<u64, Failure> {
