@@ -126,9 +126,7 @@ fn measure(sketches: &Sketches) {
     let tables = SketchSettings::default().slots / 4;
     limits(bytes, tables as usize + 1, 10);
     longest_lock(sketches);
-    println!(
-        "  threads, index: inserts (p99.9), lookups (p99.9), lookups (p99, p99.9) during inserts"
-    );
+    println!("  threads, index: inserts (p99.9), lookups (p99.9), lookups (p99, p99.9) beside");
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let counts = (0..).map(|power| 1 << power).take_while(|threads| *threads <= cores);
     for threads in counts {
@@ -179,7 +177,7 @@ fn side_by_side(
     let mut lookups = bench.look_up_on(threads);
     let mut during = bench.look_up_while_filling(threads);
     println!(
-        "  {threads} {name}: {inserts_rate:.0} k/s ({} ns), {:.0} k/s ({} ns), {:.0} k/s ({} ns, {} ns)",
+        "  {threads} {name}: {inserts_rate:.0} k/s ({} ns), {:.0} k/s ({} ns), {:.0} k/s ({}, {} ns)",
         inserts.at(0.999),
         lookups.rate(threads),
         lookups.at(0.999),

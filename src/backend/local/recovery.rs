@@ -62,8 +62,8 @@ fn load_expiries(store: &Store, catalog: &Catalog) -> Result<(), StorageError> {
 /// The index with one of prefixes beside its tables, which is made anew from the stored sets at
 /// every start.
 ///
-/// A damaged set would be missing in it unnoticed; so then there is no such index, and exact lookups
-/// go through every set and report what is wrong.
+/// A damaged set would be missing in it unnoticed; so there is no such index then, and exact
+/// lookups go through every set and report what is wrong.
 pub(super) fn with_prefix(
     index: Index,
     exact_from: Option<Threshold>,

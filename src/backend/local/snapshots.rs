@@ -23,11 +23,11 @@ impl Local {
         replayed >= operations_min.max(self.live.catalog.documents() / REPLAYED_PART)
     }
 
-    /// The sequence is noted before the first entry is copied: later writes may or may not be in the
-    /// copy, and a start replays all of them from the log.
+    /// The sequence is noted before the first entry is copied: later writes may or may not be in
+    /// the copy, and a start replays all of them from the log.
     ///
-    /// All documents of the copy are synced to disk before the snapshot can be started from: a store
-    /// that a power cut could set back behind its snapshot would be refused.
+    /// All documents of the copy are synced to disk before the snapshot can be started from: a
+    /// store that a power cut could set back behind its snapshot would be refused.
     pub(super) async fn write_snapshot(&self) -> Result<SnapshotInfo, BackendError> {
         // The blocking threads hold it: they go on if this future is dropped, and two snapshots at
         // once would overwrite each other.

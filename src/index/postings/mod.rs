@@ -87,7 +87,7 @@ impl<X: Copy + Default> Postings<X> {
         page.insert(address.rest, entry, extra);
     }
 
-    /// [`insert`](Self::insert) for many keys of one table, each as [`order`](Self::order) has it,
+    /// [`insert`](Self::insert) for keys of one table, each as [`order`](Self::order) has it,
     /// ascending, with its entry. So what is near in memory is filed together.
     pub fn insert_ordered(&self, table: u32, postings: &[(u32, u32)]) {
         let mut left = postings;
