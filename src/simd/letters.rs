@@ -8,6 +8,19 @@ const BMP: usize = 0x1_0000;
 /// Beside the class: the lower case of the character is another one.
 const LOWERS: u8 = 4;
 
+/// Beside the class: the character is spelled in another way of as many bytes.
+const RESPELLED: u8 = 8;
+
+/// Beside the class: two such marks side by side may be in the wrong order.
+const ORDERED: u8 = 16;
+
+/// Beside the class: normalising may change the words of a text with this character.
+const UNSTABLE: u8 = 32;
+
+/// All that stands beside the class. (Masking with 3 instead would tell the compiler that there are
+/// four cases, and it would jump by a table, which makes marks half as fast.)
+const BESIDE: u8 = LOWERS | RESPELLED | ORDERED | UNSTABLE;
+
 /// What a character does when words are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
@@ -21,13 +34,26 @@ pub enum Class {
     Mark = 3,
 }
 
-/// The class of every character. Of ASCII, letters and digits must be [`Class::Word`] and all
-/// others [`Class::Separator`].
+/// What normalising a text would do to a character, as far as words are concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stability {
+    Stable,
+    /// Puts other letters in its place, which have as many bytes and their lower case already.
+    Respelled,
+    /// Nothing, unless another such mark is before it.
+    Ordered,
+    /// Anything else.
+    Unstable,
+}
+
+/// What words are made of. Of ASCII, letters and digits must be [`Class::Word`] and all
+/// others [`Class::Separator`], and all [`Stability::Stable`].
 pub struct Letters {
     /// A byte for each code point of the basic multilingual plane. The letters of a text are near
     /// each other there, so what is read of it stays in the nearest cache.
     bmp: Box<[u8]>,
-    beyond: fn(char) -> Class,
+    letter: fn(char) -> (Class, Stability),
+    respell: fn(char) -> &'static str,
     joins_at_apostrophes: bool,
 }
 
@@ -35,12 +61,23 @@ impl Letters {
     /// An apostrophe (U+0027) between two characters of [`Class::Word`] belongs to their word if
     /// it `joins_at_apostrophes`.
     #[must_use]
-    pub fn new(class: fn(char) -> Class, joins_at_apostrophes: bool) -> Self {
+    pub fn new(class: fn(char) -> (Class, Stability), joins_at_apostrophes: bool) -> Self {
+        Self::of_raw_texts(class, |_| "", joins_at_apostrophes)
+    }
+
+    /// Of texts that are not normalised, for those that need not be: `respell` gives the spelling
+    /// of what is [`Stability::Respelled`].
+    #[must_use]
+    pub fn of_raw_texts(
+        letter: fn(char) -> (Class, Stability),
+        respell: fn(char) -> &'static str,
+        joins_at_apostrophes: bool,
+    ) -> Self {
         let code_points = 0..BMP as u32;
         // Surrogates are not characters and never looked up.
-        let known = |point| char::from_u32(point).map_or(0, |it| known(it, class(it)));
+        let known = |point| char::from_u32(point).map_or(0, |it| known(it, letter(it)));
         let bmp = code_points.map(known).collect();
-        Self { bmp, beyond: class, joins_at_apostrophes }
+        Self { bmp, letter, respell, joins_at_apostrophes }
     }
 
     #[must_use]
@@ -52,7 +89,7 @@ impl Letters {
     #[must_use]
     #[inline]
     pub fn class(&self, character: char) -> Class {
-        match self.known(character as u32) & !LOWERS {
+        match self.known(character as u32) & !BESIDE {
             0 => Class::Separator,
             1 => Class::Word,
             2 => Class::Cut,
@@ -67,7 +104,7 @@ impl Letters {
         let size = bytes.len().min(4);
         block[..size].copy_from_slice(&bytes[..size]);
         let code_point = if block[0] < 0x80 { u32::from(block[0]) } else { decode(&block, 0).0 };
-        self.known(code_point) & !LOWERS == Class::Word as u8
+        self.known(code_point) & !BESIDE == Class::Word as u8
     }
 
     #[inline(always)]
@@ -80,17 +117,19 @@ impl Letters {
 
     #[cold]
     fn look_up(&self, code_point: u32) -> u8 {
-        char::from_u32(code_point).map_or(0, |it| known(it, (self.beyond)(it)))
+        char::from_u32(code_point).map_or(0, |it| known(it, (self.letter)(it)))
     }
 
     /// Reads the characters beyond ASCII of a block whose ASCII has been read: up to its end, or
     /// to one that has no room in it, or to one whose lower case is longer or shorter. Such a one
-    /// is read alone.
+    /// is read alone. What is read of a text that turns out to be unstable is worth nothing.
     #[inline(always)]
     pub(super) fn read(&self, bytes: &[u8; BLOCK_BYTES], lowercase: bool, block: &mut Block) {
         // Bit 63 is left for the break that follows the last character.
         block.settle(BLOCK_BYTES - 1);
         let (mut leads, mut word) = (block.leads, block.word);
+        let (mut after_mark, mut side_by_side) = (block.after_mark, 0);
+        let changing = UNSTABLE | RESPELLED | if lowercase { LOWERS } else { 0 };
         while leads != 0 {
             let at = leads.trailing_zeros() as usize;
             leads &= leads - 1;
@@ -100,37 +139,73 @@ impl Letters {
                 break;
             }
             let known = self.known(code_point);
-            if lowercase && known & LOWERS != 0 && !block.lower(at, size, code_point) {
+            if known & changing != 0 && !self.respell(known, at, size, code_point, block) {
                 match at {
+                    _ if block.is_unstable => return,
                     0 => return block.lower_alone(size, code_point),
                     _ => block.settle(at),
                 }
                 break;
             }
             let covered = ((1 << size) - 1) << at;
-            match known & !LOWERS {
+            match known & !BESIDE {
                 0 => {}
                 1 => word |= covered,
                 2 => {
                     word |= covered;
                     block.breaks |= 1 << at | 1 << (at + size);
                 }
-                _ if block.before(word) >> at & 1 != 0 => {
-                    // A mark goes with the token before it, and a break behind that moves on.
-                    word |= covered;
-                    let breaks = block.breaks >> at & 1;
-                    block.breaks ^= breaks << at | breaks << (at + size);
+                _ => {
+                    let ordered = u64::from(known & ORDERED != 0);
+                    side_by_side |= ordered & after_mark >> at;
+                    after_mark |= ordered << (at + size);
+                    if block.before(word) >> at & 1 != 0 {
+                        // A mark goes with the token before it, and a break behind that moves on.
+                        word |= covered;
+                        let breaks = block.breaks >> at & 1;
+                        block.breaks ^= breaks << at | breaks << (at + size);
+                    }
                 }
-                _ => {}
             }
         }
         block.word = word;
+        block.after_mark = after_mark;
+        block.is_unstable = side_by_side != 0;
+    }
+
+    /// Puts the lower case or the other spelling of a character in its place; tells whether it has
+    /// the room, and the character is stable.
+    #[inline]
+    fn respell(
+        &self,
+        known: u8,
+        at: usize,
+        size: usize,
+        code_point: u32,
+        block: &mut Block,
+    ) -> bool {
+        if known & UNSTABLE != 0 {
+            block.is_unstable = true;
+            return false;
+        }
+        if known & RESPELLED == 0 {
+            return block.lower(at, size, code_point);
+        }
+        let spelling = char::from_u32(code_point).map_or("", self.respell);
+        block.folded[at..at + size].copy_from_slice(spelling.as_bytes());
+        true
     }
 }
 
-fn known(character: char, class: Class) -> u8 {
+fn known(character: char, (class, stability): (Class, Stability)) -> u8 {
     let lowers = class == Class::Word && !character.to_lowercase().eq([character]);
-    if lowers { class as u8 | LOWERS } else { class as u8 }
+    let beside = match stability {
+        Stability::Stable => 0,
+        Stability::Respelled => RESPELLED,
+        Stability::Ordered => ORDERED,
+        Stability::Unstable => UNSTABLE,
+    };
+    class as u8 | beside | if lowers { LOWERS } else { 0 }
 }
 
 /// The character that begins at a byte beyond ASCII, and its size in bytes. Of one that has no

@@ -33,7 +33,7 @@ pub use bytes::{count_equal_bytes, equal_words};
 pub use distinct::distinct;
 pub use hash::{PRIME_2, PRIME_3, SHORT_BYTES_MAX, WordMix};
 pub use least::{LINEAR_LANES, LinearFunctions, least_values};
-pub use letters::{Class, Letters};
+pub use letters::{Class, Letters, Stability};
 pub use memory::{prefer_huge_pages, prefetch, prefetch_all};
 pub use shared::count_shared;
 pub use words::hash_words;

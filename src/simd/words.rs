@@ -19,6 +19,8 @@ const SLACK: [u8; super::SHORT_BYTES_MAX] = [0; super::SHORT_BYTES_MAX];
 /// them, lowercased if that is wanted, and of single letters of scripts without spaces with the
 /// marks behind them.
 ///
+/// `None` if the letters are of texts that are not normalised, and this one has to be.
+///
 /// # Panics
 /// If the text has 2 GiB or more. (Texts that are normalised are bounded below that.)
 #[must_use]
@@ -28,7 +30,7 @@ pub fn hash_words(
     text: &str,
     lowercase: bool,
     mix: WordMix,
-) -> Vec<u64> {
+) -> Option<Vec<u64>> {
     assert!(text.len() < 1 << 31, "places are 32 bits wide, and lowercasing makes texts longer");
     let mut scan = Scan::new(letters, text, lowercase);
     // English has a word in six bytes; a guess too low costs one more allocation.
@@ -36,10 +38,13 @@ pub fn hash_words(
     while scan.read < text.len() {
         scan.begin_batch();
         mark(level, &mut scan);
+        if scan.is_unstable {
+            return None;
+        }
         scan.end_batch();
         hash(level, mix, &mut scan, &mut hashes);
     }
-    hashes
+    Some(hashes)
 }
 
 fn mark(level: Level, scan: &mut Scan<'_>) {
@@ -105,6 +110,10 @@ pub(super) struct Scan<'t> {
     is_open: bool,
     /// A token ends with the last byte, whatever follows.
     breaks: bool,
+    /// The last character is a mark that the next may have to go before.
+    after_mark: bool,
+    /// Normalising may change the words, so reading them ended.
+    is_unstable: bool,
 }
 
 /// A block whose ASCII has been read: a bit for each byte.
@@ -128,6 +137,10 @@ pub(super) struct Block {
     pub leads: u64,
     /// Begins a token even if the byte before belongs to one.
     pub breaks: u64,
+    /// A mark that has its place in an order ends before the byte.
+    pub after_mark: u64,
+    /// Normalising may change the words.
+    pub is_unstable: bool,
     was_open: bool,
     /// Bytes of the text that were read.
     read: usize,
@@ -158,6 +171,8 @@ impl<'t> Scan<'t> {
             ends: Vec::with_capacity(bytes / 4),
             is_open: false,
             breaks: false,
+            after_mark: false,
+            is_unstable: false,
         }
     }
 
@@ -223,6 +238,7 @@ impl<'t> Scan<'t> {
             let word = word | apostrophes & before & after;
             let before = word << 1 | u64::from(self.is_open);
             self.is_open = word >> (BLOCK_BYTES - 1) != 0;
+            self.after_mark = false;
             self.folded.extend_from_slice(&folded);
             self.read = self.text.len().min(self.read + BLOCK_BYTES);
             return Edges { starts: word & !before, ends: before & !word, at: at as u32 };
@@ -232,11 +248,16 @@ impl<'t> Scan<'t> {
             word,
             leads,
             breaks: u64::from(self.breaks),
+            after_mark: u64::from(self.after_mark),
+            is_unstable: false,
             was_open: self.is_open,
             read: 0,
             made: 0,
         };
         self.letters.read(bytes, self.lowercase, &mut block);
+        if block.is_unstable {
+            (self.is_unstable, self.batch_end) = (true, 0);
+        }
         if apostrophes != 0 && block.read == block.made {
             block.word |= self.joining(apostrophes, &block);
         }
@@ -244,6 +265,7 @@ impl<'t> Scan<'t> {
         let made = (1 << block.made) - 1;
         self.is_open = block.word << 1 >> block.made & 1 != 0;
         self.breaks = block.breaks >> block.made & 1 != 0;
+        self.after_mark = block.after_mark >> block.made & 1 != 0;
         self.folded.extend_from_slice(&block.folded);
         self.folded.truncate(at + block.made);
         self.read = self.text.len().min(self.read + block.read);

@@ -7,8 +7,9 @@ use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, LineBreak, Sc
 use icu_properties::script::ScriptWithExtensions;
 
 use super::Normalize;
+use super::normalize::{Effect, Normalizer};
 pub(super) use crate::simd::Class;
-use crate::simd::Letters;
+use crate::simd::{Letters, Stability};
 
 /// Some signs of these scripts, such as 々, are in line-breaking classes of their own.
 const IDEOGRAPHIC: [Script; 3] = [Script::Han, Script::Hiragana, Script::Katakana];
@@ -16,10 +17,11 @@ const IDEOGRAPHIC: [Script; 3] = [Script::Han, Script::Hiragana, Script::Katakan
 /// The other scripts without spaces where texts are not normalised.
 const UNNORMALIZED: [Script; 4] = [Script::Thai, Script::Lao, Script::Khmer, Script::Myanmar];
 
-static LETTERS: LazyLock<Letters> = LazyLock::new(|| Letters::new(normalized_class, true));
+static LETTERS: LazyLock<Letters> =
+    LazyLock::new(|| Letters::new(|it| (normalized_class(it), Stability::Stable), true));
 
 static UNNORMALIZED_LETTERS: LazyLock<Letters> =
-    LazyLock::new(|| Letters::new(unnormalized_class, false));
+    LazyLock::new(|| Letters::new(|it| (unnormalized_class(it), Stability::Stable), false));
 
 /// The class of every character of texts that were normalised in this way. Looking one up in
 /// Unicode's data takes several searches.
@@ -27,6 +29,64 @@ pub(super) fn letters(normalize: Normalize) -> &'static Letters {
     match normalize {
         Normalize::None => &UNNORMALIZED_LETTERS,
         Normalize::Nfkc | Normalize::Nfc => &LETTERS,
+    }
+}
+
+/// The letters of texts that are not normalised yet: the words of most texts are the same before
+/// and after, and such texts are read only once.
+pub(super) fn raw_letters(normalize: Normalize, lowercase: bool) -> Option<&'static Letters> {
+    match (normalize, lowercase) {
+        (Normalize::Nfkc, true) => Some(&RAW_CASEFOLDED),
+        (Normalize::Nfkc, false) => Some(&RAW_NFKC),
+        (Normalize::Nfc, _) => Some(&RAW_NFC),
+        (Normalize::None, _) => None,
+    }
+}
+
+static RAW_CASEFOLDED: LazyLock<Letters> = LazyLock::new(|| {
+    const FORM: (Normalize, bool) = (Normalize::Nfkc, true);
+    Letters::of_raw_texts(|it| raw_letter(FORM, it), |it| image(FORM, it), true)
+});
+
+static RAW_NFKC: LazyLock<Letters> = LazyLock::new(|| {
+    const FORM: (Normalize, bool) = (Normalize::Nfkc, false);
+    Letters::of_raw_texts(|it| raw_letter(FORM, it), |it| image(FORM, it), true)
+});
+
+static RAW_NFC: LazyLock<Letters> = LazyLock::new(|| {
+    const FORM: (Normalize, bool) = (Normalize::Nfc, false);
+    Letters::of_raw_texts(|it| raw_letter(FORM, it), |it| image(FORM, it), true)
+});
+
+/// The class of a character once it is normalised, and whether normalising can be left out.
+fn raw_letter((normalize, lowercase): (Normalize, bool), character: char) -> (Class, Stability) {
+    let class = |it| LETTERS.class(it);
+    match Normalizer::new(normalize, lowercase).effect(character) {
+        Effect::None => (class(character), Stability::Stable),
+        Effect::Order => (class(character), Stability::Ordered),
+        Effect::Unknown => (class(character), Stability::Unstable),
+        // Separators are in no word, so it does not matter which they are; apostrophes may be.
+        Effect::Image(image)
+            if !image.is_empty()
+                && image.chars().all(|it| class(it) == Class::Separator && it != '\'') =>
+        {
+            (Class::Separator, Stability::Stable)
+        }
+        Effect::Image(image)
+            if image.len() == character.len_utf8()
+                && image.chars().all(|it| class(it) == Class::Word)
+                && image.chars().flat_map(char::to_lowercase).eq(image.chars()) =>
+        {
+            (Class::Word, Stability::Respelled)
+        }
+        Effect::Image(_) => (class(character), Stability::Unstable),
+    }
+}
+
+fn image((normalize, lowercase): (Normalize, bool), character: char) -> &'static str {
+    match Normalizer::new(normalize, lowercase).effect(character) {
+        Effect::Image(image) => image,
+        Effect::None | Effect::Order | Effect::Unknown => "",
     }
 }
 

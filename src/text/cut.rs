@@ -84,7 +84,20 @@ impl Cutter {
     /// # Errors
     /// [`ShingleError::TooLong`]
     pub(super) fn cut(&self, text: &str) -> Result<Cut, ShingleError> {
-        Ok(self.cut_normalized(&self.normalize(text, None)?, None))
+        match self.raw_words(text) {
+            Some(words) => Ok(self.cut_hashes(words)),
+            None => Ok(self.cut_normalized(&self.normalize(text, None)?, None)),
+        }
+    }
+
+    /// The words of a text if normalising would not change them. Reading ends at the first
+    /// character that normalising may change.
+    fn raw_words(&self, text: &str) -> Option<Vec<u64>> {
+        let is_of_words = matches!(self.unit, Unit::Word | Unit::Stopword);
+        if !is_of_words || text.len() > self.normalized_bytes_max {
+            return None;
+        }
+        self.rules.hash_raw_words(text, WordMix { seed: self.seed }, self.level)
     }
 
     /// The shingles of a text, and the bytes of it that each unit covers. Takes longer.
@@ -114,8 +127,7 @@ impl Cutter {
 
     fn cut_normalized(&self, text: &str, ranges: Option<&mut UnitRanges>) -> Cut {
         match self.unit {
-            Unit::Word => self.cut_words(self.words(text, ranges)),
-            Unit::Stopword => self.cut_at_stop_words(&self.words(text, ranges)),
+            Unit::Word | Unit::Stopword => self.cut_hashes(self.words(text, ranges)),
             Unit::Character => self.cut_characters(text, ranges),
             Unit::Token => self.cut_tokens(text, ranges),
             // A text has no fields.
@@ -134,6 +146,14 @@ impl Cutter {
             ranges.push(range);
         });
         hashes
+    }
+
+    /// The shingles of words.
+    fn cut_hashes(&self, hashes: Vec<u64>) -> Cut {
+        match self.unit {
+            Unit::Stopword => self.cut_at_stop_words(&hashes),
+            _ => self.cut_words(hashes),
+        }
     }
 
     fn cut_words(&self, mut hashes: Vec<u64>) -> Cut {

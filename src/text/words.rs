@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::Normalize;
-use super::classes::{Class, letters};
+use super::classes::{Class, letters, raw_letters};
 use super::normalize::Normalizer;
 use crate::simd::{Letters, Level, WordMix};
 
@@ -14,6 +14,7 @@ use crate::simd::{Letters, Level, WordMix};
 pub(super) struct TextRules {
     pub normalizer: Normalizer,
     letters: &'static Letters,
+    raw_letters: Option<&'static Letters>,
     lowercase: bool,
 }
 
@@ -26,12 +27,19 @@ impl fmt::Debug for TextRules {
 impl TextRules {
     pub(super) fn new(normalize: Normalize, lowercase: bool) -> Self {
         let normalizer = Normalizer::new(normalize, lowercase);
-        Self { normalizer, letters: letters(normalize), lowercase }
+        let (letters, raw_letters) = (letters(normalize), raw_letters(normalize, lowercase));
+        Self { normalizer, letters, raw_letters, lowercase }
     }
 
     /// The hash of each word of a normalised text.
     pub(super) fn hash_words(self, text: &str, mix: WordMix, level: Level) -> Vec<u64> {
-        crate::simd::hash_words(level, self.letters, text, self.lowercase, mix)
+        let hashes = crate::simd::hash_words(level, self.letters, text, self.lowercase, mix);
+        hashes.expect("in normalised texts all letters are stable")
+    }
+
+    /// The hash of each word of a text that is not normalised; `None` if it has to be.
+    pub(super) fn hash_raw_words(self, text: &str, mix: WordMix, level: Level) -> Option<Vec<u64>> {
+        crate::simd::hash_words(level, self.raw_letters?, text, self.lowercase, mix)
     }
 
     /// Visits the spelling of each word of a normalised text and the bytes that it covers: the

@@ -45,6 +45,18 @@ impl Normalizer {
         })
     }
 
+    /// What becomes of a character whatever stands before it.
+    pub(super) fn effect(self, character: char) -> Effect {
+        match self.0.map_or(Entry::Inert, |table| table.entry(character)) {
+            Entry::Inert => Effect::None,
+            Entry::Mark(_) => Effect::Order,
+            Entry::Image(image) if image.starts_run && !image.ends_with_mark => {
+                Effect::Image(&image.text)
+            }
+            Entry::Image(_) | Entry::Composing => Effect::Unknown,
+        }
+    }
+
     /// Of a text whose length is bounded by a setting of its own: NFKC may make it eleven times as
     /// long.
     pub(super) fn normalize(self, text: &str) -> Cow<'_, str> {
@@ -65,6 +77,16 @@ impl Normalizer {
         };
         (normalized.len() <= bytes_max).then_some(normalized)
     }
+}
+
+/// What normalising does to a character.
+pub(super) enum Effect {
+    None,
+    /// Nothing, unless marks are before it.
+    Order,
+    Image(&'static str),
+    /// It depends on what stands before it.
+    Unknown,
 }
 
 /// One pass over a text.

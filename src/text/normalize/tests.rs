@@ -6,6 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::simd::{Level, WordMix};
 use crate::text::words::TextRules;
 
 const NFC: ComposingNormalizerBorrowed = ComposingNormalizerBorrowed::new_nfc();
@@ -115,6 +116,7 @@ fn every_character_is_normalized_as_defined() {
             // Beside a letter and marks that sort before and after most others.
             assert_as_defined(&format!("{text}E{text}\u{316}E{text}\u{345}"));
         }
+        assert_raw_words(&format!("a{text}B'{text}'C {text}'{text} ς{text}{text}"));
     }
 }
 
@@ -137,6 +139,50 @@ fn growth_is_bounded() {
         let within = |max| Normalizer::new(form, true).normalize_within(max, &text, None);
         assert_eq!(within(bytes).map(|it| it.len()), Some(bytes), "{form:?}");
         assert_eq!(within(bytes - 1), None, "{form:?}");
+    }
+}
+
+/// The words of a text as it is, if it need not be normalised, are those of the normalised text.
+/// Gives whether it is so for the default form.
+fn assert_raw_words(text: &str) -> bool {
+    let mix = WordMix { seed: 0 };
+    let forms = [(Normalize::Nfc, true), (Normalize::Nfc, false), (Normalize::Nfkc, false)];
+    let mut is_raw = false;
+    for (form, lowercase) in forms.into_iter().chain([(Normalize::Nfkc, true)]) {
+        let rules = TextRules::new(form, lowercase);
+        for level in Level::available() {
+            let raw = rules.hash_raw_words(text, mix, level);
+            is_raw = raw.is_some();
+            let hashes = || rules.hash_words(&rules.normalizer.normalize(text), mix, level);
+            assert!(raw.is_none_or(|raw| raw == hashes()), "{form:?} {lowercase} {text:?}");
+        }
+    }
+    is_raw
+}
+
+#[test]
+fn the_words_of_ordinary_texts_are_read_at_once() {
+    for (text, expected) in [
+        ("plain ASCII, isn't it", true),
+        ("Die Straße… GROẞ nicht", false),
+        ("Die Straße… über „alle“ Höhen\u{a0}!", true),
+        ("l'été «\u{a0}déjà\u{a0}» ÉTÉ", true),
+        ("Все люди рождаются", true),
+        ("ὁ λόγος ΛΌΓΟΣ", true),
+        ("人人生而自由，在尊严（和）权利上", true),
+        ("يولد جميع الناس أحرارًا", true),
+        ("Tất cả mọi người", true),
+        ("모든 인간은", true),
+        ("क्या सभी मनुष्यों", true),
+        ("e\u{301}te\u{301}", false),
+        ("co\u{ad}op", false),
+        ("don’t", false),
+        ("q\u{301}\u{323}", false),
+    ] {
+        let long = text.repeat(300);
+        for text in [text, &format!("{long}{text}"), &format!("{}{text}", "long ".repeat(2_000))] {
+            assert_eq!(assert_raw_words(text), expected, "{text}");
+        }
     }
 }
 
@@ -174,6 +220,16 @@ proptest! {
     #[test]
     fn texts_are_normalized_as_defined(text in texts()) {
         assert_as_defined(&text);
+    }
+
+    #[test]
+    fn words_that_are_read_at_once_are_those_of_the_normalized_text(
+        text in texts(), start in 0..70_usize
+    ) {
+        let text = format!("{}{text}", "x".repeat(start));
+        assert_raw_words(&text);
+        assert_raw_words(&NFC.normalize(&text));
+        assert_raw_words(&nfkc(&text));
     }
 
     #[test]
