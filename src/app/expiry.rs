@@ -22,7 +22,7 @@ async fn remove_expired_of(collection: &Collection) {
         Ok(0) | Err(EngineError::Closed) => {}
         Ok(removed) => tracing::info!(collection = %name, removed, "removed expired documents"),
         Err(error) => {
-            tracing::error!(collection = %name, %error, "cannot remove expired documents")
+            tracing::error!(collection = %name, %error, "cannot remove expired documents");
         }
     }
 }

@@ -109,10 +109,12 @@ impl Meter {
         };
         let mut line = format!("{}: {}", self.doing, shown(self.bar.position()));
         if let Some(total) = self.bar.length() {
-            line += &format!(" of {}", shown(total));
+            line.push_str(" of ");
+            line.push_str(&shown(total));
         }
         if let Unit::Things(name) = self.unit {
-            line += &format!(" {name}");
+            line.push(' ');
+            line.push_str(name);
         }
         match self.bar.message() {
             message if message.is_empty() => line,

@@ -130,9 +130,9 @@ impl Buckets {
         self.prefixes.is_none_or(|threshold| place(a).admits(place(b), threshold))
     }
 
-    /// Whether the sets at two places that share `buckets` buckets may be a pair. Of what they share, the one
-    /// whose prefix ends first in the order of the elements has all up to there in both prefixes,
-    /// so in a bucket, and the rest behind its prefix.
+    /// Whether two sets that share `buckets` buckets may be a pair. Take the one whose prefix ends
+    /// first in the order of the elements: what they share up to there is in both prefixes, so in
+    /// a bucket, and the rest is behind its prefix.
     pub fn share_enough(&self, a: u32, b: u32, buckets: u32) -> bool {
         let Some(threshold) = self.prefixes else { return true };
         let (a, b) = (self.size(a), self.size(b));

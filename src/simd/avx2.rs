@@ -36,7 +36,7 @@ pub(super) fn mark(scan: &mut Scan<'_>) {
         let word = joined(low.word, high.word);
         let leads = joined(low.leads, high.leads);
         let apostrophes = joined(low.apostrophes, high.apostrophes);
-        let edges = scan.take(block, AsciiBlock { folded, word, leads, apostrophes });
+        let edges = scan.take(block, &AsciiBlock { folded, word, leads, apostrophes });
         push_edges(&edges, scan);
     }
 }

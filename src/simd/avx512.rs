@@ -62,7 +62,7 @@ pub(super) fn mark(scan: &mut Scan<'_>) {
         let apostrophes = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(b'\''.cast_signed()));
         let ascii =
             AsciiBlock { folded: to_bytes(lowered), word: letters | digits, leads, apostrophes };
-        let edges = scan.take(block, ascii);
+        let edges = scan.take(block, &ascii);
         let at = _mm512_set1_epi32(edges.at.cast_signed());
         push_places(edges.starts, numbers, at, &mut scan.starts);
         push_places(edges.ends, numbers, at, &mut scan.ends);

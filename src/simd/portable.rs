@@ -7,7 +7,7 @@ const HIGH_BITS: u64 = each(0x80);
 pub(super) fn mark(scan: &mut Scan<'_>) {
     let mut padded = [0; BLOCK_BYTES];
     while let Some(block) = scan.next_block(&mut padded) {
-        let edges = scan.take(block, read(block, scan.cases()));
+        let edges = scan.take(block, &read(block, scan.cases()));
         push_edges(&edges, scan);
     }
 }

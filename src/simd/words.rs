@@ -228,8 +228,8 @@ impl<'t> Scan<'t> {
 
     /// Takes a block whose ASCII has been read. A block never begins within a character.
     #[inline(always)]
-    pub(super) fn take(&mut self, bytes: &[u8; BLOCK_BYTES], ascii: AsciiBlock) -> Edges {
-        let AsciiBlock { folded, word, leads, apostrophes } = ascii;
+    pub(super) fn take(&mut self, bytes: &[u8; BLOCK_BYTES], ascii: &AsciiBlock) -> Edges {
+        let AsciiBlock { ref folded, word, leads, apostrophes } = *ascii;
         let apostrophes = apostrophes & self.joining_apostrophes;
         let at = self.folded.len();
         if leads == 0 && !self.breaks {
@@ -239,12 +239,12 @@ impl<'t> Scan<'t> {
             let before = word << 1 | u64::from(self.is_open);
             self.is_open = word >> (BLOCK_BYTES - 1) != 0;
             self.after_mark = false;
-            self.folded.extend_from_slice(&folded);
+            self.folded.extend_from_slice(folded);
             self.read = self.text.len().min(self.read + BLOCK_BYTES);
             return Edges { starts: word & !before, ends: before & !word, at: at as u32 };
         }
         let mut block = Block {
-            folded,
+            folded: *folded,
             word,
             leads,
             breaks: u64::from(self.breaks),

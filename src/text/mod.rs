@@ -84,6 +84,7 @@ impl Shingler {
     /// # Panics
     /// If the settings have [`ShingleSettings::faults`].
     #[must_use]
+    #[expect(clippy::needless_pass_by_value, reason = "a shingler has its settings for itself")]
     pub fn new(settings: ShingleSettings, seed: u64, elements_max: usize) -> Self {
         assert!(settings.faults().is_empty(), "{:?}", settings.faults());
         let (multiset, sample_modulo) = (settings.multiset, settings.sample_modulo);

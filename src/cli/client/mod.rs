@@ -185,7 +185,8 @@ fn reason(error: &legacy::Error) -> String {
     let mut reason = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
-        reason += &format!(": {cause}");
+        reason.push_str(": ");
+        reason.push_str(&cause.to_string());
         source = cause.source();
     }
     reason

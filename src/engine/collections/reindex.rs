@@ -221,7 +221,7 @@ impl Collections {
         // All of it is on the disk once this comes about.
         drop(new.engine.backend.pause_writes().await?);
         let (this, replaced, new) = (Arc::clone(self), Arc::clone(old), Arc::clone(new));
-        off_runtime_if(true, move || this.swap(&replaced, new, paused)).await??;
+        off_runtime_if(true, move || this.swap(&replaced, &new, paused)).await??;
         if let Err(error) = old.engine.backend.close().await {
             tracing::warn!(name = %old.name, %error, "a reindexed collection failed");
         }
@@ -231,7 +231,7 @@ impl Collections {
     fn swap(
         &self,
         old: &Collection,
-        new: Arc<Collection>,
+        new: &Arc<Collection>,
         paused: PausedWrites,
     ) -> Result<(), EngineError> {
         let _changes = self.changes()?;
@@ -242,9 +242,9 @@ impl Collections {
             return Err(EngineError::CollectionNotFound { name: old.name.clone() });
         }
         new.files.take_over()?;
-        let set = old.engine.successor.set(Arc::clone(&new));
+        let set = old.engine.successor.set(Arc::clone(new));
         set.unwrap_or_else(|_| unreachable!("a collection is replaced once"));
-        self.change(|open| open.insert(old.name.clone(), Arc::clone(&new)));
+        self.change(|open| open.insert(old.name.clone(), Arc::clone(new)));
         paused.supersede();
         if let Err(error) = old.files.remove().and_then(|()| new.files.forget_replaced()) {
             tracing::error!(name = %old.name, %error, "the next start ends the reindex");

@@ -2,7 +2,7 @@
 
 use crate::backend::Scan;
 use crate::engine::lookup::keyed::LOOKS_MAX;
-use crate::engine::lookup::{Found, Query};
+use crate::engine::lookup::{Found, Query, score_members};
 use crate::engine::{Engine, EngineError, FoundBy};
 use crate::index::ExactSearch;
 
@@ -43,7 +43,7 @@ impl Engine {
         for found in scan.found {
             let agreeing = found.candidate.agreeing;
             let likeness = self.analyser.verified(found.overlap, agreeing, are_whole);
-            self.score_members(query, &found.candidate, likeness, &mut scored);
+            score_members(query, &found.candidate, likeness, &mut scored);
         }
         Found {
             scored,

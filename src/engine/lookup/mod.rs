@@ -164,7 +164,7 @@ impl Engine {
         let is_whole = sampling.is_whole(query.set);
         for candidate in &equal {
             let likeness = self.analyser.verified(whole, candidate.agreeing, is_whole);
-            self.score_members(query, candidate, likeness, &mut checked.scored);
+            score_members(query, candidate, likeness, &mut checked.scored);
         }
         others.retain(|candidate| {
             Overlap::can_reach(shingles, candidate.shingles as usize, threshold)
@@ -180,7 +180,7 @@ impl Engine {
                 let Some((overlap, other_is_whole)) = overlap else { continue };
                 let are_whole = is_whole && other_is_whole;
                 let likeness = self.analyser.verified(overlap, candidate.agreeing, are_whole);
-                self.score_members(query, candidate, likeness, &mut checked.scored);
+                score_members(query, candidate, likeness, &mut checked.scored);
             }
         }
         Ok(checked)
@@ -192,28 +192,10 @@ impl Engine {
             let sizes = (query.set.count() as u32, candidate.shingles);
             let likeness = self.analyser.estimated(candidate.agreeing, sizes);
             if likeness.resemblance >= query.threshold.get() {
-                self.score_members(query, candidate, likeness, &mut scored);
+                score_members(query, candidate, likeness, &mut scored);
             }
         }
         Checked { scored, ..Checked::default() }
-    }
-
-    pub(in crate::engine) fn score_members(
-        &self,
-        query: &Query<'_>,
-        candidate: &Candidate,
-        likeness: Likeness,
-        scored: &mut Vec<Scored>,
-    ) {
-        let others = candidate.members.iter().filter(|member| Some(&member.id) != query.own_id);
-        scored.extend(others.map(|member| Scored {
-            found: Match {
-                keys_shared: candidate.keys_shared,
-                ..Match::of(member.id.clone(), likeness)
-            },
-            ordinal: Some(member.ordinal),
-            metadata: MetadataAt::of(member),
-        }));
     }
 
     async fn read_metadata(&self, scored: &mut [Scored]) -> Result<(), EngineError> {
@@ -235,6 +217,24 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// A scored match for each member of the candidate but the probe itself.
+fn score_members(
+    query: &Query<'_>,
+    candidate: &Candidate,
+    likeness: Likeness,
+    scored: &mut Vec<Scored>,
+) {
+    let others = candidate.members.iter().filter(|member| Some(&member.id) != query.own_id);
+    scored.extend(others.map(|member| Scored {
+        found: Match {
+            keys_shared: candidate.keys_shared,
+            ..Match::of(member.id.clone(), likeness)
+        },
+        ordinal: Some(member.ordinal),
+        metadata: MetadataAt::of(member),
+    }));
 }
 
 /// How many of the candidates, at least one, are checked at once.
