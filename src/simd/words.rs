@@ -94,6 +94,7 @@ pub(super) struct WordPlaces<'s> {
 
 /// The state of reading a text. One batch is lowercased and marked at a time; a word that is open
 /// at its end is carried over to the next.
+#[expect(clippy::struct_excessive_bools, reason = "each says one thing of where reading stands")]
 pub(super) struct Scan<'t> {
     letters: &'t Letters,
     lowercase: bool,

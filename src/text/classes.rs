@@ -64,7 +64,6 @@ fn raw_letter((normalize, lowercase): (Normalize, bool), character: char) -> (Cl
     match Normalizer::new(normalize, lowercase).effect(character) {
         Effect::None => (class(character), Stability::Stable),
         Effect::Order => (class(character), Stability::Ordered),
-        Effect::Unknown => (class(character), Stability::Unstable),
         // Separators are in no word, so it does not matter which they are; apostrophes may be.
         Effect::Image(image)
             if !image.is_empty()
@@ -79,7 +78,7 @@ fn raw_letter((normalize, lowercase): (Normalize, bool), character: char) -> (Cl
         {
             (Class::Word, Stability::Respelled)
         }
-        Effect::Image(_) => (class(character), Stability::Unstable),
+        Effect::Image(_) | Effect::Unknown => (class(character), Stability::Unstable),
     }
 }
 
