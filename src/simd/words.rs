@@ -12,6 +12,9 @@ const AHEAD_BYTES: usize = 1_024;
 /// Bytes of a batch: it and what is made of it stay in the nearest cache.
 const BATCH_BYTES: usize = 4_096;
 
+/// Where no batch ends.
+const UNSTABLE_END: usize = 0;
+
 /// Hashing a word loads this many bytes from its start on.
 const SLACK: [u8; super::SHORT_BYTES_MAX] = [0; super::SHORT_BYTES_MAX];
 
@@ -38,7 +41,7 @@ pub fn hash_words(
     while scan.read < text.len() {
         scan.begin_batch();
         mark(level, &mut scan);
-        if scan.is_unstable {
+        if scan.batch_end == UNSTABLE_END {
             return None;
         }
         scan.end_batch();
@@ -94,7 +97,6 @@ pub(super) struct WordPlaces<'s> {
 
 /// The state of reading a text. One batch is lowercased and marked at a time; a word that is open
 /// at its end is carried over to the next.
-#[expect(clippy::struct_excessive_bools, reason = "each says one thing of where reading stands")]
 pub(super) struct Scan<'t> {
     letters: &'t Letters,
     lowercase: bool,
@@ -103,6 +105,7 @@ pub(super) struct Scan<'t> {
     text: &'t [u8],
     read: usize,
     folded: Vec<u8>,
+    /// [`UNSTABLE_END`] if normalising may change the words, so that reading them has ended.
     batch_end: usize,
     /// Places in `folded`. Where a word is open there is a start more than there are ends.
     pub starts: Vec<u32>,
@@ -111,10 +114,8 @@ pub(super) struct Scan<'t> {
     is_open: bool,
     /// A token ends with the last byte, whatever follows.
     breaks: bool,
-    /// The last character is a mark that the next may have to go before.
-    after_mark: bool,
-    /// Normalising may change the words, so reading them ended.
-    is_unstable: bool,
+    /// 1 if the last character is a mark that the next may have to go before.
+    after_mark: u64,
 }
 
 /// A block whose ASCII has been read: a bit for each byte.
@@ -172,8 +173,7 @@ impl<'t> Scan<'t> {
             ends: Vec::with_capacity(bytes / 4),
             is_open: false,
             breaks: false,
-            after_mark: false,
-            is_unstable: false,
+            after_mark: 0,
         }
     }
 
@@ -239,7 +239,7 @@ impl<'t> Scan<'t> {
             let word = word | apostrophes & before & after;
             let before = word << 1 | u64::from(self.is_open);
             self.is_open = word >> (BLOCK_BYTES - 1) != 0;
-            self.after_mark = false;
+            self.after_mark = 0;
             self.folded.extend_from_slice(folded);
             self.read = self.text.len().min(self.read + BLOCK_BYTES);
             return Edges { starts: word & !before, ends: before & !word, at: at as u32 };
@@ -249,7 +249,7 @@ impl<'t> Scan<'t> {
             word,
             leads,
             breaks: u64::from(self.breaks),
-            after_mark: u64::from(self.after_mark),
+            after_mark: self.after_mark,
             is_unstable: false,
             was_open: self.is_open,
             read: 0,
@@ -257,7 +257,7 @@ impl<'t> Scan<'t> {
         };
         self.letters.read(bytes, self.lowercase, &mut block);
         if block.is_unstable {
-            (self.is_unstable, self.batch_end) = (true, 0);
+            self.batch_end = UNSTABLE_END;
         }
         if apostrophes != 0 && block.read == block.made {
             block.word |= self.joining(apostrophes, &block);
@@ -266,7 +266,7 @@ impl<'t> Scan<'t> {
         let made = (1 << block.made) - 1;
         self.is_open = block.word << 1 >> block.made & 1 != 0;
         self.breaks = block.breaks >> block.made & 1 != 0;
-        self.after_mark = block.after_mark >> block.made & 1 != 0;
+        self.after_mark = block.after_mark >> block.made & 1;
         self.folded.extend_from_slice(&block.folded);
         self.folded.truncate(at + block.made);
         self.read = self.text.len().min(self.read + block.read);

@@ -186,6 +186,16 @@ fn the_words_of_ordinary_texts_are_read_at_once() {
     }
 }
 
+/// Also where one mark is in a block of 64 bytes and the other in the next.
+#[test]
+fn marks_in_the_wrong_order_are_seen_wherever_they_stand() {
+    for start in 0..200 {
+        let text = |marks: &str| format!("{}ב{marks} x", "x".repeat(start));
+        assert!(assert_raw_words(&text("\u{5bc}")), "{start}");
+        assert!(!assert_raw_words(&text("\u{5bc}\u{5b0}")), "{start}");
+    }
+}
+
 #[test]
 fn edits_lead_back_to_the_original() {
     let text = "a\u{ad}b e\u{301} ﷺ c";
