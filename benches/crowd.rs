@@ -85,7 +85,7 @@ fn bodies() {
         let akin = Akin::start();
         let before = akin.processor_time();
         let (took, longest) = post_asking_for_health(&akin, query, &lines(texts));
-        let processor = (akin.processor_time() - before).as_secs_f64();
+        let processor = akin.processor_time().saturating_sub(before).as_secs_f64();
         let ratio = processor / *of_unlike.get_or_insert(processor);
         println!(
             "{title:<22} {:>8.2} {processor:>12.2} {ratio:>7.1}x {:>15.1} ms",

@@ -28,8 +28,8 @@ pub struct Arguments {
     /// Jaccard similarity from which documents are near-duplicates [default: the settings']
     #[arg(long, value_name = "0..1", value_parser = input::threshold)]
     threshold: Option<Threshold>,
-    /// Show the scheme that akin chooses for this chance to find a document exactly at the threshold,
-    /// in place of the settings' scheme
+    /// Show the scheme that akin chooses for this chance to find a document exactly at the
+    /// threshold, in place of the settings' scheme
     #[arg(long, value_name = "0..1", conflicts_with = "bands")]
     recall: Option<f64>,
     /// Number of keys, in place of the chosen one

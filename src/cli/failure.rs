@@ -67,7 +67,8 @@ impl From<AppError> for Failure {
             }
             AppError::Open { .. } => Self::with_hint(
                 what,
-                "use the settings it was created with, another directory by --data-dir, or repair this one",
+                "use the settings it was created with, another directory by --data-dir, or repair \
+                 this one",
             ),
             AppError::OutOfService { .. } => {
                 Self::with_hint(what, "what was acknowledged is stored; start akin again")

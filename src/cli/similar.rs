@@ -112,8 +112,8 @@ impl Answer {
         let truncated =
             if self.truncated { "; a work limit was hit: some may be missing" } else { "" };
         format!(
-            "{count} among {} candidates; one with a Jaccard similarity of {} is found with a chance \
-             of {:.1} %; {} µs{truncated}",
+            "{count} among {} candidates; one with a Jaccard similarity of {} is found with a \
+             chance of {:.1} %; {} µs{truncated}",
             self.candidates,
             self.threshold,
             self.expected_recall * 100.0,

@@ -5,8 +5,8 @@
 //! and filing the next copy costs no more than the first. Postings hold entry numbers, which are
 //! given out again once an entry is gone.
 //!
-//! Everything is in maps of shards, each with its own lock: postings in [pages](postings), sets in
-//! [parts](sets). Calls go over their keys twice: they begin to fetch all that they will read,
+//! Everything is in maps of shards, each with its own lock: postings in pages (`postings`), sets in
+//! parts (`sets`). Calls go over their keys twice: they begin to fetch all that they will read,
 //! then they read it.
 //!
 //! What threads see of each other:

@@ -1,7 +1,7 @@
 //! Discovery: all pairs and clusters of a corpus, without I/O.
 //!
-//! A [`CorpusBuilder`] takes the documents one by one and makes a [`Corpus`] of distinct sets and the
-//! [`Documents`] of each. Sets are numbered in the byte order of their smallest ids,
+//! A [`CorpusBuilder`] takes the documents one by one and makes a [`Corpus`] of distinct sets and
+//! the [`Documents`] of each. Sets are numbered in the byte order of their smallest ids,
 //! so that nothing here depends on the order in which documents arrived.
 //!
 //! A [`Join`] puts the sets into **buckets**, of which two sets that are near enough share one:

@@ -79,7 +79,7 @@ async fn a_kept_and_a_skipped_one_at_once_agree_on_who_came_first() {
         let (keep, skip) = (keep.await.unwrap(), skip.await.unwrap());
         match skip.status {
             AddStatus::Skipped => {
-                assert!(keep.duplicates.is_empty(), "no lost document is reported")
+                assert!(keep.duplicates.is_empty(), "no lost document is reported");
             }
             _ => assert_eq!(keep.duplicates[0].id, skip.id, "the kept one came second"),
         }

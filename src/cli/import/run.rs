@@ -81,7 +81,8 @@ impl From<SendError> for Failure {
             SendError::Refused(_) => Self::with_hint(what, "is this the URL of an akin?"),
             SendError::GaveUp { .. } => Self::with_hint(
                 what,
-                "once the server is back, run the same import again: stored documents are unchanged",
+                "once the server is back, run the same import again: stored documents stay as \
+                 they are",
             ),
         }
     }

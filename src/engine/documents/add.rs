@@ -35,7 +35,8 @@ struct Duplicates {
 }
 
 impl Engine {
-    /// Makes the set, the sketch and the keys. Pure computation: a few microseconds a kilobyte of text.
+    /// Makes the set, the sketch and the keys. Pure computation: a few microseconds a kilobyte of
+    /// text.
     ///
     /// # Errors
     /// `MetadataTooLarge`, `AlreadyExpired`, and those of

@@ -126,8 +126,8 @@ impl<X: Copy + Default> Postings<X> {
         was_there
     }
 
-    /// Calls for all entries of a key, or only for some if there are more than `max`. How many there
-    /// are.
+    /// Calls `each` for all entries of a key, or for some of them if there are more than `max`.
+    /// Returns how many there are.
     #[inline]
     pub fn read(&self, key: Key, max: usize, mut each: impl FnMut(u32, X)) -> usize {
         let address = self.address(key);
