@@ -23,7 +23,8 @@ use crate::scheme::Threshold;
 ///
 /// Of each cluster of near-duplicates the document with the lowest id is kept: its line, unchanged,
 /// in the order of the input. Equal documents, also equal records, are copies of each other
-/// whatever the threshold. The input is read twice. Whatever is not a document is reported and left out.
+/// whatever the threshold. The input is read twice. Items that are not documents are reported and
+/// left out.
 #[derive(Args)]
 pub struct Arguments {
     /// Files or directories of documents, as `akin import` takes them
