@@ -1,7 +1,7 @@
-//! What a client hands over: an id, a content, and whatever else it wants to get back.
+//! The documents that clients post: an id, a content and metadata.
 //!
-//! The newtypes here can only be built through constructors that check, so that no later layer
-//! checks again.
+//! The newtypes here can only be built by checking constructors, so that later layers need no
+//! checks.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize, Serializer};
 use utoipa::ToSchema;
 
-/// The name a client gives a document: 1..=1024 bytes of UTF-8 without control characters.
+/// The client's name for a document: 1..=1024 bytes of UTF-8 without control characters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, ToSchema)]
 #[serde(try_from = "String")]
 #[schema(as = Id, value_type = String, min_length = 1, max_length = 1024,
@@ -23,16 +23,16 @@ impl DocumentId {
     pub const BYTES_MAX: usize = 1024;
 
     /// # Errors
-    /// [`DocumentIdError`] says which of the rules above the text breaks.
+    /// [`DocumentIdError`] names the rule that the text breaks.
     pub fn new(id: impl Into<Arc<str>>) -> Result<Self, DocumentIdError> {
         let id = id.into();
         Self::check(&id).map(|()| Self(id))
     }
 
-    /// What [`DocumentId::new`] checks.
+    /// Checks a text without allocating an id.
     ///
     /// # Errors
-    /// The same.
+    /// As for [`DocumentId::new`].
     pub fn check(id: &str) -> Result<(), DocumentIdError> {
         if id.is_empty() {
             return Err(DocumentIdError::Empty);
@@ -52,7 +52,7 @@ impl DocumentId {
     }
 }
 
-/// Most ids are ASCII, whose control characters are told by their bytes.
+/// Most ids are ASCII, whose control characters can be recognised byte by byte.
 fn has_control_character(id: &str) -> bool {
     match id.is_ascii() {
         true => id.bytes().fold(false, |found, byte| found | byte.is_ascii_control()),
@@ -96,11 +96,11 @@ pub enum DocumentIdError {
     ControlCharacter,
 }
 
-/// A document's internal number. Given once and never again: a replaced document gets a new one.
+/// A document's internal number. Never reused: a replaced document gets a new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ordinal(pub u32);
 
-/// A JSON object that akin keeps and gives back as it came, byte for byte.
+/// A JSON object that is stored and returned byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metadata(Arc<str>);
 
@@ -124,26 +124,27 @@ impl Metadata {
 #[error("metadata must be a JSON object")]
 pub struct NotAnObject;
 
-/// An element of a ready-made set, with how often it occurs (at least once).
+/// An element of a client-supplied set, with its number of occurrences (at least 1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
     pub text: String,
     pub count: u32,
 }
 
-/// What a document's set is made from.
+/// The source of a document's set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// To be tokenised and shingled.
+    /// Text to be tokenised and shingled.
     Text(String),
-    /// Elements of the set as they are.
+    /// Elements that are used as the set's elements without change.
     Tokens(Vec<Token>),
-    /// A record: name → text of each of its fields.
+    /// A record: the text of each field, by name.
     Fields(BTreeMap<String, String>),
 }
 
 impl Content {
-    /// How much work it is: its bytes and, as sets may be multisets, the counts of its tokens.
+    /// The cost of processing it: its bytes and, as sets may be multisets, the counts of its
+    /// tokens.
     #[must_use]
     pub fn weight(&self) -> usize {
         match self {
@@ -162,8 +163,8 @@ pub struct Document {
     pub id: DocumentId,
     pub content: Content,
     pub metadata: Option<Metadata>,
-    /// Milliseconds since the epoch, from when on it is as if it were not there. Without, whatever
-    /// the collection has for documents that do not say.
+    /// When the document expires, in milliseconds since the epoch. `None`: the collection's default
+    /// lifetime applies.
     pub expires_at_ms: Option<i64>,
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-/// Tells the time in milliseconds since the epoch. Cheap to clone.
+/// Returns the time in milliseconds since the epoch. Cheap to clone.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> i64 + Send + Sync>);
 

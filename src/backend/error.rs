@@ -3,12 +3,12 @@ use crate::storage::StorageError;
 /// Why an operation of a backend failed.
 #[derive(Debug, thiserror::Error)]
 pub enum BackendError {
-    /// A write failed, so nothing more is acknowledged.
+    /// A write failed; no further write is acknowledged.
     #[error("the store is out of service: {reason}")]
     OutOfService { reason: String },
-    #[error("every ordinal has been given out: export the collection and import it into a new one")]
+    #[error("all ordinals are used up: export the collection and import it into a new one")]
     OrdinalsExhausted,
-    /// Another backend has taken over since: what was to be written is to be written there.
+    /// The collection was reindexed; the write must go to its successor.
     #[error("the collection was reindexed meanwhile: try again")]
     Superseded,
     #[error(transparent)]

@@ -1,13 +1,13 @@
-//! The seam between the product and the place where its documents live.
+//! The interface between the engine and the storage of its documents.
 //!
-//! The engine asks for whole operations, never for single keys or rows, so that a backend may be
-//! this process ([`Local`]: index and store side by side) or a distributed engine.
+//! Its methods are whole operations, never single keys or rows, so that a backend can be this
+//! process ([`Local`]: index and store side by side) or a distributed system.
 //!
-//! Adding takes two calls. [`Backend::register`] fixes a document's place in the order of arrival
-//! and returns its *rivals*: documents registered before it that are still in flight, and so cannot
-//! be found by a lookup yet. [`Backend::store`] then makes it durable and findable. A caller that
-//! registers, then looks up, then checks the rivals has seen every document that was there before:
-//! this is what makes check-and-store one step.
+//! Adding a document takes two calls. [`Backend::register`] assigns its ticket in the order of
+//! arrival and returns its *rivals*: documents that were registered earlier and are still in
+//! flight, so that lookups cannot find them yet. [`Backend::store`] makes it durable and findable.
+//! A caller that registers, looks up, and then checks the rivals has seen every earlier document,
+//! which makes check-and-store atomic.
 
 mod clock;
 mod error;
@@ -42,22 +42,22 @@ pub use local::{Local, LocalSettings, PausedWrites};
 pub use rival::{Registered, Rival, RivalSearch, Rivals};
 pub use statistics::{BackendStats, Progress, Recovery, RecoverySource};
 
-/// A document with its set, its sketch and its keys: everything needed to store it and to find it.
+/// A document with its set, sketch and keys: everything needed to store and find it.
 #[derive(Debug)]
 pub struct PreparedDocument {
     pub document: Document,
     pub set: ShingleSet,
     pub fingerprint: u64,
     pub sketch: Sketch,
-    /// All the keys it will be found under in the index, or is found under while in flight.
+    /// The keys under which it is found, in the index and while it is in flight.
     pub keys: Vec<Key>,
-    /// The text is shorter than a shingle, and is one as a whole.
+    /// The text is shorter than one shingle, so the whole text is its only shingle.
     pub whole_document: bool,
     /// None of the text's shingles was in the sample.
     pub sampled_to_one: bool,
 }
 
-/// A document of another backend, with what it keeps from there.
+/// A document copied from another backend, with its ordinal and times.
 #[derive(Debug)]
 pub struct CopiedDocument {
     pub ordinal: Ordinal,
@@ -71,11 +71,11 @@ pub struct CopiedDocument {
 pub enum Stored {
     Created,
     Replaced,
-    /// The same document was stored already; nothing was written.
+    /// An identical document was already stored; nothing was written.
     Unchanged,
 }
 
-/// A stored set that shares a key with the probe, and the documents that have it.
+/// A stored set that shares a key with the probe, and the documents with this set.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     pub fingerprint: u64,
@@ -85,7 +85,7 @@ pub struct Candidate {
     pub members: SmallVec<[Member; 1]>,
 }
 
-/// A document that has a candidate's set.
+/// A document with the candidate's set.
 #[derive(Clone, Debug)]
 pub struct Member {
     pub ordinal: Ordinal,
@@ -96,28 +96,28 @@ pub struct Member {
 #[derive(Clone, Debug, Default)]
 pub struct Candidates {
     pub found: Vec<Candidate>,
-    /// Distinct sets that shared a key.
+    /// Number of distinct sets that share a key.
     pub seen: usize,
     pub truncated: bool,
 }
 
-/// The outcome of a scan of all documents.
+/// The result of a scan of all documents.
 #[derive(Clone, Debug, Default)]
 pub struct Scan {
     pub found: Vec<Scanned>,
-    /// Documents looked at.
+    /// Number of documents scanned.
     pub seen: usize,
 }
 
 /// A document whose set reaches the threshold.
 #[derive(Clone, Debug)]
 pub struct Scanned {
-    /// With this document as its only member.
+    /// A candidate with this document as its only member.
     pub candidate: Candidate,
     pub overlap: Overlap,
 }
 
-/// A stored document as lookups need it.
+/// The parts of a stored document that lookups need.
 #[derive(Clone, Debug)]
 pub struct Known {
     pub set: ShingleSet,
@@ -125,45 +125,45 @@ pub struct Known {
     pub sketch: Sketch,
 }
 
-/// A stored document without its set: enough to say whether it may resemble another.
+/// A stored document without its set: enough to decide whether it may resemble another.
 #[derive(Clone, Debug)]
 pub struct Sketched {
-    /// Its set, as a candidate that was found under no key.
+    /// Its set, as a candidate with no shared keys.
     pub candidate: Candidate,
     pub sketch: Sketch,
 }
 
-/// A consistent view: every document as it was at one moment, without those that had expired by
-/// then. Its methods block.
+/// A consistent view of all documents at one moment, without those already expired then. Its
+/// methods block.
 pub trait View: Send {
-    /// How many documents there are.
+    /// The number of documents.
     fn documents(&self) -> u64;
 
-    /// Visits each document and its sketch, in any order, until the visitor breaks off.
+    /// Visits each document and its sketch, in any order, until the visitor breaks.
     ///
     /// # Errors
-    /// [`BackendError::Storage`] at the first document that cannot be read.
+    /// [`BackendError::Storage`] for the first document that cannot be read.
     fn sketches(
         &mut self,
         visit: &mut dyn FnMut(SketchRow<'_>) -> ControlFlow<()>,
     ) -> Result<(), BackendError>;
 
-    /// The set of a document that [`View::sketches`] has visited.
+    /// The set of a document visited by [`View::sketches`].
     ///
     /// # Errors
     /// [`BackendError::Storage`] if it cannot be read.
     fn set(&mut self, ordinal: Ordinal) -> Result<ShingleSet, BackendError>;
 }
 
-/// Whether a document is among those that are selected.
+/// Selects documents by their details.
 pub type Matches = Box<dyn Fn(&DocumentDetails) -> bool + Send>;
 
-/// Where documents live. A document that has expired is no longer returned, also before it is
+/// Storage and index of documents. Expired documents are not returned, even before they are
 /// removed.
 #[async_trait]
 pub trait Backend: Send + Sync {
-    /// Gives the document its place in the order of arrival and, with a search, finds its rivals.
-    /// `tentative`: it may be withdrawn because of a near-duplicate.
+    /// Assigns the document's ticket in the order of arrival and, given a search, finds its rivals.
+    /// `tentative`: the document may be withdrawn because of a near-duplicate.
     async fn register(
         &self,
         document: PreparedDocument,
@@ -171,121 +171,119 @@ pub trait Backend: Send + Sync {
         search: Option<RivalSearch>,
     ) -> Result<Registered, BackendError>;
 
-    /// Makes a registered document durable and findable, in place of an older one with its id. Once
-    /// this has begun to write, dropping the future does not stop it.
+    /// Makes a registered document durable and findable, replacing an older one with its id. Once
+    /// writing has begun, dropping the future does not stop it.
     async fn store(&self, registered: Registered) -> Result<Stored, BackendError>;
 
-    /// Stores documents that are all new ([`Registered::is_new`]) and in their order of arrival:
-    /// all of them or none.
+    /// Stores documents that are all new ([`Registered::is_new`]), given in their order of arrival:
+    /// either all or none.
     async fn store_new(&self, registered: Vec<Registered>) -> Result<(), BackendError>;
 
-    /// Whether the document is stored as it is: with the same content and metadata under its id.
-    /// When it expires does not matter.
+    /// Whether an identical document (id, content and metadata) is stored. Expiry is not compared.
     async fn is_stored(&self, document: &Document) -> Result<bool, BackendError>;
 
-    /// Removes a document; `false` if there is none with this id.
+    /// Removes a document; `false` if the id does not exist.
     async fn remove(&self, id: &DocumentId) -> Result<bool, BackendError>;
 
-    /// Selects documents from one consistent view. Stops reading if the future is dropped.
+    /// Selects documents from one consistent view. Dropping the future stops it.
     async fn select(&self, matches: Matches) -> Result<Vec<Ordinal>, BackendError>;
 
-    /// Removes the documents that still exist, and returns their number. Dropping the future stops
-    /// it between documents.
+    /// Removes the documents that still exist and returns their number. Dropping the future stops
+    /// it between two documents.
     async fn remove_selected(&self, ordinals: Vec<Ordinal>) -> Result<u64, BackendError>;
 
-    /// Removes documents that have expired, soonest first and at most `max`, and returns their
-    /// number.
+    /// Removes at most `max` expired documents, soonest first, and returns their number.
     async fn remove_expired(&self, max: usize) -> Result<u64, BackendError>;
 
-    /// The stored sets that share a key with the probe.
+    /// Finds the stored sets that share a key with the probe.
     async fn candidates(&self, search: &Search<'_>) -> Result<Candidates, BackendError>;
 
-    /// The candidates of many searches, in their order.
+    /// Runs several searches; the results are in the same order.
     async fn candidates_of_all(
         &self,
         searches: &[Search<'_>],
     ) -> Result<Vec<Candidates>, BackendError>;
 
-    /// All sets that resemble the probe as much as the threshold, and some others. `None` if there
-    /// is no index for so low a threshold.
+    /// Returns a superset of the sets whose resemblance to the probe reaches the threshold. `None`
+    /// if the index does not cover so low a threshold.
     async fn exact_candidates(
         &self,
         search: &ExactSearch<'_>,
     ) -> Result<Option<Candidates>, BackendError>;
 
-    /// Every document whose set resembles the probe as much as the threshold, from one consistent
-    /// view. It looks at all documents; few such scans run at a time. Dropping the future stops it.
+    /// Scans all documents in one consistent view for sets whose resemblance to the probe reaches
+    /// the threshold. Few scans run at a time. Dropping the future stops it.
     async fn scan(&self, search: &ExactSearch<'_>) -> Result<Scan, BackendError>;
 
-    /// The sets of candidates, in their order; `None` for one whose documents have been removed.
+    /// The sets of the candidates, in the same order; `None` where all members have been removed.
     async fn sets(&self, candidates: &[Candidate])
     -> Result<Vec<Option<ShingleSet>>, BackendError>;
 
-    /// The content of one document of each candidate, in their order; `None` where all of them
-    /// have been removed. For collections that keep contents.
+    /// The content of one member of each candidate, in the same order; `None` where all members
+    /// have been removed. Only for collections that keep contents.
     async fn contents(
         &self,
         candidates: &[Candidate],
     ) -> Result<Vec<Option<Content>>, BackendError>;
 
-    /// The details of documents, in their order; `None` for one that has been removed.
+    /// The details of documents, in the same order; `None` where a document has been removed.
     async fn details(
         &self,
         ordinals: Vec<Ordinal>,
     ) -> Result<Vec<Option<DocumentDetails>>, BackendError>;
 
-    /// A stored document with its set; `None` if there is none with this id.
+    /// A stored document with its set; `None` if the id does not exist.
     async fn known(&self, id: &DocumentId) -> Result<Option<Known>, BackendError>;
 
-    /// Stored documents with their sketches, in the order of their ids; `None` for those that do
-    /// not exist.
+    /// Stored documents with their sketches, in the same order; `None` where an id does not exist.
     async fn sketched(&self, ids: &[DocumentId]) -> Result<Vec<Option<Sketched>>, BackendError>;
 
-    /// All that is stored of a document; `None` if there is none with this id.
+    /// The full record of a document; `None` if the id does not exist.
     async fn record(&self, id: &DocumentId) -> Result<Option<Record>, BackendError>;
 
-    /// The lowest `limit` ids above `after`, in byte order. An id that exists throughout is not
-    /// missed by pages that follow each other.
+    /// The lowest `limit` ids above `after`, in byte order. Successive pages contain every id that
+    /// exists throughout.
     async fn list(
         &self,
         after: Option<DocumentId>,
         limit: u32,
     ) -> Result<Vec<DocumentId>, BackendError>;
 
-    /// Documents drawn at random, in random order: `documents` of them, or all if there are fewer.
+    /// The ids of at most `documents` randomly selected documents, in random order.
     async fn sample(&self, documents: usize) -> Result<Vec<DocumentId>, BackendError>;
 
-    /// Every document from one consistent view. A damaged one comes as an error, and the others
-    /// follow.
+    /// All documents from one consistent view. A damaged document is returned as an error, and the
+    /// export continues.
     async fn export(
         &self,
         detail: Detail,
         order: Order,
     ) -> mpsc::Receiver<Result<Record, StorageError>>;
 
-    /// The documents with these ordinals without their sets; `None` for one that is not there.
+    /// The records with these ordinals, without their sets; `None` where one does not exist.
     async fn records(&self, ordinals: Vec<Ordinal>) -> Result<Vec<Option<Record>>, BackendError>;
 
-    /// Keeps the log of operations after this sequence, until it is `u64::MAX`.
+    /// Prevents trimming of the operation log after this sequence; `u64::MAX` releases it.
     fn keep_log_after(&self, sequence: u64);
 
-    /// What happened after a sequence of which the log is kept.
+    /// The operations after a sequence for which the log is kept.
     async fn changes(&self, after: u64) -> Result<Tail, BackendError>;
 
-    /// Stores documents under ordinals that they have in another backend. Each id is new here.
+    /// Stores documents under the ordinals they have in another backend. Their ids must be new
+    /// here.
     async fn copy_in(&self, documents: Vec<CopiedDocument>) -> Result<(), BackendError>;
 
-    /// Waits for the writes under way until they are durable, and holds up further ones.
+    /// Blocks new writes and waits until the pending ones are durable.
     async fn pause_writes(&self) -> Result<PausedWrites, BackendError>;
 
-    /// All documents as they are now. The caller limits how many views there are at once.
+    /// A view of all documents as of now. The caller limits the number of open views.
     async fn view(&self) -> Result<Box<dyn View>, BackendError>;
 
-    /// Whether a copy can be made.
+    /// Checks that there is enough free space for a copy.
     async fn check_room_for_copy(&self) -> Result<(), BackendError>;
 
-    /// All that is stored, from one consistent view, as a database file that is deleted when it is
-    /// closed. Dropping the future stops the copying.
+    /// Copies the whole store, from one consistent view, to a database file that is deleted when it
+    /// is closed. Dropping the future stops the copying.
     async fn copy(&self) -> Result<File, BackendError>;
 
     async fn stats(&self) -> Result<BackendStats, BackendError>;
@@ -295,13 +293,13 @@ pub trait Backend: Send + Sync {
 
     async fn snapshots(&self) -> Result<Vec<SnapshotInfo>, BackendError>;
 
-    /// Whether a start would have to replay at least `operations_min` operations on top of the
-    /// newest snapshot, or more where there are many documents. Cheap.
+    /// Whether a start would replay at least `operations_min` operations after the newest snapshot
+    /// (more in large collections). Cheap.
     fn is_snapshot_due(&self, operations_min: u64) -> bool;
 
-    /// Holds the reason once the backend has stopped taking writes.
+    /// Holds the reason once the backend no longer accepts writes.
     fn poisoned(&self) -> watch::Receiver<Option<String>>;
 
-    /// Waits for the operations under way and closes the files.
+    /// Waits for pending operations and closes the files.
     async fn close(&self) -> Result<(), BackendError>;
 }

@@ -1,18 +1,18 @@
-//! Work shared by all cores of the machine.
+//! Work shared by all CPU cores.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// The number of cores.
+/// The number of CPU cores.
 pub(crate) fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Calls `work` with each number below `pieces`, on all cores. Begins no further ones once one has
-/// failed.
+/// Calls `work` with each number below `pieces`, on all cores. After a failure no further pieces
+/// are started.
 ///
 /// # Errors
-/// The first failure of each core, of which one is returned.
+/// One of the errors returned by `work`.
 pub(crate) fn share_out<E: Send>(
     pieces: usize,
     work: impl Fn(usize) -> Result<(), E> + Sync,

@@ -1,4 +1,4 @@
-//! A document that is being added, and the ones before it that are not in the index yet.
+//! Documents that are being added, and the earlier ones that are not in the index yet.
 
 use std::sync::Arc;
 
@@ -8,47 +8,48 @@ use crate::backend::PreparedDocument;
 use crate::backend::in_flight::{Outcome, Ticket};
 use crate::scheme::Key;
 
-/// A document with its place in the order of arrival. Dropping it before it is stored withdraws it.
+/// A document with its ticket in the order of arrival. Dropping it before it is stored withdraws
+/// it.
 pub struct Registered {
     pub document: Arc<PreparedDocument>,
     pub rivals: Rivals,
-    /// No document with its id was stored or in flight before it.
+    /// Whether no document with this id was stored or in flight when it arrived.
     pub is_new: bool,
-    /// It may be withdrawn because of a near-duplicate.
+    /// The document may be withdrawn because of a near-duplicate.
     pub(crate) tentative: bool,
     pub(crate) search: Option<RivalSearch>,
     pub(crate) ticket: Ticket,
 }
 
-/// Which documents in flight are a document's rivals.
+/// Selects the documents in flight that are rivals of a document.
 #[derive(Clone, Debug)]
 pub struct RivalSearch {
-    /// They are going to be found under one of these.
+    /// Rivals share at least one of these keys.
     pub keys: Vec<Key>,
-    /// Their sketches agree with the document's in at least as many slots.
+    /// The least number of slots in which a rival's sketch agrees with the document's.
     pub agreeing_min: u32,
-    /// Rivals returned at most: the earliest if the document is tentative, or else those whose
-    /// sketches agree best.
+    /// The maximum number of rivals: the earliest ones for a tentative document, otherwise those
+    /// whose sketches agree best.
     pub rivals_max: usize,
 }
 
-/// Earlier documents in flight, with another id.
+/// Earlier documents in flight, with other ids.
 #[derive(Default)]
 pub struct Rivals {
     pub found: Vec<Rival>,
-    /// A limit was reached: there may be more.
+    /// A limit was reached, so some rivals may be missing.
     pub truncated: bool,
 }
 
-/// A document registered before another, and not in the index yet.
+/// A document that was registered earlier and is not in the index yet.
 pub struct Rival {
     pub document: Arc<PreparedDocument>,
-    /// `None` if it is certain to be stored, and need not be waited for.
+    /// `None` if the rival is certain to be stored, so that nobody has to wait for it.
     pub(crate) outcome: Option<watch::Receiver<Outcome>>,
 }
 
 impl Registered {
-    /// The rivals that are in flight still. A rival that was stored meanwhile is in the index.
+    /// Drops the rivals that are no longer in flight. Those stored meanwhile are in the index.
     pub fn find_rivals_again(&mut self) {
         let Some(search) = &self.search else { return };
         self.rivals = self.ticket.rivals(&self.document, self.tentative, search);
@@ -56,13 +57,13 @@ impl Registered {
 }
 
 impl Rival {
-    /// [`Rival::was_stored`] may have to wait for it.
+    /// Whether [`Rival::was_stored`] may have to wait.
     #[must_use]
     pub fn is_waited_for(&self) -> bool {
         self.outcome.is_some()
     }
 
-    /// Waits until it is stored (`true`) or withdrawn.
+    /// Waits until the rival is stored (`true`) or withdrawn.
     pub async fn was_stored(self) -> bool {
         let Some(mut outcome) = self.outcome else { return true };
         let decided = outcome.wait_for(|outcome| *outcome != Outcome::Undecided).await;

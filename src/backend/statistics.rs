@@ -10,9 +10,9 @@ pub struct BackendStats {
     pub keys: u64,
     pub postings: u64,
     pub postings_longest: u64,
-    /// Memory of the index and of the ids.
+    /// Memory of the index, ids included.
     pub index_bytes: u64,
-    /// The part of the ids: the catalog.
+    /// Memory of the ids alone (the catalog).
     pub ids_bytes: u64,
     pub database_bytes: u64,
     pub wal_bytes: u64,
@@ -25,26 +25,26 @@ pub struct BackendStats {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 pub struct Recovery {
     pub source: RecoverySource,
-    /// The last operation in the snapshot that the start read.
+    /// The last operation contained in the snapshot that was loaded.
     pub snapshot_sequence: Option<u64>,
-    /// Operations of the log that were replayed on top of the snapshot.
+    /// Number of operations replayed from the log after the snapshot.
     pub replayed: u64,
     pub took_ms: u64,
 }
 
-/// What the index was restored from: nothing (`empty`), a `snapshot` and the log, or the stored
-/// sketches (`rebuilt`).
+/// How the index was restored: `empty` (no documents), `snapshot` (a snapshot and the log), or
+/// `rebuilt` (from the stored sketches).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RecoverySource {
     /// There were no documents.
     Empty,
     Snapshot,
-    /// From every document's stored sketch.
+    /// Rebuilt from the stored sketch of every document.
     Rebuilt,
 }
 
-/// The progress of a start, which can be asked for meanwhile.
+/// Progress of a start, readable while it runs.
 #[derive(Debug, Default)]
 pub struct Progress {
     done: AtomicU64,
@@ -61,10 +61,10 @@ impl Progress {
         self.done.fetch_add(documents, Ordering::Relaxed);
     }
 
-    /// Documents recovered so far, and documents to recover (0 while unknown).
+    /// The number of documents recovered so far, and the total (0 while unknown).
     pub fn get(&self) -> (u64, u64) {
         let total = self.total.load(Ordering::Relaxed);
-        // Documents of a broken snapshot are recovered once more, and counted twice.
+        // Documents of a broken snapshot are recovered and counted twice.
         (self.done.load(Ordering::Relaxed).min(total), total)
     }
 }

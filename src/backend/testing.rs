@@ -6,7 +6,7 @@ use crate::scheme::{Scheme, SchemeSettings};
 use crate::sketch::{SketchSettings, Sketcher};
 use crate::text::{ShingleSettings, Shingler};
 
-/// A text under an id, prepared with the default settings.
+/// Prepares a text with the default settings.
 pub(crate) fn prepared(id: &str, text: &str) -> PreparedDocument {
     let content = Content::Text(text.to_owned());
     let shingled = Shingler::new(ShingleSettings::default(), 0, 1_000).shingle(&content).unwrap();

@@ -1,9 +1,9 @@
 //! The documents that are being added or removed, in their order of arrival.
 //!
-//! A document gets a [`Ticket`] before its near-duplicates are looked up, and gives it back once it
-//! can be found in the index, or is withdrawn. So of two documents added at once, the later one
-//! finds the earlier either here or in the index. A document only ever waits for earlier ones,
-//! hence never in a circle.
+//! A document gets a [`Ticket`] before its near-duplicates are looked up, and returns it once it is
+//! in the index or withdrawn. So of two documents added concurrently, the later one finds the
+//! earlier one either here or in the index. Documents only wait for earlier ones, so there are no
+//! deadlocks.
 
 mod sets;
 
@@ -17,11 +17,11 @@ use crate::document::DocumentId;
 use crate::sketch::Estimator;
 use sets::SetsInFlight;
 
-/// Documents of one set that are looked at for each rival that is wanted: some may have the id of
-/// the document that is looking.
-const LOOKED_AT_FOR_EACH_RIVAL: usize = 2;
+/// Documents of one set that are examined for each rival requested: some may have the id of the
+/// arriving document.
+const EXAMINED_PER_RIVAL: usize = 2;
 
-/// What became of a document in flight.
+/// The outcome of a document in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Undecided,
@@ -32,14 +32,14 @@ pub(crate) enum Outcome {
 #[derive(Debug)]
 struct Entry {
     id: DocumentId,
-    /// `None` for a removal, which has a ticket so that removals and additions of one id keep their
-    /// order; and for a document that was withdrawn.
+    /// `None` for a withdrawn document and for a removal, which has a ticket so that removals and
+    /// additions of one id keep their order.
     document: Option<Arc<PreparedDocument>>,
-    /// It may be withdrawn because of a near-duplicate.
+    /// The document may be withdrawn because of a near-duplicate.
     tentative: bool,
-    /// Made for the first that waits.
+    /// Created when the first waiter subscribes.
     outcome: Option<watch::Sender<Outcome>>,
-    /// The tickets with the same id right before this one and right after it.
+    /// The tickets with the same id immediately before and after this one.
     previous: Option<u64>,
     next: Option<u64>,
     withdrawn: bool,
@@ -59,12 +59,12 @@ pub(crate) struct InFlight {
     queue: Arc<Mutex<Queue>>,
 }
 
-/// A place in the order of arrival. Dropping it withdraws the document.
+/// A position in the order of arrival. Dropping it withdraws the document.
 #[derive(Debug)]
 pub(crate) struct Ticket {
     number: u64,
     in_flight: InFlight,
-    /// The latest earlier ticket with the same id, if it is undecided.
+    /// The outcome of the previous ticket with the same id, if it is undecided.
     predecessor: Option<watch::Receiver<Outcome>>,
     returned: bool,
 }
@@ -80,7 +80,7 @@ impl InFlight {
         Self { queue: Arc::new(Mutex::new(queue)) }
     }
 
-    /// The ticket of a document that arrives, and its rivals.
+    /// Issues a ticket to an arriving document and finds its rivals.
     pub fn enter(
         &self,
         document: &Arc<PreparedDocument>,
@@ -135,8 +135,8 @@ impl InFlight {
 }
 
 impl Queue {
-    /// The documents in flight before `ticket` that the search finds. What it costs is bounded,
-    /// however many are in flight.
+    /// The documents in flight before `ticket` that match the search. The cost is bounded
+    /// regardless of the number in flight.
     fn rivals(
         &mut self,
         ticket: u64,
@@ -148,9 +148,9 @@ impl Queue {
         let near = sets.near(document, tentative, search);
         let mut rivals = Rivals { found: Vec::new(), truncated: near.truncated };
         for set in near.sets {
-            let looked_at_max = LOOKED_AT_FOR_EACH_RIVAL * search.rivals_max;
+            let examined_max = EXAMINED_PER_RIVAL * search.rivals_max;
             let mut numbers = set.documents.range(..ticket);
-            for number in numbers.by_ref().take(looked_at_max) {
+            for number in numbers.by_ref().take(examined_max) {
                 let Some(entry) = entries.get_mut(number) else { continue };
                 if entry.id == document.document.id {
                     continue;
@@ -165,7 +165,7 @@ impl Queue {
         rivals
     }
 
-    /// Takes out a ticket, and those with its id that were withdrawn and only waited for it.
+    /// Removes a ticket, and the withdrawn ones with its id that were kept only until it left.
     fn leave(&mut self, number: u64, left: &mut Vec<Entry>) {
         let mut next = Some(number);
         while let Some(number) = next {
@@ -183,8 +183,8 @@ impl Queue {
         }
     }
 
-    /// Those that wait for this ticket rely on the earlier ones with its id having left, too: so it
-    /// stays as long as the one before it, but is no rival any more.
+    /// Waiters for this ticket rely on the earlier ones with its id having left, too. So it stays
+    /// as long as its predecessor, but is no longer a rival.
     fn withdraw(&mut self, number: u64, left: &mut Vec<Entry>) {
         let Some(entry) = self.entries.get_mut(&number) else { return };
         entry.withdrawn = true;
@@ -199,8 +199,8 @@ impl Queue {
 }
 
 impl Entry {
-    /// `None` for a removal. One that is `tentative` itself has to wait for any rival's outcome,
-    /// others only for those that may be withdrawn.
+    /// `None` for a removal. A `tentative` document waits for the outcome of every rival, others
+    /// only for rivals that may be withdrawn.
     fn as_rival(&mut self, tentative: bool) -> Option<Rival> {
         let document = Arc::clone(self.document.as_ref()?);
         let outcome = (tentative || self.tentative).then(|| self.subscribe());
@@ -212,7 +212,7 @@ impl Entry {
         outcome.subscribe()
     }
 
-    /// Wakes those that wait for it, after it has left.
+    /// Wakes the waiters after the ticket has left.
     fn announce_outcome(&self) {
         if let Some(waiting) = &self.outcome {
             let outcome = if self.withdrawn { Outcome::Withdrawn } else { Outcome::Stored };
@@ -222,15 +222,15 @@ impl Entry {
 }
 
 impl Ticket {
-    /// An earlier ticket with the same id was undecided.
+    /// Whether an earlier ticket with the same id was undecided.
     pub fn has_predecessor(&self) -> bool {
         self.predecessor.is_some()
     }
 
-    /// Waits until the earlier ticket with the same id, if there is one, is stored or withdrawn.
+    /// Waits until the previous ticket with the same id, if any, is stored or withdrawn.
     pub async fn wait_for_predecessor(&mut self) {
         if let Some(mut predecessor) = self.predecessor.take() {
-            // An error means that the sender is gone, which is as good as decided.
+            // An error means that the sender was dropped, so the outcome is decided.
             let _ = predecessor.wait_for(|outcome| *outcome != Outcome::Undecided).await;
         }
     }
@@ -245,7 +245,7 @@ impl Ticket {
         self.in_flight.lock().rivals(self.number, document, tentative, search)
     }
 
-    /// Gives the ticket back: the document can be found in the index now, or was removed from it.
+    /// Returns the ticket: the document is in the index now, or was removed from it.
     pub fn stored(mut self) {
         self.returned = true;
         let mut left = Vec::new();

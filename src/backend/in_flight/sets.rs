@@ -1,8 +1,8 @@
-//! The distinct sets in flight, by the keys they are going to be found under.
+//! The distinct sets in flight, by key.
 //!
-//! Documents with equal sets are one set here, as in the index. Of the sets that share a key only
-//! the earliest are looked at, so that what a document costs does not grow with the number of
-//! near-duplicates in flight.
+//! Documents with equal sets share one entry, as in the index. Only the earliest sets of each key
+//! are examined, so that the cost of a document does not grow with the number of near-duplicates in
+//! flight.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -13,39 +13,38 @@ use crate::backend::{PreparedDocument, RivalSearch};
 use crate::scheme::Key;
 use crate::sketch::Estimator;
 
-/// Sets looked at under one key, unless more rivals are wanted: the earliest.
+/// Number of sets (the earliest) examined per key, unless more rivals are requested.
 const SETS_OF_KEY: usize = 16;
 
-/// Keys whose sets can all be looked at: the sets of all keys together are limited to as many as
-/// this times those of one key.
+/// The total number of sets examined is limited to this multiple of the limit per key.
 const KEYS_IN_FULL: usize = 32;
 
 #[derive(Debug)]
 pub(super) struct SetsInFlight {
     estimator: Estimator,
-    /// By the ticket of the first document that had the set.
+    /// By the ticket of the first document with the set.
     sets: HashMap<u64, SetInFlight>,
     first_by_fingerprint: HashMap<u64, u64>,
     by_key: BTreeSet<(Key, u64)>,
-    /// Only keys of the tables below this one are in `by_key`: those that were ever looked under.
-    /// Most calls go with the collection's threshold, which takes some of the tables.
+    /// `by_key` covers only the tables below this one, those used by searches so far. Most searches
+    /// use the collection's threshold, which needs only some of the tables.
     tables: u32,
     #[cfg(test)]
-    pub looked_at: usize,
+    pub examined: usize,
 }
 
 #[derive(Debug)]
 pub(super) struct SetInFlight {
-    /// One of those that have it, or had it.
+    /// Any document that has, or had, this set.
     document: Arc<PreparedDocument>,
-    /// The tickets of those that have it.
+    /// The tickets of the documents with this set.
     pub documents: BTreeSet<u64>,
 }
 
-/// Sets that a search found, in the order in which it wants them.
+/// The sets found by a search, in its preferred order.
 pub(super) struct NearSets<'a> {
     pub sets: Vec<&'a SetInFlight>,
-    /// Some were not looked at.
+    /// Some sets were not examined.
     pub truncated: bool,
 }
 
@@ -58,7 +57,7 @@ impl SetsInFlight {
             by_key: BTreeSet::new(),
             tables: 0,
             #[cfg(test)]
-            looked_at: 0,
+            examined: 0,
         }
     }
 
@@ -85,8 +84,8 @@ impl SetsInFlight {
         self.sets.remove(&first);
     }
 
-    /// The equal set, and those that share a key and whose sketches agree well enough: the earliest
-    /// first for a document that is `tentative` and will wait for them, else those that agree best.
+    /// The equal set, and the sets that share a key and whose sketches agree well enough: earliest
+    /// first for a `tentative` document, which waits for them, otherwise best agreement first.
     pub fn near(
         &mut self,
         document: &PreparedDocument,
@@ -94,11 +93,11 @@ impl SetsInFlight {
         search: &RivalSearch,
     ) -> NearSets<'_> {
         let tables = search.keys.iter().map(|key| key.table.saturating_add(1)).max();
-        self.look_under(tables.unwrap_or(0));
+        self.index_tables(tables.unwrap_or(0));
         let (firsts, truncated) = self.sharing(document.fingerprint, search);
         #[cfg(test)]
         {
-            self.looked_at += firsts.len();
+            self.examined += firsts.len();
         }
         let agreeing = |first: u64| {
             let set = self.sets.get(&first)?;
@@ -113,7 +112,7 @@ impl SetsInFlight {
         NearSets { sets: near.into_iter().map(|(_, set)| set).collect(), truncated }
     }
 
-    /// The sets that share a key, ascending; whether some were left out.
+    /// The sets that share a key, ascending; and whether some were left out.
     fn sharing(&self, fingerprint: u64, search: &RivalSearch) -> (Vec<u64>, bool) {
         let of_key_max = search.rivals_max.max(SETS_OF_KEY);
         let of_all_max = of_key_max.saturating_mul(KEYS_IN_FULL);
@@ -131,8 +130,8 @@ impl SetsInFlight {
         (firsts, truncated)
     }
 
-    /// Files what is in flight under the keys of further tables.
-    fn look_under(&mut self, tables: u32) {
+    /// Indexes the sets in flight under the keys of further tables.
+    fn index_tables(&mut self, tables: u32) {
         if tables <= self.tables {
             return;
         }

@@ -10,7 +10,7 @@ fn search(document: &PreparedDocument) -> RivalSearch {
     RivalSearch { keys: document.keys.clone(), agreeing_min: 1, rivals_max: 10 }
 }
 
-/// A document's ticket, and its rivals.
+/// Returns a document's ticket and its rivals.
 fn enter(in_flight: &InFlight, id: &str, text: &str, tentative: bool) -> (Ticket, Rivals) {
     let document = Arc::new(prepared(id, text));
     in_flight.enter(&document, tentative, Some(&search(&document)))
@@ -101,15 +101,15 @@ fn of_many_equal_documents_as_many_as_are_wanted_are_rivals() {
         assert_eq!(rivals.truncated, number > 10, "{number}");
         tickets.push(ticket);
     }
-    assert_eq!(in_flight.lock().sets.looked_at, 99, "each looked at one set");
+    assert_eq!(in_flight.lock().sets.examined, 99, "each examined one set");
     drop(tickets);
     assert!(is_empty(&in_flight));
 }
 
-/// The number of sets that are compared grows in step with the documents.
+/// The number of comparisons is linear in the number of documents.
 #[test]
-fn of_many_near_copies_only_some_are_looked_at() {
-    let looked_at = |copies: usize| {
+fn of_many_near_copies_only_some_are_examined() {
+    let examined = |copies: usize| {
         let in_flight = in_flight();
         let mut tickets = Vec::new();
         for number in 0..copies {
@@ -118,9 +118,9 @@ fn of_many_near_copies_only_some_are_looked_at() {
             assert_eq!(copy.1.found.len(), number.min(10));
             tickets.push(copy.0);
         }
-        in_flight.lock().sets.looked_at
+        in_flight.lock().sets.examined
     };
-    let (few, many) = (looked_at(200), looked_at(400));
+    let (few, many) = (examined(200), examined(400));
     assert!(many < few * 9 / 4, "{few} of 200 and {many} of 400");
     assert!(few > 200 * 8, "the copies are near each other: {few}");
 }
@@ -217,7 +217,7 @@ async fn a_document_behind_a_withdrawn_one_waits_for_the_one_before() {
             drop(second);
             let (_other, rivals) = enter(&in_flight, "b", "one two three", false);
             assert_eq!(rivals.found.len(), 2, "the second is no rival any more");
-            // Whatever may go on now does so before this does.
+            // Any task that is able to proceed does so before this one.
             for _ in 0..3 {
                 tokio::task::yield_now().await;
             }

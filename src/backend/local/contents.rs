@@ -1,4 +1,4 @@
-//! The contents of documents: read for candidates, and told apart.
+//! Reads the contents of documents.
 
 use xxhash_rust::xxh3::Xxh3Default;
 
@@ -9,8 +9,8 @@ use crate::storage::{Detail, Record};
 use crate::text::ShingleSet;
 
 impl Local {
-    /// The set of the first member that is still there: one is read at a time, as all of them have
-    /// the same.
+    /// The set of the first member that still exists. Members are read one at a time, as all have
+    /// the same set.
     pub(super) async fn any_set(
         &self,
         candidate: &Candidate,
@@ -24,7 +24,7 @@ impl Local {
         Ok(None)
     }
 
-    /// Of the document with this id, unless it has expired.
+    /// The record of the document with this id, unless it has expired.
     pub(super) async fn record_of(&self, id: &DocumentId) -> Result<Option<Record>, BackendError> {
         let mut missed = None;
         while let Some(ordinal) = self.alive(id)
@@ -34,8 +34,8 @@ impl Local {
             if let Some(record) = records.pop().flatten() {
                 return Ok(Some(record));
             }
-            // It was replaced or removed on the disk, and the catalog has not heard of it yet. Once
-            // the store has carried out what is asked of it now, it has.
+            // The document was replaced or removed on disk and the catalog does not know yet. It
+            // does once the pending operations of the store are complete.
             self.store.sync().await?;
             missed = Some(ordinal);
         }
@@ -49,7 +49,7 @@ impl Local {
         let firsts = candidates.iter().map(|candidate| candidate.members[0].ordinal).collect();
         let mut contents = self.contents_of(firsts).await?;
         for (content, candidate) in contents.iter_mut().zip(candidates) {
-            // The first member is gone meanwhile; another may be there.
+            // The first member was removed meanwhile; another may still exist.
             let mut others = candidate.members[1..].iter();
             while let (None, Some(member)) = (&content, others.next()) {
                 *content = self.contents_of(vec![member.ordinal]).await?.pop().flatten();
@@ -68,7 +68,7 @@ impl Local {
     }
 }
 
-/// One number for all that a document is beside its id.
+/// A hash of everything in a document except its id.
 pub(super) fn content_hash(document: &Document) -> u64 {
     let mut hash = Xxh3Default::new();
     let mut part = |bytes: &[u8]| {

@@ -15,11 +15,11 @@ use crate::sketch::Sketch;
 use crate::storage::{SetRow, StorageError, Visited};
 use crate::text::ShingleSet;
 
-/// Lookups that read more postings than this (about a millisecond's work) run on a blocking thread,
-/// few at a time.
+/// Lookups that read more postings than this (about 1 ms of work) run on a blocking thread, with
+/// limited concurrency.
 const POSTINGS_INLINE_MAX: usize = 16_384;
 
-/// An [`ExactSearch`] for another thread.
+/// An owned [`ExactSearch`] that can be sent to another thread.
 struct OwnedSearch {
     set: ShingleSet,
     sketch: Sketch,
@@ -77,7 +77,7 @@ impl OwnedSearch {
         }
     }
 
-    /// Reads the set only if its size does not rule it out.
+    /// Reads the set only if its size admits the threshold.
     fn overlap(&self, row: &SetRow<'_>) -> Result<Option<Overlap>, StorageError> {
         let (size, threshold) = (row.document.shingles as usize, self.threshold.get());
         if !Overlap::can_reach(self.set.count(), size, threshold) {

@@ -1,12 +1,11 @@
-//! The documents that expire, in the order in which they do. Empty in a collection of which none
-//! does.
+//! The documents with an expiry time, ordered by it.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::document::Ordinal;
 
-/// Documents counted under one lock.
+/// Documents counted per lock acquisition.
 const COUNTED_AT_ONCE: usize = 4_096;
 
 /// Times are milliseconds since the epoch.
@@ -18,9 +17,9 @@ impl Expiries {
         self.lock().insert((expires_at_ms, ordinal));
     }
 
-    /// Takes in all there are, at a start: nothing else uses it yet.
+    /// Loads all expiries at a start, before concurrent use.
     pub fn load(&self, all: Vec<(i64, Ordinal)>) {
-        // A tree that is made of a list at once is many times as fast, and full.
+        // Building a tree from a list is many times as fast, and its nodes are full.
         *self.lock() = all.into_iter().collect();
     }
 
@@ -28,12 +27,12 @@ impl Expiries {
         self.lock().remove(&(expires_at_ms, ordinal));
     }
 
-    /// Those that have expired, soonest first, at most `max`.
+    /// At most `max` expired documents, soonest first.
     pub fn due(&self, now_ms: i64, max: usize) -> Vec<Ordinal> {
         self.lock().range(..=(now_ms, Ordinal(u32::MAX))).take(max).map(|&(_, due)| due).collect()
     }
 
-    /// How many have expired; what changes meanwhile may be counted or not.
+    /// The number of expired documents; concurrent changes may or may not be counted.
     pub fn due_count(&self, now_ms: i64) -> u64 {
         let (mut count, mut from) = (0, (i64::MIN, Ordinal(0)));
         loop {
@@ -45,13 +44,13 @@ impl Expiries {
         }
     }
 
-    /// A node of the tree is two thirds full, going by experience.
+    /// An estimate: nodes of the tree are two thirds full on average.
     pub fn bytes(&self) -> u64 {
         (self.lock().len() * size_of::<(i64, Ordinal)>() * 3 / 2) as u64
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeSet<(i64, Ordinal)>> {
-        // Each change is one insertion or removal: a panic leaves the tree whole.
+        // Each change is one insertion or removal, so a panic leaves the tree consistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,5 +1,5 @@
-//! What lookups see: the index, the ids, and sets that were used lately; and how it changes when a
-//! write is durable.
+//! The state that lookups read: the index, the ids and a cache of sets; and the changes applied to
+//! it when a write is durable.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::index::{Index, NewSet};
 use crate::scheme::{Key, Scheme};
 use crate::text::ShingleSet;
 
-/// A cached set weighs its bytes in memory.
+/// Weighs a cached set by its bytes in memory.
 #[derive(Clone)]
 pub(super) struct SetBytes;
 
@@ -43,15 +43,15 @@ pub(super) struct Live {
 
 impl Live {
     pub fn new(index: Index, catalog: Catalog, scheme: Scheme, cache_bytes: u64) -> Self {
-        // The cache wants a guess at how many sets it will hold: pages have about a thousand
+        // The cache needs an estimate of its number of entries: pages have about a thousand
         // shingles.
         let sets_expected = usize::try_from(cache_bytes / 8_192).unwrap_or(usize::MAX).max(16);
         let sets = Cache::with_weighter(sets_expected, cache_bytes, SetBytes);
         Self { index, catalog, sets, scheme, replacements: Replacements::default() }
     }
 
-    /// A document has become durable, in place of the one with its id, whose set is
-    /// `replaced_set` if the index needs it.
+    /// Applies a durable document that replaces the one with its id. `replaced_set`: the set of the
+    /// latter, if the index needs it.
     pub fn put(&self, durable: &DurableDocument, replaced_set: Option<&ShingleSet>) {
         let id = &durable.prepared.document.id;
         let replaced = self.catalog.ordinal(id);
@@ -62,15 +62,15 @@ impl Live {
         };
         self.keep_set(durable);
         self.index.insert(durable.ordinal, &self.in_index(durable));
-        // In this order: a lookup that misses both finds the new one among the replacements.
+        // In this order: a lookup that misses both finds the new document among the replacements.
         self.replacements.note(durable.ordinal);
         self.list(durable);
         self.take_out(old, fingerprint, replaced_set);
     }
 
-    /// Documents have become durable whose ids stood for nothing.
+    /// Applies durable documents whose ids did not exist.
     pub fn put_new(&self, durable: &[DurableDocument]) {
-        // Listed first, so that what is found has an id.
+        // The catalog comes first, so that every ordinal found in the index has an id.
         for document in durable {
             self.keep_set(document);
             self.list(document);
@@ -92,7 +92,7 @@ impl Live {
     }
 
     fn in_index<'a>(&self, DurableDocument { prepared, .. }: &'a DurableDocument) -> NewSet<'a> {
-        // Where the scheme has no tables, its keys are for documents in flight alone.
+        // In a scheme without tables, the keys are only for documents in flight.
         let tables = prepared.keys.len().min(self.scheme.tables() as usize);
         NewSet {
             fingerprint: prepared.fingerprint,
@@ -103,7 +103,7 @@ impl Live {
         }
     }
 
-    /// A document's removal has become durable. `set`: its set, if the index needs it.
+    /// Applies a durable removal. `set`: the document's set, if the index needs it.
     pub fn remove(&self, id: &DocumentId, ordinal: Ordinal, set: Option<&ShingleSet>) {
         let fingerprint = self.catalog.fingerprint(ordinal);
         self.catalog.remove(id);
@@ -118,7 +118,7 @@ impl Live {
         self.index.remove(ordinal, fingerprint, &keys, set);
     }
 
-    /// What lookups need of a document, if its set is in the cache.
+    /// The parts of a document that lookups need, if its set is in the cache.
     pub fn known(&self, ordinal: Ordinal) -> Option<Known> {
         let fingerprint = self.catalog.fingerprint(ordinal)?;
         let set = self.sets.get(&fingerprint)?;
@@ -126,7 +126,7 @@ impl Live {
         Some(Known { set, fingerprint, sketch })
     }
 
-    /// The document with this id, as it was or as it is if it is replaced meanwhile.
+    /// The document with this id: the old or the new version if it is replaced concurrently.
     pub fn sketched(&self, id: &DocumentId, now_ms: i64) -> Option<Sketched> {
         let mut missed = None;
         while let Some(listing) = self.catalog.alive(id, now_ms)
@@ -155,7 +155,7 @@ impl Live {
         Some(Sketched { candidate, sketch })
     }
 
-    /// `None` if the document is gone or has expired.
+    /// `None` if the document was removed or has expired.
     pub fn member(&self, ordinal: Ordinal, now_ms: i64) -> Option<Member> {
         self.catalog.listing(ordinal).filter(|listing| !listing.has_expired(now_ms)).map(member)
     }
@@ -202,7 +202,7 @@ mod tests {
         }
     }
 
-    /// The text stays, so that there is one at any time; or it changes to one nearly the same.
+    /// The replacement has the same text, or one nearly the same.
     fn a_document_is_found_while_it_is_replaced(texts: [&str; 2]) {
         let live = live();
         let versions = texts.map(|text| keyed(&live, text));

@@ -1,8 +1,8 @@
-//! Lookups in what is [live](super::live): from keys to documents with their ids.
+//! Lookups in the [live](super::live) state: from keys to documents with their ids.
 //!
-//! A document that is replaced meanwhile is found as it was or as it is. For that a lookup holds no
-//! lock: it looks at the documents that replaced others
-//! [while it was under way](super::replacements).
+//! A document that is replaced concurrently is found in its old or new version. Lookups hold no
+//! lock for that: they also check the documents that [replaced others
+//! meanwhile](super::replacements).
 
 use smallvec::SmallVec;
 
@@ -12,30 +12,31 @@ use crate::document::Ordinal;
 use crate::index::{self, ExactSearch, Search, Unanswered};
 use crate::measure::Overlap;
 
-/// Lookups that are under way together, so that few documents are replaced meanwhile.
-const LOOKUPS_TOGETHER: usize = 32;
+/// Lookups run in one batch: few enough that hardly a document is replaced meanwhile.
+const LOOKUPS_PER_BATCH: usize = 32;
 
-/// How often a lookup is done if each time so many documents are replaced that not all are noted,
-/// and how often it looks at those that were replaced while it looked at others.
+/// The maximum number of attempts while replacements exceed what is recorded, and of checks of the
+/// replacements made during an attempt.
 const ATTEMPTS: usize = 4;
 
 impl Live {
-    /// Only documents that have not expired at `now_ms`.
+    /// Returns only documents that have not expired at `now_ms`.
     pub fn candidates(&self, search: &Search<'_>, now_ms: i64) -> Candidates {
         let found = self.candidates_of_all(std::slice::from_ref(search), now_ms);
         found.into_iter().next().unwrap_or_default()
     }
 
-    /// [`candidates`](Self::candidates) of many, in their order.
+    /// Runs [`candidates`](Self::candidates) for several searches; the results are in the same
+    /// order.
     pub fn candidates_of_all(&self, searches: &[Search<'_>], now_ms: i64) -> Vec<Candidates> {
         let some = |searches| self.candidates_of_some(searches, now_ms);
-        searches.chunks(LOOKUPS_TOGETHER).flat_map(some).collect()
+        searches.chunks(LOOKUPS_PER_BATCH).flat_map(some).collect()
     }
 
     fn candidates_of_some(&self, searches: &[Search<'_>], now_ms: i64) -> Vec<Candidates> {
         let look_up = || {
             let found = self.index.candidates_of_all(searches);
-            Ok(found.iter().map(|found| self.named(found, now_ms)).collect())
+            Ok(found.iter().map(|found| self.resolved(found, now_ms)).collect())
         };
         let add = |found: &mut [Candidates], new: &Candidate, sketch: &[u8]| {
             for (candidates, search) in found.iter_mut().zip(searches) {
@@ -52,7 +53,7 @@ impl Live {
         found.expect("the tables serve every threshold")
     }
 
-    /// As [`index::Index::exact_candidates`].
+    /// Like [`index::Index::exact_candidates`].
     pub fn exact_candidates(
         &self,
         search: &ExactSearch<'_>,
@@ -61,7 +62,7 @@ impl Live {
     ) -> Result<Candidates, Unanswered> {
         let look_up = || {
             let found = self.index.exact_candidates(search, postings_max)?;
-            Ok(vec![self.named(&found, now_ms)])
+            Ok(vec![self.resolved(&found, now_ms)])
         };
         let add = |found: &mut [Candidates], new: &Candidate, sketch: &[u8]| {
             let sizes = (search.set.count(), new.shingles as usize);
@@ -75,8 +76,8 @@ impl Live {
         Ok(found.swap_remove(0))
     }
 
-    /// What `look_up` finds, with what replaced other documents meanwhile: `add` gets each such
-    /// document as a candidate, and its sketch.
+    /// Runs `look_up` and merges the documents that replaced others meanwhile: `add` gets each of
+    /// them as a candidate, with its sketch.
     fn with_replacements(
         &self,
         look_up: impl Fn() -> Result<Vec<Candidates>, Unanswered>,
@@ -104,16 +105,20 @@ impl Live {
         Ok(found)
     }
 
-    fn named(&self, candidates: &index::Candidates, now_ms: i64) -> Candidates {
+    fn resolved(&self, candidates: &index::Candidates, now_ms: i64) -> Candidates {
         Candidates {
-            found: candidates.found.iter().filter_map(|found| self.name(found, now_ms)).collect(),
+            found: candidates
+                .found
+                .iter()
+                .filter_map(|found| self.resolve(found, now_ms))
+                .collect(),
             seen: candidates.seen,
             truncated: candidates.truncated,
         }
     }
 
-    /// The candidate with its members' ids; `None` if none of them is listed and has not expired.
-    fn name(&self, candidate: &index::Candidate, now_ms: i64) -> Option<Candidate> {
+    /// The candidate with its members' ids; `None` if all members were removed or have expired.
+    fn resolve(&self, candidate: &index::Candidate, now_ms: i64) -> Option<Candidate> {
         let member = |&ordinal: &Ordinal| self.member(ordinal, now_ms);
         let members: SmallVec<[Member; 1]> = candidate.members.iter().filter_map(member).collect();
         (!members.is_empty()).then(|| Candidate {
@@ -126,7 +131,7 @@ impl Live {
     }
 }
 
-/// Adds a candidate with one member, in place of the document that this replaced.
+/// Adds a candidate with one member, in place of the document that it replaced.
 fn add_replacement(candidates: &mut Candidates, new: Candidate, members_max: usize) {
     let [member] = &new.members[..] else { return };
     let is_replaced = |found: &Member| found.id == member.id && found.ordinal != member.ordinal;

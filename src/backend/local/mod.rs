@@ -1,8 +1,8 @@
-//! The backend in this process: the index in memory, the store on disk beside it.
+//! The backend in this process: the index in memory, the store on disk.
 //!
-//! A write is committed and synced, then applied to the index by a committing thread, then
-//! acknowledged. So the index never knows what a crash could take back, and writes become visible
-//! in the order of the log.
+//! A write is committed and synced, then applied to the index by the committing thread, then
+//! acknowledged. So the index never contains data that a crash could lose, and writes become
+//! visible in log order.
 
 mod catalog;
 mod contents;
@@ -54,14 +54,14 @@ pub struct Local {
     store: Arc<Store>,
     /// Held while a snapshot is written.
     snapshotting: Arc<tokio::sync::Mutex<()>>,
-    /// Limits the lookups at a time that scan all sets, or very long postings.
+    /// Limits concurrent lookups that scan all sets or very long postings.
     scans: Arc<Semaphore>,
     next_ordinal: AtomicU32,
-    /// The sequence of the newest snapshot that a start may begin with; 0 if there is none.
+    /// The sequence of the newest usable snapshot; 0 if there is none.
     snapshot_sequence: AtomicU64,
     /// The log after this sequence is not trimmed.
     log_kept_after: AtomicU64,
-    /// Each write holds it shared.
+    /// Every write holds a read lock.
     superseded: Arc<tokio::sync::RwLock<bool>>,
     sketch_bytes: u32,
     recovery: Recovery,
@@ -71,12 +71,11 @@ pub struct Local {
 
 impl Local {
     /// Opens or creates the collection in `dir` and recovers its index. `identity` names the
-    /// settings that decide what is stored: a collection made with others is refused. Blocks: call
-    /// it off the runtime.
-    ///
+    /// settings that decide what is stored: a collection created with others is refused. Blocks, so
+    /// it must not run on a runtime thread.
     /// # Errors
-    /// Those of [`Store::open`]; a store that ends before its snapshot; a snapshot
-    /// of other settings.
+    /// Those of [`Store::open`]; a store that ends before its snapshot; a snapshot with other
+    /// settings.
     pub fn open(
         dir: &Path,
         settings: LocalSettings,
@@ -136,7 +135,7 @@ impl Backend for Local {
     ) -> Result<Registered, BackendError> {
         let document = Arc::new(document);
         let (ticket, rivals) = self.in_flight.enter(&document, tentative, search.as_ref());
-        // In this order: a document that is not in flight any more is in the catalog.
+        // In this order: a document that is no longer in flight is in the catalog.
         let is_new =
             !ticket.has_predecessor() && self.live.catalog.ordinal(&document.document.id).is_none();
         Ok(Registered { document, rivals, is_new, tentative, search, ticket })
@@ -209,7 +208,7 @@ impl Backend for Local {
         let read = self.read_sets(missing.iter().map(first).collect()).await?;
         for (i, set) in missing.into_iter().zip(read) {
             sets[i] = match set {
-                // The first member is gone meanwhile; any other one has the same set.
+                // The first member was removed meanwhile; any other has the same set.
                 None => self.any_set(&candidates[i]).await?,
                 set => set,
             };
@@ -362,7 +361,7 @@ impl Local {
     }
 }
 
-/// Stops a copy whose result is no longer awaited.
+/// Stops a copy when its result is no longer awaited.
 struct StopOnDrop(Arc<CopyStop>);
 
 impl Drop for StopOnDrop {
@@ -371,10 +370,10 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// Runs work that takes a while, or waits for the disk, on a thread that may block.
+/// Runs blocking or long work on a blocking thread.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StorageError> + Send + 'static,
 ) -> Result<T, StorageError> {
-    // It fails if the runtime is shutting down, or if the work panicked, which was reported then.
+    // Fails if the runtime is shutting down, or if the work panicked, which was reported then.
     tokio::task::spawn_blocking(work).await.unwrap_or(Err(StorageError::Closed))
 }

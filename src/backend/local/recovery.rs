@@ -1,5 +1,5 @@
-//! How the index is loaded at a start: from the newest good snapshot and the log after it; or,
-//! without a snapshot that can be used, from every document's stored sketch.
+//! Loads the index at a start: from the newest good snapshot and the log after it, or, without a
+//! usable snapshot, from the stored sketches of all documents.
 
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
@@ -19,19 +19,19 @@ use crate::storage::{
     Tail,
 };
 
-/// Ordinals whose documents a core reads in one go.
+/// Ordinals read in one piece of parallel work.
 const PIECE: u32 = 4_096;
 
 pub(super) struct Recovered {
     pub index: Index,
     pub catalog: Catalog,
-    /// Higher than every ordinal that was ever given out.
+    /// Higher than every ordinal ever assigned.
     pub next_ordinal: u32,
     pub recovery: Recovery,
 }
 
 /// # Errors
-/// [`StorageError::LostTail`] and whatever else says that the store is not to be trusted.
+/// [`StorageError::LostTail`] and other errors that mean the store cannot be trusted.
 pub(super) fn recover(
     store: &Store,
     identity: &str,
@@ -59,11 +59,10 @@ fn load_expiries(store: &Store, catalog: &Catalog) -> Result<(), StorageError> {
     Ok(())
 }
 
-/// The index with one of prefixes beside its tables, which is made anew from the stored sets at
-/// every start.
+/// Adds the prefix index, which is rebuilt from the stored sets at every start.
 ///
-/// A damaged set would be missing in it unnoticed; so there is no such index then, and exact
-/// lookups go through every set and report what is wrong.
+/// A damaged set would be silently missing from it. If there is one, no prefix index is built, and
+/// exact lookups scan every set and report the error.
 pub(super) fn with_prefix(
     index: Index,
     exact_from: Option<Threshold>,
@@ -95,12 +94,12 @@ struct Recovering<'a> {
     scheme: &'a Scheme,
     sketch: &'a SketchSettings,
     progress: &'a Progress,
-    /// Of the store.
+    /// The next ordinal of the store.
     next_ordinal: u32,
 }
 
 impl Recovering<'_> {
-    /// From the newest that is whole; `None` if there is none that the log follows on.
+    /// Recovers from the newest intact snapshot; `None` if there is none that the log continues.
     fn newest_snapshot(&self, identity: &str) -> Result<Option<Recovered>, StorageError> {
         for snapshot in self.store.snapshots().readable(identity)? {
             match self.read_snapshot(&snapshot?) {
@@ -166,21 +165,21 @@ impl Recovering<'_> {
     }
 }
 
-/// What has been read so far, by several threads. A document may come more than once: a snapshot is
-/// taken while writes go on, and may have documents that the log has, too.
+/// Data loaded so far, by several threads. Documents may be loaded repeatedly: writes continue
+/// while a snapshot is taken, so it may contain documents that the log contains, too.
 struct Loading<'a> {
     index: &'a Index,
-    /// Of a sketch's key in a table.
+    /// The key value of a sketch in a table.
     value: &'a (dyn Fn(&[u8], u32) -> Option<u32> + Sync),
     catalog: Catalog,
-    /// Those that no thread is adding to.
+    /// Portions not in use by a thread.
     portions: Mutex<Vec<Portion<'a>>>,
 }
 
-/// What one thread at a time has read.
+/// Data loaded by one thread at a time.
 struct Portion<'a> {
     sets: index::Loader<'a>,
-    /// For a section.
+    /// A reusable buffer for a section.
     room: Vec<u8>,
 }
 
@@ -189,7 +188,7 @@ impl<'a> Loading<'a> {
         Self { index, value, catalog: Catalog::default(), portions: Mutex::default() }
     }
 
-    /// Files the rest of what was read.
+    /// Inserts the remaining data into the index and returns the catalog.
     fn finish(self) -> Catalog {
         let Self { catalog, portions, .. } = self;
         let portions = portions.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -208,7 +207,7 @@ impl<'a> Loading<'a> {
         self.portions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Works on a portion, so that threads are not in each other's way.
+    /// Runs `work` on a free portion, so that threads do not contend.
     fn with_portion<T>(
         &self,
         work: impl FnOnce(&mut Portion<'a>) -> Result<T, StorageError>,
@@ -221,8 +220,8 @@ impl<'a> Loading<'a> {
         outcome
     }
 
-    /// Documents that were removed or replaced after the snapshot was begun are left out, so that
-    /// the order in which the two are read does not matter. Returns how many documents are listed.
+    /// Leaves out documents removed or replaced after the snapshot was begun, so that the snapshot
+    /// and the log can be read in any order. Returns the number of documents listed.
     fn read_section(
         &self,
         snapshot: &SnapshotReader,
@@ -248,7 +247,7 @@ impl<'a> Loading<'a> {
         })
     }
 
-    /// Returns how many there are.
+    /// Returns the number of documents read.
     fn read_rows(&self, store: &Store, ordinals: Range<u32>) -> Result<u64, StorageError> {
         self.with_portion(|Portion { sets, .. }| {
             let mut documents = 0;
@@ -263,15 +262,14 @@ impl<'a> Loading<'a> {
         })
     }
 
-    /// When documents expire is read later.
+    /// Expiry times are loaded later.
     fn list(&self, ordinal: Ordinal, id: &str, fingerprint: u64, has_metadata: bool) {
         let id = DocumentId::new(id).expect("storage has checked it");
         self.catalog.list(Listing::new(ordinal, id, fingerprint, has_metadata, None));
     }
 }
 
-/// The ordinals from the first that was stored since the snapshot to the last. What is stored among
-/// them is of that time, too, or just before.
+/// The range of ordinals from the first one stored since the snapshot to the last.
 fn born_since(tail: &Tail) -> Range<u32> {
     let first = tail.born.first().map_or(0, |first| first.0);
     let end = tail.born.last().map_or(0, |last| last.0.saturating_add(1));
@@ -289,7 +287,7 @@ fn share_out_ordinals(
     })
 }
 
-/// Logs where the time of a start goes.
+/// Logs the duration of a phase of the start.
 fn timed<T>(phase: &str, work: impl FnOnce() -> T) -> T {
     let started = Instant::now();
     let outcome = work();

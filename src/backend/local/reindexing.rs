@@ -1,5 +1,5 @@
-//! What building a collection anew from its own documents takes: the changes to one backend, and
-//! another that takes them over under the same ordinals.
+//! Support for reindexing a collection: the changes in the old backend, and a new one that stores
+//! the same documents under the same ordinals.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,26 +13,27 @@ use super::{Local, blocking};
 use crate::backend::{BackendError, CopiedDocument};
 use crate::storage::{Tail, Write};
 
-/// No write begins while this is held; those that come wait. Dropping it lets them go on.
+/// Blocks new writes until it is dropped; they wait.
 pub struct PausedWrites {
     pub(super) superseded: OwnedRwLockWriteGuard<bool>,
 }
 
 impl PausedWrites {
-    /// Refuses the writes that wait and all later ones with [`BackendError::Superseded`].
+    /// Refuses the waiting and all later writes with [`BackendError::Superseded`].
     pub fn supersede(mut self) {
         *self.superseded = true;
     }
 }
 
 impl Local {
-    /// Every write goes through here.
+    /// Every write runs inside this method.
     pub(super) async fn write(
         &self,
         writes: Vec<Write>,
         applied: impl FnOnce(u64) + Send + 'static,
     ) -> Result<(), BackendError> {
-        // A task that has written much would otherwise have to wait here, and later ones pass it.
+        // Without this, tokio's cooperative budget could make a busy task wait here and be
+        // overtaken.
         let superseded = unconstrained(self.superseded.read()).await;
         if *superseded {
             return Err(BackendError::Superseded);
@@ -42,7 +43,7 @@ impl Local {
 
     pub(super) async fn pause(&self) -> Result<PausedWrites, BackendError> {
         let superseded = Arc::clone(&self.superseded).write_owned().await;
-        // A write whose caller has gone away may still be queued.
+        // Writes of cancelled callers may still be queued.
         self.store.sync().await?;
         Ok(PausedWrites { superseded })
     }
@@ -52,7 +53,7 @@ impl Local {
         Ok(blocking(move || store.tail(sequence)).await?)
     }
 
-    /// A copied document that is there already is left alone.
+    /// Copied documents that already exist are skipped.
     pub(super) async fn store_copies(
         &self,
         documents: Vec<CopiedDocument>,
@@ -79,7 +80,8 @@ impl Local {
         }
     }
 
-    /// Up to where the log may be trimmed, of what snapshots no longer need.
+    /// The sequence up to which the log may be trimmed, given the one that snapshots no longer
+    /// need.
     pub(super) fn trimmed_up_to(&self, unneeded: u64) -> u64 {
         unneeded.min(self.log_kept_after.load(Ordering::Relaxed))
     }

@@ -1,5 +1,5 @@
-//! Removal of documents: one by its id, those that were selected, those that have expired. Each has
-//! a ticket in the order of arrival, as an addition has.
+//! Removal of documents: one by its id, a selection, or expired ones. Like additions, removals have
+//! tickets in the order of arrival.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::document::{DocumentId, Ordinal};
 use crate::storage::Write;
 use crate::text::ShingleSet;
 
-/// Removals that wait for the disk at once: they are committed together.
+/// Maximum number of removals waiting for the disk, so that they are committed together.
 const REMOVALS_AT_ONCE: usize = 256;
 
 impl Local {
@@ -39,7 +39,7 @@ impl Local {
         self.remove_all(self.live.catalog.due(now_ms, max)).await
     }
 
-    /// `false` if it is gone, or another document has its id, by the time that its turn comes.
+    /// `false` if the document was removed or replaced before its turn.
     async fn remove_one(&self, ordinal: Ordinal) -> Result<bool, BackendError> {
         let Some(listing) = self.live.catalog.listing(ordinal) else { return Ok(false) };
         let mut ticket = self.in_flight.enter_removal(&listing.id);
@@ -65,8 +65,8 @@ impl Local {
         self.write(vec![Write::Remove { ordinal }], apply).await
     }
 
-    /// The set of a document that is to go, where the index needs it for that. One that cannot be
-    /// read does not keep its document: the index is only larger than it need be.
+    /// The set of a document to be removed, if the index needs it. An unreadable set does not
+    /// prevent the removal: it only leaves unused postings in the index.
     pub(super) async fn set_to_remove(&self, ordinal: Option<Ordinal>) -> Option<ShingleSet> {
         let ordinal = ordinal.filter(|_| self.live.index.has_prefix())?;
         let fingerprint = self.live.catalog.fingerprint(ordinal)?;

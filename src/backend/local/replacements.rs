@@ -1,9 +1,9 @@
-//! Documents that replaced others lately, for lookups that were under way.
+//! Recent replacements of documents, for concurrent lookups.
 //!
-//! A lookup reads the index key by key, and names what it found when it is done with that. A
-//! document that is replaced meanwhile may have been missed as it was, and as it is. So a document
-//! that replaces another is noted here when it is found under all its keys, and before the other
-//! goes. A lookup then looks at all that were noted since it began.
+//! A lookup reads the index key by key and resolves ids afterwards, so it may miss both the old and
+//! the new version of a document that is replaced meanwhile. A replacing document is therefore
+//! recorded here after it is filed under all its keys and before the old one is removed. A lookup
+//! then checks all documents recorded since it began.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,12 +11,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::document::Ordinal;
 
-/// The newest that are kept.
+/// The number of recent replacements kept.
 const KEPT: usize = 4_096;
 
 #[derive(Debug, Default)]
 pub(super) struct Replacements {
-    /// Of all that were ever noted.
+    /// The number of replacements ever recorded.
     count: AtomicU64,
     newest: Mutex<VecDeque<Ordinal>>,
 }
@@ -28,7 +28,7 @@ impl Replacements {
             newest.pop_front();
         }
         newest.push_back(ordinal);
-        // Whoever reads the count finds in the index what was filed before.
+        // Release: a reader that sees the new count also sees the document in the index.
         self.count.fetch_add(1, Ordering::Release);
     }
 
@@ -36,7 +36,7 @@ impl Replacements {
         self.count.load(Ordering::Acquire)
     }
 
-    /// Those that were noted since there were `count`; `None` if there are too many.
+    /// The replacements recorded after the first `count`; `None` if some are no longer kept.
     pub fn since(&self, count: u64) -> Option<Vec<Ordinal>> {
         if self.count() == count {
             return Some(Vec::new());

@@ -3,20 +3,20 @@ use crate::scheme::Threshold;
 use crate::storage::StorageSettings;
 use crate::text::Shingler;
 
-/// How a collection lives in this process.
+/// Settings of a collection in this process.
 #[derive(Clone, Debug)]
 pub struct LocalSettings {
     pub store: StorageSettings,
-    /// Cuts stored contents into their sets again; of any number of shingles.
+    /// Cuts stored contents into sets again, without a limit on the number of shingles.
     pub shingler: Shingler,
-    /// Keep texts and tokens themselves.
+    /// Whether texts and tokens themselves are kept.
     pub keep_content: bool,
-    /// The lowest threshold that exact lookups have an index for, if any.
+    /// The lowest threshold covered by the index for exact lookups, if any.
     pub exact_from: Option<Threshold>,
-    /// How long documents live that do not say when they expire; `None` for ever.
+    /// The default lifetime of documents; `None` for no limit.
     pub ttl_ms: Option<i64>,
-    /// Memory for sets that were used lately.
+    /// Memory for the cache of recently used sets.
     pub cache_bytes: u64,
-    /// By which documents are stored and expire.
+    /// Determines the times of storage and expiry.
     pub clock: Clock,
 }

@@ -1,4 +1,4 @@
-//! Snapshots: the index copied to disk while it is read and written.
+//! Snapshots: the index is copied to disk during normal operation.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,8 +12,8 @@ use crate::storage::{
     Snapshots, StorageError,
 };
 
-/// A start replays at most one operation for every four documents, unless there are few: one from
-/// the log takes several times as long as one from a snapshot.
+/// A start replays at most one operation per four documents, unless there are few: replaying an
+/// operation takes several times as long as loading an entry of a snapshot.
 const REPLAYED_PART: u64 = 4;
 
 impl Local {
@@ -23,14 +23,14 @@ impl Local {
         replayed >= operations_min.max(self.live.catalog.documents() / REPLAYED_PART)
     }
 
-    /// The sequence is noted before the first entry is copied: later writes may or may not be in
-    /// the copy, and a start replays all of them from the log.
+    /// Writes a snapshot. The sequence is recorded before the first entry is copied: later writes
+    /// may or may not be in the copy, and a start replays all of them from the log.
     ///
-    /// All documents of the copy are synced to disk before the snapshot can be started from: a
-    /// store that a power cut could set back behind its snapshot would be refused.
+    /// All documents in the copy are synced to disk before the snapshot is published: a store that
+    /// a power cut sets back behind its snapshot would be refused.
     pub(super) async fn write_snapshot(&self) -> Result<SnapshotInfo, BackendError> {
-        // The blocking threads hold it: they go on if this future is dropped, and two snapshots at
-        // once would overwrite each other.
+        // The lock is moved to the blocking threads: they continue if this future is dropped, and
+        // two concurrent snapshots would overwrite each other.
         let one_at_a_time = Arc::clone(&self.snapshotting).lock_owned().await;
         let header = SnapshotHeader {
             identity: self.identity.clone(),
@@ -42,7 +42,7 @@ impl Local {
         let (live, snapshots) = (Arc::clone(&self.live), self.store.snapshots().clone());
         let copied =
             super::blocking(move || Ok((copy(&live, &snapshots, &header)?, one_at_a_time)));
-        // In a pair the writer is dropped before the lock.
+        // A tuple, so that the writer is dropped before the lock.
         let unfinished = copied.await?;
         self.store.sync().await?;
         let snapshots = self.store.snapshots().clone();
@@ -57,8 +57,8 @@ impl Local {
         Ok(info)
     }
 
-    /// The log is needed from the oldest snapshot on, so that a broken one does not cost the other.
-    /// While there are fewer than are to be kept, all of it stays.
+    /// Trims the log up to the oldest snapshot, so that a broken newer one can be skipped. Until
+    /// there are as many snapshots as are kept, the whole log stays.
     async fn trim_log(&self, kept: &[SnapshotInfo]) -> Result<(), BackendError> {
         if kept.len() >= self.settings.store.snapshots_kept as usize {
             let oldest = kept.iter().map(|snapshot| snapshot.sequence).min().unwrap_or(0);
@@ -68,8 +68,8 @@ impl Local {
     }
 }
 
-/// All but the end of a snapshot. Of a document that is stored or removed meanwhile the copy may
-/// have the entry without the listing, or the listing without the entry: the log has all of those.
+/// Writes all of a snapshot but its end. The copy may have only the entry or only the listing of a
+/// document that is stored or removed meanwhile: the log contains all of these.
 fn copy(
     live: &Live,
     snapshots: &Snapshots,

@@ -1,5 +1,5 @@
-//! From a prepared document to a durable and findable one; and many new documents that are stored
-//! together, with one entry in the committer's queue and one answer.
+//! Makes prepared documents durable and findable, one at a time or many new ones as one entry in
+//! the committer's queue.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,18 +12,18 @@ use crate::backend::{Backend, BackendError, PreparedDocument, Registered, Stored
 use crate::document::{Document, Ordinal};
 use crate::storage::{EncodedRecord, Record, Write};
 
-/// When a document is stored, and when it expires, in milliseconds since the epoch.
+/// The times of storage and expiry of a document, in milliseconds since the epoch.
 #[derive(Clone, Copy)]
 pub(super) struct Times {
     pub stored_at_ms: i64,
     pub expires_at_ms: Option<i64>,
 }
 
-/// Contents up to this weight are encoded on the runtime, which takes about a millisecond.
+/// Contents up to this weight are encoded on the runtime thread (about 1 ms).
 const INLINE_WEIGHT_MAX: usize = 256 << 10;
 
 impl Local {
-    /// The first of `count` consecutive ordinals.
+    /// Reserves `count` consecutive ordinals and returns the first.
     pub(super) fn take_ordinals(&self, count: usize) -> Result<Ordinal, BackendError> {
         let next = |ordinal: u32| ordinal.checked_add(u32::try_from(count).ok()?);
         self.next_ordinal
@@ -39,7 +39,8 @@ impl Local {
         Times { stored_at_ms, expires_at_ms: document.expires_at_ms.or(by_ttl) }
     }
 
-    /// The records of documents, without their ordinals. Long texts are compressed off the runtime.
+    /// Encodes documents as records without ordinals. Long texts are compressed on a blocking
+    /// thread.
     pub(super) async fn encode(
         &self,
         documents: Vec<(Arc<PreparedDocument>, Times)>,
@@ -71,13 +72,13 @@ impl Local {
             ticket.stored();
             return Ok(Stored::Unchanged);
         }
-        // Also one that has expired and is not removed yet.
+        // This may be an expired document that is not removed yet.
         let replaces = self.live.catalog.ordinal(&document.id);
         let replaced_set = self.set_to_remove(replaces).await;
         let record = self.encode(vec![(Arc::clone(&prepared), times)]).await?;
         let record = record.into_iter().next().expect("there is one of one document");
-        // Last, so that documents come to the store in the order of their ordinals: only rows that
-        // are added at the end of their table fill its pages.
+        // Assigned last, so that documents reach the store in the order of their ordinals: only
+        // rows appended to their table fill its pages.
         let ordinal = self.take_ordinals(1)?;
         let record = record.with_ordinal(ordinal);
         let expires_at_ms = times.expires_at_ms;
@@ -106,7 +107,7 @@ impl Local {
             tickets.push(ticket);
         }
         let records = self.encode(documents.clone()).await?;
-        // Last, as for one document.
+        // Assigned last, as for a single document.
         let Ordinal(first) = self.take_ordinals(documents.len())?;
         let mut writes = Vec::with_capacity(documents.len());
         let mut durable = Vec::with_capacity(documents.len());
@@ -118,7 +119,7 @@ impl Local {
             let expires_at_ms = times.expires_at_ms;
             durable.push(DurableDocument { ordinal, prepared, expires_at_ms });
         }
-        // Kept here, too, so that it is not the committing thread that frees them.
+        // Kept here as well, so that the committing thread does not have to free them.
         let durable = Arc::new(durable);
         let (live, committed) = (Arc::clone(&self.live), Arc::clone(&durable));
         let apply = move |_sequence| {
@@ -129,7 +130,7 @@ impl Local {
     }
 }
 
-/// Without its ordinal.
+/// The record of a document, without its ordinal.
 fn record(prepared: &PreparedDocument, times: Times, keep_content: bool) -> Record {
     let Document { id, content, metadata, .. } = &prepared.document;
     Record {

@@ -1,4 +1,4 @@
-//! A state of the store, with sets in memory that were read lately.
+//! A consistent view of the store, with a cache of recently read sets.
 
 use std::ops::ControlFlow;
 
@@ -10,15 +10,15 @@ use crate::document::Ordinal;
 use crate::storage::{SketchRow, StoreView};
 use crate::text::ShingleSet;
 
-/// Memory of a view for sets. Apart from the cache of lookups, which a view would sweep clean.
+/// Memory for the sets of a view. Separate from the cache of lookups, which a view would flush.
 const SETS_CACHE_BYTES: u64 = 64 << 20;
 
-/// Sets of some thousand shingles each that this is room for.
+/// Sets of about a thousand shingles that fit into the cache.
 const SETS_EXPECTED: usize = 8_192;
 
 pub(super) struct LocalView {
     store: StoreView,
-    /// By ordinal.
+    /// Sets by ordinal.
     sets: Cache<u64, ShingleSet, SetBytes>,
 }
 

@@ -1,4 +1,4 @@
-//! Searches that may find very many sets, as for a filter that few documents meet.
+//! Searches that may find very many sets, as for a filter that few documents match.
 
 use std::sync::Arc;
 
@@ -6,11 +6,10 @@ use super::Local;
 use crate::backend::{BackendError, Candidates};
 use crate::index::Search;
 
-/// Finding and naming more sets than this (about half a millisecond's work) leaves the runtime's
-/// thread.
+/// Searches that find more sets than this (about 0.5 ms of work) run on a blocking thread.
 const FOUND_INLINE_MAX: usize = 2_048;
 
-/// Reading more postings than this does, too.
+/// Searches that read more postings than this run on a blocking thread, too.
 const POSTINGS_INLINE_MAX: usize = 16_384;
 
 impl Local {
@@ -19,7 +18,7 @@ impl Local {
         if search.found_max <= FOUND_INLINE_MAX {
             return Ok(self.live.candidates(search, now_ms));
         }
-        // Most searches find few however many they may.
+        // Most searches find few sets whatever their limits.
         let postings_max = search.postings_max.min(POSTINGS_INLINE_MAX);
         let narrow = Search { found_max: FOUND_INLINE_MAX, postings_max, ..*search };
         let found = self.live.candidates(&narrow, now_ms);

@@ -1,4 +1,4 @@
-//! Adding a document: the check for near-duplicates and the storing are one step for every client.
+//! Adding a document: the check for near-duplicates and the write are one atomic step for clients.
 
 use std::sync::Arc;
 
@@ -17,25 +17,25 @@ use crate::engine::{
 /// A document whose near-duplicates are known.
 struct Checked {
     registered: Registered,
-    /// It has a near-duplicate and is not to be stored, unless it is already.
+    /// It has a near-duplicate and is not to be stored, unless it already is.
     is_skipped: bool,
-    /// The answer if it is not stored.
+    /// The result if it is not stored.
     added: Added,
 }
 
 /// The near-duplicates that arrived before a document.
 #[derive(Default)]
 struct Duplicates {
-    /// The best of them.
+    /// The best matches.
     matches: Vec<Match>,
-    /// There are others.
+    /// There are more matches than are reported.
     more: bool,
-    /// Work was cut short: some may be missing.
+    /// A limit was reached, so some matches may be missing.
     truncated: bool,
 }
 
 impl Engine {
-    /// Makes the set, the sketch and the keys. Pure computation: a few microseconds a kilobyte of
+    /// Builds the set, the sketch and the keys. Pure computation: a few microseconds per KiB of
     /// text.
     ///
     /// # Errors
@@ -72,8 +72,8 @@ impl Engine {
         }
     }
 
-    /// Fixes the document's place in the order of arrival: of two near-duplicates, and of two
-    /// documents with one id, the one admitted first is the earlier. Quick.
+    /// Fixes the document's position in the order of arrival: of two near-duplicates, and of two
+    /// documents with one id, the one admitted first is the earlier. Fast.
     ///
     /// # Errors
     /// `PointsWanted`, `NoPointsWanted`, `PointsOutOfRange`, `OutOfService`.
@@ -90,7 +90,7 @@ impl Engine {
 
     pub(super) async fn complete_here(&self, admitted: Admitted) -> Result<Added, EngineError> {
         let Checked { registered, is_skipped, mut added } = self.check(admitted, None).await?;
-        // A document that is stored already is stored again: it may expire at another time now.
+        // A document that is already stored is stored again, as its expiry may have changed.
         if !is_skipped || self.backend.is_stored(&registered.document.document).await? {
             added.status = self.backend.store(registered).await?.into();
         }
@@ -144,14 +144,15 @@ impl Engine {
     async fn look_ahead(&self, admitted: &[(usize, Admitted)]) -> Vec<Option<Candidates>> {
         let mut queries = Vec::with_capacity(admitted.len());
         for (_, Admitted { registered, options }) in admitted {
-            // What a record is scored by takes a while to make, and is made once.
-            let looks = options.looks() && !self.takes_records();
-            queries.push(looks.then(|| self.query(&registered.document, options).ok()).flatten());
+            // The scoring data of a record is expensive, and is built only once.
+            let searches = options.needs_search() && !self.takes_records();
+            queries
+                .push(searches.then(|| self.query(&registered.document, options).ok()).flatten());
         }
         self.candidates_of_all(&queries).await
     }
 
-    /// Looks for near-duplicates, of which candidates may be `looked` up already.
+    /// Checks for near-duplicates; candidates may already be `looked` up.
     async fn check(
         &self,
         admitted: Admitted,
@@ -175,10 +176,10 @@ impl Engine {
         Ok(Checked { registered, is_skipped, added })
     }
 
-    /// `prepare` (off the runtime when the content is large), `admit` and `complete` in one.
+    /// Runs `prepare` (on a blocking thread when the content is large), `admit` and `complete`.
     ///
     /// # Errors
-    /// Those of the three.
+    /// Those of the three methods.
     pub async fn add(&self, document: Document, options: AddOptions) -> Result<Added, EngineError> {
         let large = document.content.weight() > CONTENT_INLINE_BYTES_MAX;
         let engine = self.clone();
@@ -188,14 +189,14 @@ impl Engine {
         self.complete(admitted).await
     }
 
-    /// Looks in the index, and at documents in flight.
+    /// Searches the index and the documents in flight.
     async fn duplicates(
         &self,
         registered: &mut Registered,
         options: &AddOptions,
         mut looked: Option<Candidates>,
     ) -> Result<Duplicates, EngineError> {
-        if !options.looks() {
+        if !options.needs_search() {
             return Ok(Duplicates::default());
         }
         let document = Arc::clone(&registered.document);
@@ -207,7 +208,7 @@ impl Engine {
             let rivals = std::mem::take(&mut registered.rivals);
             let scoring =
                 self.score_rivals(&query, rivals, options.on_duplicate, &mut scored).await?;
-            // All near-duplicates in flight that were seen are gone, so others can be seen.
+            // All near-duplicates seen in flight were withdrawn, so another search may find others.
             let is_certain = scored.iter().any(|scored| is_certain(&scored.found));
             if skips && !is_certain && scoring.truncated && scoring.withdrawn > 0 {
                 registered.find_rivals_again();
@@ -239,14 +240,14 @@ impl Engine {
             limit,
             conditions: None,
             record: self.record_query(&prepared.document.content, least)?,
-            // One more than is reported, in case that the document itself is among them.
+            // One more than is reported, as the document itself may be among them.
             members_max: limit + 1,
         })
     }
 }
 
 impl Admitted {
-    /// It may replace a document, or wait for what becomes of another.
+    /// Whether it may replace a document, or has to wait for the outcome of another.
     fn is_completed_alone(&self) -> bool {
         let Registered { rivals, is_new, .. } = &self.registered;
         !is_new || rivals.found.iter().any(Rival::is_waited_for)
@@ -254,8 +255,8 @@ impl Admitted {
 }
 
 impl AddOptions {
-    /// A document that is skipped because of near-duplicates has to look for them.
-    pub(super) fn looks(&self) -> bool {
+    /// Whether near-duplicates must be searched.
+    pub(super) fn needs_search(&self) -> bool {
         self.check || self.on_duplicate == OnDuplicate::Skip
     }
 }

@@ -1,4 +1,4 @@
-//! Adding documents, and removing many at once.
+//! Adding and removing documents.
 
 mod add;
 mod removal;

@@ -1,4 +1,4 @@
-//! Removing many documents at once: those that meet conditions, and those that have expired.
+//! Bulk removal of documents: those matching conditions, and expired ones.
 
 use crate::engine::{Conditions, Engine, EngineError};
 
@@ -8,9 +8,9 @@ const REMOVED_AT_ONCE: usize = 1_024;
 /// The outcome of removing by conditions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
-    /// Documents that met the conditions.
+    /// Number of documents that matched the conditions.
     pub matched: u64,
-    /// Of those, the documents removed. The others had been removed or replaced meanwhile.
+    /// Number of documents removed. The others had been removed or replaced meanwhile.
     pub removed: u64,
 }
 
@@ -30,7 +30,7 @@ impl Engine {
         Ok(Removed { matched: selected.len() as u64, removed })
     }
 
-    /// Removes from disk and memory the documents that have expired; returns their number.
+    /// Removes expired documents from disk and memory; returns their number.
     ///
     /// # Errors
     /// `OutOfService`, `Closed`, `Store`.

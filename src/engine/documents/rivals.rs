@@ -1,17 +1,17 @@
-//! Earlier documents in flight, scored like stored ones.
+//! Scores earlier documents in flight like stored ones.
 
 use crate::backend::{PreparedDocument, Rival, RivalSearch, Rivals};
 use crate::engine::lookup::{MetadataAt, Query, SHINGLES_INLINE_MAX, Scored};
 use crate::engine::{AddOptions, Engine, EngineError, Match, OnDuplicate, off_runtime_if};
 use crate::measure::Overlap;
 
-/// Rivals that are scored although more matches than are reported were found already: the best of
-/// the rivals may be better than those.
+/// Rivals scored even if enough matches were found already: the best rivals may be better than
+/// those.
 const SCORED_MIN: usize = 4;
 
-/// What came of scoring rivals.
+/// The outcome of scoring rivals.
 pub(super) struct Scoring {
-    /// Some were not scored, or not found.
+    /// Some rivals were not scored, or not found.
     pub truncated: bool,
     /// Near-duplicates that were withdrawn in the end.
     pub withdrawn: usize,
@@ -26,7 +26,7 @@ impl Engine {
         options: &AddOptions,
     ) -> Result<Option<RivalSearch>, EngineError> {
         let threshold = self.least(options.threshold, options.points)?.threshold;
-        if !options.looks() {
+        if !options.needs_search() {
             return Ok(None);
         }
         let (scheme, limits) = (&self.analyser.scheme, &self.settings.limits);
@@ -44,7 +44,7 @@ impl Engine {
     }
 
     /// Adds the rivals that reach the threshold and are stored in the end, as many as may be
-    /// reported or as it takes to skip the document. Waits for those that may be withdrawn.
+    /// reported or are needed to skip the document. Waits for those that may be withdrawn.
     pub(super) async fn score_rivals(
         &self,
         query: &Query<'_>,
@@ -70,14 +70,14 @@ impl Engine {
                 withdrawn += 1;
                 continue;
             }
-            // It may be in the index by now, and be reported once.
+            // It may be in the index by now, and must be reported once.
             enough += usize::from(near.iter().any(|other| other.id() == scored.id()));
             near.push(scored);
         }
         Ok(Scoring { truncated: rivals.truncated || rest.len() > 0, withdrawn })
     }
 
-    /// `None` under the threshold. `long`: it takes too long for the runtime's thread.
+    /// `None` below the threshold. `long`: the work is too long for a runtime thread.
     async fn score_rival(
         &self,
         query: &Query<'_>,
@@ -105,7 +105,7 @@ impl Engine {
     }
 }
 
-/// What was found by samples is an estimate, for which no document is skipped.
+/// Matches from samples are estimates, and no document is skipped because of an estimate.
 pub(super) fn is_certain(found: &Match) -> bool {
     found.exact.is_some()
 }

@@ -1,4 +1,4 @@
-//! Writes through a handle on a collection that was reindexed since: they go to its successor.
+//! Redirects writes through a handle on a reindexed collection to its successor.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use crate::engine::{
     AddOptions, Added, Admitted, Conditions, Engine, EngineError, Removed, off_runtime_if,
 };
 
-/// What it takes to add a document once more.
+/// The data needed to add a document again.
 type Addition = (Arc<PreparedDocument>, AddOptions);
 
 impl Engine {
-    /// Looks for near-duplicates, stores, and returns once the document is durable. Dropping the
-    /// future before the document went to the store leaves nothing behind. Must not be left
-    /// unpolled: documents that arrived later may be waiting for this one.
+    /// Searches near-duplicates, stores the document, and returns once it is durable. Dropping the
+    /// future before the write begins leaves nothing behind. It must be polled to completion: later
+    /// documents may be waiting for this one.
     ///
     /// # Errors
     /// `OutOfService`, `Store`.
@@ -30,11 +30,11 @@ impl Engine {
         added.pop().expect("there is an outcome for each document")
     }
 
-    /// [`complete`](Self::complete) for documents that were admitted in this order. Those that are
-    /// new and need not wait for others go to the store together.
+    /// Completes documents that were admitted in this order, like [`complete`](Self::complete). New
+    /// ones that need not wait for others are stored together.
     ///
     /// # Errors
-    /// Of each those of [`complete`](Self::complete).
+    /// For each document those of [`complete`](Self::complete).
     pub async fn complete_all(&self, admitted: Vec<Admitted>) -> Vec<Result<Added, EngineError>> {
         let additions: Vec<Addition> = admitted.iter().map(addition).collect();
         if self.successor.get().is_some() {
@@ -53,7 +53,7 @@ impl Engine {
         outcomes
     }
 
-    /// In their order, so that of those with one id the last stays.
+    /// In their order, so that of several documents with one id the last is kept.
     async fn add_to_successor(&self, additions: Vec<Addition>) -> Vec<Result<Added, EngineError>> {
         let Some(next) = self.successor.get().map(|collection| collection.engine.clone()) else {
             return additions.iter().map(|_| Err(EngineError::Superseded)).collect();
@@ -77,13 +77,13 @@ impl Engine {
                 Err(error) => outcomes.push(Some(Err(error))),
             }
         }
-        // The successor may have one itself by now.
+        // The successor may have been superseded, too.
         let mut added = Box::pin(next.complete_all(admitted)).await.into_iter();
         let mut next = || added.next().expect("there is an outcome for each document");
         outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(&mut next)).collect()
     }
 
-    /// Returns once the removal is durable.
+    /// Removes a document and returns once the removal is durable.
     ///
     /// # Errors
     /// `DocumentNotFound`, `OutOfService`.
@@ -99,11 +99,11 @@ impl Engine {
         }
     }
 
-    /// Removes the documents that meet the conditions at this moment, in one consistent view. What
-    /// is stored meanwhile stays. Dropping the future stops it; what is removed by then is gone.
+    /// Removes the documents that match the conditions now, in one consistent view. Documents
+    /// stored later stay. Dropping the future stops it; documents already removed stay removed.
     ///
     /// # Errors
-    /// `NoConditions`: to remove everything is to remove the collection. `OutOfService`, `Store`.
+    /// `NoConditions` (delete the collection to remove everything), `OutOfService`, `Store`.
     pub async fn remove_where(&self, conditions: Conditions) -> Result<Removed, EngineError> {
         if let Some(next) = self.successor.get() {
             return Box::pin(next.engine.remove_where(conditions)).await;

@@ -1,28 +1,28 @@
-//! Finds where the elements of a JSON array begin and end.
+//! Finds the boundaries of the elements of a JSON array.
 
 use crate::http::bulk::split::{Cut, End};
 
-/// Where in the array the last byte was read.
+/// The position of the parser in the array.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Position {
     /// Before the opening bracket.
     #[default]
     Outside,
-    /// After the opening bracket: an element or the closing bracket.
+    /// After the opening bracket: expects an element or the closing bracket.
     Opened,
-    /// After a comma: an element.
+    /// After a comma: expects an element.
     Separated,
-    /// In an element that is a number or a word: it ends where something else begins.
+    /// In an element that is a number or a literal: it ends at the next delimiter.
     Bare,
     /// In an element that is an object, an array or a string.
     Nested,
-    /// After an element: a comma or the closing bracket.
+    /// After an element: expects a comma or the closing bracket.
     Completed,
-    /// After the closing bracket: nothing.
+    /// After the closing bracket: expects nothing.
     Closed,
 }
 
-/// Counts brackets outside of strings. Whether brackets match is left to the parser of the element.
+/// Counts brackets outside of strings. The parser of the element checks whether they match.
 #[derive(Debug, Default)]
 pub(in crate::http) struct ArrayCutter {
     position: Position,
@@ -52,7 +52,7 @@ impl ArrayCutter {
         Cut { before, take, after: 0, end: if ended { End::Item } else { End::Open } }
     }
 
-    /// Passes what is between elements, up to the first byte of one.
+    /// Skips the bytes between elements, up to the first byte of one.
     fn skip(&mut self, bytes: &[u8]) -> Result<usize, &'static str> {
         for (at, &byte) in bytes.iter().enumerate() {
             if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {

@@ -1,14 +1,13 @@
-//! Adding many documents in one call: they are read, prepared, admitted, completed and answered in
-//! a pipeline, with results in the order of the input while the body still arrives.
+//! Bulk import: documents are read, prepared, admitted, completed and reported in a pipeline, with
+//! results in the order of the input while the body is still arriving.
 //!
-//! What the body holds at a time goes through the pipeline as one batch, which is one entry in the
-//! store's queue: permits, wake-ups and the like for each document by itself would be a quarter of
-//! all the work.
+//! The documents that have arrived at a time pass the pipeline as one batch, with one entry in the
+//! store's queue: per-document permits and wake-ups would be a quarter of the total work.
 //!
-//! The work is driven by a task of its own, not by the reader of the results: an admitted document
-//! holds up near-duplicates that were admitted after it, so it must be completed however slowly its
-//! sender reads. What holds the sender back is [`intake`](super::intake), which takes no more
-//! documents while enough results wait to be read.
+//! A separate task drives the work rather than the reader of the results: an admitted document
+//! delays near-duplicates admitted after it, so it must be completed however slowly the client
+//! reads. Backpressure comes from [`intake`](super::intake), which accepts no more documents while
+//! enough results are unread.
 
 use std::io;
 use std::sync::Arc;
@@ -37,19 +36,19 @@ use crate::http::request::reading::BodyReader;
 use crate::http::request_id;
 use crate::http::response::answers::AddedReply;
 
-/// Batches that are being prepared while one is waited for.
+/// Batches prepared ahead of the one being awaited.
 const BATCHES_AHEAD: usize = 4;
 
-/// Batches up to this size are prepared on the runtime, which takes some tens of microseconds.
+/// Batches up to this size are prepared on the runtime thread (tens of microseconds).
 const INLINE_BYTES_MAX: usize = 8 << 10;
 
-/// A result without near-duplicates.
+/// The usual size of a result without near-duplicates.
 const RESULT_BYTES_USUAL: usize = 128;
 
-/// Batches of results that are sent in one piece, at most.
+/// The maximum number of result batches sent as one chunk.
 const BATCHES_AT_ONCE: usize = 8;
 
-/// A bulk addition that is about to begin.
+/// A bulk import that has not started yet.
 pub struct Bulk {
     intake: Intake,
     options: AddOptions,
@@ -58,11 +57,11 @@ pub struct Bulk {
     permit: OwnedSemaphorePermit,
 }
 
-/// What the task sends to the body of the answer.
+/// Messages from the task to the response body.
 enum Sent {
     /// The result lines of a batch, and its permit, which is released once they are read.
     Results(Bytes, BatchPermit),
-    /// There are no more results. Without it the task has failed, and the answer breaks off.
+    /// The end of the results. Without it the task has failed, and the response is aborted.
     End,
 }
 
@@ -83,7 +82,7 @@ impl Bulk {
         })
     }
 
-    /// Starts the work, and answers with its results as they come.
+    /// Starts the work and streams its results.
     pub fn answer(self, engine: Arc<Collection>) -> Response {
         let (results, read) = mpsc::unbounded_channel();
         tokio::spawn(self.work(engine, results).in_current_span());
@@ -91,7 +90,7 @@ impl Bulk {
         ([(header::CONTENT_TYPE, ndjson::MEDIA)], body).into_response()
     }
 
-    /// Works until the body ends, or the client goes away.
+    /// Runs until the body ends or the client disconnects.
     async fn work(self, engine: Arc<Collection>, results: mpsc::UnboundedSender<Sent>) {
         let Self { intake, options, request_id, in_flight_max, permit } = self;
         let started = Instant::now();
@@ -103,10 +102,10 @@ impl Bulk {
             std::future::ready(())
         });
         let ended = tokio::select! {
-            () = results.closed() => "the client went away",
+            () = results.closed() => "client disconnected",
             () = sending => {
                 let _ = results.send(Sent::End);
-                "whole"
+                "complete"
             }
         };
         reporter.tally.log(ended, started.elapsed());
@@ -114,8 +113,8 @@ impl Bulk {
     }
 }
 
-/// The documents in the order of the input, prepared and admitted, each batch with what is left to
-/// be done.
+/// Reads documents in the order of the input, prepares and admits them, and returns each batch with
+/// the future that completes it.
 fn added(
     engine: &Arc<Collection>,
     intake: Intake,
@@ -137,7 +136,7 @@ async fn admit(
     batch: Batch<PreparedDocument>,
     options: AddOptions,
 ) -> Batch<Admitted> {
-    // A body whose every batch is ready at once must not keep other requests waiting.
+    // A body whose batches are always ready must not starve other requests.
     tokio::task::yield_now().await;
     let mut lines = Vec::with_capacity(batch.lines.len());
     for line in batch.lines {
@@ -161,7 +160,7 @@ async fn complete(engine: &Engine, batch: Batch<Admitted>) -> Batch<Added> {
     Batch { lines, permit: batch.permit }
 }
 
-/// Reads a batch's documents and makes their sketches, off the runtime unless that is quickly done.
+/// Parses and sketches the documents of a batch, on a blocking thread unless it is small.
 async fn prepare(engine: Arc<Collection>, gathered: Gathered) -> Batch<PreparedDocument> {
     let Gathered { batch, bytes } = gathered;
     let prepare_all = move || {
@@ -180,15 +179,15 @@ fn prepare_one(engine: &Engine, json: &[u8]) -> Result<PreparedDocument, Problem
     Ok(engine.prepare(bodies::document(json)?)?)
 }
 
-/// Makes result lines.
+/// Writes the result lines.
 struct Reporter {
     request_id: RequestId,
-    /// A store that fails does so for every document that follows: once is enough for the log.
+    /// A failing store fails for every following document, too: it is logged once.
     fault_logged: bool,
     tally: Tally,
 }
 
-/// How many documents had which outcome, for the log.
+/// Numbers of documents by outcome, for the log.
 #[derive(Default)]
 struct Tally {
     created: u64,
@@ -198,7 +197,7 @@ struct Tally {
     errors: u64,
 }
 
-/// The result of one document of a bulk addition.
+/// The result of one document of a bulk import.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 #[schema(as = ResultLine)]
@@ -209,7 +208,7 @@ pub enum ResultLine {
 
 #[derive(Serialize, ToSchema)]
 pub struct AddedLine {
-    /// The line of the document, or its position in the array, from 1 on.
+    /// The line of the document, or its position in the array, from 1.
     line: u64,
     #[serde(flatten)]
     added: AddedReply,
@@ -277,7 +276,7 @@ impl Tally {
     }
 }
 
-/// The results as pieces of a body, each of all that is there.
+/// The results as chunks of a body, each with all results available.
 fn pieces(results: mpsc::UnboundedReceiver<Sent>) -> impl Stream<Item = io::Result<Bytes>> {
     stream::unfold(Some(results), |results| async move {
         let mut results = results?;
@@ -293,7 +292,7 @@ fn pieces(results: mpsc::UnboundedReceiver<Sent>) -> impl Stream<Item = io::Resu
         if more {
             return Some((Ok(piece.into()), Some(results)));
         }
-        Some((Err(io::Error::other("the bulk addition failed")), None))
+        Some((Err(io::Error::other("the bulk import failed")), None))
     })
 }
 

@@ -1,5 +1,5 @@
-//! The reading half of a bulk addition: takes documents from the body in batches, and no more of
-//! them than may be in flight.
+//! The reading half of a bulk import: takes documents from the body in batches, as far as the limit
+//! of documents in flight allows.
 
 use std::sync::Arc;
 
@@ -12,27 +12,27 @@ use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::reading::BodyReader;
 
-/// A batch is closed when it has this many documents or bytes, or the body pauses.
+/// A batch is closed at this number of documents or bytes, or when the body pauses.
 const BATCH_DOCUMENTS_MAX: usize = 64;
 const BATCH_BYTES_MAX: usize = 64 << 10;
 
-/// A document counts once in `bulk_documents_in_flight_max` for each of these bytes begun: so the
-/// bytes of the documents in flight are limited as well as their number.
+/// A document takes one permit of `bulk_documents_in_flight_max` per 16 KiB or part of it, so that
+/// the bytes in flight are limited as well as the documents.
 const BYTES_PER_UNIT: usize = 16 << 10;
 
-/// One document of the input, at some stage between its bytes and its result.
+/// One document of the input, at any stage between its bytes and its result.
 pub struct Line<T> {
     pub number: u64,
     pub content: Result<T, Problem>,
 }
 
 impl<T> Line<T> {
-    /// Takes the next step, unless an earlier one failed.
+    /// Applies the next step, unless an earlier one failed.
     pub fn then<U>(self, step: impl FnOnce(T) -> Result<U, Problem>) -> Line<U> {
         Line { number: self.number, content: self.content.and_then(step) }
     }
 
-    /// Takes the next step, which is asynchronous, unless an earlier one failed.
+    /// Applies the next, asynchronous step, unless an earlier one failed.
     pub async fn and_then<U, F>(self, step: impl FnOnce(T) -> F) -> Line<U>
     where
         F: Future<Output = Result<U, Problem>>,
@@ -45,18 +45,17 @@ impl<T> Line<T> {
     }
 }
 
-/// Documents that are prepared, admitted, stored and answered together.
+/// Documents that are prepared, admitted, stored and reported together.
 pub struct Batch<T> {
     pub lines: Vec<Line<T>>,
-    /// Their part of what may be in flight.
+    /// The batch's share of the documents in flight.
     pub permit: BatchPermit,
 }
 
-/// The permit of a batch, which is kept until its results are read. `None` for a batch without
-/// documents.
+/// The permit of a batch, kept until its results are read. `None` for a batch without documents.
 pub type BatchPermit = Option<OwnedSemaphorePermit>;
 
-/// A batch that is being gathered.
+/// A batch that is being assembled.
 #[derive(Default)]
 pub struct Gathered {
     pub batch: Batch<Bytes>,
@@ -70,7 +69,7 @@ impl<T> Default for Batch<T> {
 }
 
 impl Gathered {
-    /// The line that says why there are no more documents needs no permit.
+    /// The line that reports why the input ended needs no permit.
     fn push(&mut self, line: Line<Bytes>, permit: BatchPermit) {
         self.bytes += line.content.as_ref().map_or(0, Bytes::len);
         self.batch.lines.push(line);
@@ -89,7 +88,7 @@ impl Gathered {
 pub struct Intake {
     reader: BodyReader,
     splitter: Splitter,
-    /// Taken from the splitter, but without a permit yet.
+    /// Taken from the splitter, still without a permit.
     waiting: Option<Item>,
     in_flight: Arc<Semaphore>,
     in_flight_max: usize,
@@ -130,7 +129,7 @@ impl Intake {
         }
     }
 
-    /// Adds the documents that are there and that have permits, without waiting.
+    /// Adds the available documents for which there are permits, without waiting.
     fn fill(&mut self, gathered: &mut Gathered) {
         while !gathered.is_full() {
             let Some(item) = self.waiting.take().or_else(|| self.splitter.next()) else { return };
@@ -143,14 +142,14 @@ impl Intake {
         }
     }
 
-    /// Waits until enough results have been read. (The connection of a client that reads none
-    /// breaks after a while, and that ends the wait.)
+    /// Waits until enough results have been read. The connection of a client that reads none times
+    /// out, which ends the wait.
     async fn wait_for_permit(&mut self, item: &Item) -> OwnedSemaphorePermit {
         let permit = Arc::clone(&self.in_flight).acquire_many_owned(self.units(item)).await;
         permit.expect("the semaphore is never closed")
     }
 
-    /// Reads the next chunk. A body that breaks off has a last line, which says so.
+    /// Reads the next chunk. A body that fails yields a last line with the error.
     async fn read(&mut self) -> Option<Line<Bytes>> {
         match self.reader.chunk().await {
             Ok(Some(chunk)) => self.splitter.push(chunk),

@@ -1,4 +1,4 @@
-//! Many documents at once: a stream of documents in, a stream of results out.
+//! Bulk import: a stream of documents in, a stream of results out.
 
 pub mod array;
 pub mod import;

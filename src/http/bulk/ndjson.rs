@@ -1,18 +1,18 @@
-//! NDJSON: a JSON value a line.
+//! NDJSON: one JSON value per line.
 
 use bytes::Bytes;
 use serde::Serialize;
 
 pub const MEDIA: &str = "application/x-ndjson";
 
-/// The value on one line.
+/// The value as one line.
 pub fn line(value: &impl Serialize) -> Bytes {
     let mut line = Vec::with_capacity(128);
     write_line(&mut line, value);
     line.into()
 }
 
-/// Appends the value as one line. Line breaks can only stand between the tokens of metadata, which
+/// Appends the value as one line. Line breaks can only occur between the tokens of metadata, which
 /// is returned as it was formatted: in strings they are escaped.
 pub fn write_line(lines: &mut Vec<u8>, value: &impl Serialize) {
     let start = lines.len();

@@ -3,16 +3,16 @@
 use super::Listing;
 use crate::document::Ordinal;
 
-/// Ordinals of a chunk: few enough that changing one, or copying it, takes some microseconds.
+/// Ordinals per chunk: few enough that changing or copying a chunk takes microseconds.
 pub const ORDINALS: u32 = 256;
 
-/// Ascending by ordinal, without room for those that are missing: a chunk most of whose documents
-/// were removed takes little.
+/// Listings sorted by ordinal, without gaps: a chunk from which most documents were removed is
+/// small.
 #[derive(Clone, Debug, Default)]
 pub struct Chunk(Vec<Listing>);
 
 impl Chunk {
-    /// `false` if the ordinal is listed already; its listing then stays as it is.
+    /// Returns `false`, and changes nothing, if the ordinal is already listed.
     pub fn insert(&mut self, listing: Listing) -> bool {
         let Err(position) = self.position(listing.ordinal) else { return false };
         self.0.insert(position, listing);
@@ -44,14 +44,14 @@ impl Chunk {
         self.0.is_empty()
     }
 
-    /// Memory of the listings, without that of their ids.
+    /// Memory of the listings, without their ids.
     pub fn bytes(&self) -> usize {
         self.0.capacity() * size_of::<Listing>()
     }
 
-    /// Where the ordinal is, or where it would be inserted.
+    /// The position of the ordinal, or where to insert it.
     fn position(&self, ordinal: Ordinal) -> Result<usize, usize> {
-        // Where no ordinal before it is missing, which is the usual case.
+        // The usual case: no earlier ordinal is missing.
         let dense = (ordinal.0 % ORDINALS) as usize;
         match self.0.get(dense) {
             Some(listing) if listing.ordinal == ordinal => Ok(dense),

@@ -1,4 +1,4 @@
-//! Id → ordinal, in the byte order of the ids.
+//! Maps ids to ordinals, in the byte order of the ids.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
@@ -8,20 +8,20 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::document::{DocumentId, Ordinal};
 
-/// Each is locked by itself.
+/// Each shard has its own lock.
 const SHARDS: usize = 64;
 
-/// Memory of an entry in a B-tree: a leaf of eleven takes 256 bytes and is half full where ids
-/// ascend, two thirds full where they are random; a seventh of that for the nodes above.
+/// Memory of a B-tree entry: a leaf of eleven takes 256 bytes and is half full where ids ascend,
+/// two thirds full where they are random; inner nodes add a seventh.
 const ENTRY_BYTES: usize = 44;
 
-/// Ids of a shard that are read for a page besides its share of it.
+/// Ids read per shard in addition to its share of a page.
 const BEYOND_SHARE: usize = 8;
 
 type Shard = BTreeMap<DocumentId, Ordinal>;
 
-/// B-trees, one for each part of the hashes of ids: in the order of their bytes, so that a page of
-/// them needs no scan, and without a table that would have to be made anew as it grows.
+/// B-trees, sharded by the hash of the id. Being sorted, they serve pages without a scan, and
+/// unlike hash tables they grow without rehashing.
 #[derive(Debug)]
 pub struct Ids(Box<[RwLock<Shard>]>);
 
@@ -36,7 +36,7 @@ impl Ids {
         read(self.shard(id)).get(id).copied()
     }
 
-    /// The ordinal that the id had before.
+    /// Returns the previous ordinal of the id.
     pub fn insert(&self, id: DocumentId, ordinal: Ordinal) -> Option<Ordinal> {
         write(self.shard(&id)).insert(id, ordinal)
     }
@@ -45,8 +45,8 @@ impl Ids {
         write(self.shard(id)).remove(id)
     }
 
-    /// Inserts all at once, which takes a fraction of the time that one after the other would. An
-    /// id that is there several times gets the highest of its ordinals, and `replaced` the others.
+    /// Inserts all ids at once, which is several times as fast as one by one. A repeated id gets
+    /// its highest ordinal; `replaced` gets the others.
     pub fn load(
         &self,
         all: impl Iterator<Item = (DocumentId, Ordinal)>,
@@ -61,17 +61,17 @@ impl Ids {
             for pair in ids.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
                 replaced(pair[0].1);
             }
-            // Of equal keys the last one counts.
+            // Of equal keys the last one is kept.
             *write(shard) = ids.into_iter().collect();
         }
     }
 
-    /// The lowest ids above `after`, in byte order: at least one of them if there are any, and at
-    /// most `limit`. An id that is there throughout is not missed, whatever is written meanwhile.
+    /// The lowest ids above `after`, in byte order: at least one if there are any, and at most
+    /// `limit`. Contains every id in its range that exists throughout the call.
     pub fn page(&self, after: Option<&DocumentId>, limit: usize) -> Vec<(DocumentId, Ordinal)> {
         let share = limit / SHARDS * 2 + BEYOND_SHARE;
         let mut page = Vec::with_capacity(SHARDS * share);
-        // The lowest of the last ids that were read of a shard: above it, more may be missing.
+        // The page is complete up to the lowest of the last ids read from each shard.
         let mut complete_up_to: Option<DocumentId> = None;
         for shard in &self.0 {
             let start = page.len();
@@ -101,8 +101,8 @@ impl Ids {
     }
 }
 
-/// By id, then by ordinal. Compared are eight bytes behind what all ids begin with, and the ids
-/// themselves, which are anywhere in memory, only where those are equal.
+/// Sorts by id, then by ordinal. Compares eight bytes after the common prefix of all ids first, and
+/// the ids themselves, which are scattered in memory, only where those are equal.
 fn sorted(ids: Vec<(DocumentId, Ordinal)>) -> Vec<(DocumentId, Ordinal)> {
     let Some(first) = ids.first().map(|(id, _)| id.clone()) else { return ids };
     let first = first.as_str().as_bytes();
@@ -129,7 +129,7 @@ fn shard_of(id: &DocumentId) -> usize {
 }
 
 fn read(shard: &RwLock<Shard>) -> RwLockReadGuard<'_, Shard> {
-    // A panic can only come before a change or after it.
+    // A panic can only happen before or after a change, never within it.
     shard.read().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -172,7 +172,7 @@ mod tests {
             prop_assert_eq!(found, expected);
         }
 
-        /// Pages put together are what one ordered set has.
+        /// A sequence of pages equals one ordered set.
         #[test]
         fn pages_follow_each_other_in_byte_order(
             texts in prop::collection::btree_set("[a-c]{1,4}|é", 0..120),

@@ -1,12 +1,11 @@
-//! What is known of every stored document besides its content and its set: found by id, and by
-//! ordinal.
+//! The metadata of every stored document except its content and set, by id and by ordinal.
 //!
-//! Two sharded maps: [`Ids`] leads from an id to the ordinal, and chunks of 256 listings from the
-//! ordinal to the rest. Both share one copy of the id. At 20 bytes of id a document takes about
-//! 130 bytes. There are at most 2³² ordinals, each given once.
+//! Two sharded maps: [`Ids`] maps ids to ordinals, and chunks of 256 listings map ordinals to the
+//! rest. Both share one copy of the id. A document with an id of 20 bytes takes about 130 bytes.
+//! There are at most 2³² ordinals, each assigned once.
 //!
-//! No operation holds two locks, and none holds a lock for longer than it takes to change one
-//! chunk or one B-tree.
+//! No operation holds two locks at once, and locks are held only while one chunk or one B-tree is
+//! changed.
 
 mod chunk;
 mod ids;
@@ -26,14 +25,14 @@ use ids::Ids;
 /// Shards of the chunks: at ten million documents, each has some hundred chunks.
 const SHARDS: usize = 64;
 
-/// Of a document that does not expire.
+/// The expiry time of a document that does not expire.
 const NEVER: i64 = i64::MAX;
 
-/// What answers need of a document and the index does not know.
+/// The data of a document that results need and the index does not contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Listing {
     pub id: DocumentId,
-    /// Of the document's set.
+    /// The fingerprint of the document's set.
     pub fingerprint: u64,
     /// Milliseconds since the epoch.
     expires_at_ms: i64,
@@ -53,7 +52,7 @@ impl Listing {
         Self { id, fingerprint, expires_at_ms, ordinal, has_metadata }
     }
 
-    /// Milliseconds since the epoch; `None` if it never does.
+    /// Milliseconds since the epoch; `None` if the document does not expire.
     pub fn expires_at_ms(&self) -> Option<i64> {
         (self.expires_at_ms != NEVER).then_some(self.expires_at_ms)
     }
@@ -66,9 +65,9 @@ impl Listing {
 #[derive(Debug)]
 pub(super) struct Catalog {
     ids: Ids,
-    /// By ordinal / [`ORDINALS`]. A chunk without listings is not there.
+    /// By ordinal / [`ORDINALS`]. Empty chunks are removed.
     chunks: DashMap<u32, Chunk>,
-    /// Above the number of every chunk that ever was.
+    /// Greater than every chunk number ever used.
     chunks_end: AtomicU32,
     documents: AtomicU64,
     /// Memory of the ids' texts.
@@ -90,7 +89,7 @@ impl Default for Catalog {
 }
 
 impl Catalog {
-    /// Lists a document, in place of the one that had its id before.
+    /// Lists a document, replacing the one with its id.
     pub fn insert(&self, listing: Listing) {
         let (id, ordinal) = (listing.id.clone(), listing.ordinal);
         // First, so that an ordinal found by its id has a listing.
@@ -100,8 +99,8 @@ impl Catalog {
         }
     }
 
-    /// Lists a document that is found by its id only after [`Catalog::load_ids`]. An ordinal that
-    /// is listed already stays as it is.
+    /// Lists a document without making it findable by id, which [`Catalog::load_ids`] does. An
+    /// ordinal that is already listed is not changed.
     pub fn list(&self, listing: Listing) {
         let (ordinal, expires_at_ms) = (listing.ordinal, listing.expires_at_ms());
         let number = ordinal.0 / ORDINALS;
@@ -117,8 +116,7 @@ impl Catalog {
         }
     }
 
-    /// Makes everything that was listed findable by id. While it is at work, nothing else is to
-    /// change the catalog.
+    /// Makes all listed documents findable by id. The catalog must not be changed concurrently.
     pub fn load_ids(&self) {
         let chunks = self.chunks.iter();
         let ids = chunks.flat_map(|chunk| {
@@ -132,7 +130,7 @@ impl Catalog {
         }
     }
 
-    /// When documents expire that were listed without saying so, each with the moment before it.
+    /// Sets the expiry times of documents that were listed without one.
     pub fn load_expiries(&self, mut all: Vec<(i64, Ordinal)>) {
         all.retain(|&(expires_at_ms, ordinal)| {
             let Some(mut chunk) = self.chunks.get_mut(&(ordinal.0 / ORDINALS)) else {
@@ -158,7 +156,8 @@ impl Catalog {
     /// The document with this id, unless it has expired.
     pub fn alive(&self, id: &DocumentId, now_ms: i64) -> Option<Listing> {
         loop {
-            // Without a listing it was replaced just now, and its id leads to another.
+            // If there is no listing, the document was just replaced, and its id maps to another
+            // ordinal.
             if let Some(listing) = self.listing(self.ordinal(id)?) {
                 return (!listing.has_expired(now_ms)).then_some(listing);
             }
@@ -169,28 +168,28 @@ impl Catalog {
         self.read(ordinal, Listing::clone)
     }
 
-    /// Of the document's set.
+    /// The fingerprint of the document's set.
     pub fn fingerprint(&self, ordinal: Ordinal) -> Option<u64> {
         self.read(ordinal, |listing| listing.fingerprint)
     }
 
-    /// Also those that have expired and are still to be removed.
+    /// The number of documents, including expired ones that are not removed yet.
     pub fn documents(&self) -> u64 {
         self.documents.load(Ordering::Relaxed)
     }
 
-    /// Documents that have expired and are still to be removed.
+    /// The number of expired documents that are not removed yet.
     pub fn expired(&self, now_ms: i64) -> u64 {
         self.expiries.due_count(now_ms)
     }
 
-    /// Documents that have expired, soonest first, at most `max`.
+    /// At most `max` expired documents, soonest first.
     pub fn due(&self, now_ms: i64, max: usize) -> Vec<Ordinal> {
         self.expiries.due(now_ms, max)
     }
 
-    /// The `limit` lowest ids above `after` in byte order, of the documents alive at `now_ms`.
-    /// What it costs does not depend on how many documents there are.
+    /// The lowest `limit` ids above `after`, in byte order, of the documents alive at `now_ms`. The
+    /// cost does not depend on the number of documents.
     pub fn ids_after(
         &self,
         after: Option<&DocumentId>,
@@ -203,7 +202,7 @@ impl Catalog {
             let page = self.ids.page(after.as_ref(), limit - found.len());
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
-            // One that is not listed any more has been replaced since.
+            // A document that is no longer listed has been replaced.
             let expired = |listing: &Listing| listing.has_expired(now_ms);
             let alive = page.into_iter().filter(|(_, at)| self.read(*at, expired) != Some(true));
             found.extend(alive.map(|(id, _)| id));
@@ -211,8 +210,8 @@ impl Catalog {
         found
     }
 
-    /// Ids drawn at random, `documents` of them if there are as many, in random order: those whose
-    /// ordinals have the lowest hashes.
+    /// Selects at most `documents` random ids, in random order: those whose ordinals have the
+    /// lowest hashes.
     pub fn sample(&self, documents: usize, now_ms: i64) -> Vec<DocumentId> {
         let random = RandomState::new();
         let room = documents.min(self.documents() as usize) + 1;
@@ -233,7 +232,7 @@ impl Catalog {
         lowest.into_sorted_vec().into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Memory of all this.
+    /// Memory of the whole catalog.
     pub fn bytes(&self) -> u64 {
         let chunks: usize =
             self.chunks.iter().map(|chunk| chunk.bytes() + size_of::<(u32, Chunk)>()).sum();
@@ -241,10 +240,10 @@ impl Catalog {
         chunks as u64 + texts + self.ids.bytes(self.documents()) + self.expiries.bytes()
     }
 
-    /// Visits every listing that is there throughout, by ordinal, until a visit fails. Each chunk
-    /// is copied under one short lock, which is released before its listings are visited. Of a
-    /// document that is replaced meanwhile the old listing or the new one is visited, or both: the
-    /// new one has a higher ordinal, and is there before the old one goes.
+    /// Visits every listing that exists throughout, by ordinal, until a visit fails. Each chunk is
+    /// copied under one short lock and visited after the lock is released. Of a document that is
+    /// replaced meanwhile, the old listing, the new one or both are visited: the new one has a
+    /// higher ordinal and is inserted before the old one is removed.
     pub fn visit<E>(&self, mut visit: impl FnMut(&Listing) -> Result<(), E>) -> Result<(), E> {
         let mut number = 0;
         while number < self.chunks_end.load(Ordering::Relaxed) {
@@ -278,7 +277,7 @@ impl Catalog {
     }
 }
 
-/// Memory of an id's text with its two counters, in steps of an allocator.
+/// Memory of an id's text with its two reference counts, rounded up to the allocator's sizes.
 fn text_bytes(id: &DocumentId) -> u64 {
     (id.as_str().len() as u64 + 16).next_multiple_of(16)
 }

@@ -31,7 +31,7 @@ fn a_sample_is_drawn_from_all_and_each_time_anew() {
         assert_eq!(sample.len(), 10);
         drawn.extend(sample);
     }
-    // That one is never drawn has a chance of 0.9¹⁰⁰.
+    // The chance that a given id is never selected is 0.9¹⁰⁰.
     assert!(drawn.len() > 95, "{} of 100 were drawn", drawn.len());
     assert!(catalog.sample(0, 0).is_empty());
 }
@@ -82,7 +82,7 @@ fn listings_loaded_together_are_found_by_their_ids() {
     let catalog = Catalog::default();
     let name = |number: u32| format!("{number:05}");
     (0..20_000).for_each(|number| catalog.list(listing(number, &name(number))));
-    // Once more; and ids that belonged to others before, in either order.
+    // Repeated listings, and ids that belonged to other ordinals, in either order.
     (0..1_000).for_each(|number| catalog.list(listing(number, &name(number))));
     (0..1_000)
         .for_each(|number| catalog.list(listing(20_000 + number * 2, &name(19_000 + number))));

@@ -1,20 +1,20 @@
-//! Cuts a stream of bytes into the documents of a bulk addition, without parsing them: the lines of
-//! NDJSON, or the elements of a JSON array. Whether a piece is JSON is left to its parser.
+//! Splits a stream of bytes into the documents of a bulk import, without parsing them: the lines of
+//! NDJSON, or the elements of a JSON array. Each piece is validated by its parser.
 
 use bytes::{Buf, Bytes};
 
 use crate::http::bulk::array::ArrayCutter;
 
-/// How the documents are laid out in the body.
+/// The layout of documents in the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// A document a line; blank lines are skipped, and counted.
+    /// One document per line; blank lines are skipped, and counted.
     Lines,
     /// One JSON array of documents.
     Array,
 }
 
-/// One document's bytes, or why there are none.
+/// The bytes of one document, or the error found in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
     /// The line, or the position in the array; from 1.
@@ -24,16 +24,16 @@ pub struct Item {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SplitError {
-    /// The item is skipped; those after it are returned.
+    /// The item is skipped; later ones are returned.
     #[error("the document is longer than {bytes_max} bytes")]
     TooLong { bytes_max: usize },
-    /// The rest of the body cannot be cut into documents.
+    /// The rest of the body cannot be split.
     #[error("{0}")]
     Malformed(&'static str),
 }
 
-/// How to cut the next bytes: `before` bytes between items, then `take` bytes of an item, which
-/// ends there or not, then `after` bytes between items again.
+/// How to split the next bytes: skip `before` bytes, then `take` bytes of an item, which may or may
+/// not end there, then skip `after` bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) struct Cut {
     pub before: usize,
@@ -44,7 +44,7 @@ pub(in crate::http) struct Cut {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http) enum End {
-    /// The item goes on in the next chunk, or the next has not begun.
+    /// The item continues in the next chunk, or the next item has not begun.
     Open,
     Item,
     Fault(&'static str),
@@ -71,15 +71,15 @@ fn cut_line(bytes: &[u8]) -> Cut {
     }
 }
 
-/// Give it chunks with [`push`](Self::push), take items with [`next`](Self::next) until there are
-/// none, and at the end of the body call [`finish`](Self::finish).
+/// Feed it chunks with [`push`](Self::push), take items with [`next`](Self::next) until there are
+/// none, and call [`finish`](Self::finish) at the end of the body.
 pub struct Splitter {
     cutter: Cutter,
-    /// What is left of the latest chunk.
+    /// The unread rest of the latest chunk.
     chunk: Bytes,
-    /// What earlier chunks held of the present item.
+    /// The bytes of the current item in earlier chunks.
     carry: Vec<u8>,
-    /// The present item is longer than allowed: its bytes are dropped until it ends.
+    /// The current item is too long: its bytes are dropped until it ends.
     overlong: bool,
     item_bytes_max: usize,
     number: u64,
@@ -103,23 +103,23 @@ impl Splitter {
         }
     }
 
-    /// Takes the next chunk; every item of those before must have been taken.
+    /// Takes the next chunk; all items of earlier chunks must have been taken.
     pub fn push(&mut self, chunk: Bytes) {
         debug_assert!(self.chunk.is_empty(), "items of the last chunk are left");
         self.chunk = chunk;
     }
 
-    /// A fault was found, or the rest of the body was abandoned.
+    /// Whether an error was found, or the rest of the body was abandoned.
     pub fn is_faulty(&self) -> bool {
         self.faulty
     }
 
-    /// Gives up on the rest of the body.
+    /// Ignores the rest of the body.
     pub fn abandon(&mut self) {
         self.faulty = true;
     }
 
-    /// The next item that ends in what was pushed.
+    /// The next item that ends in the data pushed so far.
     pub fn next(&mut self) -> Option<Item> {
         while !self.chunk.is_empty() && !self.faulty {
             let cut = self.cutter.cut(&self.chunk);
@@ -140,7 +140,8 @@ impl Splitter {
         None
     }
 
-    /// What the end of the body completes (a last line), or shows to be missing (a bracket).
+    /// The item completed by the end of the body (a last line), or the error it reveals (a missing
+    /// bracket).
     pub fn finish(&mut self) -> Option<Item> {
         if self.faulty {
             return None;
@@ -155,7 +156,7 @@ impl Splitter {
         }
     }
 
-    /// The number of the item that would come next.
+    /// The number of the next item.
     pub fn number_next(&self) -> u64 {
         self.number + 1
     }
@@ -186,7 +187,7 @@ impl Splitter {
         Some(Item { number: self.number, content: Ok(whole.slice_ref(trimmed)) })
     }
 
-    /// The carry and `piece` in one; copies nothing when the item lies in one chunk.
+    /// Joins the carry and `piece`; copies nothing when the item lies in one chunk.
     fn joined(&mut self, piece: Bytes) -> Bytes {
         if self.carry.is_empty() {
             return piece;

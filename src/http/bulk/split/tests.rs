@@ -3,7 +3,7 @@ use serde_json::Value;
 
 use super::*;
 
-/// The items of a body that comes in chunks of the given sizes, over and over.
+/// The items of a body that is split into chunks of the given sizes, cyclically.
 fn split(form: Form, bytes_max: usize, body: &[u8], sizes: &[usize]) -> Vec<Item> {
     let mut splitter = Splitter::new(form, bytes_max);
     let mut items = Vec::new();
@@ -134,8 +134,7 @@ proptest! {
         prop_assert_eq!(read(&items), Some(values));
     }
 
-    /// Nothing that is not an array passes for one, however it is damaged, and nothing is read
-    /// differently because of where the chunks end.
+    /// Damaged arrays are never accepted, and chunk boundaries never change the result.
     #[test]
     fn a_damaged_array_is_never_taken_for_a_whole_one(
         values in prop::collection::vec(json(), 0..5),
