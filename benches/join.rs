@@ -42,9 +42,10 @@ fn main() {
     if counts.is_empty() {
         counts.push(DOCUMENTS_USUAL);
     }
-    let mut modes: Vec<Mode> = asked.iter().filter_map(|asked| Mode::named(asked)).collect();
+    let mut modes: Vec<JoinMode> =
+        asked.iter().filter_map(|asked| JoinMode::named(asked)).collect();
     if modes.is_empty() {
-        modes.extend(Mode::ALL);
+        modes.extend(JoinMode::ALL);
     }
     println!(
         "{:>10} {:>14} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8} {:>10}",
@@ -63,7 +64,7 @@ fn main() {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Mode {
+enum JoinMode {
     Verified,
     Estimated,
     Exact,
@@ -72,7 +73,7 @@ enum Mode {
     Representative,
 }
 
-impl Mode {
+impl JoinMode {
     const ALL: [Self; 5] =
         [Self::Verified, Self::Estimated, Self::Exact, Self::Single, Self::Representative];
 
@@ -114,14 +115,14 @@ impl Made {
     }
 
     /// The seconds from text to the last pair or cluster.
-    fn measure(&mut self, mode: Mode) -> f64 {
+    fn measure(&mut self, mode: JoinMode) -> f64 {
         let Self { corpus, sets, .. } = self;
         let progress = Progress::default();
         let [mut file_s, mut join_s] = [0.0; 2];
         let join = timed(&mut file_s, || join(mode, corpus, sets));
         let linkage = match mode {
-            Mode::Single => Some(Linkage::Single),
-            Mode::Representative => Some(Linkage::Representative),
+            JoinMode::Single => Some(Linkage::Single),
+            JoinMode::Representative => Some(Linkage::Representative),
             _ => None,
         };
         let found = timed(&mut join_s, || match linkage {
@@ -151,14 +152,16 @@ impl Made {
     }
 }
 
-fn join<'c>(mode: Mode, corpus: &'c Corpus, sets: &mut Kept) -> Join<'c> {
+fn join<'c>(mode: JoinMode, corpus: &'c Corpus, sets: &mut Kept) -> Join<'c> {
     let settings = SketchSettings::default();
     let threshold = Threshold::new(THRESHOLD).expect("a threshold");
     let judged = (Estimator::new(&settings), threshold);
     let progress = Progress::default();
     let scoring = match mode {
-        Mode::Exact => return Join::exact(corpus, judged, sets, &progress).expect("not stopped"),
-        Mode::Estimated => Scoring::Estimated,
+        JoinMode::Exact => {
+            return Join::exact(corpus, judged, sets, &progress).expect("not stopped");
+        }
+        JoinMode::Estimated => Scoring::Estimated,
         _ => Scoring::Verified,
     };
     let bands = Bands::new(&SchemeSettings::default(), &settings);

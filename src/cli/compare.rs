@@ -13,7 +13,8 @@ use super::input;
 use super::serve::ConfigFile;
 use crate::document::Content;
 use crate::engine::{
-    Analyser, CompareOptions, Comparison, Measured, Measures, Passages, compare_contents,
+    Analyser, CompareOptions, Comparison, MeasureSelection, MeasureValues, Passages,
+    compare_contents,
 };
 use crate::measure::CommonSubsequence;
 
@@ -33,7 +34,7 @@ pub struct Arguments {
     explain: bool,
     /// Add measures: edit, lcs, hamming, cosine, euclidean, separated by commas
     #[arg(long, value_name = "NAMES")]
-    measures: Option<Measures>,
+    measures: Option<MeasureSelection>,
     /// Write JSON
     #[arg(long)]
     json: bool,
@@ -113,7 +114,7 @@ fn write_scores(out: &mut impl Write, comparison: &Comparison, threshold: f64) -
 }
 
 fn write_measures(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
-    let Measured { edit, lcs, hamming, cosine, euclidean } = comparison.measured;
+    let MeasureValues { edit, lcs, hamming, cosine, euclidean } = comparison.measured;
     if let Some(distance) = edit {
         writeln!(out, "edit       {distance}  characters to insert, delete or exchange")?;
     }
@@ -193,7 +194,7 @@ fn as_json(comparison: &Comparison) -> serde_json::Value {
         value["exact"]["bag"] = bag.by_sum_union().into();
         value["exact"]["bag_max_union"] = bag.by_max_union().into();
     }
-    if comparison.measured != Measured::default() {
+    if comparison.measured != MeasureValues::default() {
         value["measures"] = measures_json(&comparison.measured);
     }
     if let Some(explanation) = &comparison.explanation {
@@ -206,8 +207,8 @@ fn as_json(comparison: &Comparison) -> serde_json::Value {
     value
 }
 
-fn measures_json(measured: &Measured) -> serde_json::Value {
-    let Measured { edit, lcs, hamming, cosine, euclidean } = measured;
+fn measures_json(measured: &MeasureValues) -> serde_json::Value {
+    let MeasureValues { edit, lcs, hamming, cosine, euclidean } = measured;
     let lcs_json = |lcs: CommonSubsequence| json!({"length": lcs.length, "distance": lcs.distance});
     let cosine_json = |(cosine, angle)| json!({"similarity": cosine, "angle_degrees": angle});
     let all = [

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use indicatif::HumanCount;
 use serde_json::Value;
 
-use super::corpus::{CorpusOptions, Fate, Gathered, Mode, gather, with_progress};
+use super::corpus::{CorpusOptions, Fate, Gathered, ModeArgument, gather, with_progress};
 use super::failure::Failure;
 use super::input::{self, Cancelled, Columns, Event, Item, Selection, read_inputs};
 use super::meter::{Meter, Unit};
@@ -44,7 +44,7 @@ pub struct Arguments {
     linkage: Linkage,
     /// How near-duplicates are found
     #[arg(long, value_name = "MODE", default_value = "verified")]
-    mode: Mode,
+    mode: ModeArgument,
     #[command(flatten)]
     corpus: CorpusOptions,
 }

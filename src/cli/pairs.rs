@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::Args;
 use indicatif::HumanCount;
 
-use super::corpus::{CorpusOptions, Gathered, Mode, gather, with_progress};
+use super::corpus::{CorpusOptions, Gathered, ModeArgument, gather, with_progress};
 use super::failure::Failure;
 use super::input;
 use super::output::Destination;
@@ -36,7 +36,7 @@ pub struct Arguments {
     threshold: Option<Threshold>,
     /// How pairs are found
     #[arg(long, value_name = "MODE", default_value = "exact")]
-    mode: Mode,
+    mode: ModeArgument,
     /// Of documents with equal sets only the one with the lowest id
     #[arg(long)]
     distinct: bool,

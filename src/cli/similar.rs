@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Deserialize;
 
 use super::client::{Client, InCollection, Server, read_whole, with_query};
-use super::corpus::Mode;
+use super::corpus::ModeArgument;
 use super::failure::Failure;
 use super::input;
 use crate::scheme::Threshold;
@@ -38,7 +38,7 @@ pub struct Arguments {
     /// How near-duplicates are found [default: the collection's: verified, or exact where its kind
     /// is prefix]
     #[arg(long)]
-    mode: Option<Mode>,
+    mode: Option<ModeArgument>,
     /// Write the server's answer unchanged
     #[arg(long)]
     json: bool,

@@ -26,7 +26,7 @@ pub struct Analysis {
 
 /// How alike two documents are, as far as it is known.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Likeness {
+pub(super) struct Similarity {
     /// The exact value where it is known, else the estimate.
     pub resemblance: f64,
     /// `None` of records, whose fields are all known.
@@ -36,7 +36,7 @@ pub(super) struct Likeness {
     pub exact: Option<Exact>,
 }
 
-impl Likeness {
+impl Similarity {
     fn estimated(estimate: &Estimate) -> Self {
         Self {
             resemblance: estimate.value,
@@ -95,26 +95,26 @@ impl Analyser {
     }
 
     /// What the overlap of two sets says of their contents. `are_whole`: neither is a sample.
-    pub(super) fn verified(&self, overlap: Overlap, agreeing: u32, are_whole: bool) -> Likeness {
+    pub(super) fn verified(&self, overlap: Overlap, agreeing: u32, are_whole: bool) -> Similarity {
         if are_whole {
-            return Likeness {
+            return Similarity {
                 resemblance: overlap.resemblance(),
                 estimated: Some(self.estimator.estimate(agreeing).value),
                 interval: None,
                 exact: Some(overlap.into()),
             };
         }
-        Likeness::estimated(&Estimate::of_samples(overlap.shared, overlap.union()))
+        Similarity::estimated(&Estimate::of_samples(overlap.shared, overlap.union()))
     }
 
     /// What two sketches say of sets of these sizes.
-    pub(super) fn estimated(&self, agreeing: u32, sizes: (u32, u32)) -> Likeness {
+    pub(super) fn estimated(&self, agreeing: u32, sizes: (u32, u32)) -> Similarity {
         let estimate = self.estimator.estimate(agreeing);
         if !self.shingler.sampling().is_on() {
-            return Likeness::estimated(&estimate);
+            return Similarity::estimated(&estimate);
         }
         let union = f64::from(sizes.0 + sizes.1) / (1.0 + estimate.value);
-        Likeness::estimated(&self.estimator.estimate_sampled(agreeing, union))
+        Similarity::estimated(&self.estimator.estimate_sampled(agreeing, union))
     }
 
     pub(super) fn slots(&self) -> u32 {

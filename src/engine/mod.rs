@@ -20,7 +20,7 @@ use std::sync::{Arc, OnceLock};
 use crate::backend::{Backend, Local, LocalSettings};
 use crate::storage::StorageSettings;
 use discovery::Discoveries;
-use quality::recall::Measurements;
+use quality::recall::RecallMeter;
 
 pub use crate::backend::PreparedDocument;
 pub use crate::backend::{BackendStats, Clock, Progress, Recovery, RecoverySource};
@@ -33,7 +33,7 @@ pub use collections::{
     ReindexState, ReindexStatus, rebuild_default,
 };
 pub use compare::compare_contents;
-pub use compare::measures::{Measured, Measures, UnknownMeasure};
+pub use compare::measures::{MeasureSelection, MeasureValues, UnknownMeasure};
 pub use discovery::{
     Batch, ClusterFigures, ClusterPart, Discovery, DiscoveryKind, DiscoveryStats, FoundPair,
 };
@@ -61,7 +61,7 @@ pub struct Engine {
     backend: Arc<dyn Backend>,
     discoveries: Arc<Discoveries>,
     clock: Clock,
-    measurements: Arc<Measurements>,
+    recall_meter: Arc<RecallMeter>,
     /// Has taken over, once this engine's collection was reindexed.
     successor: Arc<OnceLock<Arc<Collection>>>,
 }
@@ -114,7 +114,7 @@ impl Engine {
             backend: Arc::new(backend),
             discoveries: Arc::default(),
             clock,
-            measurements: Arc::default(),
+            recall_meter: Arc::default(),
             successor: Arc::default(),
         })
     }

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::backend::{BackendStats, Registered};
 use crate::document::{Content, DocumentId, Metadata};
-use crate::engine::{ClusterFigures, DiscoveryStats, Measured, Measures, Recall};
+use crate::engine::{ClusterFigures, DiscoveryStats, MeasureSelection, MeasureValues, Recall};
 use crate::measure::{BagOverlap, Points};
 use crate::scheme::Threshold;
 use crate::sketch::{Estimate, Sketch};
@@ -181,7 +181,7 @@ pub struct Exact {
 pub struct CompareOptions {
     /// Where the texts are alike.
     pub explain: bool,
-    pub measures: Measures,
+    pub measures: MeasureSelection,
 }
 
 /// Two contents beside each other.
@@ -194,7 +194,7 @@ pub struct Comparison {
     /// `None` if counts are not known: of a document without its content, unless the collection's
     /// sets are multisets.
     pub bag: Option<BagOverlap>,
-    pub measured: Measured,
+    pub measured: MeasureValues,
     /// The probability that sets of this resemblance share a key that a lookup at the
     /// collection's threshold probes; of records, whether they share one. `None` where candidates
     /// do not come from keys of sketches.
@@ -272,6 +272,6 @@ pub struct Stats {
     pub discoveries: Vec<DiscoveryStats>,
     /// `None` before the first.
     pub last_clusters: Option<ClusterFigures>,
-    /// Measured last at the collection's threshold, if it was.
+    /// MeasureValues last at the collection's threshold, if it was.
     pub last_recall: Option<Recall>,
 }

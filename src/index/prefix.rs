@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::postings::{Postings, PostingsSize};
 use super::shards::{Multiplicative, Mutex, MutexGuard, PoisonError, RwLock};
-use crate::scheme::{Key, Order, Place, Sample, Threshold, prefix_len};
+use crate::scheme::{ElementPosition, Key, Order, Sample, Threshold, prefix_len};
 use crate::text::ShingleSet;
 
 /// Bits of an element that name its page.
@@ -20,7 +20,7 @@ const PAGE_BITS: u32 = 8;
 struct Table {
     order: Order,
     is_final: bool,
-    postings: Postings<Place>,
+    postings: Postings<ElementPosition>,
 }
 
 /// The sets that the order will be made from.
@@ -97,7 +97,7 @@ impl PrefixIndex {
         let elements = table.prefix(set, threshold);
         table.prefetch(&elements);
         for (at, element) in elements.into_iter().enumerate() {
-            let own = Place::new(at, set.count());
+            let own = ElementPosition::new(at, set.count());
             let count = table.postings.read(key(element), left, |entry, place| {
                 if own.admits(place, threshold) {
                     *sharing.entry(entry).or_default() += 1;
@@ -153,7 +153,7 @@ impl Table {
         let elements = self.prefix(set, from);
         self.prefetch(&elements);
         for (at, element) in elements.into_iter().enumerate() {
-            self.postings.insert(key(element), entry, Place::new(at, set.count()));
+            self.postings.insert(key(element), entry, ElementPosition::new(at, set.count()));
         }
     }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::grouping::{KeyGroups, Member};
 use super::{Corpus, Keys, Progress, Stage, Stopped};
 use crate::measure::Overlap;
-use crate::scheme::{Place, Threshold, prefix_len};
+use crate::scheme::{ElementPosition, Threshold, prefix_len};
 
 /// All buckets of at least two members.
 ///
@@ -126,7 +126,9 @@ impl Buckets {
     /// share. No pair is rejected at the first element that it shares.
     #[inline]
     pub fn admit(&self, a: Member, b: Member) -> bool {
-        let place = |member: Member| Place::new(member.position as usize, self.size(member.place));
+        let place = |member: Member| {
+            ElementPosition::new(member.position as usize, self.size(member.place))
+        };
         self.prefixes.is_none_or(|threshold| place(a).admits(place(b), threshold))
     }
 

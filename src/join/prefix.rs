@@ -3,9 +3,9 @@
 //! The prefix filter with bounds of size and position (R. Bayardo, Y. Ma, R. Srikant, "Scaling up
 //! all pairs similarity search", 2007; C. Xiao et al., "Efficient similarity joins for near
 //! duplicate detection", 2008). The bounds are those of the online lookups, [`prefix_len`] and
-//! [`Place::admits`](crate::scheme::Place::admits), and one more, as each set has all of its
-//! buckets at hand: [`Buckets::share_enough`]. The order is another: with all sets at hand,
-//! elements can be counted rather than sampled.
+//! [`ElementPosition::admits`](crate::scheme::ElementPosition::admits), and one more, as each set
+//! has all of its buckets at hand: [`Buckets::share_enough`]. The order differs: with all sets at
+//! hand, elements can be counted rather than sampled.
 
 use super::buckets::Buckets;
 use super::counts::{Counts, SPREAD, rarest};

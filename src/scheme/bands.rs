@@ -1,4 +1,4 @@
-//! Minhash LSH: keys of a few slots each.
+//! MinHash LSH: keys of a few slots each.
 
 use std::sync::Arc;
 
@@ -11,25 +11,25 @@ use super::random_rows::draw;
 use super::tuner::{ProbePlan, Tuner};
 use super::{Kind, ROWS_MAX, SchemeSettings, Threshold};
 
-/// Rows of a band when the settings name none: with fewer, bands find more that is not alike;
-/// with more, thresholds under the usual one would not be served any more.
+/// The most rows of a band by default. Fewer rows give more false positives; more rows would not
+/// reach the wanted recall at thresholds below the default one.
 const ROWS_USUAL_MAX: u32 = 4;
 
-/// Plans kept, one for each threshold that was asked for lately.
+/// Cached plans, one per recently used threshold.
 const PLANS_MAX: usize = 256;
 
-/// Keys and rows of [`Kind::RandomRows`] when the settings name none.
+/// Keys and rows of [`Kind::RandomRows`] by default.
 const RANDOM_BANDS_USUAL: u32 = 125;
 const RANDOM_ROWS_USUAL: u32 = 3;
 
-/// What a sketch is filed under: a value in one of the scheme's tables (a band is a table).
+/// A key of the index: a value in one of the scheme's tables (one table per band).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
     pub table: u32,
     pub value: u32,
 }
 
-/// Minhash LSH: `bands` keys of `rows` slots, consecutive or drawn at random (Indyk and Motwani
+/// MinHash LSH: `bands` keys of `rows` slots, consecutive or drawn at random (Indyk and Motwani
 /// 1998; Broder 1997). Sets of resemblance s share a given key with a chance of at least sʳ.
 #[derive(Clone, Debug)]
 pub struct Bands {
@@ -39,15 +39,15 @@ pub struct Bands {
     sketch_bytes: usize,
     slots: KeySlots,
     tuner: Tuner,
-    /// By the bits of the threshold.
+    /// Keyed by the bits of the threshold.
     plans: Arc<Cache<u64, ProbePlan>>,
 }
 
-/// Which slots of a sketch each key has.
+/// The slots of a sketch that make each key.
 #[derive(Clone, Debug)]
 enum KeySlots {
     Consecutive,
-    /// `rows` slots a key.
+    /// `rows` slots per key.
     Drawn(Arc<[u16]>),
 }
 
@@ -80,8 +80,8 @@ impl Bands {
         }
     }
 
-    /// The most rows with which the wanted recall is reached at the threshold by the bands that
-    /// are given or else fit the sketch; 1 if it never is.
+    /// The most rows with which the configured bands, or else all that fit the sketch, reach the
+    /// wanted recall at the threshold; 1 if none do.
     fn most_rows(scheme: &SchemeSettings, sketch: &SketchSettings, tuner: &Tuner) -> u32 {
         let reaches = |rows: &u32| {
             let bands = scheme.bands.unwrap_or(sketch.slots / rows);
@@ -100,7 +100,7 @@ impl Bands {
         tables.map(|table| Key { table, value: self.value(sketch, table) })
     }
 
-    /// The value of a sketch's key in one table (the number of a key filed under).
+    /// The value of a sketch's key in one table.
     #[must_use]
     #[inline]
     pub fn value(&self, sketch: &[u8], table: u32) -> u32 {
@@ -114,8 +114,8 @@ impl Bands {
         }
     }
 
-    /// The fewest keys that reach the wanted recall at this threshold, or all there are. Plans
-    /// are kept, so that asking again costs next to nothing.
+    /// Probes the fewest keys that reach the wanted recall at this threshold, or all of them. Plans
+    /// are cached.
     #[must_use]
     pub fn plan(&self, threshold: Threshold) -> ProbePlan {
         let by = threshold.get().to_bits();
@@ -127,7 +127,7 @@ impl Bands {
         plan
     }
 
-    /// All keys, whatever recall that gives.
+    /// Probes all keys, regardless of the wanted recall.
     #[must_use]
     pub fn plan_all(&self, threshold: Threshold) -> ProbePlan {
         self.tuner.plan_all(threshold, self.bands, self.rows)
@@ -138,8 +138,8 @@ impl Bands {
         self.sketch_bytes
     }
 
-    /// The chance that sets of a given resemblance share one of so many keys: for bands the
-    /// S-curve 1 − (1 − sʳ)ᵇ. Accidental agreements of slots can only raise it.
+    /// The probability that sets of a given resemblance share at least one of the first `bands`
+    /// keys: for bands the S-curve 1 − (1 − sʳ)ᵇ. Accidental agreements of slots only raise it.
     #[must_use]
     pub fn probability_candidate(&self, similarity: f64, bands: u32) -> f64 {
         match &self.slots {
@@ -151,16 +151,15 @@ impl Bands {
         }
     }
 
-    /// The chance that sets of a given resemblance are found as planned: they share a key, and
-    /// enough of their slots agree for an exact check.
+    /// The probability that sets of a given resemblance are found with a plan: they share a probed
+    /// key, and at least `agreeing_min` of their slots agree.
     #[must_use]
     pub fn probability_found(&self, similarity: f64, plan: &ProbePlan) -> f64 {
         self.tuner.probability_found(similarity, plan.bands, self.rows, plan.agreeing_min)
     }
 }
 
-/// Apart, as is [`other_key_value`], so that what nearly all keys take is little and compiled where
-/// it is asked for.
+/// Not inlined, like [`other_key_value`], so that the common case stays small enough to be.
 #[inline(never)]
 fn drawn_value(sketch: &[u8], slots: &[u16], slot_bytes: usize) -> u32 {
     match slot_bytes {
@@ -188,7 +187,7 @@ fn key_value(slots: &[u8]) -> u32 {
     }
 }
 
-/// Of more bytes than a key has, or fewer.
+/// The value of a key whose slots do not have exactly four bytes.
 #[inline(never)]
 fn other_key_value(slots: &[u8]) -> u32 {
     if slots.len() > 4 {

@@ -1,17 +1,16 @@
-//! How many of independent slots agree.
+//! The binomial distribution of agreeing slots.
 
-/// The chance that at least `agreeing` of so many slots agree, of sets of a given resemblance: what
-/// a rule such as "90 of 100 slots agree" finds of them.
+/// The probability that at least `agreeing` of `slots` independent slots agree for sets of a given
+/// resemblance: the recall of a rule such as "90 of 100 slots agree".
 #[must_use]
 pub fn binomial_at_least(slots: u32, agreeing: u32, similarity: f64) -> f64 {
     let chances = binomial(slots as usize, similarity);
-    // From the least chances on, so that none is lost in the sum.
+    // Summed from the smallest to the largest, for accuracy.
     chances.iter().skip(agreeing as usize).rev().sum()
 }
 
-/// The chances of 0, 1, … `trials` successes. From the likeliest number outwards by the ratio of
-/// neighbours, then scaled to a sum of 1: the chance of no success would often be too small for
-/// a float to start from.
+/// The probabilities of 0, 1, … `trials` successes. Computed from the mode outwards by the ratio of
+/// neighbours, then normalised: the probability of no success would often underflow.
 pub(super) fn binomial(trials: usize, success: f64) -> Vec<f64> {
     let likeliest = (((trials + 1) as f64 * success) as usize).min(trials);
     let mut chances = vec![0.0; trials + 1];
@@ -28,7 +27,7 @@ pub(super) fn binomial(trials: usize, success: f64) -> Vec<f64> {
     chances.iter().map(|chance| chance / sum).collect()
 }
 
-/// From the chances of each number, those of at least each number.
+/// Turns the probabilities of exactly n into those of at least n.
 pub(super) fn at_least(mut chances: Vec<f64>) -> Vec<f64> {
     let mut sum = 0.0;
     for chance in chances.iter_mut().rev() {

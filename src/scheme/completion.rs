@@ -1,30 +1,30 @@
-//! How many slots have to agree until a key of drawn slots agrees whole.
+//! The number of agreeing slots with which the first of several random-rows keys agrees entirely.
 //!
-//! Drawn keys share slots, so the chance that one of them agrees is that of a monotone formula in
-//! disjunctive form: exact only by terms exponential in the keys. It is estimated as the
-//! reliability of a network is from its signature (Samaniego 1985; Elperin, Gertsbakh and
-//! Lomonosov 1991). Slots begin to agree one after another, in random orders; in each order the
-//! first whole key takes some number of slots. How these numbers are distributed depends on the
-//! drawn slots alone. The chance of a given similarity follows by the binomial of agreeing slots,
-//! without further randomness: with m orders and a recall of p its standard error is below
-//! √(p(1−p)/m): 0.0008 at 0.99, and about half of that for the usual keys.
+//! Random-rows keys share slots, so the probability that one of them agrees is that of a monotone
+//! formula in disjunctive normal form, which takes exponentially many terms to compute exactly. It
+//! is estimated like the reliability of a network from its signature (Samaniego 1985; Elperin,
+//! Gertsbakh and Lomonosov 1991): slots are made to agree one after another, in random orders, and
+//! the number of slots at which the first key is complete is counted. Its distribution depends on
+//! the drawn slots alone. The probability for a given similarity follows from the binomial of
+//! agreeing slots, without further randomness: with m orders and a recall of p its standard error
+//! is below √(p(1−p)/m), 0.0008 at 0.99, and about half of that for the default keys.
 
 use super::random_rows::Random;
 
-/// Random orders of the slots, and fewer where that would be more steps.
+/// Random orders of the slots; fewer if they would take more than `STEPS_MAX` steps.
 const ORDERS: usize = 16_384;
 const STEPS_MAX: usize = 1 << 25;
 const ORDERS_MIN: usize = 1_024;
 
-/// Seeds the orders, which must not depend on the draws.
+/// Seeds the orders, which must be independent of the drawn slots.
 const SEED: u64 = 0x636f_6d70_6c65_7465;
 
 #[derive(Debug)]
 pub(super) struct Completion {
     slots: usize,
     orders: usize,
-    /// For each key in turn, of `slots + 1` numbers the nth: in how many orders the first whole of
-    /// this key and those before it takes n agreeing slots.
+    /// For each key, `slots + 1` counts: the nth is the number of orders in which the first
+    /// complete key, of this one and those before it, takes n agreeing slots.
     counts: Vec<u16>,
 }
 
@@ -51,8 +51,8 @@ impl Completion {
         Self { slots, orders, counts }
     }
 
-    /// By the number of agreeing slots, the share of the orders in which the first whole of the
-    /// keys 0..=`last` takes that many.
+    /// For each number of agreeing slots, the share of the orders in which the first complete key
+    /// of 0..=`last` takes that many.
     pub(super) fn shares(&self, last: usize) -> impl Iterator<Item = f64> {
         let stride = self.slots + 1;
         let counts = &self.counts[last * stride..(last + 1) * stride];

@@ -1,4 +1,4 @@
-//! What a scheme finds at each resemblance, and what it costs: to choose one by.
+//! The S-curve of a scheme and its costs, for choosing among schemes.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -10,28 +10,28 @@ use super::tuner::ProbePlan;
 /// The steps between points of a curve.
 const STEPS: u32 = 100;
 
-/// Steps of the sums that stand for the means; even, as Simpson's rule asks.
+/// Steps of the numerical integration; even, as Simpson's rule requires.
 const MEAN_STEPS: u32 = 64;
 
-/// The S-curve of a scheme and a plan for looking things up under it.
+/// The S-curve of a scheme under a probe plan.
 ///
-/// Making one takes a few milliseconds for 128 slots, and a tenth of a second for 1024.
+/// Computing one takes a few milliseconds for 128 slots, and a tenth of a second for 1024.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
-    /// Keys that documents are filed under.
+    /// Keys of a stored document.
     pub bands: u32,
     /// Slots of a key.
     pub rows: u32,
-    /// Keys that are looked under.
+    /// Keys that a lookup probes.
     pub probed: u32,
     /// At 0, 0.01, …, 1.
     pub points: Vec<CurvePoint>,
-    /// The share missed, on average over the resemblances from the threshold to 1.
+    /// The share of near-duplicates missed, averaged over resemblances from the threshold to 1.
     pub false_negatives: f64,
-    /// The share looked at in vain (a candidate that was not pruned), on average over the
-    /// resemblances from 0 to the threshold.
+    /// The share of others that become candidates and are not pruned, averaged over resemblances
+    /// from 0 to the threshold.
     pub false_positives: f64,
-    /// Memory that the index takes for a document.
+    /// Index memory per document.
     pub document_bytes: f64,
 }
 
@@ -44,18 +44,18 @@ pub struct CurvePoint {
     pub found: f64,
 }
 
-/// What an index takes in memory, as its layout has it.
+/// The memory of an index, by its layout.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct IndexBytes {
-    /// For each key of a document.
+    /// Per key of a document.
     pub key: f64,
-    /// For a document beside its keys and its sketch.
+    /// Per document, besides its keys and its sketch.
     pub entry: f64,
 }
 
 impl Curve {
-    /// Of lookups at a threshold as they are planned: [`Bands::plan`] looks under as few keys as
-    /// the wanted recall takes, [`Bands::plan_all`] under all, as the textbook's S-curve does.
+    /// The curve of lookups at a threshold under a plan: [`Bands::plan`] probes the fewest keys
+    /// that reach the wanted recall, [`Bands::plan_all`] all, like the textbook's S-curve.
     #[must_use]
     pub fn of(bands: &Bands, threshold: Threshold, plan: &ProbePlan, index: IndexBytes) -> Self {
         let threshold = threshold.get();

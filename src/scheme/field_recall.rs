@@ -1,4 +1,4 @@
-//! How surely a record is found by its fields.
+//! The expected recall of lookups of records.
 
 use crate::measure::{FIELD_POINTS_MAX, edits_cost};
 use crate::text::NormalisedFields;
@@ -6,19 +6,19 @@ use crate::text::NormalisedFields;
 use super::fields::Fields;
 
 impl Fields {
-    /// The probability that a record which has at least `points_min` points with the probe shares a
-    /// key with it, in the worst case: no field is the same, and the points that may be lacking are
-    /// lost where that costs most keys. 1 if so many points take an equal field.
+    /// The lowest probability that a record with at least `points_min` points shares a key with the
+    /// probe. In the worst case no field is equal, and the edits are distributed over the fields so
+    /// that the most keys are lost. 1 if `points_min` cannot be reached without an equal field.
     ///
-    /// An edit of a value changes at most two of its pairs of characters, and adds at most two, so
-    /// that values of p pairs resemble each other as (p − 2d) / (p + 2d) at least.
+    /// An edit removes at most two of a value's character pairs and adds at most two, so d edits of
+    /// a value with p pairs leave a resemblance of at least (p − 2d) / (p + 2d).
     #[must_use]
     pub fn expected_recall(&self, probe: &NormalisedFields, points_min: u32, penalty: u32) -> f64 {
         let Some(room) = (FIELD_POINTS_MAX * probe.count() as u32).checked_sub(points_min) else {
             return 1.0;
         };
-        // By the points that are lost, the highest chance that no key is shared; 0 where there is
-        // no such record.
+        // Indexed by the points lost: the highest probability that no key is shared; 0 if no record
+        // loses exactly that many.
         let mut missed = vec![0.0_f64; room as usize + 1];
         missed[0] = 1.0;
         for (_, value) in probe.iter() {
@@ -26,8 +26,8 @@ impl Fields {
             let mut next = vec![0.0_f64; missed.len()];
             for (lost, before) in missed.iter().enumerate().filter(|(_, before)| **before > 0.0) {
                 for (cost, chance) in &losses {
-                    let Some(place) = next.get_mut(lost + *cost as usize) else { continue };
-                    *place = place.max(before * chance);
+                    let Some(highest) = next.get_mut(lost + *cost as usize) else { continue };
+                    *highest = highest.max(before * chance);
                 }
             }
             missed = next;
@@ -35,13 +35,13 @@ impl Fields {
         1.0 - missed.into_iter().fold(0.0, f64::max)
     }
 
-    /// What may become of a field that is not the same: points lost, and the chance that it gives
-    /// no key.
+    /// The possible outcomes for a field that is not equal: the points lost, and the probability
+    /// that the field shares no key.
     fn losses(&self, value: &str, penalty: u32) -> Vec<(u32, f64)> {
         let characters = value.chars().count() as u32;
         let mut losses = vec![(FIELD_POINTS_MAX, 1.0)];
         for edits in 1.. {
-            // One more character than the value has makes an insertion the cheapest edit.
+            // Insertions cost the fewest points, as they lengthen the value.
             let cost = edits_cost(edits, characters + edits, penalty);
             if cost >= FIELD_POINTS_MAX {
                 return losses;

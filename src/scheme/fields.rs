@@ -1,8 +1,8 @@
 //! Records: a key for each field (Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets",
 //! 3.8.1 and 3.8.3).
 //!
-//! A record's sketch holds what its keys are made of, by the order in which the fields are
-//! declared, and zeros for a field that the record lacks:
+//! A record's sketch contains what its keys are made of, in the declared order of the fields, with
+//! zeros for absent fields:
 //!
 //! ```text
 //! for each field   the hash of its normalised value, 4 bytes, little-endian, never 0
@@ -23,15 +23,15 @@ use super::SchemeSettings;
 const HASH_BYTES: usize = 4;
 
 /// A field is sketched by its pairs of characters. Values of ten characters that differ in one
-/// have 7 pairs of 11 in common, and with these bands a key with a chance of 98 %.
+/// share 7 of 11 pairs, and with these bands a key with a probability of 98 %.
 const PAIR: u32 = 2;
 const BANDS: u32 = 8;
 const ROWS: u32 = 2;
 const SLOT_BITS: u32 = 16;
 const BAND_BYTES: usize = (ROWS * SLOT_BITS / 8) as usize;
 
-/// Files records under each of their fields, and, if that is wanted, under bands of each field's
-/// sketch, for values that are nearly the same.
+/// Makes a key of each field's value and, with `field_sketches`, keys of the bands of each field's
+/// sketch, to find values that are nearly equal.
 #[derive(Clone, Debug)]
 pub struct Fields {
     names: Arc<[String]>,
@@ -62,7 +62,7 @@ impl Fields {
         &self.names
     }
 
-    /// What a record's keys are made of. Fields that are not declared have none.
+    /// The sketch of a record, from its declared fields.
     #[must_use]
     pub fn sketch(&self, record: &NormalisedFields) -> Sketch {
         let mut bytes = Vec::with_capacity(self.sketch_bytes());
@@ -78,8 +78,8 @@ impl Fields {
         Sketch::from_bytes(bytes.into())
     }
 
-    /// The chance that a value with so many edits shares no key of the value itself, which takes
-    /// one that is nearly the same.
+    /// The probability that a value and its copy with `edits` edits share no key; 1 without
+    /// `field_sketches`.
     pub(super) fn chance_unkeyed(&self, value: &str, edits: u32) -> f64 {
         let Some(sketcher) = &self.sketched else { return 1.0 };
         let pairs = sketcher.pairs(value).count() as f64;
@@ -92,7 +92,7 @@ impl Fields {
         (xxh3_64_with_seed(value.as_bytes(), self.seed) as u32).max(1)
     }
 
-    /// One for each field, then, if fields are sketched, eight for each.
+    /// One table per field, followed by eight per field with `field_sketches`.
     pub(super) fn tables(&self) -> u32 {
         let tables_each = if self.sketched.is_some() { 1 + BANDS } else { 1 };
         self.names.len() as u32 * tables_each
@@ -103,7 +103,7 @@ impl Fields {
         self.names.len() * (HASH_BYTES + sketch_bytes)
     }
 
-    /// `None` if the record lacks the field that the table is for.
+    /// `None` if the record lacks the table's field.
     pub(super) fn value(&self, sketch: &[u8], table: u32) -> Option<u32> {
         let (table, fields) = (table as usize, self.names.len());
         if table < fields {
@@ -135,11 +135,11 @@ impl FieldSketcher {
         }
     }
 
-    /// Zeros for a value that is not there.
+    /// Zeros for an absent value.
     fn slots(&self, value: Option<&str>) -> [u8; Self::BYTES] {
         let Some(value) = value else { return [0; Self::BYTES] };
         let sketch = self.sketcher.sketch(&self.pairs(value));
-        sketch.as_bytes().try_into().expect("made with slots of so many bytes")
+        sketch.as_bytes().try_into().expect("the sketcher's slots have BYTES bytes in all")
     }
 
     fn pairs(&self, value: &str) -> ShingleSet {

@@ -1,23 +1,23 @@
-//! How sets of the prefix scheme meet while they are on their way into the index.
+//! Keys of the prefix scheme for sets in flight, which are not yet in the index.
 //!
-//! Any fixed order has the prefix theorem, and a set has its elements in the order of their hashes
-//! already: so the first ones of those are the keys. A set with very many of them has none of its
-//! own and is met by everybody.
+//! The prefix theorem holds for any fixed order, and sets are already sorted by the hashes of their
+//! elements, so the keys are the first of these. A set with a very long prefix has one special key
+//! instead, which every probe looks up.
 
 use super::{Key, Prefix, Threshold, prefix_len};
 use crate::text::ShingleSet;
 
-/// Elements that a set is met under, at most.
+/// Elements used as keys of a set, at most.
 const ELEMENTS_MAX: usize = 4_096;
 
-/// Tables of an arriving set's keys.
+/// Tables of the keys of sets in flight.
 const ELEMENT: u32 = 0;
 const MARK: u32 = 1;
 
-/// Every set has this key, for those that have to look at all.
+/// The key of every set, for probes that have to compare with all.
 const EVERY: Key = Key { table: MARK, value: 0 };
 
-/// A set with too many elements in its prefix has this key, and everybody looks under it.
+/// The key of sets with too many elements in their prefix; every probe looks it up.
 const LARGE: Key = Key { table: MARK, value: 1 };
 
 impl Prefix {
@@ -28,7 +28,7 @@ impl Prefix {
         }
     }
 
-    /// Below `exact_from` a set on its way may have no key that a near one looks under.
+    /// Below `exact_from`, the keys of a set in flight are too few to find all near-duplicates.
     pub(super) fn probe_keys(&self, set: &ShingleSet, threshold: Threshold) -> Vec<Key> {
         match elements(set, threshold) {
             Some(elements) if threshold >= self.exact_from => elements.chain([LARGE]).collect(),
@@ -37,7 +37,7 @@ impl Prefix {
     }
 }
 
-/// Different elements may come to the same key: that only makes two sets meet that need not.
+/// Different elements may have the same key, which only adds candidates.
 fn elements(set: &ShingleSet, threshold: Threshold) -> Option<impl Iterator<Item = Key>> {
     let len = prefix_len(threshold, set.count());
     let key = |element: &u64| Key { table: ELEMENT, value: (element >> 32) as u32 };

@@ -1,27 +1,27 @@
-//! Sketches and sets → keys, and how many keys a wanted recall takes.
+//! LSH schemes: make keys of sketches and sets, and choose how many keys to probe for a recall.
 
 mod bands;
 mod binomial;
-mod chosen;
 mod completion;
 mod curve;
+mod dispatch;
 mod field_recall;
 mod fields;
 mod in_flight;
 mod order;
-mod points;
 mod prefix;
 mod probed_keys;
 mod random_rows;
+mod record_settings;
 mod tuner;
 
 pub use bands::{Bands, Key};
 pub use binomial::binomial_at_least;
-pub use chosen::Scheme;
 pub use curve::{Curve, CurvePoint, IndexBytes};
+pub use dispatch::Scheme;
 pub use fields::Fields;
 pub use order::{Order, Sample};
-pub use prefix::{Place, Prefix, prefix_len};
+pub use prefix::{ElementPosition, Prefix, prefix_len};
 pub use tuner::ProbePlan;
 
 use serde::{Deserialize, Serialize};
@@ -153,7 +153,7 @@ impl SchemeSettings {
             faults.push(format!("rows must be from 1 to {ROWS_MAX}, not {rows}"));
         }
         faults.extend(self.misfit(sketch.slots));
-        faults.extend(self.faults_of_records());
+        faults.extend(self.record_faults());
         faults
     }
 

@@ -1,34 +1,32 @@
 //! The order of elements: rare ones first.
 //!
-//! Sets are filed under their first elements, so the rarer those are the fewer sets meet. How rare
-//! an element is gets guessed from the sets of an early sample and is then frozen, since sets that
-//! are filed in one order cannot be found in another. Any order finds the same: a bad guess only
-//! costs time.
+//! Sets are indexed by their first elements, so rare ones mean fewer candidates. The frequencies
+//! are estimated from a sample of the first sets and then frozen, since sets indexed in one order
+//! cannot be found in another. Any order gives the same results: a poor estimate only costs time.
 
 use std::collections::HashMap;
 
 use crate::text::ShingleSet;
 
-/// Sets that make a whole sample.
+/// Sets in a complete sample.
 const SAMPLE_SETS_MAX: usize = 1_024;
 
-/// Elements, repetitions in other sets included, that make a whole sample of fewer sets.
+/// Elements, counted in each set, that complete a sample of fewer sets.
 const SAMPLE_ELEMENTS_MAX: usize = 1 << 20;
 
-/// Elements that an order knows to be common; further ones count as rare.
+/// Common elements that an order records; further ones count as rare.
 const COMMON_MAX: usize = 1 << 16;
 
-/// An order of elements: by the class of how many sets of a sample had them, then by themselves
-/// (they are hashes).
+/// An order of elements: by the logarithm of their frequency in a sample, then by value (a hash).
 #[derive(Clone, Debug, Default)]
 pub struct Order {
-    /// Of elements in more than one set of the sample: the logarithm of how many.
+    /// For elements in more than one set of the sample: the logarithm of their number of sets.
     classes: HashMap<u64, u8>,
 }
 
 impl Order {
-    /// The order of a sample in which so many sets have an element. Without any it is that of the
-    /// elements themselves.
+    /// The order by the number of sets that contain each element. With an empty sample, elements
+    /// are ordered by value.
     fn of(frequencies: HashMap<u64, u32>) -> Self {
         let mut common: Vec<(u32, u64)> = frequencies
             .into_iter()
@@ -60,14 +58,14 @@ impl Order {
         prefix
     }
 
-    /// Memory that it takes, about.
+    /// The approximate memory in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.classes.capacity() * (size_of::<(u64, u8)>() + 1)
     }
 }
 
-/// The sets that an order is made from.
+/// Collects element frequencies of the sets from which an order is made.
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
     frequencies: HashMap<u64, u32>,
@@ -84,7 +82,7 @@ impl Sample {
         }
     }
 
-    /// It is large enough to go by.
+    /// Whether the sample is large enough to make an order from.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.sets >= SAMPLE_SETS_MAX || self.elements >= SAMPLE_ELEMENTS_MAX
@@ -96,7 +94,7 @@ impl Sample {
     }
 }
 
-/// The order of the first sets, as many as make a sample.
+/// The order of a sample of the first sets.
 impl<'s> FromIterator<&'s ShingleSet> for Order {
     fn from_iter<I: IntoIterator<Item = &'s ShingleSet>>(sets: I) -> Self {
         let mut sample = Sample::default();

@@ -1,44 +1,43 @@
-//! The prefix filter with positions and sizes: which sets can resemble a probe as much as a
-//! threshold, without missing one (Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets",
+//! The prefix filter with positional and size filters: all sets that can reach a threshold with a
+//! probe, without false negatives (Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets",
 //! 3.9; Bayardo, Ma and Srikant 2007; Xiao et al. 2008).
 //!
-//! Elements stand in one fixed order in every set. Two sets of resemblance J or more share so many
-//! elements that one of them is among the first [`prefix_len`] of each. Where the first one that
-//! they share stands in each then bounds what they can share in all: [`Place::admits`].
+//! All sets are sorted in one fixed order. Two sets with a resemblance of J or more share an
+//! element among the first [`prefix_len`] of each. The positions of the first shared element then
+//! bound the overlap: [`ElementPosition::admits`].
 //!
-//! All of it decides with the arithmetic of [`Overlap`], so that what is just at the threshold is
-//! never lost by rounding.
+//! Every decision uses the arithmetic of [`Overlap`], so that rounding never loses a pair just at
+//! the threshold.
 
 use super::{ProbePlan, SchemeSettings, Threshold};
 use crate::measure::Overlap;
 use crate::sketch::SketchSettings;
 
-/// How many of the first elements of a set, `size` in all, have one in common with the first
-/// elements of every set that resembles it as much as the threshold: ⌊(1 − J) · size⌋ + 1.
+/// The prefix length of a set of `size` elements, ⌊(1 − J) · size⌋ + 1: the prefixes of two sets
+/// that reach the threshold have an element in common.
 #[must_use]
 pub fn prefix_len(threshold: Threshold, size: usize) -> usize {
     size - Overlap::size_min(size, threshold.get()) + 1
 }
 
-/// Where an element stands in a set.
+/// An element's position in the prefix order of its set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
-    /// From 1.
+pub struct ElementPosition {
+    /// Counted from 1.
     pub position: u32,
-    /// Elements after it.
+    /// The number of elements after it.
     pub suffix: u32,
 }
 
-impl Place {
-    /// The place of the element number `at`, from 0, of a set of `size`.
+impl ElementPosition {
+    /// The position of element `at`, counted from 0, in a set of `size` elements.
     #[must_use]
     pub fn new(at: usize, size: usize) -> Self {
         Self { position: at as u32 + 1, suffix: (size - at - 1) as u32 }
     }
 
-    /// Whether two sets that have the first of the elements they share at these places can
-    /// resemble each other as much as the threshold: they do at best if one holds all that follows
-    /// in the other.
+    /// Whether two sets whose first shared element is at these positions can reach the threshold.
+    /// The upper bound assumes that all elements after it in the smaller remainder are shared.
     #[must_use]
     #[inline]
     pub fn admits(self, other: Self, threshold: Threshold) -> bool {
@@ -52,7 +51,7 @@ impl Place {
     }
 }
 
-/// The scheme that finds everything from one threshold up.
+/// The exact scheme: no false negatives from `exact_from` up.
 #[derive(Clone, Debug)]
 pub struct Prefix {
     pub(super) exact_from: Threshold,
@@ -60,7 +59,7 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// Nothing is missed, and no sketch is asked. A sketch alone finds nothing.
+    /// Recall is 1 without sketches; sketches alone find nothing.
     pub(super) const PLAN: ProbePlan = ProbePlan {
         bands: 0,
         agreeing_min: 0,
@@ -95,9 +94,10 @@ mod tests {
     /// The (position, suffix length) of others that a probe's element, at `position` of `size`, has
     /// to be compared with.
     fn admitted(position: u32, size: u32, threshold: f64) -> BTreeSet<(u32, u32)> {
-        let own = Place { position, suffix: size - position };
-        let others = (1..=size * 2)
-            .flat_map(|position| (0..=size * 2).map(move |suffix| Place { position, suffix }));
+        let own = ElementPosition { position, suffix: size - position };
+        let others = (1..=size * 2).flat_map(|position| {
+            (0..=size * 2).map(move |suffix| ElementPosition { position, suffix })
+        });
         let others = others.filter(|other| own.admits(*other, at(threshold)));
         others.map(|other| (other.position, other.suffix)).collect()
     }
@@ -115,8 +115,8 @@ mod tests {
     /// nine of eleven.
     #[test]
     fn two_that_differ_in_their_first_are_not_compared_at_nine_tenths() {
-        let second = Place::new(1, 10);
-        assert_eq!(second, Place { position: 2, suffix: 8 });
+        let second = ElementPosition::new(1, 10);
+        assert_eq!(second, ElementPosition { position: 2, suffix: 8 });
         assert!(!second.admits(second, at(0.9)));
         assert!(second.admits(second, at(0.8)));
         assert_eq!(Overlap { shared: 9, a: 10, b: 10 }.resemblance(), 9.0 / 11.0);
@@ -145,7 +145,8 @@ mod tests {
             // The hardest threshold is the resemblance itself.
             if let Ok(threshold) = Threshold::new(overlap.resemblance()) {
                 let place = |set: &BTreeSet<u64>| {
-                    Place::new(set.iter().position(|e| *e == shared[0]).unwrap(), set.len())
+                    let at = set.iter().position(|e| *e == shared[0]);
+                    ElementPosition::new(at.unwrap(), set.len())
                 };
                 let (of_a, of_b) = (place(&a), place(&b));
                 prop_assert!(of_a.position as usize <= prefix_len(threshold, a.len()));

@@ -1,30 +1,30 @@
-//! The chance that a document of a given similarity is found under a growing number of keys.
+//! The probability that a document of a given similarity is found with a growing number of keys.
 
 use std::sync::Arc;
 
 use super::binomial::{at_least, binomial};
 use super::completion::Completion;
 
-/// Keys that a lookup probes, none at first.
+/// The keys that a lookup probes; initially none.
 pub(super) trait ProbedKeys {
     fn probe_next(&mut self);
 
-    /// The chance that a probed key agrees, and at least `agreeing_min` slots do.
+    /// The probability that a probed key agrees and that at least `agreeing_min` slots do.
     fn probability_found(&self, agreeing_min: usize) -> f64;
 }
 
-/// Bands of consecutive slots, of which no two share one.
+/// Bands of consecutive slots, which are disjoint.
 ///
 /// A document is missed when too few slots agree, or when enough do but no probed band agrees
-/// whole. The chances of these two are sums of positive terms, so nothing cancels.
+/// entirely. Both probabilities are sums of positive terms, so there is no cancellation.
 pub(super) struct ProbedBands {
     rows: usize,
     similarity: f64,
-    /// `agreeing[n]`: the chance that n of all slots agree.
+    /// `agreeing[n]`: the probability that n of all slots agree.
     agreeing: Vec<f64>,
     /// Slots in the probed bands.
     probed_slots: usize,
-    /// `no_band[n]`: the chance that n slots of the probed bands agree, and no band does whole.
+    /// `no_band[n]`: the probability that n slots of the probed bands agree, but no entire band.
     no_band: Vec<f64>,
 }
 
@@ -41,8 +41,8 @@ impl ProbedBands {
 }
 
 impl ProbedKeys for ProbedBands {
-    /// As polynomials in the number of agreeing slots, `no_band` is multiplied by the binomial of
-    /// the band's rows without its last term.
+    /// Convolves `no_band` with the binomial of the band's rows without its last term, in which the
+    /// entire band agrees.
     fn probe_next(&mut self) {
         let rows = self.rows;
         let partial = &binomial(rows, self.similarity)[..rows];
@@ -71,10 +71,10 @@ impl ProbedKeys for ProbedBands {
     }
 }
 
-/// Keys of the slots that were drawn for a collection.
+/// Keys of random rows.
 pub(super) struct ProbedDraws {
     completion: Arc<Completion>,
-    /// `at_least[n]`: the chance that n or more slots agree.
+    /// `at_least[n]`: the probability that n or more slots agree.
     at_least: Vec<f64>,
     probed: usize,
 }

@@ -6,8 +6,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::sketch::SketchSettings;
 
-/// The slots of each key in turn: `rows` distinct ones of the sketch's, drawn with its seed. More
-/// keys do not change those before them.
+/// The slots of all keys, one key after another: `rows` distinct slots each, drawn with the
+/// sketch's seed. Drawing more keys does not change the first ones.
 pub(super) fn draw(bands: u32, rows: u32, sketch: &SketchSettings) -> Arc<[u16]> {
     (0..bands).flat_map(|key| draw_key(key, rows, sketch)).collect()
 }
@@ -20,7 +20,7 @@ fn draw_key(key: u32, rows: u32, sketch: &SketchSettings) -> Vec<u16> {
     slots
 }
 
-/// Numbers that look random and are always the same.
+/// A deterministic generator of pseudo-random numbers.
 pub(super) struct Random {
     seed: u64,
     next: u64,
@@ -31,7 +31,7 @@ impl Random {
         Self { seed, next: 0 }
     }
 
-    /// Puts as many as `count` randomly chosen items first (Fisher and Yates).
+    /// Moves `count` randomly chosen items to the front (Fisher and Yates).
     pub(super) fn shuffle<T>(&mut self, items: &mut [T], count: usize) {
         for at in 0..count {
             items.swap(at, at + self.below(items.len() - at));

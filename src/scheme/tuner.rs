@@ -1,6 +1,6 @@
-//! How many keys a wanted recall takes.
+//! Chooses how many keys to probe for a wanted recall.
 //!
-//! Every probability here takes slots as independent, each agreeing with a probability of just the
+//! All probabilities assume independent slots, each agreeing with a probability equal to the
 //! resemblance. Slots of few bits also agree by accident, which only raises recall.
 
 use std::sync::Arc;
@@ -12,31 +12,32 @@ use super::completion::Completion;
 use super::probed_keys::{ProbedBands, ProbedDraws, ProbedKeys};
 use super::{SchemeSettings, Threshold};
 
-/// The most that pruning by sketch may cost: the chance that a document at just the threshold
-/// agrees in fewer slots than are asked for.
+/// The highest loss by pruning: the probability that a document at just the threshold agrees in
+/// fewer than `agreeing_min` slots.
 const PRUNING_LOSS_MAX: f64 = 1e-4;
 
-/// Pruning may have no larger share than this of the misses that the wanted recall allows.
+/// The highest share that pruning may have of the false negatives that the wanted recall allows.
 const PRUNING_SHARE_OF_MISSES: f64 = 0.1;
 
-/// How a lookup at one threshold goes.
+/// How a lookup at one threshold probes and prunes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProbePlan {
-    /// Looks under the first this many keys.
+    /// The number of keys to probe, from the first on.
     pub bands: u32,
-    /// A candidate whose sketch agrees in fewer slots is not worth an exact check.
+    /// Candidates whose sketches agree in fewer slots are pruned without verification.
     pub agreeing_min: u32,
-    /// The chance that a document at just the threshold is found (verified mode: candidate, and
-    /// not pruned).
+    /// The probability that mode `verified` finds a document at just the threshold: it is a
+    /// candidate and not pruned.
     pub expected_recall: f64,
-    /// The same when the sketch alone decides: candidate, and estimate at or over the threshold.
+    /// The probability that mode `estimated` finds one: it is a candidate whose estimate reaches
+    /// the threshold.
     pub expected_recall_estimated: f64,
 }
 
-/// Plans lookups that reach a wanted recall.
+/// Plans lookups for a wanted recall.
 #[derive(Clone, Debug)]
 pub(super) struct Tuner {
-    /// Of keys whose rows are drawn; `None` for bands.
+    /// For random rows; `None` for bands.
     completion: Option<Arc<Completion>>,
     recall: f64,
     slots: usize,
@@ -53,18 +54,18 @@ impl Tuner {
         }
     }
 
-    /// The tuner of keys whose rows were drawn.
+    /// The tuner of random-rows keys.
     pub(super) fn with_drawn(self, keys: &[u16], rows: u32) -> Self {
         let completion = Completion::of(keys, rows as usize, self.slots);
         Self { completion: Some(Arc::new(completion)), ..self }
     }
 
-    /// The fewest of `bands` keys of `rows` rows that reach the wanted recall, or all of them.
+    /// Probes the fewest of `bands` keys of `rows` rows that reach the wanted recall, or all.
     pub(super) fn plan(&self, threshold: Threshold, bands: u32, rows: u32) -> ProbePlan {
         self.plan_until(self.recall, threshold, bands, rows)
     }
 
-    /// All of `bands` keys of `rows` rows, whatever recall that gives.
+    /// Probes all of `bands` keys of `rows` rows, regardless of the wanted recall.
     pub(super) fn plan_all(&self, threshold: Threshold, bands: u32, rows: u32) -> ProbePlan {
         self.plan_until(f64::INFINITY, threshold, bands, rows)
     }
@@ -107,8 +108,8 @@ impl Tuner {
         }
     }
 
-    /// The most agreeing slots that can be asked for while no more than the pruning loss of the
-    /// documents at just the threshold have fewer.
+    /// The highest minimum of agreeing slots with a loss within the limits for documents at just
+    /// the threshold.
     fn agreeing_min(&self, threshold: f64) -> usize {
         let loss_max = PRUNING_LOSS_MAX.min((1.0 - self.recall) * PRUNING_SHARE_OF_MISSES);
         let mut fewer = 0.0;
@@ -120,10 +121,10 @@ impl Tuner {
         chances.iter().take_while(|chance| within_loss(chance)).count()
     }
 
-    /// The fewest agreeing slots whose estimate is the threshold or over it.
+    /// The fewest agreeing slots whose estimate reaches the threshold.
     fn estimate_min(&self, threshold: f64) -> usize {
         let estimates = |agreeing| self.estimator.estimate(agreeing as u32).value;
-        // When all slots agree the estimate is 1, the highest threshold there is.
+        // When all slots agree the estimate is 1, the highest possible threshold.
         (0..self.slots).find(|agreeing| estimates(*agreeing) >= threshold).unwrap_or(self.slots)
     }
 }

@@ -1,11 +1,11 @@
-//! Group commit: the only writer of the database.
+//! The one place that writes.
 //!
-//! It commits the queued commands as one group in one transaction, syncs the write-ahead log, and
-//! only then, in order, applies each batch of writes in memory and answers its caller. After any
-//! failure it writes no more, because the state on disk is unknown until the next start.
+//! It takes what has queued up, commits it in one transaction, syncs that and only then, in order,
+//! lets each batch of writes take effect in memory and answers it. After any failure it writes no
+//! more: what the disk holds is then only known after a new start.
 //!
-//! Two threads take turns, so that a large group is written while the one before is being synced
-//! and applied.
+//! A large group is written while the one before is still being synced and takes effect: two
+//! threads do this in turns.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -18,59 +18,59 @@ use tokio::runtime::{self, Runtime};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout_at};
 
-use super::command::Command;
+use super::command::Message;
 use super::counters::Counters;
 use super::log::Logged;
 use super::wal_sync::{Wal, WalSync};
 use super::{StorageError, StorageSettings, Sync};
 
-/// Groups from this size on are synced and applied while the next is being written. Doing so with
-/// smaller groups would make groups still smaller and syncs more frequent.
+/// Groups of so many bytes are synced and take effect while the next is being written. If smaller
+/// ones did, they would only become smaller still, and syncs more.
 const AHEAD_BYTES_MIN: u64 = 256 << 10;
 
-/// A pipeline of two stages that two threads run in turns. The second stage is locked before the
-/// first is unlocked, so groups are applied in the order in which they are written, and at most
-/// one is written ahead. A stage that failed is `None`.
+/// What two threads do in turns. Each group goes through both halves, and the second is locked
+/// before the first is let go: so groups take effect in the order in which they are written, and
+/// no more than one is written ahead. A half that failed is not there any more.
 pub(super) struct Committer {
     writing: Mutex<Option<Writing>>,
     concluding: Mutex<Option<Concluding>>,
     poison: watch::Sender<Option<String>>,
 }
 
-/// The first stage: commits groups to the database.
+/// The first half: into the database.
 struct Writing {
     connection: Connection,
-    queue: mpsc::Receiver<Command>,
+    queue: mpsc::Receiver<Message>,
     counters: Counters,
     group_writes_max: usize,
     group_bytes_max: u64,
-    /// For waiting on the queue with a deadline.
+    /// Waits for messages with a deadline, which a channel alone cannot.
     runtime: Runtime,
     /// For [`Sync::Interval`].
     wal_sync: Option<WalSync>,
 }
 
-/// The second stage: syncs and applies groups and answers their callers.
+/// The second half: onto the disk, into memory, and the answers.
 struct Concluding {
     /// For [`Sync::Always`].
     wal: Option<Wal>,
     applied_sequence: Arc<AtomicU64>,
 }
 
-type ConcludingGuard<'a> = MutexGuard<'a, Option<Concluding>>;
+type SecondHalf<'a> = MutexGuard<'a, Option<Concluding>>;
 
-/// Commands that are committed in one transaction.
+/// Messages that are carried out together.
 struct Group {
-    commands: Vec<Command>,
+    messages: Vec<Message>,
     bytes: u64,
-    /// The result of each command, once they are committed.
+    /// What came of each, once they are committed.
     outcomes: Vec<u64>,
 }
 
 impl Committer {
     pub fn new(
         connection: Connection,
-        queue: mpsc::Receiver<Command>,
+        queue: mpsc::Receiver<Message>,
         wal: &Path,
         settings: &StorageSettings,
     ) -> Result<Self, StorageError> {
@@ -100,19 +100,19 @@ impl Committer {
         })
     }
 
-    /// Holds the reason once a write or sync has failed.
+    /// Holds the reason once something has failed.
     pub fn poisoned(&self) -> watch::Receiver<Option<String>> {
         self.poison.subscribe()
     }
 
-    /// The sequence up to which writes have been applied.
+    /// Up to where writes have taken effect.
     pub fn applied_sequence(&self) -> Arc<AtomicU64> {
         let concluding = self.concluding.lock().unwrap_or_else(PoisonError::into_inner);
-        let concluding = concluding.as_ref().expect("this is called before the threads start");
+        let concluding = concluding.as_ref().expect("it is asked before anything can fail");
         Arc::clone(&concluding.applied_sequence)
     }
 
-    /// Runs on each of the two threads until the queue is closed and empty, or a write fails.
+    /// Runs until the queue is closed and empty or something fails. For two threads.
     pub fn run(&self) {
         let reason = match catch_unwind(AssertUnwindSafe(|| self.take_turns())) {
             Ok(Ok(())) => return,
@@ -121,7 +121,7 @@ impl Committer {
         };
         tracing::error!(reason, "the store is poisoned: nothing is written until the next start");
         self.poison.send_replace(Some(reason));
-        // Dropping the queue fails the commands that wait in it.
+        // Whoever waits in the queue learns it, too.
         self.writing.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
@@ -130,8 +130,8 @@ impl Committer {
         Ok(())
     }
 
-    /// Writes groups until one is large; then lets the other thread write while it concludes that
-    /// group. Returns `false` at the end and if the other thread failed, which reports the reason.
+    /// Writes until another thread is to write on, while this one concludes its last group.
+    /// `false` at the end, also if the other has failed, who then says why.
     fn take_turn(&self) -> Result<bool, StorageError> {
         let Ok(mut writing) = self.writing.lock() else { return Ok(false) };
         let group = self.write_on(&mut writing);
@@ -144,12 +144,11 @@ impl Committer {
         Ok(true)
     }
 
-    /// Commits and concludes small groups. Returns the first large group, committed but not yet
-    /// concluded; `None` at the end.
+    /// A large group, to be concluded. `None` at the end.
     fn write_on(
         &self,
         turn: &mut Option<Writing>,
-    ) -> Result<Option<(Group, ConcludingGuard<'_>)>, StorageError> {
+    ) -> Result<Option<(Group, SecondHalf<'_>)>, StorageError> {
         while let Some(mut writing) = turn.take() {
             let first = writing.next()?;
             if self.poison.borrow().is_some() {
@@ -173,42 +172,42 @@ impl Committer {
 }
 
 impl Writing {
-    /// Waits for a command, and meanwhile syncs when it is due; `None` once the queue is closed.
-    fn next(&mut self) -> Result<Option<Command>, StorageError> {
+    /// Waits for a message, and meanwhile syncs when it is time; `None` when there will be no more.
+    fn next(&mut self) -> Result<Option<Message>, StorageError> {
         loop {
             let Some(due) = self.wal_sync.as_ref().and_then(WalSync::due) else {
                 return Ok(self.runtime.block_on(self.queue.recv()));
             };
-            // The queue is never empty under load, so the deadline is checked first.
+            // Under load there is always a message, so the time is looked at first.
             if due > Instant::now() {
                 let received = async { timeout_at(due, self.queue.recv()).await };
-                if let Ok(command) = self.runtime.block_on(received) {
-                    return Ok(command);
+                if let Ok(message) = self.runtime.block_on(received) {
+                    return Ok(message);
                 }
             }
             self.sync()?;
         }
     }
 
-    /// Takes the first command and queued ones after it, up to the limits of a group.
-    fn gather(&mut self, first: Command) -> Group {
+    /// The first message and those that wait behind it, up to the limits of a group.
+    fn gather(&mut self, first: Message) -> Group {
         let (mut writes, mut bytes) = (first.writes().len(), first.bytes());
-        let mut commands = vec![first];
+        let mut messages = vec![first];
         while writes < self.group_writes_max && bytes < self.group_bytes_max {
-            let Ok(command) = self.queue.try_recv() else { break };
-            writes += command.writes().len();
-            bytes += command.bytes();
-            commands.push(command);
+            let Ok(message) = self.queue.try_recv() else { break };
+            writes += message.writes().len();
+            bytes += message.bytes();
+            messages.push(message);
         }
-        Group { outcomes: Vec::with_capacity(commands.len()), commands, bytes }
+        Group { outcomes: Vec::with_capacity(messages.len()), messages, bytes }
     }
 
     fn commit(&mut self, mut group: Group) -> Result<Group, StorageError> {
         let (mut counters, mut logged) = (self.counters, Logged::default());
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        for command in &group.commands {
-            group.outcomes.push(command.perform(&transaction, &mut counters, &mut logged)?);
+        for message in &group.messages {
+            group.outcomes.push(message.perform(&transaction, &mut counters, &mut logged)?);
         }
         logged.write(&transaction, counters.last_sequence)?;
         counters.write(&transaction)?;
@@ -217,7 +216,7 @@ impl Writing {
         if let Some(wal_sync) = &mut self.wal_sync {
             wal_sync.committed();
         }
-        if group.commands.iter().any(|command| matches!(command, Command::Sync { .. })) {
+        if group.messages.iter().any(|message| matches!(message, Message::Sync { .. })) {
             self.sync()?;
         }
         Ok(group)
@@ -229,21 +228,21 @@ impl Writing {
 
     fn finish(mut self) -> Result<(), StorageError> {
         self.sync()?;
-        // If a long read prevents the checkpoint, the next start recovers from the log.
+        // A long read may be under way; the next start then finds the log, and no harm done.
         self.connection.busy_timeout(Duration::ZERO)?;
         self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         self.connection.close().map_err(|(_, error)| error.into())
     }
 }
 
-/// Syncs, applies and answers a committed group. A failure leaves `None`, which ends the pipeline.
+/// If it fails, there is no other after it.
 fn conclude(concluding: &mut Option<Concluding>, group: Group) -> Result<(), StorageError> {
     let Some(mut present) = concluding.take() else { return Ok(()) };
     if let Some(wal) = &mut present.wal {
         wal.sync()?;
     }
-    for (command, outcome) in group.commands.into_iter().zip(group.outcomes) {
-        command.conclude(outcome, &present.applied_sequence);
+    for (message, outcome) in group.messages.into_iter().zip(group.outcomes) {
+        message.conclude(outcome, &present.applied_sequence);
     }
     *concluding = Some(present);
     Ok(())

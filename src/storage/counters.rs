@@ -1,4 +1,4 @@
-//! The counters row, which outlives every document and log row.
+//! The one row that outlives every document and every log row.
 
 use rusqlite::{Connection, params};
 
@@ -7,11 +7,11 @@ use super::checksum::Digest;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counters {
-    /// Number of live documents.
+    /// Documents alive.
     pub documents: u64,
-    /// Greater than every ordinal ever stored.
+    /// Higher than every ordinal ever stored.
     pub next_ordinal: u32,
-    /// The sequence of the last operation ever logged; 0 for none.
+    /// The sequence of the last row ever logged; 0 for none.
     pub last_sequence: u64,
 }
 
@@ -34,7 +34,7 @@ impl Counters {
             last_sequence: last_sequence.cast_unsigned(),
         };
         if checksum != counters.checksum() || i64::from(counters.next_ordinal) != next_ordinal {
-            return Err(StorageError::corrupt("the counters do not match their checksum"));
+            return Err(StorageError::corrupt("the counters do not have their checksum"));
         }
         Ok(counters)
     }

@@ -1,4 +1,4 @@
-//! A pool of read connections, each used by one blocking task at a time, concurrent with writes.
+//! Reads while writes go on: a few connections, each used by one blocking task at a time.
 
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
@@ -19,11 +19,12 @@ use super::{StorageError, StorageSettings, StoreView, log, schema};
 use crate::document::Ordinal;
 use crate::text::Shingler;
 
-/// Concurrent exports and selections; each keeps the write-ahead log from being truncated.
+/// Exports and selections that may be under way at once; each keeps the write-ahead log from being
+/// cut.
 const EXPORTS_MAX: usize = 4;
 
-/// Page cache of a scan, which reads each leaf page once: enough for the interior pages, and small
-/// enough for the processor's cache.
+/// Pages kept by a read that comes to none of them twice: enough for those that lead to others, and
+/// so few that what is read stays in the near cache.
 const SCAN_CACHE_KIB: i64 = 128;
 
 /// Records that an export reads ahead of its receiver.
@@ -49,7 +50,7 @@ impl Readers {
         }
     }
 
-    /// Reads on this thread: for the start, before anything else reads.
+    /// Reads on this thread: for the start, when nothing else reads.
     pub fn read_here<T>(
         &self,
         read: impl FnOnce(&Connection) -> Result<T, StorageError>,
@@ -57,7 +58,7 @@ impl Readers {
         self.pool.read(read)
     }
 
-    /// Reads many rows in order on this thread, with a small page cache.
+    /// Reads many rows in their order on this thread: few pages are kept meanwhile.
     pub fn scan_here<T>(
         &self,
         read: impl FnOnce(&Connection) -> Result<T, StorageError>,
@@ -84,7 +85,7 @@ impl Readers {
         task.await.unwrap_or_else(|error| Err(closed(error)))
     }
 
-    /// Selects among all documents alive at `now_ms`; stops once the future is dropped.
+    /// Chooses among all documents alive at `now_ms`; stops once the future is dropped.
     pub async fn select(
         &self,
         now_ms: i64,
@@ -121,7 +122,7 @@ impl Readers {
             let _permit = permit;
             let exported = pool.read(|connection| export.send(connection, &sender));
             if let Err(error) = exported {
-                // Sending fails only if the receiver was dropped.
+                // A receiver that has gone away needs no error.
                 let _ = sender.blocking_send(Err(error));
             }
         });
@@ -136,7 +137,7 @@ impl Readers {
         mut visit: impl FnMut(&mut T, &SetRow<'_>) -> Visited + Send + 'static,
     ) -> Result<T, StorageError> {
         let (pool, shingler) = (Arc::clone(&self.pool), Arc::clone(shingler));
-        // `_waiting` is dropped with this future, which stops the visit.
+        // Its other end goes when this future does.
         let (waited_for, _waiting) = oneshot::channel::<()>();
         let task = spawn_blocking(move || {
             let visit = |row: &SetRow<'_>| match waited_for.is_closed() {
@@ -148,8 +149,10 @@ impl Readers {
         });
         task.await.unwrap_or_else(|error| Err(closed(error)))
     }
+}
 
-    /// A long-lived view, on a connection of its own.
+impl Readers {
+    /// A state to look at for long, on a connection of its own.
     pub async fn view(
         &self,
         now_ms: i64,
@@ -168,7 +171,7 @@ async fn permit_of(semaphore: &Arc<Semaphore>) -> OwnedSemaphorePermit {
     Arc::clone(semaphore).acquire_owned().await.expect("the semaphores are never closed")
 }
 
-/// Maps the failure of a task: the read panicked, or the runtime is shutting down.
+/// A task that did not end by itself: the read panicked, or the runtime is shutting down.
 fn closed(error: JoinError) -> StorageError {
     match error.try_into_panic() {
         Ok(panic) => resume_unwind(panic),
@@ -204,7 +207,7 @@ impl Pool {
     }
 }
 
-/// The size of a store.
+/// What a store takes up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreSizes {
     pub documents: u64,
@@ -243,7 +246,7 @@ pub(super) fn sizes(connection: &Connection, files: &Files) -> Result<StoreSizes
     })
 }
 
-/// The parameters of an export.
+/// What an export is of.
 struct Export {
     detail: Detail,
     order: Order,
@@ -252,7 +255,7 @@ struct Export {
 }
 
 impl Export {
-    /// Sends a corrupt document as an error and continues; any other error ends the export.
+    /// A corrupt document does not hide the others; any other error ends the export.
     fn send(
         &self,
         connection: &Connection,
@@ -262,7 +265,7 @@ impl Export {
             Order::Stored => "ordinal",
             Order::Id => "id",
         };
-        // Sorting whole rows would spill them to a temporary file, so only ordinals are sorted.
+        // Only ordinals are sorted; whole rows would be copied to a file meanwhile.
         let mut ordinals =
             connection.prepare(&format!("SELECT ordinal FROM documents ORDER BY {by}"))?;
         let mut ordinals = ordinals.query([])?;

@@ -1,4 +1,4 @@
-//! Reads for the start: the counters, the operations since a snapshot, or everything.
+//! What a start reads: where the store stands, what happened since a snapshot, or everything.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -11,20 +11,20 @@ use super::row::{Columns, SKETCH_COLUMNS};
 use super::{SketchRow, StorageError, Store, expiries};
 use crate::document::Ordinal;
 
-/// The net effect of all operations after a sequence.
+/// What happened after a sequence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tail {
     pub last_sequence: u64,
-    /// Every removed document, whenever it was inserted.
+    /// Every document that died, whenever it was born.
     pub dead: HashSet<Ordinal>,
-    /// The documents that were inserted and are alive, ascending.
+    /// The documents that were born and are alive, ascending.
     pub born: Vec<Ordinal>,
 }
 
 /// Reads for the start. They block, and each sees one state of the database; several threads may
-/// read concurrently.
+/// read at once.
 impl Store {
-    /// An ordinal greater than any ever assigned, also to removed documents.
+    /// An ordinal higher than any ever given, also to documents long removed.
     ///
     /// # Errors
     /// [`StorageError::Corrupt`], [`StorageError::Database`].
@@ -32,7 +32,7 @@ impl Store {
         self.readers.read_here(Counters::read).map(|counters| counters.next_ordinal)
     }
 
-    /// Number of documents.
+    /// How many documents there are.
     ///
     /// # Errors
     /// [`StorageError::Corrupt`], [`StorageError::Database`].
@@ -40,7 +40,7 @@ impl Store {
         self.readers.read_here(Counters::read).map(|counters| counters.documents)
     }
 
-    /// The sequence of the last operation ever logged, even if trimmed; 0 before the first.
+    /// The sequence of the last operation ever, also one that was trimmed; 0 before the first.
     ///
     /// # Errors
     /// [`StorageError::Corrupt`], [`StorageError::Database`].
@@ -48,17 +48,17 @@ impl Store {
         self.readers.read_here(Counters::read).map(|counters| counters.last_sequence)
     }
 
-    /// The operations after a snapshot that was taken at the sequence `after`.
+    /// What happened after a snapshot that was taken at the sequence `after`.
     ///
     /// # Errors
-    /// [`StorageError::LostTail`] if the store ends before `after`: it has lost writes, or the
-    /// snapshot is of another store. [`StorageError::TrimmedTail`] if the log no longer reaches
-    /// back to `after`: older snapshots are useless too, and [`Store::scan`] is needed.
+    /// [`StorageError::LostTail`] if the store does not reach that far, so that the snapshot is not
+    /// to be used and the store not to be trusted; [`StorageError::TrimmedTail`] if the log no
+    /// longer reaches back, so that an older snapshot won't do either and a [`Store::scan`] must.
     pub fn tail(&self, after: u64) -> Result<Tail, StorageError> {
         self.readers.read_here(|connection| tail(connection, after))
     }
 
-    /// Visits the documents in a range of ordinals, ascending.
+    /// Visits the documents of some ordinals, by ordinal.
     ///
     /// # Errors
     /// [`StorageError::CorruptDocument`] at the first row that is not what was written.
@@ -81,7 +81,7 @@ impl Store {
         })
     }
 
-    /// Visits every document that expires, with the time in milliseconds since the epoch.
+    /// Visits every document that expires, with when it does in milliseconds since the epoch.
     ///
     /// # Errors
     /// [`StorageError::CorruptDocument`] at the first row that is not what was written.

@@ -1,4 +1,4 @@
-//! Upgrades databases of older formats.
+//! Bringing a database of an older format to this one.
 
 use rusqlite::Connection;
 
@@ -9,7 +9,7 @@ use super::log::{Logged, OPERATIONS_OF_ROW_MAX, Operation};
 use super::schema::{EXPIRIES, LOG};
 use crate::document::Ordinal;
 
-/// Changes the tables of format `found` to those of the current format.
+/// The tables of `found` become those of today.
 pub(super) fn upgrade(connection: &Connection, found: u32) -> Result<(), StorageError> {
     if found < 2 {
         connection.execute_batch(EXPIRIES)?;
@@ -20,8 +20,8 @@ pub(super) fn upgrade(connection: &Connection, found: u32) -> Result<(), Storage
         pack_log(connection)?;
         connection.execute_batch("DROP TABLE log_2")?;
     }
-    // Rows of format 3 store the set beside the content, which readers accept, so only column names
-    // change.
+    // A row of format 3 has its set beside its content, which today's readers take as it is: only
+    // what columns are called has changed.
     connection.execute_batch(
         "ALTER TABLE documents RENAME COLUMN filing_checksum TO sketch_checksum;
          ALTER TABLE documents RENAME COLUMN set_checksum TO details_checksum;",
@@ -29,7 +29,7 @@ pub(super) fn upgrade(connection: &Connection, found: u32) -> Result<(), Storage
     Ok(())
 }
 
-/// Packs the log of format 2, which has a row for each operation.
+/// Until format 3 each operation had a row of its own.
 fn pack_log(connection: &Connection) -> Result<(), StorageError> {
     let query = "SELECT sequence, operation, ordinal, checksum FROM log_2 ORDER BY sequence";
     let mut statement = connection.prepare(query)?;
@@ -61,8 +61,7 @@ fn operation(numbers: [i64; 3], checksum: i64) -> Result<(Operation, Ordinal), S
     match (operation, u32::try_from(ordinal)) {
         (Some(operation), Ok(ordinal)) if digest == checksum => Ok((operation, Ordinal(ordinal))),
         _ => {
-            let what = format!("the log row {sequence} does not match its checksum");
-            Err(StorageError::corrupt(what))
+            Err(StorageError::corrupt(format!("the log row {sequence} does not have its checksum")))
         }
     }
 }

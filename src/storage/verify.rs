@@ -1,4 +1,4 @@
-//! Verifies everything in a store.
+//! Reading everything that a store holds, to know that it is what was written.
 
 use std::path::Path;
 
@@ -10,8 +10,8 @@ use super::row::ALL_COLUMNS;
 use super::{StorageError, StorageSettings, Store, expiries, log};
 use crate::text::Shingler;
 
-/// Opens the store in `dir` as a start does, and verifies the checksum of every row and the
-/// B-trees. Returns the number of documents. Blocks.
+/// Opens the store in `dir` as a start does, and reads every row of it by its checksums and the
+/// trees that lead to them. Gives back how many documents there are. Blocks.
 ///
 /// # Errors
 /// Those of [`Store::open`]; [`StorageError::CorruptDocument`], [`StorageError::Corrupt`].
@@ -32,7 +32,7 @@ pub fn verify(
     Ok(documents)
 }
 
-/// Verifies everything but the B-trees, documents by `check`. Returns the number of documents.
+/// Checks everything but the trees, documents by `check`. Gives back how many there are.
 pub(super) fn check_rows(
     connection: &Connection,
     check: impl Fn(&Connection, &Row<'_>) -> Result<(), StorageError>,

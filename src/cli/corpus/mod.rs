@@ -68,7 +68,7 @@ enum DuplicateIds {
 
 /// How near-duplicates are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Mode {
+pub enum ModeArgument {
     /// By MinHash LSH, with the exact Jaccard similarity of each pair: a few may be missed
     Verified,
     /// By MinHash LSH, with the Jaccard similarity estimated from the sketches
@@ -77,17 +77,17 @@ pub enum Mode {
     Exact,
 }
 
-impl From<Mode> for engine::Mode {
-    fn from(mode: Mode) -> Self {
+impl From<ModeArgument> for engine::Mode {
+    fn from(mode: ModeArgument) -> Self {
         match mode {
-            Mode::Verified => Self::Verified,
-            Mode::Estimated => Self::Estimated,
-            Mode::Exact => Self::Exact,
+            ModeArgument::Verified => Self::Verified,
+            ModeArgument::Estimated => Self::Estimated,
+            ModeArgument::Exact => Self::Exact,
         }
     }
 }
 
-impl Mode {
+impl ModeArgument {
     /// As the API calls it.
     pub fn name(self) -> &'static str {
         match self {

@@ -10,7 +10,7 @@ use crate::text::Bag;
 /// Which measures are asked for.
 #[expect(clippy::struct_excessive_bools, reason = "each of them is asked for or not")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Measures {
+pub struct MeasureSelection {
     pub edit: bool,
     pub lcs: bool,
     pub hamming: bool,
@@ -20,7 +20,7 @@ pub struct Measures {
 
 /// Those that were asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Measured {
+pub struct MeasureValues {
     /// Characters to insert, delete or exchange.
     pub edit: Option<usize>,
     pub lcs: Option<CommonSubsequence>,
@@ -33,7 +33,7 @@ pub struct Measured {
 }
 
 /// Names of measures with commas between.
-impl std::str::FromStr for Measures {
+impl std::str::FromStr for MeasureSelection {
     type Err = UnknownMeasure;
 
     fn from_str(text: &str) -> Result<Self, UnknownMeasure> {
@@ -56,7 +56,7 @@ impl std::str::FromStr for Measures {
 #[error("edit, lcs, hamming, cosine, euclidean, or several with commas between")]
 pub struct UnknownMeasure;
 
-impl Measures {
+impl MeasureSelection {
     /// Needs the contents themselves rather than their sets.
     #[must_use]
     pub fn of_contents(self) -> bool {
@@ -89,9 +89,9 @@ impl Measures {
 pub(in crate::engine) fn measure(
     analyser: &Analyser,
     (a, b): (&Content, &Content),
-    measures: Measures,
-) -> Result<Measured, EngineError> {
-    let mut measured = Measured::default();
+    measures: MeasureSelection,
+) -> Result<MeasureValues, EngineError> {
+    let mut measured = MeasureValues::default();
     if measures.of_characters() {
         let (Content::Text(text_a), Content::Text(text_b)) = (a, b) else {
             return Err(EngineError::TextRequired);

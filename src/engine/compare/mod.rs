@@ -8,7 +8,7 @@ use crate::document::Content;
 use crate::engine::compare::measures::{bag_overlap, measure};
 use crate::engine::lookup::records::compare_records;
 use crate::engine::{
-    Analyser, Analysis, CompareOptions, Comparison, EngineError, Exact, Explanation, Measured,
+    Analyser, Analysis, CompareOptions, Comparison, EngineError, Exact, Explanation, MeasureValues,
     Passages,
 };
 use crate::measure::{BagOverlap, Overlap};
@@ -104,7 +104,7 @@ fn compare_analyses(
         estimated: Some(estimated),
         exact,
         bag: None,
-        measured: Measured::default(),
+        measured: MeasureValues::default(),
         probability_candidate: scheme.probability_candidate(resemblance, threshold),
         probability_reported: scheme.probability_reported(resemblance, threshold),
         explanation: None,

@@ -122,7 +122,7 @@ impl Engine {
         let discoveries = Arc::clone(&self.discoveries);
         let alarm = self.settings.limits.cluster_members_alarm;
         Ok(work.start(keep, move |work, found| {
-            let tell = |sizes: &[usize]| discoveries.tell_clusters(sizes, alarm);
+            let tell = |sizes: &[usize]| discoveries.record_clusters(sizes, alarm);
             clusters::give(work, linkage, min_size, tell, &found)
         }))
     }

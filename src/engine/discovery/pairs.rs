@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::view::ViewSets;
 use super::{Found, FoundPair, Interrupted, Mode, Work};
 use crate::document::DocumentId;
-use crate::engine::analysis::Likeness;
+use crate::engine::analysis::Similarity;
 use crate::engine::{Analyser, Exact};
 use crate::join::{Corpus, Documents, Pair, Stopped};
 use crate::measure::Overlap;
@@ -81,7 +81,7 @@ fn found_pair(
 ) -> impl Fn(&DocumentId, &DocumentId) -> FoundPair {
     // Sets are not looked at again here, so none is taken for whole that may be a sample.
     let are_whole = !analyser.shingler.sampling().is_on();
-    let Likeness { resemblance, estimated, interval, exact } = match overlap {
+    let Similarity { resemblance, estimated, interval, exact } = match overlap {
         Some(overlap) => analyser.verified(overlap, agreeing, are_whole),
         None => analyser.estimated(agreeing, (sizes[0] as u32, sizes[1] as u32)),
     };

@@ -143,7 +143,7 @@ impl Discoveries {
     }
 
     /// Keeps the figures of clusters with these numbers of documents, and warns of giant ones.
-    pub(in crate::engine) fn tell_clusters(&self, sizes: &[usize], members_alarm: usize) {
+    pub(in crate::engine) fn record_clusters(&self, sizes: &[usize], members_alarm: usize) {
         let over_alarm = sizes.iter().filter(|size| **size > members_alarm).count() as u64;
         let members_largest = sizes.iter().copied().max().unwrap_or(0) as u64;
         if over_alarm > 0 {

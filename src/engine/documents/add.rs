@@ -229,17 +229,17 @@ impl Engine {
         options: &AddOptions,
     ) -> Result<Query<'a>, EngineError> {
         let limit = self.settings.limits.duplicates_max;
-        let least = self.least(options.threshold, options.points)?;
+        let minimum = self.minimum_score(options.threshold, options.points)?;
         Ok(Query {
             set: &prepared.set,
             fingerprint: prepared.fingerprint,
             sketch: &prepared.sketch,
             own_id: Some(&prepared.document.id),
-            threshold: least.threshold,
+            threshold: minimum.threshold,
             mode: Mode::Verified,
             limit,
             conditions: None,
-            record: self.record_query(&prepared.document.content, least)?,
+            record: self.record_query(&prepared.document.content, minimum)?,
             // One more than is reported, as the document itself may be among them.
             members_max: limit + 1,
         })

@@ -25,7 +25,7 @@ impl Engine {
         document: &PreparedDocument,
         options: &AddOptions,
     ) -> Result<Option<RivalSearch>, EngineError> {
-        let threshold = self.least(options.threshold, options.points)?.threshold;
+        let threshold = self.minimum_score(options.threshold, options.points)?.threshold;
         if !options.needs_search() {
             return Ok(None);
         }

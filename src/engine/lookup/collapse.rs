@@ -1,4 +1,5 @@
-//! Of a ranked list, of each group of near-duplicates the first: what a search front end shows.
+//! Collapses a ranked list: keeps the first of each group of near-duplicates, as search front ends
+//! do with their results.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,24 +9,24 @@ use utoipa::ToSchema;
 use crate::backend::{Candidate, Sketched};
 use crate::document::DocumentId;
 use crate::engine::lookup::SHINGLES_INLINE_MAX;
-use crate::engine::lookup::keyed::LOOKS_MAX;
+use crate::engine::lookup::keyed::ATTEMPTS_MAX;
 use crate::engine::{Analyser, Engine, EngineError};
 use crate::measure::Overlap;
 use crate::scheme::Threshold;
 use crate::text::ShingleSet;
 
-/// Comparing the sketches of longer lists, each with each (about half a millisecond's work), leaves
-/// the runtime's thread.
+/// Longer lists are compared off the runtime's thread: comparing every pair of their sketches
+/// takes about half a millisecond.
 const IDS_INLINE_MAX: usize = 256;
 
-/// A ranked list without what nearly repeats something ranked before it.
+/// A ranked list without near-duplicates of higher-ranked documents.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Collapsed {
-    /// In their order: none is a near-duplicate of another.
+    /// In the order of the list: no two are near-duplicates.
     pub kept: Vec<DocumentId>,
-    /// Of each kept document that stands for others, in the same order.
+    /// A group for each kept document that has members, in the same order.
     pub groups: Vec<Group>,
-    /// Those that are not stored, in their order.
+    /// Ids that are not stored, in the order of the list.
     pub unknown: Vec<DocumentId>,
     pub threshold: Threshold,
 }
@@ -48,19 +49,19 @@ pub struct GroupMember {
     pub resemblance: f64,
 }
 
-/// The ids that are stored, and which of them may resemble each other.
+/// The stored documents of the list, and which pairs of them may be near-duplicates.
 struct Ranked {
     ids: Vec<DocumentId>,
     documents: Vec<Sketched>,
-    /// Of each document, those before it that its sketch may resemble, ascending.
+    /// For each document, the ranks of earlier ones whose sketches are similar, ascending.
     earlier: Vec<Vec<usize>>,
     unknown: Vec<DocumentId>,
 }
 
 impl Engine {
-    /// Goes through the ids in their order: one joins the first-ranked of the documents kept so far
-    /// that it resembles at the threshold (the collection's if `None`) or over it, else it is kept.
-    /// Pairs are pruned by their sketches, as in a lookup; exact sets decide.
+    /// Visits the ids in order: each joins the highest-ranked kept document whose exact similarity
+    /// reaches the threshold (the collection's if `None`), or is kept itself. Pairs are pruned by
+    /// their sketches, as in a lookup, then verified by their sets.
     ///
     /// # Errors
     /// `NotForRecords`, `TooMuchToCollapse`, `OutOfService`, `Store`.
@@ -71,14 +72,14 @@ impl Engine {
     ) -> Result<Collapsed, EngineError> {
         self.refuse_records()?;
         let threshold = threshold.unwrap_or(self.settings.scheme.threshold);
-        for looks in 1.. {
+        for attempt in 1.. {
             let ranked = self.rank(ids.clone(), threshold).await?;
-            let sets = self.sets_that_decide(&ranked).await?;
-            if sets.values().all(Option::is_some) || looks == LOOKS_MAX {
+            let sets = self.candidate_sets(&ranked).await?;
+            if sets.values().all(Option::is_some) || attempt == ATTEMPTS_MAX {
                 return decide(ranked, sets, threshold).await;
             }
         }
-        unreachable!("the last look returns");
+        unreachable!("the last attempt returns");
     }
 
     async fn rank(
@@ -95,9 +96,9 @@ impl Engine {
         .await
     }
 
-    /// By fingerprint, the sets of documents that may resemble another; `None` of those that are
-    /// gone meanwhile. Equal sets need no look at them.
-    async fn sets_that_decide(
+    /// The sets of documents that may be near-duplicates, by fingerprint; `None` for those removed
+    /// in the meantime. Pairs of equal fingerprints need no sets.
+    async fn candidate_sets(
         &self,
         ranked: &Ranked,
     ) -> Result<HashMap<u64, Option<ShingleSet>>, EngineError> {
@@ -144,7 +145,7 @@ impl Ranked {
         self.documents[rank].candidate.fingerprint
     }
 
-    /// The documents that another may resemble without having the same set, one of each set.
+    /// The candidates whose sets must be read: members of pairs of different sets, each set once.
     fn to_read(&self) -> Vec<Candidate> {
         let pairs = self.earlier.iter().enumerate();
         let pairs = pairs.flat_map(|(rank, near)| near.iter().map(move |other| (rank, *other)));
@@ -170,7 +171,7 @@ async fn decide(
     let shingles = |near: &Vec<usize>| -> usize {
         near.iter().map(|rank| ranked.documents[*rank].candidate.shingles as usize).sum()
     };
-    // Of each pair the one, and about as many of the other.
+    // Both sets of a pair have about the same size.
     let steps = 2 * ranked.earlier.iter().map(shingles).sum::<usize>();
     crate::engine::off_runtime_if(steps > SHINGLES_INLINE_MAX, move || {
         greedy(ranked, &sets, threshold)
@@ -188,7 +189,7 @@ fn greedy(
         true => Some(1.0),
         false => Some(Overlap::reaching(set(a)?, set(b)?, threshold.get())?.resemblance()),
     };
-    // By rank, the members of those that are kept.
+    // By rank: the members of a kept document, `None` for a collapsed one.
     let mut members: Vec<Option<Vec<GroupMember>>> = Vec::with_capacity(ranked.ids.len());
     for (rank, earlier) in ranked.earlier.iter().enumerate() {
         let kept = earlier.iter().filter(|other| members[**other].is_some());

@@ -15,7 +15,8 @@ pub(super) const READ_AT_ONCE: usize = 128;
 /// Evaluating a filter on more bytes of metadata than this leaves the runtime's thread.
 const METADATA_INLINE_BYTES_MAX: usize = 65_536;
 
-/// All must hold. Times are milliseconds since the epoch, themselves excluded.
+/// Conditions on a document, all of which must hold. Times are milliseconds since the epoch, both
+/// exclusive.
 #[derive(Clone, Debug, Default)]
 pub struct Conditions {
     pub filter: Option<Arc<Filter>>,
@@ -24,14 +25,14 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// Every document meets them.
+    /// Whether there is no condition, so that every document matches.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let Self { filter, stored_after_ms, stored_before_ms } = self;
         filter.is_none() && stored_after_ms.is_none() && stored_before_ms.is_none()
     }
 
-    /// A document without metadata may meet them.
+    /// Whether a document without metadata can match.
     fn hold_without_metadata(&self) -> bool {
         self.filter.as_ref().is_none_or(|filter| filter.matches(None))
     }
@@ -44,9 +45,8 @@ impl Conditions {
 }
 
 impl Engine {
-    /// The candidates with those of their members that meet the conditions; without candidates of
-    /// which none does.
-    pub(super) async fn members_meeting(
+    /// Removes the members that do not match the conditions, and candidates left without members.
+    pub(super) async fn members_matching(
         &self,
         conditions: &Conditions,
         mut candidates: Vec<Candidate>,
@@ -56,7 +56,7 @@ impl Engine {
             .filter(|member| member.has_metadata || conditions.hold_without_metadata())
             .map(|member| member.ordinal)
             .collect();
-        let meeting = self.ordinals_meeting(conditions, ordinals).await?;
+        let meeting = self.ordinals_matching(conditions, ordinals).await?;
         for candidate in &mut candidates {
             candidate.members.retain(|member| meeting.contains(&member.ordinal));
         }
@@ -64,9 +64,9 @@ impl Engine {
         Ok(candidates)
     }
 
-    /// The first `limit` that meet the conditions, in their order; whether there may be more that
-    /// were not looked at, as `limits.filtered_max` were.
-    pub(super) async fn matches_meeting(
+    /// The first `limit` matches for which the conditions hold, in their order, and whether
+    /// `limits.filtered_max` cut the search short.
+    pub(super) async fn filter_matches(
         &self,
         scored: Vec<Scored>,
         limit: usize,
@@ -82,7 +82,7 @@ impl Engine {
                 return Ok((met, is_cut));
             }
             let ordinals = next.iter().filter_map(|scored| scored.ordinal).collect();
-            let meeting = self.ordinals_meeting(conditions, ordinals).await?;
+            let meeting = self.ordinals_matching(conditions, ordinals).await?;
             let meets = |scored: &Scored| scored.ordinal.is_some_and(|it| meeting.contains(&it));
             met.extend(next.into_iter().filter(meets));
         }
@@ -90,8 +90,8 @@ impl Engine {
         Ok((met, false))
     }
 
-    /// A document that is gone meanwhile meets no condition.
-    async fn ordinals_meeting(
+    /// The documents for which the conditions hold. One removed in the meantime does not match.
+    async fn ordinals_matching(
         &self,
         conditions: &Conditions,
         ordinals: Vec<Ordinal>,

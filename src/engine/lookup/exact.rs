@@ -1,14 +1,14 @@
-//! Finding without missing anything.
+//! Exact lookups: no false negatives.
 
 use crate::backend::Scan;
-use crate::engine::lookup::keyed::LOOKS_MAX;
+use crate::engine::lookup::keyed::ATTEMPTS_MAX;
 use crate::engine::lookup::{Found, Query, score_members};
 use crate::engine::{Engine, EngineError, FoundBy};
 use crate::index::ExactSearch;
 
 impl Engine {
-    /// Every stored document at or over the threshold, in no order: by the prefix index, or by
-    /// looking at all if there is none for so low a threshold.
+    /// Every stored document at or over the threshold, unordered: by the prefix index, or by a full
+    /// scan if the index does not cover so low a threshold.
     pub(in crate::engine) async fn find_exactly(
         &self,
         query: &Query<'_>,
@@ -19,12 +19,12 @@ impl Engine {
             threshold: query.threshold,
             members_max: query.members_max,
         };
-        for looks in 1.. {
+        for attempt in 1.. {
             let Some(candidates) = self.backend.exact_candidates(&search).await? else {
                 return Ok(self.scanned(query, self.backend.scan(&search).await?));
             };
             let checked = self.verify(query, candidates.found).await?;
-            if checked.none_gone || looks == LOOKS_MAX {
+            if checked.none_gone || attempt == ATTEMPTS_MAX {
                 return Ok(Found {
                     scored: checked.scored,
                     candidates: candidates.seen,
@@ -34,7 +34,7 @@ impl Engine {
                 });
             }
         }
-        unreachable!("the last look returns");
+        unreachable!("the last attempt returns");
     }
 
     fn scanned(&self, query: &Query<'_>, scan: Scan) -> Found {
@@ -42,8 +42,8 @@ impl Engine {
         let mut scored = Vec::with_capacity(scan.found.len());
         for found in scan.found {
             let agreeing = found.candidate.agreeing;
-            let likeness = self.analyser.verified(found.overlap, agreeing, are_whole);
-            score_members(query, &found.candidate, likeness, &mut scored);
+            let similarity = self.analyser.verified(found.overlap, agreeing, are_whole);
+            score_members(query, &found.candidate, similarity, &mut scored);
         }
         Found {
             scored,

@@ -1,5 +1,5 @@
-//! Finding by the keys of sketches: candidates are checked in the order in which their sketches
-//! agree with the query's, until there are as many matches as are wanted.
+//! Lookups by the keys of sketches: candidates are verified in descending order of the slots in
+//! which their sketches agree with the query's, until the limit of matches is reached.
 
 use std::cmp::Reverse;
 
@@ -10,16 +10,16 @@ use crate::engine::{Engine, EngineError, FoundBy, Mode};
 use crate::index::Search;
 use crate::scheme::{Key, ProbePlan, Scheme};
 
-/// Candidates checked before it is looked whether they are enough.
+/// Candidates verified per round, before the number of matches is compared with the limit.
 const CHECKED_AT_ONCE: usize = 40;
 
-/// A candidate whose documents are gone once its set is read may have been replaced by one as near,
-/// so the lookup begins anew, this many times in all.
-pub(in crate::engine) const LOOKS_MAX: usize = 4;
+/// Attempts at a lookup, the first included. It is repeated when a candidate's documents are
+/// removed before its set is read, as they may have been replaced by equally similar ones.
+pub(in crate::engine) const ATTEMPTS_MAX: usize = 4;
 
 impl Engine {
-    /// The candidates of each query that goes by keys, looked up all at once; `None` for others,
-    /// and if the backend fails, which the lookup of each reports.
+    /// Searches the candidates of all keyed queries in one batch; `None` for other queries. If the
+    /// backend fails, all are `None`, and each query's own lookup reports the error.
     pub(in crate::engine) async fn candidates_of_all(
         &self,
         queries: &[Option<Query<'_>>],
@@ -30,7 +30,8 @@ impl Engine {
             (query, plan, self.keys(query, plan))
         };
         let keyed: Vec<_> = queries.iter().flatten().filter(by_keys).map(keyed).collect();
-        let search = |(query, plan, keys)| self.search(query, plan, keys, self.few(query));
+        let search =
+            |(query, plan, keys)| self.search(query, plan, keys, self.found_max_at_first(query));
         let searches: Vec<_> =
             keyed.iter().map(|(query, plan, keys)| search((query, *plan, keys))).collect();
         let found = self.backend.candidates_of_all(&searches).await;
@@ -70,9 +71,9 @@ impl Engine {
         }
     }
 
-    /// Candidates of a first search: one may be the query's own document, and one more tells
-    /// whether there are more matches than are wanted.
-    fn few(&self, query: &Query<'_>) -> usize {
+    /// Candidates of the first search: two more than the limit, as one may be the query's own
+    /// document and another shows that there are more matches.
+    fn found_max_at_first(&self, query: &Query<'_>) -> usize {
         let limits = &self.settings.limits;
         let many = match (query.conditions.is_some(), &query.record) {
             (true, _) => limits.filtered_max,
@@ -83,7 +84,7 @@ impl Engine {
         many.max(query.limit + 2)
     }
 
-    /// `looked_up`: what [`candidates_of_all`](Self::candidates_of_all) has found.
+    /// `looked_up`: the query's result of [`candidates_of_all`](Self::candidates_of_all), if any.
     pub(super) async fn find_by_keys(
         &self,
         query: &Query<'_>,
@@ -96,8 +97,8 @@ impl Engine {
             (None, Mode::Estimated) => plan.expected_recall_estimated,
             (None, _) => plan.expected_recall,
         };
-        let mut found_max = self.few(query);
-        let mut looks = 1;
+        let mut found_max = self.found_max_at_first(query);
+        let mut attempt = 1;
         loop {
             let candidates = match looked_up.take() {
                 Some(candidates) => candidates,
@@ -108,11 +109,11 @@ impl Engine {
             };
             let (seen, is_cut) = (candidates.seen, candidates.truncated);
             let checked = self.check_in_order(query, candidates).await?;
-            // In a crowd that comes near the threshold but does not reach it, more are checked.
+            // Many candidates just below the threshold: search again for more of them.
             let more_max = self.settings.limits.checked_max;
             if is_cut && found_max < more_max && checked.scored.len() <= query.limit {
                 found_max = more_max;
-            } else if checked.none_gone || looks == LOOKS_MAX {
+            } else if checked.none_gone || attempt == ATTEMPTS_MAX {
                 return Ok(Found {
                     truncated: is_cut || checked.is_cut || !checked.none_gone,
                     scored: checked.scored,
@@ -121,12 +122,13 @@ impl Engine {
                     by: FoundBy::Keys,
                 });
             } else {
-                looks += 1;
+                attempt += 1;
             }
         }
     }
 
-    /// Checks the best-agreeing candidates first, and ends with more matches than are wanted.
+    /// Verifies candidates, those whose sketches agree best first, until there are more matches
+    /// than the limit.
     async fn check_in_order(
         &self,
         query: &Query<'_>,
@@ -145,7 +147,7 @@ impl Engine {
             let mut now: Vec<Candidate> = rest.by_ref().take(at_once.min(to_check)).collect();
             if let Some(conditions) = query.conditions {
                 is_filter_cut |= cut_members(&mut now, &mut to_filter);
-                now = self.members_meeting(conditions, now).await?;
+                now = self.members_matching(conditions, now).await?;
             }
             to_check = to_check.saturating_sub(now.len());
             let next = self.score(query, now).await?;
@@ -169,9 +171,9 @@ impl Engine {
         }
     }
 
-    /// Whether a candidate that was left unchecked, or one that agrees less, may belong to the
-    /// reported matches: the interval of its estimate reaches the least of them, or the threshold
-    /// if there is room. Of records sketches say too little.
+    /// Whether an unchecked candidate, or one that agrees in fewer slots, may belong to the
+    /// reported matches: the upper bound of its estimate reaches the lowest of them, or the
+    /// threshold while there are fewer than the limit. Sketches of records cannot rule that out.
     fn may_be_missed(&self, query: &Query<'_>, checked: &Checked, unchecked: &Candidate) -> bool {
         if query.record.is_some() {
             return true;
@@ -180,12 +182,12 @@ impl Engine {
             checked.scored.iter().map(|scored| scored.found.resemblance).collect();
         reported.sort_unstable_by(|a, b| b.total_cmp(a));
         let full = query.limit.checked_sub(1).and_then(|last| reported.get(last));
-        let least = full.copied().unwrap_or(query.threshold.get());
-        self.analyser.estimator.estimate(unchecked.agreeing).interval.1 >= least
+        let lowest = full.copied().unwrap_or(query.threshold.get());
+        self.analyser.estimator.estimate(unchecked.agreeing).interval.1 >= lowest
     }
 }
 
-/// Leaves no more members than there is room for; whether there were more.
+/// Keeps at most `room` members of the candidates; returns whether any were cut.
 fn cut_members(candidates: &mut Vec<Candidate>, room: &mut usize) -> bool {
     let mut is_cut = false;
     candidates.retain_mut(|candidate| {

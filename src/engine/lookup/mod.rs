@@ -1,4 +1,4 @@
-//! From a set and a threshold to scored near-duplicates: what adding and looking up have in common.
+//! Finds and scores near-duplicates of a set: shared by lookups and by adding documents.
 
 pub(in crate::engine) mod collapse;
 pub(in crate::engine) mod conditions;
@@ -13,7 +13,7 @@ use std::collections::HashSet;
 
 use crate::backend::{Candidate, Candidates, Member};
 use crate::document::{DocumentId, Metadata, Ordinal};
-use crate::engine::analysis::Likeness;
+use crate::engine::analysis::Similarity;
 use crate::engine::lookup::records::RecordQuery;
 use crate::engine::{Conditions, Engine, EngineError, FoundBy, Match, Mode};
 use crate::measure::Overlap;
@@ -21,34 +21,33 @@ use crate::scheme::Threshold;
 use crate::sketch::Sketch;
 use crate::text::{Sampling, ShingleSet};
 
-/// Checking more shingles than this against each other (about a millisecond's work) leaves the
-/// runtime's thread.
+/// Comparisons of more shingles (about a millisecond's work) run off the runtime's thread.
 pub(in crate::engine) const SHINGLES_INLINE_MAX: usize = 500_000;
 
-/// Shingles of candidates that are in memory at once to be checked (32 MiB), unless one candidate
-/// alone has more.
+/// Shingles of candidates in memory at once for verification (32 MiB), unless one candidate alone
+/// has more.
 pub(in crate::engine) const SHINGLES_AT_ONCE_MAX: usize = 4 << 20;
 
-/// What is looked for.
+/// A lookup to be executed.
 pub(in crate::engine) struct Query<'a> {
     pub set: &'a ShingleSet,
     pub fingerprint: u64,
     pub sketch: &'a Sketch,
-    /// A document is not its own near-duplicate.
+    /// The probe's own id, which is left out of the matches.
     pub own_id: Option<&'a DocumentId>,
     pub threshold: Threshold,
     pub mode: Mode,
-    /// Documents that are told, at most.
+    /// Matches reported, at most.
     pub limit: usize,
-    /// What documents must meet to be reported, where that is not every one.
+    /// Conditions on reported documents; `None` if every document matches.
     pub conditions: Option<&'a Conditions>,
-    /// In place of set, sketch and threshold, what a record is scored by.
+    /// Records are scored by this instead of set, sketch and threshold.
     pub record: Option<RecordQuery>,
-    /// Documents of one and the same set that are worth knowing.
+    /// Documents listed per distinct set, at most.
     pub members_max: usize,
 }
 
-/// Where a match's metadata is.
+/// Where the metadata of a match is: at hand, or in the store.
 pub(in crate::engine) enum MetadataAt {
     Here(Option<Metadata>),
     Stored(Ordinal),
@@ -75,7 +74,7 @@ impl Scored {
 
 pub(in crate::engine) struct Found {
     pub scored: Vec<Scored>,
-    /// Distinct sets that shared a key, or all that were looked at.
+    /// Distinct sets that shared a key, or all sets in a scan.
     pub candidates: usize,
     pub truncated: bool,
     /// The chance that a document at just the threshold is found.
@@ -83,12 +82,12 @@ pub(in crate::engine) struct Found {
     pub by: FoundBy,
 }
 
-/// What became of candidates.
+/// The result of verifying candidates.
 pub(in crate::engine) struct Checked {
     pub scored: Vec<Scored>,
-    /// The set of every candidate could be read.
+    /// Every candidate's set could be read: none was removed in the meantime.
     pub none_gone: bool,
-    /// Candidates were left unchecked that may belong to the reported matches.
+    /// Candidates left unchecked may belong to the reported matches.
     pub is_cut: bool,
 }
 
@@ -99,21 +98,21 @@ impl Default for Checked {
 }
 
 impl Match {
-    /// Still without what is known of the document beside its set.
-    pub(in crate::engine) fn of(id: DocumentId, likeness: Likeness) -> Self {
-        let Likeness { resemblance, estimated, interval, exact } = likeness;
+    /// A match without `keys_shared`, metadata and points.
+    pub(in crate::engine) fn of(id: DocumentId, similarity: Similarity) -> Self {
+        let Similarity { resemblance, estimated, interval, exact } = similarity;
         let (keys_shared, metadata, points) = (0, None, None);
         Self { id, resemblance, estimated, interval, exact, keys_shared, metadata, points }
     }
 }
 
 impl Engine {
-    /// Stored documents at or over the threshold, in no order.
+    /// Stored documents at or over the threshold, unordered.
     pub(in crate::engine) async fn find(&self, query: &Query<'_>) -> Result<Found, EngineError> {
         self.find_from(query, None).await
     }
 
-    /// `looked_up`: what [`candidates_of_all`](Self::candidates_of_all) has found.
+    /// `looked_up`: the query's result of [`candidates_of_all`](Self::candidates_of_all), if any.
     pub(in crate::engine) async fn find_from(
         &self,
         query: &Query<'_>,
@@ -125,19 +124,18 @@ impl Engine {
         }
     }
 
-    /// The best `limit`, in the order of the contract, with their metadata; whether there were
-    /// more.
+    /// The best `limit` matches, by falling resemblance and then by id, with their metadata; and
+    /// whether there were more.
     pub(in crate::engine) async fn best(
         &self,
         mut scored: Vec<Scored>,
         limit: usize,
     ) -> Result<(Vec<Match>, bool), EngineError> {
-        // A document that was in flight may have been found in the index as well: as what it is, or
-        // as what it is about to replace.
+        // A document in flight may be in the index as well, in its new or its previous version.
         if scored.iter().any(|scored| scored.ordinal.is_none()) {
             put_in_order(&mut scored);
-            let mut told = HashSet::new();
-            scored.retain(|scored| told.insert(scored.found.id.clone()));
+            let mut seen = HashSet::new();
+            scored.retain(|scored| seen.insert(scored.found.id.clone()));
         }
         let more = scored.len() > limit;
         if more {
@@ -156,15 +154,15 @@ impl Engine {
     ) -> Result<Checked, EngineError> {
         let (shingles, threshold) = (query.set.count(), query.threshold.get());
         let mut checked = Checked::default();
-        // Of an equal set, such as the probe's own, there is nothing to read or to count.
+        // Sets equal to the probe's need neither be read nor counted.
         let is_equal = |candidate: &Candidate| candidate.fingerprint == query.fingerprint;
         let (equal, mut others): (Vec<_>, Vec<_>) = candidates.into_iter().partition(is_equal);
         let whole = Overlap { shared: shingles, a: shingles, b: shingles };
         let sampling = self.analyser.shingler.sampling();
         let is_whole = sampling.is_whole(query.set);
         for candidate in &equal {
-            let likeness = self.analyser.verified(whole, candidate.agreeing, is_whole);
-            score_members(query, candidate, likeness, &mut checked.scored);
+            let similarity = self.analyser.verified(whole, candidate.agreeing, is_whole);
+            score_members(query, candidate, similarity, &mut checked.scored);
         }
         others.retain(|candidate| {
             Overlap::can_reach(shingles, candidate.shingles as usize, threshold)
@@ -179,8 +177,8 @@ impl Engine {
             for (candidate, overlap) in now.iter().zip(overlaps) {
                 let Some((overlap, other_is_whole)) = overlap else { continue };
                 let are_whole = is_whole && other_is_whole;
-                let likeness = self.analyser.verified(overlap, candidate.agreeing, are_whole);
-                score_members(query, candidate, likeness, &mut checked.scored);
+                let similarity = self.analyser.verified(overlap, candidate.agreeing, are_whole);
+                score_members(query, candidate, similarity, &mut checked.scored);
             }
         }
         Ok(checked)
@@ -190,9 +188,9 @@ impl Engine {
         let mut scored = Vec::new();
         for candidate in candidates {
             let sizes = (query.set.count() as u32, candidate.shingles);
-            let likeness = self.analyser.estimated(candidate.agreeing, sizes);
-            if likeness.resemblance >= query.threshold.get() {
-                score_members(query, candidate, likeness, &mut scored);
+            let similarity = self.analyser.estimated(candidate.agreeing, sizes);
+            if similarity.resemblance >= query.threshold.get() {
+                score_members(query, candidate, similarity, &mut scored);
             }
         }
         Checked { scored, ..Checked::default() }
@@ -223,14 +221,14 @@ impl Engine {
 fn score_members(
     query: &Query<'_>,
     candidate: &Candidate,
-    likeness: Likeness,
+    similarity: Similarity,
     scored: &mut Vec<Scored>,
 ) {
     let others = candidate.members.iter().filter(|member| Some(&member.id) != query.own_id);
     scored.extend(others.map(|member| Scored {
         found: Match {
             keys_shared: candidate.keys_shared,
-            ..Match::of(member.id.clone(), likeness)
+            ..Match::of(member.id.clone(), similarity)
         },
         ordinal: Some(member.ordinal),
         metadata: MetadataAt::of(member),
@@ -247,7 +245,7 @@ fn fitting(candidates: &[Candidate]) -> usize {
     candidates.iter().take_while(fits).count().max(1)
 }
 
-/// The overlaps with the sets that reach the threshold, and whether those are whole.
+/// The overlap of each set that reaches the threshold, and whether the set is whole (no sample).
 async fn overlaps(
     probe: &ShingleSet,
     sets: Vec<Option<ShingleSet>>,
@@ -267,7 +265,7 @@ async fn overlaps(
     crate::engine::off_runtime_if(shingles > SHINGLES_INLINE_MAX, check).await
 }
 
-/// In the order of the contract.
+/// Sorts by falling resemblance, then by id.
 pub(in crate::engine) fn put_in_order(scored: &mut [Scored]) {
     scored.sort_unstable_by(in_order);
 }

@@ -1,4 +1,4 @@
-//! Records: found by a field that they share, scored in points.
+//! Records: candidates share a field's key, matches are scored in points.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,16 +20,16 @@ use crate::text::NormalisedFields;
 /// 4 KiB they take 32 MiB.
 const RECORDS_AT_ONCE_MAX: usize = 256;
 
-/// What a match must reach.
+/// The minimum score of a match.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::engine) struct Least {
-    /// Of records, the share of the points that two of them can have.
+pub(in crate::engine) struct MinimumScore {
+    /// For records, the minimum points as a share of the most that two records can have.
     pub threshold: Threshold,
-    /// Of records only.
+    /// For records only.
     pub points: Option<u32>,
 }
 
-/// What a record is scored by.
+/// A probe record and the points that its matches must reach.
 #[derive(Clone)]
 pub(in crate::engine) struct RecordQuery {
     fields: Arc<NormalisedFields>,
@@ -37,20 +37,20 @@ pub(in crate::engine) struct RecordQuery {
 }
 
 impl Engine {
-    /// What a call asks for, or else the collection does.
+    /// The minimum score of a request, by default the collection's.
     ///
     /// # Errors
     /// `PointsWanted`, `NoPointsWanted`, `PointsOutOfRange`.
-    pub(in crate::engine) fn least(
+    pub(in crate::engine) fn minimum_score(
         &self,
         threshold: Option<Threshold>,
         points: Option<u32>,
-    ) -> Result<Least, EngineError> {
+    ) -> Result<MinimumScore, EngineError> {
         let scheme = &self.settings.scheme;
         if self.analyser.scheme.fields().is_none() {
             let threshold = threshold.unwrap_or(scheme.threshold);
-            let least = Least { threshold, points: None };
-            return if points.is_none() { Ok(least) } else { Err(EngineError::NoPointsWanted) };
+            let minimum = MinimumScore { threshold, points: None };
+            return if points.is_none() { Ok(minimum) } else { Err(EngineError::NoPointsWanted) };
         }
         if threshold.is_some() {
             return Err(EngineError::PointsWanted);
@@ -58,14 +58,14 @@ impl Engine {
         let (points, max) = (points.unwrap_or(scheme.points_min()), scheme.points_max());
         let share = Threshold::new(f64::from(points) / f64::from(max));
         let threshold = share.map_err(|_| EngineError::PointsOutOfRange { points, max })?;
-        Ok(Least { threshold, points: Some(points) })
+        Ok(MinimumScore { threshold, points: Some(points) })
     }
 
     pub(in crate::engine) fn takes_records(&self) -> bool {
         self.analyser.scheme.fields().is_some()
     }
 
-    /// For what goes by resemblance alone.
+    /// Refuses operations that are defined by resemblance alone.
     ///
     /// # Errors
     /// `NotForRecords`.
@@ -73,22 +73,22 @@ impl Engine {
         if self.takes_records() { Err(EngineError::NotForRecords) } else { Ok(()) }
     }
 
-    /// How a content is scored, if it is a record.
+    /// The record query of a content; `None` if the collection does not take records.
     ///
     /// # Errors
     /// Those of [`Analyser::analyse`].
     pub(in crate::engine) fn record_query(
         &self,
         content: &Content,
-        least: Least,
+        minimum: MinimumScore,
     ) -> Result<Option<RecordQuery>, EngineError> {
-        let Some(points_min) = least.points else { return Ok(None) };
+        let Some(points_min) = minimum.points else { return Ok(None) };
         let fields = Arc::new(self.analyser.shingler.fields(content)?);
         Ok(Some(RecordQuery { fields, points_min }))
     }
 
-    /// The candidates' documents that reach the points. Those of one candidate have the same set,
-    /// and so the same fields.
+    /// Scores the candidates' documents and keeps those that reach the points. All documents of a
+    /// candidate have the same set and so the same fields.
     pub(in crate::engine) async fn score_records(
         &self,
         query: &Query<'_>,
@@ -116,7 +116,7 @@ impl Engine {
         Ok(checked)
     }
 
-    /// A record in flight, scored like a stored one; `None` under the points.
+    /// Scores a record in flight like a stored one; `None` if it does not reach the points.
     pub(in crate::engine) async fn score_rival_record(
         &self,
         query: &Query<'_>,
@@ -158,7 +158,7 @@ impl Analyser {
 }
 
 impl RecordQuery {
-    /// `None` under the points.
+    /// `None` if the content does not reach the points.
     fn score(&self, analyser: &Analyser, content: &Content) -> Option<Points> {
         let fields = analyser.shingler.fields(content).ok()?;
         let points = Points::of(&self.fields, &fields, analyser.edit_penalty);
@@ -166,7 +166,7 @@ impl RecordQuery {
     }
 }
 
-/// Nothing of a record is estimated: its fields are compared themselves.
+/// The match of a scored record. Records are compared by their fields, so nothing is estimated.
 fn match_of(id: &DocumentId, points: &Points, keys_shared: u32) -> Match {
     let exact = Exact::from(points.overlap());
     Match {
@@ -181,7 +181,7 @@ fn match_of(id: &DocumentId, points: &Points, keys_shared: u32) -> Match {
     }
 }
 
-/// Compares two records, field by field.
+/// Compares two records field by field.
 pub(in crate::engine) fn compare_records(
     analyser: &Analyser,
     records: &Fields,
@@ -218,7 +218,7 @@ pub(in crate::engine) fn compare_records(
     })
 }
 
-/// Every field that either has, in the order of the names.
+/// The fields of either record, ordered by name.
 fn compared_fields(
     a: &NormalisedFields,
     b: &NormalisedFields,

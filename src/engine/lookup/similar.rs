@@ -1,10 +1,10 @@
-//! Looking up and comparing.
+//! The operations `similar` and `compare`.
 
 use crate::backend::Known;
 use crate::document::{Content, DocumentId};
 use crate::engine::analysis::CONTENT_INLINE_BYTES_MAX;
 use crate::engine::compare::{Side, compare_sides};
-use crate::engine::lookup::records::{Least, RecordQuery};
+use crate::engine::lookup::records::{MinimumScore, RecordQuery};
 use crate::engine::lookup::{Query, put_in_order};
 use crate::engine::{
     Analysis, Answer, CompareOptions, Comparison, Conditions, Engine, EngineError, FoundBy, Lookup,
@@ -13,12 +13,12 @@ use crate::engine::{
 use crate::scheme::Scheme;
 use crate::storage::Record;
 
-/// Comparing texts character by character of which the lengths have a higher product (about a
-/// millisecond's work) leaves the runtime's thread.
+/// Texts whose lengths have a higher product are compared character by character off the runtime's
+/// thread: it takes about a millisecond.
 const PRODUCT_INLINE_MAX: u64 = 10_000_000;
 
 impl Engine {
-    /// The near-duplicates of a content or of a stored document, which itself is left out.
+    /// The near-duplicates of a content, or of a stored document, which is itself left out.
     ///
     /// # Errors
     /// `DocumentNotFound`, `UnsupportedMode`, `PointsWanted`, `NoPointsWanted`,
@@ -28,8 +28,8 @@ impl Engine {
         self.similar_where(probe, lookup, &Conditions::default()).await
     }
 
-    /// The same, of the documents that meet the conditions: they are scored, then held against the
-    /// conditions, then limited.
+    /// [`Engine::similar`] restricted to documents that match the conditions. The limit applies to
+    /// matching documents.
     ///
     /// # Errors
     /// Those of [`Engine::similar`].
@@ -40,14 +40,14 @@ impl Engine {
         conditions: &Conditions,
     ) -> Result<Answer, EngineError> {
         let mode = self.mode_of(lookup.mode)?;
-        let least = self.least(lookup.threshold, lookup.points)?;
-        let (analysis, record) = self.analyse_query(&probe, least).await?;
+        let minimum = self.minimum_score(lookup.threshold, lookup.points)?;
+        let (analysis, record) = self.analyse_query(&probe, minimum).await?;
         let query = Query {
             set: &analysis.set,
             fingerprint: analysis.fingerprint,
             sketch: &analysis.sketch,
             own_id: probe.id(),
-            threshold: least.threshold,
+            threshold: minimum.threshold,
             mode,
             record,
             limit: lookup.limit,
@@ -55,11 +55,11 @@ impl Engine {
             members_max: self.settings.limits.candidates_max,
         };
         let mut found = self.find(&query).await?;
-        // Candidates of keys are filtered before they are checked.
+        // Keyed lookups filter their candidates before verifying them.
         if !conditions.is_empty() && found.by != FoundBy::Keys {
             put_in_order(&mut found.scored);
             let (met, is_cut) =
-                self.matches_meeting(found.scored, lookup.limit + 1, conditions).await?;
+                self.filter_matches(found.scored, lookup.limit + 1, conditions).await?;
             found.scored = met;
             found.truncated |= is_cut;
         }
@@ -70,15 +70,15 @@ impl Engine {
             candidates: found.candidates,
             truncated: found.truncated,
             expected_recall: found.expected_recall,
-            threshold: least.threshold,
-            points: least.points,
+            threshold: minimum.threshold,
+            points: minimum.points,
             mode,
             found_by: found.by,
         })
     }
 
-    /// Where keys are elements there is no finding by sketches: what is found is exact. And
-    /// nothing but its fields tells how alike a record is.
+    /// The mode of a request, by default the scheme's. Prefix schemes have no keys of sketches to
+    /// estimate by, and records are compared only by their fields.
     pub(in crate::engine) fn mode_of(&self, mode: Option<Mode>) -> Result<Mode, EngineError> {
         let refused = |served| Err(EngineError::UnsupportedMode { served });
         match (&self.analyser.scheme, mode) {
@@ -89,10 +89,11 @@ impl Engine {
         }
     }
 
-    /// Estimated beside exact resemblance, and what the options ask for.
+    /// Compares two contents: estimated and exact resemblance, and the measures and explanation
+    /// that the options select.
     ///
     /// # Errors
-    /// Those of [`Engine::similar`]; `TextNotKept` if the options take the content of a document
+    /// Those of [`Engine::similar`]; `TextNotKept` if the options require the content of a document
     /// that is stored without it; `TextRequired`, `TextsTooLong`.
     pub async fn compare(
         &self,
@@ -148,14 +149,14 @@ impl Engine {
     async fn analyse_query(
         &self,
         probe: &Probe,
-        least: Least,
+        minimum: MinimumScore,
     ) -> Result<(Analysis, Option<RecordQuery>), EngineError> {
         if !self.takes_records() {
             return Ok((self.analyse(probe).await?, None));
         }
         let content = self.content(probe.clone()).await?;
         let analysis = self.analyser.analyse(&content)?;
-        Ok((analysis, self.record_query(&content, least)?))
+        Ok((analysis, self.record_query(&content, minimum)?))
     }
 
     async fn content(&self, probe: Probe) -> Result<Content, EngineError> {
@@ -171,7 +172,7 @@ impl Engine {
 }
 
 impl Side {
-    /// What it weighs in work.
+    /// An estimate of the work to compare it: bytes of content or shingles, whichever is more.
     fn work(&self) -> usize {
         self.content.as_ref().map_or(0, Content::weight).max(self.analysis.set.count())
     }

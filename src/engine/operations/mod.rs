@@ -53,7 +53,7 @@ impl Engine {
         let last_snapshot = self.backend.snapshots().await?.into_iter().max_by_key(|s| s.sequence);
         let discoveries = self.discoveries.list();
         let last_clusters = self.discoveries.last_clusters();
-        let last_recall = self.measurements.last();
+        let last_recall = self.recall_meter.last();
         Ok(Stats { backend, last_snapshot, discoveries, last_clusters, last_recall })
     }
 

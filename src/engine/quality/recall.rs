@@ -73,12 +73,12 @@ impl Recall {
 
 /// Measurements of one collection: one at a time, as each goes through every set.
 #[derive(Default)]
-pub(in crate::engine) struct Measurements {
+pub(in crate::engine) struct RecallMeter {
     alone: tokio::sync::Mutex<()>,
     last: Mutex<Option<Recall>>,
 }
 
-impl Measurements {
+impl RecallMeter {
     /// The last one at the collection's threshold.
     pub fn last(&self) -> Option<Recall> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -115,7 +115,7 @@ impl Engine {
         threshold: Option<Threshold>,
     ) -> Result<Recall, EngineError> {
         self.refuse_records()?;
-        let alone = self.measurements.alone.try_lock();
+        let alone = self.recall_meter.alone.try_lock();
         let _alone = alone.map_err(|_| EngineError::MeasurementUnderWay)?;
         let own = self.settings.scheme.threshold;
         let threshold = threshold.unwrap_or(own);
@@ -133,10 +133,10 @@ impl Engine {
             expected_recall: self.analyser.scheme.plan(threshold).expected_recall,
         };
         for document in &sampled {
-            self.hold_against(document, &mut recall).await?;
+            self.evaluate(document, &mut recall).await?;
         }
         if threshold == own {
-            let mut last = self.measurements.last.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut last = self.recall_meter.last.lock().unwrap_or_else(PoisonError::into_inner);
             *last = Some(recall.clone());
         }
         Ok(recall)
@@ -184,11 +184,7 @@ impl Engine {
         }
     }
 
-    async fn hold_against(
-        &self,
-        document: &Sampled,
-        recall: &mut Recall,
-    ) -> Result<(), EngineError> {
+    async fn evaluate(&self, document: &Sampled, recall: &mut Recall) -> Result<(), EngineError> {
         let found = self.found(document, recall.threshold).await?;
         let (Some(near), Some(mut found)) = (&document.near, found) else {
             recall.left_out += 1;

@@ -8,7 +8,8 @@ use utoipa::IntoParams;
 
 use crate::document::DocumentId;
 use crate::engine::{
-    AddOptions, CompareOptions, CurveOf, Discovery, Linkage, Measures, Mode, OnDuplicate, Order,
+    AddOptions, CompareOptions, CurveOf, Discovery, Linkage, MeasureSelection, Mode, OnDuplicate,
+    Order,
 };
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
@@ -135,7 +136,7 @@ pub struct CompareParameters {
     #[serde(default, deserialize_with = "query::parsed")]
     #[param(value_type = Option<String>, example = "edit,cosine",
         pattern = "^(edit|lcs|hamming|cosine|euclidean)(,(edit|lcs|hamming|cosine|euclidean))*$")]
-    pub measures: Option<Measures>,
+    pub measures: Option<MeasureSelection>,
 }
 
 impl CompareParameters {

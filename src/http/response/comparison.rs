@@ -7,7 +7,9 @@ use std::time::Duration;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::{ComparedField, Comparison, Exact, Explanation, Measured, Passages, Points};
+use crate::engine::{
+    ComparedField, Comparison, Exact, Explanation, MeasureValues, Passages, Points,
+};
 use crate::http::response::found::PairContainmentReply;
 use crate::measure::{BagOverlap, CommonSubsequence};
 use crate::sketch::Estimate;
@@ -173,7 +175,7 @@ impl ComparisonReply {
             probability_reported: comparison.probability_reported,
             points: comparison.points.as_ref().map(Points::total),
             field_points: comparison.points.map(|points| points.by_field),
-            measures: (comparison.measured != Measured::default())
+            measures: (comparison.measured != MeasureValues::default())
                 .then(|| comparison.measured.into()),
             explanation: comparison.explanation.map(ExplanationReply::from),
             took_us: took.as_micros() as u64,
@@ -193,8 +195,8 @@ impl ExactResemblanceReply {
     }
 }
 
-impl From<Measured> for MeasuresReply {
-    fn from(measured: Measured) -> Self {
+impl From<MeasureValues> for MeasuresReply {
+    fn from(measured: MeasureValues) -> Self {
         let cosine = |(similarity, angle_degrees)| CosineReply { similarity, angle_degrees };
         Self {
             edit: measured.edit.map(|distance| DistanceReply { distance }),

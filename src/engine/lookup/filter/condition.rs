@@ -1,5 +1,5 @@
-//! What a filter says, and whether it holds for a value. RFC 9535, section 2.3.5.2.2, says what
-//! comparisons mean; numbers are compared exactly as long as both are integers.
+//! The syntax tree of a filter and its evaluation. Comparisons follow RFC 9535, section 2.3.5.2.2;
+//! numbers are compared exactly as long as both are integers.
 
 use std::cmp::Ordering;
 
@@ -15,14 +15,14 @@ pub(in crate::engine) enum Condition {
         operator: Operator,
         right: Operand,
     },
-    /// The path leads to a value, whatever that is.
+    /// The path selects at least one value, of any kind.
     Exists(Vec<Step>),
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::engine) enum Operand {
     Literal(Value),
-    /// Of names and indexes only, so that it leads to one value at most.
+    /// A path of names and indexes only, which selects at most one value.
     At(Vec<Step>),
 }
 
@@ -36,14 +36,14 @@ pub(in crate::engine) enum Operator {
     GreaterOrEqual,
 }
 
-/// From a value to values inside it.
+/// One step of a path: selects values inside a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::engine) enum Step {
     Name(String),
-    /// Of an array; negative from its end.
+    /// An index into an array; negative ones count from its end.
     Index(i64),
     Each,
-    /// To each for which the condition holds.
+    /// Every contained value for which the condition holds.
     Where(Condition),
 }
 
@@ -71,7 +71,7 @@ impl Operand {
 }
 
 impl Step {
-    /// Where a name or an index leads.
+    /// The value that a name or an index selects.
     fn to_one<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         match (self, value) {
             (Self::Name(name), Value::Object(members)) => members.get(name),
@@ -106,7 +106,7 @@ fn values_in(value: &Value) -> Box<dyn Iterator<Item = &Value> + '_> {
 }
 
 impl Operator {
-    /// `None` is a path that led nowhere.
+    /// `None` stands for a path that selects nothing.
     fn holds(self, left: Option<&Value>, right: Option<&Value>) -> bool {
         let equal = || match (left, right) {
             (Some(left), Some(right)) => are_equal(left, right),
@@ -125,7 +125,7 @@ impl Operator {
     }
 }
 
-/// Equal in value: 1 is 1.0, also deep inside.
+/// Equality by value at every depth: 1 equals 1.0.
 fn are_equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => {
@@ -143,7 +143,7 @@ fn are_equal(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// Only numbers have an order, and strings, by their characters.
+/// Only numbers and strings are ordered; strings by their characters.
 fn order(left: &Value, right: &Value) -> Option<Ordering> {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => numbers(left, right),

@@ -1,14 +1,14 @@
 //! Conditions on metadata, written as the filter expressions of JSONPath (RFC 9535, section 2.3.5),
 //! in which `@` is the metadata: `@.lang == "en" && @.year >= 2020`.
 //!
-//! Of the standard there are comparisons (`==`, `!=`, `<`, `<=`, `>`, `>=`) of literals and of
-//! paths of names and indexes; tests whether a path leads anywhere, which may have `[*]` and a
-//! filter in it (`@.tags[?@ == "news"]`); and `!`, `&&`, `||` and parentheses. There is nothing
-//! whose work could grow beyond the metadata's values for each term of the expression: no `..`, no
-//! functions, no filters within those of a path, and no `$`, as there is no other document.
+//! The supported subset: comparisons (`==`, `!=`, `<`, `<=`, `>`, `>=`) of literals and of paths
+//! of names and indexes; existence tests of paths, which may contain `[*]` and a filter
+//! (`@.tags[?@ == "news"]`); and `!`, `&&`, `||` and parentheses. Each term visits every value of
+//! the metadata at most once, so `..`, functions and filters nested in the filter of a path are
+//! not supported; neither is `$`, as there is no enclosing document.
 //!
-//! A document without metadata has the metadata `{}`. Metadata that cannot be taken apart (numbers
-//! too large for a double, more than 127 levels) matches nothing.
+//! A document without metadata is treated as having the metadata `{}`. Metadata that cannot be
+//! parsed (numbers too large for a double, more than 127 levels) matches nothing.
 
 mod condition;
 mod reading;
@@ -24,27 +24,27 @@ use condition::Condition;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filter(Condition);
 
-/// Why an expression is no filter.
+/// Why an expression is not a valid filter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
     #[error("it has {found} bytes, more than the {max} of server.filter_bytes_max")]
     TooLong { found: usize, max: usize },
     /// Characters are counted from 1.
-    #[error("at character {at}, {found} was not expected")]
+    #[error("at character {at}: unexpected {found}")]
     Syntax { at: usize, found: String },
-    #[error("it is too intricate to be read")]
-    TooIntricate,
-    #[error("{0} is not there in filters")]
-    NotThere(&'static str),
+    #[error("it is too complex to be parsed: shorten it or nest it less deeply")]
+    TooComplex,
+    #[error("filters do not support {0}")]
+    Unsupported(&'static str),
     #[error("{0}")]
     Other(String),
 }
 
 impl Filter {
-    /// Reads an expression of at most `bytes_max` bytes.
+    /// Parses an expression of at most `bytes_max` bytes.
     ///
     /// # Errors
-    /// [`FilterError`] says what is wrong with it and, where that can be told, at which character.
+    /// [`FilterError`] says what is wrong with it and, where it is known, at which character.
     pub fn parse(expression: &str, bytes_max: usize) -> Result<Self, FilterError> {
         let found = expression.len();
         if found > bytes_max {

@@ -1,5 +1,5 @@
-//! From an expression to a condition. The grammar of the standard is read by its crate; what it
-//! read is taken over piece by piece, and what is not there in filters is refused.
+//! Parses expressions into conditions. `jsonpath_rust` parses the grammar of the standard; its
+//! syntax tree is then translated, and unsupported parts are refused.
 
 use std::num::NonZeroUsize;
 
@@ -15,33 +15,35 @@ use serde_json::{Number, Value};
 use super::FilterError;
 use super::condition::{Condition, Operand, Operator, Step};
 
-/// An expression is read as the only filter of a whole path.
+/// Makes a whole path of the expression, as its only filter.
 const BEFORE: &str = "$[?";
 
-/// Steps that reading may take: a few milliseconds. Some expressions are read again and again.
+/// Steps that parsing may take, a few milliseconds: some expressions make the parser backtrack
+/// exponentially.
 const STEPS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).expect("it is not zero");
 
-/// Characters of an expression that an error shows, and of what the crate says of one.
+/// Characters of the expression, and of the parser's own message, that an error quotes.
 const SHOWN_MAX: usize = 20;
 const DETAIL_MAX: usize = 200;
 
 pub(in crate::engine) fn read(expression: &str) -> Result<Condition, FilterError> {
-    // Holds for the whole process, in which nobody else uses that parser.
+    // The limit is global to the process; nothing else in it uses pest.
     pest::set_call_limit(Some(STEPS_MAX));
     let path = format!("{BEFORE}{expression}]");
-    let JpQuery { segments } = parse_json_path(&path).map_err(|error| told(error, expression))?;
+    let JpQuery { segments } =
+        parse_json_path(&path).map_err(|error| translate(error, expression))?;
     match &segments[..] {
         [Segment::Selector(Selector::Filter(filter))] => condition(filter, Depth::Expression),
-        // The expression closed the bracket by itself, and went on.
-        _ => Err(FilterError::NotThere("a second bracket or selector")),
+        // The expression contains the closing bracket and continues after it.
+        _ => Err(FilterError::Unsupported("a second bracket or selector")),
     }
 }
 
-/// Where a part of an expression is.
+/// How deeply a part of an expression is nested.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Depth {
     Expression,
-    /// In the filter of a path: paths there lead to one value at most.
+    /// In the filter of a path: paths there select at most one value.
     PathFilter,
 }
 
@@ -57,8 +59,8 @@ fn condition(filter: &Filter, depth: Depth) -> Result<Condition, FilterError> {
         }
         Filter::Atom(FilterAtom::Test { expr, not }) => match &**expr {
             Test::RelQuery(path) => Ok(negated_if(*not, Condition::Exists(steps(path, depth)?))),
-            Test::AbsQuery(_) => Err(FilterError::NotThere("$")),
-            Test::Function(_) => Err(FilterError::NotThere("a function")),
+            Test::AbsQuery(_) => Err(FilterError::Unsupported("$")),
+            Test::Function(_) => Err(FilterError::Unsupported("a function")),
         },
         Filter::Atom(FilterAtom::Comparison(comparison)) => compare(comparison),
     }
@@ -87,8 +89,8 @@ fn operand(comparable: &Comparable) -> Result<Operand, FilterError> {
         Comparable::SingularQuery(SingularQuery::Current(path)) => {
             Ok(Operand::At(path.iter().map(single_step).collect()))
         }
-        Comparable::SingularQuery(SingularQuery::Root(_)) => Err(FilterError::NotThere("$")),
-        Comparable::Function(_) => Err(FilterError::NotThere("a function")),
+        Comparable::SingularQuery(SingularQuery::Root(_)) => Err(FilterError::Unsupported("$")),
+        Comparable::Function(_) => Err(FilterError::Unsupported("a function")),
     }
 }
 
@@ -97,7 +99,7 @@ fn value(literal: &Literal) -> Result<Value, FilterError> {
         Literal::Int(number) => Value::from(*number),
         Literal::Float(number) => {
             let number = Number::from_f64(*number);
-            Value::Number(number.ok_or(FilterError::NotThere("a number beyond a double's"))?)
+            Value::Number(number.ok_or(FilterError::Unsupported("a number beyond a double's"))?)
         }
         Literal::String(text) => Value::from(text.as_str()),
         Literal::Bool(truth) => Value::from(*truth),
@@ -119,8 +121,8 @@ fn steps(path: &[Segment], depth: Depth) -> Result<Vec<Step>, FilterError> {
 fn step(segment: &Segment, depth: Depth) -> Result<Step, FilterError> {
     let selector = match segment {
         Segment::Selector(selector) => selector,
-        Segment::Descendant(_) => return Err(FilterError::NotThere("..")),
-        Segment::Selectors(_) => return Err(FilterError::NotThere("a list of selectors")),
+        Segment::Descendant(_) => return Err(FilterError::Unsupported("..")),
+        Segment::Selectors(_) => return Err(FilterError::Unsupported("a list of selectors")),
     };
     match (selector, depth) {
         (Selector::Name(name), _) => Ok(Step::Name(name.clone())),
@@ -129,27 +131,29 @@ fn step(segment: &Segment, depth: Depth) -> Result<Step, FilterError> {
         (Selector::Filter(filter), Depth::Expression) => {
             condition(filter, Depth::PathFilter).map(Step::Where)
         }
-        (Selector::Slice(..), _) => Err(FilterError::NotThere("a slice")),
-        (Selector::Wildcard, _) => Err(FilterError::NotThere("* in the filter of a path")),
-        (Selector::Filter(_), _) => Err(FilterError::NotThere("a filter in the filter of a path")),
+        (Selector::Slice(..), _) => Err(FilterError::Unsupported("a slice")),
+        (Selector::Wildcard, _) => Err(FilterError::Unsupported("* in the filter of a path")),
+        (Selector::Filter(_), _) => {
+            Err(FilterError::Unsupported("a filter in the filter of a path"))
+        }
     }
 }
 
-/// The crate's errors in the words of a filter.
-fn told(error: JsonPathError, expression: &str) -> FilterError {
+/// Translates the parser's errors into those of a filter.
+fn translate(error: JsonPathError, expression: &str) -> FilterError {
     let error = match error {
         JsonPathError::PestError(error) => error,
-        JsonPathError::MaxNestingDepthExceeded(_) => return FilterError::TooIntricate,
+        JsonPathError::MaxNestingDepthExceeded(_) => return FilterError::TooComplex,
         other => return FilterError::Other(shown(&other.to_string(), DETAIL_MAX)),
     };
     let (InputLocation::Pos(byte) | InputLocation::Span((byte, _))) = error.location;
     match error.variant {
         ErrorVariant::ParsingError { .. } => syntax(expression, byte.saturating_sub(BEFORE.len())),
-        ErrorVariant::CustomError { .. } => FilterError::TooIntricate,
+        ErrorVariant::CustomError { .. } => FilterError::TooComplex,
     }
 }
 
-/// What stands at this byte of the expression, or behind its end, was not expected.
+/// An unexpected token at this byte of the expression, or an unexpected end.
 fn syntax(expression: &str, byte: usize) -> FilterError {
     let (before, rest) = expression.split_at_checked(byte).unwrap_or((expression, ""));
     let found = match rest {
@@ -159,7 +163,7 @@ fn syntax(expression: &str, byte: usize) -> FilterError {
     FilterError::Syntax { at: before.chars().count() + 1, found }
 }
 
-/// A client's own words, but not pages of them.
+/// The beginning of a text, so that an error does not repeat a long expression.
 fn shown(text: &str, characters_max: usize) -> String {
     text.chars().take(characters_max).collect()
 }

@@ -1,4 +1,4 @@
-//! What the settings say of records.
+//! The settings of the kind `fields`: names of fields, points and the edit penalty.
 
 use std::collections::HashSet;
 
@@ -6,13 +6,13 @@ use crate::measure::FIELD_POINTS_MAX;
 
 use super::{Kind, SchemeSettings};
 
-/// The most fields that may be declared.
+/// Declared fields, at most.
 const FIELDS_MAX: usize = 32;
 
 /// The longest name of a field, in bytes of UTF-8.
 const FIELD_NAME_BYTES_MAX: usize = 64;
 
-/// Points a field, and what an edit costs of them, when the settings do not say.
+/// Points per field and cost of an edit by default.
 const FIELD_POINTS_USUAL: u32 = 80;
 const PENALTY_USUAL: u32 = 4;
 
@@ -35,7 +35,7 @@ impl SchemeSettings {
         self.penalty.unwrap_or(PENALTY_USUAL)
     }
 
-    pub(super) fn faults_of_records(&self) -> Vec<String> {
+    pub(super) fn record_faults(&self) -> Vec<String> {
         match self.kind {
             Kind::Fields => self.faults_with_fields(),
             _ => self.faults_without_fields(),

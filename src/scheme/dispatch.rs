@@ -1,18 +1,17 @@
-//! The scheme that a collection's settings choose.
+//! The scheme of a collection, chosen by the kind in its settings.
 
 use super::{Bands, Fields, Key, Kind, Prefix, ProbePlan, SchemeSettings, Threshold};
 use crate::sketch::{Estimator, Sketch, SketchSettings};
 use crate::text::ShingleSet;
 
-/// What a collection files sets under, and how it looks them up.
+/// Makes the keys of stored sets and of probes.
 #[derive(Clone, Debug)]
 pub enum Scheme {
-    /// Minhash LSH, of bands or of random rows.
+    /// MinHash LSH with bands or random rows.
     Bands(Bands),
-    /// The prefix filter: keys are elements, and those are not in tables but in an index of
-    /// their own.
+    /// The prefix filter: keys are elements, in an index of their own instead of tables.
     Prefix(Prefix),
-    /// Records, by their fields.
+    /// Records, keyed by their fields.
     Fields(Fields),
 }
 
@@ -28,14 +27,14 @@ impl Scheme {
         }
     }
 
-    /// What compares the sketches that the scheme files.
+    /// The estimator for the scheme's sketches.
     #[must_use]
     pub fn estimator(&self, sketch: &SketchSettings) -> Estimator {
         let estimator = Estimator::new(sketch);
         self.fields().map_or(estimator, |fields| estimator.of_records(fields.names().len()))
     }
 
-    /// How many tables the keys have.
+    /// The number of tables, each with at most one key of a sketch.
     #[must_use]
     pub fn tables(&self) -> u32 {
         match self {
@@ -66,7 +65,7 @@ impl Scheme {
         }
     }
 
-    /// A sketch's keys in the first `tables` tables, in their order: one in each at most.
+    /// A sketch's keys in the first `tables` tables, in their order: at most one per table.
     pub fn keys<'a>(&'a self, sketch: &'a [u8], tables: u32) -> impl Iterator<Item = Key> + 'a {
         let key = |table| Some(Key { table, value: self.value(sketch, table)? });
         (0..tables.min(self.tables())).filter_map(key)
@@ -77,8 +76,8 @@ impl Scheme {
         self.keys(sketch, u32::MAX)
     }
 
-    /// Everything that others may meet a set under while it is on its way into the index: its keys
-    /// in all tables, where the scheme has tables.
+    /// The keys under which a set in flight, not yet in the index, is found by others: its keys in
+    /// all tables, if the scheme has tables.
     #[must_use]
     pub fn arrival_keys(&self, set: &ShingleSet, sketch: &Sketch) -> Vec<Key> {
         match self {
@@ -88,7 +87,7 @@ impl Scheme {
         }
     }
 
-    /// What a probe looks under for sets on their way, at a threshold.
+    /// The keys that a probe looks up among the sets in flight, at a threshold.
     #[must_use]
     pub fn probe_keys(&self, set: &ShingleSet, sketch: &Sketch, threshold: Threshold) -> Vec<Key> {
         match self {
@@ -106,13 +105,13 @@ impl Scheme {
         both.map(|key| key.table)
     }
 
-    /// How a lookup at this threshold goes. Asking again costs next to nothing.
+    /// The probe plan of a lookup at this threshold. Plans are cached.
     #[must_use]
     pub fn plan(&self, threshold: Threshold) -> ProbePlan {
         match self {
             Self::Bands(bands) => bands.plan(threshold),
             Self::Prefix(_) => Prefix::PLAN,
-            // What recall to expect depends on the probe: [`Fields::expected_recall`].
+            // The expected recall depends on the probe: [`Fields::expected_recall`].
             Self::Fields(fields) => ProbePlan {
                 bands: fields.tables(),
                 agreeing_min: 0,
@@ -130,8 +129,8 @@ impl Scheme {
         Some(bands.probability_candidate(similarity, bands.plan(threshold).bands))
     }
 
-    /// The probability that a lookup at the threshold, in the mode that is usual for the scheme,
-    /// reports a set of a given resemblance. Records: of those that share a key.
+    /// The probability that a lookup at the threshold, in the scheme's default mode, reports a set
+    /// of a given resemblance; for records, one that shares a key.
     #[must_use]
     pub fn probability_reported(&self, similarity: f64, threshold: Threshold) -> f64 {
         match self {
@@ -141,7 +140,7 @@ impl Scheme {
         }
     }
 
-    /// The bands, where there are any: what a [`super::Curve`] is of.
+    /// The bands, if the scheme has any: only these have a [`super::Curve`].
     #[must_use]
     pub fn bands(&self) -> Option<&Bands> {
         match self {
@@ -150,7 +149,7 @@ impl Scheme {
         }
     }
 
-    /// What files records, if it does.
+    /// The fields, if the scheme is for records.
     #[must_use]
     pub fn fields(&self) -> Option<&Fields> {
         match self {
