@@ -1,4 +1,4 @@
-//! Exact lookups: by the prefix index beside the tables.
+//! Exact lookups with the prefix index.
 
 use super::{Candidate, Candidates, Index};
 use crate::document::Ordinal;
@@ -7,27 +7,27 @@ use crate::scheme::Threshold;
 use crate::sketch::Sketch;
 use crate::text::ShingleSet;
 
-/// What to look for without missing anything.
+/// An exact query.
 #[derive(Clone, Copy, Debug)]
 pub struct ExactSearch<'a> {
     pub set: &'a ShingleSet,
     pub sketch: &'a Sketch,
     pub threshold: Threshold,
-    /// Members given of one set at most: those with the lowest ordinals.
+    /// Maximum number of members returned per set: those with the lowest ordinals.
     pub members_max: usize,
 }
 
-/// Why the prefix index does not answer.
+/// Why the prefix index cannot answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unanswered {
     /// Sets are not filed for so low a threshold, or not at all.
     NotFiled,
-    /// There are more postings than were to be read.
+    /// There are more postings than allowed.
     TooManyPostings,
 }
 
 impl Index {
-    /// The index without exact lookups.
+    /// Drops the prefix index.
     #[must_use]
     pub fn without_prefix(mut self) -> Self {
         self.prefix = None;
@@ -40,15 +40,15 @@ impl Index {
         self.prefix.is_some()
     }
 
-    /// In how many slots two sketches agree.
+    /// The number of slots in which two sketches agree.
     #[must_use]
     pub fn agreeing(&self, a: &[u8], b: &[u8]) -> u32 {
         self.estimator.agreeing(a, b)
     }
 
-    /// Files a set for exact lookups that was filed under its keys before; but only if the
-    /// document is the first of those that have it, so that it is filed once if the call is made
-    /// for all of them. For loading only, while nothing else is written.
+    /// Files a set, already filed under its keys, for exact lookups; but only if the document is
+    /// its first member, so that a call for each member files it once. For loading only, without
+    /// concurrent writes.
     pub fn file_prefix(&self, ordinal: Ordinal, fingerprint: u64, set: &ShingleSet) {
         let Some(prefix) = &self.prefix else { return };
         let Some(entry) = self.entry_of(fingerprint) else { return };
@@ -58,11 +58,11 @@ impl Index {
         }
     }
 
-    /// The sets that may resemble the probe as much as the threshold: all that do are among them.
-    /// `truncated` says only that some of them have more members than are given.
+    /// A superset of the sets whose resemblance to the probe reaches the threshold. `truncated`
+    /// only means that some of them have more members than are returned.
     ///
     /// # Errors
-    /// If that would take more than `postings_max` postings, or sets are not filed for it.
+    /// If there are more than `postings_max` postings, or sets are not filed for the threshold.
     pub fn exact_candidates(
         &self,
         search: &ExactSearch<'_>,

@@ -1,4 +1,4 @@
-//! The index: sets filed under their keys, and removed.
+//! Files sets in the index under their keys, and removes them.
 
 use smallvec::SmallVec;
 
@@ -12,29 +12,29 @@ use crate::scheme::{IndexBytes, Key, Threshold};
 use crate::sketch::{Estimator, Sketch};
 use crate::text::ShingleSet;
 
-/// Bits of a key, or of a fingerprint, that name its page.
+/// Bits of a key, or of a fingerprint, that select its page.
 const PAGE_BITS: u32 = 3;
 const FINGERPRINT_PAGE_BITS: u32 = 6;
 
-/// Sets whose fingerprints have one of so many residues are filed and removed one after the other.
+/// Number of locks that serialise the filing and removal of sets, by fingerprint.
 const STRIPES: usize = 256;
 
-/// The map from keys to the sets filed under them.
+/// The map from keys to sets.
 #[derive(Debug)]
 pub struct Index {
     pub(super) tables: u32,
     pub(super) sets: Sets,
     pub(super) postings: Postings<()>,
-    /// By fingerprints, folded to 32 bits: where an equal set is found.
+    /// Fingerprints folded to 32 bits → equal sets.
     pub(super) fingerprints: Postings<()>,
-    /// Held while a set is filed or removed, by its fingerprint.
+    /// Held while a set is filed or removed, selected by its fingerprint.
     stripes: Box<[Mutex<()>]>,
     pub(super) prefix: Option<PrefixIndex>,
     pub(super) estimator: Estimator,
 }
 
 impl Index {
-    /// `tables`: how many tables the scheme's keys have.
+    /// `tables`: the number of tables of the scheme.
     #[must_use]
     pub fn new(tables: u32, sketch_bytes: usize, estimator: Estimator) -> Self {
         Self {
@@ -48,7 +48,8 @@ impl Index {
         }
     }
 
-    /// The empty index with one for exact lookups from a threshold up beside its tables.
+    /// Creates the empty index with an additional prefix index for exact lookups from a threshold
+    /// up.
     #[must_use]
     pub fn with_prefix(self, exact_from: Option<Threshold>) -> Self {
         Self { prefix: exact_from.map(PrefixIndex::new), ..self }
@@ -61,7 +62,7 @@ impl Index {
         self.insert_fetched(ordinal, new);
     }
 
-    /// [`insert`](Self::insert) for many: memory that the next needs is fetched while one is filed.
+    /// Files several sets like [`insert`](Self::insert), prefetching memory for the next one.
     pub fn insert_all<'a>(&self, sets: impl Iterator<Item = (Ordinal, NewSet<'a>)>) {
         let mut fetched: Option<(Ordinal, NewSet<'_>)> = None;
         for next in sets {
@@ -92,8 +93,8 @@ impl Index {
         self.fingerprints.insert(fold(fingerprint), entry, ());
     }
 
-    /// Removes a document, and with the last document of a set the set. `false` if it wasn't there.
-    /// `set`: needed where there are exact lookups; without it they go on reading its postings.
+    /// Removes a document, and the set with its last document. Returns `false` if it was not filed.
+    /// `set`: needed with exact lookups; without it, they continue to read its postings.
     pub fn remove(
         &self,
         ordinal: Ordinal,
@@ -120,7 +121,7 @@ impl Index {
         true
     }
 
-    /// Begins to fetch what filing, or removing, reads.
+    /// Prefetches the memory that filing and removal read.
     fn prefetch(&self, fingerprint: u64, keys: &[Key]) {
         self.fingerprints.prefetch(fold(fingerprint));
         for key in keys {
@@ -140,13 +141,13 @@ impl Index {
         found.into_iter().find(|entry| self.sets.read_same(*entry, fingerprint, |_| ()).is_some())
     }
 
-    /// The sketch of a set that is filed.
+    /// The sketch of a filed set.
     #[must_use]
     pub fn sketch_of(&self, fingerprint: u64) -> Option<Sketch> {
         self.size_and_sketch_of(fingerprint).map(|(_, sketch)| sketch)
     }
 
-    /// The number of shingles of a set that is filed, and its sketch.
+    /// The number of shingles of a filed set, and its sketch.
     #[must_use]
     pub fn size_and_sketch_of(&self, fingerprint: u64) -> Option<(u32, Sketch)> {
         self.sets.read_same(self.entry_of(fingerprint)?, fingerprint, |set| {
@@ -155,16 +156,17 @@ impl Index {
     }
 
     /// Visits a copy of every set that is filed throughout, until a visit fails. A set with many
-    /// members comes several times, with some of them each. No lock is held during a visit.
+    /// members is visited several times, with some of the members each. No lock is held during a
+    /// visit.
     ///
     /// # Errors
-    /// What a visit failed with.
+    /// The error of the visit that failed.
     pub fn visit_sets<E>(&self, visit: impl FnMut(SetCopy) -> Result<(), E>) -> Result<(), E> {
         self.sets.visit(visit)
     }
 
-    /// What a document takes in memory if no other has its set and hardly another shares a key:
-    /// the layout's bytes, with what lies idle on average as the containers grow.
+    /// Estimated memory of a document whose set and keys are hardly shared: the bytes of the
+    /// layout, with the average slack of growing containers.
     #[must_use]
     pub fn usual_bytes() -> IndexBytes {
         let entry = sets::SET_BYTES + postings::POSTING_BYTES;
@@ -191,7 +193,7 @@ impl Index {
     }
 }
 
-/// Fingerprints are uniform, so half of one is as good a key as any; the set has the whole.
+/// Fingerprints are uniform, so half of one is a good key; the set stores the whole.
 pub(super) fn fold(fingerprint: u64) -> Key {
     Key { table: 0, value: (fingerprint >> 32) as u32 }
 }

@@ -1,5 +1,5 @@
-//! Filling an index with many sets at once, which is many times as fast as one by one: a batch is
-//! filed table after table, in the order in which postings are in memory.
+//! Bulk loading, which is many times as fast as single insertions: a batch is filed table by table,
+//! in memory order.
 
 use smallvec::SmallVec;
 
@@ -8,17 +8,17 @@ use super::filing::fold;
 use super::postings::Postings;
 use crate::document::Ordinal;
 
-/// Sets of a batch.
+/// Sets per batch.
 const BATCH: usize = 1 << 15;
 
-/// Gathers sets and files them. Threads that have a loader each do not wait for each other. What
-/// was added last is found once the loader is dropped.
+/// Collects sets and files them. Threads use a loader each. The last sets are found once the loader
+/// is dropped.
 pub struct Loader<'a> {
     index: &'a Index,
-    /// The value of a sketch's key in a table, if it has one there.
+    /// The key value of a sketch in a table, if it has one.
     value: &'a (dyn Fn(&[u8], u32) -> Option<u32> + Sync),
     sets: Vec<Loaded>,
-    /// Of all sets, one after the other.
+    /// The concatenated sketches of all sets.
     sketches: Vec<u8>,
     sketch_bytes: usize,
 }
@@ -30,7 +30,7 @@ struct Loaded {
 }
 
 impl Index {
-    /// `value`: what a set with this sketch is filed under in a table.
+    /// `value`: the key value of a sketch in a table, if it has one.
     pub fn loader<'a>(
         &'a self,
         value: &'a (dyn Fn(&[u8], u32) -> Option<u32> + Sync),
@@ -40,8 +40,8 @@ impl Index {
 }
 
 impl Loader<'_> {
-    /// Adds a set and documents that have it. It may come several times, also to other loaders,
-    /// with other documents or the same.
+    /// Adds a set with some of its members. A set may be added repeatedly, also to other loaders,
+    /// with the same or other members.
     pub fn add(
         &mut self,
         fingerprint: u64,
@@ -78,7 +78,7 @@ impl Loader<'_> {
         self.sketches.clear();
     }
 
-    /// Those that are new, by their numbers in the batch and their entries.
+    /// The new sets, by their numbers in the batch and their entries.
     fn file_sets(&self) -> Vec<(u32, u32)> {
         let index = self.index;
         let place = |set: &Loaded| Postings::<()>::order(fold(set.fingerprint).value);
@@ -99,7 +99,7 @@ impl Loader<'_> {
             });
             rest.for_each(|ordinal| index.sets.add_member(entry, *ordinal));
         }
-        // In the order of the sketches, which are read for each table.
+        // Sorted in the order of the sketches, which are read for each table.
         new.sort_unstable();
         new
     }

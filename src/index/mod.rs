@@ -1,26 +1,25 @@
-//! Key → postings, in memory, for many threads; the sketch of every set beside it.
+//! A concurrent in-memory index: key → postings, with the sketch of every set.
 //!
-//! What is filed is a *set*, not a document: documents with equal sets share one **entry** that
-//! lists their ordinals. A page copied a hundred thousand times is then one entry under its keys,
-//! and filing the next copy costs no more than the first. Postings hold entry numbers, which are
-//! given out again once an entry is gone.
+//! The index files *sets*, not documents: documents with equal sets share one **entry** that lists
+//! their ordinals. A page copied a hundred thousand times is one entry under its keys, and filing
+//! the next copy costs no more than the first. Postings hold entry numbers, which are reused when
+//! an entry is removed.
 //!
-//! Everything is in maps of shards, each with its own lock: postings in pages (`postings`), sets in
-//! parts (`sets`). Calls go over their keys twice: they begin to fetch all that they will read,
-//! then they read it.
+//! All data are in sharded maps: postings in [pages](postings), sets in [parts](sets). Calls
+//! iterate over their keys twice: first to prefetch, then to read.
 //!
-//! What threads see of each other:
+//! Concurrency:
 //!
-//! - Who files or removes a set holds the lock for its fingerprint throughout, so that two equal
-//!   sets meet. Under it one page or part is locked at a time. Lookups never take it.
-//! - A lookup locks one page or part at a time, to read. While a set is filed it may be found under
-//!   some of its keys, and once the call returns under all.
-//! - All that a lookup gives of a set was read under one lock: fingerprint, sketch and members are
-//!   of one set. If a set is removed meanwhile, and another gets its number, the lookup gives the
-//!   other, whole, if its sketch agrees well enough.
-//! - A lock is held for a bounded time: for a segment of some thousand postings that is made anew,
-//!   for a piece of a long list, or for one set. Only the lock of a fingerprint is held for a whole
-//!   call, in which other sets of its stripe wait to be filed.
+//! - Filing and removing a set hold the lock for its fingerprint, so that equal sets share an
+//!   entry. Within it, one page or part is locked at a time. Lookups never take it.
+//! - A lookup takes the read lock of one page or part at a time. While a set is being filed it may
+//!   be found under some of its keys, and after the call returns under all.
+//! - A set's fingerprint, sketch and members are read under one lock, so they belong together. If a
+//!   set is removed meanwhile, and another gets its number, the lookup returns the other one, if
+//!   its sketch agrees well enough.
+//! - Locks are held for a bounded time: to rebuild a segment of some thousand postings, to read a
+//!   piece of a long list, or for one set. Only a fingerprint's lock is held for a whole call, in
+//!   which other sets of its stripe wait to be filed.
 
 mod exact;
 mod filing;
@@ -44,7 +43,7 @@ pub use filing::Index;
 pub use loading::Loader;
 pub use sets::SetCopy;
 
-/// A set and the keys it is filed under.
+/// A set and the keys under which it is filed.
 #[derive(Clone, Copy, Debug)]
 pub struct NewSet<'a> {
     pub fingerprint: u64,
@@ -52,25 +51,25 @@ pub struct NewSet<'a> {
     pub shingles: u32,
     pub sketch: &'a Sketch,
     pub keys: &'a [Key],
-    /// The set itself, for exact lookups; without it, [`Index::file_prefix`] has to follow.
+    /// The set itself, for exact lookups; without it, [`Index::file_prefix`] must follow.
     pub set: Option<&'a ShingleSet>,
 }
 
-/// What to look for, and how far to go.
+/// A query, with its limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Search<'a> {
     pub keys: &'a [Key],
     pub sketch: &'a Sketch,
-    /// Of the probe's set: an equal one is found whatever is cut off.
+    /// The fingerprint of the probe's set: an equal set is found despite all limits.
     pub fingerprint: u64,
-    /// Sets whose sketches agree with the probe's in fewer slots are left out.
+    /// The least number of slots in which sketches must agree with the probe's.
     pub agreeing_min: u32,
-    /// Postings read at most; and members given of all sets, but for two of each, which are always
-    /// given.
+    /// Maximum number of postings read; and of members returned in total, except that two of each
+    /// set are always returned.
     pub postings_max: usize,
-    /// Sets given at most: those whose sketches agree best.
+    /// Maximum number of sets returned: those whose sketches agree best.
     pub found_max: usize,
-    /// Members given of one set at most: those with the lowest ordinals.
+    /// Maximum number of members returned per set: those with the lowest ordinals.
     pub members_max: usize,
 }
 
@@ -79,24 +78,24 @@ pub struct Search<'a> {
 pub struct Candidate {
     pub fingerprint: u64,
     pub shingles: u32,
-    /// Slots in which its sketch agrees with the probe's.
+    /// Number of slots in which its sketch agrees with the probe's.
     pub agreeing: u32,
-    /// Keys of the probe's that it is filed under.
+    /// Number of the probe's keys under which it is filed.
     pub keys_shared: u32,
-    /// The documents that have this set, ascending.
+    /// The documents with this set, ascending.
     pub members: SmallVec<[Ordinal; 2]>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Candidates {
     pub found: Vec<Candidate>,
-    /// Distinct sets that shared a key, before sketches were compared.
+    /// Number of distinct sets that share a key, before sketches are compared.
     pub seen: usize,
-    /// A limit was hit: some postings, sets or members are left out.
+    /// A limit was reached: some postings, sets or members are left out.
     pub truncated: bool,
 }
 
-/// Sizes; cheap to ask for.
+/// Sizes of the index; cheap to compute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexStats {
     pub entries: u64,

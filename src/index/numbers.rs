@@ -1,17 +1,17 @@
-//! Numbers of entries: each is given out to one entry at a time, and again once that is gone.
+//! Numbers of entries: each belongs to one entry at a time, and is reused when the entry is
+//! removed.
 
 use super::shards::{AtomicU32, Mutex, MutexGuard, Ordering, PoisonError, shards};
 
-/// Numbers that follow each other, for entries that are kept together.
+/// Consecutive numbers whose entries are stored together.
 pub(super) const RANGE: u32 = 256;
 
-/// So many ranges there are: all but the last number of 32 bits.
+/// The number of ranges: all 32-bit numbers but the last.
 const RANGES_MAX: u32 = u32::MAX / RANGE;
 
 #[derive(Debug)]
 pub(super) struct Numbers {
-    /// Threads that take numbers at the same time take them from different pools, so that they
-    /// write to different parts.
+    /// Threads take numbers from different pools, so that they write to different parts.
     pools: Box<[Mutex<Pool>]>,
     ranges: AtomicU32,
 }
@@ -56,7 +56,7 @@ impl Numbers {
             return start;
         }
         drop(pool);
-        // Sets that are filed have documents, of which there are fewer than numbers.
+        // Every filed set has a document, and there are fewer documents than numbers.
         let left = self.pools.iter().find_map(|pool| lock(pool).take());
         left.expect("fewer sets than numbers")
     }
@@ -65,7 +65,7 @@ impl Numbers {
         self.pool().given_back.push(number);
     }
 
-    /// No range has been given out from here on.
+    /// The end of the ranges assigned so far.
     pub fn ranges(&self) -> u32 {
         self.ranges.load(Ordering::Relaxed)
     }
@@ -75,14 +75,14 @@ impl Numbers {
         given_back.sum::<usize>() * size_of::<u32>() + self.pools.len() * size_of::<Mutex<Pool>>()
     }
 
-    /// The first that no other thread uses.
+    /// A pool that no other thread is using.
     fn pool(&self) -> MutexGuard<'_, Pool> {
         let free = self.pools.iter().find_map(|pool| pool.try_lock().ok());
         free.unwrap_or_else(|| lock(&self.pools[0]))
     }
 }
 
-/// A pool changes by steps that do not panic.
+/// Pools change by steps that do not panic.
 fn lock(pool: &Mutex<Pool>) -> MutexGuard<'_, Pool> {
     pool.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,8 +1,8 @@
-//! The prefix index: element → the sets that have it among their first ones, with its position.
+//! The prefix index: element → the sets with this element in their prefix, with its position.
 //!
-//! The order of elements is that of their hashes until enough sets are filed to tell rare elements
-//! from common ones. Then those sets are filed anew in the order that stays, beside the old table,
-//! and replace it at once: a lookup works with one table or with the other.
+//! Elements are ordered by hash until enough sets are filed to distinguish rare elements from
+//! common ones. Then these sets are filed again in the final order, in a second table that replaces
+//! the first atomically: each lookup uses one of the two tables.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use super::shards::{Multiplicative, Mutex, MutexGuard, PoisonError, RwLock};
 use crate::scheme::{ElementPosition, Key, Order, Sample, Threshold, prefix_len};
 use crate::text::ShingleSet;
 
-/// Bits of an element that name its page.
+/// Bits of an element that select its page.
 const PAGE_BITS: u32 = 8;
 
-/// Sets in one order of elements.
+/// Sets filed in one order of elements.
 #[derive(Debug)]
 struct Table {
     order: Order,
@@ -23,7 +23,7 @@ struct Table {
     postings: Postings<ElementPosition>,
 }
 
-/// The sets that the order will be made from.
+/// The sets from which the order will be computed.
 #[derive(Debug, Default)]
 struct Sampling {
     sample: Sample,
@@ -32,15 +32,16 @@ struct Sampling {
 
 #[derive(Debug)]
 pub(super) struct PrefixIndex {
-    /// The lowest threshold that sets are filed for.
+    /// The lowest threshold for which sets are filed.
     from: Threshold,
     table: RwLock<Arc<Table>>,
-    /// `None` once the order is final. Before that, held while sets are filed or removed, and taken
-    /// before the other locks.
+    /// `None` once the order is final. Before that, held while sets are filed or removed, and
+    /// acquired before the other locks.
     sampling: Mutex<Option<Sampling>>,
 }
 
-/// Entries with elements of the prefix at positions that admit the threshold, and how many.
+/// Entries that share elements at positions that admit the threshold, with the number of these
+/// elements.
 pub(super) type Sharing = HashMap<u32, u32, Multiplicative>;
 
 impl PrefixIndex {
@@ -56,7 +57,7 @@ impl PrefixIndex {
         threshold >= self.from
     }
 
-    /// Files a set that is not there yet.
+    /// Files a new set.
     pub fn insert(&self, entry: u32, set: &ShingleSet) {
         let mut sampling = self.sampling();
         self.table().insert(entry, set, self.from);
@@ -70,8 +71,8 @@ impl PrefixIndex {
         }
     }
 
-    /// Without the set its postings stay. They cost a lookup time, as its number may be another
-    /// set's later, but nothing is missed for them.
+    /// Removes a set. Without `set` its postings stay: they cost lookup time, as the number may be
+    /// reused for another set, but cause no misses.
     pub fn remove(&self, entry: u32, set: Option<&ShingleSet>) {
         let mut sampling = self.sampling();
         if let Some(sampled) = sampling.as_deref_mut().and_then(Option::as_mut) {
@@ -82,9 +83,8 @@ impl PrefixIndex {
         }
     }
 
-    /// The sets that may resemble this one as much as the threshold, for which the index must
-    /// [serve](Self::serves): each of those that do is among them. `None` if there are more
-    /// postings than `postings_max`.
+    /// A superset of the sets whose resemblance to this one reaches the threshold, which the index
+    /// must [serve](Self::serves). `None` if there are more than `postings_max` postings.
     pub fn sharing(
         &self,
         set: &ShingleSet,
@@ -120,8 +120,8 @@ impl PrefixIndex {
         size
     }
 
-    /// Files the sampled sets in the order that stays. Lookups that have begun go on with the old
-    /// table, which lacks only what is filed later.
+    /// Files the sampled sets in the final order. Running lookups continue with the old table,
+    /// which lacks only sets filed later.
     fn finish(&self, Sampling { sample, sets }: Sampling) {
         let table = Table::new(sample.order(), true);
         for (entry, set) in &sets {
@@ -174,8 +174,7 @@ impl Table {
     }
 }
 
-/// Elements are hashes, so half of one is nearly as good a key: two that share it only make sets
-/// candidates that need not be.
+/// Elements are hashes, so half of one is almost as good a key: a collision only adds a candidate.
 fn key(element: u64) -> Key {
     Key { table: 0, value: (element >> 32) as u32 }
 }

@@ -1,48 +1,48 @@
-//! Lookups: which of the sets that share a key with a probe agree with its sketch.
+//! Lookups: the sets that share a key with a probe and whose sketches agree with its sketch.
 //!
-//! Copies of one template make a crowd: they share keys with each other, all of them, and all agree
-//! well enough. A lookup among them reads, compares and gives a limited number.
+//! Copies of one template form a crowd: all of them share keys and agree well enough. Among them,
+//! the work and the results of a lookup are limited.
 
 use std::cmp::Reverse;
 
 use super::{Candidate, Candidates, Index, Search};
 use crate::scheme::Key;
 
-/// Postings up to this length are read at once; longer ones wait until the short ones are read.
+/// Postings up to this length are read at once, longer ones after all of these.
 const SHORT: usize = 64;
 
-/// Members of a set that are given however many other sets have: one, and another in case that the
-/// first is the document that the lookup is for.
+/// Members returned of every set, regardless of the limit: one, and another in case the first is
+/// the document that the lookup is for.
 const MEMBERS_MIN: usize = 2;
 
-/// Sets that agree well enough are looked for until there are so many times those that are given:
-/// the best of them are then good ones even in a crowd.
+/// The search ends at this multiple of the requested number of agreeing sets, so that the best of
+/// them are good ones even in a crowd.
 const AGREEING_FOR_EACH_FOUND: usize = 4;
 
-/// Postings read at first for each set that is given. In a crowd that is enough, and most lookups
-/// have fewer.
+/// Postings read at first per requested set. This is enough in a crowd, and most lookups have
+/// fewer.
 const POSTINGS_FOR_EACH_FOUND: usize = 2 * AGREEING_FOR_EACH_FOUND;
 
-/// Sets are begun to be fetched so far ahead.
+/// Prefetch distance, in sets.
 const PREFETCHED: usize = 32;
 
-/// A set that agrees well enough.
+/// A set whose sketch agrees well enough.
 #[derive(Clone, Copy)]
 struct Listed {
     entry: u32,
     fingerprint: u64,
     agreeing: u32,
-    /// Under how many of the keys it was found.
+    /// Number of the probe's keys under which the set was found.
     keys_shared: u32,
 }
 
 struct Shortlist {
     sets: Vec<Listed>,
-    /// Distinct entries under the keys.
+    /// Number of distinct entries under the keys.
     seen: usize,
     /// Some were left out.
     truncated: bool,
-    /// As many as were looked for agree well enough.
+    /// As many agreeing sets as searched for were found.
     has_enough: bool,
 }
 
@@ -50,15 +50,15 @@ impl Index {
     /// The sets that share a key with the probe and whose sketches agree well enough with its
     /// sketch.
     ///
-    /// Rare keys are read first, so that what a limit cuts off are the commonplaces.
+    /// Rare keys are read first, so that limits cut off only common ones.
     #[must_use]
     pub fn candidates(&self, search: &Search<'_>) -> Candidates {
         self.prefetch_keys(search.keys);
         self.candidates_fetched(search)
     }
 
-    /// [`candidates`](Self::candidates) of many: memory that the next needs is fetched while one is
-    /// looked up.
+    /// Runs [`candidates`](Self::candidates) for several searches, prefetching memory for the next
+    /// one.
     #[must_use]
     pub fn candidates_of_all(&self, searches: &[Search<'_>]) -> Vec<Candidates> {
         let next = searches.iter().skip(1).map(Some).chain([None]);
@@ -145,7 +145,7 @@ impl Index {
         read.filter(|set| set.agreeing >= search.agreeing_min)
     }
 
-    /// An equal set shares every key, and agrees in every slot.
+    /// Adds the equal set, which shares every key and agrees in every slot.
     fn add_equal(&self, search: &Search<'_>, sets: &mut Vec<Listed>) {
         if sets.iter().any(|set| set.fingerprint == search.fingerprint) {
             return;
@@ -155,8 +155,8 @@ impl Index {
         sets.extend(set.filter(|set| set.fingerprint == search.fingerprint));
     }
 
-    /// Entries, once for each key. Rare keys are read first, so that what the limit cuts off are
-    /// the commonplaces. The second part says whether anything was cut off.
+    /// Entries, repeated for each key. Rare keys are read first, so that the limit cuts off only
+    /// common ones. The second part says whether anything was cut off.
     fn read_postings(&self, keys: &[Key], postings_max: usize) -> (Vec<u32>, bool) {
         let mut entries = Vec::with_capacity(FEW);
         let mut long: Vec<(usize, Key)> = Vec::new();
@@ -179,17 +179,17 @@ impl Index {
     }
 }
 
-/// An entry, and under how many keys it was found.
+/// An entry, with the number of keys under which it was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Seen {
     entry: u32,
     times: u32,
 }
 
-/// Entries that are counted without memory of their own.
+/// Up to this number, entries are counted on the stack.
 const FEW: usize = 64;
 
-/// Each number once, in the order in which they first come.
+/// Each number once, in the order of first occurrence.
 fn count_each(numbers: &[u32]) -> Vec<Seen> {
     match numbers.len() {
         0..=FEW => count_in(&mut [0; 2 * FEW], numbers),
@@ -197,8 +197,8 @@ fn count_each(numbers: &[u32]) -> Vec<Seen> {
     }
 }
 
-/// `table`: zeros, a power of two of them and more than there are numbers; what is found by a
-/// number's hash is its place in the list, from one on, or the next that is free.
+/// `table`: zeros, a power of two of them and more than there are numbers; a hash table with linear
+/// probing of positions in the list, from 1.
 fn count_in(table: &mut [u32], numbers: &[u32]) -> Vec<Seen> {
     let mut list = Vec::<Seen>::with_capacity(numbers.len());
     let shift = u32::BITS - table.len().ilog2();

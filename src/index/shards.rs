@@ -1,15 +1,15 @@
-//! What all maps of shards in the index have in common.
+//! The configuration of all sharded maps in the index.
 
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::LazyLock;
 use std::thread;
 
-// Whatever threads share, so that a test can have other types in their place.
+// Re-exported so that tests can substitute other types.
 pub(super) use dashmap::DashMap;
 pub(super) use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 pub(super) use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
-/// Some for each core, so that threads seldom meet in one.
+/// Several shards per core, so that threads rarely contend.
 pub(super) fn shards() -> usize {
     static SHARDS: LazyLock<usize> = LazyLock::new(|| {
         let cores = thread::available_parallelism().map_or(1, usize::from);
@@ -18,8 +18,8 @@ pub(super) fn shards() -> usize {
     *SHARDS
 }
 
-/// Numbers as keys of maps, spread over 64 bits, as the map takes the shard and its tags from the
-/// high ones: Fibonacci hashing (Knuth, TAOCP 3, 6.4).
+/// Hashes numbers to 64 bits, as the map uses the high bits for its shards and tags: Fibonacci
+/// hashing (Knuth, TAOCP 3, 6.4).
 #[derive(Clone, Default)]
 pub(super) struct MultiplicativeHasher(u64);
 

@@ -7,28 +7,28 @@ use super::{Corpus, Keys, Progress, Stage, Stopped};
 use crate::measure::Overlap;
 use crate::scheme::{ElementPosition, Threshold, prefix_len};
 
-/// All buckets of at least two members.
+/// All buckets with at least two members.
 ///
-/// Sets go by their **place** in the order of size, then number: so whatever is too large for a set
-/// is at the end of each of its buckets.
+/// Sets are identified by their **rank** by size, then number. So all sets that are too large for a
+/// given set are at the end of each of its buckets.
 #[derive(Debug)]
 pub(super) struct Buckets {
-    /// The number of the set at each place.
+    /// The number of the set with each rank.
     numbers: Vec<u32>,
-    /// The size of the set at each place.
+    /// The size of the set with each rank.
     sizes: Vec<u32>,
     members: Vec<Member>,
-    /// Where in `members` each bucket is, by place ascending.
+    /// The range of `members` of each bucket, sorted by rank.
     ranges: Vec<Range<usize>>,
-    /// The buckets of place p are at `starts[p]..starts[p + 1]` of `memberships`.
+    /// The set with rank r is in the buckets `memberships[starts[r]..starts[r + 1]]`.
     starts: Vec<usize>,
     memberships: Vec<u32>,
-    /// Buckets are of the elements in the prefixes for this threshold.
+    /// The threshold, if buckets are of elements in prefixes.
     pub prefixes: Option<Threshold>,
 }
 
 impl Buckets {
-    /// None yet, of the sets of a corpus.
+    /// The sets of a corpus without buckets.
     pub fn empty(corpus: &Corpus) -> Self {
         let mut numbers: Vec<u32> = (0..corpus.count()).collect();
         numbers.sort_by_key(|&number| corpus.shingles(number));
@@ -44,29 +44,29 @@ impl Buckets {
         }
     }
 
-    /// The place of each set, by number.
-    pub fn places_of(&self) -> Vec<u32> {
-        let mut places = vec![0; self.numbers.len()];
-        for (place, number) in (0..).zip(&self.numbers) {
-            places[*number as usize] = place;
+    /// The rank of each set, by number.
+    pub fn ranks_by_number(&self) -> Vec<u32> {
+        let mut ranks = vec![0; self.numbers.len()];
+        for (rank, number) in (0..).zip(&self.numbers) {
+            ranks[*number as usize] = rank;
         }
-        places
+        ranks
     }
 
-    /// A bucket for each key that two sets have.
+    /// A bucket for each key of at least two sets.
     pub fn by_keys<V: Fn(&[u8], u32) -> Option<u32>>(
         corpus: &Corpus,
         keys: &Keys<V>,
         progress: &Progress,
     ) -> Result<Self, Stopped> {
         let mut buckets = Self::empty(corpus);
-        let places = buckets.places_of();
+        let ranks = buckets.ranks_by_number();
         let mut groups = KeyGroups::default();
         progress.begin(Stage::Filing, u64::from(keys.tables) * u64::from(corpus.count()));
         for table in 0..keys.tables {
-            for (number, &place) in (0..).zip(&places) {
+            for (number, &rank) in (0..).zip(&ranks) {
                 if let Some(key) = (keys.value)(corpus.sketch(number), table) {
-                    groups.push(key, Member { place, position: 0 });
+                    groups.push(key, Member { rank, position: 0 });
                 }
             }
             progress.go_on()?;
@@ -77,30 +77,30 @@ impl Buckets {
         Ok(buckets)
     }
 
-    /// Adds a bucket for each key of several members, and empties the groups.
+    /// Adds a bucket for each key with several members, and empties the groups.
     pub fn take(&mut self, groups: &mut KeyGroups) {
         groups.drain(|members| {
             let start = self.members.len();
             self.members.extend(members.iter().map(|keyed| keyed.member));
-            self.members[start..].sort_unstable_by_key(|member| member.place);
+            self.members[start..].sort_unstable_by_key(|member| member.rank);
             self.ranges.push(start..self.members.len());
         });
     }
 
-    /// Makes the table from sets to their buckets. Call it once, after all buckets are added.
+    /// Builds the map from sets to their buckets. Call it once, after all buckets are added.
     pub fn link(&mut self) {
         let mut starts = vec![0; self.numbers.len() + 1];
         for member in &self.members {
-            starts[member.place as usize + 1] += 1;
+            starts[member.rank as usize + 1] += 1;
         }
-        for place in 1..starts.len() {
-            starts[place] += starts[place - 1];
+        for rank in 1..starts.len() {
+            starts[rank] += starts[rank - 1];
         }
         let mut next = starts.clone();
         let mut memberships = vec![0; self.members.len()];
         for (bucket, range) in (0..).zip(&self.ranges) {
             for member in &self.members[range.clone()] {
-                let at = &mut next[member.place as usize];
+                let at = &mut next[member.rank as usize];
                 memberships[*at] = bucket;
                 *at += 1;
             }
@@ -109,32 +109,31 @@ impl Buckets {
         self.memberships = memberships;
     }
 
-    /// Every place, by size ascending.
-    pub fn places(&self) -> Range<u32> {
+    /// All ranks, by ascending size.
+    pub fn ranks(&self) -> Range<u32> {
         0..self.numbers.len() as u32
     }
 
-    pub fn number(&self, place: u32) -> u32 {
-        self.numbers[place as usize]
+    pub fn number(&self, rank: u32) -> u32 {
+        self.numbers[rank as usize]
     }
 
-    pub fn size(&self, place: u32) -> usize {
-        self.sizes[place as usize] as usize
+    pub fn size(&self, rank: u32) -> usize {
+        self.sizes[rank as usize] as usize
     }
 
-    /// Whether two members of a bucket may be a pair, by the positions of the element that they
-    /// share. No pair is rejected at the first element that it shares.
+    /// Whether two members of a bucket may be a pair, by the positions of the shared element. The
+    /// first element that a pair shares always admits it.
     #[inline]
     pub fn admit(&self, a: Member, b: Member) -> bool {
-        let place = |member: Member| {
-            ElementPosition::new(member.position as usize, self.size(member.place))
-        };
-        self.prefixes.is_none_or(|threshold| place(a).admits(place(b), threshold))
+        let position =
+            |member: Member| ElementPosition::new(member.position as usize, self.size(member.rank));
+        self.prefixes.is_none_or(|threshold| position(a).admits(position(b), threshold))
     }
 
-    /// Whether two sets that share `buckets` buckets may be a pair. Take the one whose prefix ends
-    /// first in the order of the elements: what they share up to there is in both prefixes, so in
-    /// a bucket, and the rest is behind its prefix.
+    /// Whether two sets that share `buckets` buckets may be a pair. Let the prefix of one of them
+    /// end first in the order of elements: the shared elements up to that point are in both
+    /// prefixes, so each has a bucket, and the others come after that prefix.
     pub fn share_enough(&self, a: u32, b: u32, buckets: u32) -> bool {
         let Some(threshold) = self.prefixes else { return true };
         let (a, b) = (self.size(a), self.size(b));
@@ -143,12 +142,12 @@ impl Buckets {
         Overlap { shared, a, b }.resemblance() >= threshold.get()
     }
 
-    /// The buckets that hold a place.
-    pub fn of(&self, place: u32) -> Range<usize> {
-        self.starts[place as usize]..self.starts[place as usize + 1]
+    /// The memberships of the set with this rank.
+    pub fn of(&self, rank: u32) -> Range<usize> {
+        self.starts[rank as usize]..self.starts[rank as usize + 1]
     }
 
-    /// A bucket of [`Self::of`].
+    /// The bucket of a membership from [`Self::of`].
     pub fn bucket_at(&self, membership: usize) -> usize {
         self.memberships[membership] as usize
     }
@@ -157,18 +156,18 @@ impl Buckets {
         self.ranges.len()
     }
 
-    /// By place ascending.
+    /// The members of a bucket, by ascending rank.
     pub fn members(&self, bucket: usize) -> &[Member] {
         &self.members[self.ranges[bucket].clone()]
     }
 
-    /// Removes the members whose numbers are not to be kept.
+    /// Keeps only the members whose numbers satisfy `keep`.
     pub fn retain(&mut self, bucket: usize, keep: impl Fn(u32) -> bool) {
         let range = &mut self.ranges[bucket];
         let mut kept = range.start;
         for at in range.clone() {
             let member = self.members[at];
-            if keep(self.numbers[member.place as usize]) {
+            if keep(self.numbers[member.rank as usize]) {
                 self.members[kept] = member;
                 kept += 1;
             }

@@ -1,4 +1,4 @@
-//! Documents in any order → distinct sets, numbered by ids.
+//! Builds the distinct sets, numbered by ids, from documents in any order.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -10,12 +10,12 @@ use crate::document::DocumentId;
 #[derive(Debug)]
 pub struct CorpusBuilder {
     corpus: Corpus,
-    /// Fingerprint → set, by the order of arrival.
+    /// Fingerprint → set, in the order of arrival.
     sets: HashMap<u64, u32, BuildHasherDefault<Unhashed>>,
     documents: Vec<BuilderDocument>,
 }
 
-/// Leaves fingerprints as they are: they are hashes.
+/// Uses fingerprints as hashes, without hashing them again.
 #[derive(Clone, Copy, Debug, Default)]
 struct Unhashed(u64);
 
@@ -43,30 +43,30 @@ struct BuilderDocument {
 /// The set of a document that was pushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PushedSet {
-    /// Number of the set, in the order in which sets first came.
+    /// The set's number in the order of arrival.
     pub set: u32,
-    /// No document before has it.
+    /// Whether no earlier document has the set.
     pub is_new: bool,
 }
 
-/// The documents behind each set, in the byte order of their ids.
+/// The documents with each set, in the byte order of their ids.
 #[derive(Clone, Debug)]
 pub struct Documents {
     documents: Vec<(DocumentId, u32)>,
-    /// Those of set n are at `starts[n]..starts[n + 1]`.
+    /// Set n has the documents `starts[n]..starts[n + 1]`.
     starts: Vec<u32>,
 }
 
 impl CorpusBuilder {
-    /// `sketch_bytes`: of each sketch.
+    /// `sketch_bytes`: the length of each sketch.
     #[must_use]
     pub fn new(sketch_bytes: usize) -> Self {
         let corpus = Corpus::new(sketch_bytes);
         Self { corpus, sets: HashMap::default(), documents: Vec::new() }
     }
 
-    /// Adds a document; equal fingerprints mean equal sets. Ids are to be distinct. The `tag` is
-    /// whatever the caller knows the document by.
+    /// Adds a document; equal fingerprints mean equal sets. Ids must be distinct. `tag` is an
+    /// arbitrary number of the caller's.
     pub fn push(
         &mut self,
         (id, tag): (DocumentId, u32),
@@ -94,7 +94,7 @@ impl CorpusBuilder {
             document.set = numbers[document.set as usize];
         }
         corpus.renumber(numbers);
-        // Stable: documents of a set stay in the order of their ids.
+        // A stable sort keeps the documents of a set in the order of their ids.
         documents.sort_by_key(|document| document.set);
         let starts = starts(&documents, corpus.count());
         let documents = documents.into_iter().map(|document| (document.id, document.tag)).collect();
@@ -102,7 +102,7 @@ impl CorpusBuilder {
     }
 }
 
-/// The number of each set: how many others have a smaller smallest id.
+/// The number of each set: its rank by smallest id.
 fn numbers(documents: &[BuilderDocument], count: u32) -> Vec<u32> {
     let mut numbers = vec![u32::MAX; count as usize];
     let mut next = 0;
@@ -116,7 +116,7 @@ fn numbers(documents: &[BuilderDocument], count: u32) -> Vec<u32> {
     numbers
 }
 
-/// Where the documents of each set begin, and where the last ones end.
+/// The start of each set's documents, and the end of the last.
 fn starts(documents: &[BuilderDocument], count: u32) -> Vec<u32> {
     let mut starts = vec![0; count as usize + 1];
     for document in documents {
@@ -136,7 +136,7 @@ impl Documents {
         &self.documents[starts[0] as usize..starts[1] as usize]
     }
 
-    /// How many documents there are.
+    /// The number of documents.
     #[must_use]
     pub fn count(&self) -> usize {
         self.documents.len()

@@ -5,24 +5,24 @@ use crate::measure::Overlap;
 use crate::sketch::Estimator;
 use crate::text::ShingleSet;
 
-/// How a pair is scored.
+/// How pairs are scored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scoring {
-    /// The exact resemblance.
+    /// By the exact resemblance.
     Verified,
-    /// The estimate from the sketches.
+    /// By the estimate from the sketches.
     Estimated,
 }
 
-/// Two sets at or over the threshold.
+/// Two sets at or above the threshold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pair {
-    /// The lower number.
+    /// The lower number of the two.
     pub a: u32,
     pub b: u32,
-    /// Slots in which the sketches agree.
+    /// Number of slots in which the sketches agree.
     pub agreeing: u32,
-    /// With [`Scoring::Verified`].
+    /// Only with [`Scoring::Verified`].
     pub overlap: Option<Overlap>,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct PairCheck<'c> {
     pub agreeing_min: u32,
 }
 
-/// A set whose neighbours are looked for: read once, when it is first needed.
+/// The set whose neighbours are searched; read when it is first needed, and once.
 pub(super) struct Subject {
     number: u32,
     set: Option<ShingleSet>,
@@ -56,15 +56,15 @@ impl Subject {
 }
 
 impl PairCheck<'_> {
-    /// Whether sets of these sizes can be a pair at all.
+    /// Whether sets of these sizes can be a pair.
     pub fn can_reach(&self, a: usize, b: usize) -> bool {
         self.scoring == Scoring::Estimated || Overlap::can_reach(a, b, self.threshold)
     }
 
-    /// The pair, if the two are one.
+    /// The pair, if the two sets are one.
     ///
     /// # Errors
-    /// What reading the sets fails with.
+    /// Errors of reading the sets.
     pub fn pair<S: Sets>(
         &self,
         subject: &mut Subject,

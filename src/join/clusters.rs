@@ -1,4 +1,4 @@
-//! Sets in groups.
+//! Groups sets into clusters.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -6,26 +6,26 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::check::Subject;
 use super::grouping::Member;
-use super::pairs::Met;
+use super::pairs::Neighbours;
 use super::{Join, JoinError, Progress, Sets, Stage};
 use crate::document::DocumentId;
 
-/// Which documents are one cluster. `single`: those that a chain of pairs connects.
-/// `representative`: those whose similarity to the cluster's representative is at least the
-/// threshold.
+/// How documents are clustered. `single`: clusters are connected by chains of pairs.
+/// `representative`: the similarity of each member to the representative of its cluster is at least
+/// the threshold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Linkage {
-    /// Sets that a chain of pairs connects.
+    /// Sets connected by a chain of pairs.
     #[default]
     Single,
-    /// A set that belongs to none yet, in the order of the numbers, represents a cluster: whatever
-    /// is a pair with it and belongs to none yet joins. So every member is at or over the threshold
-    /// to its representative, and clusters cannot chain.
+    /// In the order of numbers, each set without a cluster becomes a representative, and every
+    /// unclustered set that is a pair with it joins. So every member reaches the threshold with its
+    /// representative, and clusters cannot chain.
     Representative,
 }
 
-/// A cluster's stable name, after the smallest id in it.
+/// The stable name of a cluster, derived from its smallest id.
 #[must_use]
 pub fn cluster_name(representative: &DocumentId) -> String {
     format!("{:016x}", xxh3_64(representative.as_str().as_bytes()))
@@ -36,7 +36,7 @@ impl Join<'_> {
     /// is alone.
     ///
     /// # Errors
-    /// [`JoinError::Stopped`], and what reading the sets fails with.
+    /// [`JoinError::Stopped`], and errors of reading the sets.
     pub fn clusters<S: Sets>(
         self,
         linkage: Linkage,
@@ -49,9 +49,9 @@ impl Join<'_> {
         }
     }
 
-    /// A set is not compared with what it is connected with already, and of whatever else in a
-    /// bucket is connected, only until the first pair. So a bucket of near-copies costs one
-    /// comparison a copy.
+    /// Skips comparisons of sets that are already connected; of each connected group in a bucket,
+    /// members are compared only until the first pair. So a bucket of near-copies costs one
+    /// comparison per copy.
     fn single<S: Sets>(
         &self,
         sets: &mut S,
@@ -76,12 +76,12 @@ impl Join<'_> {
     ) -> Result<(), JoinError<S::Error>> {
         let mut groups: Vec<Vec<Member>> = Vec::new();
         for member in members {
-            let number = self.buckets.number(member.place);
+            let number = self.buckets.number(member.rank);
             let mut subject = Subject::new(number);
             let mut own = vec![*member];
             let mut at = 0;
             while at < groups.len() {
-                let first = self.buckets.number(groups[at][0].place);
+                let first = self.buckets.number(groups[at][0].rank);
                 let connected = forest.root(first) == forest.root(number)
                     || self.any_pair(&mut subject, *member, &groups[at], sets, progress)?;
                 if !connected {
@@ -110,7 +110,7 @@ impl Join<'_> {
     ) -> Result<bool, JoinError<S::Error>> {
         for other in group.iter().filter(|other| self.buckets.admit(**other, member)) {
             progress.go_on()?;
-            if self.check.pair(subject, self.buckets.number(other.place), sets)?.is_some() {
+            if self.check.pair(subject, self.buckets.number(other.rank), sets)?.is_some() {
                 return Ok(true);
             }
         }
@@ -125,19 +125,20 @@ impl Join<'_> {
         const NONE: u32 = u32::MAX;
         let count = self.check.corpus.count();
         progress.begin(Stage::Joining, u64::from(count));
-        let mut places = vec![0; count as usize];
-        for place in self.buckets.places() {
-            places[self.buckets.number(place) as usize] = place;
+        let mut ranks = vec![0; count as usize];
+        for rank in self.buckets.ranks() {
+            ranks[self.buckets.number(rank) as usize] = rank;
         }
         let mut representatives = vec![NONE; count as usize];
-        let mut met = Met::new(count);
+        let mut neighbours = Neighbours::new(count);
         for number in 0..count {
             if representatives[number as usize] == NONE {
                 representatives[number as usize] = number;
                 let mut subject = Subject::new(number);
                 let is_free = |number: u32| representatives[number as usize] == NONE;
                 let mut joining = Vec::new();
-                for other in self.free_neighbours(places[number as usize], is_free, &mut met) {
+                for other in self.free_neighbours(ranks[number as usize], is_free, &mut neighbours)
+                {
                     progress.go_on()?;
                     let other = self.buckets.number(*other);
                     if self.check.pair(&mut subject, other, sets)?.is_some() {
@@ -153,31 +154,31 @@ impl Join<'_> {
         Ok(representatives)
     }
 
-    /// Whatever shares a bucket with the place and belongs to no cluster yet. What does is let go
-    /// from its buckets, so that nobody comes across it again.
+    /// The sets without a cluster that share a bucket with this one. Clustered sets are removed
+    /// from its buckets, so that they are not visited again.
     fn free_neighbours<'m>(
         &mut self,
-        place: u32,
+        rank: u32,
         is_free: impl Fn(u32) -> bool,
-        met: &'m mut Met,
+        neighbours: &'m mut Neighbours,
     ) -> &'m [u32] {
-        met.begin(place);
-        for membership in self.buckets.of(place) {
+        neighbours.begin(rank);
+        for membership in self.buckets.of(rank) {
             let bucket = self.buckets.bucket_at(membership);
             let members = self.buckets.members(bucket);
-            let at = members.partition_point(|member| member.place < place);
+            let at = members.partition_point(|member| member.rank < rank);
             for other in members {
-                if is_free(self.buckets.number(other.place)) {
-                    met.add(other.place, || self.buckets.admit(members[at], *other));
+                if is_free(self.buckets.number(other.rank)) {
+                    neighbours.add(other.rank, || self.buckets.admit(members[at], *other));
                 }
             }
             self.buckets.retain(bucket, &is_free);
         }
-        met.finish(|_, _| true)
+        neighbours.finish(|_, _| true)
     }
 }
 
-/// Connected sets as trees (union–find). A root is the lowest number of its tree.
+/// Connected sets as trees (union–find). The root of a tree is its lowest number.
 pub(crate) struct Forest(Vec<u32>);
 
 impl Forest {
@@ -185,7 +186,7 @@ impl Forest {
         Self((0..sets).collect())
     }
 
-    /// Halves the path on its way.
+    /// Finds the root, with path halving.
     pub fn root(&mut self, mut number: u32) -> u32 {
         while self.0[number as usize] != number {
             let above = self.0[number as usize];

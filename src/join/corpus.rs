@@ -1,8 +1,9 @@
-//! The distinct sets of a corpus: what is held of each in memory, and where the rest comes from.
+//! The distinct sets of a corpus: their sizes and sketches in memory, and access to the sets
+//! themselves.
 
 use crate::text::ShingleSet;
 
-/// What is known of each set without reading it: its size and its sketch, by number from 0 on.
+/// The size and the sketch of each set, by number from 0.
 #[derive(Clone, Debug, Default)]
 pub struct Corpus {
     shingles: Vec<u32>,
@@ -11,39 +12,39 @@ pub struct Corpus {
     sketch_bytes: usize,
 }
 
-/// Gives out sets by number.
+/// Reads sets by number.
 pub trait Sets {
     type Error;
 
     /// # Errors
-    /// Whatever keeps the set from being read.
+    /// Any error that occurs while the set is read.
     fn set(&mut self, number: u32) -> Result<ShingleSet, Self::Error>;
 }
 
 impl Corpus {
-    /// `sketch_bytes`: of each sketch.
+    /// `sketch_bytes`: the length of each sketch.
     #[must_use]
     pub fn new(sketch_bytes: usize) -> Self {
         Self { sketch_bytes, ..Self::default() }
     }
 
-    /// Adds a set under the next number.
+    /// Adds a set with the next number.
     ///
     /// # Panics
-    /// If the sketch has another length than the others.
+    /// If the length of the sketch is not `sketch_bytes`.
     pub fn push(&mut self, shingles: u32, sketch: &[u8]) {
         assert_eq!(sketch.len(), self.sketch_bytes, "all sketches of a corpus have one length");
         self.shingles.push(shingles);
         self.sketches.extend_from_slice(sketch);
     }
 
-    /// How many sets there are.
+    /// The number of sets.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.shingles.len() as u32
     }
 
-    /// The size of a set.
+    /// The number of shingles of a set.
     #[must_use]
     pub fn shingles(&self, number: u32) -> usize {
         self.shingles[number as usize] as usize
@@ -55,8 +56,7 @@ impl Corpus {
         &self.sketches[start..start + self.sketch_bytes]
     }
 
-    /// Numbers the sets anew, without a second copy: number n goes to `to[n]`, which is to be used
-    /// up.
+    /// Renumbers the sets in place: number n becomes `to[n]`.
     pub(super) fn renumber(&mut self, mut to: Vec<u32>) {
         for number in 0..to.len() {
             while to[number] as usize != number {

@@ -1,23 +1,23 @@
-//! In about how many sets each element is, and the elements of sets in the order of that.
+//! Approximate document frequencies of elements, and the elements of a set in their order.
 
 use super::{Corpus, JoinError, Progress, Sets, Stage};
 use crate::simd::prefer_huge_pages;
 
-/// Cells of the counts: 128 MiB.
+/// Maximum number of cells: 128 MiB.
 const CELLS_BITS_MAX: u32 = 26;
 const CELLS_BITS_MIN: u32 = 10;
 
-/// 2⁶⁴ by the golden ratio: spreads elements over cells, also those that are all 0 modulo
-/// something.
+/// 2⁶⁴ divided by the golden ratio: spreads elements over the cells, even if all are 0 modulo some
+/// number.
 pub(super) const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Classes of counts that are one count each.
+/// Counts below this have a class each.
 const EXACT_CLASSES: u16 = 64;
 
 const CLASSES: usize = 256;
 
-/// About how many sets have each element: cells count all that fall into them. Any order of the
-/// elements is right; rare ones first is fast.
+/// The approximate number of sets with each element: a cell counts all elements that hash to it.
+/// Any order of elements is correct; rarest first is fast.
 pub(super) struct Counts {
     cells: Vec<u16>,
     shift: u32,
@@ -48,14 +48,14 @@ impl Counts {
         (element.wrapping_mul(SPREAD) >> self.shift) as usize
     }
 
-    /// The class of each element of a set, in place of what was there.
+    /// Writes the class of each element of a set into `classes`.
     pub fn classify(&self, set: &[u64], classes: &mut Vec<u8>) {
         classes.clear();
         classes.extend(set.iter().map(|&element| class(self.cells[self.cell(element)])));
     }
 }
 
-/// So many counts of nothing. They are gone to at random.
+/// Zeroed cells in huge pages, as they are accessed at random.
 fn cells(count: usize) -> Vec<u16> {
     let mut cells = Vec::with_capacity(count);
     prefer_huge_pages(cells.spare_capacity_mut());
@@ -63,7 +63,7 @@ fn cells(count: usize) -> Vec<u16> {
     cells
 }
 
-/// Classes ascend with the counts: up to 64 a class each, from there on 16 to a doubling.
+/// Classes ascend with the counts: one per count up to 64, then 16 per doubling.
 fn class(count: u16) -> u8 {
     if count < EXACT_CLASSES {
         return count as u8;
@@ -73,9 +73,9 @@ fn class(count: u16) -> u8 {
     (EXACT_CLASSES + (doublings as u16 - 6) * 16 + sixteenth) as u8
 }
 
-/// Visits the first `len` elements of a set in the order of their classes, then of themselves,
-/// each with its position from 0; but as they come, which is sorting by counting. Those that no
-/// other set has are left out, though they have positions.
+/// Visits the first `len` elements of a set by class, then by value, each with its position from 0.
+/// A counting sort, so visits are not in that order. Elements of a single set are skipped, but have
+/// positions.
 pub(super) fn rarest(set: &[u64], classes: &[u8], len: usize, mut visit: impl FnMut(u64, u32)) {
     let mut next = [0_u32; CLASSES];
     for class in classes {

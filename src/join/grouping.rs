@@ -1,35 +1,35 @@
 //! Groups sets by key: a radix sort.
 //!
-//! Members go to partitions by the highest bits of their keys, each small enough to be sorted in a
-//! near cache by the bits that follow. There is never a second copy of all of them.
+//! Members are partitioned by the highest bits of their keys. Each partition is small enough to be
+//! sorted in cache by the remaining bits. There is never a second copy of all members.
 
 /// A set in a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Member {
     /// The set's rank by size.
-    pub place: u32,
-    /// Position of the shared element in the set, counted from the rarest; 0 if they share a key.
+    pub rank: u32,
+    /// Position of the shared element in the set, from the rarest; 0 for shared keys.
     pub position: u32,
 }
 
-/// By the highest bits of the key.
+/// Number of partitions, by the highest bits of the key.
 const PARTS: usize = 1 << PART_BITS;
 const PART_BITS: u32 = 8;
 
-/// Bits of the key by which a part is sorted at a time, from the lowest on; twice.
+/// Bits of the key per sorting pass within a partition; two passes.
 const DIGIT_BITS: u32 = 12;
 
-/// Fewer are sorted by comparing.
+/// Smaller partitions are sorted by comparison.
 const DIGITS_MIN: usize = 1 << 10;
 
-/// An odd factor without pattern: the highest bits of its multiples are spread evenly, whatever the
-/// keys are, and different keys have different ones.
+/// An odd factor without pattern: multiplication is a bijection and spreads the highest bits
+/// evenly.
 const SPREAD: u32 = 0x9e37_79b9;
 
 /// A member with its key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeyedMember {
-    /// The key, spread.
+    /// The key, multiplied by [`SPREAD`].
     key: u32,
     pub member: Member,
 }
@@ -38,7 +38,7 @@ pub(super) struct KeyedMember {
 #[derive(Debug)]
 pub(super) struct KeyGroups {
     parts: Vec<Vec<KeyedMember>>,
-    /// A buffer to sort a partition.
+    /// A buffer for sorting a partition.
     sorted: Vec<KeyedMember>,
 }
 
@@ -55,8 +55,7 @@ impl KeyGroups {
         self.parts[(key >> (u32::BITS - PART_BITS)) as usize].push(KeyedMember { key, member });
     }
 
-    /// Visits the members of each key that has several, in the order in which they were pushed,
-    /// and removes all.
+    /// Visits the members of each key that has several, in the order of insertion, and removes all.
     pub fn drain(&mut self, mut visit: impl FnMut(&[KeyedMember])) {
         for part in &mut self.parts {
             sort(part, &mut self.sorted);
@@ -68,7 +67,7 @@ impl KeyGroups {
     }
 }
 
-/// Sorts by key, stably. What `room` holds afterwards is unspecified.
+/// Sorts by key, stably. The final content of `room` is unspecified.
 fn sort(part: &mut Vec<KeyedMember>, room: &mut Vec<KeyedMember>) {
     if part.len() < DIGITS_MIN {
         part.sort_by_key(|keyed| keyed.key);
@@ -109,13 +108,13 @@ mod tests {
 
     use super::*;
 
-    /// Undoes the spreading: times the factor it is 1.
+    /// The inverse of the factor modulo 2³².
     const INVERSE: u32 = 0x144c_bc89;
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(32))]
 
-        /// Of few keys, of keys that differ in some of their bits only, of many in one part.
+        /// Few keys, keys that differ only in some bits, and many keys in one partition.
         #[test]
         fn what_has_one_key_comes_together_in_its_order(
             keys in vec(0..4_000_u32, 0..6_000),
@@ -127,17 +126,17 @@ mod tests {
             let mut expected: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
             for round in 0..2 {
                 expected.clear();
-                for (place, number) in (0..).zip(&keys) {
-                    groups.push(key(*number), Member { place, position: *number });
-                    expected.entry(*number).or_default().push(place);
+                for (rank, number) in (0..).zip(&keys) {
+                    groups.push(key(*number), Member { rank, position: *number });
+                    expected.entry(*number).or_default().push(rank);
                 }
                 let mut found = BTreeMap::new();
                 groups.drain(|members| {
-                    let places = members.iter().map(|keyed| keyed.member.place).collect();
-                    let before = found.insert(members[0].member.position, places);
+                    let ranks = members.iter().map(|keyed| keyed.member.rank).collect();
+                    let before = found.insert(members[0].member.position, ranks);
                     assert_eq!(before, None, "in round {round}");
                 });
-                expected.retain(|_, places: &mut Vec<u32>| places.len() > 1);
+                expected.retain(|_, ranks: &mut Vec<u32>| ranks.len() > 1);
                 prop_assert_eq!(&found, &expected);
             }
         }

@@ -1,14 +1,14 @@
 //! Discovery: all pairs and clusters of a corpus, without I/O.
 //!
-//! A [`CorpusBuilder`] takes the documents one by one and makes a [`Corpus`] of distinct sets and
-//! the [`Documents`] of each. Sets are numbered in the byte order of their smallest ids,
-//! so that nothing here depends on the order in which documents arrived.
+//! A [`CorpusBuilder`] builds, from documents pushed one by one, a [`Corpus`] of distinct sets and
+//! the [`Documents`] of each. Sets are numbered in the byte order of their smallest ids, so that
+//! results do not depend on the order in which documents arrive.
 //!
-//! A [`Join`] puts the sets into **buckets**, of which two sets that are near enough share one:
-//! by the keys of a scheme ([`Join::by_keys`], as likely as the scheme promises) or by their rarest
-//! elements ([`Join::exact`], without fail). [`Join::pairs`] then visits every pair once and
-//! [`Join::clusters`] groups the sets. What it holds in memory grows with the sets and their keys,
-//! never with the pairs.
+//! A [`Join`] puts the sets into **buckets**, so that similar sets share one: by the keys of a
+//! scheme ([`Join::by_keys`], with the scheme's recall) or by their rarest elements
+//! ([`Join::exact`], with full recall). [`Join::pairs`] then visits every pair once and
+//! [`Join::clusters`] groups the sets. Memory grows with the number of sets and keys, never with
+//! the number of pairs.
 
 mod buckets;
 mod builder;
@@ -40,22 +40,22 @@ pub struct Join<'c> {
     buckets: Buckets,
 }
 
-/// The keys by which sets come into buckets.
+/// The keys by which sets are put into buckets.
 #[derive(Clone, Copy, Debug)]
 pub struct Keys<V> {
-    /// Keys of a set, each in a table of its own.
+    /// Number of keys per set, each in its own table.
     pub tables: u32,
-    /// The key of a sketch in a table; `None` if it has none there.
+    /// The key of a sketch in a table, if it has one.
     pub value: V,
-    /// Sets whose sketches agree in fewer slots are not checked exactly.
+    /// Sets whose sketches agree in fewer slots are not verified.
     pub agreeing_min: u32,
 }
 
 impl<'c> Join<'c> {
-    /// A bucket for each key that sets share.
+    /// Creates a bucket for each key shared by several sets.
     ///
     /// # Errors
-    /// [`Stopped`], if progress was told to stop.
+    /// [`Stopped`], if the join was cancelled.
     pub fn by_keys<V: Fn(&[u8], u32) -> Option<u32>>(
         corpus: &'c Corpus,
         keys: &Keys<V>,
@@ -70,11 +70,11 @@ impl<'c> Join<'c> {
         Ok(Self { check, buckets })
     }
 
-    /// Buckets by prefix: two sets whose resemblance reaches the threshold share one. Reads all
-    /// sets twice.
+    /// Creates buckets by prefix: two sets whose resemblance reaches the threshold share one. Reads
+    /// all sets twice.
     ///
     /// # Errors
-    /// [`JoinError::Stopped`], and what reading the sets fails with.
+    /// [`JoinError::Stopped`], and errors of reading the sets.
     pub fn exact<S: Sets>(
         corpus: &'c Corpus,
         (estimator, threshold): (Estimator, Threshold),

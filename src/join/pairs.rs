@@ -1,4 +1,4 @@
-//! Every pair, once.
+//! Enumerates all pairs, each once.
 
 use std::ops::ControlFlow;
 
@@ -6,11 +6,11 @@ use super::check::Subject;
 use super::{Join, JoinError, Pair, Progress, Sets, Stage, Stopped};
 
 impl Join<'_> {
-    /// Visits every pair of sets at or over the threshold once, always in the same order, until the
-    /// visitor breaks off.
+    /// Visits every pair of sets at or above the threshold once, in a fixed order, until the
+    /// visitor breaks.
     ///
     /// # Errors
-    /// [`JoinError::Stopped`], also if the visitor broke off; what reading the sets fails with.
+    /// [`JoinError::Stopped`], also if the visitor broke; and errors of reading the sets.
     pub fn pairs<S: Sets>(
         &self,
         sets: &mut S,
@@ -18,12 +18,12 @@ impl Join<'_> {
         mut visit: impl FnMut(Pair) -> ControlFlow<()>,
     ) -> Result<(), JoinError<S::Error>> {
         progress.begin(Stage::Joining, u64::from(self.check.corpus.count()));
-        let mut met = Met::new(self.check.corpus.count());
+        let mut neighbours = Neighbours::new(self.check.corpus.count());
         let mut end = 0;
-        for place in self.buckets.places() {
-            end = self.reachable_end(place, end);
-            let mut subject = Subject::new(self.buckets.number(place));
-            for other in self.larger(place, end, &mut met) {
+        for rank in self.buckets.ranks() {
+            end = self.reachable_end(rank, end);
+            let mut subject = Subject::new(self.buckets.number(rank));
+            for other in self.larger(rank, end, &mut neighbours) {
                 progress.go_on()?;
                 let other = self.buckets.number(*other);
                 if let Some(pair) = self.check.pair(&mut subject, other, sets)?
@@ -37,82 +37,82 @@ impl Join<'_> {
         Ok(())
     }
 
-    /// The first place whose set is too large for that of `place`, given that of a place before:
-    /// the larger a set, the larger are those in its reach.
-    fn reachable_end(&self, place: u32, before: u32) -> u32 {
-        let size = self.buckets.size(place);
+    /// The end of the ranks whose sets are small enough to pair with that of `rank`, given the end
+    /// for an earlier rank: it ascends with the size.
+    fn reachable_end(&self, rank: u32, before: u32) -> u32 {
+        let size = self.buckets.size(rank);
         let reaches = |other: u32| self.check.can_reach(size, self.buckets.size(other));
-        (before..self.buckets.places().end)
+        (before..self.buckets.ranks().end)
             .find(|&other| !reaches(other))
-            .unwrap_or(self.buckets.places().end)
+            .unwrap_or(self.buckets.ranks().end)
     }
 
-    /// The places after this one and before `end` that may be a pair with it, each once.
-    fn larger<'m>(&self, place: u32, end: u32, met: &'m mut Met) -> &'m [u32] {
-        met.begin(place);
-        for membership in self.buckets.of(place) {
+    /// The ranks after this one and before `end` that may be a pair with it, each once.
+    fn larger<'m>(&self, rank: u32, end: u32, neighbours: &'m mut Neighbours) -> &'m [u32] {
+        neighbours.begin(rank);
+        for membership in self.buckets.of(rank) {
             let members = self.buckets.members(self.buckets.bucket_at(membership));
-            let at = members.partition_point(|member| member.place < place);
-            for other in members[at + 1..].iter().filter(|other| other.place > place) {
-                if other.place >= end {
+            let at = members.partition_point(|member| member.rank < rank);
+            for other in members[at + 1..].iter().filter(|other| other.rank > rank) {
+                if other.rank >= end {
                     break;
                 }
-                met.add(other.place, || self.buckets.admit(members[at], *other));
+                neighbours.add(other.rank, || self.buckets.admit(members[at], *other));
             }
         }
-        met.finish(|other, buckets| self.buckets.share_enough(place, other, buckets))
+        neighbours.finish(|other, buckets| self.buckets.share_enough(rank, other, buckets))
     }
 }
 
-/// The places that one place has met.
-pub(super) struct Met {
-    meetings: Vec<Meetings>,
-    who: u32,
-    places: Vec<u32>,
+/// The ranks that share buckets with one rank.
+pub(super) struct Neighbours {
+    shared: Vec<SharedBuckets>,
+    subject: u32,
+    ranks: Vec<u32>,
 }
 
-/// How a place was met.
+/// What a rank shares with the current subject.
 #[derive(Clone, Copy)]
-struct Meetings {
-    /// By whom last.
-    by: u32,
-    /// In how many buckets.
+struct SharedBuckets {
+    /// The subject for which the other fields are valid.
+    subject: u32,
+    /// Number of shared buckets.
     buckets: u32,
-    /// In one of them where they may be a pair.
+    /// Whether the two may be a pair according to one of them.
     admitted: bool,
 }
 
-impl Met {
-    pub fn new(places: u32) -> Self {
-        let nobody = Meetings { by: u32::MAX, buckets: 0, admitted: false };
-        Self { meetings: vec![nobody; places as usize], who: u32::MAX, places: Vec::new() }
+impl Neighbours {
+    pub fn new(ranks: u32) -> Self {
+        let none = SharedBuckets { subject: u32::MAX, buckets: 0, admitted: false };
+        Self { shared: vec![none; ranks as usize], subject: u32::MAX, ranks: Vec::new() }
     }
 
-    pub fn begin(&mut self, place: u32) {
-        self.who = place;
-        self.places.clear();
+    pub fn begin(&mut self, rank: u32) {
+        self.subject = rank;
+        self.ranks.clear();
     }
 
-    /// A place is met in one more bucket, where the two may be admitted.
+    /// Counts a shared bucket.
     #[inline]
-    pub fn add(&mut self, place: u32, is_admitted: impl FnOnce() -> bool) {
-        let meetings = &mut self.meetings[place as usize];
-        if meetings.by != self.who {
-            *meetings = Meetings { by: self.who, buckets: 0, admitted: false };
-            self.places.push(place);
+    pub fn add(&mut self, rank: u32, is_admitted: impl FnOnce() -> bool) {
+        let shared = &mut self.shared[rank as usize];
+        if shared.subject != self.subject {
+            *shared = SharedBuckets { subject: self.subject, buckets: 0, admitted: false };
+            self.ranks.push(rank);
         }
-        meetings.buckets += 1;
-        meetings.admitted = meetings.admitted || is_admitted();
+        shared.buckets += 1;
+        shared.admitted = shared.admitted || is_admitted();
     }
 
-    /// Those admitted somewhere that share enough buckets, ascending.
+    /// The ranks that were admitted and share enough buckets, ascending.
     pub fn finish(&mut self, share_enough: impl Fn(u32, u32) -> bool) -> &[u32] {
-        let meetings = &self.meetings;
-        self.places.retain(|&place| {
-            let met = meetings[place as usize];
-            met.admitted && share_enough(place, met.buckets)
+        let shared = &self.shared;
+        self.ranks.retain(|&rank| {
+            let neighbours = shared[rank as usize];
+            neighbours.admitted && share_enough(rank, neighbours.buckets)
         });
-        self.places.sort_unstable();
-        &self.places
+        self.ranks.sort_unstable();
+        &self.ranks
     }
 }

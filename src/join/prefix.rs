@@ -1,11 +1,11 @@
-//! Buckets by the rarest elements of each set, in which no pair is missed.
+//! Buckets by the rarest elements of each set, which miss no pair.
 //!
-//! The prefix filter with bounds of size and position (R. Bayardo, Y. Ma, R. Srikant, "Scaling up
+//! The prefix filter with bounds on size and position (R. Bayardo, Y. Ma, R. Srikant, "Scaling up
 //! all pairs similarity search", 2007; C. Xiao et al., "Efficient similarity joins for near
-//! duplicate detection", 2008). The bounds are those of the online lookups, [`prefix_len`] and
-//! [`ElementPosition::admits`](crate::scheme::ElementPosition::admits), and one more, as each set
-//! has all of its buckets at hand: [`Buckets::share_enough`]. The order differs: with all sets at
-//! hand, elements can be counted rather than sampled.
+//! duplicate detection", 2008). The bounds are those of online lookups, [`prefix_len`] and
+//! [`ElementPosition::admits`](crate::scheme::ElementPosition::admits), and
+//! [`Buckets::share_enough`], which needs all buckets of a set. Unlike online, elements are ordered
+//! by counts over all sets instead of a sample.
 
 use super::buckets::Buckets;
 use super::counts::{Counts, SPREAD, rarest};
@@ -27,12 +27,12 @@ impl Buckets {
         progress.begin(Stage::Filing, u64::from(corpus.count()));
         let mut groups = KeyGroups::default();
         let mut classes = Vec::new();
-        for (number, place) in (0..).zip(buckets.places_of()) {
+        for (number, rank) in (0..).zip(buckets.ranks_by_number()) {
             let set = sets.set(number).map_err(JoinError::Sets)?;
             let len = prefix_len(threshold, set.count());
             counts.classify(set.as_slice(), &mut classes);
             rarest(set.as_slice(), &classes, len, |element, position| {
-                groups.push(fold(element), Member { place, position });
+                groups.push(fold(element), Member { rank, position });
             });
             progress.advance(1)?;
         }
@@ -45,8 +45,7 @@ impl Buckets {
     }
 }
 
-/// Two elements in one bucket bring sets together that need not be: that costs a look, and hides no
-/// others.
+/// Folds an element to 32 bits. A collision costs a comparison, and loses no pair.
 fn fold(element: u64) -> u32 {
     (element.wrapping_mul(SPREAD) >> 32) as u32
 }

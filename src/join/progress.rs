@@ -1,8 +1,8 @@
-//! How far the work has come, and how it is stopped.
+//! Progress and cancellation of a join.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
-/// Shared by who works and who watches.
+/// Shared by the working thread and its observers.
 #[derive(Debug, Default)]
 pub struct Progress {
     stage: AtomicU8,
@@ -12,31 +12,31 @@ pub struct Progress {
     stopped: AtomicBool,
 }
 
-/// What a join is doing; each stage counts its own steps. `reading`: documents; `counting`: how
-/// often elements occur; `filing`: sets under keys; `joining`: sets that share keys; `giving`:
+/// The stage of a join; each stage counts its own steps. `reading`: documents; `counting`:
+/// occurrences of elements; `filing`: sets by keys; `joining`: sets that share keys; `giving`:
 /// results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Stage {
-    /// Documents are being read.
+    /// Reading documents.
     Reading,
-    /// Elements are being counted, of each set.
+    /// Counting the elements of each set.
     Counting,
-    /// Sets are being put into buckets.
+    /// Putting sets into buckets.
     Filing,
-    /// The neighbours of each set are being found.
+    /// Finding the neighbours of each set.
     Joining,
-    /// What was found is being given out.
+    /// Returning the results.
     Giving,
 }
 
-/// The work was told to stop.
+/// The join was cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("stopped")]
 pub struct Stopped;
 
-/// Why a join did not come to its end.
+/// Why a join failed.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError<E> {
     #[error(transparent)]
@@ -53,16 +53,16 @@ impl Progress {
         self.stage.store(stage as u8, Ordering::Relaxed);
     }
 
-    /// So much more is done.
+    /// Adds to the steps done.
     ///
     /// # Errors
-    /// [`Stopped`].
+    /// [`Stopped`], once the join was cancelled.
     pub fn advance(&self, done: u64) -> Result<(), Stopped> {
         self.done.fetch_add(done, Ordering::Relaxed);
         self.go_on()
     }
 
-    /// Another pair or cluster.
+    /// Adds to the pairs or clusters found.
     pub fn add_found(&self, found: u64) {
         self.found.fetch_add(found, Ordering::Relaxed);
     }
@@ -73,7 +73,7 @@ impl Progress {
         if self.stopped.load(Ordering::Relaxed) { Err(Stopped) } else { Ok(()) }
     }
 
-    /// Whoever works stops soon and leaves the rest undone.
+    /// Cancels the join, which ends soon afterwards.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
@@ -88,12 +88,12 @@ impl Progress {
         }
     }
 
-    /// What is done of the stage, and how much that will be in the end (0 while unknown).
+    /// The steps done in this stage, and their total (0 while unknown).
     pub fn get(&self) -> (u64, u64) {
         (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
     }
 
-    /// Pairs or clusters found so far.
+    /// The number of pairs or clusters found so far.
     pub fn found(&self) -> u64 {
         self.found.load(Ordering::Relaxed)
     }

@@ -1,24 +1,24 @@
-//! How many keys have how many postings.
+//! A histogram of the number of postings per key.
 
 use std::collections::BTreeMap;
 
-/// Lengths that are counted without memory of their own.
+/// Lengths below this are counted in an array.
 const SHORT: usize = 9;
 
 #[derive(Debug, Default)]
 pub(super) struct Lengths {
-    /// Keys by their number of postings; those without any are not counted.
+    /// Number of keys with each number of postings, keys without postings excluded.
     short: [u64; SHORT],
     long: BTreeMap<usize, u64>,
 }
 
 impl Lengths {
-    /// A key that had `before` postings has `after`.
+    /// Records that a key changed from `before` to `after` postings.
     #[inline]
     pub fn change(&mut self, before: usize, after: usize) {
         if before > 0 {
             let keys = self.keys_of(before);
-            // Where bits of keys were dropped, the lengths of two are taken for one.
+            // Where bits of keys were dropped, two keys may be counted as one.
             *keys = keys.saturating_sub(1);
             if *keys == 0 && before >= SHORT {
                 self.long.remove(&before);

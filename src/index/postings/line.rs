@@ -1,21 +1,21 @@
-//! Postings of one cache line, and how a posting is packed.
+//! The postings of one cache line, and their packing.
 
 use crate::simd::equal_words;
 
-/// Postings in a line.
+/// Postings per line.
 pub(super) const LINE_POSTINGS: usize = 10;
 
-/// A posting has 48 bits: the tag from the top, the entry from the bottom.
+/// A posting has 48 bits: the tag in the highest, the entry in the lowest.
 pub(super) const POSTING_BITS: u32 = 48;
 
-/// `tags[LINE_POSTINGS]` has the number of postings, and these flags.
+/// `tags[LINE_POSTINGS]` contains the number of postings, and these flags.
 const LENGTH: u16 = 0xf;
 const CROWDED: u16 = 1 << 4;
 
-/// `tags[OVERFLOWED]` has a bit for each class of tags of which postings are in lines further on.
+/// `tags[OVERFLOWED]` has a bit for each class of tags with postings in later lines.
 const OVERFLOWED: usize = LINE_POSTINGS + 1;
 
-/// Ten postings: the upper 16 of their 48 bits, the lower 32, and what comes with each.
+/// Ten postings: the upper 16 of their 48 bits, the lower 32, and the extras.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Line<X> {
@@ -24,7 +24,7 @@ pub(super) struct Line<X> {
     extras: [X; LINE_POSTINGS],
 }
 
-/// The bits of a key that a segment stores, at the top of 48, and which bits are the entry's.
+/// The bits of a key that a segment stores, at the top of 48, and the mask of the entry's bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tag {
     bits: u64,
@@ -32,13 +32,13 @@ pub(super) struct Tag {
 }
 
 impl Tag {
-    /// `rest`: the key's bits that tell it from the others of its segment, from the top.
+    /// `rest`: the key's bits that distinguish it within its segment, left-aligned.
     #[inline]
     pub fn new(rest: u32, key_mask: u32, entry_mask: u32) -> Self {
         Self { bits: u64::from(rest & key_mask) << (POSTING_BITS - u32::BITS), entry_mask }
     }
 
-    /// The bits that are stored of the key, from the top.
+    /// The stored bits of the key, left-aligned.
     #[inline]
     pub fn rest(self) -> u32 {
         (self.bits >> (POSTING_BITS - u32::BITS)) as u32
@@ -71,7 +71,7 @@ impl<X: Copy + Default> Line<X> {
         usize::from(self.tags[LINE_POSTINGS] & LENGTH)
     }
 
-    /// Whether a key whose first line this is may have postings in the page's crowds.
+    /// Whether a key with this first line may have postings in the page's crowds.
     #[inline]
     pub fn is_crowded(&self) -> bool {
         self.tags[LINE_POSTINGS] & CROWDED != 0
@@ -87,7 +87,7 @@ impl<X: Copy + Default> Line<X> {
         self.tags[OVERFLOWED] & tag.overflow_bit() != 0
     }
 
-    /// Calls for the place and the entry of each posting with the tag.
+    /// Calls `each` with the slot and the entry of each posting with the tag.
     #[inline]
     pub fn each(&self, tag: Tag, mut each: impl FnMut(usize, u32)) {
         let mut left = equal_words(&self.tags, tag.high()) & ((1 << self.len()) - 1);

@@ -1,7 +1,7 @@
-//! Key → entries, for many threads at once: pages of postings in a map of shards.
+//! Key → entries, for concurrent use: pages of postings in a sharded map.
 //!
-//! No call holds a lock while it waits for another, or reads more than one page. What one takes
-//! under its lock is bounded: a segment made anew, or a piece of a crowd.
+//! No call waits for a lock while it holds another, or reads more than one page at a time. The time
+//! under a lock is bounded: rebuilding a segment, or reading a piece of a crowd.
 
 mod lengths;
 mod line;
@@ -15,42 +15,42 @@ use page::Page;
 
 pub(super) use page::PostingsSize;
 
-/// Memory of a posting, on average over the sizes between two growths.
+/// Average memory of a posting, over the sizes between two growths.
 pub(super) const POSTING_BYTES: f64 = size_of::<Line<()>>() as f64 / (LINE_POSTINGS as f64 * 0.78);
 
-/// Postings of a crowd that are read under one lock.
+/// Postings of a crowd read per lock acquisition.
 const CROWD_PIECE: usize = 1_024;
 
-/// Postings that are filed under one lock.
+/// Postings filed per lock acquisition.
 const FILED_AT_ONCE: usize = 128;
 
-/// Lines are fetched for so many postings ahead.
+/// Prefetch distance, in postings.
 const AHEAD: usize = 12;
 
-/// The keys of some tables. `X` comes with each entry.
+/// The postings of some tables. `X` is stored with each entry.
 #[derive(Debug)]
 pub(super) struct Postings<X> {
     pages: DashMap<u32, Page<X>, Multiplicative>,
-    /// Bits of a key that name its page in the table.
+    /// Number of bits of a key that select its page in the table.
     page_bits: u32,
 }
 
-/// A key's page, and its other bits from the top.
+/// A key's page, and its other bits, left-aligned.
 #[derive(Clone, Copy)]
 struct Address {
     page: u32,
     rest: u32,
 }
 
-/// Keys are hash values, or bytes of a sketch: they are to be spread evenly, and one to one
-/// (Fibonacci hashing: Knuth, TAOCP 3, 6.4).
+/// Keys are hash values or bytes of a sketch, so they are spread by a bijection (Fibonacci hashing:
+/// Knuth, TAOCP 3, 6.4).
 #[inline]
 fn spread(key: u32) -> u32 {
     key.wrapping_mul(0x9e37_79b1)
 }
 
 impl<X: Copy + Default> Postings<X> {
-    /// A table has 2^`page_bits` pages, from 1 bit on.
+    /// A table has 2^`page_bits` pages, with `page_bits` at least 1.
     pub fn new(page_bits: u32) -> Self {
         let pages = DashMap::with_hasher_and_shard_amount(Multiplicative::default(), shards());
         Self { pages, page_bits }
@@ -69,8 +69,8 @@ impl<X: Copy + Default> Postings<X> {
         }
     }
 
-    /// Begins to fetch what the other calls read of the key. To do so for all keys before the first
-    /// is read takes a fraction of the time.
+    /// Prefetches the memory that other calls read for the key. Prefetching all keys before reading
+    /// the first is several times as fast.
     #[inline]
     pub fn prefetch(&self, key: Key) {
         let address = self.address(key);
@@ -79,7 +79,7 @@ impl<X: Copy + Default> Postings<X> {
         }
     }
 
-    /// Filing an entry twice under a key would count it twice: callers file each once.
+    /// An entry filed twice under a key would be counted twice: callers file each once.
     pub fn insert(&self, key: Key, entry: u32, extra: X) {
         let address = self.address(key);
         let new = || Page::new(address.page, u32::BITS - self.page_bits);
@@ -87,8 +87,8 @@ impl<X: Copy + Default> Postings<X> {
         page.insert(address.rest, entry, extra);
     }
 
-    /// [`insert`](Self::insert) for keys of one table, each as [`order`](Self::order) has it,
-    /// ascending, with its entry. So what is near in memory is filed together.
+    /// Files entries under keys of one table, given as [`order`](Self::order) and sorted ascending,
+    /// so that neighbours in memory are filed together.
     pub fn insert_ordered(&self, table: u32, postings: &[(u32, u32)]) {
         let mut left = postings;
         while let [(first, _), ..] = left {
@@ -107,13 +107,13 @@ impl<X: Copy + Default> Postings<X> {
         }
     }
 
-    /// The order in which the keys of a table are in memory.
+    /// The position of a table's key in memory order.
     #[inline]
     pub fn order(value: u32) -> u32 {
         spread(value)
     }
 
-    /// Whether the entry was there.
+    /// Returns whether the entry existed.
     pub fn remove(&self, key: Key, entry: u32) -> bool {
         let address = self.address(key);
         let Some(mut page) = self.pages.get_mut(&address.page) else { return false };
@@ -126,8 +126,8 @@ impl<X: Copy + Default> Postings<X> {
         was_there
     }
 
-    /// Calls `each` for all entries of a key, or for some of them if there are more than `max`.
-    /// Returns how many there are.
+    /// Calls `each` for all entries of a key, or only for some if there are more than `max`.
+    /// Returns their number.
     #[inline]
     pub fn read(&self, key: Key, max: usize, mut each: impl FnMut(u32, X)) -> usize {
         let address = self.address(key);
@@ -141,7 +141,7 @@ impl<X: Copy + Default> Postings<X> {
         all
     }
 
-    /// Calls for the first `max` entries of a key.
+    /// Calls `each` for the first `max` entries of a key.
     pub fn read_first(&self, key: Key, max: usize, mut each: impl FnMut(u32, X)) {
         let mut left = max;
         let address = self.address(key);
@@ -156,7 +156,7 @@ impl<X: Copy + Default> Postings<X> {
         self.read_crowd(address, left, each);
     }
 
-    /// Piece by piece: what comes or goes meanwhile is read or not.
+    /// Reads piece by piece; concurrent changes may or may not be seen.
     fn read_crowd(&self, address: Address, max: usize, mut each: impl FnMut(u32, X)) {
         let (mut left, mut from) = (max, Some(0));
         while let Some(first) = from.filter(|_| left > 0)
@@ -172,7 +172,7 @@ impl<X: Copy + Default> Postings<X> {
         }
     }
 
-    /// Of all pages together. Goes through them: some hundreds.
+    /// The total size. Visits all pages: some hundreds.
     pub fn size(&self) -> PostingsSize {
         let mut sum = PostingsSize::default();
         for size in self.pages.iter().map(|page| page.size()) {

@@ -1,9 +1,9 @@
-//! All postings of a table whose keys begin with the same bits: what one lock covers.
+//! All postings of a table whose keys have a common prefix of bits, covered by one lock.
 //!
-//! A page has a directory of segments, each for the keys that begin with further bits. A segment
-//! that is full is made anew alone, with a third to a half more lines; one that has the most lines
-//! is split by one more bit (extendible hashing: Fagin, Nievergelt, Pippenger and Strong 1979). So
-//! no posting ever waits for more than some thousand others.
+//! A page has a directory of segments, each for the keys with a certain next few bits. A full
+//! segment is rebuilt alone, with a third to a half more lines; one of the maximum size is split by
+//! one more bit (extendible hashing: Fagin, Nievergelt, Pippenger and Strong 1979). So an insertion
+//! never moves more than some thousand postings.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,16 @@ use super::lengths::Lengths;
 use super::line::{LINE_POSTINGS, Line};
 use super::segment::Segment;
 
-/// Postings of one key in lines at most. Further ones are in the page's crowds, so that a key does
-/// not fill lines, and the key's first line has a mark for it.
+/// Maximum number of postings of one key in lines. Further ones are in the page's crowds, so that a
+/// key does not fill lines, and the key's first line is marked.
 const NEAR_MAX: usize = 8;
 
-/// The most lines of a segment, by the page's number. So pages do not grow at the same time.
+/// The maximum number of lines of a segment, by the page's number, so that pages do not grow at the
+/// same time.
 const LINES_MAX: [usize; 4] = [320, 384, 448, 512];
 
-/// A page has one place in its directory for so many postings at most. Keys that were made to begin
-/// with the same bits have longer segments instead.
+/// A page has at most one directory slot per this number of postings. Keys crafted to share their
+/// first bits get longer segments instead.
 const POSTINGS_PER_PLACE: usize = 64;
 
 /// Postings of one key, by entry.
@@ -28,8 +29,8 @@ type Crowd<X> = BTreeMap<u32, X>;
 #[derive(Debug)]
 pub(super) struct Page<X> {
     number: u32,
-    /// A power of two of them: number n is for the keys that begin with the bits of n. Keys of less
-    /// depth are in the first of those that begin with their bits, and the others are aliases.
+    /// A power of two of them: slot n is for the keys that begin with the bits of n. A segment of
+    /// lower depth is in the first of its slots, and the others are aliases.
     segments: Vec<Segment<X>>,
     crowds: BTreeMap<u32, Crowd<X>>,
     crowded: usize,
@@ -46,7 +47,7 @@ pub(in crate::index) struct PostingsSize {
     pub bytes: u64,
 }
 
-/// How many postings a key has in lines, and in its crowd.
+/// The number of postings of a key in lines, and in its crowd.
 #[derive(Clone, Copy)]
 pub(super) struct Length {
     pub near: usize,
@@ -54,7 +55,7 @@ pub(super) struct Length {
 }
 
 impl<X: Copy + Default> Page<X> {
-    /// `key_bits`: of a key, those that the page's number does not tell.
+    /// `key_bits`: number of bits of a key that the page's number does not determine.
     pub fn new(number: u32, key_bits: u32) -> Self {
         Self {
             number,
@@ -71,7 +72,7 @@ impl<X: Copy + Default> Page<X> {
         self.postings == 0
     }
 
-    /// Where the segment of a key is. `rest`: its bits behind those of the page, from the top.
+    /// The slot of a key's segment. `rest`: its bits after those of the page, left-aligned.
     #[inline]
     fn segment_at(&self, rest: u32) -> usize {
         let bits = self.directory_bits();
@@ -91,7 +92,7 @@ impl<X: Copy + Default> Page<X> {
         segment.prefetch(segment.tag(rest));
     }
 
-    /// Filing an entry twice under a key would count it twice: callers file each once.
+    /// An entry filed twice under a key would be counted twice: callers file each once.
     pub fn insert(&mut self, rest: u32, entry: u32, extra: X) {
         let mut at = self.segment_at(rest);
         let length = self.length_in(at, rest);
@@ -113,7 +114,7 @@ impl<X: Copy + Default> Page<X> {
         self.segments[at].put(tag, entry, extra);
     }
 
-    /// Whether the posting was there.
+    /// Returns whether the posting existed.
     pub fn remove(&mut self, rest: u32, entry: u32) -> bool {
         let at = self.segment_at(rest);
         let length = self.length_in(at, rest);
@@ -143,7 +144,7 @@ impl<X: Copy + Default> Page<X> {
         true
     }
 
-    /// Calls for each posting of a key that is in lines.
+    /// Calls `each` for each posting of a key that is in lines.
     #[inline]
     pub fn read_near(&self, rest: u32, mut each: impl FnMut(u32, X)) -> Length {
         let at = self.segment_at(rest);
@@ -158,7 +159,8 @@ impl<X: Copy + Default> Page<X> {
         Length { near, crowd }
     }
 
-    /// Calls for the next postings of a key's crowd, at most `max`, with entries from `from` on.
+    /// Calls `each` for the next postings of a key's crowd, at most `max`, with entries from `from`
+    /// on.
     pub fn read_crowd(&self, rest: u32, from: u32, max: usize, mut each: impl FnMut(u32, X)) {
         let crowd = self.crowds.get(&rest).into_iter().flat_map(|crowd| crowd.range(from..));
         crowd.take(max).for_each(|(entry, extra)| each(*entry, *extra));
@@ -169,7 +171,7 @@ impl<X: Copy + Default> Page<X> {
             + self.crowded * (size_of::<u32>() + size_of::<X>());
         let bytes = self.lines * size_of::<Line<X>>()
             + self.segments.capacity() * size_of::<Segment<X>>()
-            // Nodes of trees are two thirds full on average.
+            // B-tree nodes are two thirds full on average.
             + crowds * 3 / 2;
         PostingsSize {
             keys: self.lengths.keys(),
@@ -206,7 +208,7 @@ impl<X: Copy + Default> Page<X> {
         self.replace(at, |segment| segment.grow(entry, first_lines, lines_max));
     }
 
-    /// Changes a segment's lines.
+    /// Changes a segment and updates the totals.
     fn replace(&mut self, at: usize, change: impl FnOnce(&mut Segment<X>)) {
         self.lines -= self.segments[at].lines();
         change(&mut self.segments[at]);

@@ -1,26 +1,26 @@
-//! The postings of a page whose keys begin with the same bits, in lines.
+//! The postings of a page whose keys have a common prefix of bits, in lines.
 //!
-//! A posting is in the emptier of the two lines that its tag names (Azar, Broder, Karlin and Upfal
-//! 1994), so that lines can be nine tenths full and hardly a posting is elsewhere: then it is in a
-//! line after the second one, and the lines between are marked.
+//! A posting is stored in the emptier of the two lines selected by its tag (Azar, Broder, Karlin
+//! and Upfal 1994), so that lines can be nine tenths full and hardly any posting overflows: then it
+//! is in a line after the second one, and the lines between are marked.
 //!
-//! Of a key only those bits are stored that its page and segment do not tell already (quotienting:
-//! Cleary 1984). A segment has some thousand postings, so the bits of a key that are left and those
-//! of an entry number have 48 bits together, whatever the number of documents is. Only where most
-//! keys are alike there may be too few: then the lowest bits of keys are dropped, and a lookup may
-//! read postings of another key, too.
+//! Only the bits of a key that its page and segment do not determine are stored (quotienting:
+//! Cleary 1984). A segment has some thousand postings, so the remaining bits of a key and those of
+//! an entry number fit into 48 bits, whatever the number of documents. If too many keys are alike,
+//! there may be too few bits: then the lowest bits of keys are dropped, and a lookup may read
+//! postings of another key, too.
 
 use super::line::{LINE_POSTINGS, Line, POSTING_BITS, Tag};
 use crate::simd::prefetch;
 
-/// Of a hundred places that lines have at most so many are taken.
+/// Maximum load of the lines, in percent.
 const FULL_PERCENT: usize = 93;
 
-/// Lines are fetched so far ahead when a segment is made anew.
+/// Prefetch distance, in lines, when a segment is rebuilt.
 const AHEAD: usize = 12;
 
-/// Entry numbers have at least so many bits, and when a segment is made two more than needed, so
-/// that it is not made anew for that alone.
+/// Minimum bits of an entry number. A rebuilt segment gets two more than needed, so that it is not
+/// rebuilt soon for larger numbers.
 const ENTRY_BITS_MIN: u32 = 16;
 const ENTRY_BITS_SPARE: u32 = 2;
 
@@ -28,19 +28,19 @@ const ENTRY_BITS_SPARE: u32 = 2;
 pub(super) struct Segment<X> {
     lines: Box<[Line<X>]>,
     pub postings: u32,
-    /// How many bits of the page's keys are the same in all of the segment.
+    /// Number of bits of the page's keys that are equal in the whole segment.
     pub depth: u8,
-    /// Bits that are stored of a key, after those.
+    /// Number of bits stored of a key, after those.
     key_bits: u8,
     entry_bits: u8,
 }
 
-/// As allocators' sizes go: four from one power of two to the next.
+/// Sizes as used by allocators: four per power of two.
 fn next_size(lines: usize) -> usize {
     lines + (1 << lines.max(4).ilog2() >> 2)
 }
 
-/// The number of lines for so many postings and a third more.
+/// The number of lines for this number of postings and a third more.
 fn lines_for(postings: usize) -> usize {
     let least = (postings * 4 * 100).div_ceil(3 * LINE_POSTINGS * FULL_PERCENT);
     let mut lines = 1;
@@ -50,7 +50,7 @@ fn lines_for(postings: usize) -> usize {
     lines
 }
 
-/// So many bits from the top.
+/// The highest `bits` bits.
 #[inline]
 fn top_bits(count: u8) -> u32 {
     (u64::from(u32::MAX) << (32 - count)) as u32
@@ -68,12 +68,12 @@ impl<X: Copy + Default> Segment<X> {
         }
     }
 
-    /// Stands in a directory for keys that are in a segment of this depth before it.
+    /// A directory slot whose keys are in an earlier segment of this depth.
     pub fn alias(depth: u8) -> Self {
         Self { depth, ..Self::new(0) }
     }
 
-    /// `rest`: the bits of a key that its page does not tell, from the top.
+    /// `rest`: the bits of a key that its page does not determine, left-aligned.
     #[inline]
     pub fn tag(&self, rest: u32) -> Tag {
         let rest = (u64::from(rest) << self.depth) as u32;
@@ -89,14 +89,14 @@ impl<X: Copy + Default> Segment<X> {
         self.lines.len()
     }
 
-    /// Whether another posting fits, with this entry.
+    /// Whether another posting with this entry fits.
     #[inline]
     pub fn has_room(&self, entry: u32) -> bool {
         let places = self.lines.len() * LINE_POSTINGS;
         (self.postings as usize) * 100 < places * FULL_PERCENT && entry <= self.entry_mask()
     }
 
-    /// The two lines of a tag. Tags with one line in common have all sorts of others.
+    /// The two lines of a tag. Tags that share one line have many different second lines.
     #[inline]
     fn lines_of(&self, tag: Tag) -> [usize; 2] {
         let scale = |bits: u32| ((u64::from(bits) * self.lines.len() as u64) >> u32::BITS) as usize;
@@ -129,7 +129,7 @@ impl<X: Copy + Default> Segment<X> {
         self.postings += 1;
     }
 
-    /// Calls for every line that may have postings of the tag.
+    /// Calls `each` for every line that may have postings of the tag.
     #[inline]
     fn each_line(&self, tag: Tag, mut each: impl FnMut(usize, &Line<X>)) {
         if self.lines.is_empty() {
@@ -152,7 +152,7 @@ impl<X: Copy + Default> Segment<X> {
         }
     }
 
-    /// Calls for the entry and extra of each posting with the tag.
+    /// Calls `each` with the entry and extra of each posting with the tag.
     #[inline]
     pub fn each(&self, tag: Tag, mut each: impl FnMut(u32, X)) {
         self.each_line(tag, |_, line| line.each(tag, |at, entry| each(entry, line.extra(at))));
@@ -177,7 +177,7 @@ impl<X: Copy + Default> Segment<X> {
         }
     }
 
-    /// Whether the posting was there.
+    /// Returns whether the posting existed.
     pub fn remove(&mut self, tag: Tag, entry: u32) -> bool {
         let mut found = None;
         self.each_line(tag, |line, postings| {
@@ -197,8 +197,8 @@ impl<X: Copy + Default> Segment<X> {
         self.lines.len() > 2 && self.postings as usize * 300 < places * FULL_PERCENT
     }
 
-    /// The segment in more lines, if it has to have more, with room for a posting of this entry.
-    /// `first_lines`: so many an empty one gets.
+    /// Rebuilds the segment with more lines if necessary, with room for a posting of this entry.
+    /// `first_lines`: the initial number of lines.
     pub fn grow(&mut self, entry: u32, first_lines: usize, lines_max: usize) {
         let lines = match self.lines.len() {
             0 => first_lines,
@@ -216,7 +216,7 @@ impl<X: Copy + Default> Segment<X> {
         *self = shrunk;
     }
 
-    /// Two segments, by the first bit of the tags.
+    /// Splits the segment in two by the first bit of the tags.
     pub fn split(&self, entry: u32) -> [Self; 2] {
         let mut counts = [0; 2];
         self.each_posting(|rest, _, _| counts[(rest >> 31) as usize] += 1);
@@ -229,7 +229,7 @@ impl<X: Copy + Default> Segment<X> {
         halves
     }
 
-    /// `depth`: that of this one, or one more.
+    /// `depth`: that of this segment, or one more.
     fn empty_for(&self, entry: u32, depth: u8, lines: usize) -> Self {
         let needed = u32::BITS - entry.leading_zeros() + ENTRY_BITS_SPARE;
         let entry_bits = needed.min(u32::BITS).max(u32::from(self.entry_bits));
@@ -243,7 +243,7 @@ impl<X: Copy + Default> Segment<X> {
         }
     }
 
-    /// As [`Segment::tag`] for the bits that the segment does not tell.
+    /// Like [`Segment::tag`] for the bits that the segment does not determine.
     #[inline]
     fn tag_of(&self, rest: u32) -> Tag {
         Tag::new(rest, top_bits(self.key_bits), self.entry_mask())

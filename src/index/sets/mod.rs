@@ -1,8 +1,7 @@
-//! The distinct sets that are filed: fingerprint, sketch and member documents of each, by entry
-//! number.
+//! The filed distinct sets: fingerprint, sketch and members of each, by entry number.
 //!
-//! Some hundred numbers are a part, and parts are in a map of shards. A set keeps its number. All
-//! that is read of a set is read under one lock of its part, so it is of one set.
+//! Parts of some hundred numbers are in a sharded map. A set keeps its number. All data of a set
+//! are read under the lock of its part, so they belong together.
 
 mod part;
 
@@ -15,14 +14,14 @@ use part::{Head, Part};
 
 pub(super) use part::{Removal, Set};
 
-/// Of one ordinal in a tree: four, and its share of nodes that are filled in ascending order.
+/// Bytes per ordinal in a tree: four, and its share of nodes that are filled in ascending order.
 const TREE_BYTES_EACH: usize = 11;
 
-/// Of a set beside its sketch: its head, and its share of a part.
+/// Bytes of a set except its sketch: its head, and its share of a part.
 pub(super) const SET_BYTES: f64 =
     (size_of::<Head>() as f64) + size_of::<(u32, Part)>() as f64 * 1.5 / RANGE as f64;
 
-/// Members of a set that are copied under one lock: at first, with all sets of a part; and then.
+/// Members of a set that are copied under one lock: first with all sets of a part, then per call.
 const MEMBERS_AT_FIRST: usize = 8;
 const MEMBERS_COPIED: usize = 1_024;
 
@@ -41,7 +40,7 @@ pub(super) struct Sets {
     numbers: Numbers,
     sketch_bytes: usize,
     count: AtomicU64,
-    /// Of all parts.
+    /// Memory of all parts.
     bytes: AtomicUsize,
 }
 
@@ -57,7 +56,7 @@ impl Sets {
         }
     }
 
-    /// The number of the new set.
+    /// Adds a set and returns its number.
     pub fn add(&self, fingerprint: u64, shingles: u32, sketch: &[u8], ordinal: Ordinal) -> u32 {
         assert_eq!(sketch.len(), self.sketch_bytes, "all sketches of an index have one length");
         let number = self.numbers.take();
@@ -86,7 +85,7 @@ impl Sets {
         }
     }
 
-    /// To follow when no posting leads to the set any more: its number is given out again.
+    /// Frees the set's number. Call it when no posting refers to the set any more.
     pub fn release(&self, number: u32) {
         let Some(mut part) = self.parts.get_mut(&(number / RANGE)) else { return };
         self.change(&mut part, |part| part.release(number % RANGE));
@@ -102,7 +101,7 @@ impl Sets {
         self.numbers.give_back(number);
     }
 
-    /// Changes a part, and counts its memory.
+    /// Changes a part, and updates the total memory.
     fn change<R>(&self, part: &mut Part, change: impl FnOnce(&mut Part) -> R) -> R {
         let before = part.bytes();
         let changed = change(part);
@@ -113,7 +112,7 @@ impl Sets {
         changed
     }
 
-    /// Begins to fetch a set's sketch and head.
+    /// Prefetches a set's sketch and head.
     #[inline]
     pub fn prefetch(&self, number: u32) {
         if let Some(part) = self.parts.get(&(number / RANGE)) {
@@ -121,14 +120,14 @@ impl Sets {
         }
     }
 
-    /// What `read` makes of a set, if it is filed.
+    /// Applies `read` to a set, if it is filed.
     #[inline]
     pub fn read<R>(&self, number: u32, read: impl FnOnce(&Set<'_>) -> R) -> Option<R> {
         let part = self.parts.get(&(number / RANGE))?;
         part.get(number % RANGE).map(|set| read(&set))
     }
 
-    /// As [`Sets::read`], if the number is still that of the set with this fingerprint.
+    /// Like [`Sets::read`], if the number still belongs to the set with this fingerprint.
     pub fn read_same<R>(
         &self,
         number: u32,
@@ -139,8 +138,8 @@ impl Sets {
         self.read(number, same).flatten()
     }
 
-    /// Visits a copy of every set that is there throughout, until a visit fails. One with many
-    /// members comes several times, with some of them each.
+    /// Visits a copy of every set that exists throughout, until a visit fails. A set with many
+    /// members is visited several times, with some of the members each.
     pub fn visit<E>(&self, mut visit: impl FnMut(SetCopy) -> Result<(), E>) -> Result<(), E> {
         let mut part = 0;
         while part < self.numbers.ranges() {

@@ -1,4 +1,4 @@
-//! The sets of one range of numbers: what one lock covers.
+//! The sets of one range of numbers, covered by one lock.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,12 +6,12 @@ use super::super::numbers::RANGE;
 use crate::document::Ordinal;
 use crate::simd::{prefetch, prefetch_all};
 
-/// The member of a set that has none: it is not filed any more.
+/// Marks a set without members, which is no longer filed.
 const NONE: u32 = u32::MAX;
-/// The member of a set whose members are listed beside.
+/// Marks a set whose members are in `many`.
 const MANY: u32 = u32::MAX - 1;
 
-/// What is known of a set beside its sketch and members.
+/// The data of a set except its sketch and members.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
     pub fingerprint: u64,
@@ -20,21 +20,21 @@ pub(super) struct Head {
     member: u32,
 }
 
-/// Bits of the numbers of a range.
+/// One bit per number of a range.
 type Bits = [u64; RANGE as usize / 64];
 
 #[derive(Debug, Default)]
 pub(super) struct Part {
-    /// The numbers in the range that have a place, in their order. A part of which most sets have
-    /// gone keeps places only for the others.
+    /// The numbers in the range that have storage, in order. A part from which most sets were
+    /// removed keeps storage only for the others.
     placed: Bits,
     heads: Vec<Head>,
     sketches: Vec<u8>,
     filed: usize,
-    /// The members of sets that have several. A tree each, since the copies of a page are removed
-    /// first to last as often as not.
+    /// The members of sets with several. A tree each, since copies are often removed in the order
+    /// in which they were added.
     many: BTreeMap<u32, BTreeSet<Ordinal>>,
-    /// Members in those trees.
+    /// Number of members in those trees.
     listed: usize,
 }
 
@@ -42,11 +42,11 @@ pub(super) struct Part {
 pub(in crate::index) enum Removal {
     Absent,
     OthersRemain,
-    /// It is a member still, until the set is released.
+    /// The document remains a member until the set is released.
     IsLast,
 }
 
-/// A set that is filed.
+/// A filed set.
 #[derive(Clone, Copy)]
 pub(in crate::index) struct Set<'a> {
     pub fingerprint: u64,
@@ -100,7 +100,7 @@ impl Part {
         &self.sketches[at * bytes..][..bytes]
     }
 
-    /// Begins to fetch what [`Part::get`] gives.
+    /// Prefetches the data that [`Part::get`] returns.
     #[inline]
     pub fn prefetch(&self, within: u32) {
         if let Some(at) = self.place(within) {

@@ -9,7 +9,7 @@ use super::*;
 use crate::measure::Overlap;
 use crate::scheme::{Threshold, prefix_len};
 
-/// A small generator of numbers that look random (Steele, Lea and Flood 2014).
+/// A pseudo-random generator (Steele, Lea and Flood 2014).
 struct Numbers(u64);
 
 impl Numbers {
@@ -24,7 +24,7 @@ impl Numbers {
         self.next() % end
     }
 
-    /// An element: one of a few that are everywhere, or one of many.
+    /// An element: one of a few common ones, or one of many rare ones.
     fn element(&mut self) -> u64 {
         let universe = if self.below(3) == 0 { 50 } else { 1 << 30 };
         Numbers(self.below(universe)).next()
@@ -34,7 +34,7 @@ impl Numbers {
         ShingleSet::from_shingles((0..size).map(|_| self.element()).collect()).unwrap()
     }
 
-    /// The set with some elements exchanged, added or left out.
+    /// The set with some elements replaced, added or removed.
     fn near(&mut self, set: &ShingleSet) -> ShingleSet {
         let changes = self.below(1 + set.count() as u64 / 4);
         let mut elements = set.as_slice().to_vec();
@@ -53,7 +53,7 @@ impl Numbers {
         ShingleSet::from_shingles(elements).unwrap()
     }
 
-    /// Families of near sets, of `count` sets in all.
+    /// Families of similar sets, `count` sets in total.
     fn families(&mut self, count: usize, size_max: u64) -> Vec<ShingleSet> {
         let mut sets: Vec<ShingleSet> = Vec::new();
         while sets.len() < count {
@@ -108,7 +108,7 @@ fn exact(index: &Index, set: &ShingleSet, threshold: f64) -> Candidates {
     candidates
 }
 
-/// The ordinals of those that reach the threshold, of the candidates and of all.
+/// The ordinals that reach the threshold, among the candidates and among all.
 fn check(index: &Index, living: &BTreeMap<usize, &ShingleSet>, probe: &ShingleSet, t: f64) {
     let near = |set: &ShingleSet| Overlap::reaching(probe, set, t).is_some();
     let truth: BTreeSet<usize> =
@@ -137,7 +137,7 @@ proptest! {
             for threshold in [from, f64::midpoint(from, 1.0), 1.0] {
                 check(&index, &living, probe, threshold);
             }
-            // The hardest threshold is a resemblance that there is.
+            // The hardest threshold is a resemblance that occurs.
             let other = &sets[numbers.below(sets.len() as u64) as usize];
             let own = Overlap::of(probe, other).resemblance();
             if own >= from {
@@ -221,8 +221,8 @@ fn what_is_replaced_for_ever_does_not_grow_the_memory() {
     }
 }
 
-/// While sets come and go, those that stay are found by every lookup: while the order is frozen,
-/// and while numbers are given back.
+/// While sets are added and removed, every lookup finds those that stay: while the order is frozen,
+/// and while numbers are reused.
 #[test]
 fn lookups_miss_nothing_while_sets_come_and_go() {
     let index = exact_index(0.6);

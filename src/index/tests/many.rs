@@ -1,9 +1,9 @@
-//! Many sets filed, and looked up, in one call.
+//! Several sets filed, and looked up, in one call.
 
 use super::*;
 
 proptest! {
-    /// Beside one call for each, with equal sets and shared keys among them.
+    /// Compared with one call for each, with equal sets and shared keys.
     #[test]
     fn many_at_once_are_as_many_one_by_one(sets in prop::collection::vec(0_u8..40, 1..60)) {
         let (together, one_by_one) = (index(), index());

@@ -22,7 +22,7 @@ fn index() -> Index {
     Index::new(TABLES, 16, Estimator::new(&settings()))
 }
 
-/// A small world of sets, so that keys are shared: the set's number decides sketch and keys.
+/// A small domain of sets, so that keys are shared: the set's number determines sketch and keys.
 fn sketch(set: u8) -> Sketch {
     Sketch::from_bytes(vec![set; 16].into())
 }
@@ -43,8 +43,7 @@ fn insert(index: &Index, ordinal: u32, set: u8) {
     index.insert(Ordinal(ordinal), &new);
 }
 
-/// Fingerprints that fold to the same 32 bits for every two sets: identity must not rest on the
-/// fold.
+/// Pairs of fingerprints fold to the same 32 bits: identity must not depend on the folded value.
 fn fingerprint(set: u8) -> u64 {
     u64::from(set) | (u64::from(set / 2) << 32)
 }
@@ -70,7 +69,7 @@ fn search_of<'a>(set: u8, sketch: &'a Sketch, keys: &'a [Key]) -> Search<'a> {
     }
 }
 
-/// What a candidate is, for comparison: keys shared and members by fingerprint.
+/// A candidate for comparison: keys shared and members by fingerprint.
 type Found = BTreeMap<u64, (u32, BTreeSet<u32>)>;
 
 fn found(index: &Index, set: u8) -> Found {
@@ -82,7 +81,7 @@ fn found(index: &Index, set: u8) -> Found {
     candidates.found.iter().map(describe).collect()
 }
 
-/// The same by looking at every document.
+/// The expected candidates, by comparing every document.
 fn brute_force(documents: &BTreeMap<u32, u8>, probe: u8) -> Found {
     let mut all = Found::new();
     for (&ordinal, &set) in documents {
@@ -158,7 +157,7 @@ fn numbers_of_released_entries_are_given_out_again() {
     assert!(index.stats().bytes < bytes + 64 * 1024, "replacing for ever must not grow the memory");
 }
 
-/// The bytes of a sketch decide its keys, as in a scheme.
+/// The bytes of a sketch determine its keys, as in a scheme.
 fn keys_of(sketch: &[u8]) -> Vec<Key> {
     let band = |table: u32| {
         let band = &sketch[table as usize * 4..][..4];
@@ -349,7 +348,7 @@ fn loading_files_every_entry_in_every_table() {
     }
 }
 
-/// On average over a doubling, since that is when tables grow.
+/// Averaged over a doubling, since tables grow within it.
 #[test]
 fn the_usual_bytes_are_those_that_an_index_takes() {
     let index = index();

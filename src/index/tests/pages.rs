@@ -1,11 +1,11 @@
-//! Pages of postings, beside a plain map.
+//! Pages of postings, compared with a plain map.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::postings::Postings;
 use crate::scheme::Key;
 
-/// Numbers that look random (Steele, Lea and Flood 2014).
+/// Pseudo-random numbers (Steele, Lea and Flood 2014).
 struct Random(u64);
 
 impl Random {
@@ -23,7 +23,7 @@ fn key(value: u32) -> Key {
     Key { table: 1, value }
 }
 
-/// Each entry of the key, and those of others that its segment does not tell from it.
+/// The entries of the key, and those of other keys that its segment cannot distinguish.
 fn read(postings: &Postings<u32>, value: u32) -> BTreeSet<u32> {
     let mut entries = BTreeSet::new();
     let length = postings.read(key(value), usize::MAX, |entry, extra| {
@@ -48,7 +48,7 @@ fn check_size(postings: &Postings<u32>, plain: &Plain) {
     assert_eq!(size.longest, plain.values().map(BTreeSet::len).max().unwrap_or(0) as u64);
 }
 
-/// Keys are drawn from `values`; entries are up to four times the number of postings.
+/// Keys are taken from `values`; entries are up to four times the number of postings.
 fn grows_and_shrinks(page_bits: u32, postings_max: usize, values: u64) {
     let mut random = Random(values);
     let (postings, mut plain) = (Postings::new(page_bits), Plain::new());
@@ -99,7 +99,7 @@ fn segments_with_crowds_that_split_lose_nothing() {
     grows_and_shrinks(1, 80_000, 6_000);
 }
 
-/// Entries of 32 bits in a small index leave 16 bits for keys, so some are not told apart.
+/// Entries of 32 bits in a small index leave 16 bits for keys, so that some collide.
 #[test]
 fn the_longest_numbers_are_found_maybe_beside_others() {
     let mut random = Random(7);
@@ -121,7 +121,7 @@ fn the_longest_numbers_are_found_maybe_beside_others() {
     assert_eq!(postings.size().postings, 0);
 }
 
-/// Keys whose (spread) bits begin alike are in one segment, however many there are.
+/// Keys with equal (spread) prefixes are in one segment, whatever their number.
 #[test]
 fn keys_made_to_meet_do_not_fill_the_memory() {
     let postings = Postings::new(3);

@@ -1,4 +1,4 @@
-//! Threads file, remove and look up at once, while pages grow and split.
+//! Threads file, remove and look up concurrently, while pages grow and split.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -7,7 +7,7 @@ use super::*;
 const SETS: u32 = 3_000;
 const WRITERS: u32 = 4;
 
-/// One of many sets, some of which share keys. Its number can be read off its sketch.
+/// One of many sets, some of which share keys. Its sketch encodes its number.
 fn new_set(number: u32) -> (Sketch, Vec<Key>) {
     let sketch = sketch_of(number / 2 * 2 + (number % 2) * 1_000_000);
     let keys = (0..TABLES).map(|table| Key { table, value: (number >> table).wrapping_mul(7) });
@@ -29,7 +29,7 @@ fn remove(index: &Index, ordinal: u32, number: u32) -> bool {
     index.remove(Ordinal(ordinal), fingerprint(number), &new_set(number).1, None)
 }
 
-/// Members by the numbers of sets; ordinals tell which set they were filed with.
+/// Members by the numbers of sets; ordinals encode the set with which they were filed.
 fn look_up(index: &Index, number: u32) -> BTreeMap<u32, Vec<u32>> {
     let (sketch, keys) = new_set(number);
     let search = Search { keys: &keys, sketch: &sketch, ..search_of(0, &sketch, &keys) };
@@ -45,7 +45,7 @@ fn look_up(index: &Index, number: u32) -> BTreeMap<u32, Vec<u32>> {
     found.collect()
 }
 
-/// All file the same sets, each by ordinals of its own, and find at once what they filed.
+/// All threads file the same sets, each with its own ordinals, and immediately find them.
 fn write(index: &Index, thread: u32) {
     let mut filed = BTreeSet::new();
     for step in 0..8_000_u32 {
@@ -94,7 +94,7 @@ fn threads_see_whole_sets_and_at_once_what_they_filed() {
     assert_eq!((stats.entries, stats.keys, stats.postings), (0, 0, 0));
 }
 
-/// Copies go on while sets come and go: those that stay are in every copy.
+/// Copies are taken while sets are added and removed: those that stay are in every copy.
 #[test]
 fn what_stays_is_found_while_pages_split_and_shrink() {
     let index = index();

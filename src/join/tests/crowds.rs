@@ -1,4 +1,4 @@
-//! Equal sets, near-copies in crowds, chains; and stopping.
+//! Equal sets, crowds of near-copies, chains; and cancellation.
 
 use std::ops::ControlFlow;
 
@@ -34,7 +34,7 @@ fn a_bucket_of_near_copies_does_not_cost_its_square() {
         for linkage in [Linkage::Single, Linkage::Representative] {
             sets.reads = 0;
             let representatives = clusters(by, linkage, &corpus, &mut sets, 0.9);
-            // Bands may find a few of the copies by another one only.
+            // With bands, some copies may be found only through other copies.
             let with_first = representatives.iter().filter(|first| **first == 0).count();
             assert!(with_first > COPIES * 99 / 100, "{by:?} {linkage:?}: {with_first}");
             assert!(sets.reads < 6 * COPIES, "{by:?} {linkage:?}: {} sets read", sets.reads);
@@ -43,7 +43,7 @@ fn a_bucket_of_near_copies_does_not_cost_its_square() {
 }
 
 #[test]
-fn whoever_has_seen_enough_stops_it() {
+fn a_visitor_can_stop_it() {
     let BuilderDocument { corpus, mut sets, .. } = gathered(&template(200));
     for by in ALL {
         let join = join(by, &corpus, &mut sets, 0.9);
@@ -66,7 +66,7 @@ fn whoever_has_seen_enough_stops_it() {
 
 #[test]
 fn clusters_of_representatives_do_not_chain() {
-    // Each shares 18 of 22 with the next, and a third of them share less than half.
+    // Neighbours share 18 of 22 elements, and sets three apart less than half.
     let chain = (0..10).map(|link| set(link * 2..link * 2 + 20));
     let BuilderDocument { corpus, mut sets, .. } = gathered(&named(chain));
     let single = clusters(By::Prefix, Linkage::Single, &corpus, &mut sets, 0.8);

@@ -36,7 +36,7 @@ struct BuilderDocument {
     sets: InMemory,
 }
 
-/// What a corpus of (id, set) is to the join, given in this order.
+/// Builds the corpus of documents (id, set), pushed in this order.
 fn gathered(documents: &[(String, ShingleSet)]) -> BuilderDocument {
     let mut builder = CorpusBuilder::new(SketchSettings::default().sketch_bytes());
     for (tag, (id, set)) in (0..).zip(documents) {
@@ -117,12 +117,12 @@ fn set(shingles: impl IntoIterator<Item = u64>) -> ShingleSet {
     ShingleSet::from_shingles(shingles.into_iter().collect()).unwrap()
 }
 
-/// Named by numbers that are not in the order of their bytes.
+/// Ids are numbers that are not in byte order.
 fn named(sets: impl IntoIterator<Item = ShingleSet>) -> Vec<(String, ShingleSet)> {
     (0..).zip(sets).map(|(n, set): (u32, _)| (format!("d{n}"), set)).collect()
 }
 
-/// Sets that overlap in all degrees: each a stretch of the numbers with a few of its own.
+/// Sets with all degrees of overlap: ranges of numbers with a few extra elements.
 fn overlapping() -> impl Strategy<Value = Vec<(String, ShingleSet)>> {
     let stretch = (0..8_u64, 1..40_u64, btree_set(0..60_u64, 0..4));
     let shingles = |(from, len, own): (u64, u64, _)| {
@@ -135,7 +135,7 @@ fn thresholds() -> impl Strategy<Value = f64> {
     prop_oneof![0.01..=1.0_f64, Just(0.5), Just(0.8), Just(1.0)]
 }
 
-/// Few enough that each is planned once.
+/// Few thresholds, so that each is planned once.
 fn planned() -> impl Strategy<Value = f64> {
     (3..=10_u32).prop_map(|tenths| f64::from(tenths) / 10.0)
 }
@@ -179,7 +179,7 @@ proptest! {
         }
     }
 
-    /// Whatever skips comparisons comes to what all pairs would have come to.
+    /// Skipped comparisons do not change the clusters.
     #[test]
     fn clusters_are_those_of_the_pairs(documents in overlapping(), threshold in planned()) {
         let BuilderDocument { corpus, mut sets, .. } = gathered(&documents);

@@ -1,5 +1,5 @@
-//! The index once more, with types whose every step Shuttle schedules at random: what threads see
-//! of each other, and that none waits for ever.
+//! Runs the index with types that Shuttle schedules at random: checks visibility between threads,
+//! and the absence of deadlocks.
 
 #![allow(dead_code, unused_imports, reason = "the model uses a part of the index")]
 #![allow(
@@ -51,8 +51,8 @@ fn remove(index: &Index, ordinal: u32, set: u8) -> bool {
     index.remove(Ordinal(ordinal), fingerprint(set), &keys(set), None)
 }
 
-/// The members of each set that is found, after a look at whether all is of one set. Ordinals tell
-/// which set they were filed with.
+/// The members of each set found, after a check that all data belong to one set. Ordinals encode
+/// the set with which they were filed.
 fn look_up(index: &Index, probe: u8) -> BTreeMap<u8, Vec<u32>> {
     let (sketch, keys) = (sketch(probe), keys(probe));
     let candidates = index.candidates(&super::search_of(probe, &sketch, &keys));
@@ -118,8 +118,8 @@ fn a_number_that_is_given_out_again_does_not_mix_two_sets() {
     });
 }
 
-/// The steps of `backend::local`, with ids beside the index: a document is filed, noted, listed in
-/// place of the old one, and the old one is removed.
+/// The steps of `backend::local`, with ids beside the index: a document is filed, recorded as a
+/// replacement, listed in place of the old one, and the old one is removed.
 #[test]
 fn a_replaced_document_is_found_as_it_was_or_as_it_is() {
     check(|| {

@@ -1,4 +1,4 @@
-//! What threads share, of types whose every step Shuttle schedules.
+//! Replacements for shared types in which Shuttle schedules every step.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash};
@@ -13,12 +13,12 @@ use shuttle::sync::{RwLockReadGuard, RwLockWriteGuard};
 
 pub(super) type Multiplicative = BuildHasherDefault<std::hash::DefaultHasher>;
 
-/// So few that threads meet.
+/// Few, so that threads contend.
 pub(super) fn shards() -> usize {
     2
 }
 
-/// What the index uses of a `DashMap`: a lock for each shard.
+/// The parts of `DashMap` used by the index: a lock for each shard.
 #[derive(Debug)]
 pub(super) struct DashMap<K, V, S> {
     shards: Vec<RwLock<HashMap<K, V>>>,
@@ -70,7 +70,7 @@ impl<K: Copy + Eq + Hash + Into<u32>, V, S> DashMap<K, V, S> {
         self.shards.iter().map(|shard| shard.read().unwrap().capacity()).sum()
     }
 
-    /// What is there at the beginning.
+    /// The initial content.
     pub fn iter(&self) -> impl Iterator<Item = Ref<'_, K, V>> {
         let keys = |shard: &RwLock<HashMap<K, V>>| {
             let shard = shard.read().unwrap();
