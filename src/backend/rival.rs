@@ -44,7 +44,7 @@ pub struct Rivals {
 /// A document that was registered earlier and is not in the index yet.
 pub struct Rival {
     pub document: Arc<PreparedDocument>,
-    /// `None` if the rival is certain to be stored, so that nobody has to wait for it.
+    /// `None` if the rival is certain to be stored, so that waiting is unnecessary.
     pub(crate) outcome: Option<watch::Receiver<Outcome>>,
 }
 

@@ -41,29 +41,29 @@ pub(super) fn mark(scan: &mut Scan<'_>) {
     }
 }
 
-/// What [`AsciiBlock`] has, of half a block.
+/// The [`AsciiBlock`] data of half a block.
 struct Half {
     word: u32,
     leads: u32,
     apostrophes: u32,
 }
 
-/// Classes the bytes, and lowercases ASCII letters as far as `cases` has bits.
+/// Classifies the bytes, and lowercases ASCII letters where `cases` has bits.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn read(half: &mut [u8; 32], cases: __m256i) -> Half {
-    // SAFETY: 32 bytes are read, at any alignment, and 32 there are.
+    // SAFETY: reads 32 bytes, at any alignment, of an array of 32 bytes.
     let bytes = unsafe { _mm256_loadu_si256(half.as_ptr().cast()) };
     let case_bit = _mm256_set1_epi8(0x20);
     let letters = within::<b'a', 26>(_mm256_or_si256(bytes, case_bit));
     let digits = within::<b'0', 10>(bytes);
     let lowered = _mm256_and_si256(_mm256_and_si256(letters, cases), case_bit);
-    // SAFETY: 32 bytes are written, at any alignment, and 32 there are.
+    // SAFETY: writes 32 bytes, at any alignment, to an array of 32 bytes.
     unsafe {
         _mm256_storeu_si256(half.as_mut_ptr().cast(), _mm256_or_si256(bytes, lowered));
     }
     let word = _mm256_movemask_epi8(_mm256_or_si256(letters, digits));
-    // The highest bit is set beyond ASCII, and the next where a character begins there.
+    // The highest bit is set in non-ASCII bytes, and the next one in the first byte of a character.
     let leads = _mm256_movemask_epi8(_mm256_and_si256(bytes, _mm256_slli_epi16::<1>(bytes)));
     let apostrophes =
         _mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(b'\''.cast_signed())));
@@ -74,8 +74,8 @@ fn read(half: &mut [u8; 32], cases: __m256i) -> Half {
     }
 }
 
-/// All bits of each byte that is one of `COUNT` from `FIRST` on. Comparisons are signed: the bytes
-/// wanted are moved to the highest numbers.
+/// All bits of each byte in `FIRST..FIRST + COUNT`. Comparisons are signed, so this range is moved
+/// to the highest numbers.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn within<const FIRST: u8, const COUNT: u8>(bytes: __m256i) -> __m256i {

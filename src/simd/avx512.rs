@@ -16,7 +16,7 @@ use super::Loop;
 use super::hash::{PRIME_1, PRIME_2, PRIME_3, SHORT_BYTES_MAX, WordMix};
 use super::words::{AsciiBlock, BLOCK_BYTES, Scan, WordPlaces};
 
-/// Words hashed at once.
+/// Words hashed together.
 const LANES: usize = 8;
 
 /// 0, 1, … 63.
@@ -48,12 +48,12 @@ pub(super) fn run<L: Loop>(work: L) -> L::Output {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,bmi1,bmi2,popcnt")]
 pub(super) fn mark(scan: &mut Scan<'_>) {
-    // SAFETY: 64 bytes are read, at any alignment, and 64 there are.
+    // SAFETY: reads 64 bytes, at any alignment, of an array of 64 bytes.
     let numbers = unsafe { _mm512_loadu_si512(NUMBERS.as_ptr().cast()) };
     let cases = scan.cases();
     let mut padded = [0; BLOCK_BYTES];
     while let Some(block) = scan.next_block(&mut padded) {
-        // SAFETY: 64 bytes are read, at any alignment, and 64 there are.
+        // SAFETY: reads 64 bytes, at any alignment, of an array of 64 bytes.
         let bytes = unsafe { _mm512_loadu_si512(block.as_ptr().cast()) };
         let lower = _mm512_or_si512(bytes, _mm512_set1_epi8(0x20));
         let (letters, digits) = (within(lower, b'a', 26), within(bytes, b'0', 10));
@@ -69,7 +69,7 @@ pub(super) fn mark(scan: &mut Scan<'_>) {
     }
 }
 
-/// A bit for each byte: whether it is one of `count` from `first` on.
+/// A bit for each byte in `first..first + count`.
 #[target_feature(enable = "avx512f,avx512bw")]
 #[inline]
 fn within(bytes: __m512i, first: u8, count: i8) -> u64 {
@@ -77,7 +77,7 @@ fn within(bytes: __m512i, first: u8, count: i8) -> u64 {
     _mm512_cmplt_epu8_mask(moved, _mm512_set1_epi8(count))
 }
 
-/// The places of bits, moved together.
+/// The positions of the set bits, compacted.
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,popcnt")]
 #[inline]
 fn push_places(bits: u64, numbers: __m512i, at: __m512i, places: &mut Vec<u32>) {
@@ -93,13 +93,13 @@ fn push_places(bits: u64, numbers: __m512i, at: __m512i, places: &mut Vec<u32>) 
     places.truncate(end);
 }
 
-/// Adds 16 numbers to `at`.
+/// Adds `at` to 16 numbers.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn widen(numbers: __m128i, at: __m512i) -> [u32; 16] {
     let mut places = [0; 16];
     let sums = _mm512_add_epi32(at, _mm512_cvtepu8_epi32(numbers));
-    // SAFETY: 64 bytes are written, at any alignment, and 16 × 4 there are.
+    // SAFETY: writes 64 bytes, at any alignment, to an array of 16 × 4 bytes.
     unsafe { _mm512_storeu_si512(places.as_mut_ptr().cast(), sums) };
     places
 }
@@ -108,12 +108,12 @@ fn widen(numbers: __m128i, at: __m512i) -> [u32; 16] {
 #[inline]
 fn to_bytes(register: __m512i) -> [u8; BLOCK_BYTES] {
     let mut bytes = [0; BLOCK_BYTES];
-    // SAFETY: 64 bytes are written, at any alignment, and 64 there are.
+    // SAFETY: writes 64 bytes, at any alignment, to an array of 64 bytes.
     unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), register) };
     bytes
 }
 
-/// Eight words at once.
+/// Hashes eight words together.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,bmi1,bmi2,popcnt")]
 pub(super) fn hash(word_mix: WordMix, words: WordPlaces<'_>, hashes: &mut Vec<u64>) {
     let mix = Mix::new(word_mix);
@@ -128,11 +128,11 @@ pub(super) fn hash(word_mix: WordMix, words: WordPlaces<'_>, hashes: &mut Vec<u6
         let bytes = _mm512_sub_epi64(to, from);
         let late = _mm512_cmpgt_epu64_mask(from, last_start);
         assert!(late == 0, "words are of this text");
-        // SAFETY: of each start on, 16 bytes are in the text.
+        // SAFETY: the text has 16 bytes from each start on.
         let (low, high) = unsafe { load(words.text, starts) };
         let mut eight = [0_u64; LANES];
         let mixed = mix.apply(keep(low, bytes, 64), keep(high, bytes, 128), bytes);
-        // SAFETY: 64 bytes are written, at any alignment, and 8 × 8 there are.
+        // SAFETY: writes 64 bytes, at any alignment, to an array of 8 × 8 bytes.
         unsafe { _mm512_storeu_si512(eight.as_mut_ptr().cast(), mixed) };
         let mut long = _mm512_cmpgt_epu64_mask(bytes, _mm512_set1_epi64(SHORT_BYTES_MAX as i64));
         while long != 0 {
@@ -148,15 +148,15 @@ pub(super) fn hash(word_mix: WordMix, words: WordPlaces<'_>, hashes: &mut Vec<u6
     hashes.truncate(count);
 }
 
-/// The two halves of 16 bytes from each place on. Loading them one by one is faster than a gather
-/// wherever gathers were slowed down for the sake of security (Downfall, 2022).
+/// The two halves of the 16 bytes at each place. Scalar loads are faster than a gather on
+/// processors with mitigations for Downfall (2022).
 ///
 /// # Safety
-/// From each place on the text must have 16 bytes.
+/// The text must have 16 bytes from each place on.
 #[target_feature(enable = "avx512f,avx512dq")]
 #[inline]
 unsafe fn load(text: &[u8], places: &[u32; LANES]) -> (__m512i, __m512i) {
-    // SAFETY: 16 bytes are read, at any alignment, and so many there are.
+    // SAFETY: reads 16 bytes, at any alignment, which the caller guarantees.
     let load =
         |lane: usize| unsafe { _mm_loadu_si128(text.as_ptr().add(places[lane] as usize).cast()) };
     let four = |first: usize| {
@@ -169,21 +169,21 @@ unsafe fn load(text: &[u8], places: &[u32; LANES]) -> (__m512i, __m512i) {
     (_mm512_unpacklo_epi64(even, odd), _mm512_unpackhi_epi64(even, odd))
 }
 
-/// Eight places, widened.
+/// Eight places, widened to 64 bits.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn places(places: &[u32; LANES]) -> __m512i {
-    // SAFETY: 32 bytes are read, at any alignment, and 8 × 4 there are.
+    // SAFETY: reads 32 bytes, at any alignment, of an array of 8 × 4 bytes.
     _mm512_cvtepu32_epi64(unsafe { _mm256_loadu_si256(places.as_ptr().cast()) })
 }
 
-/// The first bytes of a half that begins at bit `bits` − 64 of the word.
+/// Keeps the bytes of the word in a half that begins at bit `bits` − 64 of it.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn keep(half: __m512i, bytes: __m512i, bits: i64) -> __m512i {
     let idle = _mm512_sub_epi64(_mm512_set1_epi64(bits), _mm512_slli_epi64::<3>(bytes));
     let idle = _mm512_max_epi64(idle, _mm512_setzero_si512());
-    // Shifting by 64 or more leaves nothing.
+    // Shifting by 64 or more yields zero.
     _mm512_and_si512(half, _mm512_srlv_epi64(_mm512_set1_epi64(-1), idle))
 }
 

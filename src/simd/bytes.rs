@@ -1,7 +1,7 @@
-//! Bytes compared side by side, with the instructions that every processor of its kind has: calls
-//! are so short that choosing a level would take longer than it saves.
+//! Comparisons of bytes, with the baseline instructions of the architecture: the calls are so short
+//! that selecting a level would cost more than it gains.
 
-/// A bit for each of twelve 16-bit words that equals the wanted one.
+/// A bit for each of twelve 16-bit words that equals `wanted`.
 #[must_use]
 #[inline]
 pub fn equal_words(words: &[u16; 12], wanted: u16) -> u16 {
@@ -11,8 +11,7 @@ pub fn equal_words(words: &[u16; 12], wanted: u16) -> u16 {
             _mm_cmpeq_epi16, _mm_loadl_epi64, _mm_loadu_si128, _mm_movemask_epi8, _mm_packs_epi16,
             _mm_set1_epi16,
         };
-        // SAFETY: 16 and then 8 bytes are read, at any alignment, of the 24 that there are. Every
-        // x86-64 has SSE2.
+        // SAFETY: reads 16 and then 8 bytes, at any alignment, from 24. Every x86-64 has SSE2.
         unsafe {
             let wanted = _mm_set1_epi16(wanted.cast_signed());
             let low = _mm_cmpeq_epi16(_mm_loadu_si128(words.as_ptr().cast()), wanted);
@@ -30,10 +29,10 @@ fn equal_words_portable(words: &[u16; 12], wanted: u16) -> u16 {
     bits.fold(0, |all, bit| all | bit)
 }
 
-/// Bytes that are compared without a branch: as many as a usual sketch has.
+/// Bytes compared without a branch: the usual length of a sketch.
 const BLOCK: usize = 128;
 
-/// At how many places two byte strings of equal length agree.
+/// The number of positions at which two byte strings of equal length agree.
 #[must_use]
 #[inline]
 pub fn count_equal_bytes(a: &[u8], b: &[u8]) -> u32 {
@@ -51,7 +50,7 @@ fn count_equal_in_block(a: &[u8; BLOCK], b: &[u8; BLOCK]) -> u32 {
             _mm_add_epi64, _mm_cmpeq_epi8, _mm_cvtsi128_si32, _mm_loadu_si128, _mm_sad_epu8,
             _mm_setzero_si128, _mm_shuffle_epi32, _mm_sub_epi8,
         };
-        // SAFETY: 16 bytes are read at a time, at any alignment, and 16 there are. Every x86-64 has
+        // SAFETY: reads 16 bytes at a time, at any alignment, from chunks of 16. Every x86-64 has
         // SSE2.
         unsafe {
             let mut counts = _mm_setzero_si128();

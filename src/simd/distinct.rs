@@ -1,24 +1,23 @@
-//! Hashes → the distinct ones, ascending.
+//! Sorts and deduplicates hashes.
 
 use super::{Level, Loop};
 
-/// More buckets would not stay in the second cache.
+/// More buckets would not fit into the L2 cache.
 const BUCKETS_MAX_BITS: u32 = 17;
 
-/// Hashes that a bucket has on average, at most, unless there are more buckets than that allows.
+/// Maximum mean number of hashes per bucket, up to the maximum number of buckets.
 const BUCKET_MEAN_MAX: usize = 2;
 
-/// So many rounds of exchanging neighbours sort so many hashes. Of hashes that are spread evenly
-/// one bucket in 200 has more.
+/// This number of transposition rounds sorts as many hashes. Of uniform hashes, one bucket in 200
+/// has more.
 const ROUNDS: usize = 6;
 
-/// The distinct ones of these hashes, ascending.
+/// The distinct hashes, ascending.
 ///
-/// Hashes are spread evenly, so the highest bits tell nearly where in the order one belongs (the
-/// interpolation of bucket sort; Knuth, TAOCP 3, 5.2.5). What is left is within a few places, and
-/// is put right by exchanging neighbours, all at once and without branches (odd-even
-/// transposition; the same, 5.3.4). Numbers that are not spread evenly take longer, but never
-/// quadratic time.
+/// Hashes are uniform, so the highest bits determine the approximate position (the interpolation of
+/// bucket sort; Knuth, TAOCP 3, 5.2.5). The remaining disorder is within a few positions, and is
+/// sorted by exchanging neighbours in parallel and without branches (odd-even transposition; ibid.
+/// 5.3.4). Numbers that are not uniform take longer, but never quadratic time.
 ///
 /// # Panics
 /// If there are 2³² hashes or more.
@@ -32,7 +31,7 @@ pub fn distinct(level: Level, mut hashes: Vec<u64>) -> Vec<u64> {
     hashes
 }
 
-/// The hashes in the order of their highest bits; those of full buckets sorted.
+/// The hashes in the order of their highest bits; those of overfull buckets sorted.
 fn spread(hashes: &[u64]) -> Vec<u64> {
     let buckets = hashes.len().div_ceil(BUCKET_MEAN_MAX).next_power_of_two();
     let bits = buckets.ilog2().clamp(1, BUCKETS_MAX_BITS);
@@ -63,7 +62,7 @@ fn spread(hashes: &[u64]) -> Vec<u64> {
     spread
 }
 
-/// Exchanges neighbours that are in the wrong order, [`ROUNDS`] times.
+/// Exchanges neighbours in the wrong order, [`ROUNDS`] times.
 struct Transposition<'h>(&'h mut [u64]);
 
 impl Loop for Transposition<'_> {
@@ -82,12 +81,11 @@ impl Loop for Transposition<'_> {
     }
 }
 
-/// Copies the distinct ones of sorted hashes to as large a room, and gives their number.
+/// Copies the distinct numbers of a sorted list to `room` of the same length; returns their number.
 fn copy_distinct(sorted: &[u64], room: &mut [u64]) -> usize {
     let mut count = 0;
     for (&hash, &next) in sorted.iter().zip(&sorted[1.min(sorted.len())..]) {
-        // What comes next decides whether this stays, not where the code goes on: that could not
-        // be foreseen.
+        // A duplicate is overwritten by the next number, which avoids an unpredictable branch.
         room[count] = hash;
         count += usize::from(hash != next);
     }

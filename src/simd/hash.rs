@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::Loop;
 use super::words::WordPlaces;
 
-/// Words up to this many bytes are hashed as two halves of 64 bits.
+/// Words of at most this many bytes are hashed as two 64-bit halves.
 pub const SHORT_BYTES_MAX: usize = 16;
 
 /// The primes of XXH64 (<https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md>).
@@ -26,14 +26,14 @@ const fn keep() -> [u128; SHORT_BYTES_MAX + 1] {
     masks
 }
 
-/// How words are hashed.
+/// The hash function of words.
 #[derive(Clone, Copy, Debug)]
 pub struct WordMix {
     pub seed: u64,
 }
 
 impl WordMix {
-    /// The hash of a word's bytes as they are.
+    /// The hash of a word's bytes, without case folding.
     #[must_use]
     #[inline]
     pub fn hash(self, word: &[u8]) -> u64 {
@@ -46,9 +46,9 @@ impl WordMix {
         self.mix(word_bits as u64, (word_bits >> 64) as u64, word.len())
     }
 
-    /// One multiplication would leave the last letter of a long word only the highest bits to act
-    /// on; three reach all of them. For a given length every step is a bijection of the low half
-    /// and of the high one, so words that differ in one half only never collide.
+    /// With one multiplication, the last letter of a long word would affect only the highest bits;
+    /// three reach all bits. For a given length every step is a bijection of either half, so words
+    /// that differ in only one half never collide.
     #[inline(always)]
     fn mix(self, low: u64, high: u64, bytes: usize) -> u64 {
         let mut h = (low ^ self.seed).wrapping_mul(PRIME_1);
@@ -60,7 +60,7 @@ impl WordMix {
     }
 }
 
-/// Multiplying 64 bits in vectors takes AVX-512: without, one word after the other is faster.
+/// Vector multiplication of 64 bits needs AVX-512; without it, hashing words one by one is faster.
 pub(super) struct OneByOne<'a> {
     pub mix: WordMix,
     pub words: WordPlaces<'a>,

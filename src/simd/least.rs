@@ -1,8 +1,8 @@
-//! The least values that linear functions take on some hashes.
+//! The minima of linear functions over a list of hashes.
 
 use super::{Instructions, Level};
 
-/// Functions that go at once.
+/// Functions evaluated together.
 pub const LINEAR_LANES: usize = 16;
 
 /// Sixteen functions `factor * hash + addend` modulo 2³².
@@ -12,10 +12,10 @@ pub struct LinearFunctions {
     pub addends: [u32; LINEAR_LANES],
 }
 
-/// The least value that each function takes on the hashes; the highest of all if there are none.
+/// The minimum of each function over the hashes; `u32::MAX` if there are none.
 ///
-/// Left to itself the compiler takes several hashes of one function at a time, and so has to
-/// search each register for its least.
+/// The compiler's own vectorisation evaluates one function on several hashes at a time, which needs
+/// a reduction of each register.
 #[must_use]
 pub fn least_values(
     level: Level,
@@ -24,7 +24,7 @@ pub fn least_values(
 ) -> [u32; LINEAR_LANES] {
     match level.0 {
         Instructions::Portable => portable(functions, hashes),
-        // SAFETY: a level is only made if the machine has its instructions.
+        // SAFETY: a level exists only if the processor has its instructions.
         #[cfg(target_arch = "x86_64")]
         Instructions::Avx2 => unsafe { x86::avx2(functions, hashes) },
         // SAFETY: as above.
@@ -71,7 +71,7 @@ mod x86 {
         let mut least = [0; LINEAR_LANES];
         for (lowest, from) in lowest.into_iter().zip(halves) {
             let place = &mut least[from..from + LINEAR_LANES / 2];
-            // SAFETY: 32 bytes are written, at any alignment, and 8 × 4 there are.
+            // SAFETY: writes 32 bytes, at any alignment, to an array of 8 × 4 bytes.
             unsafe { _mm256_storeu_si256(place.as_mut_ptr().cast(), lowest) };
         }
         least
@@ -81,13 +81,13 @@ mod x86 {
     #[inline]
     fn eight(lanes: &[u32; LINEAR_LANES], from: usize) -> __m256i {
         let lanes = &lanes[from..from + LINEAR_LANES / 2];
-        // SAFETY: 32 bytes are read, at any alignment, and 8 × 4 there are.
+        // SAFETY: reads 32 bytes, at any alignment, of an array of 8 × 4 bytes.
         unsafe { _mm256_loadu_si256(lanes.as_ptr().cast()) }
     }
 
     #[target_feature(enable = "avx512f")]
     pub(super) fn avx512(functions: &LinearFunctions, hashes: &[u32]) -> [u32; LINEAR_LANES] {
-        // SAFETY: 64 bytes are read, at any alignment, and 16 × 4 there are.
+        // SAFETY: reads 64 bytes, at any alignment, of an array of 16 × 4 bytes.
         let sixteen =
             |lanes: &[u32; LINEAR_LANES]| unsafe { _mm512_loadu_si512(lanes.as_ptr().cast()) };
         let (factors, addends) = (sixteen(&functions.factors), sixteen(&functions.addends));
@@ -98,7 +98,7 @@ mod x86 {
             lowest = _mm512_min_epu32(lowest, value);
         }
         let mut least = [0; LINEAR_LANES];
-        // SAFETY: 64 bytes are written, at any alignment, and 16 × 4 there are.
+        // SAFETY: writes 64 bytes, at any alignment, to an array of 16 × 4 bytes.
         unsafe { _mm512_storeu_si512(least.as_mut_ptr().cast(), lowest) };
         least
     }

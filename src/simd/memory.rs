@@ -1,15 +1,15 @@
-//! Hints to the processor about memory: only speed depends on them.
+//! Memory hints to the processor, which only affect speed.
 
 use std::mem::MaybeUninit;
 
-/// Of the processor's cache.
+/// Bytes of a cache line.
 const LINE_BYTES: usize = 64;
 
-/// Begins to fetch the cache line in which a value starts, without waiting for it.
+/// Prefetches the cache line in which a value starts.
 #[inline]
 pub fn prefetch<T>(value: &T) {
     let address = std::ptr::from_ref(value);
-    // SAFETY: a prefetch reads nothing that the program could see, and never faults.
+    // SAFETY: a prefetch has no visible effect and never faults.
     #[cfg(target_arch = "x86_64")]
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -31,8 +31,8 @@ pub fn prefetch_all<T>(values: &[T]) {
     values.iter().step_by(of_a_line).for_each(prefetch);
 }
 
-/// Asks for memory that is not written yet to be mapped by large pages, if it is a few of them.
-/// Random reads then miss the processor's table of pages less often.
+/// Advises the kernel to map unwritten memory with huge pages, if it spans several of them, which
+/// reduces TLB misses of random reads.
 #[cfg(target_os = "linux")]
 pub fn prefer_huge_pages<T>(memory: &mut [MaybeUninit<T>]) {
     use rustix::mm::{Advice, madvise};
@@ -45,8 +45,8 @@ pub fn prefer_huge_pages<T>(memory: &mut [MaybeUninit<T>]) {
         return;
     }
     let first = bytes.start.wrapping_byte_add(start - bytes.start as usize);
-    // SAFETY: the range lies within `memory`, which is borrowed, and the advice leaves what is in
-    // it as it is. A kernel that does not know it refuses, which changes nothing either.
+    // SAFETY: the range lies within `memory`, which is borrowed, and the advice does not change its
+    // content. A kernel without support refuses, which is harmless.
     let _refused = unsafe { madvise(first.cast(), length, Advice::LinuxHugepage) };
 }
 

@@ -1,12 +1,12 @@
 //! The inner loops that vector instructions speed up, and the crate's only unsafe code.
 //!
-//! What a loop gives does not depend on the [`Level`] that it runs at; tests force each level that
-//! the machine has. A loop is one of two kinds:
+//! Results do not depend on the [`Level`]; tests force each level that the processor has. There are
+//! two kinds of loops:
 //!
-//! - plain Rust that the compiler vectorises by itself when it may use the instructions: a
-//!   [`Loop`], which [`Level::run`] has in a copy for each level;
-//! - written out by hand, where the compiler would not get there: [`hash_words`], [`least_values`]
-//!   and [`count_shared`].
+//! - plain Rust that the compiler vectorises if it may use the instructions: a [`Loop`], compiled
+//!   by [`Level::run`] once for each level;
+//! - hand-written intrinsics, where the compiler does not vectorise well: [`hash_words`],
+//!   [`least_values`] and [`count_shared`].
 
 #![allow(
     unsafe_code,
@@ -38,7 +38,7 @@ pub use memory::{prefer_huge_pages, prefetch, prefetch_all};
 pub use shared::count_shared;
 pub use words::hash_words;
 
-/// Which instructions may be used.
+/// The instructions that may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level(Instructions);
 
@@ -51,16 +51,16 @@ enum Instructions {
     Avx512,
 }
 
-/// A loop that the compiler vectorises. `run` must be `#[inline(always)]`, or it would be compiled
-/// once, for the plainest of processors. So may be a closure that it hands to the library: what is
-/// to be fast is a `for`.
+/// A loop that the compiler vectorises. `run` must be `#[inline(always)]`, otherwise it would be
+/// compiled only for the baseline processor. Closures passed to the standard library may be
+/// compiled for it, too, so fast loops are written as `for`.
 pub trait Loop {
     type Output;
     fn run(self) -> Self::Output;
 }
 
 impl Level {
-    /// The highest that this machine has.
+    /// The highest level of this processor.
     #[must_use]
     #[inline]
     pub fn best() -> Self {
@@ -69,7 +69,7 @@ impl Level {
         *BEST
     }
 
-    /// All that this machine has, the highest last.
+    /// All levels of this processor, the highest last.
     #[must_use]
     pub fn available() -> Vec<Self> {
         let mut levels = vec![Self(Instructions::Portable)];
@@ -89,7 +89,7 @@ impl Level {
     pub fn run<L: Loop>(self, work: L) -> L::Output {
         match self.0 {
             Instructions::Portable => work.run(),
-            // SAFETY: a level is only made if the machine has its instructions.
+            // SAFETY: a level exists only if the processor has its instructions.
             #[cfg(target_arch = "x86_64")]
             Instructions::Avx2 => unsafe { avx2::run(work) },
             // SAFETY: as above.

@@ -1,4 +1,4 @@
-//! What every processor can do: eight bytes in a register.
+//! Portable code with eight bytes in a register.
 
 use super::words::{AsciiBlock, BLOCK_BYTES, Edges, Scan};
 
@@ -12,7 +12,7 @@ pub(super) fn mark(scan: &mut Scan<'_>) {
     }
 }
 
-/// Classes the bytes, and lowercases ASCII letters as far as `cases` has bits.
+/// Classifies the bytes, and lowercases ASCII letters where `cases` has bits.
 #[inline(always)]
 fn read(block: &[u8; BLOCK_BYTES], cases: u64) -> AsciiBlock {
     let mut ascii = AsciiBlock { folded: *block, word: 0, leads: 0, apostrophes: 0 };
@@ -21,7 +21,8 @@ fn read(block: &[u8; BLOCK_BYTES], cases: u64) -> AsciiBlock {
         let bytes = u64::from_le_bytes(*eight);
         let (letters, digits) = letters_and_digits(bytes);
         ascii.word |= gather(letters | digits) << (8 * number);
-        // The highest bit is set beyond ASCII, and the next where a character begins there.
+        // The highest bit is set in non-ASCII bytes, and the next one in the first byte of a
+        // character.
         ascii.leads |= gather(bytes & bytes << 1 & HIGH_BITS) << (8 * number);
         ascii.apostrophes |= gather(zeros(bytes ^ each(b'\''))) << (8 * number);
         *eight = (bytes | letters >> 2 & cases).to_le_bytes();
@@ -35,7 +36,7 @@ pub(super) fn push_edges(edges: &Edges, scan: &mut Scan<'_>) {
     push_places(edges.ends, edges.at, &mut scan.ends);
 }
 
-/// Writing several places at once costs less than asking after each whether it is the last.
+/// Several unconditional writes cost less than a check after each.
 #[inline(always)]
 fn push_places(mut bits: u64, at: u32, places: &mut Vec<u32>) {
     let count = places.len() + bits.count_ones() as usize;
@@ -54,7 +55,7 @@ fn push_places(mut bits: u64, at: u32, places: &mut Vec<u32>) {
 #[inline(always)]
 fn letters_and_digits(bytes: u64) -> (u64, u64) {
     let low = bytes & !HIGH_BITS;
-    // Adding 0x80 − c to a byte under 0x80 sets its high bit from c on, and carries nothing over.
+    // Adding 0x80 − c to a byte below 0x80 sets its high bit if it is at least c, without a carry.
     let from = |bytes: u64, first: u8| bytes + each(0x80 - first);
     let lower = low | each(0x20);
     let letters = from(lower, b'a') ^ from(lower, b'z' + 1);
@@ -75,7 +76,7 @@ fn gather(high_bits: u64) -> u64 {
     (high_bits >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
 
-/// Eight times a byte.
+/// A byte repeated eight times.
 const fn each(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
 }

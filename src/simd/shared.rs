@@ -1,19 +1,19 @@
-//! How many numbers two ascending lists share.
+//! Counts the numbers that two ascending lists share.
 //!
-//! Blocks are compared, each number of the one with each of the other, and whichever ends lower
-//! makes room for the next of its list (after B. Schlegel, T. Willhalm, W. Lehner, "Fast
-//! sorted-set intersection using SIMD instructions", 2011). No branch depends on which number is
-//! less, as that is a coin toss. Blocks of one are an ordinary merge.
+//! Compares blocks, each number of one with each of the other, and advances the list whose block
+//! ends lower (after B. Schlegel, T. Willhalm, W. Lehner, "Fast sorted-set intersection using SIMD
+//! instructions", 2011). No branch depends on which number is less, as that is unpredictable. With
+//! blocks of one it is an ordinary merge.
 
 use std::marker::PhantomData;
 
 use super::{Instructions, Level, Loop};
 
-/// Steps between looks at whether what is needed can still be reached.
+/// Steps between checks whether `needed` can still be reached.
 const STEPS: usize = 8;
 
-/// How many numbers two strictly ascending lists share; `None` as soon as it is clear that they
-/// are fewer than `needed`.
+/// The number of elements shared by two strictly ascending lists; `None` as soon as it is certain
+/// to be below `needed`.
 #[must_use]
 pub fn count_shared(level: Level, a: &[u64], b: &[u64], needed: usize) -> Option<usize> {
     match level.0 {
@@ -27,7 +27,7 @@ pub fn count_shared(level: Level, a: &[u64], b: &[u64], needed: usize) -> Option
 
 /// Compares blocks of `LANES` numbers.
 trait Compare<const LANES: usize> {
-    /// How many numbers are in both blocks.
+    /// The number of elements in both blocks.
     fn shared(a: &[u64; LANES], b: &[u64; LANES]) -> usize;
 }
 
@@ -55,8 +55,8 @@ mod x86 {
     impl Compare<4> for Avx2 {
         #[inline(always)]
         fn shared(a: &[u64; 4], b: &[u64; 4]) -> usize {
-            // SAFETY: 32 bytes are read, at any alignment, and 4 × 8 there are. It is only asked
-            // for at the level of its instructions.
+            // SAFETY: reads 32 bytes, at any alignment, from 4 × 8. Only called at the level of its
+            // instructions.
             unsafe {
                 let a = _mm256_loadu_si256(a.as_ptr().cast());
                 let agree =
@@ -74,8 +74,8 @@ mod x86 {
     impl Compare<8> for Avx512 {
         #[inline(always)]
         fn shared(a: &[u64; 8], b: &[u64; 8]) -> usize {
-            // SAFETY: 64 bytes are read, at any alignment, and 8 × 8 there are. It is only asked
-            // for at the level of its instructions.
+            // SAFETY: reads 64 bytes, at any alignment, from 8 × 8. Only called at the level of its
+            // instructions.
             unsafe {
                 let a = _mm512_loadu_si512(a.as_ptr().cast());
                 let mut any = 0;
@@ -88,8 +88,8 @@ mod x86 {
     }
 }
 
-/// Walks the lower and the upper halves side by side: a step waits for the one before it, and two
-/// that do not wait for each other take little longer than one.
+/// Merges the lower and the upper halves in turn: steps of one half depend on each other, those of
+/// two halves overlap.
 struct Sides<'s, C, const LANES: usize> {
     low: Walk<'s, C, LANES>,
     high: Walk<'s, C, LANES>,
@@ -135,7 +135,7 @@ impl<C: Compare<LANES>, const LANES: usize> Loop for Sides<'_, C, LANES> {
     }
 }
 
-/// A walk through two lists, `LANES` numbers of one of them, or of both, at a step.
+/// A merge of two lists, advancing `LANES` numbers of one or both per step.
 struct Walk<'s, C, const LANES: usize> {
     a: &'s [u64],
     b: &'s [u64],
@@ -149,13 +149,13 @@ impl<'s, C: Compare<LANES>, const LANES: usize> Walk<'s, C, LANES> {
         Self { a, b, shared: 0, compare: PhantomData }
     }
 
-    /// Steps that can be made for certain; 0 once less than a block is left of a list.
+    /// The minimum number of steps left; 0 once less than a block is left of a list.
     #[inline(always)]
     fn steps_min(&self) -> usize {
         self.a.len().min(self.b.len()) / LANES
     }
 
-    /// What may be shared in the end.
+    /// An upper bound of the final count.
     #[inline(always)]
     fn shared_max(&self) -> usize {
         self.shared + self.a.len().min(self.b.len())
@@ -170,7 +170,7 @@ impl<'s, C: Compare<LANES>, const LANES: usize> Walk<'s, C, LANES> {
         self.b = &self.b[LANES * usize::from(b_last <= a_last)..];
     }
 
-    /// All that is shared, by single steps from where there is no more room for a whole one.
+    /// The final count; the rest of the lists is merged one number at a time.
     #[inline(always)]
     fn finish(&self) -> usize {
         let mut rest = Walk::<Single, 1>::new(self.a, self.b);
@@ -190,7 +190,7 @@ mod tests {
 
     use super::*;
 
-    /// Lists of all lengths: such as share most, such as share some by chance, and uneven ones.
+    /// Lists of all lengths: with most numbers shared, with few shared, and of different lengths.
     fn lists() -> impl Strategy<Value = [Vec<u64>; 2]> {
         let dense = (vec(0..90_u64, 0..90), vec(0..90_u64, 0..90));
         let uneven = (vec(0..3_000_u64, 0..20), vec(0..3_000_u64, 0..900));

@@ -1,4 +1,4 @@
-//! What the agreeing slots of two sketches say of the resemblance of their sets.
+//! Estimates the resemblance of two sets from the agreeing slots of their sketches.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -9,12 +9,12 @@ use crate::simd::count_equal_bytes;
 /// The standard normal quantile of a two-sided 95 % interval.
 const Z_95: f64 = 1.959_963_984_540_054;
 
-/// Compares sketches made with one [`SketchSettings`].
+/// Compares sketches made with the same [`SketchSettings`].
 #[derive(Clone, Copy, Debug)]
 pub struct Estimator {
     slots: u32,
     bits: u32,
-    /// Sketches are of records with this many fields.
+    /// The number of fields, for sketches of records.
     fields: usize,
 }
 
@@ -29,15 +29,15 @@ pub struct Estimate {
     /// The 95 % Wilson interval, accidental agreements subtracted.
     #[schema(example = json!([0.73, 0.87]))]
     pub interval: (f64, f64),
-    /// How many slots of the two sketches agree, or elements of two samples are in both.
+    /// Number of slots that agree, or of elements that are in both samples.
     pub agreeing: u32,
-    /// How many slots or elements were compared.
+    /// Number of slots or elements compared.
     pub slots: u32,
 }
 
 impl Estimate {
-    /// Of the resemblance of two sets of which a sample is known: of `union` sampled elements that
-    /// either has both have `shared`. In place of slots are those elements.
+    /// Estimates the resemblance of two sets from samples of both: `shared` of the `union` sampled
+    /// elements are in both.
     #[must_use]
     pub fn of_samples(shared: usize, union: usize) -> Self {
         let (value, trials) = (shared as f64 / union as f64, union as f64);
@@ -58,15 +58,15 @@ impl Estimator {
         Self { slots: settings.slots, bits: settings.bits, fields: 0 }
     }
 
-    /// The estimator of sketches of records: of each field a hash of 4 bytes, 0 where the record
-    /// lacks it, and then for each field slots of 2 bytes, or none.
+    /// The estimator for sketches of records: a hash of 4 bytes per field, 0 if the record lacks
+    /// it, then, with field sketches, slots of 2 bytes for each field.
     #[must_use]
     pub fn of_records(self, fields: usize) -> Self {
         Self { fields, ..self }
     }
 
-    /// How many slots of two sketches (as bytes, of equal length) agree: 0..=slots. Of records, of
-    /// each field that both have the slots that agree, and all of an equal one.
+    /// The number of agreeing slots of two sketches (as bytes, of equal length): 0..=slots. For
+    /// records, the agreeing slots of each field that both have, and all slots of an equal field.
     #[must_use]
     pub fn agreeing(&self, a: &[u8], b: &[u8]) -> u32 {
         if self.fields > 0 {
@@ -79,10 +79,10 @@ impl Estimator {
         }
     }
 
-    /// The resemblance of two sets of whose sketches `agreeing` slots agree.
+    /// Estimates the resemblance of two sets whose sketches agree in `agreeing` slots.
     ///
-    /// Two b-bit slots also agree by accident, one time in 2ᵇ (Li and König, "b-bit minwise
-    /// hashing", 2010): of slots that hold different shingles, c = 2⁻ᵇ are seen to agree.
+    /// Two b-bit slots with different shingles agree by accident with probability c = 2⁻ᵇ (Li and
+    /// König, "b-bit minwise hashing", 2010).
     #[must_use]
     pub fn estimate(&self, agreeing: u32) -> Estimate {
         let slots = f64::from(self.slots);
@@ -97,12 +97,12 @@ impl Estimator {
         }
     }
 
-    /// The same of two samples with `union` elements together: what the slots say of the samples,
-    /// and with what error the samples say it of the sets they were taken from.
+    /// Estimates the resemblance of two sets from the sketches of samples with `union` elements
+    /// together, including the sampling error.
     #[must_use]
     pub fn estimate_sampled(&self, agreeing: u32, union: f64) -> Estimate {
         let (slots, share) = (f64::from(self.slots), f64::from(agreeing) / f64::from(self.slots));
-        // The variances of both add up.
+        // The two variances add up.
         let trials = slots * union / (slots + union);
         let (low, high) = wilson_interval(share, trials);
         Estimate {
@@ -112,7 +112,7 @@ impl Estimator {
         }
     }
 
-    /// The chance that two slots which hold different shingles agree.
+    /// The probability that two slots with different shingles agree.
     fn accidents(self) -> f64 {
         (-f64::from(self.bits)).exp2()
     }
@@ -123,8 +123,8 @@ impl Estimator {
     }
 }
 
-/// The 95 % interval of a share seen in `trials` (E. B. Wilson 1927). Other than the usual ± it
-/// stays sensible near 0 and 1, where near-duplicates are.
+/// The 95 % interval of a proportion observed in `trials` (E. B. Wilson 1927). Unlike the normal
+/// approximation it is sound near 0 and 1, where near-duplicates are.
 fn wilson_interval(share: f64, trials: f64) -> (f64, f64) {
     let z2 = Z_95 * Z_95;
     let middle = share + z2 / (2.0 * trials);
@@ -133,7 +133,7 @@ fn wilson_interval(share: f64, trials: f64) -> (f64, f64) {
     ((middle - spread) / scale, (middle + spread) / scale)
 }
 
-/// Slots of a field's sketch.
+/// Slots in the sketch of a field.
 const FIELD_SLOTS: usize = 16;
 
 fn agreeing_fields(a: &[u8], b: &[u8], fields: usize) -> u32 {
@@ -177,7 +177,7 @@ mod tests {
                 let a: Vec<u8> = (0..slots as usize * bytes).map(|n| (n * 7) as u8).collect();
                 assert_eq!(estimator.agreeing(&a, &a), slots);
                 let mut b = a.clone();
-                // Any one byte of a slot makes it differ; here each third slot, in any byte.
+                // A change of any byte makes a slot differ; here of each third slot.
                 for (number, slot) in b.chunks_mut(bytes).enumerate().step_by(3) {
                     slot[number % bytes] ^= 1;
                 }

@@ -1,12 +1,11 @@
-//! One-permutation minhash with its empty bins filled.
+//! One-permutation MinHash with densification of empty bins.
 //!
-//! From S. Dahlgaard, M. Knudsen, M. Thorup, "Fast similarity sketching" (2017), cut to one
-//! random round. Every shingle falls into one bin, and a bin keeps the least. Where a bin is
-//! empty in both of two sets, each fills it with its own minimum under the hash function of that
-//! bin; where it is empty in one of them only, the slots differ, as they should. So each slot
-//! agrees with a chance of just the resemblance, whatever the sizes of the sets are. Filling
-//! costs a pass over the set for each empty bin, but only small sets leave any: at k·ln k
-//! shingles one bin in k is empty.
+//! From S. Dahlgaard, M. Knudsen, M. Thorup, "Fast similarity sketching" (2017), with one random
+//! round. Every shingle falls into one bin, and a bin keeps its minimum. A bin that is empty in
+//! both sets is filled in each with the minimum under the bin's own hash function; if it is empty
+//! in only one, the slots differ, as they should. So each slot agrees with a probability equal to
+//! the resemblance, whatever the sizes of the sets. Filling costs a pass over the set per empty
+//! bin, but only small sets have any: with k·ln k shingles one bin in k is empty.
 
 use crate::simd::{Level, Loop, prefetch_all};
 
@@ -14,16 +13,16 @@ use super::fillers::Fillers;
 use super::mix::Remix;
 use super::permutations::Permutations;
 
-/// A bin that no shingle fell into. A shingle may well have this value: such a bin is filled as
-/// if it were empty, by the same rule in every set.
+/// An empty bin. A shingle may have this value: its bin is then filled as if it were empty, by the
+/// same rule in every set.
 const EMPTY: u64 = u64::MAX;
 
-/// Shingles into bins, and what fills the empty ones.
+/// Bins shingles, and fills the empty bins.
 #[derive(Clone, Debug)]
 pub(super) enum Fast {
-    /// By functions of 32 bits.
+    /// With 32-bit functions.
     Narrow(Fillers),
-    /// By those that minhash in the textbooks has.
+    /// With the functions of textbook MinHash.
     Wide(Permutations),
 }
 
@@ -35,12 +34,12 @@ impl Fast {
         }
     }
 
-    /// The least hash of each bin.
+    /// The minimum of each bin.
     pub(super) fn minima(&self, shingles: &[u64], remix: Remix, level: Level) -> Vec<u64> {
         let mut minima = vec![EMPTY; self.bins()];
         level.run(Binning { minima: &mut minima, shingles, remix });
-        // A filled bin and one that a shingle fell into hold different shingles, if any; their
-        // values can only agree by accident.
+        // A filled bin and an occupied one hold different shingles, if any, so their values agree
+        // only by accident.
         let empty = level.run(EmptyBins(&minima));
         if !empty.is_empty() {
             match self {
@@ -52,8 +51,7 @@ impl Fast {
     }
 }
 
-/// Which bins are empty. Of a small set nobody could foresee them, so they are looked for without
-/// a branch on each.
+/// Finds the empty bins. In a small set they are unpredictable, so the search has no branches.
 struct EmptyBins<'a>(&'a [u64]);
 
 impl Loop for EmptyBins<'_> {
@@ -74,7 +72,7 @@ impl Loop for EmptyBins<'_> {
     }
 }
 
-/// Bins looked at together.
+/// Bins examined together.
 const MASK: usize = 64;
 
 /// Puts each shingle's hash into its bin.
@@ -84,17 +82,17 @@ struct Binning<'a> {
     remix: Remix,
 }
 
-/// Shingles that are hashed at once.
+/// Shingles hashed together.
 const CHUNK: usize = 64;
 
-/// Chunks that are fetched ahead, a page of memory: a processor that sees where the loads go
-/// fetches ahead by itself, but not beyond the page.
+/// Prefetch distance in chunks, a page of memory: the processor's own prefetcher stops at the end
+/// of the page.
 const AHEAD: usize = 8;
 
-/// The bins of sketches as most are, as a number that the compiler knows.
+/// The usual number of bins, as a constant for the compiler.
 const USUAL_BINS: usize = 128;
 
-/// From so many shingles on it pays to have each bin twice.
+/// From this number of shingles, two copies of the bins are faster.
 const MANY: usize = 512;
 
 impl Loop for Binning<'_> {
@@ -105,7 +103,7 @@ impl Loop for Binning<'_> {
         let Self { minima, shingles, remix } = self;
         let bins = minima.len();
         match <&mut [u64; USUAL_BINS]>::try_from(&mut *minima) {
-            Ok(minima) if shingles.len() >= MANY => into_two(minima, shingles, remix),
+            Ok(minima) if shingles.len() >= MANY => bin_alternately(minima, shingles, remix),
             Ok(minima) => each_chunk(shingles, remix, |hashes| {
                 for hash in hashes {
                     lower(&mut minima[bin(*hash, USUAL_BINS)], *hash);
@@ -120,27 +118,27 @@ impl Loop for Binning<'_> {
     }
 }
 
-/// Puts every other hash into bins beside the bins: one that falls where the one before it fell
-/// need not wait for that to be written.
+/// Puts every other hash into a second copy of the bins, so that a hash need not wait for the write
+/// of the previous one to the same bin.
 #[inline(always)]
-fn into_two(minima: &mut [u64; USUAL_BINS], shingles: &[u64], remix: Remix) {
-    let mut beside = [EMPTY; USUAL_BINS];
+fn bin_alternately(minima: &mut [u64; USUAL_BINS], shingles: &[u64], remix: Remix) {
+    let mut second = [EMPTY; USUAL_BINS];
     each_chunk(shingles, remix, |hashes| {
         let (pairs, rest) = hashes.as_chunks();
         for [a, b] in pairs {
             lower(&mut minima[bin(*a, USUAL_BINS)], *a);
-            lower(&mut beside[bin(*b, USUAL_BINS)], *b);
+            lower(&mut second[bin(*b, USUAL_BINS)], *b);
         }
         for hash in rest {
             lower(&mut minima[bin(*hash, USUAL_BINS)], *hash);
         }
     });
-    for (minimum, beside) in minima.iter_mut().zip(beside) {
-        lower(minimum, beside);
+    for (minimum, second) in minima.iter_mut().zip(second) {
+        lower(minimum, second);
     }
 }
 
-/// Hashing by itself is the same for all and goes several at a time.
+/// Hashing is separate from binning, so that it can be vectorised.
 #[inline(always)]
 fn each_chunk(shingles: &[u64], remix: Remix, mut visit: impl FnMut(&[u64])) {
     let (chunks, rest) = shingles.as_chunks::<CHUNK>();

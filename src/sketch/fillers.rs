@@ -1,5 +1,5 @@
-//! What fills the empty bins of a small set: a hash function a slot, of half the width that
-//! minhash in the textbooks has.
+//! Fills the empty bins of a small set: one hash function per slot, with half the width of those of
+//! textbook MinHash.
 
 use crate::simd::{LINEAR_LANES, Level, LinearFunctions, Loop, least_values};
 
@@ -7,8 +7,8 @@ use super::mix::{Remix, SplitMix};
 
 /// Functions `factor * hash + addend` modulo 2³² of the upper halves of remixed shingles.
 ///
-/// Each factor is odd, so each function is a permutation of all 32-bit numbers. Only small sets
-/// need them, of which hardly two shingles have one upper half.
+/// Each factor is odd, so each function is a permutation of the 32-bit numbers. Only small sets
+/// need them, in which the upper halves of shingles hardly ever collide.
 #[derive(Clone, Debug)]
 pub(super) struct Fillers(Vec<Filler>);
 
@@ -32,7 +32,7 @@ impl Fillers {
         self.0.len()
     }
 
-    /// Puts into some slots the least values that their functions take on the shingles.
+    /// Fills some slots with the minima of their functions over the shingles.
     pub(super) fn fill(
         &self,
         minima: &mut [u64],
@@ -73,7 +73,7 @@ impl Fillers {
     }
 }
 
-/// Halves the shingles' hashes.
+/// Takes the upper halves of the shingles' hashes.
 struct Halving<'a> {
     halves: &'a mut [u32],
     shingles: &'a [u64],

@@ -1,12 +1,12 @@
-//! Sketches as they were when the hashes were fixed. Whoever changes one of these changes what
-//! every stored collection holds: on purpose, and with a word to its owners.
+//! Golden sketches. A change of one of these values makes the stored sketches of all collections
+//! invalid.
 
 use std::fmt::Write;
 
 use super::*;
 
-/// Method, bits, shingles in the set, and the sketch of 16 slots in hexadecimal. Of three shingles
-/// most bins are filled, of 200 none is.
+/// Method, bits, shingles in the set, and the sketch of 16 slots in hexadecimal. With three
+/// shingles most bins are empty, with 200 none.
 const GOLDEN: [(Method, u32, u64, &str); 18] = [
     (Method::Fast32, 8, 3, "0bc8ec6215f706f600d93f8b752975de"),
     (Method::Fast32, 8, 200, "d7dd499edc1746a5b74a540ea4a8d304"),

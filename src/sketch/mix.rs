@@ -3,8 +3,8 @@
 /// An odd factor without pattern: the fractional part of the golden ratio.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// A bijection that every shingle goes through first, so that it does no harm when shingles are
-/// sampled ("0 mod m") or come from a hash with the same seed.
+/// A bijection applied to every shingle first, so that sampled shingles ("0 mod m") and shingles
+/// hashed with the same seed do not bias the sketch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Remix {
     seed: u64,
@@ -31,7 +31,7 @@ pub(super) fn finalise(mut h: u64) -> u64 {
     h ^ (h >> 33)
 }
 
-/// The splitmix64 generator (Steele, Lea, Flood 2014): numbers without pattern from a seed.
+/// The splitmix64 generator (Steele, Lea, Flood 2014): pseudo-random numbers from a seed.
 #[derive(Clone, Debug)]
 pub(super) struct SplitMix(u64);
 

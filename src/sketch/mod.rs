@@ -1,4 +1,4 @@
-//! Set → sketch; what two sketches say of their sets' resemblance.
+//! Computes the sketches of sets, and estimates resemblance from two sketches.
 
 mod estimate;
 mod fast;
@@ -26,19 +26,19 @@ const SLOTS_MAX: u32 = 1024;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SketchSettings {
-    /// MinHash values of a sketch; more of them estimate better.
+    /// Number of MinHash slots of a sketch; more slots estimate better.
     #[schema(minimum = 16, maximum = 1024, multiple_of = 4)]
     pub slots: u32,
     /// Bits kept of each slot: 8, 16 or 32.
     #[schema(minimum = 8, maximum = 32)]
     pub bits: u32,
-    /// Another seed makes other sketches.
+    /// Seed of the hash functions.
     pub seed: u64,
     pub method: Method,
 }
 
 impl SketchSettings {
-    /// What is wrong with the settings, a sentence a fault that starts with the key's name.
+    /// The faults of these settings, one sentence each, starting with the key's name.
     #[must_use]
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
@@ -54,13 +54,13 @@ impl SketchSettings {
         faults
     }
 
-    /// Bytes of a slot in a sketch.
+    /// Bytes per slot in a sketch.
     #[must_use]
     pub fn slot_bytes(&self) -> usize {
         self.bits as usize / 8
     }
 
-    /// Bytes of a sketch.
+    /// Bytes per sketch.
     #[must_use]
     pub fn sketch_bytes(&self) -> usize {
         self.slots as usize * self.slot_bytes()
@@ -73,18 +73,19 @@ impl Default for SketchSettings {
     }
 }
 
-/// `fast32`: one-permutation hashing with 32 bits for each shingle. `fast`: the same with 64 bits,
-/// slower for short documents. `permutations`: the textbook's MinHash, one hash for each shingle
-/// and slot, much slower.
+/// `fast32`: one-permutation MinHash with 32-bit fill functions. `fast`: with 64-bit ones, slower
+/// for short documents. `permutations`: textbook MinHash, one hash per shingle and slot, much
+/// slower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = SketchMethod)]
 pub enum Method {
-    /// One hash a shingle, whatever the number of slots; more of small sets, of 32 bits each.
+    /// One hash per shingle, regardless of the number of slots; small sets need more, of 32 bits
+    /// each.
     Fast32,
-    /// The same with 64 bits each, which take longer: how collections were sketched at first.
+    /// As `fast32`, but with slower 64-bit hashes; kept for existing collections.
     Fast,
-    /// A hash a shingle and slot, as in the textbooks.
+    /// One hash per shingle and slot: textbook MinHash.
     Permutations,
 }
 
@@ -93,7 +94,7 @@ pub enum Method {
 pub struct Sketch(Box<[u8]>);
 
 impl Sketch {
-    /// Takes the bytes of a sketch that was made earlier with the same settings.
+    /// Takes the bytes of a sketch made with the same settings.
     #[must_use]
     pub fn from_bytes(bytes: Box<[u8]>) -> Self {
         Self(bytes)
@@ -136,14 +137,14 @@ impl Sketcher {
         Self { remix: Remix::new(settings.seed), minima, settings, level: Level::best() }
     }
 
-    /// Uses no more than a level's instructions, for tests and benches. Sketches do not depend on
-    /// the level.
+    /// Limits the instructions to a level, for tests and benchmarks. Sketches do not depend on the
+    /// level.
     #[must_use]
     pub fn with_level(self, level: Level) -> Self {
         Self { level, ..self }
     }
 
-    /// Bytes of each sketch.
+    /// Bytes per sketch.
     #[must_use]
     pub fn sketch_bytes(&self) -> usize {
         self.settings.sketch_bytes()
@@ -154,11 +155,11 @@ impl Sketcher {
         self.sketch_shingles(set.as_slice())
     }
 
-    /// The sketch of the set of these shingles. A minimum does not depend on their order or on
-    /// how often one occurs, so that a text is sketched without making its set.
+    /// The sketch of the set of these shingles. Minima do not depend on order or repetition, so the
+    /// sketch of a text can be computed without building its set.
     ///
     /// # Panics
-    /// If there are none.
+    /// If there are no shingles.
     #[must_use]
     pub fn sketch_shingles(&self, shingles: &[u64]) -> Sketch {
         assert!(!shingles.is_empty(), "no set is empty");
@@ -178,9 +179,8 @@ impl Sketcher {
     }
 }
 
-/// Keeps the low `BYTES` bytes of each minimum, finalised: the low bits of a minimum say something
-/// of its rank, and those of `a * h + b` depend on nothing but the low bits of h; after the
-/// finaliser they do neither.
+/// Keeps the low `BYTES` bytes of each minimum after a finaliser. Without it, the low bits of a
+/// minimum depend on its rank, and those of `a * h + b` only on the low bits of h.
 struct Keeping<'a, const BYTES: usize> {
     minima: &'a [u64],
     sketch: &'a mut [u8],

@@ -1,22 +1,22 @@
-//! Textbook minhash: a hash function a slot (Broder 1997).
+//! Textbook MinHash: one hash function per slot (Broder 1997).
 
 use crate::simd::{Level, Loop};
 
 use super::mix::{Remix, SplitMix};
 
-/// Shingles that are remixed at a time; they and a slot's loop stay in the nearest cache.
+/// Shingles remixed at a time; they and a slot's loop stay in the L1 cache.
 const BLOCK: usize = 256;
 
-/// Hashes of a register, and slots that are lowered at once.
+/// Hashes per register, and slots processed at once.
 const LANES: usize = 8;
 
-/// So many slots take as long by themselves as [`LANES`] at once.
+/// This number of slots takes as long individually as [`LANES`] at once.
 const ALONE_MAX: usize = 3;
 
-/// The hash functions `g_j(h) = a_j * h + b_j` modulo 2⁶⁴, one a slot.
+/// The hash functions `g_j(h) = a_j * h + b_j` modulo 2⁶⁴, one per slot.
 ///
-/// `a_j` is odd, so each is a permutation of all 64-bit numbers. Over the remixed shingles such
-/// simple functions err no more than independent ones would (`tests.rs` measures it).
+/// `a_j` is odd, so each is a permutation of the 64-bit numbers. Over the remixed shingles, such
+/// simple functions have no larger error than independent ones (measured in `tests.rs`).
 #[derive(Clone, Debug)]
 pub(super) struct Permutations(Vec<Permutation>);
 
@@ -44,7 +44,7 @@ impl Permutations {
         self.0.len()
     }
 
-    /// The least value that each function takes on the shingles.
+    /// The minimum of each function over the shingles.
     pub(super) fn minima(&self, shingles: &[u64], remix: Remix, level: Level) -> Vec<u64> {
         let mut minima = vec![u64::MAX; self.count()];
         let slots: Vec<usize> = (0..self.count()).collect();
@@ -52,8 +52,7 @@ impl Permutations {
         minima
     }
 
-    /// Lowers the minima of some slots to the least values that their functions take on the
-    /// shingles.
+    /// Lowers the values of some slots to the minima of their functions over the shingles.
     pub(super) fn lower(
         &self,
         minima: &mut [u64],
@@ -84,7 +83,8 @@ impl Loop for Lowering<'_> {
             for (hash, &shingle) in hashes.iter_mut().zip(shingles) {
                 *hash = self.remix.apply(shingle);
             }
-            // Whole registers are faster than a few hashes one by one, and a hash may come twice.
+            // Padding to whole registers is faster than a scalar tail, and repeated hashes do no
+            // harm.
             let (first, whole) = (hashes[0], shingles.len().next_multiple_of(LANES));
             hashes[shingles.len()..whole].fill(first);
             self.lower(&hashes[..whole]);
@@ -112,7 +112,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Eight slots at once, so that a few hashes take no longer than they must.
+/// Eight slots at once, for small numbers of hashes.
 #[inline(always)]
 fn lower_eight(
     slots: &[usize; LANES],

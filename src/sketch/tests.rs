@@ -7,7 +7,7 @@ fn settings(method: Method, slots: u32, bits: u32) -> SketchSettings {
     SketchSettings { slots, bits, seed: 0, method }
 }
 
-/// How many elements two sets share, and how many each has for itself.
+/// The number of elements two sets share, and of those only in one of them.
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
     shared: u64,
@@ -24,7 +24,7 @@ impl Sizes {
         self.shared + self.only_a + self.only_b
     }
 
-    /// Two such sets of random elements; drawn in ascending order, as sorting takes its time.
+    /// Two such sets of random elements, generated in ascending order because sorting is slow.
     fn pair(self, random: &mut SplitMix, sample: fn(u64) -> u64) -> (ShingleSet, ShingleSet) {
         let mut left = self;
         let (mut a, mut b) = (Vec::new(), Vec::new());
@@ -52,7 +52,7 @@ const fn sizes(shared: u64, only_a: u64, only_b: u64) -> Sizes {
     Sizes { shared, only_a, only_b }
 }
 
-/// From one element to thousands, of equal size and nested, of resemblances from 0 to 0.95.
+/// From one element to thousands, of equal size and nested, with resemblances from 0 to 0.95.
 const SIZES: [Sizes; 16] = [
     sizes(0, 1, 1),
     sizes(1, 0, 1),
@@ -76,10 +76,10 @@ fn as_it_is(element: u64) -> u64 {
     element
 }
 
-/// The share of agreeing slots is unbiased, and errs no more than that of independent slots.
+/// The share of agreeing slots is unbiased, and its error is at most that of independent slots.
 ///
-/// A mean of `trials` may be 4 of its standard errors off; a standard error measured by `trials`
-/// is itself uncertain by 1/√(2·trials), of which 10 % is three and more.
+/// A mean of `trials` may be off by 4 of its standard errors; a standard error measured by `trials`
+/// is itself uncertain by 1/√(2·trials), and 10 % is at least three times that.
 fn assert_unbiased(settings: &SketchSettings, sizes: Sizes, trials: u32, sample: fn(u64) -> u64) {
     let mut random = SplitMix::new(sizes.union());
     let sketcher = Sketcher::new(settings.clone());
@@ -147,7 +147,7 @@ fn the_interval_covers_the_resemblance() {
     let settings = settings(Method::Fast32, 128, 8);
     let (sketcher, estimator) = (Sketcher::new(settings.clone()), Estimator::new(&settings));
     let mut random = SplitMix::new(5);
-    // Smaller sets err less than independent slots, and more would be covered.
+    // Smaller sets err less than independent slots, so the interval covers more.
     let large =
         [sizes(200, 1900, 1900), sizes(1000, 500, 500), sizes(1600, 200, 200), sizes(1900, 50, 50)];
     for sizes in large {
