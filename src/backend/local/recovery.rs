@@ -82,7 +82,7 @@ pub(super) fn with_prefix(
     });
     match filed {
         Err(error @ StorageError::CorruptDocument { .. }) => {
-            tracing::error!(%error, "exact lookups go without an index of prefixes");
+            tracing::error!(%error, "no prefix index: exact lookups scan every set");
             Ok(index.without_prefix())
         }
         filed => filed.map(|()| index),
