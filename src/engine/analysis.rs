@@ -1,4 +1,4 @@
-//! The pure half of a collection.
+//! Analyses contents: makes sets, sketches and keys, and interprets their overlap. Does no I/O.
 
 use crate::document::Content;
 use crate::engine::{CollectionSettings, EngineError, Exact, Policy};
@@ -7,31 +7,31 @@ use crate::scheme::{Scheme, Threshold};
 use crate::sketch::{Estimate, Estimator, Sketch, Sketcher};
 use crate::text::{ShingleError, ShingleSet, ShingleSettings, Shingled, Shingler};
 
-/// Shingling more bytes than this (about a quarter of a millisecond's work) leaves the runtime's
-/// thread.
+/// Larger contents are shingled off the runtime's thread: it takes about a quarter of a
+/// millisecond.
 pub(super) const CONTENT_INLINE_BYTES_MAX: usize = 65_536;
 
-/// Everything about a content that lookups and comparisons need.
+/// Everything that lookups and comparisons need of a content.
 #[derive(Clone, Debug)]
 pub struct Analysis {
     pub set: ShingleSet,
-    /// Of the set.
+    /// The fingerprint of the set.
     pub fingerprint: u64,
     pub sketch: Sketch,
-    /// The text has no shingle but the whole of it.
+    /// The whole text is its only shingle.
     pub whole_document: bool,
     /// None of the text's shingles was in the sample.
     pub sampled_to_one: bool,
 }
 
-/// How alike two documents are, as far as it is known.
+/// The similarity of two documents, as far as it is known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Similarity {
     /// The exact value where it is known, else the estimate.
     pub resemblance: f64,
-    /// `None` of records, whose fields are all known.
+    /// `None` for records, which are compared exactly.
     pub estimated: Option<f64>,
-    /// Of the estimate, where that is all there is.
+    /// The interval of the estimate, if there is no exact value.
     pub interval: Option<(f64, f64)>,
     pub exact: Option<Exact>,
 }
@@ -47,24 +47,24 @@ impl Similarity {
     }
 }
 
-/// From a content to its set, sketch and keys. Needs no store.
+/// Makes the set, the sketch and the keys of a content. Needs no store.
 #[derive(Clone, Debug)]
 pub struct Analyser {
     pub(super) shingler: Shingler,
-    /// Makes whole sets of contents that are at hand.
+    /// Makes whole sets, without sampling.
     whole: Shingler,
     sketcher: Sketcher,
     pub(super) estimator: Estimator,
     pub(super) scheme: Scheme,
     pub(super) threshold: Threshold,
-    /// The points from which records are near-duplicates.
+    /// The minimum points of near-duplicate records.
     pub(super) points_min: u32,
-    /// Points that an edit in a field of a record costs.
+    /// The points that an edit in a field of a record costs.
     pub(super) edit_penalty: u32,
     field_bytes_max: usize,
     /// Sets have an element for each occurrence of a shingle.
     pub(super) multiset: bool,
-    /// Characters of one text times those of the other that are compared one by one.
+    /// The highest product of two texts' lengths for comparison by characters.
     pub(super) edit_product_max: u64,
 }
 
@@ -89,12 +89,13 @@ impl Analyser {
         }
     }
 
-    /// One that makes whole sets, for contents that are all at hand.
+    /// An analyser that makes whole sets.
     pub(super) fn unsampled(&self) -> Self {
         Self { shingler: self.whole.clone(), ..self.clone() }
     }
 
-    /// What the overlap of two sets says of their contents. `are_whole`: neither is a sample.
+    /// The similarity of two contents by the overlap of their sets. `are_whole`: neither is a
+    /// sample.
     pub(super) fn verified(&self, overlap: Overlap, agreeing: u32, are_whole: bool) -> Similarity {
         if are_whole {
             return Similarity {
@@ -107,7 +108,7 @@ impl Analyser {
         Similarity::estimated(&Estimate::of_samples(overlap.shared, overlap.union()))
     }
 
-    /// What two sketches say of sets of these sizes.
+    /// The similarity of two sets of these sizes, estimated from their sketches.
     pub(super) fn estimated(&self, agreeing: u32, sizes: (u32, u32)) -> Similarity {
         let estimate = self.estimator.estimate(agreeing);
         if !self.shingler.sampling().is_on() {
@@ -139,7 +140,7 @@ impl Analyser {
         Ok(Analysis { set, fingerprint, sketch, whole_document, sampled_to_one })
     }
 
-    /// That a record has no field but those declared, and none of them too large.
+    /// Checks that a record has only declared fields and none of them is too large.
     ///
     /// # Errors
     /// `UnknownField`, `FieldTooLarge`.
@@ -176,19 +177,19 @@ impl From<ShingleError> for EngineError {
 }
 
 impl Analysis {
-    /// Of a stored document, whose policy was told when it was added.
+    /// The analysis of a stored document, whose policy was reported when it was added.
     pub(super) fn stored(set: ShingleSet, fingerprint: u64, sketch: Sketch) -> Self {
         Self { set, fingerprint, sketch, whole_document: false, sampled_to_one: false }
     }
 
-    /// What was done that the sender of the content may not expect.
+    /// What was done with the content that its sender may not expect.
     #[must_use]
     pub fn policy(&self) -> Vec<Policy> {
         policy(self.whole_document, self.sampled_to_one)
     }
 }
 
-/// No text is both.
+/// The policies applied to a content; at most one is.
 pub(super) fn policy(whole_document: bool, sampled_to_one: bool) -> Vec<Policy> {
     let done = [(whole_document, Policy::WholeDocument), (sampled_to_one, Policy::SampledToOne)];
     done.into_iter().filter_map(|(is_done, policy)| is_done.then_some(policy)).collect()

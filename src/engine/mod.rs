@@ -1,5 +1,5 @@
-//! The product on a page: collections, and of each add, similar, compare, collapse, discovery, get,
-//! remove, list, export, snapshot; and their backups.
+//! The engine: collections and their operations (add, similar, compare, collapse, discovery, get,
+//! remove, list, export, snapshot) and backups.
 
 mod analysis;
 mod collections;
@@ -53,7 +53,7 @@ pub use types::{
     StoredDocument,
 };
 
-/// One collection, ready to serve. A clone is another handle on the same.
+/// One open collection. Clones are handles to the same collection.
 #[derive(Clone)]
 pub struct Engine {
     settings: Arc<CollectionSettings>,
@@ -62,12 +62,12 @@ pub struct Engine {
     discoveries: Arc<Discoveries>,
     clock: Clock,
     recall_meter: Arc<RecallMeter>,
-    /// Has taken over, once this engine's collection was reindexed.
+    /// The collection that replaces this one once it was reindexed.
     successor: Arc<OnceLock<Arc<Collection>>>,
 }
 
 impl Engine {
-    /// Opens or creates the collection in `dir` and brings its index back. Blocks: call it off the
+    /// Opens or creates the collection in `dir` and recovers its index. Blocks: call it off the
     /// runtime.
     ///
     /// # Errors
@@ -83,7 +83,7 @@ impl Engine {
         Self::open_at(dir, settings, storage, cache_bytes, progress, Clock::system())
     }
 
-    /// The same, with a clock by which documents are stored and expire.
+    /// [`Engine::open`] with a given clock for storing and expiring documents.
     ///
     /// # Errors
     /// Those of [`Engine::open`].
@@ -125,7 +125,7 @@ impl Engine {
     }
 }
 
-/// Runs what may take a while on a thread that may block, and the rest where it is.
+/// Runs long work on a blocking thread, and short work in place.
 async fn off_runtime_if<R: Send + 'static>(
     long: bool,
     work: impl FnOnce() -> R + Send + 'static,

@@ -1,4 +1,4 @@
-//! What the engine is asked and what it answers.
+//! Requests to the engine and their results.
 
 use std::ops::Range;
 
@@ -41,19 +41,18 @@ pub enum OnDuplicate {
     Skip,
 }
 
-/// A document that has its place in the order of arrival.
+/// A document registered in the order of arrival.
 pub struct Admitted {
     pub(super) registered: Registered,
     pub(super) options: AddOptions,
 }
 
-/// What became of an added document.
+/// The result of adding a document.
 #[derive(Clone, Debug)]
 pub struct Added {
     pub id: DocumentId,
     pub status: AddStatus,
-    /// The near-duplicates that were there before it, most resembling first;
-    /// `limits.duplicates_max` at most.
+    /// The near-duplicates added before it, most similar first; `limits.duplicates_max` at most.
     pub duplicates: Vec<Match>,
     /// The number of distinct shingles.
     pub shingles: usize,
@@ -112,34 +111,34 @@ pub enum FoundBy {
     Scan,
 }
 
-/// How a lookup goes.
+/// The options of a lookup.
 #[derive(Clone, Copy, Debug)]
 pub struct Lookup {
     /// The collection's threshold if `None`.
     pub threshold: Option<Threshold>,
     /// Of records: the collection's points if `None`.
     pub points: Option<u32>,
-    /// Matches given back, at most.
+    /// Matches reported, at most.
     pub limit: usize,
-    /// The collection's usual one if `None`.
+    /// The collection's default mode if `None`.
     pub mode: Option<Mode>,
 }
 
 /// The near-duplicates of a probe.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// Resemblance falling, then id.
+    /// By falling resemblance, then by id.
     pub matches: Vec<Match>,
-    /// Distinct sets that shared a key with the probe, or all documents if each was looked at.
+    /// Distinct sets that shared a key with the probe, or all documents in a full scan.
     pub candidates: usize,
     /// There are more matches than the limit has room for.
     pub more: bool,
     /// A work limit was hit: some matches may be missing.
     pub truncated: bool,
-    /// The chance that a document at just the threshold is found; of records, that of one which
-    /// agrees in a field.
+    /// The probability that a document at just the threshold is found; for records, the lowest
+    /// probability that a match shares a key.
     pub expected_recall: f64,
-    /// Of records, the share of the points that two of them can have.
+    /// For records, the minimum points as a share of the most that two records can have.
     pub threshold: Threshold,
     /// Of records only.
     pub points: Option<u32>,
@@ -150,23 +149,23 @@ pub struct Answer {
 #[derive(Clone, Debug)]
 pub struct Match {
     pub id: DocumentId,
-    /// The exact value where it is known, else the estimate; of records, the share of the points
-    /// that there could be for the fields that either has.
+    /// The exact value where it is known, else the estimate; for records, the points as a share of
+    /// the most for the fields of either.
     pub resemblance: f64,
-    /// `None` of records, whose fields are all known.
+    /// `None` for records, which are compared exactly.
     pub estimated: Option<f64>,
     /// Where `exact` is `None`: the 95 % interval of the estimate.
     pub interval: Option<(f64, f64)>,
-    /// `None` where sketches or samples are all that is known.
+    /// `None` where only sketches or samples are known.
     pub exact: Option<Exact>,
-    /// Keys of the probe's that the match is filed under; elements, if it was found by those.
+    /// Keys that the probe and the match share; elements if found by the prefix index.
     pub keys_shared: u32,
     pub metadata: Option<Metadata>,
     /// Of records only.
     pub points: Option<Points>,
 }
 
-/// What two sets share, exactly.
+/// The exact overlap of two sets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exact {
     pub value: f64,
@@ -176,18 +175,18 @@ pub struct Exact {
     pub containment_of_b: f64,
 }
 
-/// What a comparison has besides what it always has.
+/// The optional parts of a comparison.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CompareOptions {
-    /// Where the texts are alike.
+    /// Report the shared and differing passages.
     pub explain: bool,
     pub measures: MeasureSelection,
 }
 
-/// Two contents beside each other.
+/// The result of comparing two contents.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// By the sketches, or, where sets are samples, by those; `None` of records.
+    /// Estimated from the sketches, or from the sets if these are samples; `None` for records.
     pub estimated: Option<Estimate>,
     /// `None` where the set of a document is a sample and its content is not kept.
     pub exact: Option<Exact>,
@@ -195,9 +194,8 @@ pub struct Comparison {
     /// sets are multisets.
     pub bag: Option<BagOverlap>,
     pub measured: MeasureValues,
-    /// The probability that sets of this resemblance share a key that a lookup at the
-    /// collection's threshold probes; of records, whether they share one. `None` where candidates
-    /// do not come from keys of sketches.
+    /// The probability that sets of this resemblance share a key that a lookup at the collection's
+    /// threshold probes; for records, 1 if they share a key, else 0. `None` for prefix schemes.
     pub probability_candidate: Option<f64>,
     /// The probability that a lookup of one at the collection's threshold reports the other: 0
     /// below the threshold.
@@ -207,15 +205,15 @@ pub struct Comparison {
     pub points: Option<Points>,
 }
 
-/// Where two texts are alike. Ranges are bytes; shared and differing ranges of a text do not
-/// overlap.
+/// The shared passages of two texts. Ranges are bytes; shared and differing ranges of a text do
+/// not overlap.
 #[derive(Clone, Debug)]
 pub struct Explanation {
     pub a: Passages,
     pub b: Passages,
-    /// The bands whose keys both have.
+    /// The bands in which both have the same key.
     pub bands_shared: Vec<u32>,
-    /// Of records: every field that either has. These have no passages.
+    /// For records, which have no passages: the fields of either.
     pub fields: Vec<ComparedField>,
 }
 
@@ -223,10 +221,10 @@ pub struct Explanation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComparedField {
     pub name: String,
-    /// Its normalised value in the first, if that has it.
+    /// The normalised value in the first record, if any.
     pub a: Option<String>,
     pub b: Option<String>,
-    /// If both have it.
+    /// Points if both records have the field.
     pub points: Option<u32>,
 }
 
@@ -245,7 +243,7 @@ pub struct StoredDocument {
     pub metadata: Option<Metadata>,
     /// Milliseconds since the epoch.
     pub stored_at_ms: i64,
-    /// The same; `None` if it never does.
+    /// Milliseconds since the epoch; `None` if it never expires.
     pub expires_at_ms: Option<i64>,
     pub fingerprint: u64,
     /// `None` in an export.
@@ -256,21 +254,21 @@ pub struct StoredDocument {
     pub policy: Vec<Policy>,
 }
 
-/// A content to look up, or a stored document's.
+/// The content of a lookup or comparison, given or of a stored document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Probe {
     Stored(DocumentId),
     Content(Content),
 }
 
-/// What an operator asks first.
+/// The statistics of a collection.
 #[derive(Clone, Debug)]
 pub struct Stats {
     pub backend: BackendStats,
     pub last_snapshot: Option<SnapshotInfo>,
-    /// Those under way, the oldest first.
+    /// The running discoveries, oldest first.
     pub discoveries: Vec<DiscoveryStats>,
-    /// `None` before the first.
+    /// `None` before the first complete one.
     pub last_clusters: Option<ClusterFigures>,
     /// MeasureValues last at the collection's threshold, if it was.
     pub last_recall: Option<Recall>,

@@ -1,4 +1,4 @@
-//! Further measures of two contents, computed where they are asked for.
+//! Optional measures of two contents, computed on request.
 
 use crate::document::Content;
 use crate::engine::{Analyser, EngineError};
@@ -7,8 +7,8 @@ use crate::measure::{
 };
 use crate::text::Bag;
 
-/// Which measures are asked for.
-#[expect(clippy::struct_excessive_bools, reason = "each of them is asked for or not")]
+/// The measures requested.
+#[expect(clippy::struct_excessive_bools, reason = "one flag per measure")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MeasureSelection {
     pub edit: bool,
@@ -18,21 +18,21 @@ pub struct MeasureSelection {
     pub euclidean: bool,
 }
 
-/// Those that were asked for.
+/// The values of the requested measures.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MeasureValues {
-    /// Characters to insert, delete or exchange.
+    /// The edit distance: characters to insert, delete or replace.
     pub edit: Option<usize>,
     pub lcs: Option<CommonSubsequence>,
-    /// Elements that only one of the sets has.
+    /// Elements in only one of the sets.
     pub hamming: Option<usize>,
-    /// Of the counts of shingles: cosine, and the angle in degrees.
+    /// The cosine of the vectors of shingle counts, and their angle in degrees.
     pub cosine: Option<(f64, f64)>,
-    /// Of the counts of shingles.
+    /// The Euclidean distance of the vectors of shingle counts.
     pub euclidean: Option<f64>,
 }
 
-/// Names of measures with commas between.
+/// Parses names of measures separated by commas.
 impl std::str::FromStr for MeasureSelection {
     type Err = UnknownMeasure;
 
@@ -53,11 +53,11 @@ impl std::str::FromStr for MeasureSelection {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("edit, lcs, hamming, cosine, euclidean, or several with commas between")]
+#[error("edit, lcs, hamming, cosine, euclidean, or several of them separated by commas")]
 pub struct UnknownMeasure;
 
 impl MeasureSelection {
-    /// Needs the contents themselves rather than their sets.
+    /// Whether any measure needs the contents rather than their sets.
     #[must_use]
     pub fn of_contents(self) -> bool {
         self.of_characters() || self.of_counts()
@@ -71,7 +71,7 @@ impl MeasureSelection {
         self.cosine || self.euclidean
     }
 
-    /// Characters of one text times those of the other, if they are to be compared.
+    /// The product of the texts' lengths in characters if they are compared by characters, else 0.
     pub(in crate::engine) fn product(self, a: &Content, b: &Content) -> u64 {
         match (a, b) {
             (Content::Text(a), Content::Text(b)) if self.of_characters() => {
@@ -82,7 +82,7 @@ impl MeasureSelection {
     }
 }
 
-/// Those that take the contents.
+/// Computes the measures that need the contents.
 ///
 /// # Errors
 /// `TextRequired`, `TextsTooLong`, `TooManyShingles`.

@@ -1,4 +1,4 @@
-//! Two contents beside each other: estimated, exact, and where they are alike.
+//! Compares two contents: estimated and exact resemblance, measures and shared passages.
 
 pub(in crate::engine) mod measures;
 
@@ -15,9 +15,9 @@ use crate::measure::{BagOverlap, Overlap};
 use crate::sketch::Estimate;
 use crate::text::ShingleSet;
 
-/// One of two that are compared.
+/// One side of a comparison.
 pub(in crate::engine) struct Side {
-    /// `None` where it is not kept.
+    /// `None` if the collection does not keep contents.
     pub content: Option<Content>,
     pub analysis: Analysis,
 }
@@ -38,7 +38,7 @@ pub fn compare_contents(
     compare_sides(analyser, &side(a)?, &side(b)?, options)
 }
 
-/// Of sides without a content there is no explanation and no measure that takes it.
+/// Compares two sides. Without contents there are no explanation and no measures of contents.
 pub(in crate::engine) fn compare_sides(
     analyser: &Analyser,
     a: &Side,
@@ -50,7 +50,7 @@ pub(in crate::engine) fn compare_sides(
         return compare_records(analyser, records, contents, options);
     }
     match contents {
-        // Both contents are at hand, so that their whole sets are.
+        // With both contents, whole sets can be compared instead of samples.
         Some((of_a, of_b)) if analyser.shingler.sampling().is_on() => {
             let (of_a, of_b) = (of_a.clone(), of_b.clone());
             compare_contents(&analyser.unsampled(), of_a, of_b, options)
@@ -85,7 +85,7 @@ fn compare_sets(
     Ok(comparison)
 }
 
-/// Without what takes the contents.
+/// The part of a comparison that needs no contents.
 fn compare_analyses(
     analyser: &Analyser,
     a: &Analysis,
@@ -126,8 +126,8 @@ fn explain_contents(
     })
 }
 
-/// Which bytes of a text are covered by shingles that the other has, and which are not. Ready-made
-/// tokens have no passages.
+/// The byte ranges of a text that are covered by shingles of the other set, and those that are not.
+/// Documents of tokens have no passages.
 fn passages(
     analyser: &Analyser,
     content: &Content,
@@ -139,8 +139,8 @@ fn passages(
     analyser.shingler.spans(text, |shingle, span| {
         let is_shared = other.as_slice().binary_search(&shingle).is_ok();
         match shared.last_mut() {
-            // Shingles that follow each other make one passage, and so do those that overlap.
-            // Between those at stop words, and those of a sample, there may be words of no shingle.
+            // Consecutive or overlapping shingles make one passage. Between stop-word shingles,
+            // and between sampled ones, there may be words of no shingle.
             Some(last)
                 if is_shared
                     && (span.start <= last.end
@@ -161,7 +161,7 @@ fn has_word(text: &str) -> bool {
     text.contains(char::is_alphanumeric)
 }
 
-/// What lies between the passages, without the white space around it.
+/// The ranges between the passages, without surrounding white space.
 fn between(text: &str, passages: &[Range<usize>]) -> Vec<Range<usize>> {
     let starts = std::iter::once(0).chain(passages.iter().map(|passage| passage.end));
     let ends = passages.iter().map(|passage| passage.start).chain([text.len()]);
@@ -176,8 +176,8 @@ fn trim(text: &str, range: Range<usize>) -> Range<usize> {
 }
 
 impl Exact {
-    /// With the second in place of the first.
-    pub(in crate::engine) fn turned(self) -> Self {
+    /// The overlap with the sides swapped.
+    pub(in crate::engine) fn swapped(self) -> Self {
         let (containment_of_a, containment_of_b) = (self.containment_of_b, self.containment_of_a);
         Self { containment_of_a, containment_of_b, ..self }
     }

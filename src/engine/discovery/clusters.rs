@@ -1,20 +1,20 @@
 //! Clusters of sets as clusters of documents.
 
 use super::view::ViewSets;
-use super::{ClusterPart, Found, Interrupted, Mode, Work};
+use super::{ClusterPart, FoundSender, Interrupted, Mode, Work};
 use crate::document::DocumentId;
 use crate::join::{Corpus, Documents, JoinError, Linkage, Sets, Stage, cluster_name};
 use crate::measure::Overlap;
 use crate::sketch::Estimator;
 
-/// By representative; `tell` hears how many documents each cluster has, also of those that are too
-/// small to be given.
-pub(in crate::engine) fn give(
+/// Sends the clusters in the order of their representatives. `record_sizes` gets the number of
+/// documents of every cluster, including those smaller than `min_size`.
+pub(in crate::engine) fn emit(
     work: &mut Work,
     linkage: Linkage,
     min_size: usize,
-    tell: impl FnOnce(&[usize]),
-    found: &Found<ClusterPart>,
+    record_sizes: impl FnOnce(&[usize]),
+    found: &FoundSender<ClusterPart>,
 ) -> Result<(), Interrupted> {
     let (corpus, documents) = work.corpus()?;
     let join = work.join(&corpus, &documents)?;
@@ -26,14 +26,14 @@ pub(in crate::engine) fn give(
     let size = |cluster: &[(u32, u32)]| -> usize {
         cluster.iter().map(|(_, set)| documents.of(*set).len()).sum()
     };
-    tell(&clusters.clone().map(size).collect::<Vec<_>>());
+    record_sizes(&clusters.clone().map(size).collect::<Vec<_>>());
     let progress = work.running.progress();
     progress.begin(Stage::Giving, representatives.len() as u64);
-    let mut giving = Giving { corpus: &corpus, mode: work.mode, estimator, sets };
+    let mut emitter = ClusterEmitter { corpus: &corpus, mode: work.mode, estimator, sets };
     for cluster in clusters {
         let size = size(cluster);
         if size >= min_size {
-            giving.give(cluster, size, found)?;
+            emitter.emit(cluster, size, found)?;
             progress.add_found(1);
         }
         progress.advance(cluster.len() as u64)?;
@@ -41,27 +41,27 @@ pub(in crate::engine) fn give(
     Ok(())
 }
 
-/// Each set after its representative, in the order of the representatives.
+/// Pairs of representative and set, sorted.
 fn by_cluster(representatives: &[u32]) -> Vec<(u32, u32)> {
     let mut sets: Vec<_> = representatives.iter().copied().zip(0..).collect();
     sets.sort_unstable();
     sets
 }
 
-struct Giving<'g> {
+struct ClusterEmitter<'g> {
     corpus: &'g Corpus,
     mode: Mode,
     estimator: Estimator,
     sets: ViewSets<'g>,
 }
 
-impl Giving<'_> {
-    /// One member at a time: a cluster may be as large as the collection.
-    fn give(
+impl ClusterEmitter<'_> {
+    /// Sends a cluster member by member, as it may be as large as the collection.
+    fn emit(
         &mut self,
         cluster: &[(u32, u32)],
         size: usize,
-        found: &Found<ClusterPart>,
+        found: &FoundSender<ClusterPart>,
     ) -> Result<(), Interrupted> {
         let documents: &Documents = self.sets.documents;
         let representative = documents.of(cluster[0].0)[0].0.clone();
@@ -80,7 +80,7 @@ impl Giving<'_> {
         Ok(found.send(ClusterPart::End)?)
     }
 
-    /// Of each set to the representative, which is the first.
+    /// The resemblance of each set to the representative, which is the first.
     fn resemblances(&mut self, cluster: &[(u32, u32)]) -> Result<Vec<f64>, Interrupted> {
         let representative = cluster[0].1;
         if cluster.len() == 1 {

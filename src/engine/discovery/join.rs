@@ -1,11 +1,11 @@
-//! A join as a collection's settings have it.
+//! Joins with the scheme of a collection's settings.
 
 use crate::engine::{Analyser, Mode};
 use crate::join::{Corpus, Join, JoinError, Keys, Progress, Scoring, Sets};
 use crate::scheme::{Scheme, Threshold};
 
 impl Analyser {
-    /// Sets meet by the keys of the scheme, or by their elements.
+    /// Joins sets by the keys of the scheme, or by their elements.
     pub(in crate::engine) fn join<'c, S: Sets>(
         &self,
         corpus: &'c Corpus,
@@ -37,7 +37,7 @@ impl Analyser {
         }
     }
 
-    /// Where there are no keys, every mode finds by elements.
+    /// Prefix schemes have no keys of sketches, so every mode joins by elements.
     fn joins_by_elements(&self, mode: Mode) -> bool {
         mode == Mode::Exact || matches!(self.scheme, Scheme::Prefix(_))
     }

@@ -1,8 +1,7 @@
 //! Discovery: all pairs and all clusters, from one consistent view, while writes go on.
 //!
-//! The work is done on a thread of its own that may block, by the pure [`crate::join`]. What it
-//! finds goes through a channel of bounded length, so it waits for whoever reads. It stops soon
-//! after its stream is dropped or the engine is closed.
+//! [`crate::join`] does the work on a blocking thread. Results go through a bounded channel, so the
+//! thread waits for the reader. It stops soon after its stream is dropped or the engine is closed.
 
 mod clusters;
 mod join;
@@ -26,9 +25,9 @@ use crate::scheme::Threshold;
 use stream::Message;
 
 pub(in crate::engine) use running::Discoveries;
-pub use running::{ClusterFigures, DiscoveryKind, DiscoveryStats, Running};
+pub use running::{ClusterFigures, DiscoveryGuard, DiscoveryKind, DiscoveryStats};
 
-/// Pairs or parts of clusters that are found ahead of who reads them.
+/// Pairs or parts of clusters buffered for the reader.
 const FOUND_AHEAD: usize = 1_024;
 
 /// What counts as a pair.
@@ -36,7 +35,7 @@ const FOUND_AHEAD: usize = 1_024;
 pub struct Discovery {
     /// The collection's threshold if `None`.
     pub threshold: Option<Threshold>,
-    /// As lookups of the collection go if `None`.
+    /// The default mode of the collection's lookups if `None`.
     pub mode: Option<Mode>,
 }
 
@@ -59,35 +58,35 @@ pub struct FoundPair {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClusterPart {
     Begin {
-        /// The same for as long as the representative is.
+        /// Stable as long as the representative is.
         name: String,
         /// The lowest id in byte order.
         representative: DocumentId,
-        /// How many members follow.
+        /// The number of members that follow.
         size: usize,
     },
     /// In the byte order of their ids, the representative first.
     Member {
         id: DocumentId,
-        /// To the representative: exact, but in mode `Estimated`.
+        /// The resemblance to the representative: estimated in mode `Estimated`, else exact.
         resemblance: f64,
     },
     End,
 }
 
-/// What was found since the batch before.
+/// Results found since the previous batch.
 pub type Batch<T> = Result<Vec<T>, EngineError>;
 
-/// What one discovery works with.
+/// The inputs of one discovery.
 struct Work {
     view: Box<dyn View>,
     analyser: Arc<Analyser>,
     threshold: Threshold,
     mode: Mode,
-    running: Running,
+    running: DiscoveryGuard,
 }
 
-/// What a discovery fails with on its way.
+/// Why a discovery stopped early.
 type Interrupted = JoinError<BackendError>;
 
 impl Engine {
@@ -95,15 +94,15 @@ impl Engine {
     /// when the work has ended.
     ///
     /// # Errors
-    /// `UnsupportedMode`, `NotForRecords`, `Store`, `Closed`; the stream ends with one of the last
-    /// two, if anything keeps it from being whole.
+    /// `UnsupportedMode`, `NotForRecords`, `Store`, `Closed`; an incomplete stream ends with one of
+    /// the last two.
     pub async fn pairs(
         &self,
         discovery: Discovery,
         keep: impl Send + 'static,
     ) -> Result<BoxStream<'static, Batch<FoundPair>>, EngineError> {
         let work = self.begin(DiscoveryKind::Pairs, discovery).await?;
-        Ok(work.start(keep, |work, found| pairs::give(work, &found)))
+        Ok(work.start(keep, |work, found| pairs::emit(work, &found)))
     }
 
     /// Every cluster of at least `min_size` documents, in parts, in the order of their
@@ -122,8 +121,8 @@ impl Engine {
         let discoveries = Arc::clone(&self.discoveries);
         let alarm = self.settings.limits.cluster_members_alarm;
         Ok(work.start(keep, move |work, found| {
-            let tell = |sizes: &[usize]| discoveries.record_clusters(sizes, alarm);
-            clusters::give(work, linkage, min_size, tell, &found)
+            let record_sizes = |sizes: &[usize]| discoveries.record_clusters(sizes, alarm);
+            clusters::emit(work, linkage, min_size, record_sizes, &found)
         }))
     }
 
@@ -143,44 +142,45 @@ impl Engine {
 }
 
 impl Work {
-    /// Sets it going, and gives what it finds.
+    /// Starts the work on a blocking thread and returns the stream of its results.
     fn start<T: Send + 'static>(
         self,
         keep: impl Send + 'static,
-        give: impl FnOnce(&mut Self, Found<T>) -> Result<(), Interrupted> + Send + 'static,
+        emit: impl FnOnce(&mut Self, FoundSender<T>) -> Result<(), Interrupted> + Send + 'static,
     ) -> BoxStream<'static, Batch<T>> {
         let (sender, receiver) = mpsc::channel(FOUND_AHEAD);
         let progress = Arc::clone(self.running.progress());
         let closed = Arc::clone(self.running.closed());
-        let found = Found { sender: sender.clone(), closed, runtime: Handle::current() };
+        let found = FoundSender { sender: sender.clone(), closed, runtime: Handle::current() };
         tokio::task::spawn_blocking(move || {
             let (mut work, keep) = (self, keep);
-            let ended = match give(&mut work, found) {
+            let ended = match emit(&mut work, found) {
                 Ok(()) => Ok(()),
                 Err(JoinError::Stopped(Stopped)) => Err(EngineError::Closed),
                 Err(JoinError::Sets(error)) => Err(error.into()),
             };
-            // Whoever learns that it has ended, or finds it gone, finds room for another.
+            // Everything is released before the end is sent, so that the reader can start another
+            // discovery at once.
             let Self { view, running, .. } = work;
             drop(view);
             drop(keep);
             drop(running);
-            // Nobody is told if nobody listens any more.
+            // Fails only if the stream was dropped.
             let _ = sender.blocking_send(Message::End(ended));
         });
         stream::of(receiver, progress)
     }
 }
 
-/// Where what is found goes.
-struct Found<T> {
+/// Sends results to the stream.
+struct FoundSender<T> {
     sender: mpsc::Sender<Message<T>>,
     /// Is notified when the engine is closed.
     closed: Arc<Notify>,
     runtime: Handle,
 }
 
-impl<T> Found<T> {
+impl<T> FoundSender<T> {
     /// Waits until there is room.
     ///
     /// # Errors

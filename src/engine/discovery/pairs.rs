@@ -3,36 +3,36 @@
 use std::ops::ControlFlow;
 
 use super::view::ViewSets;
-use super::{Found, FoundPair, Interrupted, Mode, Work};
+use super::{FoundPair, FoundSender, Interrupted, Mode, Work};
 use crate::document::DocumentId;
 use crate::engine::analysis::Similarity;
 use crate::engine::{Analyser, Exact};
 use crate::join::{Corpus, Documents, Pair, Stopped};
 use crate::measure::Overlap;
 
-/// First the pairs of documents with equal sets, then those of different ones.
-pub(in crate::engine) fn give(
+/// Sends the pairs of documents with equal sets first, then those with different sets.
+pub(in crate::engine) fn emit(
     work: &mut Work,
-    found: &Found<FoundPair>,
+    found: &FoundSender<FoundPair>,
 ) -> Result<(), Interrupted> {
     let (corpus, documents) = work.corpus()?;
-    give_equal(work, &corpus, &documents, found)?;
+    emit_equal(work, &corpus, &documents, found)?;
     let join = work.join(&corpus, &documents)?;
     let analyser = &*work.analyser;
-    let giving = Giving { corpus: &corpus, documents: &documents, analyser, found };
+    let emitter = PairEmitter { corpus: &corpus, documents: &documents, analyser, found };
     let progress = work.running.progress();
     let mut sets = ViewSets { view: &mut *work.view, documents: &documents };
     join.pairs(&mut sets, progress, |pair| {
-        let given = giving.give(&pair).inspect(|given| progress.add_found(*given));
-        if given.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        let sent = emitter.emit(&pair).inspect(|sent| progress.add_found(*sent));
+        if sent.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })
 }
 
-fn give_equal(
+fn emit_equal(
     work: &Work,
     corpus: &Corpus,
     documents: &Documents,
-    found: &Found<FoundPair>,
+    found: &FoundSender<FoundPair>,
 ) -> Result<(), Stopped> {
     for set in 0..corpus.count() {
         let (size, members) = (corpus.shingles(set), documents.of(set));
@@ -50,16 +50,16 @@ fn give_equal(
     Ok(())
 }
 
-struct Giving<'g> {
+struct PairEmitter<'g> {
     corpus: &'g Corpus,
     documents: &'g Documents,
     analyser: &'g Analyser,
-    found: &'g Found<FoundPair>,
+    found: &'g FoundSender<FoundPair>,
 }
 
-impl Giving<'_> {
-    /// Every document of the one set with every document of the other; how many that are.
-    fn give(&self, pair: &Pair) -> Result<u64, Stopped> {
+impl PairEmitter<'_> {
+    /// Sends every document of one set with every document of the other; returns their number.
+    fn emit(&self, pair: &Pair) -> Result<u64, Stopped> {
         let (of_a, of_b) = (self.documents.of(pair.a), self.documents.of(pair.b));
         let sizes = [pair.a, pair.b].map(|set| self.corpus.shingles(set));
         let found_pair = found_pair(self.analyser, pair.overlap, pair.agreeing, sizes);
@@ -79,7 +79,7 @@ fn found_pair(
     agreeing: u32,
     sizes: [usize; 2],
 ) -> impl Fn(&DocumentId, &DocumentId) -> FoundPair {
-    // Sets are not looked at again here, so none is taken for whole that may be a sample.
+    // With sampling on, any set may be a sample; the sets are not read again to find out.
     let are_whole = !analyser.shingler.sampling().is_on();
     let Similarity { resemblance, estimated, interval, exact } = match overlap {
         Some(overlap) => analyser.verified(overlap, agreeing, are_whole),
@@ -88,7 +88,7 @@ fn found_pair(
     let estimated = estimated.unwrap_or(resemblance);
     move |a, b| {
         let (a, b, exact) = match a > b {
-            true => (b.clone(), a.clone(), exact.map(Exact::turned)),
+            true => (b.clone(), a.clone(), exact.map(Exact::swapped)),
             false => (a.clone(), b.clone(), exact),
         };
         FoundPair { a, b, resemblance, estimated, interval, exact }

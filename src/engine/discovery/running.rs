@@ -1,4 +1,4 @@
-//! The discoveries under way, and what the last one found.
+//! The running discoveries, and the figures of the last one.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +17,7 @@ pub enum DiscoveryKind {
     Clusters(Linkage),
 }
 
-/// How far a discovery has come.
+/// The progress of a discovery.
 #[derive(Clone, Debug)]
 pub struct DiscoveryStats {
     pub kind: DiscoveryKind,
@@ -26,26 +26,26 @@ pub struct DiscoveryStats {
     /// Milliseconds since the epoch.
     pub started_at_ms: i64,
     pub stage: Stage,
-    /// Of the stage.
+    /// Steps of the stage that are done.
     pub done: u64,
-    /// Of the stage; 0 while unknown.
+    /// Steps of the stage; 0 while unknown.
     pub total: u64,
-    /// Pairs or clusters given so far.
+    /// Pairs or clusters sent so far.
     pub found: u64,
 }
 
-/// What the last whole run of clusters came to, whatever it was asked to give.
+/// Figures of the last complete discovery of clusters, regardless of its minimum size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClusterFigures {
-    /// Of at least two documents.
+    /// Clusters of at least two documents.
     pub clusters: u64,
-    /// Documents of the largest.
+    /// Documents in the largest cluster.
     pub members_largest: u64,
     /// Clusters with more documents than `limits.cluster_members_alarm`.
     pub over_alarm: u64,
 }
 
-/// Of one collection.
+/// The discoveries of one collection.
 #[derive(Debug, Default)]
 pub struct Discoveries {
     state: Mutex<State>,
@@ -55,12 +55,12 @@ pub struct Discoveries {
 struct State {
     closed: bool,
     next: u64,
-    running: BTreeMap<u64, UnderWay>,
+    running: BTreeMap<u64, RunningDiscovery>,
     clusters: Option<ClusterFigures>,
 }
 
 #[derive(Debug)]
-struct UnderWay {
+struct RunningDiscovery {
     kind: DiscoveryKind,
     threshold: Threshold,
     mode: Mode,
@@ -69,27 +69,27 @@ struct UnderWay {
     closed: Arc<Notify>,
 }
 
-/// A discovery's place in the list, until it is dropped.
+/// Lists a discovery as running until it is dropped.
 #[derive(Debug)]
-pub struct Running {
+pub struct DiscoveryGuard {
     discoveries: Arc<Discoveries>,
     number: u64,
     progress: Arc<Progress>,
     closed: Arc<Notify>,
 }
 
-impl Running {
+impl DiscoveryGuard {
     pub(in crate::engine) fn progress(&self) -> &Arc<Progress> {
         &self.progress
     }
 
-    /// Is notified when the discovery is stopped from without, as it may be waiting.
+    /// Notified when the engine is closed, to wake a discovery that waits for its reader.
     pub(in crate::engine) fn closed(&self) -> &Arc<Notify> {
         &self.closed
     }
 }
 
-impl Drop for Running {
+impl Drop for DiscoveryGuard {
     fn drop(&mut self) {
         self.discoveries.state().running.remove(&self.number);
     }
@@ -101,7 +101,7 @@ impl Discoveries {
         kind: DiscoveryKind,
         threshold: Threshold,
         mode: Mode,
-    ) -> Result<Running, EngineError> {
+    ) -> Result<DiscoveryGuard, EngineError> {
         let progress = Arc::new(Progress::default());
         let mut state = self.state();
         if state.closed {
@@ -111,7 +111,7 @@ impl Discoveries {
         state.next += 1;
         let started_at_ms = Timestamp::now().as_millisecond();
         let closed = Arc::new(Notify::new());
-        let under_way = UnderWay {
+        let discovery = RunningDiscovery {
             kind,
             threshold,
             mode,
@@ -119,22 +119,22 @@ impl Discoveries {
             progress: Arc::clone(&progress),
             closed: Arc::clone(&closed),
         };
-        state.running.insert(number, under_way);
-        Ok(Running { discoveries: Arc::clone(self), number, progress, closed })
+        state.running.insert(number, discovery);
+        Ok(DiscoveryGuard { discoveries: Arc::clone(self), number, progress, closed })
     }
 
-    /// Those under way, the oldest first.
+    /// The running discoveries, oldest first.
     pub fn list(&self) -> Vec<DiscoveryStats> {
-        self.state().running.values().map(UnderWay::stats).collect()
+        self.state().running.values().map(RunningDiscovery::stats).collect()
     }
 
-    /// Stops those under way and begins none any more.
+    /// Stops the running discoveries and refuses new ones.
     pub fn close(&self) {
         let mut state = self.state();
         state.closed = true;
-        for under_way in state.running.values() {
-            under_way.progress.stop();
-            under_way.closed.notify_one();
+        for discovery in state.running.values() {
+            discovery.progress.stop();
+            discovery.closed.notify_one();
         }
     }
 
@@ -142,7 +142,7 @@ impl Discoveries {
         self.state().clusters
     }
 
-    /// Keeps the figures of clusters with these numbers of documents, and warns of giant ones.
+    /// Records the figures of clusters of these sizes, and warns of giant ones.
     pub(in crate::engine) fn record_clusters(&self, sizes: &[usize], members_alarm: usize) {
         let over_alarm = sizes.iter().filter(|size| **size > members_alarm).count() as u64;
         let members_largest = sizes.iter().copied().max().unwrap_or(0) as u64;
@@ -158,7 +158,7 @@ impl Discoveries {
     }
 }
 
-impl UnderWay {
+impl RunningDiscovery {
     fn stats(&self) -> DiscoveryStats {
         let (done, total) = self.progress.get();
         DiscoveryStats {

@@ -1,4 +1,4 @@
-//! From the thread that finds to whoever reads.
+//! The stream that passes results from the working thread to the reader.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use super::Batch;
 use crate::engine::EngineError;
 use crate::join::Progress;
 
-/// What is given at once, if there is as much.
+/// The most results in a batch.
 const BATCH_MAX: usize = 256;
 
 pub(in crate::engine) enum Message<T> {
     Found(T),
-    /// The last. Without it, what was found is not all there is.
+    /// The last message. Without it, the results are incomplete.
     End(Result<(), EngineError>),
 }
 
-struct Reading<T> {
+struct StreamState<T> {
     messages: mpsc::Receiver<Message<T>>,
     ended: bool,
     _stop: StopWhenDropped,
@@ -33,39 +33,39 @@ impl Drop for StopWhenDropped {
     }
 }
 
-/// Stops the work when it is dropped.
+/// The stream of batches. Dropping it stops the work.
 pub(in crate::engine) fn of<T: Send + 'static>(
     messages: mpsc::Receiver<Message<T>>,
     progress: Arc<Progress>,
 ) -> BoxStream<'static, Batch<T>> {
-    let reading = Reading { messages, ended: false, _stop: StopWhenDropped(progress) };
-    // Whoever compresses a stream asks it once more after its end.
-    stream::unfold(reading, next).fuse().boxed()
+    let state = StreamState { messages, ended: false, _stop: StopWhenDropped(progress) };
+    // Fused, as a compressing body polls the stream once more after its end.
+    stream::unfold(state, next).fuse().boxed()
 }
 
-async fn next<T>(mut reading: Reading<T>) -> Option<(Batch<T>, Reading<T>)> {
-    if reading.ended {
+async fn next<T>(mut state: StreamState<T>) -> Option<(Batch<T>, StreamState<T>)> {
+    if state.ended {
         return None;
     }
     let mut messages = Vec::new();
     let mut batch = Vec::new();
-    if reading.messages.recv_many(&mut messages, BATCH_MAX).await == 0 {
-        reading.ended = true;
+    if state.messages.recv_many(&mut messages, BATCH_MAX).await == 0 {
+        state.ended = true;
         let reason = "a discovery panicked, see the log".to_owned();
-        return Some((Err(EngineError::Store { reason }), reading));
+        return Some((Err(EngineError::Store { reason }), state));
     }
     for message in messages {
         match message {
             Message::Found(found) => batch.push(found),
-            Message::End(Ok(())) => reading.ended = true,
+            Message::End(Ok(())) => state.ended = true,
             Message::End(Err(error)) => {
-                reading.ended = true;
-                return Some((Err(error), reading));
+                state.ended = true;
+                return Some((Err(error), state));
             }
         }
     }
     let nothing = batch.is_empty();
-    (!nothing).then_some((Ok(batch), reading))
+    (!nothing).then_some((Ok(batch), state))
 }
 
 #[cfg(test)]
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_there_comes_at_once_and_the_end_is_the_end() {
+    async fn found_items_come_in_batches_until_the_end() {
         let found = (0..300).map(Message::Found).chain([Message::End(Ok(()))]).collect();
         let (mut stream, _) = stream(found);
         assert_eq!(stream.next().await.unwrap().unwrap().len(), BATCH_MAX);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_an_end_it_is_not_whole() {
+    async fn without_an_end_the_stream_fails() {
         for end in [None, Some(Message::End(Err(EngineError::Closed)))] {
             let (stream, _) = stream([Message::Found(1)].into_iter().chain(end).collect());
             let batches: Vec<_> = stream.collect().await;
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_drops_it_stops_the_work() {
+    fn dropping_the_stream_stops_the_work() {
         let (stream, progress) = stream(Vec::new());
         assert!(progress.go_on().is_ok());
         drop(stream);

@@ -1,4 +1,4 @@
-//! A view as the corpus of a join.
+//! Makes a join's corpus of a view.
 
 use std::ops::ControlFlow;
 
@@ -9,7 +9,7 @@ use crate::join::{Corpus, CorpusBuilder, Documents, Join, Progress, Sets, Stage}
 use crate::sketch::Estimator;
 use crate::text::ShingleSet;
 
-/// The sets of a view by the numbers of its corpus.
+/// The sets of a view, by their numbers in the corpus.
 pub(in crate::engine) struct ViewSets<'v> {
     pub view: &'v mut dyn View,
     pub documents: &'v Documents,
@@ -56,7 +56,7 @@ impl Work {
         documents: &Documents,
     ) -> Result<Join<'c>, Interrupted> {
         let mut sets = ViewSets { view: &mut *self.view, documents };
-        let asked = (self.mode, self.threshold);
-        self.analyser.join(corpus, &mut sets, asked, self.running.progress())
+        let options = (self.mode, self.threshold);
+        self.analyser.join(corpus, &mut sets, options, self.running.progress())
     }
 }

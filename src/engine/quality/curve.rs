@@ -1,41 +1,41 @@
-//! What a scheme finds at each resemblance, and what it costs: of the collection's own, or of
-//! another that one might choose.
+//! The S-curve and the costs of the collection's scheme, or of another one.
 
 use crate::engine::{Analyser, CollectionSettings, Engine, EngineError};
 use crate::index::Index;
 use crate::scheme::{Bands, Curve, Kind, ProbePlan, Scheme, Threshold};
 
-/// Of which scheme the curve is.
+/// The scheme of a curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CurveOf {
-    /// The collection's own, looked up at a threshold (its own if `None`).
+    /// The collection's own scheme, with lookups at a threshold (the collection's if `None`).
     Collection { threshold: Option<Threshold> },
-    /// The one that akin would choose for a threshold (the collection's if `None`) and a recall.
+    /// The scheme chosen by default for a threshold (the collection's if `None`) and a recall.
     Wanted { threshold: Option<Threshold>, recall: f64 },
-    /// So many keys of so many slots, all of them looked under: the S-curve of the textbook. What
-    /// is found at a threshold (the collection's if `None`) tells misses from what is in vain.
+    /// `bands` keys of `rows` slots, all of them probed: the S-curve of the textbook. The threshold
+    /// (the collection's if `None`) separates false negatives from false positives.
     Keys { bands: u32, rows: u32, threshold: Option<Threshold> },
 }
 
-/// A curve, and of what it is.
+/// A curve and its scheme.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CurveAnswer {
     pub kind: Kind,
-    /// Of a sketch.
+    /// Slots of a sketch.
     pub slots: u32,
     pub threshold: Threshold,
-    /// Under how many keys lookups at the threshold look, and what recall to expect of them.
+    /// The probed keys and the expected recall of lookups at the threshold.
     pub plan: ProbePlan,
     pub curve: Curve,
-    /// Memory of the index by its documents, of a collection's own scheme and if it has some.
+    /// Index memory per document, measured; only for a collection's own scheme, if it has
+    /// documents.
     pub measured_document_bytes: Option<f64>,
 }
 
 impl Engine {
-    /// Off the runtime, as large sketches take a while.
+    /// Computes a curve, off the runtime, as it takes a while for large sketches.
     ///
     /// # Errors
-    /// `Curve`: there can be no such scheme. `Store`.
+    /// `Curve`: the scheme is invalid. `Store`.
     pub async fn curve(&self, of: CurveOf) -> Result<CurveAnswer, EngineError> {
         let (settings, analyser) = (self.settings.clone(), self.analyser.clone());
         let work = move || match of {
@@ -64,7 +64,7 @@ fn own_curve(
     Ok(drawn(settings, bands, threshold, bands.plan(threshold)))
 }
 
-/// A curve is of keys that sketches share with a chance.
+/// Only bands and random rows have a curve.
 fn bands_of(scheme: &Scheme) -> Result<&Bands, EngineError> {
     let faults = || vec!["kind must be bands or random_rows to have a curve".to_owned()];
     scheme.bands().ok_or_else(|| EngineError::Curve { faults: faults() })
@@ -74,7 +74,7 @@ fn bands_of(scheme: &Scheme) -> Result<&Bands, EngineError> {
 /// alone.
 ///
 /// # Errors
-/// `Curve`: there can be no such scheme.
+/// `Curve`: the scheme is invalid.
 pub fn curve_of(settings: &CollectionSettings, of: CurveOf) -> Result<CurveAnswer, EngineError> {
     let mut settings = settings.clone();
     let scheme = &mut settings.scheme;

@@ -1,4 +1,4 @@
-//! How well lookups do: recall measured against a scan, and the S-curve of a scheme.
+//! The quality of lookups: recall measured against a full scan, and the S-curve of a scheme.
 
 mod curve;
 pub(in crate::engine) mod recall;

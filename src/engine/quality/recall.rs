@@ -1,4 +1,4 @@
-//! Measured, not predicted: what lookups find of what there is.
+//! Measures the recall and precision of lookups against a full scan.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -15,34 +15,33 @@ use crate::sketch::Sketch;
 use crate::storage::{Detail, Order, Record, StorageError};
 use crate::text::ShingleSet;
 
-/// Stored documents compared at once.
+/// Stored documents compared per batch.
 const RECORDS_AT_ONCE_MAX: usize = 1_024;
 
-/// A sampled document with more near-duplicates than this is left out: whole crowds of them would
-/// be remembered.
+/// Sampled documents with more near-duplicates are left out, to bound the memory.
 const NEAR_MAX: usize = 1_000;
 
-/// What was measured.
+/// The result of a recall measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recall {
     pub threshold: Threshold,
     /// Documents drawn at random and looked up.
     pub sampled: usize,
-    /// Those of them that are left out of the figures: they have too many near-duplicates, or
-    /// their lookup hit a work limit and said so.
+    /// Sampled documents left out of the figures: they have too many near-duplicates, or their
+    /// lookup was truncated by a work limit.
     pub left_out: usize,
-    /// Documents they were compared with.
+    /// Stored documents that the sample was compared with.
     pub documents: u64,
     pub all: Tally,
-    /// Only pairs of sets that differ: those that are equal are always found.
+    /// Only pairs with different sets: equal sets are always found.
     pub unequal: Tally,
-    /// Pairs that were found and are below the threshold.
+    /// Pairs found that are below the threshold.
     pub false_positives: u64,
-    /// The chance that a document at just the threshold is found.
+    /// The probability that a document at just the threshold is found.
     pub expected_recall: f64,
 }
 
-/// Pairs at or over the threshold, and those of them that a lookup found.
+/// Pairs at or over the threshold, and how many of them lookups found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     pub pairs: u64,
@@ -50,7 +49,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// The share that was found; `None` of no pairs.
+    /// The share of the pairs found; `None` without pairs.
     #[must_use]
     pub fn recall(&self) -> Option<f64> {
         (self.pairs > 0).then(|| self.found as f64 / self.pairs as f64)
@@ -63,7 +62,7 @@ impl Tally {
 }
 
 impl Recall {
-    /// The share of what was found that is at or over the threshold; `None` if nothing was.
+    /// The share of found pairs that are at or over the threshold; `None` if none was found.
     #[must_use]
     pub fn precision(&self) -> Option<f64> {
         let found = self.all.found + self.false_positives;
@@ -79,19 +78,19 @@ pub(in crate::engine) struct RecallMeter {
 }
 
 impl RecallMeter {
-    /// The last one at the collection's threshold.
+    /// The last measurement at the collection's threshold.
     pub fn last(&self) -> Option<Recall> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// A document of the sample, as it was when it was drawn.
+/// A document of the sample, in the version that was drawn.
 struct Sampled {
     id: DocumentId,
     set: ShingleSet,
     fingerprint: u64,
     sketch: Sketch,
-    /// What brute force finds; `None` for a crowd.
+    /// Near-duplicates found by brute force; `None` if there are more than `NEAR_MAX`.
     near: Option<Vec<Near>>,
 }
 
@@ -102,10 +101,9 @@ struct Near {
 }
 
 impl Engine {
-    /// Looks documents drawn at random up at a threshold (the collection's if `None`), and compares
-    /// them with every stored set of one consistent view. What is written meanwhile counts
-    /// neither for nor against. Takes as long as reading all sets does, off the runtime; dropping
-    /// the future stops it.
+    /// Looks up documents drawn at random at a threshold (the collection's if `None`), and compares
+    /// them with every stored set of one consistent view. Documents written in the meantime are not
+    /// counted. Takes as long as reading all sets, off the runtime; dropping the future stops it.
     ///
     /// # Errors
     /// `NotForRecords`, `MeasurementUnderWay`, `OutOfService`, `Store`.
@@ -120,7 +118,7 @@ impl Engine {
         let own = self.settings.scheme.threshold;
         let threshold = threshold.unwrap_or(own);
         let sampled = self.draw(sample).await?;
-        // Looked up after the scan, so that what it saw has had its time to be filed.
+        // Lookups follow the scan, so that the documents it read are indexed by then.
         let (sampled, documents) = self.scan(sampled, threshold).await?;
         let mut recall = Recall {
             threshold,
@@ -142,12 +140,13 @@ impl Engine {
         Ok(recall)
     }
 
-    /// At most so many, and only while their sets fit in memory together; by size.
+    /// Draws at most `sample` documents, as many as fit in memory, sorted by the size of their
+    /// sets.
     async fn draw(&self, sample: usize) -> Result<Vec<Sampled>, EngineError> {
         let mut drawn = Vec::new();
         let mut shingles = 0;
         for id in self.backend.sample(sample).await? {
-            // It may be gone meanwhile.
+            // It may have been removed in the meantime.
             let Some(known) = self.backend.known(&id).await? else { continue };
             shingles += known.set.count();
             if shingles > SHINGLES_AT_ONCE_MAX && !drawn.is_empty() {
@@ -160,7 +159,7 @@ impl Engine {
         Ok(drawn)
     }
 
-    /// Compares the sample with every stored document; how many there are.
+    /// Compares the sample with every stored document; returns their number.
     async fn scan(
         &self,
         mut sampled: Vec<Sampled>,
@@ -190,13 +189,13 @@ impl Engine {
             recall.left_out += 1;
             return Ok(());
         };
-        // What the scan saw of a write under way may have been filed only since the first look.
+        // A document written during the scan may have been indexed since the first lookup.
         if near.iter().any(|near| !found.contains(&near.id)) {
             found.extend(self.found(document, recall.threshold).await?.unwrap_or_default());
         }
         for near in near {
             let is_found = found.remove(&near.id);
-            // It counts as missed only if it was there all the time.
+            // It counts as missed only if it was stored throughout.
             if !is_found && self.ordinal(&near.id).await? != Some(near.ordinal) {
                 continue;
             }
@@ -205,15 +204,15 @@ impl Engine {
                 recall.unequal.count(is_found);
             }
         }
-        // The others came after the scan, or should not have been found.
+        // The others were added after the scan, or are false positives.
         for id in found {
-            let wrong = self.is_found_wrongly(&id, document, recall.threshold).await?;
+            let wrong = self.is_false_positive(&id, document, recall.threshold).await?;
             recall.false_positives += u64::from(wrong);
         }
         Ok(())
     }
 
-    /// What a lookup finds; `None` if it hit a work limit.
+    /// The ids that a lookup finds; `None` if a work limit truncated it.
     async fn found(
         &self,
         document: &Sampled,
@@ -242,9 +241,9 @@ impl Engine {
         Ok(listed.and_then(|listed| Some(listed.candidate.members.first()?.ordinal)))
     }
 
-    /// Whether a document is below the threshold and found nevertheless, being one and the same
-    /// throughout.
-    async fn is_found_wrongly(
+    /// Whether a document is found although it is below the threshold and was not replaced in the
+    /// meantime.
+    async fn is_false_positive(
         &self,
         id: &DocumentId,
         document: &Sampled,
@@ -270,9 +269,10 @@ async fn next_batch(
     records.map_err(|error| BackendError::from(error).into())
 }
 
-/// Notes the record with each document of the sample, which is sorted by size, that it resembles.
+/// Notes the record as a near-duplicate of each similar document of the sample, which is sorted by
+/// size.
 fn compare(sampled: &mut [Sampled], record: &Record, threshold: Threshold) {
-    let set = record.set.as_ref().expect("it was asked for");
+    let set = record.set.as_ref().expect("the export reads sets");
     let (count, threshold) = (set.count(), threshold.get());
     let too_small = |other: &Sampled| {
         let other = other.set.count();
