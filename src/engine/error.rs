@@ -6,7 +6,7 @@ use crate::engine::CollectionName;
 use crate::storage::StorageError;
 use crate::text::ShingleError;
 
-/// Why the engine did not do what it was asked.
+/// Why an operation of the engine failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum EngineError {
     #[error("the document is empty: it has nothing to make a shingle of")]
@@ -28,7 +28,7 @@ pub enum EngineError {
     MetadataTooLarge { found: usize, max: usize },
     #[error("the text of '{id}' is not kept: the collection has store.text = false")]
     TextNotKept { id: DocumentId },
-    /// The collection takes other contents.
+    /// The collection takes another kind of content.
     #[error("{wanted}")]
     WrongContent { wanted: String },
     #[error("the collection has no such field, only {declared}")]
@@ -63,16 +63,16 @@ pub enum EngineError {
     CollectionExists { name: CollectionName, standing: String, given: String },
     #[error("the collection 'default' cannot be removed: the paths without a collection act on it")]
     CollectionRequired,
-    /// Each with the part of the settings that it is in.
-    #[error("these settings cannot be: {faults:?}")]
+    /// Each fault with the part of the settings that it is in.
+    #[error("the settings are invalid: {faults:?}")]
     CollectionSettings { faults: Vec<(&'static str, String)> },
-    #[error("there can be no such scheme: {}", faults.join("; "))]
+    #[error("the scheme is invalid: {}", faults.join("; "))]
     Curve { faults: Vec<String> },
     #[error("there are {max} collections, as many as storage.collections_max allows")]
     TooManyCollections { max: usize },
     #[error("the collection is closed: it was removed, or the server is stopping")]
     Closed,
-    #[error("recall is being measured already: one measurement of a collection goes on at a time")]
+    #[error("recall of this collection is being measured already: try again when that has ended")]
     MeasurementUnderWay,
     #[error("the collection is being reindexed already")]
     ReindexUnderWay,
@@ -85,34 +85,33 @@ pub enum EngineError {
          `[collection]` there, and run `akin reindex`"
     )]
     ReindexOfDefault,
-    /// Of a collection that is to be built anew.
+    /// The collection cannot be reindexed.
     #[error(
         "the collection '{name}' keeps no texts (store.text = false), so it cannot be reindexed: \
          make another one and add the documents to it"
     )]
     TextsNotKept { name: CollectionName },
-    /// Under the settings of a reindex.
+    /// A document is refused by the settings of a reindex.
     #[error("the document '{id}' does not fit the settings: {reason}")]
     Unfit { id: DocumentId, reason: String },
-    /// Another engine has taken over: what was to be written is to be written there.
+    /// A reindexed engine has replaced this one: the write has to be repeated there.
     #[error("the collection was reindexed meanwhile: try again")]
     Superseded,
     #[error("a backup is being made already")]
     BackupUnderWay,
-    /// Of a backup that cannot be restored.
+    /// The backup cannot be restored.
     #[error("{reason}")]
     Backup { reason: String },
-    /// The disk is too full for what was asked.
+    /// The disk is too full for the operation.
     #[error("{reason}")]
     NoRoom { reason: String },
-    /// The store takes nothing more; the process is about to stop. Retry later.
+    /// The store accepts no more writes, as the process is about to stop. Retry later.
     #[error("the store is out of service: {reason}")]
     OutOfService { reason: String },
-    /// What is on the disk of it is not what was written.
+    /// The stored document is corrupt.
     #[error("{reason}")]
     DocumentDamaged { id: String, reason: String },
-    /// A fault of the server's: not the client's business, to be logged where it leaves the
-    /// process.
+    /// An internal error, logged at the boundary and not shown to clients.
     #[error("{reason}")]
     Store { reason: String },
 }
@@ -143,7 +142,7 @@ impl From<BackendError> for EngineError {
     }
 }
 
-/// What to do about a store that was made with other settings.
+/// How to open a store that was made with other settings.
 fn hint_for(error: &StorageError) -> &'static str {
     const KEY: &str = "\"normalize\"";
     match error {

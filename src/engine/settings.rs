@@ -21,9 +21,9 @@ pub struct CollectionSettings {
 }
 
 impl CollectionSettings {
-    /// Everything that decides what is stored, as one line that two equal collections have in
-    /// common: the stop words only where texts are cut at them, the normalisation only where there
-    /// is one, as stores that were made before it have none in theirs.
+    /// Everything that decides what is stored, as one line of JSON to compare. Contains stop words
+    /// only for shingles made of them, and the normalisation only if there is one, as stores older
+    /// than that setting have none.
     pub(super) fn identity(&self, scheme: &Scheme) -> String {
         let scheme = match scheme {
             Scheme::Bands(bands) => {
@@ -57,21 +57,21 @@ impl CollectionSettings {
         .to_string()
     }
 
-    /// Cuts what is stored into sets again. A limit of today's is no limit of what was stored under
-    /// an earlier one.
+    /// Makes sets of stored contents, without a limit, as the limit may have been higher when they
+    /// were stored.
     pub(super) fn unlimited_shingler(&self) -> Shingler {
         Shingler::new(self.shingles_of_sets(), self.sketch.seed, usize::MAX)
     }
 
-    /// How sets are made. They are sampled only where texts are not kept: sets of texts that are
-    /// kept are not stored, so a sample would save nothing and cost truth.
+    /// How sets are made. They are sampled only if texts are not stored: otherwise sets are not
+    /// stored, so sampling would lose accuracy and save nothing.
     pub(super) fn shingles_of_sets(&self) -> ShingleSettings {
         let sample_modulo = if self.store.text { 1 } else { self.shingles.sample_modulo };
         ShingleSettings { sample_modulo, ..self.shingles.clone() }
     }
 
-    /// Settings as JSON, with the defaults in place of what is not given. Whatever else is given
-    /// stays as it is, for reading to refuse.
+    /// Settings as JSON, completed with the defaults. Unknown keys are kept, for deserialisation to
+    /// refuse.
     #[must_use]
     pub fn completed(given: Value) -> Value {
         let mut settings = json!(Self::default());
@@ -79,11 +79,11 @@ impl CollectionSettings {
         settings
     }
 
-    /// Settings as they were stored with a collection. Those without a normalisation are of a
-    /// collection that was made before there was one.
+    /// Reads the settings stored with a collection. Those without a normalisation are older than
+    /// that setting and mean none.
     ///
     /// # Errors
-    /// They are not settings.
+    /// The JSON is not valid settings.
     pub(super) fn from_stored(mut stored: Value) -> serde_json::Result<Self> {
         if let Some(shingles) = stored.get_mut("shingles").and_then(Value::as_object_mut) {
             shingles.entry("normalize").or_insert_with(|| json!(Normalize::None));
@@ -91,7 +91,7 @@ impl CollectionSettings {
         serde_json::from_value(Self::completed(stored))
     }
 
-    /// Every fault of the settings, each beginning with its key, after the part that it is in.
+    /// Every fault of the settings: the part, and a message that begins with the key.
     #[must_use]
     pub fn faults(&self) -> Vec<(&'static str, String)> {
         let parts = [
@@ -105,7 +105,7 @@ impl CollectionSettings {
         parts.into_iter().flat_map(of).chain(self.misfits()).collect()
     }
 
-    /// What records need of several parts, where it is not all there.
+    /// Faults of settings for records that span several parts.
     fn misfits(&self) -> Vec<(&'static str, String)> {
         let (by_fields, of_fields) =
             (self.scheme.kind == Kind::Fields, self.shingles.unit == Unit::Field);
@@ -133,7 +133,7 @@ fn overlay(below: &mut Value, above: Value) {
     }
 }
 
-/// What is kept of a document, and for how long.
+/// What is stored of a document, and for how long.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StoreSettings {
@@ -157,7 +157,7 @@ impl StoreSettings {
         outside.map(fault).into_iter().collect()
     }
 
-    /// The same in milliseconds.
+    /// The time to live in milliseconds.
     pub(super) fn ttl_ms(&self) -> Option<i64> {
         self.ttl_s.map(|ttl_s| ttl_s as i64 * 1_000)
     }
@@ -180,8 +180,8 @@ pub struct LimitSettings {
     /// is more. If there are more that may match, the answer says `truncated`.
     #[schema(minimum = 1)]
     pub checked_max: usize,
-    /// Documents that a filter is held against in one lookup, best-agreeing first; beyond, the
-    /// answer says `truncated`.
+    /// Documents on which a filter is evaluated in one lookup, best-agreeing first; if there are
+    /// more, the answer says `truncated`.
     #[schema(minimum = 1)]
     pub filtered_max: usize,
     /// Near-duplicates in the answer to an added document.
@@ -202,11 +202,11 @@ pub struct LimitSettings {
     /// near-duplicates of each other, equal sets counted once.
     #[schema(minimum = 1)]
     pub collapse_shingles_max: usize,
-    /// Characters of one text times those of the other, for the measures `edit` and `lcs`.
+    /// The product of two texts' lengths in characters, for the measures `edit` and `lcs`.
     pub edit_product_max: u64,
 }
 
-/// A set of more might not fit the billion bytes that the store takes for a document.
+/// Larger sets might exceed the billion bytes that the store accepts for a document.
 const SHINGLES_MAX: usize = 100_000_000;
 
 impl Default for LimitSettings {

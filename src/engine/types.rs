@@ -32,7 +32,7 @@ impl Default for AddOptions {
     }
 }
 
-/// What becomes of a document that has a near-duplicate.
+/// What to do with a document that has a near-duplicate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnDuplicate {
@@ -74,15 +74,15 @@ pub enum AddStatus {
     Skipped,
 }
 
-/// What was done to a document that its sender may not expect.
+/// Special treatment of a document that its sender may not expect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
-    /// No shingle in it, as it is shorter than one or has no stop word to begin one: the whole
-    /// text is its only one.
+    /// The text has no shingle, being too short or without stop words: the whole text counts as
+    /// its only one.
     WholeDocument,
-    /// None of its shingles is in the sample that the collection keeps: one element stands for all
-    /// of them, which only equal documents share.
+    /// None of its shingles is in the collection's sample: its set is one element, which only equal
+    /// documents share.
     SampledToOne,
 }
 
@@ -107,7 +107,7 @@ pub enum FoundBy {
     Keys,
     /// They share one of the first elements with the probe.
     Prefix,
-    /// By looking at every document.
+    /// By a full scan.
     Scan,
 }
 

@@ -8,11 +8,11 @@ use crate::text::Bag;
 /// How two bags overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BagOverlap {
-    /// Σmin: each element as often as in the bag that has it less often.
+    /// Σmin: the sum of the lower counts of each element.
     pub shared: u64,
-    /// Elements of the first bag, repetitions and all, at least 1.
+    /// Elements of the first bag, repetitions included, at least 1.
     pub a: u64,
-    /// Elements of the second bag, repetitions and all, at least 1.
+    /// Elements of the second bag, repetitions included, at least 1.
     pub b: u64,
 }
 
@@ -22,25 +22,24 @@ impl BagOverlap {
         Self { shared: shared(a.as_slice(), b.as_slice()), a: a.total(), b: b.total() }
     }
 
-    /// Of bags whose occurrences are each an element of a set, as multisets have them.
+    /// The overlap of bags given as multisets, in which each occurrence is an element of a set.
     #[must_use]
     pub fn of_multisets(overlap: &Overlap) -> Self {
         let Overlap { shared, a, b } = *overlap;
         Self { shared: shared as u64, a: a as u64, b: b as u64 }
     }
 
-    /// Σmin / (Σa + Σb), the resemblance by the union that adds bags up: at most ½, which equal
-    /// bags have (Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets", 3.1.3).
+    /// Σmin / (Σa + Σb), the resemblance with the sum as union: at most ½, for equal bags (Leskovec,
+    /// Rajaraman and Ullman, "Mining of Massive Datasets", 3.1.3).
     #[must_use]
     pub fn by_sum_union(&self) -> f64 {
         self.shared as f64 / (self.a as f64 + self.b as f64)
     }
 
-    /// Σmin / Σmax, the resemblance by the union that has each element as often as the bag that
-    /// has it more often, 0..=1: the Jaccard similarity of multisets.
+    /// Σmin / Σmax, the Jaccard similarity of multisets, 0..=1.
     #[must_use]
     pub fn by_max_union(&self) -> f64 {
-        // min + max = a + b, for each element and so for their sums.
+        // min + max = a + b for each element, and so for the sums.
         self.shared as f64 / (self.a as f64 + self.b as f64 - self.shared as f64)
     }
 }

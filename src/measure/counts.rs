@@ -1,4 +1,4 @@
-//! Exact measures of two bags as vectors of counts: a dimension for each shingle.
+//! Exact measures of two bags as vectors of counts, with a dimension per shingle.
 
 use std::cmp::Ordering;
 
@@ -13,7 +13,7 @@ pub fn cosine(a: &Bag, b: &Bag) -> f64 {
         of_a += a * a;
         of_b += b * b;
     });
-    // One root of both, so that vectors that are equal have a cosine of just 1.
+    // A single root of the product, so that equal vectors have a cosine of exactly 1.
     (dot / f64::sqrt(of_a * of_b)).clamp(0.0, 1.0)
 }
 
@@ -31,7 +31,7 @@ pub fn euclidean(a: &Bag, b: &Bag) -> f64 {
     squares.sqrt()
 }
 
-/// Both counts of each shingle that at least one bag has.
+/// Visits both counts of each shingle of either bag.
 fn for_each_dimension(mut a: &[(u64, u64)], mut b: &[(u64, u64)], mut visit: impl FnMut(f64, f64)) {
     while let ([(x, of_x), a_rest @ ..], [(y, of_y), b_rest @ ..]) = (a, b) {
         let order = x.cmp(y);

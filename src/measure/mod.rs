@@ -1,4 +1,4 @@
-//! Exact measures of two sets, of two bags, of two strings, and of two records.
+//! Exact measures of pairs of sets, bags, strings and records.
 
 mod bag;
 mod counts;
@@ -30,9 +30,9 @@ impl Overlap {
         Self { shared: shared::count(a.as_slice(), b.as_slice()), a: a.count(), b: b.count() }
     }
 
-    /// The overlap of two sets whose resemblance is at least the threshold, else `None`. Decides
-    /// just as `Overlap::of(a, b).resemblance() >= threshold` does, but stops as soon as too few
-    /// elements are left to reach it.
+    /// The overlap of two sets if their resemblance is at least the threshold. Equivalent to
+    /// testing `Overlap::of(a, b).resemblance() >= threshold`, but stops as soon as too few elements are
+    /// left to reach it.
     #[must_use]
     pub fn reaching(a: &ShingleSet, b: &ShingleSet, threshold: f64) -> Option<Self> {
         let needed = Self::shared_min(a.count(), b.count(), threshold)?;
@@ -40,16 +40,15 @@ impl Overlap {
         Some(Self { shared, a: a.count(), b: b.count() })
     }
 
-    /// Whether sets of these sizes could resemble each other as much as the threshold: if one
-    /// holds the other, at best.
+    /// Whether sets of these sizes can reach the threshold: at best one contains the other.
     #[must_use]
     pub fn can_reach(a: usize, b: usize, threshold: f64) -> bool {
         Self { shared: a.min(b), a, b }.resemblance() >= threshold
     }
 
-    /// The size of the smallest set that could resemble one of `size` elements as much as the
-    /// threshold. It is also the fewest elements that any such set shares with it: the union has
-    /// at least `size` elements, so less shared is less resemblance, rounding and all.
+    /// The size of the smallest set that can reach the threshold with one of `size` elements. It is
+    /// also the fewest elements that any such set shares with it, as the union has at least `size`
+    /// elements. This holds under floating-point rounding, too.
     #[must_use]
     pub fn size_min(size: usize, threshold: f64) -> usize {
         let reaches = |smaller: &usize| Self::can_reach(size, *smaller, threshold);
@@ -63,9 +62,9 @@ impl Overlap {
         smallest
     }
 
-    /// The fewest shared elements with which sets of these sizes resemble each other as much as
-    /// the threshold; `None` if no number does. Resemblance, rounding and all, never falls when
-    /// more is shared, so the fewest can be searched for from J·(a + b) / (1 + J).
+    /// The fewest shared elements with which sets of these sizes reach the threshold; `None` if
+    /// none suffice. The search starts from J·(a + b) / (1 + J), as the computed resemblance is
+    /// monotone in the number of shared elements.
     fn shared_min(a: usize, b: usize, threshold: f64) -> Option<usize> {
         if !Self::can_reach(a, b, threshold) {
             return None;
@@ -89,8 +88,7 @@ impl Overlap {
         self.a + self.b - self.shared
     }
 
-    /// |AΔB|, the elements that only one of the sets has: the Hamming distance of the sets as
-    /// vectors of bits.
+    /// |AΔB|, the elements in only one of the sets: their Hamming distance as bit vectors.
     #[must_use]
     pub fn hamming(&self) -> usize {
         self.a + self.b - 2 * self.shared

@@ -1,6 +1,6 @@
-//! Points for records that may be of one and the same: a hundred for each field in which they
-//! agree, and less the more edits lie between (Leskovec, Rajaraman and Ullman, "Mining of Massive
-//! Datasets", 3.8.2).
+//! Points for matching records (entity resolution): a hundred for each equal field, fewer with
+//! each edit between the values (Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets",
+//! 3.8.2).
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use rapidfuzz::distance::levenshtein;
 use crate::measure::Overlap;
 use crate::text::NormalisedFields;
 
-/// Points for a field in which two records agree.
+/// Points for an equal field.
 pub const FIELD_POINTS_MAX: u32 = 100;
 
-/// How alike two records are.
+/// The similarity of two records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Points {
-    /// Of each field that both have, 0..=100: a hundred if the values are the same.
+    /// Points of each field of both records, 0..=100: a hundred if the values are equal.
     pub by_field: BTreeMap<String, u32>,
     /// Fields of the first record, at least 1.
     a: usize,
@@ -24,7 +24,7 @@ pub struct Points {
 }
 
 impl Points {
-    /// `penalty`: points that one edit costs, as [`edits_cost`] has it; at least 1.
+    /// `penalty`: the points that one edit costs, see [`edits_cost`]; at least 1.
     #[must_use]
     pub fn of(a: &NormalisedFields, b: &NormalisedFields, penalty: u32) -> Self {
         let of_field = |(name, ours): (&str, &str)| {
@@ -38,14 +38,14 @@ impl Points {
         self.by_field.values().sum()
     }
 
-    /// The share of the points that there could be for the fields that either has: 0..=1.
+    /// The points as a share of the most for the fields of either record, 0..=1.
     #[must_use]
     pub fn resemblance(&self) -> f64 {
         let either = self.a + self.b - self.by_field.len();
         f64::from(self.total()) / (f64::from(FIELD_POINTS_MAX) * either as f64)
     }
 
-    /// Of the records' sets, whose elements are fields with their values.
+    /// The overlap of the records as sets of fields with their values.
     #[must_use]
     pub fn overlap(&self) -> Overlap {
         let agree = |points: &&u32| **points == FIELD_POINTS_MAX;
@@ -53,7 +53,7 @@ impl Points {
     }
 }
 
-/// A hundred less what the edits between two values cost, at least 0.
+/// A hundred minus the cost of the edits between two values, at least 0.
 fn field_points(a: &str, b: &str, penalty: u32) -> u32 {
     if a == b {
         return FIELD_POINTS_MAX;
@@ -67,9 +67,9 @@ fn field_points(a: &str, b: &str, penalty: u32) -> u32 {
     FIELD_POINTS_MAX - edits_cost(edits as u32, characters as u32, penalty)
 }
 
-/// The points that d edits cost, the longer value being n characters: d² times the penalty, or
-/// times 100 / n² if that is more, at most 100. So nothing is left where all characters differ,
-/// and the penalty alone decides from √(100 / penalty) characters on.
+/// The cost of d edits in points, n being the characters of the longer value: d² times the penalty
+/// or 100 / n², whichever is more, at most 100. Values without a common character thus score 0, and
+/// only the penalty matters from √(100 / penalty) characters on.
 #[must_use]
 pub fn edits_cost(edits: u32, characters: u32, penalty: u32) -> u32 {
     let (edits, characters) = (u64::from(edits), u64::from(characters.max(1)));

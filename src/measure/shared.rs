@@ -1,8 +1,8 @@
-//! Counts what two ascending lists share.
+//! Counts the common elements of two ascending lists.
 
 use crate::simd::{Level, count_shared};
 
-/// From this ratio of the sizes on, searching the longer list beats walking through it.
+/// From this ratio of the sizes on, searching the longer list is faster than merging.
 const GALLOP_RATIO: usize = 32;
 
 pub(super) fn count(a: &[u64], b: &[u64]) -> usize {
@@ -20,8 +20,8 @@ pub(super) fn count_reaching(a: &[u64], b: &[u64], needed: usize) -> Option<usiz
     (shared >= needed).then_some(shared)
 }
 
-/// Looks each element of the short list up in what is left of the long one: doubling steps find
-/// the stretch it must be in, a binary search the place.
+/// Galloping search: looks up each element of the short list in the rest of the long one, by
+/// doubling steps and then a binary search.
 fn gallop(short: &[u64], mut long: &[u64]) -> usize {
     let mut shared = 0;
     for element in short {

@@ -1,12 +1,12 @@
-//! Exact measures of two strings, character by character, by bit-parallel algorithms: their work
-//! is the product of the lengths, 64 steps at a time.
+//! Exact measures of two strings by bit-parallel algorithms, whose work is the product of the
+//! lengths divided by 64.
 
 use rapidfuzz::distance::{lcs_seq, levenshtein};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// The fewest characters to insert, delete or exchange to make one string of the other
-/// (Levenshtein 1966; computed as by Hyyrö 2003).
+/// The edit distance: the fewest characters to insert, delete or replace to turn one string into
+/// the other (Levenshtein 1966; computed by Hyyrö 2003).
 #[must_use]
 pub fn edit_distance(a: &str, b: &str) -> usize {
     levenshtein::distance(a.chars(), b.chars())
@@ -23,7 +23,7 @@ pub struct CommonSubsequence {
 }
 
 impl CommonSubsequence {
-    /// As by Hyyrö 2004.
+    /// Computed by the algorithm of Hyyrö 2004.
     #[must_use]
     pub fn of(a: &str, b: &str) -> Self {
         let length = lcs_seq::similarity(a.chars(), b.chars());

@@ -70,10 +70,11 @@ impl Recall {
     }
 }
 
-/// Measurements of one collection: one at a time, as each goes through every set.
+/// Allows one recall measurement of a collection at a time, as each reads every set, and keeps the
+/// last result.
 #[derive(Default)]
 pub(in crate::engine) struct RecallMeter {
-    alone: tokio::sync::Mutex<()>,
+    in_progress: tokio::sync::Mutex<()>,
     last: Mutex<Option<Recall>>,
 }
 
@@ -113,7 +114,7 @@ impl Engine {
         threshold: Option<Threshold>,
     ) -> Result<Recall, EngineError> {
         self.refuse_records()?;
-        let alone = self.recall_meter.alone.try_lock();
+        let alone = self.recall_meter.in_progress.try_lock();
         let _alone = alone.map_err(|_| EngineError::MeasurementUnderWay)?;
         let own = self.settings.scheme.threshold;
         let threshold = threshold.unwrap_or(own);
