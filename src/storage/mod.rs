@@ -13,7 +13,7 @@
 //! # The database
 //!
 //! Its `application_id` is "akin", its `user_version` the format. A number that is a
-//! u64 elsewhere is the i64 of the same bits. Checksums are xxh3, as `checksum` and `columns` have
+//! u64 elsewhere is the i64 of the same bits. Checksums are xxh3, as `checksum` and `row` have
 //! it, and every read checks them: SQLite by itself gives out flipped bits as they are. (They cover
 //! what is in a row; a bit flipped in the tree that leads to it may still make a row seem absent,
 //! which is what `PRAGMA integrity_check` finds.)
@@ -34,7 +34,7 @@
 //! | `id` | The client's name for it. No two are alike, which is for the caller to see to. |
 //! | `shingles` | Elements of the set. |
 //! | `fingerprint` | One number for the set. |
-//! | `flags` | 1 tokens, 2 one shingle, 4 content, 8 metadata, 16 sampled, 32 expires, 64 fields |
+//! | `flags` | 1 tokens, 2 whole document, 4 content, 8 metadata, 16 sampled to one, 32 expires, 64 fields |
 //! | `sketch` | The slots, little-endian. |
 //! | `sketch_checksum` | Of the part so far: what the index is rebuilt from. |
 //! | `stored_at` | Milliseconds since the epoch. |

@@ -9,7 +9,8 @@ use super::log::{Logged, OPERATIONS_OF_ROW_MAX, Operation};
 use super::schema::{EXPIRIES, LOG};
 use crate::document::Ordinal;
 
-/// The tables of `found` become those of today.
+/// Brings tables of the format `found` to the current one: one `if found < N` for each format, in
+/// ascending order.
 pub(super) fn upgrade(connection: &Connection, found: u32) -> Result<(), StorageError> {
     if found < 2 {
         connection.execute_batch(EXPIRIES)?;
@@ -20,12 +21,14 @@ pub(super) fn upgrade(connection: &Connection, found: u32) -> Result<(), Storage
         pack_log(connection)?;
         connection.execute_batch("DROP TABLE log_2")?;
     }
-    // A row of format 3 has its set beside its content, which today's readers take as it is: only
-    // what columns are called has changed.
-    connection.execute_batch(
-        "ALTER TABLE documents RENAME COLUMN filing_checksum TO sketch_checksum;
-         ALTER TABLE documents RENAME COLUMN set_checksum TO details_checksum;",
-    )?;
+    // A row of format 3 has its set beside its content, and readers take it as it is: only the names
+    // of columns have changed.
+    if found < 4 {
+        connection.execute_batch(
+            "ALTER TABLE documents RENAME COLUMN filing_checksum TO sketch_checksum;
+             ALTER TABLE documents RENAME COLUMN set_checksum TO details_checksum;",
+        )?;
+    }
     Ok(())
 }
 
