@@ -29,8 +29,8 @@ impl BagOverlap {
         Self { shared: shared as u64, a: a as u64, b: b as u64 }
     }
 
-    /// Σmin / (Σa + Σb), the resemblance with the sum as union: at most ½, for equal bags (Leskovec,
-    /// Rajaraman and Ullman, "Mining of Massive Datasets", 3.1.3).
+    /// Σmin / (Σa + Σb), the resemblance with the sum as union: at most ½, for equal bags
+    /// (Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets", 3.1.3).
     #[must_use]
     pub fn by_sum_union(&self) -> f64 {
         self.shared as f64 / (self.a as f64 + self.b as f64)

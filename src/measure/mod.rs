@@ -31,8 +31,8 @@ impl Overlap {
     }
 
     /// The overlap of two sets if their resemblance is at least the threshold. Equivalent to
-    /// testing `Overlap::of(a, b).resemblance() >= threshold`, but stops as soon as too few elements are
-    /// left to reach it.
+    /// testing `Overlap::of(a, b).resemblance() >= threshold`, but stops as soon as too few
+    /// elements are left to reach it.
     #[must_use]
     pub fn reaching(a: &ShingleSet, b: &ShingleSet, threshold: f64) -> Option<Self> {
         let needed = Self::shared_min(a.count(), b.count(), threshold)?;
