@@ -1,10 +1,9 @@
-//! xxh3 over the columns of a row, in an encoding that no two rows share.
+//! xxh3 over the columns of a row, in an injective encoding.
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-/// Takes in columns: a number as 8 bytes, a string of bytes as its length (8 bytes) and itself, an
-/// absent one as the length 2⁶⁴ − 1; all little-endian. It is half a kilobyte, so it stays where
-/// it is while it takes them in.
+/// Hashes columns: a number as 8 bytes, bytes with a length prefix of 8 bytes, null as the length
+/// 2⁶⁴ − 1; all little-endian. The methods borrow it, because moving half a kilobyte is slow.
 pub(super) struct Digest(Xxh3);
 
 impl Digest {
@@ -35,7 +34,7 @@ impl Digest {
     }
 }
 
-/// The digest of numbers alone, for which no state need be set up.
+/// The digest of three numbers, without a streaming state.
 pub(super) fn of_numbers(numbers: [u64; 3]) -> u64 {
     xxh3_64(numbers.map(u64::to_le_bytes).as_flattened())
 }

@@ -1,4 +1,4 @@
-//! What the committer is asked to do, and how each of it is written.
+//! The committer's commands and how each is executed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,9 +13,9 @@ use crate::document::Ordinal;
 /// A change to what is stored.
 #[derive(Clone, Debug)]
 pub enum Write {
-    /// Stores a record, in the place of another one if it replaces one.
+    /// Stores a record and removes the one that it replaces, if any.
     Put { record: EncodedRecord, replaces: Option<Ordinal> },
-    /// Removes the record with this ordinal, which must be there.
+    /// Removes the record with this ordinal, which must exist.
     Remove { ordinal: Ordinal },
 }
 
@@ -45,9 +45,9 @@ impl Write {
     }
 }
 
-/// What the committer is asked to do. Dropping `done` says that it did not.
-pub(super) enum Message {
-    /// The writes are given back, to be freed by whoever waits.
+/// A request to the committer. Dropping `done` tells the caller that it failed.
+pub(super) enum Command {
+    /// The writes are sent back, so that the caller frees them instead of the committer.
     Write {
         writes: Vec<Write>,
         applied: Box<dyn FnOnce(u64) + Send>,
@@ -62,7 +62,7 @@ pub(super) enum Message {
     },
 }
 
-impl Message {
+impl Command {
     pub fn writes(&self) -> &[Write] {
         match self {
             Self::Write { writes, .. } => writes,
@@ -74,7 +74,7 @@ impl Message {
         self.writes().iter().map(Write::bytes).sum()
     }
 
-    /// Gives back the sequence of the last write, or the operations that a trim removed.
+    /// Returns the sequence of the last write, or the number of operations that a trim removed.
     pub fn perform(
         &self,
         connection: &Connection,
@@ -96,7 +96,7 @@ impl Message {
         Ok(counters.last_sequence)
     }
 
-    /// A caller who has gone away is not missed: the change stands all the same.
+    /// Sends the result. The change is permanent even if the caller no longer waits for it.
     pub fn conclude(self, outcome: u64, applied_sequence: &AtomicU64) {
         match self {
             Self::Sync { done } => {
@@ -122,7 +122,7 @@ fn put(
 ) -> Result<(), StorageError> {
     let ordinal = record.ordinal();
     let Some(next) = ordinal.0.checked_add(1) else {
-        return Err(StorageError::corrupt("a document was given the last ordinal there is"));
+        return Err(StorageError::corrupt("the last possible ordinal was assigned to a document"));
     };
     record.insert(connection)?;
     counters.documents += 1;
@@ -139,7 +139,7 @@ fn remove(
 ) -> Result<(), StorageError> {
     let delete = "DELETE FROM documents WHERE ordinal = ?1";
     if connection.prepare_cached(delete)?.execute([ordinal.0])? == 0 {
-        let what = format!("a document to be removed is not there, ordinal {}", ordinal.0);
+        let what = format!("the document to remove, ordinal {}, does not exist", ordinal.0);
         return Err(StorageError::corrupt(what));
     }
     expiries::remove(connection, ordinal)?;

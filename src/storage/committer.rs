@@ -1,11 +1,11 @@
-//! The one place that writes.
+//! Group commit: the only writer of the database.
 //!
-//! It takes what has queued up, commits it in one transaction, syncs that and only then, in order,
-//! lets each batch of writes take effect in memory and answers it. After any failure it writes no
-//! more: what the disk holds is then only known after a new start.
+//! It commits the queued commands as one group in one transaction, syncs the write-ahead log, and
+//! only then, in order, applies each batch of writes in memory and answers its caller. After any
+//! failure it writes no more, because the state on disk is unknown until the next start.
 //!
-//! A large group is written while the one before is still being synced and takes effect: two
-//! threads do this in turns.
+//! Two threads take turns, so that a large group is written while the one before is being synced
+//! and applied.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -18,59 +18,59 @@ use tokio::runtime::{self, Runtime};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout_at};
 
-use super::command::Message;
+use super::command::Command;
 use super::counters::Counters;
 use super::log::Logged;
 use super::wal_sync::{Wal, WalSync};
 use super::{StorageError, StorageSettings, Sync};
 
-/// Groups of so many bytes are synced and take effect while the next is being written. If smaller
-/// ones did, they would only become smaller still, and syncs more.
+/// Groups from this size on are synced and applied while the next is being written. Doing so with
+/// smaller groups would make groups still smaller and syncs more frequent.
 const AHEAD_BYTES_MIN: u64 = 256 << 10;
 
-/// What two threads do in turns. Each group goes through both halves, and the second is locked
-/// before the first is let go: so groups take effect in the order in which they are written, and
-/// no more than one is written ahead. A half that failed is not there any more.
+/// A pipeline of two stages that two threads run in turns. The second stage is locked before the
+/// first is unlocked, so groups are applied in the order in which they are written, and at most
+/// one is written ahead. A stage that failed is `None`.
 pub(super) struct Committer {
     writing: Mutex<Option<Writing>>,
     concluding: Mutex<Option<Concluding>>,
     poison: watch::Sender<Option<String>>,
 }
 
-/// The first half: into the database.
+/// The first stage: commits groups to the database.
 struct Writing {
     connection: Connection,
-    queue: mpsc::Receiver<Message>,
+    queue: mpsc::Receiver<Command>,
     counters: Counters,
     group_writes_max: usize,
     group_bytes_max: u64,
-    /// Waits for messages with a deadline, which a channel alone cannot.
+    /// For waiting on the queue with a deadline.
     runtime: Runtime,
     /// For [`Sync::Interval`].
     wal_sync: Option<WalSync>,
 }
 
-/// The second half: onto the disk, into memory, and the answers.
+/// The second stage: syncs and applies groups and answers their callers.
 struct Concluding {
     /// For [`Sync::Always`].
     wal: Option<Wal>,
     applied_sequence: Arc<AtomicU64>,
 }
 
-type SecondHalf<'a> = MutexGuard<'a, Option<Concluding>>;
+type ConcludingGuard<'a> = MutexGuard<'a, Option<Concluding>>;
 
-/// Messages that are carried out together.
+/// Commands that are committed in one transaction.
 struct Group {
-    messages: Vec<Message>,
+    commands: Vec<Command>,
     bytes: u64,
-    /// What came of each, once they are committed.
+    /// The result of each command, once they are committed.
     outcomes: Vec<u64>,
 }
 
 impl Committer {
     pub fn new(
         connection: Connection,
-        queue: mpsc::Receiver<Message>,
+        queue: mpsc::Receiver<Command>,
         wal: &Path,
         settings: &StorageSettings,
     ) -> Result<Self, StorageError> {
@@ -100,19 +100,19 @@ impl Committer {
         })
     }
 
-    /// Holds the reason once something has failed.
+    /// Holds the reason once a write or sync has failed.
     pub fn poisoned(&self) -> watch::Receiver<Option<String>> {
         self.poison.subscribe()
     }
 
-    /// Up to where writes have taken effect.
+    /// The sequence up to which writes have been applied.
     pub fn applied_sequence(&self) -> Arc<AtomicU64> {
         let concluding = self.concluding.lock().unwrap_or_else(PoisonError::into_inner);
-        let concluding = concluding.as_ref().expect("it is asked before anything can fail");
+        let concluding = concluding.as_ref().expect("this is called before the threads start");
         Arc::clone(&concluding.applied_sequence)
     }
 
-    /// Runs until the queue is closed and empty or something fails. For two threads.
+    /// Runs on each of the two threads until the queue is closed and empty, or a write fails.
     pub fn run(&self) {
         let reason = match catch_unwind(AssertUnwindSafe(|| self.take_turns())) {
             Ok(Ok(())) => return,
@@ -121,7 +121,7 @@ impl Committer {
         };
         tracing::error!(reason, "the store is poisoned: nothing is written until the next start");
         self.poison.send_replace(Some(reason));
-        // Whoever waits in the queue learns it, too.
+        // Dropping the queue fails the commands that wait in it.
         self.writing.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
@@ -130,8 +130,8 @@ impl Committer {
         Ok(())
     }
 
-    /// Writes until another thread is to write on, while this one concludes its last group.
-    /// `false` at the end, also if the other has failed, who then says why.
+    /// Writes groups until one is large; then lets the other thread write while it concludes that
+    /// group. Returns `false` at the end and if the other thread failed, which reports the reason.
     fn take_turn(&self) -> Result<bool, StorageError> {
         let Ok(mut writing) = self.writing.lock() else { return Ok(false) };
         let group = self.write_on(&mut writing);
@@ -144,11 +144,12 @@ impl Committer {
         Ok(true)
     }
 
-    /// A large group, to be concluded. `None` at the end.
+    /// Commits and concludes small groups. Returns the first large group, committed but not yet
+    /// concluded; `None` at the end.
     fn write_on(
         &self,
         turn: &mut Option<Writing>,
-    ) -> Result<Option<(Group, SecondHalf<'_>)>, StorageError> {
+    ) -> Result<Option<(Group, ConcludingGuard<'_>)>, StorageError> {
         while let Some(mut writing) = turn.take() {
             let first = writing.next()?;
             if self.poison.borrow().is_some() {
@@ -172,42 +173,42 @@ impl Committer {
 }
 
 impl Writing {
-    /// Waits for a message, and meanwhile syncs when it is time; `None` when there will be no more.
-    fn next(&mut self) -> Result<Option<Message>, StorageError> {
+    /// Waits for a command, and meanwhile syncs when it is due; `None` once the queue is closed.
+    fn next(&mut self) -> Result<Option<Command>, StorageError> {
         loop {
             let Some(due) = self.wal_sync.as_ref().and_then(WalSync::due) else {
                 return Ok(self.runtime.block_on(self.queue.recv()));
             };
-            // Under load there is always a message, so the time is looked at first.
+            // The queue is never empty under load, so the deadline is checked first.
             if due > Instant::now() {
                 let received = async { timeout_at(due, self.queue.recv()).await };
-                if let Ok(message) = self.runtime.block_on(received) {
-                    return Ok(message);
+                if let Ok(command) = self.runtime.block_on(received) {
+                    return Ok(command);
                 }
             }
             self.sync()?;
         }
     }
 
-    /// The first message and those that wait behind it, up to the limits of a group.
-    fn gather(&mut self, first: Message) -> Group {
+    /// Takes the first command and queued ones after it, up to the limits of a group.
+    fn gather(&mut self, first: Command) -> Group {
         let (mut writes, mut bytes) = (first.writes().len(), first.bytes());
-        let mut messages = vec![first];
+        let mut commands = vec![first];
         while writes < self.group_writes_max && bytes < self.group_bytes_max {
-            let Ok(message) = self.queue.try_recv() else { break };
-            writes += message.writes().len();
-            bytes += message.bytes();
-            messages.push(message);
+            let Ok(command) = self.queue.try_recv() else { break };
+            writes += command.writes().len();
+            bytes += command.bytes();
+            commands.push(command);
         }
-        Group { outcomes: Vec::with_capacity(messages.len()), messages, bytes }
+        Group { outcomes: Vec::with_capacity(commands.len()), commands, bytes }
     }
 
     fn commit(&mut self, mut group: Group) -> Result<Group, StorageError> {
         let (mut counters, mut logged) = (self.counters, Logged::default());
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        for message in &group.messages {
-            group.outcomes.push(message.perform(&transaction, &mut counters, &mut logged)?);
+        for command in &group.commands {
+            group.outcomes.push(command.perform(&transaction, &mut counters, &mut logged)?);
         }
         logged.write(&transaction, counters.last_sequence)?;
         counters.write(&transaction)?;
@@ -216,7 +217,7 @@ impl Writing {
         if let Some(wal_sync) = &mut self.wal_sync {
             wal_sync.committed();
         }
-        if group.messages.iter().any(|message| matches!(message, Message::Sync { .. })) {
+        if group.commands.iter().any(|command| matches!(command, Command::Sync { .. })) {
             self.sync()?;
         }
         Ok(group)
@@ -228,21 +229,21 @@ impl Writing {
 
     fn finish(mut self) -> Result<(), StorageError> {
         self.sync()?;
-        // A long read may be under way; the next start then finds the log, and no harm done.
+        // If a long read prevents the checkpoint, the next start recovers from the log.
         self.connection.busy_timeout(Duration::ZERO)?;
         self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         self.connection.close().map_err(|(_, error)| error.into())
     }
 }
 
-/// If it fails, there is no other after it.
+/// Syncs, applies and answers a committed group. A failure leaves `None`, which ends the pipeline.
 fn conclude(concluding: &mut Option<Concluding>, group: Group) -> Result<(), StorageError> {
     let Some(mut present) = concluding.take() else { return Ok(()) };
     if let Some(wal) = &mut present.wal {
         wal.sync()?;
     }
-    for (message, outcome) in group.messages.into_iter().zip(group.outcomes) {
-        message.conclude(outcome, &present.applied_sequence);
+    for (command, outcome) in group.commands.into_iter().zip(group.outcomes) {
+        command.conclude(outcome, &present.applied_sequence);
     }
     *concluding = Some(present);
     Ok(())

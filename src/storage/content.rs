@@ -1,5 +1,5 @@
-//! A content as bytes: zstd, whose frame knows the length of what it holds, and holds what is short
-//! as it is (RFC 8878: one raw block), over
+//! Encodes a content as a zstd frame with its content size; a short content is one raw block
+//! (RFC 8878). The frame holds
 //! - for a text, its UTF-8;
 //! - for tokens, each one's byte length (u32), count (u32) and UTF-8, little-endian;
 //! - for fields, each one's name and text, each as its byte length (u32, little-endian) and UTF-8.
@@ -13,7 +13,7 @@ use zstd::zstd_safe::get_frame_content_size;
 
 use crate::document::{Content, Token};
 
-/// Which of the above.
+/// Which of the above encodings a frame holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Text,
@@ -31,14 +31,14 @@ impl Form {
     }
 }
 
-/// Shorter contents are not compressed: that would be a quarter of all the work of adding them.
+/// Shorter contents are not compressed, which would be a quarter of the work of adding them.
 ///
-/// Longer ones are compressed by zstd at level 1. On manual pages of 1 to 16 kB it left 0.41 of the
-/// text where lz4 left 0.57, which would be more than half with all that a row has besides. lz4 was
-/// half as fast again at compressing and some times as fast at decompressing.
+/// Longer ones are compressed by zstd, by default at level 1. On manual pages of 1 to 16 kB its
+/// ratio was 0.41 and that of lz4 0.57. lz4 compressed 1.5 times as fast and decompressed several
+/// times as fast.
 const COMPRESSED_FROM_BYTES: usize = 1024;
 
-/// Texts of so many bytes cannot be cut into words.
+/// Texts of this length or longer cannot be tokenised.
 const PLAIN_BYTES_END: usize = 1 << 31;
 
 pub(super) fn encode(content: &Content, level: i32) -> Vec<u8> {
@@ -47,8 +47,7 @@ pub(super) fn encode(content: &Content, level: i32) -> Vec<u8> {
         Content::Tokens(tokens) => compress(&token_bytes(tokens), level),
         Content::Fields(fields) => compress(&field_bytes(fields), level),
     };
-    compressed
-        .expect("compressing into a buffer that is large enough fails only for want of memory")
+    compressed.expect("compressing into a large enough buffer fails only if memory is exhausted")
 }
 
 /// `None` for bytes that [`encode`] cannot have made.
@@ -61,7 +60,7 @@ pub(super) fn decode(bytes: &[u8], form: Form) -> Option<Content> {
     }
 }
 
-/// What a frame says that it holds, which a backup from elsewhere may say of anything.
+/// The content size that a frame declares, which is untrusted: it may come from a foreign backup.
 fn plain_bytes(frame: &[u8]) -> Option<usize> {
     let length = usize::try_from(get_frame_content_size(frame).ok()??).ok()?;
     (length < PLAIN_BYTES_END).then_some(length)
@@ -75,7 +74,7 @@ thread_local! {
 
 fn compress(plain: &[u8], level: i32) -> io::Result<Vec<u8>> {
     if plain.len() < COMPRESSED_FROM_BYTES {
-        return Ok(as_it_is(plain));
+        return Ok(raw_frame(plain));
     }
     COMPRESSOR.with_borrow_mut(|kept| {
         let compressor = match kept {
@@ -87,9 +86,9 @@ fn compress(plain: &[u8], level: i32) -> io::Result<Vec<u8>> {
     })
 }
 
-/// A frame of one segment and one block, the last, which is raw. The length of the content takes
-/// one byte up to 255, and from 256 on two, which begin to count there.
-fn as_it_is(plain: &[u8]) -> Vec<u8> {
+/// A frame with a single raw block. The content size takes one byte up to 255; from 256 on it takes
+/// two bytes, which hold the size minus 256.
+fn raw_frame(plain: &[u8]) -> Vec<u8> {
     let length = plain.len();
     let mut frame = Vec::with_capacity(length + 10);
     frame.extend_from_slice(&0xFD2F_B528_u32.to_le_bytes());
@@ -161,7 +160,7 @@ fn fields_of(mut bytes: &[u8]) -> Option<BTreeMap<String, String>> {
     Some(fields)
 }
 
-/// The text that the bytes begin with, and what follows it.
+/// Splits off the length-prefixed text at the beginning of the bytes.
 fn text_of(bytes: &[u8]) -> Option<(String, &[u8])> {
     let (length, rest) = bytes.split_first_chunk()?;
     let (text, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;

@@ -1,4 +1,4 @@
-//! A copy of the database for a backup, made while everything goes on.
+//! Copies the database for a backup while the store is in use.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,13 +11,13 @@ use rusqlite::InterruptHandle;
 use super::record::{Detail, Record};
 use super::{StorageError, Store, schema, verify};
 
-/// What a copy is called while it is made: one that a crash left is removed by the next start.
+/// The file name of an unfinished copy. The next start removes one that a crash left behind.
 const NAME: &str = "copy.sqlite";
 
-/// Memory for database pages while copying, which reads each of them once.
+/// Page cache while copying, which reads each page once.
 const PAGE_CACHE_KIB: i64 = 4096;
 
-/// Tells a copy under way that nobody wants it any more.
+/// Cancels a copy in progress.
 #[derive(Default)]
 pub struct CopyStop {
     stopped: AtomicBool,
@@ -33,7 +33,7 @@ impl CopyStop {
     }
 
     /// # Errors
-    /// [`StorageError::Closed`] if it was told to stop before.
+    /// [`StorageError::Closed`] if it was cancelled before.
     fn set(&self, copying: InterruptHandle) -> Result<(), StorageError> {
         *self.copying() = Some(copying);
         if self.stopped.load(Ordering::SeqCst) { Err(StorageError::Closed) } else { Ok(()) }
@@ -45,7 +45,7 @@ impl CopyStop {
 }
 
 impl Store {
-    /// Whether the disk has room for a copy.
+    /// Checks that the disk has room for a copy.
     ///
     /// # Errors
     /// [`StorageError::NoRoom`] if it does not, [`StorageError::Io`].
@@ -63,18 +63,18 @@ impl Store {
         Ok(())
     }
 
-    /// One state of the database as a database of its own, without what is not used in it. The
-    /// file has no name any more: its space is free again once it is closed. Blocks while it is
-    /// made, one at a time; writes go on meanwhile. Every row of it is read by its checksums, as a
-    /// copy of a damaged row could not be restored.
+    /// Copies one state of the database, without its unused pages, to an unlinked file, whose
+    /// space is freed once it is closed. Blocks; one copy is made at a time and writes continue
+    /// meanwhile. Verifies the checksums of every row, because a copy of a damaged row could not
+    /// be restored.
     ///
     /// # Errors
-    /// [`StorageError::Database`]: the disk is full, or it was told to stop;
+    /// [`StorageError::Database`]: the disk is full, or the copy was cancelled;
     /// [`StorageError::CorruptDocument`], [`StorageError::Corrupt`].
     pub fn copy(&self, stop: &CopyStop) -> Result<File, StorageError> {
         let _one_at_a_time = self.copying.lock().unwrap_or_else(PoisonError::into_inner);
         let path = self.dir().join(NAME);
-        remove_if_there(&path)?;
+        remove_if_exists(&path)?;
         let unfinished = Unfinished(path.clone());
         let connection = schema::open_reader(&self.files.database, PAGE_CACHE_KIB)?;
         stop.set(connection.get_interrupt_handle())?;
@@ -99,23 +99,23 @@ impl Store {
     }
 }
 
-/// Takes the name of a copy away, whatever became of it.
+/// Unlinks a copy when dropped, whether it is complete or not.
 struct Unfinished(PathBuf);
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        if let Err(error) = remove_if_there(&self.0) {
-            tracing::warn!(%error, "the next start removes it");
+        if let Err(error) = remove_if_exists(&self.0) {
+            tracing::warn!(%error, "cannot remove the copy; the next start removes it");
         }
     }
 }
 
-/// Removes what a crash left of a copy.
+/// Removes a copy that a crash left behind.
 pub(super) fn clear(dir: &Path) -> Result<(), StorageError> {
-    remove_if_there(&dir.join(NAME))
+    remove_if_exists(&dir.join(NAME))
 }
 
-fn remove_if_there(path: &Path) -> Result<(), StorageError> {
+fn remove_if_exists(path: &Path) -> Result<(), StorageError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StorageError::io(path)(error)),
         _ => Ok(()),

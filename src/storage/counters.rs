@@ -1,4 +1,4 @@
-//! The one row that outlives every document and every log row.
+//! The counters row, which outlives every document and log row.
 
 use rusqlite::{Connection, params};
 
@@ -7,11 +7,11 @@ use super::checksum::Digest;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counters {
-    /// Documents alive.
+    /// Number of live documents.
     pub documents: u64,
-    /// Higher than every ordinal ever stored.
+    /// Greater than every ordinal ever stored.
     pub next_ordinal: u32,
-    /// The sequence of the last row ever logged; 0 for none.
+    /// The sequence of the last operation ever logged; 0 for none.
     pub last_sequence: u64,
 }
 
@@ -34,7 +34,7 @@ impl Counters {
             last_sequence: last_sequence.cast_unsigned(),
         };
         if checksum != counters.checksum() || i64::from(counters.next_ordinal) != next_ordinal {
-            return Err(StorageError::corrupt("the counters do not have their checksum"));
+            return Err(StorageError::corrupt("the counters do not match their checksum"));
         }
         Ok(counters)
     }

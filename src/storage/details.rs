@@ -1,4 +1,4 @@
-//! What documents are chosen by and shown with, and choosing among all of them.
+//! Details of documents, by which they are selected and which responses show.
 
 use rusqlite::Connection;
 
@@ -6,12 +6,12 @@ use super::row::{Columns, DETAILS_COLUMNS, DetailsPart};
 use super::{SketchRow, StorageError};
 use crate::document::{Metadata, Ordinal};
 
-/// What is known of a document besides its set and its content.
+/// A document's attributes besides its set and its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentDetails {
     /// Milliseconds since the epoch.
     pub stored_at_ms: i64,
-    /// As [`super::Record::content_hash`] has it.
+    /// See [`super::Record::content_hash`].
     pub content_hash: u64,
     pub metadata: Option<Metadata>,
 }
@@ -41,7 +41,7 @@ pub(super) fn details(
     ordinals.iter().map(details).collect()
 }
 
-/// The documents alive at `now_ms` that match, ascending; not all of them if it is cancelled.
+/// The matching documents alive at `now_ms`, ascending; incomplete if it is cancelled.
 pub(super) fn select(
     connection: &Connection,
     now_ms: i64,

@@ -1,11 +1,11 @@
-//! Directories that survive a power cut, and the lock on one.
+//! Durable directories, and the lock on one.
 
 use std::fs::{self, File, TryLockError};
 use std::path::Path;
 
 use super::StorageError;
 
-/// Makes a directory, and those above it that are missing, whose names survive a power cut.
+/// Creates a directory and its missing ancestors durably.
 pub(super) fn make(dir: &Path) -> Result<(), StorageError> {
     let missing = |dir: &&Path| !dir.as_os_str().is_empty() && !dir.exists();
     let made = dir.ancestors().take_while(missing).count();
@@ -14,7 +14,7 @@ pub(super) fn make(dir: &Path) -> Result<(), StorageError> {
     whole.ancestors().skip(1).take(made.max(1)).try_for_each(sync)
 }
 
-/// Makes what was created or renamed in a directory survive a power cut.
+/// Makes creations and renames in a directory durable.
 pub(super) fn sync(dir: &Path) -> Result<(), StorageError> {
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(StorageError::io(dir))
 }
@@ -24,7 +24,7 @@ pub struct DirectoryLock {
     _file: File,
 }
 
-/// Makes a directory, if it is not there, and keeps the stores of other processes out of it.
+/// Creates a directory if it does not exist, and locks it against other processes.
 ///
 /// # Errors
 /// [`StorageError::InUse`], [`StorageError::Io`].
@@ -33,7 +33,7 @@ pub fn lock_directory(dir: &Path) -> Result<DirectoryLock, StorageError> {
     Ok(DirectoryLock { _file: lock(dir)? })
 }
 
-/// Keeps other processes out for as long as the file is open.
+/// Locks a directory against other processes for as long as the file is open.
 pub(super) fn lock(dir: &Path) -> Result<File, StorageError> {
     let path = dir.join("lock");
     let file = File::options()

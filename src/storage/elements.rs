@@ -1,17 +1,17 @@
-//! A set as bytes.
+//! Packs a set as the gaps between its sorted elements, with a fixed bit width.
 //!
-//! Elements are hashes, so their gaps look random and no general compression beats the fixed width
-//! of the largest gap by much: 1,000 elements take some 57 bits each, where the entropy is 55.4.
-//! Fewer bits of a hash would be fewer here, too, but not exact any more: two different elements
-//! would pass for one, in a pair of sets of 1,000 at 0.8 with a chance of 111² / 2ᵇ if b bits are
-//! kept. That is 7·10⁻¹⁶ for 64, 4·10⁻¹¹ for 48, 10⁻⁸ for 40.
+//! Elements are hashes, so their gaps look random and no general compression is much better than
+//! the fixed width of the largest gap: 1,000 elements take about 57 bits each; the entropy is 55.4.
+//! Truncating the hashes to b bits would save space but not be exact: in a pair of sets of 1,000
+//! elements with Jaccard similarity 0.8, two different elements collide with probability
+//! 111² / 2ᵇ: 7·10⁻¹⁶ for 64 bits, 4·10⁻¹¹ for 48, 10⁻⁸ for 40.
 //!
 //! ```text
 //! byte 0     the width w of a gap in bits, 1..=64
-//! bytes 1..  the gaps, w bits each, lowest bit first; the last byte filled up with zeros
+//! bytes 1..  the gaps, w bits each, lowest bit first; the last byte is padded with zeros
 //! ```
-//! The first gap is the first element itself; the others are differences of neighbours. How many
-//! there are stands in the column `shingles`.
+//! The first gap is the first element itself; the others are differences of neighbours. The column
+//! `shingles` holds their number.
 //!
 //! Example: {5, 9, 100} has the gaps 5, 4 and 91, seven bits each:
 //! `5 | 4 << 7 | 91 << 14` = 0x16c205, so the bytes are `07 05 c2 16`.
@@ -25,7 +25,7 @@ pub(super) fn encode(set: &ShingleSet) -> Vec<u8> {
     bytes[0] = width as u8;
     let mut words = bytes[1..].chunks_exact_mut(8);
     let mut put = |word: u64| {
-        let next = words.next().expect("there is a word for all bits that are put, and one more");
+        let next = words.next().expect("there is a word for every bit, and one more");
         next.copy_from_slice(&word.to_le_bytes());
     };
     let (mut word, mut word_bits) = (0, 0);
@@ -59,7 +59,7 @@ pub(super) fn decode(bytes: &[u8], count: u32) -> Option<ShingleSet> {
     let width = u32::from(width);
     let mut elements = Vec::with_capacity(count as usize);
     let mut element: u64 = 0;
-    // All but the last few are read without a look at where the bytes end.
+    // All but the last few elements have a whole window of bytes.
     let whole = bits.saturating_sub(WINDOW_BITS + width as usize) / width as usize;
     for number in 0..whole {
         let start = number * width as usize;
@@ -79,10 +79,10 @@ pub(super) fn decode(bytes: &[u8], count: u32) -> Option<ShingleSet> {
     ShingleSet::from_ascending(elements)
 }
 
-/// Wide enough for any gap, wherever in its first byte that begins.
+/// Wide enough for any gap at any bit offset in its first byte.
 const WINDOW_BITS: usize = 128;
 
-/// `width` bits from bit `start` on, in the bytes from that of bit `start` on.
+/// The `width` bits at bit `start`. The window begins at the byte that contains bit `start`.
 #[inline]
 fn bits_of(window: [u8; WINDOW_BITS / 8], start: usize, width: u32) -> u64 {
     let bits = (u128::from_le_bytes(window) >> (start % 8)) as u64;

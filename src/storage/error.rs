@@ -1,4 +1,4 @@
-//! What can go wrong below the index.
+//! The errors of the storage layer.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub enum StorageError {
     #[error("{} has format {found}; this version knows formats up to {known}", path.display())]
     NewerFormat { path: PathBuf, found: u32, known: u32 },
 
-    #[error("{} was made with other settings: it has {stored}, given were {given}", path.display())]
+    #[error("{} was made with other settings: stored {stored}, given {given}", path.display())]
     OtherSettings { path: PathBuf, stored: String, given: String },
 
     #[error(
@@ -34,25 +34,25 @@ pub enum StorageError {
     #[error("snapshot {} is corrupt: {what}", path.display())]
     CorruptSnapshot { path: PathBuf, what: String },
 
-    /// A write failed, so that what the disk holds is no longer known: only a new start tells.
-    #[error("the store takes no more writes: {reason}")]
+    /// A write failed, so the state on disk is unknown until the next start.
+    #[error("the store refuses writes until a restart: {reason}")]
     Poisoned { reason: String },
 
     #[error("the store is closed")]
     Closed,
 
-    /// The snapshot has seen writes that the store does not know.
+    /// The snapshot contains writes that the store does not.
     #[error(
         "the store ends at sequence {store} but a snapshot was taken at {snapshot}: \
-         the store has lost acknowledged writes or is not the one of the snapshot"
+         the store has lost acknowledged writes or the snapshot is of another store"
     )]
     LostTail { store: u64, snapshot: u64 },
 
-    /// The log no longer reaches back so far: everything must be scanned instead.
-    #[error("the log begins after sequence {kept_after}, asked for was what follows {after}")]
+    /// The log no longer reaches back to the sequence: everything must be scanned instead.
+    #[error("the log begins after sequence {kept_after}, so it cannot be read from {after}")]
     TrimmedTail { after: u64, kept_after: u64 },
 
-    /// For a copy of the database.
+    /// The disk is too full for a copy of the database.
     #[error(
         "a copy of the store needs {needed_bytes} bytes, but the disk of {} has only {free_bytes}",
         dir.display()

@@ -1,4 +1,4 @@
-//! When documents expire: a row for each that does, and none for the others.
+//! Expiry times: a row for each document that expires.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -6,7 +6,7 @@ use super::StorageError;
 use super::checksum::Digest;
 use crate::document::Ordinal;
 
-/// Stores when a document, given in milliseconds since the epoch, expires.
+/// Stores when a document expires, in milliseconds since the epoch.
 pub(super) fn insert(
     connection: &Connection,
     ordinal: Ordinal,
@@ -25,10 +25,10 @@ pub(super) fn remove(connection: &Connection, ordinal: Ordinal) -> Result<(), St
     Ok(())
 }
 
-/// When a document expires whose flags say that it does.
+/// When a document with the flag `EXPIRES` expires.
 ///
 /// # Errors
-/// [`StorageError::CorruptDocument`] if the row is not there or not what was written.
+/// [`StorageError::CorruptDocument`] if the row is missing or not what was written.
 pub(super) fn read(
     connection: &Connection,
     ordinal: Ordinal,
@@ -44,7 +44,7 @@ pub(super) fn read(
     }
 }
 
-/// Visits every row: a document and when it expires.
+/// Visits every document that expires, with the time.
 ///
 /// # Errors
 /// [`StorageError::CorruptDocument`] at the first row that is not what was written.
@@ -67,7 +67,7 @@ pub(super) fn visit(
 }
 
 fn corrupt(ordinal: Ordinal, id: &str) -> StorageError {
-    StorageError::CorruptDocument { ordinal, id: id.to_owned(), what: "when it expires" }
+    StorageError::CorruptDocument { ordinal, id: id.to_owned(), what: "its expiry time" }
 }
 
 fn checksum(ordinal: Ordinal, expires_at_ms: i64) -> i64 {

@@ -1,5 +1,5 @@
-//! The operation log: births and deaths of documents, numbered without a gap. A row holds what one
-//! transaction logged.
+//! The operation log: insertions and removals of documents, numbered without a gap. A row holds
+//! the operations of one transaction.
 
 use rusqlite::{Connection, params};
 
@@ -8,10 +8,10 @@ use super::checksum::Digest;
 use super::counters::Counters;
 use crate::document::Ordinal;
 
-/// Those of a larger transaction are in several rows.
+/// A transaction with more operations takes several rows.
 pub(super) const OPERATIONS_OF_ROW_MAX: usize = 4096;
 
-/// Its code, and the ordinal: little-endian.
+/// An operation's code (1 byte) and ordinal (4 bytes, little-endian).
 const OPERATION_BYTES: usize = 5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Operation {
     }
 }
 
-/// What a transaction logs, as it is in its rows.
+/// The encoded operations of a transaction.
 #[derive(Default)]
 pub(super) struct Logged(Vec<u8>);
 
@@ -49,7 +49,7 @@ impl Logged {
         self.0.len() / OPERATION_BYTES
     }
 
-    /// Writes all of it, whose last operation has the sequence `last`.
+    /// Writes the operations, the last of which has the sequence `last`.
     pub fn write(&self, connection: &Connection, last: u64) -> Result<(), StorageError> {
         let insert = "INSERT INTO log (sequence, operations, checksum) VALUES (?1, ?2, ?3)";
         let mut sequence = last + 1 - self.len() as u64;
@@ -63,32 +63,44 @@ impl Logged {
     }
 }
 
-/// Visits what follows `after`, in order.
+/// Visits the operations after the sequence `after` of a log that ends at `last`, in order.
+///
+/// # Errors
+/// [`StorageError::Corrupt`] if a row is not what was written, or operations are missing.
 pub(super) fn visit_after(
     connection: &Connection,
     after: u64,
+    last: u64,
     mut visit: impl FnMut(Operation, Ordinal),
 ) -> Result<(), StorageError> {
     let query = "SELECT sequence, operations, checksum FROM log
                  WHERE sequence >= (SELECT coalesce(max(sequence), 0) FROM log WHERE sequence <= ?1)
                  ORDER BY sequence";
     let first = after + 1;
+    let mut visited = 0;
     let mut statement = connection.prepare_cached(query)?;
     let mut rows = statement.query([first.cast_signed()])?;
     while let Some(row) = rows.next()? {
         let sequence = row.get::<_, i64>(0)?.cast_unsigned();
         let operations = row.get_ref(1)?.as_blob().unwrap_or_default();
         let Some(decoded) = decode(sequence, operations, row.get(2)?) else {
-            let what = format!("the log row {sequence} does not have its checksum");
+            let what = format!("the log row {sequence} does not match its checksum");
             return Err(StorageError::corrupt(what));
         };
         let before = usize::try_from(first.saturating_sub(sequence)).unwrap_or(usize::MAX);
-        decoded.into_iter().skip(before).for_each(|(operation, ordinal)| visit(operation, ordinal));
+        for (operation, ordinal) in decoded.into_iter().skip(before) {
+            visit(operation, ordinal);
+            visited += 1;
+        }
+    }
+    if after + visited != last {
+        let what = format!("the log has {visited} operations after {after}, but ends at {last}");
+        return Err(StorageError::corrupt(what));
     }
     Ok(())
 }
 
-/// `None` for what [`Logged::write`] cannot have written.
+/// `None` for a row that [`Logged::write`] cannot have written.
 fn decode(sequence: u64, operations: &[u8], sum: i64) -> Option<Vec<(Operation, Ordinal)>> {
     let (whole, rest) = operations.as_chunks::<OPERATION_BYTES>();
     if whole.is_empty() || !rest.is_empty() || sum != checksum(sequence, operations) {
@@ -100,15 +112,15 @@ fn decode(sequence: u64, operations: &[u8], sum: i64) -> Option<Vec<(Operation, 
     whole.iter().map(decode).collect()
 }
 
-/// The sequence before the first that is left; `last` if there is none.
+/// The sequence before the first operation in the log; `last` if the log is empty.
 pub(super) fn kept_after(connection: &Connection, last: u64) -> Result<u64, StorageError> {
     let query = "SELECT min(sequence) FROM log";
     let first: Option<i64> = connection.prepare_cached(query)?.query_row([], |row| row.get(0))?;
     Ok(first.map_or(last, |first| first.cast_unsigned().saturating_sub(1)))
 }
 
-/// Of a log that ends at `last`, removes the oldest rows that are wholly at or below `up_to`, but
-/// no more of them than have [`OPERATIONS_OF_ROW_MAX`] operations; gives back how many those were.
+/// Removes the oldest rows that lie entirely at or below `up_to` from a log that ends at `last`, at
+/// most [`OPERATIONS_OF_ROW_MAX`] operations; returns how many operations it removed.
 pub(super) fn trim(connection: &Connection, last: u64, up_to: u64) -> Result<u64, StorageError> {
     let before = kept_after(connection, last)?;
     let end = up_to.min(before.saturating_add(OPERATIONS_OF_ROW_MAX as u64)).min(last);

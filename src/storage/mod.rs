@@ -1,48 +1,46 @@
-//! What survives: documents, the log of what happened to them, snapshots of the index.
+//! The durable store: documents, the operation log and index snapshots.
 //!
-//! A [`Store`] is one collection in one directory. It knows records; what they are looked up by in
-//! memory is for others to keep, to save here as [`Snapshots`], and to make good at a start.
+//! A [`Store`] is one collection in one directory. It stores records only; the in-memory index is
+//! kept by the backend, which saves it here as [`Snapshots`] and restores it at a start.
 //!
 //! ```text
 //! DIR/lock           locked while the store is open: no other process opens it
 //! DIR/store.sqlite   the database below; -wal and -shm beside it while it is open
 //! DIR/snapshots/     the newest few, see `snapshot_file`
-//! DIR/copy.sqlite    while a backup is made: a copy of the database, nameless once it is whole
+//! DIR/copy.sqlite    while a backup is made: a copy of the database, unlinked once complete
 //! ```
 //!
 //! # The database
 //!
-//! Its `application_id` is "akin", its `user_version` the format. A number that is a
-//! u64 elsewhere is the i64 of the same bits. Checksums are xxh3, as `checksum` and `row` have
-//! it, and every read checks them: SQLite by itself gives out flipped bits as they are. (They cover
-//! what is in a row; a bit flipped in the tree that leads to it may still make a row seem absent,
-//! which is what `PRAGMA integrity_check` finds.)
+//! Its `application_id` is "akin", its `user_version` the format. A u64 is stored as the i64 with
+//! the same bits. Every row has xxh3 checksums (see `checksum` and `row`), which every read
+//! verifies, because SQLite does not detect flipped bits. They cover the content of rows; a bit
+//! flipped in a B-tree page can still hide a row, which `PRAGMA integrity_check` finds.
 //!
-//! ## `documents`: a row for each document alive
-//! A row is written once and never changed: replacing a document removes its row and inserts
-//! another. It has three parts, so that a part can be read without those behind it. Rows are
-//! inserted in the order of their ordinals, so they fill their pages.
+//! ## `documents`: one row per live document
+//! Rows are immutable: replacing a document deletes its row and inserts another. A row has three
+//! parts, each readable without the later ones. Rows are inserted in ordinal order, which fills
+//! their pages.
 //!
-//! A set follows from its content, so it is stored only where no content is kept. Until format 4
-//! it was stored beside the content, too, and is read from there where it still is. Until format 3
-//! there was an index of ids, which a store made then still has: with ids in random order each
-//! insertion changes another of its pages.
+//! The set can be computed from the content, so it is stored only where no content is kept.
+//! Formats before 4 stored both; such rows are still read. Formats before 3 had an index on `id`,
+//! which old stores keep; with random ids, each insertion dirties another of its pages.
 //!
 //! | column | what it is |
 //! |---|---|
-//! | `ordinal` | The document's number, given by the caller. Never given again. |
-//! | `id` | The client's name for it. No two are alike, which is for the caller to see to. |
-//! | `shingles` | Elements of the set. |
-//! | `fingerprint` | One number for the set. |
-//! | `flags` | 1 tokens, 2 whole document, 4 content, 8 metadata, 16 sampled to one, 32 expires, 64 fields |
+//! | `ordinal` | The document's number, assigned by the caller. Never reused. |
+//! | `id` | The client's id for it. The caller keeps ids unique. |
+//! | `shingles` | Number of elements in the set. |
+//! | `fingerprint` | 64-bit hash of the set. |
+//! | `flags` | 1 tokens, 2 whole document, 4 content, 8 metadata, 16 sampled, 32 expires, 64 fields |
 //! | `sketch` | The slots, little-endian. |
-//! | `sketch_checksum` | Of the part so far: what the index is rebuilt from. |
+//! | `sketch_checksum` | Of the first part, from which the index is rebuilt. |
 //! | `stored_at` | Milliseconds since the epoch. |
-//! | `content_hash` | One number for content and metadata. |
+//! | `content_hash` | 64-bit hash of content and metadata. |
 //! | `metadata` | JSON, or null. |
-//! | `elements` | The set, as `elements` packs it; empty where it follows from the content. |
-//! | `details_checksum` | Of the second part: what matches are shown with. |
-//! | `content` | Compressed as `content` has it; null in a collection that keeps none. |
+//! | `elements` | The set, packed by `elements`; empty if computed from the content. |
+//! | `details_checksum` | Of the second part, which match responses show. |
+//! | `content` | Compressed, see `content`; null in a collection that keeps none. |
 //! | `content_checksum` | Of the third part. |
 //!
 //! Example: document `a` with the text "x y z" and the metadata `{}`:
@@ -64,18 +62,18 @@
 //! content_checksum  -5100424419032858321
 //! ```
 //!
-//! ## `log`: births and deaths of documents, those of one transaction in a row
-//! They are numbered 1, 2, 3… without a gap. A row lives until it is trimmed, which is when no
-//! snapshot kept needs any of it. A replacement is a death and a birth. Until format 3 each had a
-//! row of its own. Of more than 4,096 operations there are several rows.
+//! ## `log`: insertions and removals of documents, one row per transaction
+//! Operations are numbered 1, 2, 3… without a gap. A row is trimmed when no kept snapshot needs
+//! any of it. A replacement is a removal and an insertion. A transaction of more than 4,096
+//! operations has several rows. Formats before 3 had a row per operation.
 //!
 //! | column | what it is |
 //! |---|---|
-//! | `sequence` | The number of its first. |
-//! | `operations` | For each 5 bytes: 1 birth or 2 death; ordinal (u32, little-endian). |
-//! | `checksum` | Of the two. |
+//! | `sequence` | The number of the row's first operation. |
+//! | `operations` | 5 bytes each: 1 insertion or 2 removal; ordinal (u32, little-endian). |
+//! | `checksum` | Of both columns. |
 //!
-//! Example: ordinal 9 has taken the place of ordinal 4, as the 17th and the 18th:
+//! Example: ordinal 9 replaced ordinal 4, as operations 17 and 18:
 //!
 //! ```text
 //! sequence          17
@@ -83,28 +81,30 @@
 //! checksum          -6574995698203125794
 //! ```
 //!
-//! ## `expiries`: a row for each document that expires
+//! ## `expiries`: one row per document that expires
 //! Written and removed with its document, in the same transaction. Format 1 had no such table.
 //!
 //! | column | what it is |
 //! |---|---|
-//! | `ordinal` | Whose. |
-//! | `expires_at` | Milliseconds since the epoch: from then on it is as if it were not there. |
-//! | `checksum` | Of the two. |
+//! | `ordinal` | The document's. |
+//! | `expires_at` | Milliseconds since the epoch; the document is not returned from then on. |
+//! | `checksum` | Of both columns. |
 //!
-//! ## `counters`: one row for life
-//! Written with every transaction; it outlives removed documents and a trimmed log.
+//! ## `counters`: a single row
+//! Updated by every transaction. It keeps its values when documents are removed or the log is
+//! trimmed.
 //!
 //! | column | what it is |
 //! |---|---|
 //! | `one` | 1. |
-//! | `documents` | Documents alive. |
-//! | `next_ordinal` | Above every ordinal ever stored. |
-//! | `last_sequence` | Of the last operation ever logged. |
+//! | `documents` | Number of live documents. |
+//! | `next_ordinal` | Greater than every ordinal ever stored. |
+//! | `last_sequence` | Number of the last operation ever logged. |
 //! | `checksum` | Of the three. |
 //!
-//! ## `settings`: two rows for life
-//! `identity` is what the caller says decides what is stored; `created_at_ms` is when it began.
+//! ## `settings`: two rows, never changed
+//! `identity` is the caller's canonical form of the settings that decide what is stored;
+//! `created_at_ms` is when the store was created.
 
 mod checksum;
 mod command;

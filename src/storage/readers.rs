@@ -1,4 +1,4 @@
-//! Reads while writes go on: a few connections, each used by one blocking task at a time.
+//! A pool of read connections, each used by one blocking task at a time, concurrent with writes.
 
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
@@ -19,12 +19,11 @@ use super::{StorageError, StorageSettings, StoreView, log, schema};
 use crate::document::Ordinal;
 use crate::text::Shingler;
 
-/// Exports and selections that may be under way at once; each keeps the write-ahead log from being
-/// cut.
+/// Concurrent exports and selections; each keeps the write-ahead log from being truncated.
 const EXPORTS_MAX: usize = 4;
 
-/// Pages kept by a read that comes to none of them twice: enough for those that lead to others, and
-/// so few that what is read stays in the near cache.
+/// Page cache of a scan, which reads each leaf page once: enough for the interior pages, and small
+/// enough for the processor's cache.
 const SCAN_CACHE_KIB: i64 = 128;
 
 /// Records that an export reads ahead of its receiver.
@@ -50,7 +49,7 @@ impl Readers {
         }
     }
 
-    /// Reads on this thread: for the start, when nothing else reads.
+    /// Reads on this thread: for the start, before anything else reads.
     pub fn read_here<T>(
         &self,
         read: impl FnOnce(&Connection) -> Result<T, StorageError>,
@@ -58,7 +57,7 @@ impl Readers {
         self.pool.read(read)
     }
 
-    /// Reads many rows in their order on this thread: few pages are kept meanwhile.
+    /// Reads many rows in order on this thread, with a small page cache.
     pub fn scan_here<T>(
         &self,
         read: impl FnOnce(&Connection) -> Result<T, StorageError>,
@@ -85,7 +84,7 @@ impl Readers {
         task.await.unwrap_or_else(|error| Err(closed(error)))
     }
 
-    /// Chooses among all documents alive at `now_ms`; stops once the future is dropped.
+    /// Selects among all documents alive at `now_ms`; stops once the future is dropped.
     pub async fn select(
         &self,
         now_ms: i64,
@@ -122,7 +121,7 @@ impl Readers {
             let _permit = permit;
             let exported = pool.read(|connection| export.send(connection, &sender));
             if let Err(error) = exported {
-                // A receiver that has gone away needs no error.
+                // Sending fails only if the receiver was dropped.
                 let _ = sender.blocking_send(Err(error));
             }
         });
@@ -137,7 +136,7 @@ impl Readers {
         mut visit: impl FnMut(&mut T, &SetRow<'_>) -> Visited + Send + 'static,
     ) -> Result<T, StorageError> {
         let (pool, shingler) = (Arc::clone(&self.pool), Arc::clone(shingler));
-        // Its other end goes when this future does.
+        // `_waiting` is dropped with this future, which stops the visit.
         let (waited_for, _waiting) = oneshot::channel::<()>();
         let task = spawn_blocking(move || {
             let visit = |row: &SetRow<'_>| match waited_for.is_closed() {
@@ -149,10 +148,8 @@ impl Readers {
         });
         task.await.unwrap_or_else(|error| Err(closed(error)))
     }
-}
 
-impl Readers {
-    /// A state to look at for long, on a connection of its own.
+    /// A long-lived view, on a connection of its own.
     pub async fn view(
         &self,
         now_ms: i64,
@@ -171,7 +168,7 @@ async fn permit_of(semaphore: &Arc<Semaphore>) -> OwnedSemaphorePermit {
     Arc::clone(semaphore).acquire_owned().await.expect("the semaphores are never closed")
 }
 
-/// A task that did not end by itself: the read panicked, or the runtime is shutting down.
+/// Maps the failure of a task: the read panicked, or the runtime is shutting down.
 fn closed(error: JoinError) -> StorageError {
     match error.try_into_panic() {
         Ok(panic) => resume_unwind(panic),
@@ -207,7 +204,7 @@ impl Pool {
     }
 }
 
-/// What a store takes up.
+/// The size of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreSizes {
     pub documents: u64,
@@ -246,7 +243,7 @@ pub(super) fn sizes(connection: &Connection, files: &Files) -> Result<StoreSizes
     })
 }
 
-/// What an export is of.
+/// The parameters of an export.
 struct Export {
     detail: Detail,
     order: Order,
@@ -255,7 +252,7 @@ struct Export {
 }
 
 impl Export {
-    /// A corrupt document does not hide the others; any other error ends the export.
+    /// Sends a corrupt document as an error and continues; any other error ends the export.
     fn send(
         &self,
         connection: &Connection,
@@ -265,7 +262,7 @@ impl Export {
             Order::Stored => "ordinal",
             Order::Id => "id",
         };
-        // Only ordinals are sorted; whole rows would be copied to a file meanwhile.
+        // Sorting whole rows would spill them to a temporary file, so only ordinals are sorted.
         let mut ordinals =
             connection.prepare(&format!("SELECT ordinal FROM documents ORDER BY {by}"))?;
         let mut ordinals = ordinals.query([])?;

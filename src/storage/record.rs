@@ -1,4 +1,4 @@
-//! A document as it is written to a row and read from one.
+//! Documents as they are written to and read from rows.
 
 use rusqlite::{Connection, Row, params};
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use crate::document::{Content, DocumentId, Metadata, Ordinal};
 use crate::sketch::Sketch;
 use crate::text::{ShingleSet, Shingler};
 
-/// All that is kept of a document.
+/// A stored document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     pub ordinal: Ordinal,
@@ -23,30 +23,30 @@ pub struct Record {
     pub stored_at_ms: i64,
     /// Milliseconds since the epoch; `None` if it never does.
     pub expires_at_ms: Option<i64>,
-    /// `None` in a collection that keeps no contents, and if it was not asked for.
+    /// `None` in a collection that keeps no contents, and if it was not requested.
     pub content: Option<Content>,
     pub metadata: Option<Metadata>,
-    /// `None` if it was not asked for.
+    /// `None` if it was not requested.
     pub set: Option<ShingleSet>,
-    /// Elements of the set.
+    /// Number of elements in the set.
     pub shingles: u32,
-    /// One number for the set, as [`ShingleSet::fingerprint`] gives it.
+    /// 64-bit hash of the set, see [`ShingleSet::fingerprint`].
     pub fingerprint: u64,
-    /// One number for content and metadata, by which the caller knows an unchanged document.
+    /// 64-bit hash of content and metadata, by which the caller detects unchanged documents.
     pub content_hash: u64,
     pub sketch: Sketch,
-    /// The content has no shingle but the whole of it: see [`crate::text::Shingled`].
+    /// The whole content is the only shingle: see [`crate::text::Shingled`].
     pub whole_document: bool,
     /// None of the text's shingles was in the sample: see [`crate::text::Shingled`].
     pub sampled_to_one: bool,
 }
 
 impl Record {
-    /// Compresses and digests on the caller's thread what the committer then only has to bind. The
-    /// set is stored only if there is no content that it follows from.
+    /// Compresses and hashes on the caller's thread, so that the committer only binds columns. The
+    /// set is stored only if there is no content from which it can be computed.
     ///
-    /// `compression_level` is zstd's, as [`super::StorageSettings`] has it. The ordinal may still
-    /// be changed by [`EncodedRecord::with_ordinal`].
+    /// `compression_level` is zstd's, see [`super::StorageSettings`]. The ordinal may still be
+    /// changed by [`EncodedRecord::with_ordinal`].
     ///
     /// # Panics
     /// If the record has neither a content nor a set.
@@ -89,13 +89,13 @@ impl Record {
             | set_if(flags::EXPIRES, self.expires_at_ms.is_some())
     }
 
-    /// Whether the document has not expired yet; the time is in milliseconds since the epoch.
+    /// Whether the document has not expired at `now_ms` (milliseconds since the epoch).
     #[must_use]
     pub fn is_alive(&self, now_ms: i64) -> bool {
         self.expires_at_ms.is_none_or(|at| at > now_ms)
     }
 
-    /// Reads a row of `ALL_COLUMNS`, and from the same state when the document expires.
+    /// Reads a row of `ALL_COLUMNS`, and the expiry time from the same state of the database.
     ///
     /// # Errors
     /// [`StorageError::CorruptDocument`] if any of it is not what was written.
@@ -183,13 +183,13 @@ impl EncodedRecord {
         self.ordinal
     }
 
-    /// The same record under another ordinal; cheap.
+    /// Changes the ordinal; cheap.
     #[must_use]
     pub fn with_ordinal(self, ordinal: Ordinal) -> Self {
         Self { ordinal, ..self }
     }
 
-    /// About what it takes in the database.
+    /// Approximate size in the database.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let metadata = self.metadata.as_ref().map_or(0, |metadata| metadata.as_json().len());

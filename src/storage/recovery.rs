@@ -1,4 +1,4 @@
-//! What a start reads: where the store stands, what happened since a snapshot, or everything.
+//! Reads for the start: the counters, the operations since a snapshot, or everything.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -11,20 +11,20 @@ use super::row::{Columns, SKETCH_COLUMNS};
 use super::{SketchRow, StorageError, Store, expiries};
 use crate::document::Ordinal;
 
-/// What happened after a sequence.
+/// The net effect of all operations after a sequence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tail {
     pub last_sequence: u64,
-    /// Every document that died, whenever it was born.
+    /// Every removed document, whenever it was inserted.
     pub dead: HashSet<Ordinal>,
-    /// The documents that were born and are alive, ascending.
+    /// The documents that were inserted and are alive, ascending.
     pub born: Vec<Ordinal>,
 }
 
 /// Reads for the start. They block, and each sees one state of the database; several threads may
-/// read at once.
+/// read concurrently.
 impl Store {
-    /// An ordinal higher than any ever given, also to documents long removed.
+    /// An ordinal greater than any ever assigned, also to removed documents.
     ///
     /// # Errors
     /// [`StorageError::Corrupt`], [`StorageError::Database`].
@@ -32,7 +32,7 @@ impl Store {
         self.readers.read_here(Counters::read).map(|counters| counters.next_ordinal)
     }
 
-    /// How many documents there are.
+    /// Number of documents.
     ///
     /// # Errors
     /// [`StorageError::Corrupt`], [`StorageError::Database`].
@@ -40,7 +40,7 @@ impl Store {
         self.readers.read_here(Counters::read).map(|counters| counters.documents)
     }
 
-    /// The sequence of the last operation ever, also one that was trimmed; 0 before the first.
+    /// The sequence of the last operation ever logged, even if trimmed; 0 before the first.
     ///
     /// # Errors
     /// [`StorageError::Corrupt`], [`StorageError::Database`].
@@ -48,17 +48,17 @@ impl Store {
         self.readers.read_here(Counters::read).map(|counters| counters.last_sequence)
     }
 
-    /// What happened after a snapshot that was taken at the sequence `after`.
+    /// The operations after a snapshot that was taken at the sequence `after`.
     ///
     /// # Errors
-    /// [`StorageError::LostTail`] if the store does not reach that far, so that the snapshot is not
-    /// to be used and the store not to be trusted; [`StorageError::TrimmedTail`] if the log no
-    /// longer reaches back, so that an older snapshot won't do either and a [`Store::scan`] must.
+    /// [`StorageError::LostTail`] if the store ends before `after`: it has lost writes, or the
+    /// snapshot is of another store. [`StorageError::TrimmedTail`] if the log no longer reaches
+    /// back to `after`: older snapshots are useless too, and [`Store::scan`] is needed.
     pub fn tail(&self, after: u64) -> Result<Tail, StorageError> {
         self.readers.read_here(|connection| tail(connection, after))
     }
 
-    /// Visits the documents of some ordinals, by ordinal.
+    /// Visits the documents in a range of ordinals, ascending.
     ///
     /// # Errors
     /// [`StorageError::CorruptDocument`] at the first row that is not what was written.
@@ -81,7 +81,7 @@ impl Store {
         })
     }
 
-    /// Visits every document that expires, with when it does in milliseconds since the epoch.
+    /// Visits every document that expires, with the time in milliseconds since the epoch.
     ///
     /// # Errors
     /// [`StorageError::CorruptDocument`] at the first row that is not what was written.
@@ -100,20 +100,12 @@ fn tail(connection: &Connection, after: u64) -> Result<Tail, StorageError> {
         return Err(StorageError::TrimmedTail { after, kept_after });
     }
     let mut tail = Tail { last_sequence, ..Tail::default() };
-    let mut rows = 0;
-    log::visit_after(connection, after, |operation, ordinal| {
-        rows += 1;
-        match operation {
-            Operation::Put => tail.born.push(ordinal),
-            Operation::Remove => {
-                tail.dead.insert(ordinal);
-            }
+    log::visit_after(connection, after, last_sequence, |operation, ordinal| match operation {
+        Operation::Put => tail.born.push(ordinal),
+        Operation::Remove => {
+            tail.dead.insert(ordinal);
         }
     })?;
-    if rows != last_sequence - after {
-        let what = format!("the log has {rows} rows from {after} to {last_sequence}");
-        return Err(StorageError::corrupt(what));
-    }
     let Tail { born, dead, .. } = &mut tail;
     born.retain(|ordinal| !dead.contains(ordinal));
     born.sort_unstable();

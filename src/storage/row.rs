@@ -14,17 +14,17 @@ pub(super) mod flags {
     /// The content is tokens, not text.
     pub const TOKENS: i64 = 1;
     pub const WHOLE_DOCUMENT: i64 = 2;
-    /// The content was kept.
+    /// The row has a content.
     pub const CONTENT: i64 = 4;
     pub const METADATA: i64 = 8;
     pub const SAMPLED_TO_ONE: i64 = 16;
-    /// When is in the table `expiries`.
+    /// The table `expiries` has the time.
     pub const EXPIRES: i64 = 32;
     /// The content is fields.
     pub const FIELDS: i64 = 64;
 }
 
-/// Goes into a part's checksum, so that no part can stand in for another.
+/// Part of a part's checksum, so that one part is never accepted as another.
 #[derive(Clone, Copy)]
 pub(super) enum RowPart {
     Sketch = 1,
@@ -32,13 +32,13 @@ pub(super) enum RowPart {
     Content = 3,
 }
 
-/// The checksum as stored: binds a digest to its ordinal and part, so that a part of one row found
-/// in another is noticed. Cheap, so that a digest can be taken before the ordinal is known.
+/// The stored checksum. It binds a digest to its ordinal and part, which detects parts of one row
+/// in another. It is cheap, so the digest can be computed before the ordinal is known.
 pub(super) fn seal(digest: u64, ordinal: Ordinal, part: RowPart) -> i64 {
     of_numbers([digest, u64::from(ordinal.0), part as u64]).cast_signed()
 }
 
-/// What is selected to read the first part alone, the first two, and all.
+/// The columns of the first part, the first two parts, and all parts.
 pub(super) const SKETCH_COLUMNS: &str =
     "ordinal, id, shingles, fingerprint, flags, sketch, sketch_checksum";
 pub(super) const DETAILS_COLUMNS: &str =
@@ -54,7 +54,7 @@ pub struct SketchRow<'a> {
     pub ordinal: Ordinal,
     /// A [`DocumentId`].
     pub id: &'a str,
-    /// Elements of the set.
+    /// Number of elements in the set.
     pub shingles: u32,
     pub fingerprint: u64,
     pub sketch: &'a [u8],
@@ -64,7 +64,7 @@ pub struct SketchRow<'a> {
 impl<'a> SketchRow<'a> {
     #[must_use]
     pub fn document_id(&self) -> DocumentId {
-        DocumentId::new(self.id).expect("it was checked as it was read")
+        DocumentId::new(self.id).expect("reading the row checked its id")
     }
 
     #[must_use]
@@ -103,7 +103,7 @@ impl<'a> SketchRow<'a> {
         Ok(row)
     }
 
-    /// When the document expires, which is looked up only if it does.
+    /// When the document expires, looked up only if it does.
     pub(super) fn expires_at_ms(
         &self,
         connection: &Connection,
@@ -130,7 +130,7 @@ impl<'a> SketchRow<'a> {
     }
 }
 
-/// What a match is shown with, and the set where it does not follow from the content.
+/// The second part: details for responses, and the set if it is stored.
 pub(super) struct DetailsPart<'a> {
     pub stored_at_ms: i64,
     pub content_hash: u64,
@@ -172,7 +172,7 @@ pub(super) fn content_digest(content: Option<&[u8]>) -> u64 {
     Digest::new().optional(content).finish()
 }
 
-/// The content, which is the third part; `None` where none was kept.
+/// The content, which is the third part; `None` if none is stored.
 ///
 /// # Errors
 /// [`StorageError::CorruptDocument`] if it is not what was written.
@@ -186,11 +186,11 @@ pub(super) fn read_content(
     bytes.map(|bytes| decode(bytes).ok_or_else(|| columns.corrupt("its content"))).transpose()
 }
 
-/// The set: as it was stored, or cut from the content again.
+/// The stored set, or the set computed from the content.
 ///
 /// # Errors
-/// [`StorageError::CorruptDocument`] if a part is not what was written, or the content has another
-/// set than it had then.
+/// [`StorageError::CorruptDocument`] if a part is not what was written, or the content gives
+/// another set than it did when it was stored.
 pub(super) fn set_of(
     columns: &Columns<'_>,
     row: &SketchRow<'_>,
@@ -206,7 +206,7 @@ pub(super) fn set_of(
     derive(columns, row, &content, shingler)
 }
 
-/// The set of a content that was read already.
+/// Computes the set of a content and checks its fingerprint.
 pub(super) fn derive(
     columns: &Columns<'_>,
     row: &SketchRow<'_>,
@@ -218,7 +218,7 @@ pub(super) fn derive(
     same.ok_or_else(|| columns.corrupt("its content does not give the set that it was stored with"))
 }
 
-/// A row, whose ordinal and id name it in errors.
+/// The columns of a row, with its ordinal and id for errors.
 pub(super) struct Columns<'a> {
     row: &'a Row<'a>,
     pub ordinal: Ordinal,
@@ -227,14 +227,13 @@ pub(super) struct Columns<'a> {
 impl<'a> Columns<'a> {
     pub fn new(row: &'a Row<'a>) -> Result<Self, StorageError> {
         let ordinal: i64 = row.get(0)?;
-        let ordinal = u32::try_from(ordinal).map_err(|_| {
-            StorageError::corrupt(format!("{ordinal} is no ordinal that a document may have"))
-        })?;
+        let ordinal = u32::try_from(ordinal)
+            .map_err(|_| StorageError::corrupt(format!("{ordinal} is not a valid ordinal")))?;
         Ok(Self { row, ordinal: Ordinal(ordinal) })
     }
 
     pub fn corrupt(&self, what: &'static str) -> StorageError {
-        // It may be what is damaged, but nothing else names the document.
+        // The id itself may be damaged, but nothing else identifies the document.
         let id = self.get(1, |id| Ok(id.as_str().unwrap_or_default().to_owned()));
         let id = id.unwrap_or_default();
         StorageError::CorruptDocument { ordinal: self.ordinal, id, what }
@@ -244,7 +243,7 @@ impl<'a> Columns<'a> {
         self.get(column, |value| value.as_i64())
     }
 
-    /// A value of another type than was written is as corrupt as another value.
+    /// A value of an unexpected type means that the row is corrupt.
     fn get<T>(
         &self,
         column: usize,
@@ -258,6 +257,6 @@ impl<'a> Columns<'a> {
         if self.number(column)? == checksum {
             return Ok(());
         }
-        Err(self.corrupt("it does not have its checksum"))
+        Err(self.corrupt("it does not match its checksum"))
     }
 }

@@ -1,4 +1,4 @@
-//! The database file: making it, and refusing one that is not ours to open.
+//! Creates and opens the database file, and refuses files of other programs, versions or settings.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,7 +11,7 @@ use super::{StorageError, StorageSettings, upgrade};
 /// "akin" in ASCII, in the database header.
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"akin");
 
-/// The layout below. A change to it that an older version would misread takes the next number.
+/// The version of the layout below. A change that an older akin would misread increments it.
 const FORMAT: u32 = 4;
 
 const TABLES: &str = "
@@ -60,22 +60,22 @@ CREATE TABLE expiries (
 ) STRICT;
 ";
 
-/// How long to wait for a lock that another program (a backup, a shell) has on the database.
+/// How long to wait for a lock that another program (a backup, a shell) holds on the database.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Of a database that is made; one that stands keeps what it has. A row of 2 kB would leave half of
-/// a page of 4 KiB empty, and SQLite writes page by page: twice as large takes a quarter to a third
-/// less of the processor's time a row, larger still no less where ids come in random order.
+/// Page size of new databases; existing ones keep theirs. Rows of 2 kB leave half of a 4 KiB page
+/// empty, and SQLite writes whole pages: pages of 8 KiB take a quarter to a third less CPU time per
+/// row. Larger pages take no less.
 const PAGE_BYTES: u32 = 8192;
 
-/// The write-ahead log is copied into the database at this length: 16 MiB.
+/// The length of the write-ahead log that triggers a checkpoint: 16 MiB.
 const CHECKPOINT_PAGES: u32 = 2000;
 
-/// A write-ahead log that a long read has let grow shrinks to this again.
+/// A write-ahead log that grew during a long read is truncated to this.
 const WAL_KEPT_BYTES: u32 = 64 << 20;
 
-/// The one connection that writes; makes the database if there is none, and brings one of an older
-/// format to this.
+/// Opens the only connection that writes; creates the database if there is none, and upgrades one
+/// of an older format.
 pub(super) fn open_writer(
     path: &Path,
     settings: &StorageSettings,
@@ -98,12 +98,12 @@ pub(super) fn open_writer(
     }
     check_identity(&connection, path, identity)?;
     upgrade(&mut connection, found)?;
-    // From here on the log is synced by who commits, except where its beginning is written anew.
+    // From here on the committer syncs the log; SQLite does so only when it restarts the log.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     Ok(connection)
 }
 
-/// A connection that only reads. The writer must be open already.
+/// Opens a read-only connection. The writer must be open already.
 pub(super) fn open_reader(path: &Path, page_cache_kib: i64) -> Result<Connection, StorageError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -129,7 +129,7 @@ fn not_akin(error: rusqlite::Error, path: &Path) -> StorageError {
     error.into()
 }
 
-/// The format of a database that is ours to open.
+/// The format of the database; an error if it is not akin's or too new.
 fn check_format(connection: &Connection, path: &Path) -> Result<u32, StorageError> {
     if application_id(connection)? != APPLICATION_ID {
         return Err(StorageError::NotAkin { path: path.to_owned() });
@@ -141,7 +141,7 @@ fn check_format(connection: &Connection, path: &Path) -> Result<u32, StorageErro
     Ok(found)
 }
 
-/// All or nothing. Only once the settings are those of the store: a refused one stays as it is.
+/// Upgrades atomically. Called once the identity is checked, so a refused store is not changed.
 fn upgrade(connection: &mut Connection, found: u32) -> Result<(), StorageError> {
     if found == FORMAT {
         return Ok(());
@@ -153,7 +153,7 @@ fn upgrade(connection: &mut Connection, found: u32) -> Result<(), StorageError> 
     Ok(())
 }
 
-/// All or nothing: a crash in between leaves an empty database, which the next start fills.
+/// Creates the tables atomically: a crash leaves an empty database, which the next start fills.
 fn create(connection: &mut Connection, identity: &str) -> Result<(), StorageError> {
     let created_at_ms = now_ms().to_string();
     let transaction = connection.transaction()?;
@@ -170,10 +170,10 @@ fn create(connection: &mut Connection, identity: &str) -> Result<(), StorageErro
     Ok(())
 }
 
-/// The identity that the store in a directory was made with.
+/// The identity that the store in a directory was created with.
 ///
 /// # Errors
-/// [`StorageError::NotAkin`], [`StorageError::Database`]: there is no store.
+/// [`StorageError::NotAkin`] if there is no store; [`StorageError::Database`].
 pub fn stored_identity(dir: &Path) -> Result<String, StorageError> {
     let path = super::store::Files::of(dir).database;
     if !path.exists() {

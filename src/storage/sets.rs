@@ -1,4 +1,4 @@
-//! Going through all sets, one row after the other.
+//! Scans over the sets of documents.
 
 use std::ops::{ControlFlow, Range};
 
@@ -8,7 +8,7 @@ use super::row::{ALL_COLUMNS, Columns, DetailsPart, set_of};
 use super::{SketchRow, StorageError, Store};
 use crate::text::{ShingleSet, Shingler};
 
-/// A document's first part, and its set once that is wanted.
+/// A document's sketch row, and its set on demand.
 pub struct SetRow<'a> {
     pub document: SketchRow<'a>,
     columns: Columns<'a>,
@@ -27,11 +27,11 @@ impl SetRow<'_> {
 /// A time at which no document has expired.
 const ALL_ALIVE_MS: i64 = i64::MIN;
 
-/// What a visit of a row says: whether to go on.
+/// Whether a scan continues after a row.
 pub type Visited = Result<ControlFlow<()>, StorageError>;
 
 impl Store {
-    /// Visits the sets of the documents of some ordinals, by ordinal, on this thread: for a start.
+    /// Visits the sets of documents in a range of ordinals, ascending, on this thread: for a start.
     ///
     /// # Errors
     /// What `visit` fails with; [`StorageError::CorruptDocument`] at the first row that is not what
@@ -48,8 +48,8 @@ impl Store {
     }
 
     /// Visits the sets of all documents alive at `now_ms` (milliseconds since the epoch) by
-    /// ordinal, in one state of the store, on a thread that may block. Stops once the future is
-    /// dropped. The caller limits how many visits there are at once.
+    /// ordinal, in one state of the store, on a blocking thread. Stops once the future is dropped.
+    /// The caller limits the number of concurrent visits.
     ///
     /// # Errors
     /// Those of [`Store::scan_sets`].

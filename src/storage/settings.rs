@@ -1,30 +1,30 @@
-//! What an operator may set. None of it decides what is stored: a store opens with any of it.
+//! Settings of a store. None of them decides what is stored: a store opens with any of them.
 
 use serde::{Deserialize, Serialize};
 
-/// How a store syncs, reads, compresses and groups.
+/// How a store syncs, reads, compresses and groups writes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StorageSettings {
     pub sync: Sync,
     /// Under [`Sync::Interval`], the longest that a committed write waits to be synced.
     pub sync_interval_ms: u64,
-    /// Reads at a time, each on a connection of its own.
+    /// Concurrent reads, each on a connection of its own.
     pub readers: u32,
-    /// Lookups at a time that look at all sets, or through very long postings.
+    /// Concurrent lookups that scan all sets or very long postings.
     pub scans_max: u32,
-    /// zstd level of contents of 1 KiB and more: -7..=19.
+    /// zstd level for contents of 1 KiB and more: -7..=19.
     pub compression_level: i32,
-    /// Writes that may wait for the committer, of [`Store::write_all`](super::Store::write_all) all
-    /// as one; further ones wait to be queued.
+    /// Capacity of the committer's queue; a call of [`Store::write_all`](super::Store::write_all)
+    /// counts as one. Further calls wait.
     pub queue_writes_max: u32,
-    /// Writes committed in one transaction; those given to the store together are not divided.
+    /// Writes committed in one transaction; one call's writes are never split.
     pub group_writes_max: u32,
-    /// Bytes of records committed in one transaction; one record may be larger by itself.
+    /// Bytes of records committed in one transaction; a single larger record is still accepted.
     pub group_bytes_max: u64,
-    /// Snapshots left in place when a newer one is finished, that one included.
+    /// Snapshots kept, including the newest.
     pub snapshots_kept: u32,
-    /// Memory for database pages, shared out evenly among all connections.
+    /// Memory for database pages, divided evenly among all connections.
     pub page_cache_bytes: u64,
 }
 
@@ -32,10 +32,10 @@ pub struct StorageSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sync {
-    /// Once it is on the disk: it survives a power cut.
+    /// Once it is on disk: it survives a power failure.
     Always,
-    /// Once the operating system has it: it survives a crash of the process, and a power cut
-    /// `sync_interval_ms` later.
+    /// Once the operating system has it: it survives a crash of the process, and a power failure
+    /// after `sync_interval_ms`.
     Interval,
 }
 
@@ -78,7 +78,7 @@ impl StorageSettings {
         faults
     }
 
-    /// The share of the page cache that each of the readers and the committer get, in KiB.
+    /// The page cache of each reader and of the committer, in KiB.
     pub(super) fn page_cache_kib_each(&self) -> i64 {
         let each = self.page_cache_bytes / 1024 / (u64::from(self.readers) + 1);
         i64::try_from(each).unwrap_or(i64::MAX).max(1)

@@ -1,4 +1,4 @@
-//! The directory of snapshots: `00000000000000012345.snapshot` is the one of sequence 12345.
+//! The directory of snapshots: `00000000000000012345.snapshot` was taken at sequence 12345.
 
 use std::fs::{self, DirEntry};
 use std::io;
@@ -10,10 +10,10 @@ use super::{SnapshotWriter, StorageError, directory};
 
 const EXTENSION: &str = "snapshot";
 
-/// A file that is being written.
+/// The extension of an unfinished file.
 const PARTIAL: &str = "partial";
 
-/// Snapshots of one collection. All of it blocks.
+/// The snapshots of one collection. All methods block.
 #[derive(Clone, Debug)]
 pub struct Snapshots {
     dir: PathBuf,
@@ -21,7 +21,7 @@ pub struct Snapshots {
 }
 
 impl Snapshots {
-    /// Makes the directory if it is not there, and removes what a crash left half written.
+    /// Creates the directory if it does not exist, and removes unfinished snapshots.
     pub(super) fn open(dir: PathBuf, kept: usize) -> Result<Self, StorageError> {
         directory::make(&dir)?;
         let snapshots = Self { dir, kept };
@@ -41,10 +41,10 @@ impl Snapshots {
         SnapshotWriter::create(self.clone(), header)
     }
 
-    /// The snapshots there are, newest first, by what they say of themselves.
+    /// Lists the snapshots, newest first, by their unverified headers.
     ///
     /// # Errors
-    /// [`StorageError::Io`] if the directory cannot be read. A file that cannot is left out.
+    /// [`StorageError::Io`] if the directory cannot be read. Unreadable files are skipped.
     pub fn list(&self) -> Result<Vec<SnapshotInfo>, StorageError> {
         let info = |sequence| {
             let path = self.path(sequence);
@@ -56,12 +56,12 @@ impl Snapshots {
         Ok(self.sequences()?.into_iter().filter_map(info).collect())
     }
 
-    /// The snapshots that may be read, newest first; broken ones are skipped with a warning.
-    /// Whether its sections are whole shows when a snapshot is read.
+    /// The readable snapshots, newest first; broken ones are skipped with a warning. Sections are
+    /// verified only when they are read.
     ///
     /// # Errors
     /// [`StorageError::Io`]; and as an item [`StorageError::NewerFormat`] or
-    /// [`StorageError::OtherSettings`] for a sound snapshot that is not ours to read.
+    /// [`StorageError::OtherSettings`] for an intact snapshot of another version or settings.
     pub fn readable(
         &self,
         identity: &str,
@@ -72,7 +72,7 @@ impl Snapshots {
                 skip(&path, &broken);
                 None
             }
-            Ok(opened) => Some(ours(opened, path, identity)),
+            Ok(opened) => Some(check_identity(opened, path, identity)),
         }))
     }
 
@@ -96,7 +96,7 @@ impl Snapshots {
         Ok(())
     }
 
-    /// Of the finished snapshots, newest first.
+    /// The sequences of finished snapshots, newest first.
     fn sequences(&self) -> Result<Vec<u64>, StorageError> {
         let files = self.files()?;
         let mut sequences: Vec<u64> = files.iter().filter_map(|path| sequence_of(path)).collect();
@@ -111,7 +111,11 @@ impl Snapshots {
     }
 }
 
-fn ours(opened: Opened, path: PathBuf, identity: &str) -> Result<SnapshotReader, StorageError> {
+fn check_identity(
+    opened: Opened,
+    path: PathBuf,
+    identity: &str,
+) -> Result<SnapshotReader, StorageError> {
     match opened {
         Opened::NewerFormat(found) => Err(StorageError::NewerFormat { path, found, known: FORMAT }),
         Opened::Sound(reader) if reader.header().identity == identity => Ok(*reader),
@@ -129,5 +133,5 @@ fn sequence_of(path: &Path) -> Option<u64> {
 }
 
 fn skip(path: &Path, broken: &Broken) {
-    tracing::warn!(path = %path.display(), reason = %broken, "a broken snapshot is skipped");
+    tracing::warn!(path = %path.display(), reason = %broken, "skipping a broken snapshot");
 }

@@ -1,10 +1,10 @@
-//! One snapshot as a file: what the index and the list of documents hold, so that a start need not
-//! read every document. It is in sections that are read and checked each by itself, by all cores.
+//! The snapshot file format: the index and the list of documents, so that a start need not read
+//! every document. Its sections are read and verified independently, in parallel.
 //!
 //! All numbers are little-endian.
 //!
 //! ```text
-//! bytes  head                          bytes  an entry: one distinct set, and whose it is
+//! bytes  head                          bytes  an entry: one distinct set and its documents
 //!     8  "AKINSNAP"                        8  fingerprint of the set
 //!     4  format, 2                         4  shingles of the set
 //!     4  low half of the xxh3 of           4  members: M, at least 1
@@ -17,8 +17,8 @@
 //!     I  identity, UTF-8                   2  bytes of the id: D; + 0x8000: has metadata
 //!        sections                          D  id, UTF-8
 //!        directory: for each section
-//!     4  1 it has entries, 2 listings
-//!     4  how many
+//!     4  kind: 1 entries, 2 listings
+//!     4  number of records
 //!     8  bytes of the section
 //!     8  xxh3 of the section
 //!        footer
@@ -28,8 +28,8 @@
 //!     8  xxh3 of head, directory and the 24 bytes before
 //!     8  "AKINDONE"
 //! ```
-//! Magic words, format and the check of the format stay where they are in all formats to come, so
-//! that a newer file is told from a broken one.
+//! The magic numbers, the format and its check keep their positions in all future formats, so that
+//! a newer file can be distinguished from a broken one.
 //!
 //! Example: sequence 2, next ordinal 2, identity `{}`, a sketch of 2 bytes, one entry of 3
 //! shingles, and its documents `a` (ordinal 0) and `b` (ordinal 1, has metadata):
@@ -59,14 +59,14 @@ pub(super) const HAS_METADATA: u16 = 0x8000;
 const MAGIC: &[u8; 8] = b"AKINSNAP";
 const MAGIC_DONE: &[u8; 8] = b"AKINDONE";
 
-/// What a snapshot is of.
+/// The header of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotHeader {
     /// As given to [`super::Store::open`].
     pub identity: String,
-    /// All operations up to this one are in it.
+    /// The snapshot contains all operations up to this one.
     pub sequence: u64,
-    /// Higher than every ordinal in it.
+    /// Greater than every ordinal in it.
     pub next_ordinal: u32,
     pub sketch_bytes: u32,
     /// Milliseconds since the epoch.
@@ -78,12 +78,12 @@ pub struct SnapshotHeader {
 pub struct SnapshotEntry<'a> {
     pub fingerprint: u64,
     pub shingles: u32,
-    /// As many bytes as the header says.
+    /// `sketch_bytes` of the header long.
     pub sketch: &'a [u8],
     pub members: &'a [Ordinal],
 }
 
-/// A document: what is known of it beside its set.
+/// A document's id, its set's fingerprint and whether it has metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotListing<'a> {
     pub ordinal: Ordinal,
@@ -93,8 +93,8 @@ pub struct SnapshotListing<'a> {
     pub has_metadata: bool,
 }
 
-/// What a section is made of. Entries and listings may tell of different moments: of documents that
-/// came or went while the snapshot was taken there may be the one without the other.
+/// A record of a section. Entries and listings are not from the same moment: a document inserted or
+/// removed while the snapshot was taken may have one without the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotRecord<'a> {
     Entry(SnapshotEntry<'a>),
@@ -129,8 +129,8 @@ impl SnapshotHeader {
         bytes
     }
 
-    /// The format comes first: of one above [`FORMAT`] nothing else is known, so that the header
-    /// is `None`. `bytes_max` is what the file can hold.
+    /// Returns the format and the header, which is `None` for formats above [`FORMAT`]. `bytes_max`
+    /// is the length of the file.
     pub(super) fn read(
         input: &mut impl Read,
         bytes_max: u64,
@@ -145,7 +145,7 @@ impl SnapshotHeader {
         let created_at_ms = u64_of(input)?.cast_signed();
         let next_ordinal = u32_of(input)?;
         if u64::from(identity_bytes.max(sketch_bytes)) > bytes_max {
-            return Err(Broken::Format("its header names a length that it does not have"));
+            return Err(Broken::Format("its header has an impossible length"));
         }
         let mut identity = vec![0; identity_bytes as usize];
         input.read_exact(&mut identity)?;
@@ -159,26 +159,26 @@ impl SnapshotHeader {
 fn format(input: &mut impl Read) -> Result<u32, Broken> {
     let fixed: [u8; 12] = array(input)?;
     if !fixed.starts_with(MAGIC) {
-        return Err(Broken::Format("it does not begin as a snapshot"));
+        return Err(Broken::Format("it does not begin with the magic number of a snapshot"));
     }
-    let format = u32::from_le_bytes(*fixed.last_chunk().expect("it is longer than a number"));
+    let format = u32::from_le_bytes(*fixed.last_chunk().expect("it is longer than four bytes"));
     if format == 1 {
-        return Err(Broken::Format("it has format 1, which is not read any more"));
+        return Err(Broken::Format("it has format 1, which is no longer supported"));
     }
     if u32_of(input)? != xxh3_64(&fixed) as u32 {
-        return Err(Broken::Format("the check of its format fails"));
+        return Err(Broken::Format("its format does not match its checksum"));
     }
     Ok(format)
 }
 
-/// What a section holds.
+/// The kind of records in a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Entries = 1,
     Listings = 2,
 }
 
-/// A line of the directory.
+/// A section as described by the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Section {
     pub kind: Kind,
@@ -203,13 +203,13 @@ impl Section {
         let kind = match u32_of(input)? {
             1 => Kind::Entries,
             2 => Kind::Listings,
-            _ => return Err(Broken::Format("a section of it is of no known kind")),
+            _ => return Err(Broken::Format("one of its sections is of an unknown kind")),
         };
         let (records, bytes, checksum) = (u32_of(input)?, u64_of(input)?, u64_of(input)?);
         Ok(Self { kind, records, bytes, checksum })
     }
 
-    /// Whether so few bytes can be so many records.
+    /// Whether the section is long enough for its records.
     pub fn is_possible(&self, sketch_bytes: u32) -> bool {
         let record_bytes_min = match self.kind {
             Kind::Entries => 20 + u64::from(sketch_bytes),
@@ -230,7 +230,7 @@ pub(super) struct Footer {
 impl Footer {
     pub const BYTES: u64 = 40;
 
-    /// The part that the checksum covers.
+    /// The part of the footer that the checksum covers.
     pub fn encode_counts(entries: u64, documents: u64, sections: u64) -> [u8; 24] {
         let mut bytes = [0; 24];
         bytes[..8].copy_from_slice(&entries.to_le_bytes());
@@ -250,14 +250,12 @@ impl Footer {
         let (entries, documents) = (u64_of(input)?, u64_of(input)?);
         let (sections, checksum) = (u64_of(input)?, u64_of(input)?);
         if &array(input)? != MAGIC_DONE {
-            return Err(Broken::Format("it does not end as a snapshot"));
+            return Err(Broken::Format("it does not end with the magic number of a snapshot"));
         }
         Ok(Self { entries, documents, sections, checksum })
     }
-}
 
-impl Footer {
-    /// Whether the sections hold as much as the footer says.
+    /// Whether the sections have as many records as the footer says.
     pub fn counts_all<'a>(&self, sections: impl Iterator<Item = &'a Section>) -> bool {
         let (mut entries, mut documents) = (0, 0);
         for section in sections {
@@ -270,7 +268,7 @@ impl Footer {
     }
 }
 
-/// The records of a section, whose bytes have been checked, one after the other.
+/// Visits the records of a section whose checksum has been verified.
 pub(super) fn visit_records(
     section: &Section,
     sketch_bytes: u32,
@@ -287,7 +285,7 @@ pub(super) fn visit_records(
         });
     }
     if !bytes.is_empty() {
-        return Err(Broken::Format("a section of it holds more than it should"));
+        return Err(Broken::Format("one of its sections is longer than its records"));
     }
     Ok(())
 }
@@ -311,15 +309,15 @@ fn read_listing<'a>(bytes: &mut &'a [u8]) -> Result<SnapshotListing<'a>, Broken>
     let marked = array(bytes).map(u16::from_le_bytes)?;
     let id = str::from_utf8(take(bytes, usize::from(marked & !HAS_METADATA))?).ok();
     let id = id.filter(|id| DocumentId::check(id).is_ok());
-    let id = id.ok_or(Broken::Format("it holds what is no id"))?;
+    let id = id.ok_or(Broken::Format("it contains an invalid id"))?;
     Ok(SnapshotListing { ordinal, id, fingerprint, has_metadata: marked & HAS_METADATA != 0 })
 }
 
 fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], Broken> {
-    bytes.split_off(..count).ok_or(Broken::Format("a section of it ends within a record"))
+    bytes.split_off(..count).ok_or(Broken::Format("one of its sections ends within a record"))
 }
 
-/// Why a file is no whole snapshot.
+/// Why a file is not an intact snapshot.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Broken {
     #[error("{0}")]

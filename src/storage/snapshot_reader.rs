@@ -1,5 +1,4 @@
-//! Reads a snapshot section by section, each of which is checked before anything of it is handed
-//! over.
+//! Reads a snapshot section by section, and verifies each before visiting its records.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
@@ -12,17 +11,17 @@ use super::snapshot_file::{
     Broken, Footer, Section, SnapshotHeader, SnapshotInfo, SnapshotRecord, array, visit_records,
 };
 
-/// A snapshot whose ends and directory have been checked, but not its sections.
+/// A snapshot whose header, footer and directory have been verified, but not its sections.
 #[derive(Debug)]
 pub struct SnapshotReader {
     path: PathBuf,
     header: SnapshotHeader,
     footer: Footer,
-    /// Each with where it begins in the file.
+    /// Each with its offset in the file.
     sections: Vec<(u64, Section)>,
 }
 
-/// What to think of a file.
+/// A file that is an intact snapshot or has a newer format.
 pub(super) enum Opened {
     Sound(Box<SnapshotReader>),
     NewerFormat(u32),
@@ -40,7 +39,7 @@ impl SnapshotReader {
         let sections = sections(&mut input, bytes, &head, &footer)?;
         let is_possible = |(_, section): &(u64, Section)| section.is_possible(header.sketch_bytes);
         if !sections.iter().all(is_possible) {
-            return Err(Broken::Format("a section of it is too short for what it should hold"));
+            return Err(Broken::Format("one of its sections is too short for its records"));
         }
         let path = path.to_owned();
         Ok(Opened::Sound(Box::new(Self { path, header, footer, sections })))
@@ -54,7 +53,7 @@ impl SnapshotReader {
         &self.header
     }
 
-    /// Distinct sets.
+    /// Number of distinct sets.
     pub fn entries(&self) -> u64 {
         self.footer.entries
     }
@@ -67,13 +66,13 @@ impl SnapshotReader {
         self.sections.len()
     }
 
-    /// Reads a section, by number, as it was written, and hands over every record in it. Blocks;
-    /// several may be read at once. `bytes` is room for it, whatever is in that: fresh memory for
-    /// each would take longer than reading does.
+    /// Reads a section by its number and visits its records. Blocks; several sections may be read
+    /// concurrently. `bytes` is a reusable buffer, because allocating one for each section would
+    /// take longer than reading it.
     ///
     /// # Errors
-    /// [`StorageError::CorruptSnapshot`] if the section is not what was written or cannot be read:
-    /// what the others handed over is then not to be used.
+    /// [`StorageError::CorruptSnapshot`] if the section is damaged or cannot be read; discard the
+    /// records of all other sections then.
     pub fn read(
         &self,
         section: usize,
@@ -98,24 +97,25 @@ impl SnapshotReader {
         let mut file = File::open(&self.path)?;
         file.seek(SeekFrom::Start(start))?;
         bytes.clear();
-        // No more than the file has, as it was when it was opened.
+        // `open` has checked that the sections are within the file.
         bytes.reserve(section.bytes as usize);
         file.take(section.bytes).read_to_end(bytes)?;
         if bytes.len() as u64 != section.bytes || xxh3_64(bytes) != section.checksum {
-            return Err(Broken::Format("a section of it does not have its checksum"));
+            return Err(Broken::Format("one of its sections does not match its checksum"));
         }
         Ok(())
     }
 }
 
-/// The directory, if the checksum is right and the sections fill the file from the head to there.
+/// Reads the directory; checks that its checksum is right and that the sections fill the file
+/// between the head and the directory.
 fn sections(
     input: &mut (impl Read + Seek),
     bytes: u64,
     head: &[u8],
     footer: &Footer,
 ) -> Result<Vec<(u64, Section)>, Broken> {
-    let too_long = Broken::Format("its end names a length that it does not have");
+    let too_long = Broken::Format("its sections do not have the length of the file");
     let directory_bytes = footer.sections.saturating_mul(Section::LINE_BYTES);
     let Some(end) = bytes.checked_sub(directory_bytes.saturating_add(Footer::BYTES)) else {
         return Err(too_long);
@@ -125,7 +125,7 @@ fn sections(
     input.read_exact(&mut directory)?;
     let counts = Footer::encode_counts(footer.entries, footer.documents, footer.sections);
     if checksum(head, &directory, &counts) != footer.checksum {
-        return Err(Broken::Format("it does not have its checksum"));
+        return Err(Broken::Format("it does not match its checksum"));
     }
     let mut start = head.len() as u64;
     let mut sections = Vec::with_capacity(footer.sections as usize);
@@ -138,12 +138,12 @@ fn sections(
         return Err(too_long);
     }
     if !footer.counts_all(sections.iter().map(|(_, section)| section)) {
-        return Err(Broken::Format("it does not hold what its end says"));
+        return Err(Broken::Format("its sections do not have the number of records in its footer"));
     }
     Ok(sections)
 }
 
-/// Of all that is not in a section.
+/// The checksum of everything but the sections.
 pub(super) fn checksum(head: &[u8], directory: &[u8], counts: &[u8]) -> u64 {
     let mut hasher = Xxh3::new();
     for part in [head, directory, counts] {
@@ -154,13 +154,13 @@ pub(super) fn checksum(head: &[u8], directory: &[u8], counts: &[u8]) -> u64 {
 
 fn footer(input: &mut (impl Read + Seek), bytes: u64) -> Result<Footer, Broken> {
     let Some(start) = bytes.checked_sub(Footer::BYTES) else {
-        return Err(Broken::Format("it is cut short"));
+        return Err(Broken::Format("it is truncated"));
     };
     input.seek(SeekFrom::Start(start))?;
     Footer::read(&mut array::<{ Footer::BYTES as usize }>(input)?.as_slice())
 }
 
-/// What a file says of itself, unchecked; cheap.
+/// Reads header and footer without verifying the checksum; cheap.
 pub(super) fn info(path: &Path) -> Result<Option<SnapshotInfo>, Broken> {
     let file = File::open(path)?;
     let bytes = file.metadata()?.len();

@@ -1,4 +1,4 @@
-//! Writes a snapshot beside its final name, which it gets only once all of it is on the disk.
+//! Writes a snapshot to a temporary name, and renames it once it is on disk.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -13,17 +13,16 @@ use super::snapshot_file::{
 use super::snapshot_reader::checksum;
 use super::{StorageError, directory};
 
-/// A section ends with the record that reaches this size: each core reads several, and keeps one in
-/// its cache.
+/// A section ends with the record that reaches this size, which fits in a core's cache.
 const SECTION_BYTES: usize = 256 << 10;
 
-/// Takes the records of a snapshot. Dropped before [`SnapshotWriter::finish`], it leaves nothing.
+/// Writes the records of a snapshot. Dropped before [`SnapshotWriter::finish`], it leaves no file.
 pub struct SnapshotWriter {
     snapshots: Snapshots,
     partial: PartialFile,
     file: File,
     head: Vec<u8>,
-    /// Of the section that is being filled.
+    /// The bytes of the current section.
     buffer: Vec<u8>,
     kind: Kind,
     records: u32,
@@ -63,10 +62,11 @@ impl SnapshotWriter {
         Ok(writer)
     }
 
-    /// Blocks. Records of one kind follow each other, as each change begins a section.
+    /// Appends a record. Blocks. Write records of one kind together: each change of kind begins a
+    /// section.
     ///
     /// # Errors
-    /// [`StorageError::Io`], after which the snapshot is to be given up.
+    /// [`StorageError::Io`], after which the writer must be dropped.
     ///
     /// # Panics
     /// If a sketch has another length than the header says.
@@ -113,10 +113,10 @@ impl SnapshotWriter {
         }
     }
 
-    /// Makes the snapshot one to start from, and removes those that are too many. Blocks.
+    /// Makes the snapshot durable and visible, and removes the oldest beyond the limit. Blocks.
     ///
     /// # Errors
-    /// [`StorageError::Io`]; the snapshot may or may not be there then.
+    /// [`StorageError::Io`]; the snapshot may or may not exist then.
     pub fn finish(mut self) -> Result<SnapshotInfo, StorageError> {
         self.end_section()?;
         let directory: Vec<u8> = self.sections.iter().flat_map(Section::encode).collect();
@@ -156,7 +156,7 @@ impl SnapshotWriter {
     }
 }
 
-/// Is removed when it is dropped, unless it has been renamed.
+/// Removes the file when dropped, unless it has been renamed.
 struct PartialFile(PathBuf);
 
 impl PartialFile {
@@ -167,7 +167,7 @@ impl PartialFile {
 
 impl Drop for PartialFile {
     fn drop(&mut self) {
-        // What cannot be removed now is removed at the next start.
+        // If this fails, the next start removes the file.
         let _ = fs::remove_file(&self.0);
     }
 }

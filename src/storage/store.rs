@@ -1,4 +1,4 @@
-//! One open store: what goes in by the committer and what comes out by the readers.
+//! One open store, which writes through the committer and reads through the readers.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::unconstrained;
 
-use super::command::{Message, Write};
+use super::command::{Command, Write};
 use super::committer::Committer;
 use super::details::{self, DocumentDetails};
 use super::readers::{self, Readers, StoreSizes};
@@ -19,28 +19,28 @@ use super::{Snapshots, StorageError, StorageSettings, StoreView, copy, directory
 use crate::document::Ordinal;
 use crate::text::Shingler;
 
-/// One collection's durable part.
+/// The durable store of one collection.
 ///
-/// Dropping it closes it as [`Store::close`] does.
+/// Dropping it closes it like [`Store::close`].
 pub struct Store {
     pub(super) readers: Readers,
     pub(super) files: Files,
-    /// Cuts stored contents into their sets again.
+    /// Computes the sets of stored contents.
     pub(super) shingler: Arc<Shingler>,
     /// One copy is made at a time.
     pub(super) copying: Mutex<()>,
     /// `None` once closing.
-    queue: RwLock<Option<mpsc::Sender<Message>>>,
+    queue: RwLock<Option<mpsc::Sender<Command>>>,
     /// The threads that write, in turns.
     committers: Mutex<Vec<JoinHandle<()>>>,
     poisoned: watch::Receiver<Option<String>>,
     applied_sequence: Arc<AtomicU64>,
     snapshots: Snapshots,
-    /// Given back when the committer is done.
+    /// Released once the committer has stopped.
     lock: Mutex<Option<File>>,
 }
 
-/// One writes while the other syncs and applies what it wrote before.
+/// One thread writes while the other syncs and applies the group before.
 const COMMITTERS: usize = 2;
 
 /// The database and its write-ahead log.
@@ -57,11 +57,11 @@ impl Files {
 }
 
 impl Store {
-    /// Opens the store in `dir`, or makes one. Blocks.
+    /// Opens the store in `dir`, or creates one. Blocks.
     ///
-    /// `identity` is whatever decides what is stored, in one canonical form: a store that was made
-    /// with another is not opened. `shingler` cuts a stored content into its set; it must take any
-    /// content that was ever stored under the identity, so it should have no limit.
+    /// `identity` is the canonical form of the settings that decide what is stored: a store created
+    /// with another one is refused. `shingler` computes the set of a stored content; it must accept
+    /// every content ever stored under the identity, so it should have no limits.
     ///
     /// # Errors
     /// [`StorageError::InUse`], [`StorageError::NotAkin`], [`StorageError::NewerFormat`],
@@ -87,7 +87,7 @@ impl Store {
         Self::start(lock, files, connection, snapshots, settings, shingler)
     }
 
-    /// Sets the committer going on a connection that is ready to write.
+    /// Starts the committer on an open connection.
     pub(super) fn start(
         lock: File,
         files: Files,
@@ -122,7 +122,7 @@ impl Store {
         })
     }
 
-    /// [`write_all`](Self::write_all) for one.
+    /// Like [`write_all`](Self::write_all), for one write.
     ///
     /// # Errors
     /// [`StorageError::Poisoned`].
@@ -134,13 +134,13 @@ impl Store {
         self.write_all(vec![write], applied).await
     }
 
-    /// Resolves once the writes are committed, all of them or none, as [`super::Sync`] has it, and
-    /// `applied` has run.
+    /// Commits the writes atomically. Resolves once they are committed in the sense of
+    /// [`super::Sync`] and `applied` has run.
     ///
     /// `applied` gets the sequence of the last write. It runs on a committing thread, one at a time
-    /// in the order of the sequences, and so must be quick and must not panic. Once
-    /// the writes are queued they are carried out and `applied` runs even if this future is
-    /// dropped. They are queued in the order in which their futures are first polled.
+    /// in the order of the sequences, so it must be quick and must not panic. Queued writes are
+    /// committed and applied even if this future is dropped. They are queued in the order in which
+    /// their futures are first polled.
     ///
     /// # Errors
     /// [`StorageError::Poisoned`]: whether the writes survive is unknown until the next start.
@@ -150,19 +150,19 @@ impl Store {
         applied: impl FnOnce(u64) + Send + 'static,
     ) -> Result<(), StorageError> {
         let applied = Box::new(applied);
-        self.ask(|done| Message::Write { writes, applied, done }).await.map(drop)
+        self.send(|done| Command::Write { writes, applied, done }).await.map(drop)
     }
 
-    /// Removes what was logged up to a sequence, which no snapshot then needs, but for what was
-    /// committed together with what follows; gives back how many operations. It does so in steps,
-    /// so that it holds no write up for long.
+    /// Removes the log up to a sequence, which no snapshot may need any more, except for operations
+    /// in the same row as later ones. Returns how many it removed. Works in steps, so that it does
+    /// not delay writes for long.
     ///
     /// # Errors
     /// [`StorageError::Poisoned`].
     pub async fn trim_log(&self, up_to: u64) -> Result<u64, StorageError> {
         let mut total = 0;
         loop {
-            let removed = self.ask(|done| Message::Trim { up_to, done }).await?;
+            let removed = self.send(|done| Command::Trim { up_to, done }).await?;
             total += removed;
             if removed == 0 {
                 return Ok(total);
@@ -170,27 +170,26 @@ impl Store {
         }
     }
 
-    /// Resolves once every write that was applied before is on the disk, also under
-    /// [`super::Sync::Interval`].
+    /// Resolves once every write applied before is durable, even under [`super::Sync::Interval`].
     ///
     /// # Errors
     /// [`StorageError::Poisoned`].
     pub async fn sync(&self) -> Result<(), StorageError> {
-        self.ask(|done| Message::Sync { done }).await
+        self.send(|done| Command::Sync { done }).await
     }
 
-    async fn ask<T>(
+    async fn send<T>(
         &self,
-        message: impl FnOnce(oneshot::Sender<T>) -> Message,
+        command: impl FnOnce(oneshot::Sender<T>) -> Command,
     ) -> Result<T, StorageError> {
         let (done, outcome) = oneshot::channel();
         let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(queue) = queue else { return Err(StorageError::Closed) };
-        // A task that had sent much would otherwise be made to wait here, and let later ones pass.
-        if unconstrained(queue.send(message(done))).await.is_err() {
+        // Without `unconstrained`, Tokio's budget could delay this task and let later ones pass it.
+        if unconstrained(queue.send(command(done))).await.is_err() {
             return Err(self.why_stopped().await);
         }
-        // The committer ends when nobody can send any more: not whoever merely waits for an answer.
+        // The committer ends once all senders are dropped; waiting for a result needs none.
         drop(queue);
         match outcome.await {
             Ok(outcome) => Ok(outcome),
@@ -198,7 +197,7 @@ impl Store {
         }
     }
 
-    /// The committer drops what it was asked before it says why, so this waits for the reason.
+    /// Waits for the reason, because the committer drops commands before it reports one.
     async fn why_stopped(&self) -> StorageError {
         let mut poisoned = self.poisoned.clone();
         match poisoned.wait_for(Option::is_some).await.as_deref() {
@@ -207,18 +206,18 @@ impl Store {
         }
     }
 
-    /// Holds the reason once a write has failed, after which none is taken any more.
+    /// Holds the reason once a write has failed; every later write is refused.
     pub fn poisoned(&self) -> watch::Receiver<Option<String>> {
         self.poisoned.clone()
     }
 
-    /// Every write up to this sequence has been applied: what a snapshot may call its own.
+    /// Every write up to this sequence has been applied, so a snapshot taken now contains it.
     pub fn applied_sequence(&self) -> u64 {
         self.applied_sequence.load(Ordering::Acquire)
     }
 
-    /// Carries out what is queued, syncs, checkpoints; writes that come later are refused. Blocks
-    /// until all of it is done.
+    /// Commits the queued writes, syncs and checkpoints; later writes are refused. Blocks until
+    /// that is done.
     ///
     /// # Errors
     /// [`StorageError::Poisoned`] if any of that failed, or a write did before.
@@ -234,14 +233,14 @@ impl Store {
         self.queue.write().unwrap_or_else(PoisonError::into_inner).take();
         let mut committers = self.committers.lock().unwrap_or_else(PoisonError::into_inner);
         for committer in committers.drain(..) {
-            // It catches its own panics and says by `poisoned` what came of them.
+            // It catches its own panics and reports them through `poisoned`.
             let _ = committer.join();
         }
         drop(committers);
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    /// The documents with these ordinals, in the order asked; `None` for one that is not there.
+    /// The documents with these ordinals, in the given order; `None` for one that does not exist.
     ///
     /// # Errors
     /// [`StorageError::CorruptDocument`] if one of them is not what was written.
@@ -257,8 +256,8 @@ impl Store {
         self.readers.read(read).await
     }
 
-    /// The details of the documents with these ordinals, in the order asked; `None` for one that
-    /// is not there.
+    /// The details of the documents with these ordinals, in the given order; `None` for one that
+    /// does not exist.
     ///
     /// # Errors
     /// [`StorageError::CorruptDocument`] if one of them is not what was written.
@@ -282,9 +281,9 @@ impl Store {
         self.readers.select(now_ms, matches).await
     }
 
-    /// Every document alive at `now_ms` (milliseconds since the epoch), from
-    /// one state of the store; ends early if the receiver is dropped. A document that is
-    /// corrupt comes as an error and the others follow; after any other error nothing follows.
+    /// Every document alive at `now_ms` (milliseconds since the epoch), from one state of the
+    /// store; ends early if the receiver is dropped. A corrupt document is sent as an error and the
+    /// others follow; any other error is the last item.
     pub async fn export(
         &self,
         detail: Detail,
@@ -294,8 +293,8 @@ impl Store {
         self.readers.export(detail, order, now_ms, &self.shingler).await
     }
 
-    /// All documents alive at `now_ms` (milliseconds since the epoch). How many views there are at
-    /// once is for the caller to limit.
+    /// A consistent view of all documents alive at `now_ms` (milliseconds since the epoch). The
+    /// caller limits the number of concurrent views.
     ///
     /// # Errors
     /// [`StorageError::Database`], [`StorageError::Corrupt`].

@@ -1,4 +1,4 @@
-//! One state of the store, looked at for long.
+//! A long-lived view of one state of the store.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use super::{SketchRow, StorageError};
 use crate::document::Ordinal;
 use crate::text::{ShingleSet, Shingler};
 
-/// All documents as they were at one moment, but those that had expired; whatever is written
-/// meanwhile. Its methods block.
+/// A consistent view of all documents at one moment, without expired ones and unaffected by later
+/// writes. Its methods block.
 ///
-/// While it is held the write-ahead log is not cut.
+/// While it is open, the write-ahead log is not truncated.
 pub struct StoreView {
-    /// In a transaction, which ends with the connection.
+    /// In a transaction that ends with the connection.
     connection: Connection,
     documents: u64,
     now_ms: i64,
@@ -30,18 +30,18 @@ impl StoreView {
         shingler: Arc<Shingler>,
     ) -> Result<Self, StorageError> {
         connection.execute_batch("BEGIN")?;
-        // The first read is what fixes the state.
+        // The first read begins SQLite's snapshot.
         let documents = Counters::read(&connection)?.documents;
         Ok(Self { connection, documents, now_ms, shingler })
     }
 
-    /// How many documents there are, with those that have expired and were not cleared yet.
+    /// Number of documents, including expired ones that were not removed yet.
     #[must_use]
     pub fn documents(&self) -> u64 {
         self.documents
     }
 
-    /// Visits all documents that have not expired by ordinal, until the visitor breaks off.
+    /// Visits all documents that have not expired by ordinal, until the visitor breaks.
     ///
     /// # Errors
     /// [`StorageError::CorruptDocument`] at the first row that is not what was written.
@@ -71,7 +71,7 @@ impl StoreView {
         let mut statement = self.connection.prepare_cached(&query)?;
         let mut rows = statement.query([ordinal.0])?;
         let Some(row) = rows.next()? else {
-            let what = format!("the document with ordinal {} is not in its view", ordinal.0);
+            let what = format!("the view has no document with ordinal {}", ordinal.0);
             return Err(StorageError::corrupt(what));
         };
         let columns = Columns::new(row)?;

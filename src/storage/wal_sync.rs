@@ -1,6 +1,6 @@
-//! Syncs the write-ahead log, which commits do not by themselves: others can go on meanwhile.
+//! Syncs the write-ahead log separately from commits, so that commits can continue meanwhile.
 //!
-//! SQLite's locks are on its other files, so opening this one beside it does not undo them.
+//! SQLite's POSIX locks are on its other files, so closing this file does not release them.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use super::StorageError;
 /// The write-ahead log as a file that can be synced.
 pub(super) struct Wal {
     path: PathBuf,
-    /// Once it was needed: the database makes it with its first commit.
+    /// Opened at the first sync, because SQLite creates the file with its first commit.
     file: Option<File>,
 }
 
@@ -33,11 +33,11 @@ impl Wal {
     }
 }
 
-/// Knows when a commit has to be synced at the latest.
+/// Syncs commits at the latest `interval` after them.
 pub(super) struct WalSync {
     wal: Wal,
     interval: Duration,
-    /// For the oldest commit that is not synced; `None` when all are.
+    /// The deadline of the oldest unsynced commit; `None` when all are synced.
     due: Option<Instant>,
 }
 
@@ -46,7 +46,7 @@ impl WalSync {
         Self { wal, interval, due: None }
     }
 
-    /// When to sync; `None` while there is nothing to.
+    /// When to sync; `None` if everything is synced.
     pub fn due(&self) -> Option<Instant> {
         self.due
     }

@@ -81,9 +81,9 @@ fn a_backup_of_a_server_that_was_killed_answers_the_same() {
 
     let restored = done(akin(&["restore", backup, "--data-dir", data_dir]));
     assert_eq!(restored, "default  40 documents\nnews  30 documents\n");
-    refused(&["restore", backup, "--data-dir", data_dir], "'default' is there already");
+    refused(&["restore", backup, "--data-dir", data_dir], "'default' exists already");
     let news = ["restore", backup, "--data-dir", data_dir, "--collection", "news"];
-    refused(&news, "'news' is there already");
+    refused(&news, "'news' exists already");
     let restored = done(akin(&[&news[..], &["--as", "old-news"]].concat()));
     assert_eq!(restored, "old-news  30 documents\n");
 
@@ -115,7 +115,7 @@ fn what_is_no_whole_backup_is_refused_and_leaves_nothing() {
 
     for cut in [0, 100, 600, whole.len() / 2, whole.len() - 2048] {
         fs::write(&broken, &whole[..cut]).unwrap();
-        refused(&restore, "no whole backup");
+        refused(&restore, "not a complete akin backup");
     }
     // One byte anywhere: in a page of the store, in the manifest.
     let in_manifest = whole.windows(9).rposition(|bytes| bytes == b"threshold").unwrap();

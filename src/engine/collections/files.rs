@@ -1,23 +1,23 @@
-//! What a collection is on disk.
+//! A collection's files.
 //!
-//! A directory with a `collection.json`, which holds the settings, is a collection, and one without
-//! is none: each comes about and ends by a single rename. The store inside may be missing, if the
-//! process ended before it was made; opening makes it.
+//! A directory is a collection exactly if it has a `collection.json` with the settings, so a single
+//! rename creates or removes a collection. Its store may be missing if the process ended before
+//! creating it; opening creates it.
 //!
 //! ```text
-//! NAME/, NAME.2/, …             the first that is free when the collection is made
-//!   collection.json             the collection is there
-//!   collection.json.new         it was being made
-//!   collection.json.building    it is being built anew from another directory
-//!   collection.json.gone        it was removed; a start clears what is left of it
-//!   replaces                    names the directory that it was built from
+//! NAME/, NAME.2/, …             the first free one when the collection is created
+//!   collection.json             the collection exists
+//!   collection.json.new         it is being created
+//!   collection.json.building    it is being reindexed from another directory
+//!   collection.json.gone        it was removed; a start deletes the rest
+//!   replaces                    the name of the directory from which it was reindexed
 //! ```
 //!
-//! A reindexed collection takes over when its `collection.json.building` is renamed. Its `replaces`
-//! says so until the other directory has its `collection.json.gone`, and a start makes that good.
+//! A reindexed collection takes over when its `collection.json.building` is renamed. It keeps
+//! `replaces` until the old directory has its `collection.json.gone`; a start completes that.
 //!
-//! A removed collection's directory keeps its name while requests under way still read from it:
-//! the store opens its files by path. Hence the numbers.
+//! A removed collection's directory keeps its name while requests still read from it, because the
+//! store opens its files by path. Hence the numbers.
 
 use std::fs::{self, DirEntry, File};
 use std::io::{self, Write};
@@ -34,30 +34,29 @@ const BUILDING: &str = "collection.json.building";
 const GONE: &str = "collection.json.gone";
 const REPLACES: &str = "replaces";
 
-/// A collection's directory. If the collection was removed, what is in the directory goes when this
-/// is dropped, so it must be dropped after whatever reads from there.
+/// A collection's directory. If the collection was removed, dropping this deletes the directory, so
+/// it must be dropped after everything that reads from it.
 #[derive(Debug)]
 pub(in crate::engine) struct CollectionFiles {
     dir: PathBuf,
     removed: AtomicBool,
 }
 
-/// What a start finds below the directory of all collections.
+/// The collections that a start finds in the data directory.
 #[derive(Default)]
 pub(in crate::engine) struct Found {
     pub whole: Vec<(CollectionName, CollectionSettings, CollectionFiles)>,
-    /// Directories of what was never quite made or not quite removed.
+    /// Directories of collections whose creation or removal did not complete.
     pub remains: Vec<PathBuf>,
 }
 
 impl CollectionFiles {
-    /// The directory of a collection that is always there.
+    /// A directory that is not deleted when this is dropped.
     pub fn permanent(dir: PathBuf) -> Self {
         Self { dir, removed: AtomicBool::new(false) }
     }
 
-    /// Makes a collection without a store. Once this returns, a crash leaves it whole; before, it
-    /// leaves nothing that counts.
+    /// Creates a collection without a store, atomically with respect to crashes.
     pub fn create(
         root: &Path,
         name: &CollectionName,
@@ -72,13 +71,13 @@ impl CollectionFiles {
         Ok(files)
     }
 
-    /// Says what collection is in the directory, which makes it one.
+    /// Writes the settings, which makes the directory a collection.
     pub fn describe(&self, settings: &CollectionSettings) -> Result<(), EngineError> {
         self.write_settings(settings, HERE).map_err(failed(&self.dir))
     }
 
-    /// Makes a directory for a collection that is to take the place of the one in `replaced`. Its
-    /// files go with it unless it [takes over](Self::take_over).
+    /// Creates a directory for a collection that will replace the one in `replaced`. Dropping it
+    /// deletes the files unless it [takes over](Self::take_over).
     pub fn begin_building(
         root: &Path,
         name: &CollectionName,
@@ -95,12 +94,12 @@ impl CollectionFiles {
         written.map_err(failed(&files.dir)).map(|()| files)
     }
 
-    /// By one rename; a crash before it leaves the old collection, one after it the new.
+    /// Replaces the old collection by one rename; a crash leaves one of the two.
     pub fn take_over(&self) -> Result<(), EngineError> {
         let [building, here] = [BUILDING, HERE].map(|name| self.dir.join(name));
         fs::rename(&building, &here).map_err(failed(&self.dir))?;
         if let Err(error) = sync(&self.dir) {
-            // What is written from now on must not go to the one while the other may come back.
+            // A crash could undo the rename and lose later writes, so the old one stays in use.
             fs::rename(&here, &building).map_err(failed(&self.dir))?;
             return Err(failed(&self.dir)(error));
         }
@@ -108,7 +107,7 @@ impl CollectionFiles {
         Ok(())
     }
 
-    /// The collection that this one has replaced is gone for good.
+    /// Removes `replaces`, once the removal of the replaced collection is durable.
     pub fn forget_replaced(&self) -> Result<(), EngineError> {
         let removed = fs::remove_file(self.dir.join(REPLACES));
         removed.and_then(|()| sync(&self.dir)).map_err(failed(&self.dir))
@@ -126,11 +125,10 @@ impl CollectionFiles {
         &self.dir
     }
 
-    /// From here on there is no such collection on disk, whatever of its files is still there.
+    /// Marks the collection as removed; its files are deleted on drop or by the next start.
     ///
     /// # Errors
-    /// Whether it is gone after a power cut is not known; [`Self::is_removed`] says whether it is
-    /// now.
+    /// The removal may not survive a power failure; [`Self::is_removed`] tells whether it happened.
     pub fn remove(&self) -> Result<(), EngineError> {
         let failed = failed(&self.dir);
         if let Err(error) = fs::rename(self.dir.join(HERE), self.dir.join(GONE)) {
@@ -151,19 +149,20 @@ impl Drop for CollectionFiles {
             return;
         }
         let dir = std::mem::take(&mut self.dir);
-        // A runtime's thread should not wait for gigabytes to be freed.
+        // Deleting gigabytes would block a runtime thread.
         let cleared = thread::Builder::new().name("akin-remover".to_owned()).spawn(move || {
             if let Err(error) = clear(&dir) {
-                tracing::warn!(dir = %dir.display(), %error, "the next start removes the rest");
+                let dir = dir.display();
+                tracing::warn!(%dir, %error, "cannot delete a collection; the next start does");
             }
         });
         if let Err(error) = cleared {
-            tracing::warn!(%error, "the next start removes a collection's files");
+            tracing::warn!(%error, "cannot delete a removed collection; the next start does");
         }
     }
 }
 
-/// Removes what is left of a collection, the mark that says so last.
+/// Deletes the remains of a collection, its marker file last.
 pub(super) fn clear(dir: &Path) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
@@ -178,13 +177,13 @@ pub(super) fn clear(dir: &Path) -> io::Result<()> {
 }
 
 /// # Errors
-/// A directory holds data but nothing that says what collection it is, or cannot be read.
+/// A directory holds data but no settings, or cannot be read.
 pub(in crate::engine) fn find(root: &Path) -> Result<Found, EngineError> {
     let mut found = Found::default();
     for entry in fs::read_dir(root).map_err(failed(root))? {
         let entry = entry.map_err(failed(root))?;
         let Some(name) = name_of(&entry) else {
-            tracing::warn!(path = %entry.path().display(), "this is no collection: left alone");
+            tracing::warn!(path = %entry.path().display(), "ignored: this is not a collection");
             continue;
         };
         let dir = entry.path();
@@ -199,7 +198,7 @@ pub(in crate::engine) fn find(root: &Path) -> Result<Found, EngineError> {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(failed(&dir.join(HERE))(error));
             }
-            Err(_) if counts_for_nothing(&dir).map_err(failed(&dir))? => found.remains.push(dir),
+            Err(_) if is_incomplete(&dir).map_err(failed(&dir))? => found.remains.push(dir),
             Err(_) => return Err(failed(&dir)(io::Error::other(NO_SETTINGS))),
         }
     }
@@ -208,7 +207,7 @@ pub(in crate::engine) fn find(root: &Path) -> Result<Found, EngineError> {
 }
 
 impl Found {
-    /// Lets those go that were replaced when the process ended.
+    /// Completes replacements that were interrupted, by removing the replaced collections.
     fn end_takeovers(&mut self) -> Result<(), EngineError> {
         let replaced_by = |files: &CollectionFiles| fs::read(files.dir.join(REPLACES)).ok();
         let by_file = |files: &CollectionFiles, name: &[u8]| {
@@ -229,10 +228,10 @@ impl Found {
     }
 }
 
-const NO_SETTINGS: &str = "there is data here, but no collection.json says what it is";
+const NO_SETTINGS: &str = "the directory has data, but no collection.json says what it is";
 
-/// Was removed, or never quite made or built.
-fn counts_for_nothing(dir: &Path) -> io::Result<bool> {
+/// Whether the collection was removed, or its creation or reindex did not complete.
+fn is_incomplete(dir: &Path) -> io::Result<bool> {
     if dir.join(GONE).try_exists()? || dir.join(BUILDING).try_exists()? {
         return Ok(true);
     }
@@ -244,7 +243,7 @@ fn counts_for_nothing(dir: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// The name before the number, if it is a directory that may be a collection's.
+/// The collection's name, if the entry is a directory with a valid name and number.
 fn name_of(entry: &DirEntry) -> Option<CollectionName> {
     let file_name = entry.file_name();
     let (name, number) = match file_name.to_str()?.split_once('.') {
@@ -269,39 +268,71 @@ fn read_settings(json: &[u8]) -> io::Result<CollectionSettings> {
     }
 }
 
-/// Where a collection may be, in the order in which it is tried.
-fn places(root: &Path, name: &CollectionName) -> impl Iterator<Item = PathBuf> {
+/// Possible directories of a collection, in the order in which they are tried.
+fn candidates(root: &Path, name: &CollectionName) -> impl Iterator<Item = PathBuf> {
     let numbered = (2..u32::MAX).map(move |number| root.join(format!("{name}.{number}")));
     std::iter::once(root.join(name.as_str())).chain(numbered)
 }
 
-/// Makes a directory that is a collection already that of this name. Nobody else may be making one.
+/// Moves a collection's directory to a free one for this name. Must not run concurrently.
 pub(in crate::engine) fn adopt(
     root: &Path,
     name: &CollectionName,
     from: &Path,
 ) -> Result<(), EngineError> {
-    let free = places(root, name).find(|place| !place.exists()).expect("few have one name");
+    let free = candidates(root, name).find(|dir| !dir.exists()).expect("a number is free");
     fs::rename(from, &free).and_then(|()| sync(root)).map_err(failed(root))
 }
 
 fn make_free_directory(root: &Path, name: &CollectionName) -> io::Result<PathBuf> {
-    for dir in places(root, name) {
+    for dir in candidates(root, name) {
         match fs::create_dir(&dir) {
             Ok(()) => return sync(root).map(|()| dir),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
     }
-    Err(io::Error::other("every number is taken"))
+    Err(io::Error::other("no free directory name is left"))
 }
 
-/// Makes what was created or renamed in a directory survive a power cut.
+/// A directory for unfinished work, deleted when this is dropped.
+pub(in crate::engine) struct WorkDirectory(PathBuf);
+
+impl WorkDirectory {
+    /// Creates the directory, in place of one that a crash left behind.
+    pub fn create(dir: PathBuf) -> Result<Self, EngineError> {
+        let created = remove_directory(&dir).and_then(|()| fs::create_dir(&dir));
+        created.map_err(failed(&dir)).map(|()| Self(dir))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for WorkDirectory {
+    fn drop(&mut self) {
+        if let Err(error) = remove_directory(&self.0) {
+            let dir = self.0.display();
+            tracing::warn!(%dir, %error, "cannot delete a directory; the next attempt does");
+        }
+    }
+}
+
+/// Deletes a directory, if it exists.
+pub(super) fn remove_directory(dir: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Makes creations and renames in a directory durable.
 pub(in crate::engine) fn sync(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-/// Names the path that an operation failed on.
+/// Adds the path to an I/O error.
 pub(in crate::engine) fn failed(path: &Path) -> impl FnOnce(io::Error) -> EngineError + use<> {
     let path = path.to_owned();
     move |error| EngineError::Store { reason: format!("{}: {error}", path.display()) }

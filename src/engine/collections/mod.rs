@@ -1,4 +1,4 @@
-//! The collections of one data directory: opened, made and removed.
+//! The collections of one data directory: opening, creating and removing them.
 
 pub(super) mod files;
 mod name;
@@ -24,21 +24,21 @@ pub use name::{CollectionName, InvalidCollectionName};
 pub use rebuild::rebuild_default;
 pub use reindex::{ReindexState, ReindexStatus};
 
-/// What an operator sets for all collections.
+/// Settings that apply to all collections.
 #[derive(Clone, Debug)]
 pub struct CollectionsSettings {
-    /// Of each collection.
+    /// The store of each collection.
     pub store: StorageSettings,
-    /// Memory of each collection for sets that were used lately.
+    /// Size of each collection's cache of recently used sets.
     pub sets_cache_bytes: u64,
-    /// Collections at a time, `default` included: each has threads and open files of its own.
+    /// Maximum number of collections, including `default`: each has its own threads and open files.
     pub collections_max: usize,
-    /// What a new collection's limits may be at most.
+    /// The maximum of each limit of a new collection.
     pub ceiling: LimitSettings,
 }
 
-/// An open collection. It may be removed while this is held: reading then goes on, writing is
-/// refused, and its files go with the last handle.
+/// An open collection. If it is removed while a handle exists, reads continue, writes are refused,
+/// and its files are deleted with the last handle.
 pub struct Collection {
     name: CollectionName,
     pub(super) engine: Engine,
@@ -61,24 +61,24 @@ impl Deref for Collection {
     }
 }
 
-/// Whether a collection was made just now, or stood already with the same settings.
+/// Whether a collection was created, or existed already with the same settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Creation {
     Created,
-    Stands,
+    Existing,
 }
 
-/// Every collection there is.
+/// All open collections.
 pub struct Collections {
-    /// A directory of directories.
+    /// The directory that contains a directory for each collection.
     root: PathBuf,
     settings: CollectionsSettings,
     open: RwLock<BTreeMap<CollectionName, Arc<Collection>>>,
-    /// Collections are made and removed one at a time, and none any more once this is closed.
+    /// Held while a collection is created or removed, which is refused once this is closed.
     changes: Mutex<Changes>,
-    /// Changes whenever `open` does.
+    /// Incremented with every change of `open`.
     generation: watch::Sender<u64>,
-    /// The last of each collection.
+    /// The last reindex of each collection.
     reindexes: Mutex<BTreeMap<CollectionName, Arc<Reindex>>>,
     /// One backup is made at a time.
     pub(super) backups: Arc<Semaphore>,
@@ -90,12 +90,12 @@ struct Changes {
 }
 
 impl Collections {
-    /// Opens all collections below `root`, as many at once as there are cores; makes `default` if
-    /// it is not there, and clears what a crash left of those that were being made or removed.
+    /// Opens all collections below `root`, one per core at a time; creates `default` if it does not
+    /// exist, and removes remains of collections that were being created or removed at a crash.
     /// Blocks: call it off the runtime.
     ///
     /// # Errors
-    /// [`EngineError::Store`]: one of them cannot be opened, as [`Engine::open`] has it.
+    /// [`EngineError::Store`]: one of them cannot be opened, see [`Engine::open`].
     pub fn open(
         root: &Path,
         default: CollectionSettings,
@@ -111,13 +111,13 @@ impl Collections {
             reindexes: Mutex::default(),
             backups: Arc::new(Semaphore::new(1)),
         };
-        // Before anything is cleared: its lock keeps other processes out.
+        // `default` is opened before anything is removed: its lock keeps other processes out.
         let name = CollectionName::default();
         let files = CollectionFiles::permanent(root.join(name.as_str()));
         collections.open_one(name, default, files, progress)?;
         let found = files::find(root)?;
         for dir in found.remains {
-            tracing::info!(dir = %dir.display(), "clearing what is left of a collection");
+            tracing::info!(dir = %dir.display(), "removing the remains of a collection");
             files::clear(&dir).map_err(|error| EngineError::Store {
                 reason: format!("cannot clear {}: {error}", dir.display()),
             })?;
@@ -125,14 +125,14 @@ impl Collections {
         let mut names = BTreeSet::from([CollectionName::default()]);
         for (name, ..) in &found.whole {
             if !names.insert(name.clone()) {
-                let reason = format!("two directories are the collection '{name}'");
+                let reason = format!("two directories belong to the collection '{name}'");
                 return Err(EngineError::Store { reason });
             }
         }
         let (number, whole) = (found.whole.len(), Mutex::new(found.whole));
         share_out(number, |_| {
             let next = whole.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let (name, settings, files) = next.expect("there are as many as pieces of work");
+            let (name, settings, files) = next.expect("there is a collection for each number");
             collections.open_one(name, settings, files, progress).map(drop)
         })?;
         Ok(collections)
@@ -167,7 +167,7 @@ impl Collections {
         open.get(name).cloned().ok_or_else(not_found)
     }
 
-    /// All of them, by name.
+    /// All collections, sorted by name.
     #[must_use]
     pub fn list(&self) -> Vec<Arc<Collection>> {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
@@ -177,7 +177,7 @@ impl Collections {
     /// Returns once the collection is on disk.
     ///
     /// # Errors
-    /// `CollectionExists` with other settings, `CollectionSettings` that cannot be,
+    /// `CollectionExists` with other settings, `CollectionSettings` if they are invalid,
     /// `TooManyCollections`, `Closed`, `Store`.
     pub async fn create(
         self: &Arc<Self>,
@@ -194,10 +194,10 @@ impl Collections {
         settings: CollectionSettings,
     ) -> Result<(Arc<Collection>, Creation), EngineError> {
         let _changes = self.changes()?;
-        if let Ok(standing) = self.get(&name) {
+        if let Ok(existing) = self.get(&name) {
             let faults = settings.faults();
             return match faults.is_empty() {
-                true => same(standing, &settings),
+                true => check_settings(existing, &settings),
                 false => Err(EngineError::CollectionSettings { faults }),
             };
         }
@@ -211,7 +211,7 @@ impl Collections {
         match self.open_one(name, settings, files, &Progress::default()) {
             Ok(collection) => Ok((collection, Creation::Created)),
             Err(error) => {
-                // What cannot be opened now must not keep the next start from going on.
+                // A collection that cannot be opened would make the next start fail.
                 let unopened = CollectionFiles::permanent(dir);
                 unopened.remove()?;
                 Err(error)
@@ -219,7 +219,7 @@ impl Collections {
         }
     }
 
-    /// Whether a new collection may have such settings.
+    /// Checks that a new collection may have these settings.
     fn check_new(&self, settings: &CollectionSettings) -> Result<(), EngineError> {
         let mut faults = settings.faults();
         let over = settings.limits.faults_over(&self.settings.ceiling);
@@ -227,8 +227,8 @@ impl Collections {
         if faults.is_empty() { Ok(()) } else { Err(EngineError::CollectionSettings { faults }) }
     }
 
-    /// Removes a collection with its data. Returns once it is gone for good; requests under way
-    /// may read to their end, and what they would write is refused.
+    /// Removes a collection with its data. Returns once the removal is durable. Requests in
+    /// progress may finish reading, but their writes are refused.
     ///
     /// # Errors
     /// `CollectionNotFound`, `CollectionRequired`, `Closed`, `Store`.
@@ -240,7 +240,8 @@ impl Collections {
         let collection = off_runtime_if(true, move || this.remove_here(&name)).await??;
         tokio::spawn(async move {
             if let Err(error) = collection.engine.backend.close().await {
-                tracing::warn!(name = %collection.name, %error, "a removed collection failed");
+                let name = &collection.name;
+                tracing::warn!(%name, %error, "a removed collection failed to close");
             }
         });
         Ok(())
@@ -256,13 +257,13 @@ impl Collections {
         removed.map(|()| collection)
     }
 
-    /// Why a collection refuses to go on, if one does.
+    /// Why a collection has failed, if one has.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
         self.list().iter().find_map(|collection| collection.poisoned().borrow().clone())
     }
 
-    /// Waits until a collection refuses to go on, and says why; the process should then stop.
+    /// Waits until a collection fails, and returns the reason; the process should then stop.
     pub async fn failed(&self) -> String {
         let mut generation = self.generation.subscribe();
         loop {
@@ -276,10 +277,10 @@ impl Collections {
         }
     }
 
-    /// Closes all collections, as [`Engine::close`] does; each of them, also if one fails.
+    /// Closes all collections by [`Engine::close`], even if one fails.
     ///
     /// # Errors
-    /// The first that there was.
+    /// The first error.
     pub async fn close(self: &Arc<Self>) -> Result<(), EngineError> {
         let this = Arc::clone(self);
         off_runtime_if(true, move || this.changes().map(|mut changes| changes.closed = true))
@@ -291,7 +292,7 @@ impl Collections {
         closed
     }
 
-    /// Leave to make or remove a collection, alone while it is held.
+    /// Locks the creation and removal of collections.
     fn changes(&self) -> Result<MutexGuard<'_, Changes>, EngineError> {
         let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         if changes.closed { Err(EngineError::Closed) } else { Ok(changes) }
@@ -307,23 +308,23 @@ impl Collections {
     }
 }
 
-/// The standing collection, if those are its settings.
-fn same(
-    standing: Arc<Collection>,
+/// The existing collection, if it has the given settings.
+fn check_settings(
+    existing: Arc<Collection>,
     given: &CollectionSettings,
 ) -> Result<(Arc<Collection>, Creation), EngineError> {
-    if standing.settings() == given {
-        return Ok((standing, Creation::Stands));
+    if existing.settings() == given {
+        return Ok((existing, Creation::Existing));
     }
     let json = |settings| serde_json::to_string(settings).expect("settings are plain JSON");
     Err(EngineError::CollectionExists {
-        name: standing.name.clone(),
-        standing: json(standing.settings()),
+        name: existing.name.clone(),
+        standing: json(existing.settings()),
         given: json(given),
     })
 }
 
-/// Comes about only if the store is poisoned, not if it is closed.
+/// Resolves if the store is poisoned; never if it is closed.
 async fn reason(mut poisoned: watch::Receiver<Option<String>>) -> String {
     let reason = poisoned.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone());
     match reason {

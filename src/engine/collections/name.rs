@@ -5,7 +5,7 @@ use std::sync::Arc;
 const BYTES_MAX: usize = 64;
 
 /// A collection's name: 1..=64 of a-z, 0-9, `_` and `-`, beginning with a letter or a digit. So it
-/// may stand in a path, in a label and on disk as it is. A clone is cheap.
+/// needs no escaping in a path, a label or a file name. A clone is cheap.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CollectionName(Arc<str>);
 
@@ -18,7 +18,7 @@ pub struct InvalidCollectionName;
 
 impl CollectionName {
     /// # Errors
-    /// [`InvalidCollectionName`] for whatever else.
+    /// [`InvalidCollectionName`] for any other name.
     pub fn new(name: &str) -> Result<Self, InvalidCollectionName> {
         let allowed = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-');
         let begins_well = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric());
@@ -29,7 +29,7 @@ impl CollectionName {
         }
     }
 
-    /// Whether it is that of the collection that always exists.
+    /// Whether this is the collection that always exists.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
@@ -41,7 +41,7 @@ impl CollectionName {
     }
 }
 
-/// The collection that always exists, and that the paths without a collection act on.
+/// The collection that always exists. Paths without a collection refer to it.
 impl Default for CollectionName {
     fn default() -> Self {
         Self("default".into())

@@ -1,10 +1,9 @@
-//! Building a collection anew from its own texts, under other settings, while it is served.
+//! Rebuilds a collection from its stored texts with other settings, while it is in use.
 //!
-//! The new collection gets every document under the ordinal that it has in the old one. It takes
-//! over one view of all documents, then what the old one's log says has happened since, until
-//! little is left. Then writes wait for a moment: the rest is taken over, the new collection takes
-//! the name by one rename, and the writes that waited go to it. Until that rename the old
-//! collection stands, whatever happens.
+//! Documents keep their ordinals. A reindex copies one view of all documents, then replays the old
+//! collection's log until few operations are left. Then it pauses writes, replays the rest and
+//! replaces the old collection by one rename; paused writes go to the new collection. Until that
+//! rename, any failure leaves the old collection unchanged.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};
@@ -19,19 +18,19 @@ use crate::document::Document;
 use crate::engine::{CollectionSettings, Engine, EngineError, off_runtime_if};
 use crate::storage::{Detail, Order, Record, Tail};
 
-/// Documents that are in memory at once.
+/// Documents held in memory at a time.
 const DOCUMENTS_AT_ONCE: usize = 256;
 
-/// Operations that are left for the moment in which writes wait.
+/// Operations that may be left to replay while writes are paused.
 const OPERATIONS_LEFT_MAX: usize = 256;
 
-/// How far a reindex is, or how it ended.
+/// The progress or outcome of a reindex.
 #[derive(Clone, Debug)]
 pub struct ReindexStatus {
     pub state: ReindexState,
-    /// Documents taken over so far, those that have come meanwhile included.
+    /// Documents copied so far, including those inserted meanwhile.
     pub done: u64,
-    /// Documents that there were when it began.
+    /// Number of documents at its start.
     pub total: u64,
     pub settings: CollectionSettings,
     /// Milliseconds since the epoch.
@@ -51,7 +50,7 @@ pub enum ReindexState {
     Failed,
 }
 
-/// One reindex, shared by who does it and who asks for it.
+/// One reindex, shared by the task and by status requests.
 pub(super) struct Reindex {
     settings: CollectionSettings,
     started_at_ms: i64,
@@ -80,15 +79,15 @@ impl Reindex {
         }
     }
 
-    fn go_on(&self) -> Result<(), EngineError> {
+    fn check_cancelled(&self) -> Result<(), EngineError> {
         let cancelled = self.cancelled.load(Ordering::Relaxed);
         if cancelled { Err(EngineError::ReindexCancelled) } else { Ok(()) }
     }
 }
 
 impl Collections {
-    /// Begins to build a collection anew under other settings; one reindex of a collection goes on
-    /// at a time.
+    /// Starts to rebuild a collection with other settings. Only one reindex of a collection runs at
+    /// a time.
     ///
     /// # Errors
     /// `CollectionNotFound`, `CollectionSettings`, `TextsNotKept`, `ReindexUnderWay`, `NoRoom`,
@@ -110,7 +109,7 @@ impl Collections {
         let reindex = self.begin(&old, settings)?;
         let (this, status) = (Arc::clone(self), reindex.status());
         tokio::spawn(async move {
-            let outcome = this.build_anew(&old, &reindex).await;
+            let outcome = this.rebuild(&old, &reindex).await;
             old.engine.backend.keep_log_after(u64::MAX);
             if let Err(error) = &outcome {
                 tracing::error!(name = %old.name, %error, "a reindex failed");
@@ -121,16 +120,16 @@ impl Collections {
         Ok(status)
     }
 
-    /// How far the last reindex of a collection is.
+    /// The status of the last reindex of a collection.
     ///
     /// # Errors
-    /// `CollectionNotFound`; `ReindexNotFound`: there was none since the server started.
+    /// `CollectionNotFound`; `ReindexNotFound` if there was none since the server started.
     pub fn reindex_status(&self, name: &CollectionName) -> Result<ReindexStatus, EngineError> {
         self.get(name)?;
         self.last_reindex(name).map(|reindex| reindex.status())
     }
 
-    /// Stops the reindex of a collection, if one is under way. Returns before it has stopped.
+    /// Cancels the reindex of a collection, if one is running. Returns before it has stopped.
     ///
     /// # Errors
     /// Those of [`Collections::reindex_status`].
@@ -153,7 +152,7 @@ impl Collections {
         settings: CollectionSettings,
     ) -> Result<Arc<Reindex>, EngineError> {
         let mut reindexes = self.reindexes.lock().unwrap_or_else(PoisonError::into_inner);
-        // What is known of collections that were removed since goes, too.
+        // Drops the status of removed collections.
         reindexes.retain(|name, reindex| reindex.ended.get().is_none() || self.get(name).is_ok());
         if reindexes.get(&old.name).is_some_and(|last| last.ended.get().is_none()) {
             return Err(EngineError::ReindexUnderWay);
@@ -170,7 +169,7 @@ impl Collections {
         Ok(reindex)
     }
 
-    async fn build_anew(
+    async fn rebuild(
         self: &Arc<Self>,
         old: &Arc<Collection>,
         reindex: &Arc<Reindex>,
@@ -181,7 +180,7 @@ impl Collections {
         let new = Arc::new(off_runtime_if(true, open).await??);
         let built = self.fill_and_swap(old, &new, reindex).await;
         if built.is_err() {
-            // Its files go with it, once nothing has them open.
+            // Dropping it deletes its files, once the engine is closed.
             let _ = new.engine.backend.close().await;
         }
         built
@@ -212,18 +211,18 @@ impl Collections {
     ) -> Result<(), EngineError> {
         let mut transfer = Transfer::begin(&old.engine, &new.engine, reindex).await?;
         transfer.copy_all().await?;
-        // So that a start after the swap has little to do.
+        // The snapshot makes a start after the swap fast.
         while transfer.catch_up().await? > OPERATIONS_LEFT_MAX {}
         new.engine.snapshot().await?;
         while transfer.catch_up().await? > OPERATIONS_LEFT_MAX {}
         let paused = old.engine.backend.pause_writes().await?;
         transfer.catch_up().await?;
-        // All of it is on the disk once this comes about.
+        // Returns once all writes are durable.
         drop(new.engine.backend.pause_writes().await?);
         let (this, replaced, new) = (Arc::clone(self), Arc::clone(old), Arc::clone(new));
         off_runtime_if(true, move || this.swap(&replaced, &new, paused)).await??;
         if let Err(error) = old.engine.backend.close().await {
-            tracing::warn!(name = %old.name, %error, "a reindexed collection failed");
+            tracing::warn!(name = %old.name, %error, "a replaced collection failed to close");
         }
         Ok(())
     }
@@ -235,10 +234,10 @@ impl Collections {
         paused: PausedWrites,
     ) -> Result<(), EngineError> {
         let _changes = self.changes()?;
-        let stands = self
+        let is_current = self
             .get(&old.name)
             .is_ok_and(|now| Arc::ptr_eq(&now.engine.backend, &old.engine.backend));
-        if !stands {
+        if !is_current {
             return Err(EngineError::CollectionNotFound { name: old.name.clone() });
         }
         new.files.take_over()?;
@@ -247,18 +246,19 @@ impl Collections {
         self.change(|open| open.insert(old.name.clone(), Arc::clone(new)));
         paused.supersede();
         if let Err(error) = old.files.remove().and_then(|()| new.files.forget_replaced()) {
-            tracing::error!(name = %old.name, %error, "the next start ends the reindex");
+            let name = &old.name;
+            tracing::error!(%name, %error, "cannot remove the old collection; the next start does");
         }
         Ok(())
     }
 }
 
-/// Documents on their way from one engine to the other.
+/// Copies documents from one engine to another.
 struct Transfer<'a> {
     from: &'a dyn Backend,
     to: &'a Engine,
     reindex: &'a Reindex,
-    /// Up to here the log's operations are taken over.
+    /// The sequence up to which operations are copied.
     sequence: u64,
 }
 
@@ -274,8 +274,8 @@ impl<'a> Transfer<'a> {
         Ok(Self { from: &*from.backend, to, reindex, sequence: stats.sequence })
     }
 
-    /// One view of all documents. What it has that came after `sequence` comes once more from the
-    /// log, and is passed over then.
+    /// Copies one view of all documents. The log repeats documents of the view that were inserted
+    /// after `sequence`; they are skipped then.
     async fn copy_all(&mut self) -> Result<(), EngineError> {
         let mut records = self.from.export(Detail::Content, Order::Stored).await;
         let mut batch = Vec::new();
@@ -286,11 +286,11 @@ impl<'a> Transfer<'a> {
         Ok(())
     }
 
-    /// What has happened since; how many operations that were.
+    /// Replays the log since `sequence`; returns the number of operations.
     async fn catch_up(&mut self) -> Result<usize, EngineError> {
         let Tail { last_sequence, dead, born } = self.from.changes(self.sequence).await?;
         let operations = dead.len() + born.len();
-        // The dead first, so that each id that is born is free.
+        // Removals first, so that the ids of inserted documents are free.
         self.to.backend.remove_selected(dead.into_iter().collect()).await?;
         for ordinals in born.chunks(DOCUMENTS_AT_ONCE) {
             let records = self.from.records(ordinals.to_vec()).await?;
@@ -301,7 +301,7 @@ impl<'a> Transfer<'a> {
     }
 
     async fn take_over(&self, records: Vec<Record>) -> Result<(), EngineError> {
-        self.reindex.go_on()?;
+        self.reindex.check_cancelled()?;
         let (engine, count) = (self.to.clone(), records.len() as u64);
         let copied = move || records.into_iter().map(|record| engine.copied(record)).collect();
         let copied: Result<Vec<CopiedDocument>, EngineError> = off_runtime_if(true, copied).await?;
@@ -312,7 +312,7 @@ impl<'a> Transfer<'a> {
 }
 
 impl Engine {
-    /// A document of another engine, with the set, sketch and keys that it has in this one.
+    /// Analyses a document of another engine with this engine's settings.
     pub(super) fn copied(&self, record: Record) -> Result<CopiedDocument, EngineError> {
         let Record { ordinal, id, stored_at_ms, expires_at_ms, content, metadata, .. } = record;
         let unfit =

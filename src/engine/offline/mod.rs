@@ -1,7 +1,7 @@
-//! Near-duplicates among documents that no collection holds.
+//! Near-duplicate search over documents outside any collection.
 //!
-//! In memory are the id of each document and the sketch of each distinct set, of records also their
-//! fields; the sets themselves are in a temporary file.
+//! Memory holds the id of each document, the sketch of each distinct set and, if documents are
+//! records, their fields; the sets themselves are in a temporary file.
 
 mod records;
 mod sets;
@@ -17,40 +17,40 @@ use crate::scheme::{Kind, Threshold};
 use crate::text::NormalisedFields;
 use sets::{SetReader, SetWriter};
 
-/// Takes documents one by one.
+/// Collects the documents of an [`OfflineCorpus`].
 pub struct OfflineGathering {
     analyser: Analyser,
     builder: CorpusBuilder,
-    /// The place of each document's set, by the number of the document.
-    place_of: Vec<u32>,
+    /// The position of each document's set in the file, by the document's number.
+    position_of: Vec<u32>,
     sets: SetWriter,
-    /// The record of each distinct set, in the order of arrival; `None` where documents are none.
+    /// The record of each distinct set, in order of arrival; `None` if documents are not records.
     records: Option<Vec<NormalisedFields>>,
     points_max: u32,
 }
 
 impl OfflineGathering {
     /// # Errors
-    /// There cannot be a temporary file.
+    /// The temporary file cannot be created.
     pub fn new(settings: &CollectionSettings) -> io::Result<Self> {
         let analyser = Analyser::new(settings);
         Ok(Self {
             builder: CorpusBuilder::new(analyser.scheme.sketch_bytes()),
             analyser,
-            place_of: Vec::new(),
+            position_of: Vec::new(),
             sets: SetWriter::create()?,
             records: (settings.scheme.kind == Kind::Fields).then(Vec::new),
             points_max: settings.scheme.points_max(),
         })
     }
 
-    /// Gives back the document's number: how many there were before it.
+    /// Adds a document and returns its number; numbers are consecutive from 0.
     ///
     /// # Errors
-    /// The disk is full; or there are as many documents as there are numbers.
+    /// The disk is full, or there are more documents than 32-bit numbers.
     ///
     /// # Panics
-    /// If a record comes without its fields.
+    /// If documents are records and `record` is `None`.
     pub fn push(
         &mut self,
         id: DocumentId,
@@ -58,38 +58,38 @@ impl OfflineGathering {
         record: Option<NormalisedFields>,
     ) -> io::Result<u32> {
         let too_many = |_| io::Error::other("there are more than 4294967295 documents");
-        let number = u32::try_from(self.place_of.len()).map_err(too_many)?;
+        let number = u32::try_from(self.position_of.len()).map_err(too_many)?;
         let (set, sketch) = (&analysis.set, analysis.sketch.as_bytes());
         let (fingerprint, shingles) = (analysis.fingerprint, set.count() as u32);
         let arrival = self.builder.push((id, number), fingerprint, shingles, sketch);
-        // Distinct sets are in the file in the order in which they came.
+        // The file holds distinct sets in order of arrival.
         if arrival.is_new {
             self.sets.push(set)?;
             if let Some(records) = &mut self.records {
-                records.push(record.expect("a record comes with its fields"));
+                records.push(record.expect("the caller passes the fields of a record"));
             }
         }
-        self.place_of.push(arrival.set);
+        self.position_of.push(arrival.set);
         Ok(number)
     }
 
     /// # Errors
     /// The disk is full.
     pub fn finish(self) -> io::Result<OfflineCorpus> {
-        let Self { analyser, builder, place_of, sets, records, points_max } = self;
+        let Self { analyser, builder, position_of, sets, records, points_max } = self;
         let (corpus, documents) = builder.finish();
-        let first = |set| place_of[documents.of(set)[0].1 as usize];
-        let places: Vec<u32> = (0..corpus.count()).map(first).collect();
+        let first = |set| position_of[documents.of(set)[0].1 as usize];
+        let positions: Vec<u32> = (0..corpus.count()).map(first).collect();
         let by_number = |records: Vec<NormalisedFields>| {
-            places.iter().map(|place| records[*place as usize].clone()).collect()
+            positions.iter().map(|position| records[*position as usize].clone()).collect()
         };
         let records = records.map(|all| Records { by_number: by_number(all), points_max });
-        Ok(OfflineCorpus { analyser, sets: sets.finish(places)?, corpus, documents, records })
+        Ok(OfflineCorpus { analyser, sets: sets.finish(positions)?, corpus, documents, records })
     }
 }
 
-/// Documents to be gone through as often as wanted. Sets are numbered in the byte order of their
-/// smallest ids.
+/// A corpus that can be searched repeatedly. Sets are numbered in the byte order of their smallest
+/// ids.
 pub struct OfflineCorpus {
     analyser: Analyser,
     corpus: Corpus,
@@ -99,42 +99,42 @@ pub struct OfflineCorpus {
 }
 
 impl OfflineCorpus {
-    /// The documents behind each set, with their numbers.
+    /// The documents of each set, with their numbers.
     #[must_use]
     pub fn documents(&self) -> &Documents {
         &self.documents
     }
 
-    /// How many distinct sets there are.
+    /// Number of distinct sets.
     #[must_use]
     pub fn sets(&self) -> u32 {
         self.corpus.count()
     }
 
-    /// The most points that two records can have, if documents are records: their resemblance is
-    /// their share of these points.
+    /// The maximum score of a pair of records, if documents are records: resemblance is the score
+    /// divided by it.
     #[must_use]
     pub fn points_max(&self) -> Option<u32> {
         self.records.as_ref().map(|records| records.points_max)
     }
 
-    /// The resemblance of two documents with this set: 1, but of records that lack a field less.
+    /// The resemblance of two documents with this set: 1, or less for records that lack a field.
     #[must_use]
     pub fn resemblance_of_equal(&self, set: u32) -> f64 {
         self.records.as_ref().map_or(1.0, |records| records.resemblance_of_equal(set))
     }
 
-    /// The chance that a pair at just the threshold is found.
+    /// The probability that a pair exactly at the threshold is found.
     #[must_use]
     pub fn expected_recall(&self, mode: Mode, threshold: Threshold) -> f64 {
         self.analyser.expected_recall(mode, threshold)
     }
 
-    /// Visits every pair of distinct sets at or over the threshold once, with the documents behind
-    /// all sets; always in the same order, until the visitor breaks off.
+    /// Visits every pair of distinct sets at or over the threshold once, in a deterministic order,
+    /// until the visitor breaks. The visitor also gets the documents of all sets.
     ///
     /// # Errors
-    /// [`JoinError::Stopped`], also if the visitor broke off; a set could not be read back.
+    /// [`JoinError::Stopped`], also if the visitor breaks; a set could not be read back.
     pub fn pairs(
         &mut self,
         mode: Mode,
@@ -156,8 +156,7 @@ impl OfflineCorpus {
         join.pairs(sets, progress, |pair| visit(documents, SetPair::of(&pair, analyser)))
     }
 
-    /// The representative of each set, by number: the lowest number in its cluster, its own if it
-    /// is alone.
+    /// The representative of each set, by number: the lowest number in its cluster.
     ///
     /// # Errors
     /// [`JoinError::Stopped`]; a set could not be read back.
@@ -183,7 +182,7 @@ impl OfflineCorpus {
 pub struct SetPair {
     pub a: u32,
     pub b: u32,
-    /// Exact where it is known, else the estimate; of records the share of the most points.
+    /// Exact if known, else the estimate; for records, the score divided by the maximum.
     pub resemblance: f64,
 }
 

@@ -1,5 +1,4 @@
-//! Near-duplicates among records: those that share a key of the scheme, or all pairs, scored by
-//! their points.
+//! Near-duplicates among records: scores pairs that share a key of the scheme, or all pairs.
 
 use std::collections::HashMap;
 
@@ -11,7 +10,7 @@ use crate::scheme::{Key, Threshold};
 use crate::text::NormalisedFields;
 
 impl Analyser {
-    /// The normalised fields of a record that was analysed; `None` where documents are not records.
+    /// The normalised fields of an analysed record; `None` if documents are not records.
     #[must_use]
     pub fn record(&self, content: &Content) -> Option<NormalisedFields> {
         self.scheme.fields()?;
@@ -22,17 +21,17 @@ impl Analyser {
 /// The distinct records of a corpus, by number.
 pub(super) struct Records {
     pub by_number: Vec<NormalisedFields>,
-    /// The most points that two of them can have.
+    /// The maximum score of a pair.
     pub points_max: u32,
 }
 
-/// Records that are compared with each other.
+/// A comparison of records with each other.
 pub(super) struct Comparing<'r> {
     records: &'r Records,
     corpus: &'r Corpus,
     analyser: &'r Analyser,
     threshold: Threshold,
-    /// The numbers filed under each key, ascending; `None` if every pair is compared.
+    /// The numbers with each key, ascending; `None` if every pair is compared.
     by_key: Option<HashMap<(u32, u32), Vec<u32>>>,
 }
 
@@ -93,7 +92,7 @@ impl<'r> Comparing<'r> {
         let mut representatives: Vec<u32> = numbers.clone().collect();
         self.pairs(progress, |a, b, _| {
             forest.connect(a, b);
-            // Pairs come in the order of `a`, so whether it represents a cluster is decided.
+            // Pairs ascend by `a`, so it is decided whether `a` is a representative.
             let is_free = |number: u32| representatives[number as usize] == number;
             if is_free(a) && is_free(b) {
                 representatives[b as usize] = a;
@@ -111,8 +110,8 @@ impl<'r> Comparing<'r> {
         let Some(by_key) = &self.by_key else { return (a + 1..self.corpus.count()).collect() };
         let mut candidates = Vec::new();
         for Key { table, value } in keys(self.analyser, self.corpus, a) {
-            let filed = &by_key[&(table, value)];
-            candidates.extend_from_slice(&filed[filed.partition_point(|b| *b <= a)..]);
+            let numbers = &by_key[&(table, value)];
+            candidates.extend_from_slice(&numbers[numbers.partition_point(|b| *b <= a)..]);
         }
         candidates.sort_unstable();
         candidates.dedup();

@@ -1,4 +1,4 @@
-//! Sets in a temporary file that has no name: its space is free again whatever happens.
+//! Sets in an unlinked temporary file, whose space is freed even after a crash.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -10,12 +10,12 @@ use crate::text::ShingleSet;
 const BUFFER_BYTES: usize = 1 << 20;
 const ELEMENT_BYTES: u64 = 8;
 
-/// Takes sets, one after another, each as its elements in 8 bytes little-endian.
+/// Appends sets to the file: each element as 8 bytes, little-endian.
 pub(super) struct SetWriter {
     file: BufWriter<File>,
     /// Set n has the elements `starts[n]..starts[n + 1]` of the file.
     starts: Vec<u64>,
-    /// A set as it is written.
+    /// Reusable buffer for an encoded set.
     bytes: Vec<u8>,
 }
 
@@ -25,7 +25,7 @@ impl SetWriter {
         Ok(Self { file, starts: vec![0], bytes: Vec::new() })
     }
 
-    /// Its place is the next one.
+    /// Appends a set at the next position.
     pub fn push(&mut self, set: &ShingleSet) -> io::Result<()> {
         self.bytes.clear();
         self.bytes.extend(set.as_slice().iter().flat_map(|element| element.to_le_bytes()));
@@ -35,18 +35,18 @@ impl SetWriter {
         Ok(())
     }
 
-    /// `places[n]` is the place of the set that is to be number n.
-    pub fn finish(self, places: Vec<u32>) -> io::Result<SetReader> {
+    /// `positions[n]` is the position of the set with number n.
+    pub fn finish(self, positions: Vec<u32>) -> io::Result<SetReader> {
         let file = self.file.into_inner().map_err(io::IntoInnerError::into_error)?;
-        Ok(SetReader { file, starts: self.starts, places, bytes: self.bytes })
+        Ok(SetReader { file, starts: self.starts, positions, bytes: self.bytes })
     }
 }
 
-/// Gives the sets back.
+/// Reads the sets back.
 pub(super) struct SetReader {
     file: File,
     starts: Vec<u64>,
-    places: Vec<u32>,
+    positions: Vec<u32>,
     bytes: Vec<u8>,
 }
 
@@ -54,8 +54,8 @@ impl Sets for SetReader {
     type Error = io::Error;
 
     fn set(&mut self, number: u32) -> io::Result<ShingleSet> {
-        let place = self.places[number as usize] as usize;
-        let (start, end) = (self.starts[place], self.starts[place + 1]);
+        let position = self.positions[number as usize] as usize;
+        let (start, end) = (self.starts[position], self.starts[position + 1]);
         self.bytes.resize(((end - start) * ELEMENT_BYTES) as usize, 0);
         self.file.read_exact_at(&mut self.bytes, start * ELEMENT_BYTES)?;
         let (elements, _) = self.bytes.as_chunks();

@@ -94,7 +94,7 @@ fn records_are_compared_by_their_points() {
     let exact = record_pairs(&mut corpus, Mode::Exact);
     let with = |a: &str, b: &str| exact.iter().any(|pair| pair.starts_with(&format!("{a} {b} ")));
     assert!(exact.len() == 3 && with("a", "b") && with("a", "d") && with("b", "d"), "{exact:?}");
-    // Without sketches of fields, what agrees in no field shares no key.
+    // Without field sketches, records that agree in no field share no key.
     let by_keys = record_pairs(&mut corpus, Mode::Verified);
     assert_eq!(by_keys.len(), 1);
     assert!(exact.contains(&by_keys[0]) && by_keys[0].starts_with("b d "));

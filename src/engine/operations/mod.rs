@@ -1,4 +1,4 @@
-//! Documents one by one, and what operators ask.
+//! Reading documents, statistics, snapshots and closing.
 
 pub(in crate::engine) mod backup;
 
@@ -19,7 +19,7 @@ impl Engine {
         record.map(StoredDocument::from).ok_or_else(|| EngineError::not_found(id))
     }
 
-    /// Ids in byte order, those after `after`.
+    /// The first `limit` ids after `after`, in byte order.
     ///
     /// # Errors
     /// `Store`.
@@ -40,7 +40,7 @@ impl Engine {
         let next = |mut records: mpsc::Receiver<_>| async move {
             records.recv().await.map(|record| (record, records))
         };
-        // Whoever compresses a stream asks it once more after its end.
+        // Compression polls a stream again after its end.
         let records = self.backend.export(Detail::Content, order).await;
         let records = stream::unfold(records, next).fuse();
         records.map(|record| Ok(StoredDocument::from(record.map_err(BackendError::from)?)))
@@ -57,8 +57,8 @@ impl Engine {
         Ok(Stats { backend, last_snapshot, discoveries, last_clusters, last_recall })
     }
 
-    /// Writes a snapshot of the index and returns once it is on disk. One is written at a time:
-    /// whoever asks meanwhile waits for the next.
+    /// Writes a snapshot of the index and returns once it is on disk. One is written at a time;
+    /// calls during it wait for the next.
     ///
     /// # Errors
     /// `Store`.
@@ -66,7 +66,7 @@ impl Engine {
         Ok(self.backend.snapshot().await?)
     }
 
-    /// A snapshot, unless the newest one has everything already.
+    /// Writes a snapshot, unless the newest one is up to date.
     ///
     /// # Errors
     /// `Store`.
@@ -76,8 +76,8 @@ impl Engine {
         if stats.backend.sequence == newest { Ok(None) } else { self.snapshot().await.map(Some) }
     }
 
-    /// Whether a start would have to replay so many operations, or a quarter as many as there are
-    /// documents if that is more. Cheap.
+    /// Whether a start would have to replay at least `operations_min` operations, or a quarter of
+    /// the number of documents if that is more. Cheap.
     #[must_use]
     pub fn is_snapshot_due(&self, operations_min: u64) -> bool {
         self.backend.is_snapshot_due(operations_min)
@@ -89,14 +89,14 @@ impl Engine {
         Ok(self.backend.snapshots().await?)
     }
 
-    /// Holds the reason once the store refuses to go on; the process should then stop.
+    /// Holds the reason once the store has failed; the process should then stop.
     #[must_use]
     pub fn poisoned(&self) -> watch::Receiver<Option<String>> {
         self.backend.poisoned()
     }
 
-    /// Stops discoveries, takes a last snapshot, if anything happened since the one before, and
-    /// closes the store; that also if the snapshot fails.
+    /// Stops discoveries, writes a last snapshot if anything changed, and closes the store, even if
+    /// the snapshot fails.
     ///
     /// # Errors
     /// `Store`.

@@ -1,4 +1,4 @@
-//! A large group takes effect while the next is written: order, effect and failure.
+//! A large group is applied while the next is written: order, effect and failure.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ fn large(ordinal: u32) -> Record {
     Record { set: Some(set), shingles, fingerprint, ..without_content(record(ordinal)) }
 }
 
-/// Returns once so many documents are in the database.
+/// Returns once the database has this many documents.
 fn wait_for_documents(home: &Home, count: u32) {
     let raw = home.raw();
     let stored = || raw.query_row("SELECT count(*) FROM documents", [], |row| row.get::<_, u32>(0));

@@ -1,11 +1,11 @@
-//! Copies of an open store, and what reading all of one finds.
+//! Copies of an open store, and verification of all its rows.
 
 use std::fs;
 use std::io::Write as _;
 
 use super::*;
 
-/// The store's copy, in a directory as a store's.
+/// Puts a copy of the store in a directory of its own.
 fn copied(store: &Store) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     let mut copy = store.copy(&CopyStop::default()).unwrap();

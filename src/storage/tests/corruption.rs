@@ -1,13 +1,13 @@
-//! A changed bit anywhere in a row is an error and never another document.
+//! A changed bit anywhere in a row is an error, never a different document.
 
 use std::ops::ControlFlow;
 
 use super::*;
 
-/// The columns that hold bytes, and the part that each is in.
+/// The columns with bytes, and the row part of each.
 const BLOBS: [(usize, &str); 2] = [(1, "sketch"), (3, "content")];
 
-/// Changes to values, by the part that they are in.
+/// Changes to values, by row part.
 const CHANGES: [(usize, &str); 15] = [
     (1, "id = 'https://example.org/7'"),
     (1, "shingles = shingles + 1"),
@@ -26,7 +26,7 @@ const CHANGES: [(usize, &str); 15] = [
     (3, "content_checksum = 0"),
 ];
 
-/// A store of three documents, and a connection to spoil the one in the middle with.
+/// A store of three documents, and a connection for damaging the second.
 async fn spoilable() -> (Home, Store, Connection) {
     let home = Home::new();
     let store = home.open();
@@ -54,12 +54,12 @@ fn is_corrupt<T>(outcome: Result<T, StorageError>) -> bool {
     }
 }
 
-/// Every way to read must notice a change in a part that it reads.
+/// Every read must detect a change in a part that it reads.
 async fn assert_noticed(store: &Store, part: usize, change: &str) {
     assert!(is_corrupt(fetch(store, 1).await), "{change}");
     assert!(is_corrupt(store.fetch(vec![Ordinal(1)], Detail::Set).await), "{change}");
     assert!(is_corrupt(store.fetch(vec![Ordinal(1)], Detail::Content).await), "{change}");
-    // Its metadata is shown though its sketch or its content is not what it was.
+    // A damaged sketch or content does not prevent reading the metadata.
     assert_eq!(is_corrupt(store.details(vec![Ordinal(1)]).await), part == 2, "{change}");
     assert_eq!(is_corrupt(store.scan(0..9, |_| ())), part == 1, "{change}");
     let sets = store.scan_sets(0..9, |row| row.set().map(|_| ControlFlow::Continue(())));

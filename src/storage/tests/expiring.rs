@@ -1,4 +1,4 @@
-//! When documents expire is kept and gone with them; and choosing among documents.
+//! Expiry times are stored and removed with their documents; selection of documents.
 
 use super::*;
 

@@ -1,9 +1,9 @@
-//! After a failed write nothing more is acknowledged, and what was acknowledged is there.
+//! After a failed write no more writes are acknowledged, and acknowledged ones are kept.
 
 use super::*;
 use crate::storage::store::Files;
 
-/// A store whose database may not grow beyond so many pages: a full disk.
+/// A store whose database is limited to a number of pages, which simulates a full disk.
 fn open_with_pages(home: &Home, pages: u32) -> Store {
     let files = Files::of(home.path());
     let connection = schema::open_writer(&files.database, &home.settings, IDENTITY).unwrap();

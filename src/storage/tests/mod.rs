@@ -1,4 +1,4 @@
-//! The store through its public surface, a file a behaviour.
+//! Tests of the store through its public interface, one file per behaviour.
 
 mod ahead;
 mod copies;
@@ -28,7 +28,7 @@ use crate::text::{ShingleSet, ShingleSettings, Shingler};
 
 const IDENTITY: &str = r#"{"sketch":{"slots":16}}"#;
 
-/// When nothing of what the tests store has expired.
+/// A time at which none of the test documents has expired.
 const NOW_MS: i64 = 1_800_000_000_000;
 
 /// A store in a directory of its own.
@@ -54,7 +54,7 @@ impl Home {
         Store::open(self.path(), &self.settings, IDENTITY, shingler())
     }
 
-    /// Another connection to the database, to do to it what the store never does.
+    /// Another connection to the database, for changes that the store never makes.
     fn raw(&self) -> Connection {
         Connection::open(self.path().join("store.sqlite")).unwrap()
     }
@@ -92,7 +92,7 @@ fn record_of(ordinal: u32, content: Content) -> Record {
     }
 }
 
-/// As it is stored in a collection that keeps no contents.
+/// A document in a collection that keeps no contents.
 fn without_content(record: Record) -> Record {
     Record { content: None, ..record }
 }
@@ -126,7 +126,7 @@ async fn fetch(store: &Store, ordinal: u32) -> Result<Option<Record>, StorageErr
     Ok(records.into_iter().next().unwrap())
 }
 
-/// All ids, in the order of an export.
+/// All ids, in export order.
 async fn exported_ids(store: &Store, order: Order, now_ms: i64) -> Vec<DocumentId> {
     let mut export = store.export(Detail::Set, order, now_ms).await;
     let mut ids = Vec::new();
@@ -136,7 +136,7 @@ async fn exported_ids(store: &Store, order: Order, now_ms: i64) -> Vec<DocumentI
     ids
 }
 
-/// Holds the committer up after its first write, until it is let go.
+/// Blocks the committer after its first write until released.
 struct Held {
     go_on: Sender<()>,
     held: Receiver<()>,
@@ -152,7 +152,7 @@ impl Held {
         (Self { go_on, held }, applied)
     }
 
-    /// Once the committer is held up, whatever is queued is one group.
+    /// While the committer is blocked, all queued commands become one group.
     fn wait(&self) {
         self.held.recv().unwrap();
     }

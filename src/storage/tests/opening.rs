@@ -1,4 +1,4 @@
-//! A store is opened by one process, with the settings it was made with, by a version that can.
+//! A store is opened by a single process, with its own settings, by a version that supports it.
 
 use std::fs;
 

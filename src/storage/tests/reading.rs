@@ -1,4 +1,4 @@
-//! What was written is what is read.
+//! Reads return what was written.
 
 use rusqlite::types::Value;
 
@@ -140,7 +140,7 @@ async fn an_export_nobody_receives_ends() {
     let home = Home::new();
     let store = home.open();
     fill(&store, 100).await;
-    // More than may be under way at once: the last ones begin only when the first ones end.
+    // More than may run concurrently: the last ones begin only when the first ones end.
     for _ in 0..9 {
         let mut export = store.export(Detail::All, Order::Stored, NOW_MS).await;
         assert_eq!(export.recv().await.unwrap().unwrap(), record(0));
@@ -192,7 +192,7 @@ async fn the_example_in_the_layout() {
 async fn the_example_of_the_log_in_the_layout() {
     let home = Home::new();
     let store = home.open();
-    // Fifteen births and a death come before.
+    // Fifteen insertions and a removal come before.
     for ordinal in (0..16).filter(|ordinal| *ordinal != 9) {
         write(&store, put(&record(ordinal))).await;
     }
@@ -204,7 +204,7 @@ async fn the_example_of_the_log_in_the_layout() {
     assert!(include_str!("../mod.rs").contains(&lines), "{lines}");
 }
 
-/// The one row of a table, as the layout shows it.
+/// The single row of a table, in the form of the layout's examples.
 fn layout_of(raw: &Connection, table: &str) -> String {
     let mut statement = raw.prepare(&format!("SELECT * FROM {table}")).unwrap();
     let names = statement.column_names().map(str::to_owned).collect::<Vec<_>>();

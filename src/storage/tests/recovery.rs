@@ -1,4 +1,4 @@
-//! What a start finds out.
+//! Reads for the start.
 
 use std::collections::HashSet;
 
@@ -93,7 +93,7 @@ async fn a_log_longer_than_a_step_is_trimmed_all_the_way() {
     let store = home.open();
     assert_eq!(store.sizes().await.unwrap().log_rows, last);
     assert_eq!(store.tail(5_000).unwrap().born.len() as u64, last - 5_000);
-    // What was committed together with what is to stay, stays.
+    // Operations in the same row as later ones are kept.
     assert_eq!(store.trim_log(last - 40).await.unwrap(), last - 96);
     assert_eq!(store.sizes().await.unwrap().log_rows, 96);
     let kept_after = last - 96;
@@ -104,7 +104,7 @@ async fn a_log_longer_than_a_step_is_trimmed_all_the_way() {
     assert_eq!(store.trim_log(last).await.unwrap(), 6);
 }
 
-/// Logs a transaction of so many operations, as the committer does.
+/// Logs a transaction with a number of operations, as the committer does.
 fn log_puts(raw: &Connection, counters: &mut Counters, operations: u32) {
     let mut logged = Logged::default();
     for _ in 0..operations {

@@ -29,7 +29,7 @@ async fn sets_are_visited_in_order_until_the_visitor_has_enough() {
     assert_eq!(visited(2).await.unwrap(), expected(2));
 }
 
-/// Each row waits until nobody waits for the visit any more.
+/// Each row blocks until the visit's future is dropped.
 #[tokio::test]
 async fn a_visit_stops_when_nobody_waits_for_it() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! A snapshot is read whole or not at all.
+//! A snapshot is read completely or refused.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ fn ids() -> Vec<String> {
     (0..15).map(|ordinal| record(ordinal).id.to_string()).collect()
 }
 
-/// Entries of one member to five, and the listing of each member; the entries first.
+/// Entries with one to five members, then the listing of each member.
 fn visit_records(ids: &[String], mut visit: impl FnMut(&SnapshotRecord<'_>)) {
     for number in 0..5 {
         let first = number * (number + 1) / 2;
@@ -47,7 +47,7 @@ fn take(snapshots: &Snapshots, sequence: u64) -> SnapshotInfo {
     writer.finish().unwrap()
 }
 
-/// What is told of every record, in order.
+/// A description of every record, in order.
 fn read(reader: &SnapshotReader) -> Result<Vec<String>, StorageError> {
     let mut told = Vec::new();
     for section in 0..reader.sections() {
@@ -56,7 +56,7 @@ fn read(reader: &SnapshotReader) -> Result<Vec<String>, StorageError> {
     Ok(told)
 }
 
-/// The first that is whole in all its sections.
+/// The newest snapshot whose sections are all intact.
 fn newest_whole(snapshots: &Snapshots) -> Option<SnapshotReader> {
     let readable = snapshots.readable(IDENTITY).unwrap();
     readable.map(Result::unwrap).find(|reader| read(reader).is_ok())
@@ -200,7 +200,7 @@ fn one_of_other_settings_is_refused_and_both_are_named() {
     assert_eq!((stored.as_str(), given.as_str()), (IDENTITY, "{}"));
 }
 
-/// Gives a file of two sections the right checksums again, whose first ends at `middle`.
+/// Recomputes the checksums of a file with two sections, the first of which ends at `middle`.
 fn seal(bytes: &mut [u8], middle: usize) {
     let (head, length) = (44 + IDENTITY.len(), bytes.len());
     let directory = length - 40 - 48;

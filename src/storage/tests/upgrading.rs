@@ -1,9 +1,9 @@
-//! Stores of older formats are brought to this one.
+//! Stores of older formats are upgraded.
 
 use super::*;
 use crate::storage::checksum::Digest;
 
-/// What format 2 had in the place of today's log, and what columns were called then.
+/// The log and the column names of format 2.
 const FORMAT_2: &str = "
 ALTER TABLE documents RENAME COLUMN sketch_checksum TO filing_checksum;
 ALTER TABLE documents RENAME COLUMN details_checksum TO set_checksum;
@@ -17,7 +17,7 @@ CREATE TABLE log (
 PRAGMA user_version = 2;
 ";
 
-/// Births of ordinals that follow each other, from `sequences.start` on.
+/// Insertions of consecutive ordinals, from `sequences.start` on.
 fn log_births(raw: &Connection, sequences: std::ops::Range<u64>) {
     raw.execute_batch("BEGIN").unwrap();
     for (ordinal, sequence) in (0_u32..).zip(sequences) {
@@ -107,7 +107,7 @@ async fn a_log_that_is_not_what_was_written_is_refused_and_stays() {
     home.open();
 }
 
-/// Its rows have sets beside contents, which stay as they are: even another shingler reads them.
+/// Rows of format 3 store sets beside contents; they are kept, so even another shingler reads them.
 #[tokio::test]
 async fn a_store_of_the_third_format_keeps_its_rows_and_their_sets() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! Group commit: order, effect and answer of writes.
+//! Group commit: order, effect and acknowledgement of writes.
 
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -46,7 +46,7 @@ async fn groups_stay_within_their_limits() {
     assert_eq!(group_sizes(&home, 5).await, [2, 2, 1]);
 }
 
-/// How many of the writes that were queued became visible at a time.
+/// The numbers of queued writes that became visible at a time.
 async fn group_sizes(home: &Home, queued: u32) -> Vec<u32> {
     let store = home.open();
     let (held, applied) = Held::new();

@@ -50,7 +50,7 @@ async fn ids(collection: &Collection) -> Vec<String> {
     ids.iter().map(|id| id.as_str().to_owned()).collect()
 }
 
-/// Waits for the thread that removes files.
+/// Waits for the thread that deletes files.
 async fn gone(dir: &Path) {
     let gone = async {
         while dir.exists() {
@@ -103,9 +103,9 @@ async fn of_two_who_make_one_at_once_one_does() {
     });
     let count = |wanted| outcomes.iter().filter(|outcome| *outcome == wanted).count();
     assert_eq!(count("Created"), 1, "{outcomes:?}");
-    // Whichever came first decides which settings stand.
+    // The first to arrive decides the settings.
     let expected = if outcomes[2] == "Created" { (0, 2) } else { (1, 1) };
-    assert_eq!((count("Stands"), count("Exists")), expected, "{outcomes:?}");
+    assert_eq!((count("Existing"), count("Exists")), expected, "{outcomes:?}");
 }
 
 #[tokio::test]
@@ -171,7 +171,7 @@ async fn what_is_unclear_is_neither_removed_nor_passed_over() {
     fs::create_dir(dir.path().join("news.2")).unwrap();
     fs::write(dir.path().join("news.2/collection.json"), &whole).unwrap();
     let refused = try_open(&dir).err().unwrap().to_string();
-    assert!(refused.contains("two directories are the collection 'news'"), "{refused}");
+    assert!(refused.contains("two directories belong to the collection 'news'"), "{refused}");
 
     fs::remove_dir_all(dir.path().join("news.2")).unwrap();
     assert_eq!(ids(&open(&dir).get(&name("news")).unwrap()).await, ["a"]);

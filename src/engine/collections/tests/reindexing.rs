@@ -6,7 +6,7 @@ use super::*;
 use crate::engine::{Admitted, ReindexState, ReindexStatus, rebuild_default};
 use crate::storage::Order;
 
-/// Settings under which other shingles are made.
+/// Settings that give other shingles.
 fn other_settings() -> CollectionSettings {
     let mut settings = CollectionSettings::default();
     settings.shingles.size = 1;
@@ -83,7 +83,7 @@ async fn a_reindexed_collection_has_its_documents_under_the_new_settings() {
     add_text(&new, "600", "one two three").await;
 }
 
-/// Each write goes through the handle that the writer has had from the beginning.
+/// Each write uses the handle that the writer got at the beginning.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn writes_that_come_meanwhile_are_not_lost() {
     let dir = TempDir::new().unwrap();
@@ -98,7 +98,7 @@ async fn writes_that_come_meanwhile_are_not_lost() {
         tokio::spawn(async move {
             let mut left = BTreeMap::new();
             let mut round = 0;
-            // Some rounds after the end, too.
+            // Continue for some rounds after the end.
             let mut rounds_left = 5;
             while rounds_left > 0 {
                 let status = collections.reindex_status(&name("news")).unwrap();
@@ -258,7 +258,7 @@ async fn a_removed_collection_does_not_come_back_by_its_reindex() {
     assert_eq!(*collections.get(&name("news")).unwrap().settings(), CollectionSettings::default());
 }
 
-/// The process ended right after the rename that makes the new collection the one of its name.
+/// The process ended right after the rename by which the new collection takes over.
 #[tokio::test]
 async fn a_crash_leaves_the_old_or_the_new() {
     let dir = TempDir::new().unwrap();

@@ -1,15 +1,15 @@
-//! Collections as one file, and back.
+//! Backup and restore of collections.
 //!
-//! A backup is a tar archive, whose entries are in this order:
+//! A backup is a tar archive with its entries in this order:
 //!
 //! ```text
-//! NAME.sqlite         the store of a collection, one for each
-//! akin-backup.json    [`Manifest`]: which collections there are, their settings, their checksums
+//! NAME.sqlite         the store of each collection
+//! akin-backup.json    [`Manifest`]: the collections, their settings and checksums
 //! akin-backup.xxh3    the XXH3 of the manifest, in 16 hexadecimal digits
 //! ```
 //!
-//! The manifest comes last as it holds the checksums of what came before: a backup that broke off
-//! has none.
+//! The manifest comes last, because it holds the checksums of the stores: a truncated backup has
+//! none.
 
 mod restore;
 mod write;
@@ -25,7 +25,7 @@ use crate::engine::{CollectionName, CollectionSettings};
 const MANIFEST: &str = "akin-backup.json";
 const MANIFEST_CHECKSUM: &str = "akin-backup.xxh3";
 
-/// The layout above. A change to it that an older version would misread takes the next number.
+/// The version of the layout above. A change that an older akin would misread increments it.
 const FORMAT: u32 = 1;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ struct Manifest {
     format: u32,
     /// RFC 3339, UTC.
     created_at: String,
-    /// Of the akin that made it.
+    /// The version of akin that made the backup.
     version: String,
     collections: Vec<SavedCollection>,
 }
@@ -44,7 +44,7 @@ struct SavedCollection {
     #[serde(deserialize_with = "stored_settings")]
     settings: CollectionSettings,
     bytes: u64,
-    /// Of the store's file, in 16 hexadecimal digits.
+    /// The XXH3 of the store's file, in 16 hexadecimal digits.
     xxh3: String,
 }
 
@@ -55,7 +55,7 @@ where
     CollectionSettings::from_stored(Value::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
-/// The entry that is the store of a collection.
+/// The name of the entry of a collection's store.
 fn store_entry(name: &CollectionName) -> String {
     format!("{name}.sqlite")
 }

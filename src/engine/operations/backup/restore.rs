@@ -1,4 +1,4 @@
-//! A backup → collections on disk, while no server has them open.
+//! Restores collections from a backup, while no server runs on the directory.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -8,95 +8,73 @@ use tar::{Archive, Entry};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use super::{FORMAT, MANIFEST, MANIFEST_CHECKSUM, Manifest, SavedCollection, hexadecimal};
-use crate::engine::collections::files::{self, CollectionFiles};
+use crate::engine::collections::files::{self, CollectionFiles, WorkDirectory};
 use crate::engine::{Analyser, CollectionName, CollectionSettings, EngineError};
 use crate::storage::{StorageSettings, lock_directory, verify};
 
-/// Where collections are until all of them are known to be whole: no collection's name.
+/// The directory in which collections are unpacked and verified. Not a valid collection name.
 const PREPARED: &str = ".restoring";
 
 const STORE: &str = "store.sqlite";
 
-/// The settings of a thousand collections are less.
+/// More than the settings of a thousand collections need.
 const MANIFEST_BYTES_MAX: u64 = 64 << 20;
 
 const COPY_BYTES: usize = 256 << 10;
 
-/// What is restored, and where.
+/// The parameters of a restore.
 pub struct Restoring<'a> {
     /// The directory of all collections.
     pub root: &'a Path,
-    /// Of the backup's collections only this one.
+    /// Restore only this collection.
     pub only: Option<CollectionName>,
-    /// Under this name, if it is one collection.
+    /// The new name of the collection; only for a single one.
     pub rename: Option<CollectionName>,
-    /// What the configuration says of `default`, which has no settings of its own on disk.
+    /// The configured settings of `default`, which has none on disk.
     pub default: &'a CollectionSettings,
 }
 
-/// A collection that is there again.
+/// A restored collection.
 #[derive(Debug)]
 pub struct Restored {
     pub name: CollectionName,
     pub documents: u64,
 }
 
-/// A collection of the backup that is wanted.
-struct Wanted {
+/// A collection that is to be restored.
+struct Selected {
     saved: SavedCollection,
-    /// Its directory while it is prepared.
+    /// The directory in which it is unpacked.
     prepared: PathBuf,
     name: CollectionName,
 }
 
-/// Unpacks the backup, reads all of it by its checksums, and only then puts it in its place.
-/// Blocks.
+/// Unpacks the backup, verifies all of its checksums, and only then moves the collections into
+/// place. Blocks.
 ///
 /// # Errors
-/// [`EngineError::Backup`]: it is no whole backup, or one of its collections is there already or
+/// [`EngineError::Backup`]: it is not an intact backup, or one of its collections exists already or
 /// does not fit the configuration; nothing is restored then. [`EngineError::Store`]: the directory
 /// is in use, or cannot be written.
 pub fn restore(backup: impl Read, restoring: &Restoring<'_>) -> Result<Vec<Restored>, EngineError> {
     let default = restoring.root.join(CollectionName::default().as_str());
     let _lock = lock_directory(&default).map_err(|error| store(&error))?;
-    let prepared = Prepared::new(restoring.root)?;
-    let manifest = unpack(backup, &prepared.0)?;
-    let wanted = wanted(manifest, restoring, &prepared.0)?;
-    for collection in &wanted {
-        collection.check_place(restoring)?;
+    let prepared = WorkDirectory::create(restoring.root.join(PREPARED))?;
+    let manifest = unpack(backup, prepared.path())?;
+    let selected = select(manifest, restoring, prepared.path())?;
+    for collection in &selected {
+        collection.check_target(restoring)?;
     }
     let mut restored = Vec::new();
-    for collection in &wanted {
+    for collection in &selected {
         let documents = collection.verify()?;
         restored.push(Restored { name: collection.name.clone(), documents });
     }
-    wanted.iter().try_for_each(|collection| collection.place(restoring.root))?;
+    selected.iter().try_for_each(|collection| collection.move_into(restoring.root))?;
     Ok(restored)
 }
 
-/// A directory that goes with what is still in it.
-struct Prepared(PathBuf);
-
-impl Prepared {
-    fn new(root: &Path) -> Result<Self, EngineError> {
-        let dir = root.join(PREPARED);
-        if dir.exists() {
-            fs::remove_dir_all(&dir).map_err(files::failed(&dir))?;
-        }
-        fs::create_dir(&dir).map_err(files::failed(&dir))?;
-        Ok(Self(dir))
-    }
-}
-
-impl Drop for Prepared {
-    fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.0) {
-            tracing::warn!(dir = %self.0.display(), %error, "the next restore removes it");
-        }
-    }
-}
-
-/// Every store into a directory of its own, whose checksum must be the manifest's.
+/// Unpacks each store into a directory of its own, and checks that it matches the manifest.
 fn unpack(backup: impl Read, into: &Path) -> Result<Manifest, EngineError> {
     let mut archive = Archive::new(backup);
     let mut sums = Vec::new();
@@ -114,10 +92,10 @@ fn unpack(backup: impl Read, into: &Path) -> Result<Manifest, EngineError> {
                 let name = CollectionName::new(name).map_err(|error| broken(&error))?;
                 sums.push((name.to_string(), unpack_store(entry, &into.join(name.as_str()))?));
             }
-            _ => return Err(broken(&format!("'{path}' does not belong there"))),
+            _ => return Err(broken(&format!("unexpected entry '{path}'"))),
         }
     }
-    Err(broken(&"it breaks off"))
+    Err(broken(&"it is truncated"))
 }
 
 fn small(entry: Entry<'_, impl Read>) -> Result<Vec<u8>, EngineError> {
@@ -126,7 +104,7 @@ fn small(entry: Entry<'_, impl Read>) -> Result<Vec<u8>, EngineError> {
     Ok(bytes)
 }
 
-/// Gives back the checksum.
+/// Returns the checksum.
 fn unpack_store(mut entry: Entry<'_, impl Read>, dir: &Path) -> Result<String, EngineError> {
     fs::create_dir(dir).map_err(files::failed(dir))?;
     let path = dir.join(STORE);
@@ -151,7 +129,7 @@ fn read_manifest(
     sums: &[(String, String)],
 ) -> Result<Manifest, EngineError> {
     if hexadecimal(xxh3_64(json)).as_bytes() != checksum {
-        return Err(broken(&"its manifest does not have its checksum"));
+        return Err(broken(&"its manifest does not match its checksum"));
     }
     let manifest: Manifest = serde_json::from_slice(json).map_err(|error| broken(&error))?;
     if manifest.format > FORMAT {
@@ -163,53 +141,53 @@ fn read_manifest(
     }
     let known = manifest.collections.iter().map(|saved| (&saved.name, &saved.xxh3));
     if !known.eq(sums.iter().map(|(name, sum)| (name, sum))) {
-        return Err(broken(&"a collection does not have its checksum"));
+        return Err(broken(&"a collection does not match its checksum"));
     }
     Ok(manifest)
 }
 
-fn wanted(
+fn select(
     manifest: Manifest,
     restoring: &Restoring<'_>,
     prepared: &Path,
-) -> Result<Vec<Wanted>, EngineError> {
-    let there: Vec<String> = manifest.collections.iter().map(|saved| saved.name.clone()).collect();
-    let is_wanted = |saved: &SavedCollection| {
+) -> Result<Vec<Selected>, EngineError> {
+    let names: Vec<String> = manifest.collections.iter().map(|saved| saved.name.clone()).collect();
+    let is_selected = |saved: &SavedCollection| {
         restoring.only.as_ref().is_none_or(|only| only.as_str() == saved.name)
     };
-    let saved: Vec<_> = manifest.collections.into_iter().filter(is_wanted).collect();
-    let there = there.join(", ");
+    let saved: Vec<_> = manifest.collections.into_iter().filter(is_selected).collect();
+    let names = names.join(", ");
     if let (Some(only), true) = (&restoring.only, saved.is_empty()) {
-        let reason = format!("the backup has no collection '{only}', only {there}");
+        let reason = format!("the backup has no collection '{only}', only {names}");
         return Err(EngineError::Backup { reason });
     }
     if restoring.rename.is_some() && saved.len() != 1 {
-        let reason = format!("only one collection can have another name, and there are {there}");
+        let reason = format!("only a single collection can be renamed, and the backup has {names}");
         return Err(EngineError::Backup { reason });
     }
-    let wanted = |saved: SavedCollection| {
+    let selected = |saved: SavedCollection| {
         let name = CollectionName::new(&saved.name).map_err(|error| broken(&error))?;
         let prepared = prepared.join(name.as_str());
         let name = restoring.rename.clone().unwrap_or(name);
-        Ok(Wanted { saved, prepared, name })
+        Ok(Selected { saved, prepared, name })
     };
-    saved.into_iter().map(wanted).collect()
+    saved.into_iter().map(selected).collect()
 }
 
-impl Wanted {
-    /// Whether it may take its place.
-    fn check_place(&self, restoring: &Restoring<'_>) -> Result<(), EngineError> {
+impl Selected {
+    /// Checks that the collection does not exist and fits the configuration.
+    fn check_target(&self, restoring: &Restoring<'_>) -> Result<(), EngineError> {
         let name = &self.name;
         let taken = match name.is_default() {
             true => {
                 let dir = restoring.root.join(name.as_str());
-                let there = fs::read_dir(&dir).map_err(files::failed(&dir))?;
-                there.flatten().any(|entry| entry.file_name() != "lock")
+                let entries = fs::read_dir(&dir).map_err(files::failed(&dir))?;
+                entries.flatten().any(|entry| entry.file_name() != "lock")
             }
             false => files::find(restoring.root)?.whole.iter().any(|(whole, ..)| whole == name),
         };
         if taken {
-            let reason = format!("the collection '{name}' is there already");
+            let reason = format!("the collection '{name}' exists already");
             return Err(EngineError::Backup { reason });
         }
         let (configured, saved) = (restoring.default, &self.saved.settings);
@@ -225,7 +203,7 @@ impl Wanted {
         Ok(())
     }
 
-    /// Gives back how many documents there are.
+    /// Verifies the unpacked store and returns its number of documents.
     fn verify(&self) -> Result<u64, EngineError> {
         let settings = &self.saved.settings;
         if let Some((part, fault)) = settings.faults().first() {
@@ -240,12 +218,12 @@ impl Wanted {
         verified.map_err(|error| broken(&format!("collection '{}': {error}", self.saved.name)))
     }
 
-    /// One rename, after which the collection is there.
-    fn place(&self, root: &Path) -> Result<(), EngineError> {
+    /// Moves the collection into place, by one atomic rename.
+    fn move_into(&self, root: &Path) -> Result<(), EngineError> {
         if self.name.is_default() {
-            let place = root.join(self.name.as_str());
-            let moved = fs::rename(self.prepared.join(STORE), place.join(STORE));
-            return moved.and_then(|()| files::sync(&place)).map_err(files::failed(&place));
+            let dir = root.join(self.name.as_str());
+            let moved = fs::rename(self.prepared.join(STORE), dir.join(STORE));
+            return moved.and_then(|()| files::sync(&dir)).map_err(files::failed(&dir));
         }
         let prepared = CollectionFiles::permanent(self.prepared.clone());
         prepared.describe(&self.saved.settings)?;
@@ -253,8 +231,7 @@ impl Wanted {
     }
 }
 
-/// What is the same for all settings under which a store may be opened. Settings with faults have
-/// none in common with others.
+/// The store identity of settings; their debug text if they are invalid, which equals no identity.
 fn identity(settings: &CollectionSettings) -> String {
     match settings.faults().is_empty() {
         true => settings.identity(&Analyser::new(settings).scheme),
@@ -263,7 +240,7 @@ fn identity(settings: &CollectionSettings) -> String {
 }
 
 fn broken(what: &dyn std::fmt::Display) -> EngineError {
-    EngineError::Backup { reason: format!("it is no whole backup of akin: {what}") }
+    EngineError::Backup { reason: format!("not a complete akin backup: {what}") }
 }
 
 fn store(error: &crate::storage::StorageError) -> EngineError {

@@ -15,23 +15,23 @@ use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 use super::{FORMAT, MANIFEST, MANIFEST_CHECKSUM, Manifest, SavedCollection};
 use crate::engine::{Collection, Collections, EngineError};
 
-/// What is sent in one piece, and how many pieces are made before they are taken.
+/// The size of a piece, and the number of pieces buffered ahead of the receiver.
 const PIECE_BYTES: usize = 256 << 10;
 const PIECES_AHEAD: usize = 4;
 
-/// What a reader of the entries may see of whose they are: nobody's in particular.
+/// The file mode of the entries.
 const MODE: u32 = 0o644;
 
 type Pieces = mpsc::Sender<Result<Bytes, EngineError>>;
 
 impl Collections {
-    /// The collections as one file, each from one consistent view, while writes go on. Copies them
-    /// one after another inside their directories, which takes as much room as the largest.
-    /// Dropping the stream stops the work.
+    /// Streams a backup of the collections, each from one consistent view, while writes continue.
+    /// Copies their databases one after another, which needs as much disk as the largest. Dropping
+    /// the stream cancels the backup.
     ///
     /// # Errors
-    /// `NoRoom`; `BackupUnderWay`: one is made at a time; `DocumentDamaged` and `Store`, if the
-    /// first collection cannot be copied. What fails later comes in the stream, which then ends.
+    /// `NoRoom`; `BackupUnderWay`: one is made at a time; `DocumentDamaged` and `Store` if the
+    /// first collection cannot be copied. A later error is the last item of the stream.
     pub async fn backup(
         &self,
         of: Vec<Arc<Collection>>,
@@ -48,7 +48,7 @@ impl Collections {
             tokio::select! {
                 saved = save(of, pieces.clone()) => {
                     if let Err(error) = saved {
-                        // Whoever has gone away needs no error.
+                        // Sending fails only if the stream was dropped.
                         let _ = pieces.send(Err(error)).await;
                     }
                 }
@@ -74,7 +74,7 @@ async fn save(of: Vec<Arc<Collection>>, pieces: Pieces) -> Result<(), EngineErro
     off_runtime(move || archive.finish()).await
 }
 
-/// A document that is damaged has an id of that collection only.
+/// Names the collection in the error, because a document's id is unique only within one.
 fn of_collection(collection: &Collection, error: EngineError) -> EngineError {
     match error {
         EngineError::DocumentDamaged { id, reason } => EngineError::DocumentDamaged {
@@ -89,7 +89,7 @@ async fn off_runtime<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, EngineError> {
     let done = spawn_blocking(work).await.unwrap_or_else(|error| Err(io::Error::other(error)));
-    done.map_err(|error| EngineError::Store { reason: format!("the backup broke off: {error}") })
+    done.map_err(|error| EngineError::Store { reason: format!("the backup failed: {error}") })
 }
 
 struct Archive {
@@ -111,13 +111,13 @@ impl Archive {
 
     fn append(mut self, collection: &Collection, file: File) -> io::Result<Self> {
         let bytes = file.metadata()?.len();
-        let mut summed = Summed { inner: file, hash: Xxh3Default::new() };
-        self.append_entry(&super::store_entry(collection.name()), bytes, &mut summed)?;
+        let mut hashing = HashingReader { inner: file, hash: Xxh3Default::new() };
+        self.append_entry(&super::store_entry(collection.name()), bytes, &mut hashing)?;
         self.manifest.collections.push(SavedCollection {
             name: collection.name().to_string(),
             settings: collection.settings().clone(),
             bytes,
-            xxh3: super::hexadecimal(summed.hash.digest()),
+            xxh3: super::hexadecimal(hashing.hash.digest()),
         });
         Ok(self)
     }
@@ -140,13 +140,13 @@ impl Archive {
     }
 }
 
-/// Sums what is read through it.
-struct Summed {
+/// Hashes what is read through it.
+struct HashingReader {
     inner: File,
     hash: Xxh3Default,
 }
 
-impl Read for Summed {
+impl Read for HashingReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.hash.update(&buffer[..read]);
@@ -154,7 +154,8 @@ impl Read for Summed {
     }
 }
 
-/// Sends what is written to it; waits while enough is on its way, and fails once nobody takes it.
+/// Sends what is written to it in pieces. Blocks while the channel is full, and fails once the
+/// receiver is dropped.
 struct PieceWriter {
     piece: BytesMut,
     pieces: Pieces,
