@@ -157,7 +157,7 @@ fn translate(error: JsonPathError, expression: &str) -> FilterError {
 fn syntax(expression: &str, byte: usize) -> FilterError {
     let (before, rest) = expression.split_at_checked(byte).unwrap_or((expression, ""));
     let found = match rest {
-        "" => "the end".to_owned(),
+        "" => "end".to_owned(),
         rest => format!("'{}'", shown(rest, SHOWN_MAX)),
     };
     FilterError::Syntax { at: before.chars().count() + 1, found }
