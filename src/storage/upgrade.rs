@@ -21,8 +21,8 @@ pub(super) fn upgrade(connection: &Connection, found: u32) -> Result<(), Storage
         pack_log(connection)?;
         connection.execute_batch("DROP TABLE log_2")?;
     }
-    // A row of format 3 has its set beside its content, and readers take it as it is: only the names
-    // of columns have changed.
+    // Rows of format 3 store the set beside the content, which readers accept, so only column
+    // names change.
     if found < 4 {
         connection.execute_batch(
             "ALTER TABLE documents RENAME COLUMN filing_checksum TO sketch_checksum;
