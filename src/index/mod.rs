@@ -5,7 +5,7 @@
 //! the next copy costs no more than the first. Postings hold entry numbers, which are reused when
 //! an entry is removed.
 //!
-//! All data are in sharded maps: postings in [pages](postings), sets in [parts](sets). Calls
+//! All data are in sharded maps: postings in pages (`postings`), sets in parts (`sets`). Calls
 //! iterate over their keys twice: first to prefetch, then to read.
 //!
 //! Concurrency:
