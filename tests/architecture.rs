@@ -45,7 +45,7 @@ fn sources() -> Vec<(String, PathBuf, String)> {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
-            } else {
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let relative = path.strip_prefix(&root).unwrap().to_owned();
                 let layer = relative.iter().next().unwrap().to_str().unwrap();
                 let layer = layer.trim_end_matches(".rs").to_owned();
