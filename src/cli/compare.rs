@@ -1,19 +1,18 @@
 //! `akin compare`: how similar two files are.
 
 use std::io::{self, Write, stdout};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use serde_json::json;
 
 use super::failure::Failure;
 use super::input;
+use super::output::write_json;
 use super::serve::ConfigFile;
 use crate::document::Content;
 use crate::engine::{
-    Analyser, CompareOptions, Comparison, MeasureSelection, MeasureValues, Passages,
+    Analyser, CompareOptions, Comparison, Distance, MeasureSelection, MeasureValues,
     compare_contents,
 };
 use crate::measure::CommonSubsequence;
@@ -54,7 +53,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         .map_err(|error| Failure::new(error.to_string()))?;
     let mut out = stdout().lock();
     if arguments.json {
-        writeln!(out, "{}", as_json(&comparison))?;
+        write_json(&mut out, &comparison)?;
         return Ok(ExitCode::SUCCESS);
     }
     write_scores(&mut out, &comparison, settings.scheme.threshold.get())?;
@@ -81,13 +80,14 @@ fn name(path: &Path) -> String {
 }
 
 fn write_scores(out: &mut impl Write, comparison: &Comparison, threshold: f64) -> io::Result<()> {
-    let (Some(estimated), Some(exact)) = (&comparison.estimated, &comparison.exact) else {
+    let Comparison { estimated, exact, containment, .. } = comparison;
+    let (Some(estimated), Some(exact), Some(containment)) = (estimated, exact, containment) else {
         return Ok(());
     };
     writeln!(
         out,
         "exact      {:.4}  {} of {} shingles are shared",
-        exact.value, exact.shared, exact.union
+        exact.value, exact.intersection, exact.union
     )?;
     writeln!(
         out,
@@ -101,7 +101,7 @@ fn write_scores(out: &mut impl Write, comparison: &Comparison, threshold: f64) -
     writeln!(
         out,
         "contained  {:.4}  of the first in the second, {:.4} of the second in the first",
-        exact.containment_of_a, exact.containment_of_b
+        containment.a_in_b, containment.b_in_a
     )?;
     if let Some(probability) = comparison.probability_candidate {
         writeln!(out, "candidate  {probability:.4}  of such pairs share a key at {threshold}")?;
@@ -114,24 +114,26 @@ fn write_scores(out: &mut impl Write, comparison: &Comparison, threshold: f64) -
 }
 
 fn write_measures(out: &mut impl Write, comparison: &Comparison) -> io::Result<()> {
-    let MeasureValues { edit, lcs, hamming, cosine, euclidean } = comparison.measured;
-    if let Some(distance) = edit {
+    let measures = comparison.measures.unwrap_or_default();
+    let MeasureValues { edit, lcs, hamming, cosine, euclidean } = measures;
+    if let Some(Distance { distance }) = edit {
         writeln!(out, "edit       {distance}  characters to insert, delete or exchange")?;
     }
     if let Some(CommonSubsequence { length, distance }) = lcs {
         writeln!(out, "lcs        {length}  characters in common; {distance} to insert or delete")?;
     }
-    if let Some(distance) = hamming {
+    if let Some(Distance { distance }) = hamming {
         writeln!(out, "hamming    {distance}  shingles that only one has")?;
     }
-    if let Some((cosine, angle)) = cosine {
+    if let Some(cosine) = cosine {
         writeln!(
             out,
-            "cosine     {cosine:.4}  of the counts of shingles, {angle:.2} degrees apart"
+            "cosine     {:.4}  of the counts of shingles, {:.2} degrees apart",
+            cosine.similarity, cosine.angle_degrees
         )?;
     }
-    if let Some(distance) = euclidean {
-        writeln!(out, "euclidean  {distance:.4}  between the counts of shingles")?;
+    if let Some(euclidean) = euclidean {
+        writeln!(out, "euclidean  {:.4}  between the counts of shingles", euclidean.distance)?;
     }
     Ok(())
 }
@@ -140,15 +142,15 @@ fn write_passages(
     out: &mut impl Write,
     kind: &str,
     text: &str,
-    passages: &[Range<usize>],
+    passages: &[[usize; 2]],
 ) -> io::Result<()> {
     writeln!(out, "\n{kind}:")?;
     if passages.is_empty() {
         return writeln!(out, "  nothing");
     }
-    for passage in passages.iter().take(PASSAGES_SHOWN_MAX) {
-        let shown = shortened(text.get(passage.clone()).unwrap_or_default());
-        writeln!(out, "  {}..{}  {shown}", passage.start, passage.end)?;
+    for &[from, to] in passages.iter().take(PASSAGES_SHOWN_MAX) {
+        let shown = shortened(text.get(from..to).unwrap_or_default());
+        writeln!(out, "  {from}..{to}  {shown}")?;
     }
     match passages.len().saturating_sub(PASSAGES_SHOWN_MAX) {
         0 => Ok(()),
@@ -169,66 +171,6 @@ fn shortened(passage: &str) -> String {
     format!("{start} … {end}")
 }
 
-/// The shape of the HTTP interface's comparison.
-fn as_json(comparison: &Comparison) -> serde_json::Value {
-    let mut value = json!({ "probability_reported": comparison.probability_reported });
-    if let Some(estimated) = &comparison.estimated {
-        value["estimated"] = json!({
-            "value": estimated.value,
-            "standard_error": estimated.standard_error,
-            "interval": [estimated.interval.0, estimated.interval.1],
-            "agreeing": estimated.agreeing,
-            "slots": estimated.slots,
-        });
-    }
-    if let Some(exact) = &comparison.exact {
-        value["exact"] =
-            json!({"value": exact.value, "intersection": exact.shared, "union": exact.union});
-        value["containment"] =
-            json!({"a_in_b": exact.containment_of_a, "b_in_a": exact.containment_of_b});
-    }
-    if let Some(probability) = comparison.probability_candidate {
-        value["probability_candidate"] = probability.into();
-    }
-    if let Some(bag) = comparison.bag {
-        value["exact"]["bag"] = bag.by_sum_union().into();
-        value["exact"]["bag_max_union"] = bag.by_max_union().into();
-    }
-    if comparison.measured != MeasureValues::default() {
-        value["measures"] = measures_json(&comparison.measured);
-    }
-    if let Some(explanation) = &comparison.explanation {
-        value["explanation"] = json!({
-            "a": passages_json(&explanation.a),
-            "b": passages_json(&explanation.b),
-            "bands_shared": explanation.bands_shared,
-        });
-    }
-    value
-}
-
-fn measures_json(measured: &MeasureValues) -> serde_json::Value {
-    let MeasureValues { edit, lcs, hamming, cosine, euclidean } = measured;
-    let lcs_json = |lcs: CommonSubsequence| json!({"length": lcs.length, "distance": lcs.distance});
-    let cosine_json = |(cosine, angle)| json!({"similarity": cosine, "angle_degrees": angle});
-    let all = [
-        ("edit", edit.map(|distance| json!({ "distance": distance }))),
-        ("lcs", lcs.map(lcs_json)),
-        ("hamming", hamming.map(|distance| json!({ "distance": distance }))),
-        ("cosine", cosine.map(cosine_json)),
-        ("euclidean", euclidean.map(|distance| json!({ "distance": distance }))),
-    ];
-    let asked = all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    serde_json::Value::Object(asked.collect())
-}
-
-fn passages_json(passages: &Passages) -> serde_json::Value {
-    let pairs = |ranges: &[Range<usize>]| -> Vec<[usize; 2]> {
-        ranges.iter().map(|range| [range.start, range.end]).collect()
-    };
-    json!({"shared": pairs(&passages.shared), "differing": pairs(&passages.differing)})
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,7 +186,7 @@ mod tests {
     #[test]
     fn passages_are_shown_with_their_bytes_and_counted_beyond_the_first() {
         let mut out = Vec::new();
-        write_passages(&mut out, "shared", "one two", &vec![4..7; 12]).unwrap();
+        write_passages(&mut out, "shared", "one two", &[[4, 7]; 12]).unwrap();
         let out = String::from_utf8(out).unwrap();
         assert_eq!(out.matches("  4..7  two\n").count(), 10);
         assert!(out.ends_with("  … and 2 more\n"));

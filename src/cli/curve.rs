@@ -9,6 +9,7 @@ use textplots::{Chart, Plot, Shape};
 
 use super::failure::Failure;
 use super::input;
+use super::output::write_json;
 use super::serve::ConfigFile;
 use crate::engine::{CollectionSettings, CurveAnswer, CurveOf, curve_of};
 use crate::scheme::{CurvePoint, Kind, Threshold, binomial_at_least};
@@ -79,7 +80,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if let Some((agreeing, slots)) = arguments.agree.zip(arguments.of) {
         let points = rule(agreeing, slots)?;
         match json {
-            true => writeln!(out, "{}", rule_as_json(agreeing, slots, &points))?,
+            true => write_json(&mut out, &rule_as_json(agreeing, slots, &points))?,
             false => write_rule(&mut out, agreeing, slots, &points)?,
         }
         if plot {
@@ -89,13 +90,13 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
     let answer = answer(arguments)?;
     if json {
-        writeln!(out, "{}", as_json(&answer))?;
+        write_json(&mut out, &answer)?;
         return Ok(ExitCode::SUCCESS);
     }
     write_answer(&mut out, &answer)?;
     if plot {
         let of = |chance: fn(&CurvePoint) -> f64| -> Vec<(f64, f64)> {
-            answer.curve.points.iter().map(|point| (point.similarity, chance(point))).collect()
+            answer.points.iter().map(|point| (point.similarity, chance(point))).collect()
         };
         write_plot(&mut out, &[&of(|point| point.candidate), &of(|point| point.found)])?;
     }
@@ -124,48 +125,26 @@ fn answer(arguments: Arguments) -> Result<CurveAnswer, Failure> {
 }
 
 fn write_answer(out: &mut impl Write, answer: &CurveAnswer) -> io::Result<()> {
-    let CurveAnswer { kind, slots, threshold, plan, curve, .. } = answer;
-    let kind = match kind {
+    let CurveAnswer { bands, rows, slots, keys_probed, .. } = answer;
+    let kind = match answer.kind {
         Kind::Bands => "bands of consecutive slots",
-        _ => "keys of slots drawn at random",
+        Kind::RandomRows => "keys of slots drawn at random",
+        Kind::Prefix | Kind::Fields => unreachable!("these kinds have no curve"),
     };
-    let threshold = threshold.get();
+    let threshold = answer.threshold.get();
     let percent = |share: f64| format!("{:.2} %", share * 100.0);
-    writeln!(out, "scheme     {} {kind}, {} each, of {slots} slots", curve.bands, curve.rows)?;
-    writeln!(out, "lookup     at {threshold} under {} of them", plan.bands)?;
-    writeln!(out, "recall     {} at exactly {threshold}", percent(plan.expected_recall))?;
-    writeln!(out, "missed     {} on average above", percent(curve.false_negatives))?;
-    writeln!(out, "in vain    {} on average below", percent(curve.false_positives))?;
-    writeln!(out, "memory     {:.0} bytes a document", curve.document_bytes)?;
+    writeln!(out, "scheme     {bands} {kind}, {rows} each, of {slots} slots")?;
+    writeln!(out, "lookup     at {threshold} under {keys_probed} of them")?;
+    writeln!(out, "recall     {} at exactly {threshold}", percent(answer.expected_recall))?;
+    writeln!(out, "missed     {} on average above", percent(answer.false_negatives))?;
+    writeln!(out, "in vain    {} on average below", percent(answer.false_positives))?;
+    writeln!(out, "memory     {:.0} bytes a document", answer.bytes_per_document)?;
     writeln!(out, "\nsimilarity  candidate  found")?;
-    for point in curve.points.iter().step_by(STEPS_SHOWN) {
+    for point in answer.points.iter().step_by(STEPS_SHOWN) {
         let CurvePoint { similarity, candidate, found } = point;
         writeln!(out, "{similarity:10.2}  {candidate:9.6}  {found:.6}")?;
     }
     Ok(())
-}
-
-/// The shape of the HTTP interface's curve.
-fn as_json(answer: &CurveAnswer) -> Value {
-    let CurveAnswer { kind, slots, threshold, plan, curve, .. } = answer;
-    let point = |point: &CurvePoint| {
-        let CurvePoint { similarity, candidate, found } = point;
-        json!({ "similarity": similarity, "candidate": candidate, "found": found })
-    };
-    json!({
-        "kind": kind,
-        "bands": curve.bands,
-        "rows": curve.rows,
-        "slots": slots,
-        "threshold": threshold,
-        "keys_probed": plan.bands,
-        "agreeing_min": plan.agreeing_min,
-        "expected_recall": plan.expected_recall,
-        "false_negatives": curve.false_negatives,
-        "false_positives": curve.false_positives,
-        "bytes_per_document": curve.document_bytes,
-        "points": curve.points.iter().map(point).collect::<Vec<_>>(),
-    })
 }
 
 /// Similarities 0, 0.01, …, 1 with the chance that enough slots agree.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use serde::Serialize;
 use tempfile::NamedTempFile;
 
 use super::failure::Failure;
@@ -120,6 +121,12 @@ enum Sink {
     /// A device or a pipe, which cannot be replaced by a file.
     Special(File),
     Temporary(NamedTempFile),
+}
+
+/// Writes a value as a line of JSON.
+pub fn write_json(out: &mut impl Write, value: &impl Serialize) -> Result<(), Failure> {
+    serde_json::to_writer(&mut *out, value).map_err(io::Error::from)?;
+    Ok(out.write_all(b"\n")?)
 }
 
 /// Copies all of a server's `what`, and calls `written` with each piece.

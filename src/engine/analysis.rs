@@ -1,7 +1,7 @@
 //! Analyses contents: makes sets, sketches and keys, and interprets their overlap. Does no I/O.
 
 use crate::document::Content;
-use crate::engine::{CollectionSettings, EngineError, Exact, Policy};
+use crate::engine::{CollectionSettings, EngineError, Policy};
 use crate::measure::Overlap;
 use crate::scheme::{Scheme, Threshold};
 use crate::sketch::{Estimate, Estimator, Sketch, Sketcher};
@@ -33,7 +33,7 @@ pub(super) struct Similarity {
     pub estimated: Option<f64>,
     /// The interval of the estimate, if there is no exact value.
     pub interval: Option<(f64, f64)>,
-    pub exact: Option<Exact>,
+    pub exact: Option<Overlap>,
 }
 
 impl Similarity {
@@ -102,7 +102,7 @@ impl Analyser {
                 resemblance: overlap.resemblance(),
                 estimated: Some(self.estimator.estimate(agreeing).value),
                 interval: None,
-                exact: Some(overlap.into()),
+                exact: Some(overlap),
             };
         }
         Similarity::estimated(&Estimate::of_samples(overlap.shared, overlap.union()))

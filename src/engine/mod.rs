@@ -25,7 +25,6 @@ use quality::recall::RecallMeter;
 pub use crate::backend::PreparedDocument;
 pub use crate::backend::{BackendStats, Clock, Progress, Recovery, RecoverySource};
 pub use crate::join::{Linkage, Stage};
-pub use crate::measure::Points;
 pub use crate::storage::{Order, SnapshotInfo};
 pub use analysis::{Analyser, Analysis};
 pub use collections::{
@@ -33,7 +32,7 @@ pub use collections::{
     ReindexState, ReindexStatus, rebuild_default,
 };
 pub use compare::compare_contents;
-pub use compare::measures::{MeasureSelection, MeasureValues, UnknownMeasure};
+pub use compare::measures::{Distance, MeasureSelection, MeasureValues, UnknownMeasure};
 pub use discovery::{
     Batch, ClusterFigures, ClusterPart, Discovery, DiscoveryKind, DiscoveryStats, FoundPair,
 };
@@ -49,8 +48,8 @@ pub use quality::{Recall, Tally};
 pub use settings::{CollectionSettings, LimitSettings, StoreSettings};
 pub use types::{
     AddOptions, AddStatus, Added, Admitted, Answer, CompareOptions, ComparedField, Comparison,
-    Exact, Explanation, FoundBy, Lookup, Match, Mode, OnDuplicate, Passages, Policy, Probe, Stats,
-    StoredDocument,
+    ExactResemblance, Explanation, FoundBy, Lookup, Match, MatchContainment, Mode, OnDuplicate,
+    PairContainment, Passages, Policy, Probe, Stats, StoredDocument,
 };
 
 /// One open collection. Clones are handles to the same collection.

@@ -1,14 +1,16 @@
 //! Requests to the engine and their results.
 
-use std::ops::Range;
+use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::ser::Error;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::backend::{BackendStats, Registered};
 use crate::document::{Content, DocumentId, Metadata};
 use crate::engine::{ClusterFigures, DiscoveryStats, MeasureSelection, MeasureValues, Recall};
-use crate::measure::{BagOverlap, Points};
+use crate::measure::Overlap;
 use crate::scheme::Threshold;
 use crate::sketch::{Estimate, Sketch};
 use crate::storage::SnapshotInfo;
@@ -47,19 +49,27 @@ pub struct Admitted {
     pub(super) options: AddOptions,
 }
 
-/// The result of adding a document.
-#[derive(Clone, Debug)]
+/// The result of an addition.
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Added {
     pub id: DocumentId,
     pub status: AddStatus,
-    /// The near-duplicates added before it, most similar first; `limits.duplicates_max` at most.
+    /// The near-duplicates that were stored before it.
     pub duplicates: Vec<Match>,
-    /// The number of distinct shingles.
+    /// The number of its distinct shingles.
     pub shingles: usize,
+    /// What was done that its sender may not expect: `whole_document`, the text has no shingle, so
+    /// the whole of it is its only one; `sampled_to_one`, none of its shingles is in the sample
+    /// that the collection keeps, so one element stands for all, which only equal documents share.
     pub policy: Vec<Policy>,
-    /// There are more near-duplicates than `duplicates` has room for.
+    /// There, and true, if there are more near-duplicates than `duplicates` has room for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
     pub more: bool,
-    /// A work limit was hit while looking for near-duplicates: some may be missing.
+    /// There, and true, if a work limit was hit while looking for near-duplicates: some may be
+    /// missing.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
     pub truncated: bool,
 }
 
@@ -124,55 +134,110 @@ pub struct Lookup {
     pub mode: Option<Mode>,
 }
 
-/// The near-duplicates of a probe.
-#[derive(Clone, Debug)]
+/// The near-duplicates of a probe: `resemblance` falling, then by id.
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Answer {
-    /// By falling resemblance, then by id.
     pub matches: Vec<Match>,
-    /// Distinct sets that shared a key with the probe, or all documents in a full scan.
+    /// Distinct sets that share a key with the probe, or all documents if it was a scan.
     pub candidates: usize,
-    /// There are more matches than the limit has room for.
+    /// There are more matches than `limit`.
     pub more: bool,
     /// A work limit was hit: some matches may be missing.
     pub truncated: bool,
-    /// The probability that a document at just the threshold is found; for records, the lowest
-    /// probability that a match shares a key.
+    /// The chance to find a document whose similarity is exactly the threshold; of records, one
+    /// that agrees in a field.
+    #[schema(example = 0.997)]
     pub expected_recall: f64,
-    /// For records, the minimum points as a share of the most that two records can have.
+    /// Of records, `points` as a share of the most that two of them can have.
+    #[schema(value_type = f64, example = 0.8)]
     pub threshold: Threshold,
-    /// Of records only.
+    /// Of records only: the fewest points of a match.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 250)]
     pub points: Option<u32>,
     pub mode: Mode,
+    /// Whether the candidates share a key of the sketch with the probe (`keys`), one of the first
+    /// elements (`prefix`), or are all documents (`scan`).
     pub found_by: FoundBy,
 }
 
-#[derive(Clone, Debug)]
+/// A near-duplicate. `exact`, `containment`, `shared` and `union` are absent where the exact
+/// resemblance is not known, as in mode `estimated`.
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Match {
     pub id: DocumentId,
-    /// The exact value where it is known, else the estimate; for records, the points as a share of
-    /// the most for the fields of either.
+    /// The Jaccard similarity: the exact value where it is known, else the estimate; of records,
+    /// `points` as a share of the most for the fields that either has.
+    #[schema(example = 0.91)]
     pub resemblance: f64,
-    /// `None` for records, which are compared exactly.
+    /// Absent of records, which are not estimated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 0.898)]
     pub estimated: Option<f64>,
-    /// Where `exact` is `None`: the 95 % interval of the estimate.
+    /// Where `exact` is absent: the 95 % interval of the estimate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<f64>>, example = json!([0.84, 0.95]))]
     pub interval: Option<(f64, f64)>,
-    /// `None` where only sketches or samples are known.
-    pub exact: Option<Exact>,
-    /// Keys that the probe and the match share; elements if found by the prefix index.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 0.91)]
+    pub exact: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub containment: Option<MatchContainment>,
+    /// Shingles that both have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared: Option<usize>,
+    /// Shingles that either has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub union: Option<usize>,
+    /// Keys that the match shares with the probe; elements, if it was found by those.
     pub keys_shared: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
     pub metadata: Option<Metadata>,
-    /// Of records only.
-    pub points: Option<Points>,
+    /// Of records only: the points of all fields.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 296)]
+    pub points: Option<u32>,
+    /// Of records only: the points of each field that both have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = json!({"name": 96, "address": 100, "phone": 100}))]
+    pub field_points: Option<BTreeMap<String, u32>>,
 }
 
-/// The exact overlap of two sets.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Exact {
-    pub value: f64,
-    pub shared: usize,
-    pub union: usize,
-    pub containment_of_a: f64,
-    pub containment_of_b: f64,
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
+pub struct MatchContainment {
+    /// The share of the probe's shingles that the match has.
+    pub of_probe: f64,
+    /// The share of the match's shingles that the probe has.
+    pub of_match: f64,
+}
+
+impl From<Overlap> for MatchContainment {
+    fn from(overlap: Overlap) -> Self {
+        Self { of_probe: overlap.containment_of_a(), of_match: overlap.containment_of_b() }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
+pub struct PairContainment {
+    /// The share of a's shingles that b has.
+    pub a_in_b: f64,
+    /// The share of b's shingles that a has.
+    pub b_in_a: f64,
+}
+
+impl From<Overlap> for PairContainment {
+    fn from(overlap: Overlap) -> Self {
+        Self { a_in_b: overlap.containment_of_a(), b_in_a: overlap.containment_of_b() }
+    }
+}
+
+/// Metadata is returned as it came, byte for byte.
+impl Serialize for Metadata {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue = serde_json::from_str(self.as_json()).map_err(S::Error::custom)?;
+        raw.serialize(serializer)
+    }
 }
 
 /// The optional parts of a comparison.
@@ -183,55 +248,107 @@ pub struct CompareOptions {
     pub measures: MeasureSelection,
 }
 
-/// The result of comparing two contents.
-#[derive(Clone, Debug)]
+/// The estimated and the exact Jaccard similarity (resemblance) of two documents.
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Comparison {
-    /// Estimated from the sketches, or from the sets if these are samples; `None` for records.
+    /// By the sketches; where sets are samples and a text is not kept, by the samples. Absent of
+    /// records, which are not estimated.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated: Option<Estimate>,
-    /// `None` where the set of a document is a sample and its content is not kept.
-    pub exact: Option<Exact>,
-    /// `None` if counts are not known: of a document without its content, unless the collection's
-    /// sets are multisets.
-    pub bag: Option<BagOverlap>,
-    pub measured: MeasureValues,
-    /// The probability that sets of this resemblance share a key that a lookup at the collection's
-    /// threshold probes; for records, 1 if they share a key, else 0. `None` for prefix schemes.
+    /// Absent where sets are samples and a text is not kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exact: Option<ExactResemblance>,
+    /// Absent where `exact` is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub containment: Option<PairContainment>,
+    /// The probability that two documents of this resemblance share a key that a lookup at
+    /// the collection's threshold probes; of records 1 if they share one, else 0. Absent where
+    /// candidates are found otherwise (`kind = "prefix"`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 0.9999)]
     pub probability_candidate: Option<f64>,
     /// The probability that a lookup of one at the collection's threshold reports the other: 0
     /// below the threshold.
+    #[schema(example = 0.9998)]
     pub probability_reported: f64,
+    /// Of records only: the points of all fields.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 296)]
+    pub points: Option<u32>,
+    /// Of records only: the points of each field that both have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field_points: Option<BTreeMap<String, u32>>,
+    /// On request, by `measures`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measures: Option<MeasureValues>,
+    /// On request, by `explain`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Explanation>,
-    /// Of records only.
-    pub points: Option<Points>,
 }
 
-/// The shared passages of two texts. Ranges are bytes; shared and differing ranges of a text do
-/// not overlap.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
+pub struct ExactResemblance {
+    #[schema(example = 0.83)]
+    pub value: f64,
+    pub intersection: usize,
+    pub union: usize,
+    /// The similarity of the bags of shingles, with repetitions: Σmin of the counts / (Σa + Σb), at
+    /// most ½. Absent where counts are not known: of documents stored without their texts, unless
+    /// the collection's sets are multisets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 0.44)]
+    pub bag: Option<f64>,
+    /// The Jaccard similarity of the bags: Σmin / Σmax of the counts, at most 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 0.79)]
+    pub bag_max_union: Option<f64>,
+}
+
+impl From<Overlap> for ExactResemblance {
+    fn from(overlap: Overlap) -> Self {
+        let (value, union) = (overlap.resemblance(), overlap.union());
+        Self { value, intersection: overlap.shared, union, bag: None, bag_max_union: None }
+    }
+}
+
+/// Where two texts are alike.
+#[derive(Clone, Debug, Default, Serialize, ToSchema)]
 pub struct Explanation {
     pub a: Passages,
     pub b: Passages,
-    /// The bands in which both have the same key.
+    /// The bands whose keys both have.
     pub bands_shared: Vec<u32>,
-    /// For records, which have no passages: the fields of either.
+    /// Of records only, which have no passages: every field of either record.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
     pub fields: Vec<ComparedField>,
 }
 
 /// A field of two records.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ComparedField {
+    #[serde(rename = "field")]
+    #[schema(example = "name")]
     pub name: String,
-    /// The normalised value in the first record, if any.
+    /// Its normalised value in the first record; absent if that lacks the field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "william smith")]
     pub a: Option<String>,
+    /// Its normalised value in the second record; absent if that lacks the field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "william smyth")]
     pub b: Option<String>,
-    /// Points if both records have the field.
+    /// Absent if one of the records lacks the field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 96)]
     pub points: Option<u32>,
 }
 
-#[derive(Clone, Debug, Default)]
+/// Byte ranges of a text, each `[from, to)`; shared and differing ones do not overlap.
+#[derive(Clone, Debug, Default, Serialize, ToSchema)]
 pub struct Passages {
-    pub shared: Vec<Range<usize>>,
-    pub differing: Vec<Range<usize>>,
+    pub shared: Vec<[usize; 2]>,
+    pub differing: Vec<[usize; 2]>,
 }
 
 /// A document as stored.

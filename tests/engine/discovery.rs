@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use akin::document::Content;
 use akin::engine::{
     Analyser, ClusterFigures, ClusterPart, CollectionSettings, Discovery, Engine, EngineError,
-    FoundPair, Linkage, Mode,
+    FoundPair, Linkage, Mode, PairContainment,
 };
 use akin::measure::Overlap;
 use futures_util::StreamExt;
@@ -82,9 +82,14 @@ async fn pairs_are_those_of_brute_force() {
                 continue;
             }
             for (names, pair) in &once {
-                let exact = pair.exact.unwrap();
-                assert_eq!(Some(exact), truth.get(names).map(|overlap| (*overlap).into()));
-                assert_eq!(pair.resemblance, exact.value);
+                let overlap = truth.get(names).unwrap();
+                assert_eq!(pair.exact, Some(overlap.resemblance()));
+                assert_eq!(pair.containment, Some(PairContainment::from(*overlap)));
+                assert_eq!(
+                    (pair.shared, pair.union),
+                    (Some(overlap.shared), Some(overlap.union()))
+                );
+                assert_eq!(Some(pair.resemblance), pair.exact);
             }
             let whole = mode == Mode::Exact || threshold > 0.6;
             assert!(!whole || once.len() * 100 >= truth.len() * 97, "{} found", once.len());

@@ -53,7 +53,7 @@ fn lookup(points: Option<u32>) -> Lookup {
 async fn found(engine: &Engine, probe: Probe, points: Option<u32>) -> Vec<(String, u32)> {
     let answer = engine.similar(probe, lookup(points)).await.unwrap();
     assert!(!answer.truncated);
-    let points = |found: &akin::engine::Match| found.points.as_ref().unwrap().total();
+    let points = |found: &akin::engine::Match| found.points.unwrap();
     answer.matches.iter().map(|found| (found.id.to_string(), points(found))).collect()
 }
 
@@ -71,14 +71,13 @@ async fn equivalents_are_the_same_and_edits_cost_points() {
     add(&engine, record("bill", &BILL)).await;
     let william = [("name", "William SMYTH"), ("address", "12 Main Street"), ("phone", "555 1234")];
     let added = add(&engine, record("william", &william)).await;
-    let points = added.duplicates[0].points.as_ref().unwrap();
+    let found = &added.duplicates[0];
     let by_field = [("address", 100), ("name", 96), ("phone", 100)];
-    assert_eq!(points.by_field, BTreeMap::from(by_field.map(|(name, p)| (name.to_owned(), p))));
-    assert_eq!((added.duplicates[0].id.as_str(), points.total()), ("bill", 296));
-    assert_eq!(added.duplicates[0].resemblance, 296.0 / 300.0);
-    let exact = added.duplicates[0].exact.unwrap();
-    assert_eq!((exact.shared, exact.union), (2, 4));
-    assert_eq!(added.duplicates[0].keys_shared, 2);
+    let by_field = BTreeMap::from(by_field.map(|(name, points)| (name.to_owned(), points)));
+    assert_eq!(found.field_points.as_ref(), Some(&by_field));
+    assert_eq!((found.id.as_str(), found.points), ("bill", Some(296)));
+    assert_eq!(found.resemblance, 296.0 / 300.0);
+    assert_eq!((found.shared, found.union, found.keys_shared), (Some(2), Some(4), 2));
 
     // Another person of the same address, and one without an address or phone in common.
     add(&engine, record("anna", &[("name", "Anna Berg"), ("address", "12 Main Street")])).await;
@@ -253,9 +252,9 @@ async fn a_comparison_says_what_each_field_is_worth() {
         )
         .await
         .unwrap();
-    assert_eq!(comparison.points.unwrap().total(), 96 + 96);
+    assert_eq!(comparison.points, Some(96 + 96));
     let exact = comparison.exact.unwrap();
-    assert_eq!((exact.shared, exact.union), (0, 5));
+    assert_eq!((exact.intersection, exact.union), (0, 5));
     assert_eq!(comparison.estimated, None, "nothing of a record is estimated");
     assert_eq!(comparison.probability_candidate, Some(0.0), "they agree in no field");
     assert_eq!(comparison.probability_reported, 0.0);

@@ -4,7 +4,6 @@ mod gold;
 mod score;
 mod table;
 
-use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,7 +17,7 @@ use self::table::thresholds;
 use super::corpus::{CorpusOptions, Gathered, gather, with_progress};
 use super::failure::Failure;
 use super::input;
-use super::output::Destination;
+use super::output::{Destination, write_json};
 use crate::engine::Mode;
 use crate::scheme::Threshold;
 
@@ -101,10 +100,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     };
     let mut out = arguments.destination.create()?;
     match arguments.json {
-        true => {
-            let json = serde_json::to_string(&evaluation).map_err(std::io::Error::from)?;
-            writeln!(out, "{json}")?;
-        }
+        true => write_json(&mut out, &evaluation)?,
         false => table::write(&mut out, &evaluation)?,
     }
     out.finish()?;

@@ -7,7 +7,7 @@ mod send;
 pub use report::Report;
 pub use run::{Import, import};
 
-use std::io::{Write, stderr, stdout};
+use std::io::{stderr, stdout};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,6 +19,7 @@ use super::client::{Client, InCollection, Server, read_whole, with_query};
 use super::failure::Failure;
 use super::input::{Columns, Format, Selection, read_text_file, threshold};
 use super::meter::{Meter, Unit};
+use super::output::write_json;
 use crate::scheme::Threshold;
 
 /// Send documents from files or directories to a server, and count their near-duplicates
@@ -141,9 +142,8 @@ fn make_collection(client: &Client, within: &InCollection, settings: &Path) -> R
 
 fn write(report: &Report, json: bool) -> Result<(), Failure> {
     let mut out = stdout().lock();
-    if !json {
-        return Ok(report.write_text(&mut out)?);
+    match json {
+        true => write_json(&mut out, report),
+        false => Ok(report.write_text(&mut out)?),
     }
-    serde_json::to_writer(&mut out, report).map_err(std::io::Error::from)?;
-    Ok(out.write_all(b"\n")?)
 }

@@ -1,5 +1,8 @@
 //! Optional measures of two contents, computed on request.
 
+use serde::Serialize;
+use utoipa::ToSchema;
+
 use crate::document::Content;
 use crate::engine::{Analyser, EngineError};
 use crate::measure::{
@@ -18,18 +21,49 @@ pub struct MeasureSelection {
     pub euclidean: bool,
 }
 
-/// The values of the requested measures.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// The requested measures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, ToSchema)]
+#[schema(as = Measures)]
 pub struct MeasureValues {
-    /// The edit distance: characters to insert, delete or replace.
-    pub edit: Option<usize>,
+    /// Of the texts: the fewest characters to insert, delete or exchange to make one of the other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edit: Option<Distance>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub lcs: Option<CommonSubsequence>,
-    /// Elements in only one of the sets.
-    pub hamming: Option<usize>,
-    /// The cosine of the vectors of shingle counts, and their angle in degrees.
-    pub cosine: Option<(f64, f64)>,
-    /// The Euclidean distance of the vectors of shingle counts.
-    pub euclidean: Option<f64>,
+    /// Of the sets: shingles that only one of them has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hamming: Option<Distance>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cosine: Option<CosineMeasure>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub euclidean: Option<EuclideanMeasure>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Distance {
+    pub distance: usize,
+}
+
+/// The cosine similarity of the counts of shingles as vectors.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
+pub struct CosineMeasure {
+    /// The cosine of the angle between them.
+    pub similarity: f64,
+    /// The angle, 0..=90.
+    pub angle_degrees: f64,
+}
+
+/// The Euclidean distance of the counts of shingles as vectors.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
+pub struct EuclideanMeasure {
+    /// The length of their difference.
+    pub distance: f64,
+}
+
+impl MeasureValues {
+    pub(in crate::engine) fn if_any(self) -> Option<Self> {
+        (self != Self::default()).then_some(self)
+    }
 }
 
 /// Parses names of measures separated by commas.
@@ -100,14 +134,18 @@ pub(in crate::engine) fn measure(
         if found > max {
             return Err(EngineError::TextsTooLong { found, max });
         }
-        measured.edit = measures.edit.then(|| edit_distance(text_a, text_b));
+        let edit = || Distance { distance: edit_distance(text_a, text_b) };
+        measured.edit = measures.edit.then(edit);
         measured.lcs = measures.lcs.then(|| CommonSubsequence::of(text_a, text_b));
     }
     if measures.of_counts() {
         let (a, b) = bags(analyser, (a, b))?;
-        let with_angle = |cosine| (cosine, angle_degrees(cosine));
-        measured.cosine = measures.cosine.then(|| with_angle(cosine(&a, &b)));
-        measured.euclidean = measures.euclidean.then(|| euclidean(&a, &b));
+        measured.cosine = measures.cosine.then(|| {
+            let similarity = cosine(&a, &b);
+            CosineMeasure { similarity, angle_degrees: angle_degrees(similarity) }
+        });
+        let euclidean = || EuclideanMeasure { distance: euclidean(&a, &b) };
+        measured.euclidean = measures.euclidean.then(euclidean);
     }
     Ok(measured)
 }

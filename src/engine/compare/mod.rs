@@ -5,11 +5,11 @@ pub(in crate::engine) mod measures;
 use std::ops::Range;
 
 use crate::document::Content;
-use crate::engine::compare::measures::{bag_overlap, measure};
+use crate::engine::compare::measures::{Distance, bag_overlap, measure};
 use crate::engine::lookup::records::compare_records;
 use crate::engine::{
-    Analyser, Analysis, CompareOptions, Comparison, EngineError, Exact, Explanation, MeasureValues,
-    Passages,
+    Analyser, Analysis, CompareOptions, Comparison, EngineError, ExactResemblance, Explanation,
+    MeasureValues, PairContainment, Passages,
 };
 use crate::measure::{BagOverlap, Overlap};
 use crate::sketch::Estimate;
@@ -67,21 +67,26 @@ fn compare_sets(
 ) -> Result<Comparison, EngineError> {
     let overlap = Overlap::of(&a.set, &b.set);
     let mut comparison = compare_analyses(analyser, a, b, overlap);
-    if analyser.multiset && comparison.exact.is_some() {
-        comparison.bag = Some(BagOverlap::of_multisets(&overlap));
-    }
+    let mut measures = MeasureValues::default();
     if let Some(contents) = contents {
-        if !analyser.multiset {
-            comparison.bag = Some(bag_overlap(analyser, contents)?);
-        }
         if options.explain {
             let (a, b) = ((contents.0, a), (contents.1, b));
             comparison.explanation = Some(explain_contents(analyser, a, b)?);
         }
-        comparison.measured = measure(analyser, contents, options.measures)?;
+        measures = measure(analyser, contents, options.measures)?;
     }
-    let hamming = options.measures.hamming && comparison.exact.is_some();
-    comparison.measured.hamming = hamming.then(|| overlap.hamming());
+    if let Some(exact) = &mut comparison.exact {
+        let bag = match contents {
+            _ if analyser.multiset => Some(BagOverlap::of_multisets(&overlap)),
+            Some(contents) => Some(bag_overlap(analyser, contents)?),
+            None => None,
+        };
+        exact.bag = bag.map(|bag| bag.by_sum_union());
+        exact.bag_max_union = bag.map(|bag| bag.by_max_union());
+        let hamming = || Distance { distance: overlap.hamming() };
+        measures.hamming = options.measures.hamming.then(hamming);
+    }
+    comparison.measures = measures.if_any();
     Ok(comparison)
 }
 
@@ -96,19 +101,20 @@ fn compare_analyses(
     let agreeing = analyser.estimator.agreeing(a.sketch.as_bytes(), b.sketch.as_bytes());
     let sampling = analyser.shingler.sampling();
     let (estimated, exact) = match sampling.is_whole(&a.set) && sampling.is_whole(&b.set) {
-        true => (analyser.estimator.estimate(agreeing), Some(Exact::from(overlap))),
+        true => (analyser.estimator.estimate(agreeing), Some(overlap)),
         false => (Estimate::of_samples(overlap.shared, overlap.union()), None),
     };
     let resemblance = overlap.resemblance();
     Comparison {
         estimated: Some(estimated),
-        exact,
-        bag: None,
-        measured: MeasureValues::default(),
+        exact: exact.map(ExactResemblance::from),
+        containment: exact.map(PairContainment::from),
         probability_candidate: scheme.probability_candidate(resemblance, threshold),
         probability_reported: scheme.probability_reported(resemblance, threshold),
-        explanation: None,
         points: None,
+        field_points: None,
+        measures: None,
+        explanation: None,
     }
 }
 
@@ -154,6 +160,8 @@ fn passages(
         last_was_shared = is_shared;
     })?;
     let differing = between(text, &shared);
+    let [shared, differing] = [shared, differing]
+        .map(|passages| passages.into_iter().map(|passage| [passage.start, passage.end]).collect());
     Ok(Passages { shared, differing })
 }
 
@@ -173,26 +181,6 @@ fn trim(text: &str, range: Range<usize>) -> Range<usize> {
     let part = &text[range.clone()];
     let start = range.start + (part.len() - part.trim_start().len());
     start..start + part.trim().len()
-}
-
-impl Exact {
-    /// The overlap with the sides swapped.
-    pub(in crate::engine) fn swapped(self) -> Self {
-        let (containment_of_a, containment_of_b) = (self.containment_of_b, self.containment_of_a);
-        Self { containment_of_a, containment_of_b, ..self }
-    }
-}
-
-impl From<Overlap> for Exact {
-    fn from(overlap: Overlap) -> Self {
-        Self {
-            value: overlap.resemblance(),
-            shared: overlap.shared,
-            union: overlap.union(),
-            containment_of_a: overlap.containment_of_a(),
-            containment_of_b: overlap.containment_of_b(),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -216,8 +204,8 @@ mod tests {
         let a = "Intro. The quick brown fox jumps over the lazy dog, they say.";
         let b = "Ünlike: the QUICK brown fox jumps over\nthe lazy cat.";
         let explanation = compare(a, b).explanation.unwrap();
-        let of = |text: &str, ranges: &[Range<usize>]| -> Vec<String> {
-            ranges.iter().map(|range| text[range.clone()].to_owned()).collect()
+        let of = |text: &str, ranges: &[[usize; 2]]| -> Vec<String> {
+            ranges.iter().map(|[from, to]| text[*from..*to].to_owned()).collect()
         };
         assert_eq!(of(a, &explanation.a.shared), ["The quick brown fox jumps over the lazy"]);
         assert_eq!(of(a, &explanation.a.differing), ["Intro.", "dog, they say."]);
@@ -236,7 +224,7 @@ mod tests {
             compare_contents(&analyser, content.clone(), content, explained()).unwrap();
         let explanation = explanation.explanation.unwrap();
         let shared: Vec<&str> =
-            explanation.a.shared.iter().map(|range| &text[range.clone()]).collect();
+            explanation.a.shared.iter().map(|[from, to]| &text[*from..*to]).collect();
         assert_eq!(shared, ["The quick fox", "now! And it jumps, of course it"]);
     }
 
@@ -247,7 +235,7 @@ mod tests {
         assert_eq!((comparison.exact.unwrap().value, estimated), (1.0, 1.0));
         let explanation = comparison.explanation.unwrap();
         assert_eq!(explanation.bands_shared.len(), 32);
-        assert_eq!(explanation.a.shared, vec![0..18]);
+        assert_eq!(explanation.a.shared, [[0, 18]]);
         assert!(explanation.a.differing.is_empty());
     }
 
@@ -269,7 +257,7 @@ mod tests {
     #[test]
     fn nothing_in_common_is_nothing_in_common() {
         let comparison = compare("one two three four", "five six seven eight");
-        assert_eq!(comparison.exact.unwrap().shared, 0);
+        assert_eq!(comparison.exact.unwrap().intersection, 0);
         assert!(comparison.probability_candidate.unwrap() < 1e-9);
         assert!(comparison.explanation.unwrap().a.shared.is_empty());
     }

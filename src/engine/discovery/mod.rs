@@ -13,13 +13,15 @@ mod view;
 use std::sync::Arc;
 
 use futures_util::stream::BoxStream;
+use serde::Serialize;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc};
+use utoipa::ToSchema;
 
 use crate::backend::{BackendError, View};
 use crate::document::DocumentId;
-use crate::engine::{Analyser, Engine, EngineError, Exact, Mode};
+use crate::engine::{Analyser, Engine, EngineError, Mode, PairContainment};
 use crate::join::{JoinError, Linkage, Stopped};
 use crate::scheme::Threshold;
 use stream::Message;
@@ -39,19 +41,33 @@ pub struct Discovery {
     pub mode: Option<Mode>,
 }
 
-/// Two near-duplicates.
-#[derive(Clone, Debug)]
+/// Two near-duplicates. `exact`, `containment`, `shared` and `union` are absent in mode
+/// `estimated`, and in a collection of sampled sets without their texts.
+#[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct FoundPair {
-    /// The lower id in byte order.
+    /// The id that is lower in byte order.
     pub a: DocumentId,
     pub b: DocumentId,
     /// The exact value where it is known, else the estimate.
+    #[schema(example = 0.91)]
     pub resemblance: f64,
+    #[schema(example = 0.898)]
     pub estimated: f64,
-    /// Where `exact` is `None`: the 95 % interval of the estimate.
+    /// Where `exact` is absent: the 95 % interval of the estimate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<f64>>, example = json!([0.84, 0.95]))]
     pub interval: Option<(f64, f64)>,
-    /// `None` in mode `Estimated`, and where sets are samples.
-    pub exact: Option<Exact>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 0.91)]
+    pub exact: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub containment: Option<PairContainment>,
+    /// Shingles that both have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared: Option<usize>,
+    /// Shingles that either has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub union: Option<usize>,
 }
 
 /// Clusters come in parts, as one may be as large as the collection.

@@ -6,7 +6,7 @@ use super::view::ViewSets;
 use super::{FoundPair, FoundSender, Interrupted, Mode, Work};
 use crate::document::DocumentId;
 use crate::engine::analysis::Similarity;
-use crate::engine::{Analyser, Exact};
+use crate::engine::{Analyser, PairContainment};
 use crate::join::{Corpus, Documents, Pair, Stopped};
 use crate::measure::Overlap;
 
@@ -87,10 +87,20 @@ fn found_pair(
     };
     let estimated = estimated.unwrap_or(resemblance);
     move |a, b| {
-        let (a, b, exact) = match a > b {
-            true => (b.clone(), a.clone(), exact.map(Exact::swapped)),
-            false => (a.clone(), b.clone(), exact),
+        let (a, b, overlap) = match a > b {
+            true => (b, a, exact.map(|Overlap { shared, a, b }| Overlap { shared, a: b, b: a })),
+            false => (a, b, exact),
         };
-        FoundPair { a, b, resemblance, estimated, interval, exact }
+        FoundPair {
+            a: a.clone(),
+            b: b.clone(),
+            resemblance,
+            estimated,
+            interval,
+            exact: overlap.map(|overlap| overlap.resemblance()),
+            containment: overlap.map(PairContainment::from),
+            shared: overlap.map(|overlap| overlap.shared),
+            union: overlap.map(|overlap| overlap.union()),
+        }
     }
 }

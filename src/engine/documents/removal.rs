@@ -1,16 +1,19 @@
 //! Bulk removal of documents: those matching conditions, and expired ones.
 
+use serde::Serialize;
+use utoipa::ToSchema;
+
 use crate::engine::{Conditions, Engine, EngineError};
 
 /// Documents removed in one call of the backend.
 const REMOVED_AT_ONCE: usize = 1_024;
 
-/// The outcome of removing by conditions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The outcome of a removal by conditions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Removed {
-    /// Number of documents that matched the conditions.
+    /// Documents that met the conditions.
     pub matched: u64,
-    /// Number of documents removed. The others had been removed or replaced meanwhile.
+    /// Documents removed: fewer than `matched` if others removed or replaced some meanwhile.
     pub removed: u64,
 }
 

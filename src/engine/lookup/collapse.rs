@@ -19,15 +19,16 @@ use crate::text::ShingleSet;
 /// takes about half a millisecond.
 const IDS_INLINE_MAX: usize = 256;
 
-/// A ranked list without near-duplicates of higher-ranked documents.
-#[derive(Clone, Debug, PartialEq)]
+/// A ranked list without the near-duplicates of what ranks higher.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Collapsed {
-    /// In the order of the list: no two are near-duplicates.
+    /// In their order.
     pub kept: Vec<DocumentId>,
-    /// A group for each kept document that has members, in the same order.
+    /// The kept documents that have near-duplicates in the list, in their order.
     pub groups: Vec<Group>,
-    /// Ids that are not stored, in the order of the list.
+    /// The ids that are not stored, in their order.
     pub unknown: Vec<DocumentId>,
+    #[schema(value_type = f64, example = 0.8)]
     pub threshold: Threshold,
 }
 

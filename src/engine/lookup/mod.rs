@@ -15,7 +15,7 @@ use crate::backend::{Candidate, Candidates, Member};
 use crate::document::{DocumentId, Metadata, Ordinal};
 use crate::engine::analysis::Similarity;
 use crate::engine::lookup::records::RecordQuery;
-use crate::engine::{Conditions, Engine, EngineError, FoundBy, Match, Mode};
+use crate::engine::{Conditions, Engine, EngineError, FoundBy, Match, MatchContainment, Mode};
 use crate::measure::Overlap;
 use crate::scheme::Threshold;
 use crate::sketch::Sketch;
@@ -100,9 +100,21 @@ impl Default for Checked {
 impl Match {
     /// A match without `keys_shared`, metadata and points.
     pub(in crate::engine) fn of(id: DocumentId, similarity: Similarity) -> Self {
-        let Similarity { resemblance, estimated, interval, exact } = similarity;
-        let (keys_shared, metadata, points) = (0, None, None);
-        Self { id, resemblance, estimated, interval, exact, keys_shared, metadata, points }
+        let Similarity { resemblance, estimated, interval, exact: overlap } = similarity;
+        Self {
+            id,
+            resemblance,
+            estimated,
+            interval,
+            exact: overlap.map(|overlap| overlap.resemblance()),
+            containment: overlap.map(MatchContainment::from),
+            shared: overlap.map(|overlap| overlap.shared),
+            union: overlap.map(|overlap| overlap.union()),
+            keys_shared: 0,
+            metadata: None,
+            points: None,
+            field_points: None,
+        }
     }
 }
 

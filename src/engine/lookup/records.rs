@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use crate::backend::{Candidate, PreparedDocument};
 use crate::document::{Content, DocumentId};
-use crate::engine::analysis::CONTENT_INLINE_BYTES_MAX;
-use crate::engine::compare::measures::measure;
+use crate::engine::analysis::{CONTENT_INLINE_BYTES_MAX, Similarity};
+use crate::engine::compare::measures::{Distance, measure};
 use crate::engine::lookup::{Checked, MetadataAt, Query, Scored};
 use crate::engine::{
-    Analyser, CompareOptions, ComparedField, Comparison, Engine, EngineError, Exact, Explanation,
-    Match, Passages,
+    Analyser, CompareOptions, ComparedField, Comparison, Engine, EngineError, ExactResemblance,
+    Explanation, Match, PairContainment,
 };
 use crate::measure::Points;
 use crate::scheme::{Fields, Threshold};
@@ -168,16 +168,17 @@ impl RecordQuery {
 
 /// The match of a scored record. Records are compared by their fields, so nothing is estimated.
 fn match_of(id: &DocumentId, points: &Points, keys_shared: u32) -> Match {
-    let exact = Exact::from(points.overlap());
-    Match {
-        id: id.clone(),
+    let similarity = Similarity {
         resemblance: points.resemblance(),
         estimated: None,
         interval: None,
-        exact: Some(exact),
+        exact: Some(points.overlap()),
+    };
+    Match {
         keys_shared,
-        metadata: None,
-        points: Some(points.clone()),
+        points: Some(points.total()),
+        field_points: Some(points.by_field.clone()),
+        ..Match::of(id.clone(), similarity)
     }
 }
 
@@ -191,7 +192,7 @@ pub(in crate::engine) fn compare_records(
     let (a, b) = contents;
     analyser.check_fields(a)?;
     analyser.check_fields(b)?;
-    let mut measured = measure(analyser, contents, options.measures)?;
+    let mut measures = measure(analyser, contents, options.measures)?;
     let (a, b) = (analyser.shingler.fields(a)?, analyser.shingler.fields(b)?);
     let points = Points::of(&a, &b, analyser.edit_penalty);
     let (sketch_a, sketch_b) = (records.sketch(&a), records.sketch(&b));
@@ -199,22 +200,22 @@ pub(in crate::engine) fn compare_records(
     let tables_shared: Vec<u32> = shared.collect();
     let is_candidate = !tables_shared.is_empty();
     let is_enough = points.total() >= analyser.points_min;
-    let exact = Exact::from(points.overlap());
-    measured.hamming = options.measures.hamming.then(|| points.overlap().hamming());
+    let overlap = points.overlap();
+    measures.hamming = options.measures.hamming.then(|| Distance { distance: overlap.hamming() });
     Ok(Comparison {
         estimated: None,
-        exact: Some(exact),
+        exact: Some(ExactResemblance::from(overlap)),
+        containment: Some(PairContainment::from(overlap)),
         probability_candidate: Some(f64::from(u8::from(is_candidate))),
         probability_reported: f64::from(u8::from(is_candidate && is_enough)),
-        bag: None,
-        measured,
+        measures: measures.if_any(),
         explanation: options.explain.then(|| Explanation {
-            a: Passages::default(),
-            b: Passages::default(),
             bands_shared: tables_shared,
             fields: compared_fields(&a, &b, &points),
+            ..Explanation::default()
         }),
-        points: Some(points),
+        points: Some(points.total()),
+        field_points: Some(points.by_field),
     })
 }
 

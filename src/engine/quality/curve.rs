@@ -1,8 +1,11 @@
 //! The S-curve and the costs of the collection's scheme, or of another one.
 
+use serde::Serialize;
+use utoipa::ToSchema;
+
 use crate::engine::{Analyser, CollectionSettings, Engine, EngineError};
 use crate::index::Index;
-use crate::scheme::{Bands, Curve, Kind, ProbePlan, Scheme, Threshold};
+use crate::scheme::{Bands, Curve, CurvePoint, Kind, ProbePlan, Scheme, Threshold};
 
 /// The scheme of a curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,19 +19,42 @@ pub enum CurveOf {
     Keys { bands: u32, rows: u32, threshold: Option<Threshold> },
 }
 
-/// A curve and its scheme.
-#[derive(Clone, Debug, PartialEq)]
+/// The chance to find a document by its Jaccard similarity, and what the scheme costs.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+#[schema(as = Curve)]
 pub struct CurveAnswer {
     pub kind: Kind,
+    /// Keys of a document.
+    #[schema(example = 32)]
+    pub bands: u32,
+    /// Slots of a key.
+    #[schema(example = 4)]
+    pub rows: u32,
     /// Slots of a sketch.
+    #[schema(example = 128)]
     pub slots: u32,
+    #[schema(value_type = f64, example = 0.8)]
     pub threshold: Threshold,
-    /// The probed keys and the expected recall of lookups at the threshold.
-    pub plan: ProbePlan,
-    pub curve: Curve,
-    /// Index memory per document, measured; only for a collection's own scheme, if it has
-    /// documents.
-    pub measured_document_bytes: Option<f64>,
+    /// Keys that a lookup at the threshold probes.
+    #[schema(example = 9)]
+    pub keys_probed: u32,
+    /// A candidate with fewer agreeing slots is not checked exactly.
+    pub agreeing_min: u32,
+    /// The chance to find a document whose similarity is exactly the threshold.
+    #[schema(example = 0.992)]
+    pub expected_recall: f64,
+    /// The share that is missed, on average over similarities from the threshold to 1.
+    pub false_negatives: f64,
+    /// The share that is checked in vain, on average over similarities from 0 to the threshold.
+    pub false_positives: f64,
+    /// Memory of the index for a document, computed from its layout.
+    pub bytes_per_document: f64,
+    /// Memory of the collection's index for a document. Only for the collection's own scheme, and
+    /// only if there are documents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured_bytes_per_document: Option<f64>,
+    /// At 0, 0.01, …, 1.
+    pub points: Vec<CurvePoint>,
 }
 
 impl Engine {
@@ -49,7 +75,7 @@ impl Engine {
         let stats = self.backend.stats().await?;
         if matches!(of, CurveOf::Collection { .. }) && stats.documents > 0 {
             let measured = stats.index_bytes as f64 / stats.documents as f64;
-            answer.measured_document_bytes = Some(measured);
+            answer.measured_bytes_per_document = Some(measured);
         }
         Ok(answer)
     }
@@ -107,13 +133,21 @@ fn drawn(
     threshold: Threshold,
     plan: ProbePlan,
 ) -> CurveAnswer {
+    let curve = Curve::of(bands, threshold, &plan, Index::usual_bytes());
     CurveAnswer {
         kind: settings.scheme.kind,
+        bands: curve.bands,
+        rows: curve.rows,
         slots: settings.sketch.slots,
         threshold,
-        plan,
-        curve: Curve::of(bands, threshold, &plan, Index::usual_bytes()),
-        measured_document_bytes: None,
+        keys_probed: plan.bands,
+        agreeing_min: plan.agreeing_min,
+        expected_recall: plan.expected_recall,
+        false_negatives: curve.false_negatives,
+        false_positives: curve.false_positives,
+        bytes_per_document: curve.document_bytes,
+        measured_bytes_per_document: None,
+        points: curve.points,
     }
 }
 
@@ -125,11 +159,11 @@ mod tests {
     fn a_scheme_is_chosen_for_what_is_wanted() {
         let settings = CollectionSettings::default();
         let own = curve_of(&settings, CurveOf::Collection { threshold: None }).unwrap();
-        assert_eq!((own.curve.bands, own.curve.rows, own.plan.bands), (32, 4, 9));
+        assert_eq!((own.bands, own.rows, own.keys_probed), (32, 4, 9));
         let wanted = CurveOf::Wanted { threshold: Threshold::new(0.5).ok(), recall: 0.99 };
         let low = curve_of(&settings, wanted).unwrap();
-        assert!(low.curve.rows < 4, "four rows do not reach 0.99 at 0.5");
-        assert!(low.plan.expected_recall >= 0.99, "{}", low.plan.expected_recall);
+        assert!(low.rows < 4, "four rows do not reach 0.99 at 0.5");
+        assert!(low.expected_recall >= 0.99, "{}", low.expected_recall);
         assert_eq!(low.threshold.get(), 0.5);
     }
 

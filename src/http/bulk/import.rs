@@ -34,7 +34,6 @@ use crate::http::problem::{Problem, ProblemReply};
 use crate::http::request::bodies;
 use crate::http::request::reading::BodyReader;
 use crate::http::request_id;
-use crate::http::response::answers::AddedReply;
 
 /// Batches prepared ahead of the one being awaited.
 const BATCHES_AHEAD: usize = 4;
@@ -211,7 +210,7 @@ pub struct AddedLine {
     /// The line of the document, or its position in the array, from 1.
     line: u64,
     #[serde(flatten)]
-    added: AddedReply,
+    added: Added,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -237,7 +236,7 @@ impl Reporter {
             Ok(added) => {
                 metrics::added(added.status);
                 self.tally.count(added.status);
-                let line = AddedLine { line: number, added: added.into() };
+                let line = AddedLine { line: number, added };
                 ndjson::write_line(results, &ResultLine::Added(line));
             }
             Err(problem) => {

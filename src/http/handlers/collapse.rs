@@ -1,15 +1,14 @@
 //! Collapsing a ranked list.
 
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
 
 use axum::extract::{FromRequest, Request};
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::document::DocumentId;
-use crate::engine::{Collapsed, Group};
+use crate::engine::Collapsed;
 use crate::http::AppState;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
@@ -19,7 +18,10 @@ use crate::http::request::json::{self, Object};
 use crate::http::request::query::{NoParameters, Query};
 use crate::http::request::reading;
 use crate::http::response::json::Json;
+use crate::http::response::timed::{Timed, timed};
 use crate::scheme::Threshold;
+
+type CollapsedReply = Timed<Collapsed>;
 
 /// A ranked list.
 #[derive(Deserialize, ToSchema)]
@@ -54,28 +56,6 @@ fn ranked(json: &Bytes, ids_max: usize) -> Result<RankedBody, Problem> {
     Ok(body)
 }
 
-/// A ranked list without the near-duplicates of what ranks higher.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Collapsed)]
-pub struct CollapsedReply {
-    /// In their order.
-    kept: Vec<DocumentId>,
-    /// The kept documents that have near-duplicates in the list, in their order.
-    groups: Vec<Group>,
-    /// The ids that are not stored, in their order.
-    unknown: Vec<DocumentId>,
-    #[schema(example = 0.8)]
-    threshold: f64,
-    took_us: u64,
-}
-
-impl CollapsedReply {
-    fn new(collapsed: Collapsed, took: Duration) -> Self {
-        let Collapsed { kept, groups, unknown, threshold } = collapsed;
-        Self { kept, groups, unknown, threshold: threshold.get(), took_us: took.as_micros() as u64 }
-    }
-}
-
 /// Collapse a ranked list
 ///
 /// Keeps the highest-ranked of each group of near-duplicates: going through the ids in their order,
@@ -98,7 +78,5 @@ pub async fn collapse(
     Ready(engine): Ready,
     RankedBody { ids, threshold }: RankedBody,
 ) -> Result<Json<CollapsedReply>, Problem> {
-    let started = Instant::now();
-    let collapsed = engine.collapse(ids, threshold).await?;
-    Ok(Json(CollapsedReply::new(collapsed, started.elapsed())))
+    timed(engine.collapse(ids, threshold)).await
 }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 
-use crate::engine::{Batch, EngineError};
+use crate::engine::{Batch, EngineError, FoundPair};
 use crate::http::AppState;
 use crate::http::bulk::ndjson;
 use crate::http::problem::Problem;
@@ -18,7 +18,7 @@ use crate::http::problem::of_calls::Discovering;
 use crate::http::request::extract::Ready;
 use crate::http::request::parameters::{ClusterParameters, DiscoveryParameters};
 use crate::http::request::query::Query;
-use crate::http::response::found::{ClusterLines, ClusterReply, FoundPairReply};
+use crate::http::response::found::{ClusterLines, ClusterReply};
 
 /// All pairs
 ///
@@ -31,7 +31,7 @@ use crate::http::response::found::{ClusterLines, ClusterReply, FoundPairReply};
 #[utoipa::path(
     get, path = "/pairs", operation_id = "pairs", tag = "Discovery",
     params(DiscoveryParameters),
-    responses((status = 200, description = "A pair for each line.", body = FoundPairReply,
+    responses((status = 200, description = "A pair for each line.", body = FoundPair,
         content_type = "application/x-ndjson"), Discovering),
 )]
 pub async fn pairs(
@@ -42,7 +42,7 @@ pub async fn pairs(
     let keep = (state.discovery_permit()?, engine.clone());
     let pairs = engine.pairs(parameters.discovery(), keep).await?;
     Ok(streamed(pairs, |pair, text| {
-        text.extend_from_slice(&ndjson::line(&FoundPairReply::from(pair)));
+        text.extend_from_slice(&ndjson::line(&pair));
     }))
 }
 

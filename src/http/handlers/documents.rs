@@ -12,7 +12,7 @@ use futures_util::{StreamExt, stream};
 use tower_http::request_id::RequestId;
 
 use crate::document::{Content, Document, DocumentId};
-use crate::engine::{AddOptions, AddStatus, EngineError};
+use crate::engine::{AddOptions, AddStatus, Added, EngineError};
 use crate::http::AppState;
 use crate::http::bulk::import::{Bulk, ResultLine};
 use crate::http::bulk::ndjson;
@@ -31,7 +31,6 @@ use crate::http::request::parameters::{
 use crate::http::request::query::{NoParameters, Query};
 use crate::http::request::reading::{self, BodyReader, Media};
 use crate::http::request_id;
-use crate::http::response::answers::AddedReply;
 use crate::http::response::json::Json;
 use crate::http::response::stored::{ExportedLine, IdsReply, StoredReply};
 
@@ -123,10 +122,10 @@ async fn object(reader: BodyReader, state: &AppState) -> Result<Document, Proble
         description = "One document, an array of documents, NDJSON, or a text.",
     ),
     responses(
-        (status = 201, description = "The document is new.", body = AddedReply),
+        (status = 201, description = "The document is new.", body = Added),
         (status = 200, description = "The document was replaced, unchanged or skipped; \
             or a line for each of many documents.",
-            content((AddedReply = "application/json"), (ResultLine = "application/x-ndjson"))),
+            content((Added = "application/json"), (ResultLine = "application/x-ndjson"))),
         Adding,
     ),
 )]
@@ -139,7 +138,7 @@ pub async fn add(Ready(engine): Ready, posted: Posted) -> Result<Response, Probl
     metrics::added(added.status);
     let created = added.status == AddStatus::Created;
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Json(AddedReply::from(added))).into_response())
+    Ok((status, Json(added)).into_response())
 }
 
 /// Get a document

@@ -1,7 +1,5 @@
 //! Measured recall.
 
-use std::time::{Duration, Instant};
-
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -14,6 +12,9 @@ use crate::http::request::extract::Ready;
 use crate::http::request::parameters::RecallParameters;
 use crate::http::request::query::Query;
 use crate::http::response::json::Json;
+use crate::http::response::timed::{Timed, timed};
+
+type TimedRecall = Timed<RecallReply>;
 
 /// Recall and precision of lookups, measured on a random sample.
 #[derive(Serialize, ToSchema)]
@@ -49,11 +50,10 @@ pub struct RecallReply {
     /// similarity are found more surely.
     #[schema(example = 0.991)]
     expected_recall: f64,
-    took_us: u64,
 }
 
-impl RecallReply {
-    fn new(recall: &Recall, took: Duration) -> Self {
+impl From<Recall> for RecallReply {
+    fn from(recall: Recall) -> Self {
         Self {
             threshold: recall.threshold.get(),
             sampled: recall.sampled,
@@ -65,7 +65,6 @@ impl RecallReply {
             recall_unequal: recall.unequal.recall(),
             precision: recall.precision(),
             expected_recall: recall.expected_recall,
-            took_us: took.as_micros() as u64,
         }
     }
 }
@@ -80,15 +79,14 @@ impl RecallReply {
 #[utoipa::path(
     get, path = "/recall", operation_id = "recall", tag = "Operating",
     params(RecallParameters),
-    responses((status = 200, description = "The measurement.", body = RecallReply), OfTexts),
+    responses((status = 200, description = "The measurement.", body = TimedRecall), OfTexts),
 )]
 pub async fn recall(
     Query(parameters): Query<RecallParameters>,
     State(state): State<AppState>,
     Ready(engine): Ready,
-) -> Result<Json<RecallReply>, Problem> {
-    let started = Instant::now();
+) -> Result<Json<TimedRecall>, Problem> {
     let sample = parameters.sample(state.settings.recall_sample_max)?;
-    let recall = engine.measure_recall(sample, parameters.threshold).await?;
-    Ok(Json(RecallReply::new(&recall, started.elapsed())))
+    let recall = engine.measure_recall(sample, parameters.threshold);
+    timed(async { Ok(RecallReply::from(recall.await?)) }).await
 }

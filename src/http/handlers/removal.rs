@@ -3,8 +3,6 @@
 use std::time::Instant;
 
 use axum::extract::State;
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use crate::engine::Removed;
 use crate::http::AppState;
@@ -14,17 +12,9 @@ use crate::http::request::extract::Ready;
 use crate::http::request::lookup::ConditionParameters;
 use crate::http::request::query::Query;
 use crate::http::response::json::Json;
+use crate::http::response::timed::Timed;
 
-/// The outcome of a removal by conditions.
-#[derive(Serialize, ToSchema)]
-#[schema(as = Removed)]
-pub struct RemovedReply {
-    /// Documents that met the conditions.
-    matched: u64,
-    /// Documents removed: fewer than `matched` if others removed or replaced some meanwhile.
-    removed: u64,
-    took_us: u64,
-}
+type RemovedReply = Timed<Removed>;
 
 /// Remove documents
 ///
@@ -48,9 +38,9 @@ pub async fn remove(
     let conditions = parameters.conditions(&state.settings)?;
     let _permit = state.bulk_permit()?;
     let started = Instant::now();
-    let removed = engine.remove_where(conditions).await?;
-    let took_us = started.elapsed().as_micros() as u64;
-    let Removed { matched, removed } = removed;
+    let outcome = engine.remove_where(conditions).await?;
+    let took = started.elapsed();
+    let (Removed { matched, removed }, took_us) = (outcome, took.as_micros() as u64);
     tracing::info!(collection = %engine.name(), matched, removed, took_us, "removal");
-    Ok(Json(RemovedReply { matched, removed, took_us }))
+    Ok(Json(Timed::new(outcome, took)))
 }

@@ -1,16 +1,16 @@
 //! Comparing two documents.
 
-use std::time::Instant;
-
-use crate::engine::{CompareOptions, Engine, EngineError, Probe};
+use crate::engine::{CompareOptions, Comparison, Engine, Probe};
 use crate::http::problem::Problem;
 use crate::http::problem::of_calls::{Comparing, ComparingStored};
 use crate::http::request::extract::Ready;
 use crate::http::request::parameters::{CompareParameters, StoredPair};
 use crate::http::request::probes::{Pair, PairBody};
 use crate::http::request::query::Query;
-use crate::http::response::comparison::ComparisonReply;
 use crate::http::response::json::Json;
+use crate::http::response::timed::{Timed, timed};
+
+type ComparisonReply = Timed<Comparison>;
 
 /// Compare two stored documents
 ///
@@ -59,12 +59,7 @@ async fn compare(
     b: Probe,
     options: CompareOptions,
 ) -> Result<Json<ComparisonReply>, Problem> {
-    let started = Instant::now();
-    let comparison = engine.compare(a, b, options).await.map_err(of_either)?;
-    Ok(Json(ComparisonReply::new(comparison, started.elapsed())))
-}
-
-/// The error may be of either probe, so it points at none.
-fn of_either(error: EngineError) -> Problem {
-    Problem { errors: Vec::new(), ..Problem::from(error) }
+    let compared = timed(engine.compare(a, b, options)).await;
+    // The error may be of either probe, so it points at none.
+    compared.map_err(|problem| Problem { errors: Vec::new(), ..problem })
 }

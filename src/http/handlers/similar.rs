@@ -22,6 +22,7 @@ use crate::http::response::answers::{
     AnswerReply, AnswersReply, FailedProbeReply, ProbeAnswerReply,
 };
 use crate::http::response::json::Json;
+use crate::http::response::timed::Timed;
 use crate::http::{AppState, ServerSettings, metrics, request_id};
 
 /// Probes of one call that are looked up at once.
@@ -140,5 +141,5 @@ async fn look_up(
     let answer = engine.similar_where(probe, *lookup, conditions).await?;
     let took = started.elapsed();
     metrics::looked_up(&answer, took);
-    Ok(AnswerReply::new(answer, took))
+    Ok(Timed::new(answer, took))
 }

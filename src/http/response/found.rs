@@ -1,74 +1,11 @@
-//! Pairs and clusters, and clusters written piece by piece.
+//! Clusters, written piece by piece, and running discoveries.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::document::DocumentId;
-use crate::engine::{
-    ClusterPart, DiscoveryKind, DiscoveryStats, Exact, FoundPair, Linkage, Mode, Stage,
-};
+use crate::engine::{ClusterPart, DiscoveryKind, DiscoveryStats, Linkage, Mode, Stage};
 use crate::http::time::Time;
-
-/// Two near-duplicates. `exact`, `containment`, `shared` and `union` are absent in mode
-/// `estimated`, and in a collection of sampled sets without their texts.
-#[derive(Serialize, ToSchema)]
-#[schema(as = FoundPair)]
-pub struct FoundPairReply {
-    /// The id that is lower in byte order.
-    a: DocumentId,
-    b: DocumentId,
-    /// The exact value where it is known, else the estimate.
-    #[schema(example = 0.91)]
-    resemblance: f64,
-    #[schema(example = 0.898)]
-    estimated: f64,
-    /// Where `exact` is absent: the 95 % interval of the estimate.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = json!([0.84, 0.95]))]
-    interval: Option<[f64; 2]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = 0.91)]
-    exact: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    containment: Option<PairContainmentReply>,
-    /// Shingles that both have.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    shared: Option<usize>,
-    /// Shingles that either has.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    union: Option<usize>,
-}
-
-#[derive(Serialize, ToSchema)]
-#[schema(as = PairContainment)]
-pub struct PairContainmentReply {
-    /// The share of a's shingles that b has.
-    a_in_b: f64,
-    /// The share of b's shingles that a has.
-    b_in_a: f64,
-}
-
-impl From<Exact> for PairContainmentReply {
-    fn from(exact: Exact) -> Self {
-        Self { a_in_b: exact.containment_of_a, b_in_a: exact.containment_of_b }
-    }
-}
-
-impl From<FoundPair> for FoundPairReply {
-    fn from(pair: FoundPair) -> Self {
-        Self {
-            a: pair.a,
-            b: pair.b,
-            resemblance: pair.resemblance,
-            estimated: pair.estimated,
-            interval: pair.interval.map(Into::into),
-            exact: pair.exact.map(|exact| exact.value),
-            containment: pair.exact.map(PairContainmentReply::from),
-            shared: pair.exact.map(|exact| exact.shared),
-            union: pair.exact.map(|exact| exact.union),
-        }
-    }
-}
 
 /// A cluster of near-duplicates. It is written piece by piece, as it may be as large as the
 /// collection.

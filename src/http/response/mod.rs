@@ -1,9 +1,9 @@
 //! The wire types of responses.
 
 pub mod answers;
-pub mod comparison;
 pub mod found;
 pub mod json;
 pub mod reindex;
 pub mod stats;
 pub mod stored;
+pub mod timed;

@@ -10,7 +10,6 @@ use crate::document::{Content, DocumentId, Metadata};
 use crate::engine::{Policy, StoredDocument};
 use crate::http::problem::ProblemReply;
 use crate::http::request::parameters::Include;
-use crate::http::response::answers::metadata;
 use crate::http::time::Time;
 use crate::http::token::WireToken;
 use crate::sketch::Sketch;
@@ -28,7 +27,7 @@ pub struct DocumentReply {
     tokens: Option<Vec<WireToken>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fields: Option<BTreeMap<String, String>>,
-    #[serde(serialize_with = "metadata", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     metadata: Option<Metadata>,
     /// Absent if it never expires.
