@@ -71,13 +71,13 @@ async fn equivalents_are_the_same_and_edits_cost_points() {
     add(&engine, record("bill", &BILL)).await;
     let william = [("name", "William SMYTH"), ("address", "12 Main Street"), ("phone", "555 1234")];
     let added = add(&engine, record("william", &william)).await;
-    let found = &added.duplicates[0];
+    let bill = &added.duplicates[0];
     let by_field = [("address", 100), ("name", 96), ("phone", 100)];
     let by_field = BTreeMap::from(by_field.map(|(name, points)| (name.to_owned(), points)));
-    assert_eq!(found.field_points.as_ref(), Some(&by_field));
-    assert_eq!((found.id.as_str(), found.points), ("bill", Some(296)));
-    assert_eq!(found.resemblance, 296.0 / 300.0);
-    assert_eq!((found.shared, found.union, found.keys_shared), (Some(2), Some(4), 2));
+    assert_eq!(bill.field_points.as_ref(), Some(&by_field));
+    assert_eq!((bill.id.as_str(), bill.points), ("bill", Some(296)));
+    assert_eq!(bill.resemblance, 296.0 / 300.0);
+    assert_eq!((bill.shared, bill.union, bill.keys_shared), (Some(2), Some(4), 2));
 
     // Another person of the same address, and one without an address or phone in common.
     add(&engine, record("anna", &[("name", "Anna Berg"), ("address", "12 Main Street")])).await;
