@@ -17,7 +17,7 @@ RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin akin
     && install -d -o akin -g akin /data
 COPY --from=build /usr/local/bin/akin /usr/local/bin/akin
 USER akin
-# Inside a container only the published port is open to others.
+# Reached from outside the container, so it starts only with a key (`keys create`) or --no-keys.
 ENV AKIN__SERVER__LISTEN=0.0.0.0:7700 \
     AKIN__STORAGE__DATA_DIR=/data
 VOLUME /data

@@ -1,13 +1,19 @@
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::engine::EngineError;
+use crate::http::key_file::KeyFileError;
 
 /// Why akin could not start, keep serving, or shut down cleanly.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
     #[error("cannot listen on {address}: {source}")]
     Listen { address: String, source: io::Error },
+    #[error("{address} can be reached from other machines, and there is no key in {}", .keys_file.display())]
+    Unprotected { address: SocketAddr, keys_file: PathBuf },
+    #[error(transparent)]
+    Keys(#[from] KeyFileError),
     #[error("cannot open the store in {}: {source}", .dir.display())]
     Open { dir: PathBuf, source: EngineError },
     #[error("the store went out of service: {reason}")]

@@ -1,12 +1,13 @@
 //! Composition: the listener, the collections and the periodic tasks, from start to shutdown.
 
+mod access;
 mod error;
 mod expiry;
 mod signals;
 mod snapshots;
 
 pub use error::AppError;
-pub use signals::stop_signal;
+pub use signals::{reload_signal, stop_signal};
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use std::time::Duration;
 
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
+use tokio::signal::unix::Signal;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
@@ -43,27 +45,29 @@ pub async fn bind(settings: &ServerSettings) -> Result<TcpListener, AppError> {
 }
 
 /// Serves until `shutdown` completes, then lets requests finish and closes the stores. While the
-/// stores open it answers that it is not ready.
+/// stores open it answers that it is not ready. Reads the keys again with each signal of `reload`.
 ///
 /// # Errors
-/// A store cannot be opened or closed, or goes out of service; or the listener fails.
+/// `Unprotected` or `Keys`; a store cannot be opened or closed, or goes out of service; or the listener fails.
 pub async fn run(
     settings: Settings,
     listener: TcpListener,
     metrics: PrometheusHandle,
     shutdown: impl Future<Output = ()> + Send + 'static,
+    reload: Option<Signal>,
 ) -> Result<(), AppError> {
-    let state = http::AppState::new(settings.server.clone(), metrics);
-    if let Ok(address) = listener.local_addr() {
-        tracing::info!(%address, "listening");
-    }
+    let address = listener.local_addr().map_err(AppError::Serve)?;
+    let keys = access::keys(&settings, address)?;
+    let state = http::AppState::new(settings.server.clone(), keys, metrics);
+    tracing::info!(%address, "listening");
     let (ended, end) = oneshot::channel();
     let until_stopped = {
         let state = state.clone();
         async move {
             let outcome = tokio::select! {
                 () = shutdown => Ok(()),
-                Err(error) = work(settings, state) => Err(error),
+                never = access::follow(&state, reload) => match never {},
+                Err(error) = work(settings, state.clone()) => Err(error),
             };
             tracing::info!("stopping: requests in progress may finish");
             // Fails only if serving has ended already.

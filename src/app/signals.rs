@@ -22,6 +22,14 @@ pub fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
     })
 }
 
+/// SIGHUP, which no longer ends the process: keys and certificates are read again.
+///
+/// # Errors
+/// The signal handler cannot be installed.
+pub fn reload_signal() -> io::Result<Signal> {
+    signal(SignalKind::hangup())
+}
+
 async fn either(terminate: &mut Signal, interrupt: &mut Signal) {
     tokio::select! {
         _ = terminate.recv() => {}

@@ -51,7 +51,7 @@ struct Described {
 }
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let client = Client::new(&arguments.server.url)?;
+    let client = arguments.server.client()?;
     let destination = &arguments.destination;
     destination.check(&[])?;
     if let Some(path) = &arguments.settings {

@@ -3,6 +3,7 @@ use std::process::ExitCode;
 
 use crate::app::AppError;
 use crate::config::ConfigError;
+use crate::http::key_file::KeyFileError;
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -55,6 +56,18 @@ impl From<ConfigError> for Failure {
     }
 }
 
+impl From<KeyFileError> for Failure {
+    fn from(error: KeyFileError) -> Self {
+        let hint = match error {
+            KeyFileError::Damaged { .. } => "restore the file, or remove it and make new keys",
+            KeyFileError::Read { .. } | KeyFileError::Write { .. } => {
+                "server.keys_file names the file; the server's user must be able to read it"
+            }
+        };
+        Self::with_hint(error.to_string(), hint)
+    }
+}
+
 impl From<AppError> for Failure {
     fn from(error: AppError) -> Self {
         let what = error.to_string();
@@ -65,6 +78,12 @@ impl From<AppError> for Failure {
             AppError::Listen { .. } => {
                 Self::with_hint(what, "--listen takes an address and a port: 127.0.0.1:7700")
             }
+            AppError::Unprotected { .. } => Self::with_hint(
+                what,
+                "make a key by `akin keys create --name NAME --actions read,write,admin`; or serve \
+                 everyone who can connect, by --no-keys",
+            ),
+            AppError::Keys(error) => error.into(),
             AppError::Open { .. } => Self::with_hint(
                 what,
                 "use the settings it was created with, another directory by --data-dir, or repair \

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use super::client::{Client, Server, read_whole};
+use super::client::{Server, read_whole};
 use super::failure::Failure;
 
 /// Ask a server whether it is ready: exit code 0 if so, 1 otherwise
@@ -13,7 +13,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let client = Client::new(&arguments.server.url)?;
+    let client = arguments.server.client()?;
     let response = client.get("/readyz")?;
     read_whole(response)?;
     Ok(ExitCode::SUCCESS)

@@ -13,6 +13,7 @@ mod failure;
 mod health;
 mod import;
 mod input;
+mod keys;
 mod meter;
 mod output;
 mod pairs;
@@ -47,6 +48,7 @@ enum Command {
     Snapshot(snapshot::Arguments),
     Restore(restore::Arguments),
     Reindex(reindex::Arguments),
+    Keys(keys::Arguments),
     Similar(similar::Arguments),
     Compare(compare::Arguments),
     Curve(curve::Arguments),
@@ -74,6 +76,7 @@ pub fn main() -> ExitCode {
         Command::Snapshot(arguments) => snapshot::run(&arguments),
         Command::Restore(arguments) => restore::run(arguments),
         Command::Reindex(arguments) => reindex::run(arguments),
+        Command::Keys(arguments) => keys::run(arguments),
         Command::Similar(arguments) => similar::run(&arguments),
         Command::Compare(arguments) => compare::run(arguments),
         Command::Curve(arguments) => curve::run(arguments),

@@ -60,7 +60,7 @@ struct ReindexFailure {
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let documents = match (&arguments.name, &arguments.settings) {
         (Some(name), Some(settings)) => {
-            let client = Client::new(&arguments.server.url)?;
+            let client = arguments.server.client()?;
             by_server(&client, name, settings, arguments.quiet)?
         }
         _ => offline(arguments)?,

@@ -18,6 +18,9 @@ pub struct Arguments {
     /// Where documents are kept [default: ./akin-data]
     #[arg(long, value_name = "DIRECTORY")]
     data_dir: Option<String>,
+    /// Serve everyone who can connect, also from other machines, and ignore the file of keys
+    #[arg(long)]
+    no_keys: bool,
     #[command(flatten)]
     config: ConfigFile,
 }
@@ -48,7 +51,11 @@ pub fn flags(listen: Option<String>, data_dir: Option<String>) -> Vec<Flag> {
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let settings = arguments.config.settings(flags(arguments.listen, arguments.data_dir))?;
+    let mut flags = flags(arguments.listen, arguments.data_dir);
+    if arguments.no_keys {
+        flags.push(Flag { name: "--no-keys", key: "server.no_keys", value: "true".to_owned() });
+    }
+    let settings = arguments.config.settings(flags)?;
     let _logs = telemetry::start_logs(&settings.log);
     // Each connection is an open file, and the soft limit of a shell is low.
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
@@ -57,8 +64,9 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let runtime = Runtime::new().map_err(AppError::Start)?;
     let ended = runtime.block_on(async {
         let shutdown = app::stop_signal().map_err(AppError::Start)?;
+        let reload = app::reload_signal().map_err(AppError::Start)?;
         let listener = app::bind(&settings.server).await?;
-        app::run(settings, listener, telemetry::metrics(), shutdown).await
+        app::run(settings, listener, telemetry::metrics(), shutdown, Some(reload)).await
     });
     // Blocking work that still runs, such as opening a store, may be cut off at any point.
     runtime.shutdown_background();

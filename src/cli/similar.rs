@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde::Deserialize;
 
-use super::client::{Client, InCollection, Server, read_whole, with_query};
+use super::client::{InCollection, Server, read_whole, with_query};
 use super::corpus::ModeArgument;
 use super::failure::Failure;
 use super::input;
@@ -63,7 +63,7 @@ struct Match {
 }
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let client = Client::new(&arguments.server.url)?;
+    let client = arguments.server.client()?;
     let path = arguments.path();
     let response = match &arguments.file {
         None => client.get(&path)?,

@@ -29,7 +29,7 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let client = Client::new(&arguments.server.url)?;
+    let client = arguments.server.client()?;
     arguments.destination.check(&[])?;
     arguments.destination.check_binary()?;
     let path = match &arguments.collection {

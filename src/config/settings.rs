@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use tracing_subscriber::filter::Targets;
 
 use crate::engine::{CollectionSettings, LimitSettings};
-use crate::http::ServerSettings;
+use crate::http::{ServerSettings, key_file};
 use crate::storage::StorageSettings;
 
 /// All settings. `config/default.toml` explains each key.
@@ -94,6 +94,13 @@ pub enum LogFormat {
 }
 
 impl Settings {
+    /// The file of keys.
+    #[must_use]
+    pub fn keys_file(&self) -> PathBuf {
+        let default = || self.storage.data_dir.join(key_file::DEFAULT_NAME);
+        self.server.keys_file.clone().unwrap_or_else(default)
+    }
+
     /// Faults of well-formed values, each after its section.
     #[must_use]
     pub fn faults(&self) -> Vec<(String, String)> {

@@ -2,8 +2,9 @@
 //!
 //! In reading order: `router` below; the `handlers` and, for many documents at once, `bulk`; the
 //! wire types of `request` and `response`, with `problem` for errors; the `openapi` document; the
-//! `connection` and `metrics` around all of them.
+//! `connection` and `metrics` around all of them. `access` decides who may.
 
+mod access;
 mod bulk;
 mod connection;
 mod handlers;
@@ -18,22 +19,29 @@ mod state;
 mod time;
 mod token;
 
+pub use access::key;
+pub use access::key_file;
+pub use access::key_ring::KeyRing;
 pub use connection::serve::serve;
 pub use openapi::yaml as openapi_yaml;
 pub use request::bodies::corpus_document;
 pub use settings::ServerSettings;
 pub use state::AppState;
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::middleware;
-use tower::util::MapRequestLayer;
+use tower::util::{MapRequestLayer, option_layer};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::request_id::{PropagateRequestIdLayer, SetRequestIdLayer};
 use utoipa::OpenApi;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use access::key::Action;
+use access::origin;
+use access::routes::{ADMIN, Needs, READ, Routes, Table, WRITE};
 use connection::{decompression, layers, observe};
 use handlers::{
     backup, collapse, collections, curve, discovery, documents, operate, recall, reindex, removal,
@@ -44,73 +52,85 @@ use problem::code::Code;
 
 /// Everything that akin serves.
 pub fn router(state: AppState) -> Router {
-    let limited =
-        on_collections().layer(middleware::from_fn_with_state(state.clone(), layers::limit));
-    let untimed = without_timeout()
-        .layer(middleware::from_fn_with_state(state.clone(), layers::limit_number));
-    let (router, _) = limited.merge(untimed).merge(always_answered()).split_for_parts();
-    layered(router, &state).with_state(state)
+    let limit = middleware::from_fn_with_state(state.clone(), layers::limit);
+    let limit_number = middleware::from_fn_with_state(state.clone(), layers::limit_number);
+    let limited = on_collections().layered(|routes| routes.layer(limit));
+    let untimed = without_timeout().layered(|routes| routes.layer(limit_number));
+    let (router, _, table) = limited.merge(untimed).merge(always_answered()).into_parts();
+    layered(router, &state, table).with_state(state)
 }
 
 /// Every route, for the OpenAPI document.
-fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::with_openapi(openapi::Head::openapi())
+fn all_routes() -> Routes {
+    Routes::with_openapi(openapi::Head::openapi())
         .merge(on_collections())
         .merge(without_timeout())
         .merge(always_answered())
 }
 
 /// Routes of one collection are there twice: below its name, and without one for `default`.
-fn on_collections() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
+fn on_collections() -> Routes {
+    Routes::new()
         .merge(on_one_collection())
-        .routes(routes!(collections::list))
-        .routes(routes!(collections::describe, collections::create, collections::remove))
-        .routes(routes!(reindex::begin, reindex::status, reindex::cancel))
-        .nest(openapi::ONE_COLLECTION, on_one_collection())
-        .routes(routes!(operate::openapi))
+        .routes(Needs::Anywhere(Action::Read), routes!(collections::list))
+        .routes(READ, routes!(collections::describe))
+        .routes(ADMIN, routes!(collections::create, collections::remove))
+        .routes(READ, routes!(reindex::status))
+        .routes(ADMIN, routes!(reindex::begin, reindex::cancel))
+        .nest_in_collection(on_one_collection())
+        .routes(Needs::Nothing, routes!(operate::openapi))
 }
 
-fn on_one_collection() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
-        .routes(routes!(documents::add, documents::list))
-        .routes(routes!(documents::get, documents::remove))
-        .routes(routes!(documents::export))
-        .routes(routes!(similar::stored, similar::posted))
-        .routes(routes!(resemblance::stored, resemblance::posted))
-        .routes(routes!(discovery::pairs))
-        .routes(routes!(discovery::clusters))
-        .routes(routes!(collapse::collapse))
-        .routes(routes!(curve::curve))
-        .routes(routes!(operate::stats))
-        .routes(routes!(recall::recall))
-        .routes(routes!(operate::take_snapshot, operate::snapshots))
+fn on_one_collection() -> Routes {
+    Routes::new()
+        .routes(READ, routes!(documents::list))
+        .routes(WRITE, routes!(documents::add))
+        .routes(READ, routes!(documents::get))
+        .routes(WRITE, routes!(documents::remove))
+        .routes(READ, routes!(documents::export))
+        .routes(READ, routes!(similar::stored, similar::posted))
+        .routes(READ, routes!(resemblance::stored, resemblance::posted))
+        .routes(READ, routes!(discovery::pairs))
+        .routes(READ, routes!(discovery::clusters))
+        .routes(READ, routes!(collapse::collapse))
+        .routes(READ, routes!(curve::curve))
+        .routes(READ, routes!(operate::stats))
+        .routes(READ, routes!(recall::recall))
+        .routes(READ, routes!(operate::snapshots))
+        .routes(ADMIN, routes!(operate::take_snapshot))
 }
 
 /// Routes that may take any time. They stop when their client goes away.
-fn without_timeout() -> OpenApiRouter<AppState> {
-    let on_one = || OpenApiRouter::new().routes(routes!(removal::remove));
-    let backups = OpenApiRouter::new().routes(routes!(backup::all)).routes(routes!(backup::one));
-    on_one().nest(openapi::ONE_COLLECTION, on_one()).merge(backups)
+fn without_timeout() -> Routes {
+    let on_one = || Routes::new().routes(WRITE, routes!(removal::remove));
+    Routes::new()
+        .merge(on_one())
+        .nest_in_collection(on_one())
+        .routes(Needs::InAll(Action::Admin), routes!(backup::all))
+        .routes(ADMIN, routes!(backup::one))
 }
 
 /// Routes that answer however many requests are in flight.
-fn always_answered() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
-        .routes(routes!(operate::health))
-        .routes(routes!(operate::readiness))
-        .routes(routes!(operate::metrics))
+fn always_answered() -> Routes {
+    Routes::new()
+        .routes(Needs::Nothing, routes!(operate::health))
+        .routes(Needs::Nothing, routes!(operate::readiness))
+        .routes(Needs::Metrics, routes!(operate::metrics))
 }
 
 /// Puts the layers around the routes; the first is the outermost. All in one call, as each call of
 /// `layer` boxes the service inside for each request.
-fn layered(router: Router<AppState>, state: &AppState) -> Router<AppState> {
+fn layered(router: Router<AppState>, state: &AppState, table: Table) -> Router<AppState> {
+    let guarded = (state.clone(), Arc::new(table));
     router.fallback(not_found).layer((
         MapRequestLayer::new(request_id::drop_unusable),
         SetRequestIdLayer::new(request_id::HEADER, request_id::Uuids),
         PropagateRequestIdLayer::new(request_id::HEADER),
         middleware::from_fn_with_state(state.clone(), observe::observe),
         CatchPanicLayer::custom(layers::panicked),
+        // Answers preflights, which have no key.
+        option_layer(origin::cors(&state.settings.cors_origins)),
+        middleware::from_fn_with_state(guarded, access::guard),
         CompressionLayer::new(),
         middleware::from_fn(decompression::decompress),
     ))
@@ -136,10 +156,12 @@ mod tests {
     #[tokio::test]
     async fn a_panic_becomes_a_problem_without_its_message() {
         let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder();
-        let state = AppState::new(ServerSettings::default(), recorder.handle());
+        let state =
+            AppState::new(ServerSettings::default(), KeyRing::switched_off(), recorder.handle());
         let router = Router::new().route("/panics", get(panics));
-        let router = layered(router, &state).with_state(state);
-        let request = Request::get("/panics").body(Body::empty()).unwrap();
+        let router = layered(router, &state, Table::default()).with_state(state);
+        let request =
+            Request::get("/panics").header("host", "localhost").body(Body::empty()).unwrap();
         let response = router.oneshot(request).await.unwrap();
 
         assert_eq!(response.status(), 500);

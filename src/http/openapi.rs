@@ -6,8 +6,10 @@ use utoipa::OpenApi;
 use utoipa::openapi::Required;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 
 use crate::engine::{Linkage, OnDuplicate, Order};
+use crate::http::access::routes::SCHEME;
 use crate::http::problem::ProblemReply;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls;
@@ -58,6 +60,8 @@ fn complete(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi 
     document.paths.paths =
         paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
     describe_paths_of_collections(&mut document);
+    let components = document.components.get_or_insert_default();
+    components.add_security_scheme(SCHEME, key_scheme());
     document
 }
 
@@ -78,6 +82,16 @@ fn describe_paths_of_collections(document: &mut utoipa::openapi::OpenApi) {
             }
         }
     }
+}
+
+fn key_scheme() -> SecurityScheme {
+    let scheme = HttpBuilder::new()
+        .scheme(HttpAuthScheme::Bearer)
+        .description(Some(
+            "A key made by `akin keys create`. Needed once the server has a file of keys.",
+        ))
+        .build();
+    SecurityScheme::Http(scheme)
 }
 
 fn collection_parameter() -> Parameter {
@@ -108,6 +122,6 @@ fn table_of_codes() -> String {
 
 /// The document as `openapi.yaml` holds it.
 pub fn yaml() -> String {
-    let (_, document) = crate::http::routes().split_for_parts();
+    let (_, document, _) = crate::http::all_routes().into_parts();
     complete(document).to_yaml().expect("the document is plain data")
 }

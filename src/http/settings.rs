@@ -1,4 +1,9 @@
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
+
+use crate::http::access::hosts;
+use crate::http::access::origin;
 
 /// The store takes a billion bytes for a document with its text, set and metadata.
 const DOCUMENT_BYTES_MAX: usize = 256 << 20;
@@ -12,6 +17,18 @@ const BODY_BYTES_MAX: usize = 1 << 30;
 pub struct ServerSettings {
     /// Host and port to listen on; port 0 chooses a free one.
     pub listen: String,
+    /// Names under which clients reach the server, besides those of this machine's loopback, of
+    /// `listen`, and all IP addresses. `*` stands for any characters.
+    pub hosts: Vec<String>,
+    /// Origins (`https://example.org`) whose web pages may send requests.
+    pub cors_origins: Vec<String>,
+    /// The file of keys; by default `keys.json` within the data directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keys_file: Option<PathBuf>,
+    /// Serve whoever can connect, whatever the file of keys says.
+    pub no_keys: bool,
+    /// Answer `/metrics` without a key.
+    pub metrics_open: bool,
     /// Connections open at once. Further clients wait to be accepted.
     pub connections_max: usize,
     /// From the opening of a connection, or the end of its last answer, to the end of a request's
@@ -53,6 +70,11 @@ impl Default for ServerSettings {
     fn default() -> Self {
         Self {
             listen: "127.0.0.1:7700".to_owned(),
+            hosts: Vec::new(),
+            cors_origins: Vec::new(),
+            keys_file: None,
+            no_keys: false,
+            metrics_open: false,
             connections_max: 4_096,
             header_timeout_ms: 30_000,
             request_timeout_ms: 30_000,
@@ -81,6 +103,8 @@ impl ServerSettings {
         if !names_a_port(&self.listen) {
             faults.push(format!("listen must be HOST:PORT, not '{}'", self.listen));
         }
+        faults.extend(self.hosts.iter().filter_map(|host| hosts::fault(host)));
+        faults.extend(self.cors_origins.iter().filter_map(|origin| origin::fault(origin)));
         let at_least_one = [
             ("connections_max", self.connections_max as u64),
             ("header_timeout_ms", self.header_timeout_ms),

@@ -7,6 +7,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::ServerSettings;
 use crate::engine::{Collections, Progress};
+use crate::http::access::hosts::Hosts;
+use crate::http::access::key_ring::KeyRing;
 use crate::http::metrics::requests::RequestSeries;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
@@ -29,6 +31,8 @@ pub struct Shared {
     /// Progress of opening them.
     pub progress: Arc<Progress>,
     pub settings: ServerSettings,
+    pub keys: KeyRing,
+    pub(super) hosts: Hosts,
     pub metrics: PrometheusHandle,
     /// The counters of requests.
     pub(super) request_series: RequestSeries,
@@ -44,7 +48,7 @@ pub struct Shared {
 
 impl AppState {
     #[must_use]
-    pub fn new(settings: ServerSettings, metrics: PrometheusHandle) -> Self {
+    pub fn new(settings: ServerSettings, keys: KeyRing, metrics: PrometheusHandle) -> Self {
         Self(Arc::new(Shared {
             collections: OnceLock::new(),
             progress: Arc::default(),
@@ -54,6 +58,8 @@ impl AppState {
             requests: Semaphore::new(settings.requests_in_flight_max),
             discoveries: Arc::new(Semaphore::new(settings.discoveries_max)),
             bulk_requests: Arc::new(Semaphore::new(settings.bulk_requests_max)),
+            hosts: Hosts::new(&settings),
+            keys,
             settings,
         }))
     }

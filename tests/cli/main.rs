@@ -7,6 +7,7 @@ mod commands;
 mod curve;
 mod import;
 mod inputs;
+mod keys;
 mod offline;
 mod portable;
 mod server;

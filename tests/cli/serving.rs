@@ -25,8 +25,13 @@ impl Serving {
     }
 
     pub fn start_in(data_dir: &Path) -> Self {
-        let mut child = command(&["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+        Self::start_with(data_dir, &["--listen", "127.0.0.1:0"])
+    }
+
+    pub fn start_with(data_dir: &Path, options: &[&str]) -> Self {
+        let mut child = command(&["serve", "--data-dir"])
             .arg(data_dir)
+            .args(options)
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
@@ -47,11 +52,15 @@ impl Serving {
         }
     }
 
-    pub fn stop(mut self) -> ExitStatus {
+    pub fn signal(&self, name: &str) {
         let pid = self.child.id().to_string();
         // The shell knows the command by itself; a program of that name is not everywhere.
-        let kill = Command::new("sh").args(["-c", "kill -TERM \"$0\"", &pid]).status();
-        assert!(kill.unwrap().success());
+        let kill = format!("kill -{name} \"$0\"");
+        assert!(Command::new("sh").args(["-c", &kill, &pid]).status().unwrap().success());
+    }
+
+    pub fn stop(mut self) -> ExitStatus {
+        self.signal("TERM");
         self.child.wait().unwrap()
     }
 

@@ -4,16 +4,17 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use akin::engine::{CollectionSettings, Collections, CollectionsSettings, LimitSettings};
-use akin::http::{AppState, ServerSettings, router};
+use akin::http::{AppState, KeyRing, ServerSettings, router};
 use akin::storage::StorageSettings;
 use axum::Router;
 use axum::body::{Body, HttpBody, to_bytes};
-use axum::http::{HeaderMap, Request, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Request, StatusCode};
 use bytes::Bytes;
 use metrics_exporter_prometheus::PrometheusBuilder;
 use serde_json::Value;
 use tempfile::TempDir;
 use tower::ServiceExt;
+use tower::util::MapRequestLayer;
 
 use crate::contract::{CONTRACT, Sent};
 
@@ -53,7 +54,7 @@ impl App {
         app
     }
 
-    async fn open(&self, collection: CollectionSettings) {
+    pub async fn open(&self, collection: CollectionSettings) {
         let (dir, progress) = (self.dir.path().to_owned(), Arc::clone(&self.state.progress));
         let of_all = CollectionsSettings {
             store: StorageSettings::default(),
@@ -83,10 +84,14 @@ impl App {
 
     /// One whose collections are not open yet.
     pub fn starting(server: ServerSettings) -> Self {
+        Self::starting_with_keys(server, KeyRing::switched_off())
+    }
+
+    pub fn starting_with_keys(server: ServerSettings, keys: KeyRing) -> Self {
         let metrics = PrometheusBuilder::new().build_recorder().handle();
-        let state = AppState::new(server, metrics);
+        let state = AppState::new(server, keys, metrics);
         Self {
-            router: router(state.clone()),
+            router: router(state.clone()).layer(MapRequestLayer::new(with_host)),
             state,
             dir: TempDir::new().unwrap(),
             answered: Mutex::default(),
@@ -159,6 +164,13 @@ impl App {
     }
 }
 
+/// Names the server, as every client does, unless the request does so.
+fn with_host(mut request: Request<Body>) -> Request<Body> {
+    let host = HeaderValue::from_static("localhost");
+    request.headers_mut().entry("host").or_insert(host);
+    request
+}
+
 /// What is to be sent, and that again for the contract. A body that is streamed stays as it is.
 async fn read(request: Request<Body>) -> (Request<Body>, Sent) {
     let (parts, body) = request.into_parts();
@@ -216,7 +228,11 @@ impl Reply {
         assert_eq!(problem["type"], format!("urn:akin:problem:{code}"));
         assert_eq!(problem["request_id"], self.header("x-request-id"));
         assert!(problem["title"].is_string() && problem["detail"].is_string(), "{problem}");
-        assert_eq!(self.headers.contains_key("retry-after"), status == 503, "{problem}");
+        assert_eq!(
+            self.headers.contains_key("retry-after"),
+            [429, 503].contains(&status),
+            "{problem}"
+        );
         problem
     }
 }

@@ -69,13 +69,13 @@ impl Connection {
 
     fn begin_bulk(&mut self) {
         self.write(
-            "POST /documents HTTP/1.1\r\nhost: akin\r\ntransfer-encoding: chunked\r\n\
+            "POST /documents HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\
              content-type: application/x-ndjson\r\n\r\n",
         );
     }
 
     fn ask(&mut self, path: &str) {
-        self.write(&format!("GET {path} HTTP/1.1\r\nhost: akin\r\n\r\n"));
+        self.write(&format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n"));
     }
 
     /// Adds a document without text, and waits for its being stored.
@@ -83,7 +83,7 @@ impl Connection {
         let body = json!({"id": id, "tokens": [id]}).to_string();
         let length = body.len();
         self.write(&format!(
-            "POST /documents HTTP/1.1\r\nhost: akin\r\ncontent-type: application/json\r\n\
+            "POST /documents HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
              content-length: {length}\r\n\r\n{body}"
         ));
         assert_eq!(self.head(), "HTTP/1.1 201 Created");
@@ -171,7 +171,7 @@ async fn a_client_that_asks_whether_to_go_on_is_told_so() {
     let server = start(&app).await;
     let mut connection = Connection::open(server.address);
     connection.write(
-        "POST /documents HTTP/1.1\r\nhost: akin\r\ntransfer-encoding: chunked\r\n\
+        "POST /documents HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\
          content-type: application/x-ndjson\r\nexpect: 100-continue\r\n\r\n",
     );
     assert_eq!(connection.head(), "HTTP/1.1 100 Continue");

@@ -11,12 +11,14 @@ pub use body::{Body, read_json, read_whole};
 pub use problem::Problem;
 
 use std::error::Error as _;
+use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_TYPE, USER_AGENT};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use hyper::{Method, Request};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -40,6 +42,30 @@ pub struct Server {
     /// The server's address
     #[arg(long, value_name = "URL", env = "AKIN_URL", default_value = "http://127.0.0.1:7700")]
     pub url: String,
+    /// File with the key to send; AKIN_KEY may have the key itself
+    #[arg(long, value_name = "FILE", env = "AKIN_KEY_FILE")]
+    key_file: Option<PathBuf>,
+}
+
+/// Has the key where no file is named. No argument: those are shown to all users of a machine.
+const KEY_VARIABLE: &str = "AKIN_KEY";
+
+impl Server {
+    /// # Errors
+    /// The URL or the key is invalid, or the file of the key cannot be read.
+    pub fn client(&self) -> Result<Client, Failure> {
+        let client = Client::new(&self.url)?;
+        let key = match &self.key_file {
+            None => std::env::var(KEY_VARIABLE).unwrap_or_default(),
+            Some(path) => fs::read_to_string(path).map_err(|error| {
+                Failure::new(format!("cannot read the key in {}: {error}", path.display()))
+            })?,
+        };
+        match key.trim() {
+            "" => Ok(client),
+            key => client.with_key(key),
+        }
+    }
 }
 
 /// The collection a command works on.
@@ -78,6 +104,8 @@ pub struct Client {
     runtime: Runtime,
     http: legacy::Client<HttpConnector, Full<Bytes>>,
     url: String,
+    /// The header with the key.
+    authorization: Option<HeaderValue>,
 }
 
 pub type Response = hyper::Response<Body>;
@@ -120,7 +148,15 @@ impl Client {
         connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
         connector.set_nodelay(true);
         let http = legacy::Client::builder(TokioExecutor::new()).build(connector);
-        Ok(Self { runtime, http, url: url.trim_end_matches('/').to_owned() })
+        Ok(Self { runtime, http, url: url.trim_end_matches('/').to_owned(), authorization: None })
+    }
+
+    fn with_key(mut self, key: &str) -> Result<Self, Failure> {
+        let mut value = HeaderValue::from_str(&format!("Bearer {key}"))
+            .map_err(|_| Failure::new("a key is one line of letters and digits"))?;
+        value.set_sensitive(true);
+        self.authorization = Some(value);
+        Ok(self)
     }
 
     pub fn url(&self) -> &str {
@@ -162,6 +198,9 @@ impl Client {
             .method(method)
             .uri(format!("{}{path}", self.url))
             .header(USER_AGENT, USER_AGENT_VALUE);
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization.clone());
+        }
         if let Some(content_type) = content_type {
             request = request.header(CONTENT_TYPE, content_type);
         }

@@ -97,7 +97,7 @@ impl Serving {
             let _ = stopped.await;
         };
         let metrics = telemetry::metrics();
-        let ended = tokio::spawn(app::run(settings, listener, metrics, shutdown));
+        let ended = tokio::spawn(app::run(settings, listener, metrics, shutdown, None));
         Ok(Self { url: format!("http://{address}"), stop, ended })
     }
 

@@ -97,7 +97,7 @@ impl Arguments {
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let client = Client::new(&arguments.server.url)?;
+    let client = arguments.server.client()?;
     let path = arguments.path();
     if let Some(settings) = &arguments.settings {
         make_collection(&client, &arguments.within, settings)?;

@@ -7,7 +7,9 @@ use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::Response;
 use tracing::Instrument;
+use tracing::field::Empty;
 
+use crate::http::access::{Caller, headers};
 use crate::http::{AppState, problem, request_id};
 
 pub async fn observe(State(state): State<AppState>, request: Request, next: Next) -> Response {
@@ -17,15 +19,17 @@ pub async fn observe(State(state): State<AppState>, request: Request, next: Next
     let method = method_label(request.method());
     let route = request.extensions().get::<MatchedPath>().cloned();
     let route = route.as_ref().map_or("unmatched", MatchedPath::as_str);
-    let span = tracing::info_span!("request", request_id);
+    let span = tracing::info_span!("request", request_id, key = Empty);
 
     let _in_flight = InFlight::enter();
     let response = next.run(request).instrument(span).await;
-    let response = problem::render(response, request_id);
+    let caller = response.extensions().get::<Caller>().cloned().unwrap_or_default();
+    let mut response = problem::render(response, request_id);
+    headers::protect(response.headers_mut());
 
     let (status, took) = (response.status().as_u16(), started.elapsed());
     let took_us = took.as_micros() as u64;
-    tracing::info!(request_id, method, route, status, took_us, "request");
+    tracing::info!(request_id, key = caller.name(), method, route, status, took_us, "request");
     state.request_series.answered(method, route, status, took);
     response
 }

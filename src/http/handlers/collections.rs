@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse;
 
 use crate::engine::{CollectionSettings, Creation};
+use crate::http::access::Caller;
 use crate::http::problem::Problem;
 use crate::http::problem::of_calls::{Making, OfCollection, Plain, Removing};
 use crate::http::request::extract::{AllReady, PathCollection, Ready};
@@ -14,16 +15,19 @@ use crate::http::response::stats::{CollectionReply, CollectionsReply};
 
 /// List collections
 ///
-/// Returns all collections, by name.
+/// Returns all collections that the key covers, by name.
 #[utoipa::path(
     get, path = "/collections", operation_id = "list_collections", tag = "Collections",
     responses((status = 200, description = "All collections.", body = CollectionsReply), Plain),
 )]
 pub async fn list(
     _: Query<NoParameters>,
+    caller: Caller,
     AllReady(collections): AllReady,
 ) -> Json<CollectionsReply> {
-    Json(CollectionsReply::new(&collections.list()))
+    let mut listed = collections.list();
+    listed.retain(|collection| caller.covers(collection.name()));
+    Json(CollectionsReply::new(&listed))
 }
 
 /// Describe a collection

@@ -29,6 +29,11 @@ codes! {
     MalformedText "malformed_text" 400 "The body is not UTF-8";
     InvalidParameter "invalid_parameter" 400 "A parameter is invalid";
     UnreadableBody "unreadable_body" 400 "The body ended early or is damaged";
+    InvalidHost "invalid_host" 400 "The Host header is missing or invalid";
+    KeyRequired "key_required" 401 "A key is required";
+    InvalidKey "invalid_key" 401 "The key is unknown or has expired";
+    NotPermitted "not_permitted" 403 "The key does not permit this";
+    ForeignOrigin "foreign_origin" 403 "Web pages of other origins are refused";
     DocumentNotFound "document_not_found" 404 "No such document";
     CollectionNotFound "collection_not_found" 404 "No such collection";
     ReindexNotFound "reindex_not_found" 404 "No reindex was begun";
@@ -44,6 +49,7 @@ codes! {
     DocumentTooLarge "document_too_large" 413 "The document is too large";
     UnsupportedMediaType "unsupported_media_type" 415 "The content type is not supported here";
     UnsupportedEncoding "unsupported_encoding" 415 "The content encoding is not supported";
+    HostNotServed "host_not_served" 421 "The server has another name";
     InvalidDocument "invalid_document" 422 "The document is invalid";
     InvalidRequest "invalid_request" 422 "The request is invalid";
     EmptyDocument "empty_document" 422 "The document is empty";

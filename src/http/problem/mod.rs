@@ -144,14 +144,34 @@ pub fn render(response: Response, request_id: &str) -> Response {
     if let Some(seconds) = problem.code.retry_after_s() {
         headers.insert(header::RETRY_AFTER, seconds.into());
     }
+    if let Some(challenge) = challenge(problem.code) {
+        headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+    }
     for name in KEPT {
-        headers.extend(response.headers().get(&name).map(|value| (name, value.clone())));
+        let values = response.headers().get_all(&name).iter();
+        headers.extend(values.map(|value| (name.clone(), value.clone())));
     }
     rendered
 }
 
 /// Headers of a bare error response that the problem keeps.
-const KEPT: [HeaderName; 2] = [header::ALLOW, header::ACCEPT_ENCODING];
+const KEPT: [HeaderName; 5] = [
+    header::ALLOW,
+    header::ACCEPT_ENCODING,
+    header::VARY,
+    header::ACCESS_CONTROL_ALLOW_ORIGIN,
+    header::ACCESS_CONTROL_EXPOSE_HEADERS,
+];
+
+/// What a request without a valid key lacks (RFC 6750).
+fn challenge(code: Code) -> Option<&'static str> {
+    match code {
+        Code::KeyRequired => Some("Bearer realm=\"akin\""),
+        Code::InvalidKey => Some("Bearer realm=\"akin\", error=\"invalid_token\""),
+        Code::NotPermitted => Some("Bearer realm=\"akin\", error=\"insufficient_scope\""),
+        _ => None,
+    }
+}
 
 /// The problem of an error response from a layer that makes no problems.
 fn bare(status: StatusCode) -> Problem {

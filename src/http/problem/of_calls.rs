@@ -105,7 +105,12 @@ problems! {
 
 /// Adds what a call can have besides where it names the collection that it acts on.
 pub fn add_collection_not_found(responses: &mut Responses) {
-    for (status, added) in by_status(&[&[Code::CollectionNotFound]]) {
+    add(responses, &[Code::CollectionNotFound]);
+}
+
+/// Adds problems to those that a call can answer with.
+pub fn add(responses: &mut Responses, codes: &[Code]) {
+    for (status, added) in by_status(&[codes]) {
         match (responses.responses.get_mut(&status), added) {
             (Some(RefOr::T(known)), RefOr::T(added)) => {
                 known.description = format!("{}, {}", known.description, added.description);

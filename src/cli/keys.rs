@@ -1,0 +1,228 @@
+//! `akin keys`: the keys of a server. A running server follows within a second.
+
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+
+use super::failure::Failure;
+use super::serve::{ConfigFile, flags};
+use crate::http::key::{Action, Hash, Key, generate};
+use crate::http::key_file;
+
+/// Create, list and revoke the keys that a server takes
+#[derive(Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Make a key, and write it to stdout: it is not shown again
+    Create(Create),
+    /// Show all keys, without the keys themselves
+    List(List),
+    /// Remove a key: requests with it are refused
+    Revoke(Revoke),
+}
+
+#[derive(Args)]
+struct Create {
+    /// The key's name, for the log: letters, digits and .-_@
+    #[arg(long, value_name = "NAME")]
+    name: String,
+    /// What it permits: read, write, admin, metrics
+    #[arg(long, value_name = "ACTIONS", value_delimiter = ',', required = true)]
+    actions: Vec<Action>,
+    /// Collections it is valid in; * stands for any characters
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "*")]
+    collections: Vec<String>,
+    /// When it ends: a time (2027-01-01, 2027-01-01T12:00:00Z) or a duration (30d, 12h)
+    #[arg(long, value_name = "WHEN", value_parser = expiry)]
+    expires: Option<Timestamp>,
+    #[command(flatten)]
+    file: KeysFile,
+}
+
+#[derive(Args)]
+struct List {
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    file: KeysFile,
+}
+
+#[derive(Args)]
+struct Revoke {
+    /// The key's name
+    name: String,
+    #[command(flatten)]
+    file: KeysFile,
+}
+
+/// Where the keys are: as for the server.
+#[derive(Args)]
+struct KeysFile {
+    /// The file of keys [default: keys.json in the data directory]
+    #[arg(long, value_name = "FILE")]
+    keys_file: Option<PathBuf>,
+    /// Where documents are kept [default: ./akin-data]
+    #[arg(long, value_name = "DIRECTORY")]
+    data_dir: Option<String>,
+    #[command(flatten)]
+    config: ConfigFile,
+}
+
+impl KeysFile {
+    fn path(self) -> Result<PathBuf, Failure> {
+        match self.keys_file {
+            Some(path) => Ok(path),
+            None => Ok(self.config.settings(flags(None, self.data_dir))?.keys_file()),
+        }
+    }
+}
+
+pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    match arguments.command {
+        Command::Create(arguments) => create(arguments),
+        Command::List(arguments) => list(arguments),
+        Command::Revoke(arguments) => revoke(arguments),
+    }
+}
+
+fn create(arguments: Create) -> Result<ExitCode, Failure> {
+    let path = arguments.file.path()?;
+    let key = generate().map_err(|_| Failure::new("the system gives no random bits"))?;
+    let mut actions = arguments.actions;
+    actions.sort_unstable();
+    actions.dedup();
+    let stored = Key {
+        name: arguments.name,
+        sha256: Hash::of(key.as_bytes()),
+        actions,
+        collections: arguments.collections,
+        created_at: now(),
+        expires_at: arguments.expires,
+    };
+    let summary = summary(&stored);
+    key_file::change(&path, |keys| {
+        keys.push(stored);
+        match key_file::fault(keys) {
+            None => Ok(()),
+            Some(fault) => Err(Failure::new(fault)),
+        }
+    })?;
+    eprintln!("created {summary} in {}; the key is not shown again:", path.display());
+    writeln!(stdout(), "{key}")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(arguments: List) -> Result<ExitCode, Failure> {
+    let keys = key_file::read(&arguments.file.path()?)?.unwrap_or_default();
+    let mut out = stdout().lock();
+    if arguments.json {
+        let keys: Vec<_> = keys.iter().map(public).collect();
+        writeln!(out, "{:#}", json!({"keys": keys}))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for key in &keys {
+        writeln!(out, "{}", summary(key))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn revoke(arguments: Revoke) -> Result<ExitCode, Failure> {
+    let (path, name) = (arguments.file.path()?, arguments.name);
+    let left = key_file::change(&path, |keys| {
+        let before = keys.len();
+        keys.retain(|key| key.name != name);
+        if keys.len() == before {
+            let unknown = format!("there is no key '{name}' in {}", path.display());
+            return Err(Failure::with_hint(unknown, "`akin keys list` shows all"));
+        }
+        Ok(keys.len())
+    })?;
+    eprintln!("revoked '{name}'; {left} left");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// All but the hash.
+fn public(key: &Key) -> serde_json::Value {
+    json!({
+        "name": key.name,
+        "actions": key.actions,
+        "collections": key.collections,
+        "created_at": key.created_at,
+        "expires_at": key.expires_at,
+        "expired": key.has_expired(Timestamp::now()),
+    })
+}
+
+fn summary(key: &Key) -> String {
+    let actions: Vec<_> = key.actions.iter().map(|action| action.name()).collect();
+    let expiry = match key.expires_at {
+        None => String::new(),
+        Some(at) if key.has_expired(Timestamp::now()) => format!(", expired {at}"),
+        Some(at) => format!(", until {at}"),
+    };
+    format!("{}: {} in {}{expiry}", key.name, actions.join(","), key.collections.join(","))
+}
+
+/// To the second.
+fn now() -> Timestamp {
+    Timestamp::from_second(Timestamp::now().as_second()).expect("it was one before")
+}
+
+/// A time to come, from a date, a time or a duration.
+fn expiry(text: &str) -> Result<Timestamp, String> {
+    let at = time(text).or_else(|| duration(text).and_then(|after| now().checked_add(after).ok()));
+    match at {
+        None => {
+            Err("it is a date (2027-01-01), a time (2027-01-01T12:00:00Z) or a duration (30d, \
+                     12h)"
+                .to_owned())
+        }
+        Some(at) if at <= Timestamp::now() => Err(format!("{at} has passed")),
+        Some(at) => Ok(at),
+    }
+}
+
+fn time(text: &str) -> Option<Timestamp> {
+    let date = || text.parse::<Date>().ok()?.to_zoned(TimeZone::UTC).ok();
+    text.parse().ok().or_else(|| date().map(|start| start.timestamp()))
+}
+
+fn duration(text: &str) -> Option<SignedDuration> {
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let hours = match unit {
+        "h" => 1,
+        "d" => 24,
+        _ => return None,
+    };
+    let number = number.parse::<u32>().ok()?;
+    Some(SignedDuration::from_hours(i64::from(number) * hours))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expiry_is_a_time_to_come() {
+        assert_eq!(expiry("2999-01-01").unwrap().to_string(), "2999-01-01T00:00:00Z");
+        assert_eq!(expiry("2999-01-01T12:00:00Z").unwrap().to_string(), "2999-01-01T12:00:00Z");
+        let days = expiry("30d").unwrap().duration_since(now()).as_hours();
+        assert!((719..=720).contains(&days), "{days}");
+        assert!(expiry("12h").is_ok());
+        for bad in ["", "d", "0d", "30", "30m", "-3d", "tomorrow", "2020-01-01", "99999999999d"] {
+            assert!(expiry(bad).is_err(), "{bad}");
+        }
+    }
+}

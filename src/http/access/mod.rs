@@ -1,0 +1,135 @@
+//! Who may: which hosts are served, which web pages may send requests, and what a key permits.
+//!
+//! Every request passes [`guard`] before it reaches a handler. What a route needs is said where it
+//! is registered ([`routes`]).
+
+pub mod headers;
+pub mod hosts;
+pub mod key;
+pub mod key_file;
+pub mod key_ring;
+pub mod origin;
+mod pattern;
+pub mod routes;
+
+use std::sync::Arc;
+
+use axum::RequestPartsExt;
+use axum::extract::{FromRequestParts, MatchedPath, RawPathParams, Request, State};
+use axum::http::request::Parts;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use tracing::Span;
+
+use crate::engine::CollectionName;
+use crate::http::AppState;
+use crate::http::access::key::{Action, Key};
+use crate::http::access::routes::{Needs, Table};
+use crate::http::problem::Problem;
+use crate::http::problem::code::Code;
+
+/// The key that a request was sent with; `None` if it needed none.
+#[derive(Clone, Default)]
+pub struct Caller(Option<Arc<Key>>);
+
+impl Caller {
+    /// The key's name.
+    pub fn name(&self) -> Option<&str> {
+        self.0.as_ref().map(|key| key.name.as_str())
+    }
+
+    /// Whether it may know of the collection.
+    pub fn covers(&self, collection: &CollectionName) -> bool {
+        self.0.as_ref().is_none_or(|key| key.covers(collection.as_str()))
+    }
+}
+
+impl FromRequestParts<AppState> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, Problem> {
+        Ok(parts.extensions.get::<Self>().cloned().expect("`guard` has let the request pass"))
+    }
+}
+
+/// Lets a request pass if it names this server, comes from no foreign web page, and its key permits
+/// what its route needs.
+pub async fn guard(
+    State((state, table)): State<(AppState, Arc<Table>)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let mut caller = Caller::default();
+    let admitted = admit(&state, &table, &mut parts, &mut caller).await;
+    let mut response = match admitted {
+        Ok(()) => {
+            parts.extensions.insert(caller.clone());
+            next.run(Request::from_parts(parts, body)).await
+        }
+        Err(problem) => problem.into_response(),
+    };
+    if caller.0.is_some() {
+        response.extensions_mut().insert(caller);
+    }
+    response
+}
+
+/// Sets `caller` once the key is known, also if it does not permit the request.
+async fn admit(
+    state: &AppState,
+    table: &Table,
+    parts: &mut Parts,
+    caller: &mut Caller,
+) -> Result<(), Problem> {
+    let host = state.hosts.check(parts)?;
+    origin::check(&parts.headers, &host, &state.settings.cors_origins)?;
+    let route = parts.extensions.get::<MatchedPath>();
+    // Where there is no route there is nothing to protect.
+    let needs = route.and_then(|route| table.needs(route.as_str(), &parts.method));
+    let needs = match needs {
+        None | Some(Needs::Nothing) => return Ok(()),
+        Some(Needs::Metrics) if state.settings.metrics_open => return Ok(()),
+        Some(needs) => needs,
+    };
+    let Some(key) = state.keys.identify(&parts.headers)? else { return Ok(()) };
+    Span::current().record("key", key.name.as_str());
+    *caller = Caller(Some(Arc::clone(&key)));
+    permit(&key, needs, parts).await
+}
+
+/// # Errors
+/// `not_permitted`
+async fn permit(key: &Key, needs: Needs, parts: &mut Parts) -> Result<(), Problem> {
+    let refused = |what: String| {
+        let detail = format!("the key '{}' does not permit {what}", key.name);
+        Err(Problem::new(Code::NotPermitted, detail))
+    };
+    let action = match needs {
+        Needs::Nothing => return Ok(()),
+        Needs::Metrics => Action::Metrics,
+        Needs::In(action) | Needs::InAll(action) | Needs::Anywhere(action) => action,
+    };
+    if !key.permits(action) {
+        return refused(format!("the action `{}`", action.name()));
+    }
+    match needs {
+        Needs::InAll(_) if !key.covers_all() => {
+            refused("this: it needs a key for all collections (`--collections '*'`)".to_owned())
+        }
+        Needs::In(_) => match collection_in(parts).await? {
+            name if key.covers(&name) => Ok(()),
+            name => refused(format!("anything in the collection '{name}'")),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// The name of a collection in the path, decoded as for the handlers, or else `default`.
+async fn collection_in(parts: &mut Parts) -> Result<String, Problem> {
+    let parameters = parts.extract::<RawPathParams>().await.map_err(|_| {
+        Problem::new(Code::InvalidParameter, "the path is not percent-encoded UTF-8")
+    })?;
+    let named = parameters.iter().find(|(name, _)| *name == "collection");
+    Ok(named.map_or_else(|| CollectionName::default().to_string(), |(_, name)| name.to_owned()))
+}

@@ -1,0 +1,158 @@
+//! Requests that web pages send.
+//!
+//! A browser sends requests for any page that its user visits, also to servers that only this
+//! machine or network can reach. It says so: by `Origin` wherever the request may change something
+//! or its answer may be read, and by `Sec-Fetch-Site` elsewhere.
+
+use std::time::Duration;
+
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
+use tower_http::cors::CorsLayer;
+
+use crate::http::problem::Problem;
+use crate::http::problem::code::Code;
+use crate::http::request_id;
+
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+
+/// How long a browser may remember the answer to a preflight.
+const PREFLIGHT_MAX_AGE: Duration = Duration::from_secs(600);
+
+/// # Errors
+/// A page of an origin sends the request that is neither the server's own nor one of `allowed`.
+pub fn check(headers: &HeaderMap, host: &Authority, allowed: &[String]) -> Result<(), Problem> {
+    let mut origins = headers.get_all(header::ORIGIN).iter().peekable();
+    if origins.peek().is_none() && comes_from_elsewhere(headers) {
+        return Err(refused("another site"));
+    }
+    for origin in origins {
+        let origin = origin.to_str().unwrap_or("(not ASCII)");
+        if !is_own(origin, host) && !allowed.iter().any(|known| known == origin) {
+            return Err(refused(origin));
+        }
+    }
+    Ok(())
+}
+
+fn refused(origin: &str) -> Problem {
+    let detail = format!(
+        "a web page of {origin} sent the request; server.cors_origins lists the origins that may"
+    );
+    Problem::new(Code::ForeignOrigin, detail)
+}
+
+/// A browser says that a page of another site wants the answer, for an image or a script of its
+/// own, say. Following a link is no such request.
+fn comes_from_elsewhere(headers: &HeaderMap) -> bool {
+    let is = |name, value: &str| headers.get(name).is_some_and(|found| found == value);
+    let foreign = is(FETCH_SITE, "cross-site") || is(FETCH_SITE, "same-site");
+    foreign && !is(FETCH_MODE, "navigate")
+}
+
+/// Whether the server delivered the page. A proxy in between may add TLS, so the scheme only
+/// supplies the port that is left out.
+fn is_own(origin: &str, host: &Authority) -> bool {
+    let Ok(uri) = origin.parse::<Uri>() else { return false };
+    let Some(authority) = uri.authority() else { return false };
+    let default = if uri.scheme_str() == Some("https") { 443 } else { 80 };
+    let port = |of: &Authority| of.port_u16().unwrap_or(default);
+    authority.host().eq_ignore_ascii_case(host.host()) && port(authority) == port(host)
+}
+
+/// Lets the pages of these origins read answers; `None` without any.
+pub fn cors(origins: &[String]) -> Option<CorsLayer> {
+    if origins.is_empty() {
+        return None;
+    }
+    let origins: Vec<HeaderValue> = origins.iter().filter_map(|o| o.parse().ok()).collect();
+    let layer = CorsLayer::new()
+        .allow_origin(origins)
+        .allow_methods([Method::GET, Method::POST, Method::PUT, Method::DELETE])
+        .allow_headers([
+            header::AUTHORIZATION,
+            header::CONTENT_TYPE,
+            header::CONTENT_ENCODING,
+            request_id::HEADER,
+        ])
+        .expose_headers([header::LOCATION, header::RETRY_AFTER, request_id::HEADER])
+        .max_age(PREFLIGHT_MAX_AGE);
+    Some(layer)
+}
+
+/// The fault of an origin in the settings: it must be as browsers write it.
+pub fn fault(origin: &str) -> Option<String> {
+    let authority = ["http://", "https://"].iter().find_map(|scheme| origin.strip_prefix(scheme));
+    let is_origin = authority.is_some_and(|authority| {
+        let is_plain = !authority.contains('@') && authority.to_ascii_lowercase() == authority;
+        is_plain && authority.parse::<Authority>().is_ok()
+    });
+    (!is_origin).then(|| {
+        format!("cors_origins must be origins such as https://example.org, not '{origin}'")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_refused(headers: &[(&'static str, &str)]) -> bool {
+        let host = Authority::from_static("akin.example:7700");
+        let pairs = headers.iter().map(|(name, value)| {
+            (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
+        });
+        let mut map = HeaderMap::new();
+        for (name, value) in pairs {
+            map.append(name, value);
+        }
+        check(&map, &host, &["https://shop.example".to_owned()]).is_err()
+    }
+
+    #[test]
+    fn pages_of_the_server_and_of_allowed_origins_may_send() {
+        assert!(!is_refused(&[]));
+        for origin in
+            ["http://akin.example:7700", "https://AKIN.example:7700", "https://shop.example"]
+        {
+            assert!(!is_refused(&[("origin", origin)]), "{origin}");
+        }
+        for origin in [
+            "null",
+            "",
+            "https://evil.example",
+            "http://akin.example",
+            "http://shop.example",
+            "https://shop.example.evil.example",
+            "akin.example:7700",
+            "é",
+        ] {
+            assert!(is_refused(&[("origin", origin)]), "{origin}");
+        }
+        let both = [("origin", "https://shop.example"), ("origin", "https://evil.example")];
+        assert!(is_refused(&both));
+        let host = Authority::from_static("akin.example");
+        assert!(is_own("https://akin.example", &host) && is_own("http://akin.example:80", &host));
+    }
+
+    #[test]
+    fn what_a_page_of_another_site_embeds_is_refused_and_a_link_is_not() {
+        assert!(is_refused(&[("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "no-cors")]));
+        assert!(is_refused(&[("sec-fetch-site", "same-site")]));
+        assert!(!is_refused(&[("sec-fetch-site", "same-origin")]));
+        assert!(!is_refused(&[("sec-fetch-site", "none")]));
+        assert!(!is_refused(&[("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")]));
+        let allowed = [("sec-fetch-site", "cross-site"), ("origin", "https://shop.example")];
+        assert!(!is_refused(&allowed));
+    }
+
+    #[test]
+    fn an_origin_is_a_scheme_and_a_host() {
+        for origin in ["https://example.org", "http://localhost:3000", "http://[::1]:3000"] {
+            assert_eq!(fault(origin), None, "{origin}");
+        }
+        for origin in ["*", "null", "example.org", "https://example.org/", "https://Example.org"] {
+            assert!(fault(origin).is_some(), "{origin}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Routes with what a key must permit for each. There is no way to register one without.
+
+use std::collections::HashMap;
+
+use axum::Router;
+use axum::http::Method;
+use utoipa::openapi::OpenApi;
+use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::openapi::security::SecurityRequirement;
+use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
+
+use crate::http::AppState;
+use crate::http::access::key::Action;
+use crate::http::openapi::ONE_COLLECTION;
+use crate::http::problem::code::Code;
+use crate::http::problem::of_calls;
+
+/// The security scheme's name in the OpenAPI document.
+pub const SCHEME: &str = "key";
+
+/// What a route needs of the key of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// No key at all.
+    Nothing,
+    /// The action `metrics`, unless metrics are open.
+    Metrics,
+    /// The action in the collection that the path names, or else in `default`.
+    In(Action),
+    /// The action in every collection, also those to come.
+    InAll(Action),
+    /// The action anywhere. The answer has only what the key covers.
+    Anywhere(Action),
+}
+
+pub const READ: Needs = Needs::In(Action::Read);
+pub const WRITE: Needs = Needs::In(Action::Write);
+pub const ADMIN: Needs = Needs::In(Action::Admin);
+
+/// What each route and method needs, by the route as axum matches it.
+#[derive(Clone, Debug, Default)]
+pub struct Table(HashMap<String, Vec<(Method, Needs)>>);
+
+impl Table {
+    /// `None` for a method that the route does not have.
+    pub fn needs(&self, route: &str, method: &Method) -> Option<Needs> {
+        // A GET answers HEAD, too.
+        let method = if method == Method::HEAD { &Method::GET } else { method };
+        let methods = self.0.get(route)?;
+        methods.iter().find(|(known, _)| known == method).map(|(_, needs)| *needs)
+    }
+
+    fn extend(&mut self, other: impl IntoIterator<Item = (String, Vec<(Method, Needs)>)>) {
+        for (route, methods) in other {
+            self.0.entry(route).or_default().extend(methods);
+        }
+    }
+}
+
+/// A router that knows what each of its routes needs.
+pub struct Routes {
+    router: OpenApiRouter<AppState>,
+    table: Table,
+}
+
+impl Routes {
+    pub fn new() -> Self {
+        Self::with_openapi(OpenApi::default())
+    }
+
+    pub fn with_openapi(document: OpenApi) -> Self {
+        Self { router: OpenApiRouter::with_openapi(document), table: Table::default() }
+    }
+
+    /// Adds routes that all need the same.
+    pub fn routes(mut self, needs: Needs, mut routes: UtoipaMethodRouter<AppState>) -> Self {
+        for (path, item) in &mut routes.1.paths {
+            let methods = operations(item).into_iter().map(|(method, operation)| {
+                document(operation, needs);
+                (method, needs)
+            });
+            let methods = methods.collect();
+            self.table.extend([(path.clone(), methods)]);
+        }
+        Self { router: self.router.routes(routes), ..self }
+    }
+
+    /// Adds the routes of `inner` below the path of a collection.
+    pub fn nest_in_collection(mut self, inner: Self) -> Self {
+        let nested = inner.table.0.into_iter();
+        self.table.extend(nested.map(|(path, of)| (format!("{ONE_COLLECTION}{path}"), of)));
+        Self { router: self.router.nest(ONE_COLLECTION, inner.router), ..self }
+    }
+
+    pub fn merge(mut self, other: Self) -> Self {
+        self.table.extend(other.table.0);
+        Self { router: self.router.merge(other.router), ..self }
+    }
+
+    /// Puts layers around the routes.
+    pub fn layered(
+        self,
+        with: impl FnOnce(OpenApiRouter<AppState>) -> OpenApiRouter<AppState>,
+    ) -> Self {
+        Self { router: with(self.router), ..self }
+    }
+
+    pub fn into_parts(self) -> (Router<AppState>, OpenApi, Table) {
+        let (router, document) = self.router.split_for_parts();
+        (router, document, self.table)
+    }
+}
+
+fn operations(item: &mut PathItem) -> Vec<(Method, &mut Operation)> {
+    let all = [
+        (Method::GET, &mut item.get),
+        (Method::POST, &mut item.post),
+        (Method::PUT, &mut item.put),
+        (Method::DELETE, &mut item.delete),
+        (Method::PATCH, &mut item.patch),
+    ];
+    all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?))).collect()
+}
+
+/// Adds to an operation what the access layer may answer.
+fn document(operation: &mut Operation, needs: Needs) {
+    let codes = [Code::InvalidHost, Code::ForeignOrigin, Code::HostNotServed];
+    of_calls::add(&mut operation.responses, &codes);
+    if needs == Needs::Nothing {
+        operation.security = Some(Vec::new());
+        return;
+    }
+    let codes = [Code::KeyRequired, Code::InvalidKey, Code::NotPermitted];
+    of_calls::add(&mut operation.responses, &codes);
+    operation.security = Some(vec![SecurityRequirement::new(SCHEME, Vec::<String>::new())]);
+}
