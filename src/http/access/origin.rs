@@ -55,8 +55,8 @@ fn comes_from_elsewhere(headers: &HeaderMap) -> bool {
 /// supplies the port that is left out.
 fn is_own(origin: &str, host: &Authority) -> bool {
     let Ok(uri) = origin.parse::<Uri>() else { return false };
-    let Some(authority) = uri.authority() else { return false };
-    let default = if uri.scheme_str() == Some("https") { 443 } else { 80 };
+    let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else { return false };
+    let default = if scheme == "https" { 443 } else { 80 };
     let port = |of: &Authority| of.port_u16().unwrap_or(default);
     authority.host().eq_ignore_ascii_case(host.host()) && port(authority) == port(host)
 }
