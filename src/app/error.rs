@@ -10,7 +10,10 @@ use crate::http::key_file::KeyFileError;
 pub enum AppError {
     #[error("cannot listen on {address}: {source}")]
     Listen { address: String, source: io::Error },
-    #[error("{address} can be reached from other machines, and there is no key in {}", .keys_file.display())]
+    #[error(
+        "{address} can be reached from other machines, and there is no key in {}",
+        .keys_file.display()
+    )]
     Unprotected { address: SocketAddr, keys_file: PathBuf },
     #[error(transparent)]
     Keys(#[from] KeyFileError),

@@ -48,7 +48,8 @@ pub async fn bind(settings: &ServerSettings) -> Result<TcpListener, AppError> {
 /// stores open it answers that it is not ready. Reads the keys again with each signal of `reload`.
 ///
 /// # Errors
-/// `Unprotected` or `Keys`; a store cannot be opened or closed, or goes out of service; or the listener fails.
+/// `Unprotected` or `Keys`; a store cannot be opened or closed, or goes out of service; or the
+/// listener fails.
 pub async fn run(
     settings: Settings,
     listener: TcpListener,
