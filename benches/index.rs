@@ -208,7 +208,7 @@ impl<'a> Bench<'a> {
             times.time(|| {
                 let keys: Vec<Key> = self.bands.keys(sketch.as_bytes(), self.bands.bands).collect();
                 let new = new_set(number, &sketch, &keys);
-                self.index.write(|index| index.insert(Ordinal(number as u32), &new));
+                self.index.write(|index| index.insert(Ordinal::from(number as u32), &new));
             });
         }
     }
@@ -277,7 +277,7 @@ impl<'a> Bench<'a> {
             let number = random.below(self.sketches.len());
             let sketch = self.sketches.get(number);
             let keys: Vec<Key> = self.bands.keys(sketch.as_bytes(), self.bands.bands).collect();
-            let ordinal = Ordinal(number as u32);
+            let ordinal = Ordinal::from(number as u32);
             let remove = |index: &Index| index.remove(ordinal, fingerprint(number), &keys, None);
             times.time(|| self.index.write(remove));
         }
@@ -295,7 +295,7 @@ impl<'a> Bench<'a> {
             let mut loader = index.loader(&value);
             for number in 0..self.sketches.len() {
                 let sketch = self.sketches.get(number);
-                let ordinal = Ordinal(number as u32);
+                let ordinal = Ordinal::from(number as u32);
                 loader.add(fingerprint(number), 900, sketch.as_bytes(), [ordinal]);
             }
         });

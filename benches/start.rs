@@ -207,7 +207,7 @@ fn thin_out(dir: &Path) {
     };
     tell("before");
     let ordinals = runtime.block_on(local.select(Box::new(|_| true))).expect("they are read");
-    let gone = ordinals.into_iter().filter(|ordinal| ordinal.0 % 10 != 0).collect();
+    let gone = ordinals.into_iter().filter(|ordinal| ordinal.get() % 10 != 0).collect();
     let started = Instant::now();
     runtime.block_on(local.remove_selected(gone)).expect("they are removed");
     println!("removed: {} ms", started.elapsed().as_millis());

@@ -227,7 +227,7 @@ fn record(ordinal: u32, text_bytes: usize) -> Record {
         write!(text, "{word:x} ").expect("a string takes any text");
     }
     Record {
-        ordinal: Ordinal(ordinal),
+        ordinal: Ordinal::from(ordinal),
         id: DocumentId::new(at_random(ordinal)).expect("it is a good id"),
         stored_at_ms: 0,
         expires_at_ms: None,

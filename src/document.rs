@@ -96,9 +96,68 @@ pub enum DocumentIdError {
     ControlCharacter,
 }
 
-/// A document's internal number. Never reused: a replaced document gets a new one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Ordinal(pub u32);
+/// A document's internal number. Never reused: a replaced document gets a new one. With 48 bits,
+/// a million additions a second take nine years.
+///
+/// Memory has one or two for each document, so they are stored in six bytes, the highest first.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ordinal([u16; 3]);
+
+impl Ordinal {
+    pub const MIN: Self = Self([0; 3]);
+    pub const MAX: Self = Self([u16::MAX; 3]);
+    /// The length of an encoded ordinal.
+    pub const BYTES: usize = 6;
+
+    #[inline]
+    pub const fn get(self) -> u64 {
+        let [high, middle, low] = self.0;
+        (high as u64) << 32 | (middle as u64) << 16 | low as u64
+    }
+
+    /// `None` for the highest.
+    pub fn next(self) -> Option<Self> {
+        Self::try_from(self.get() + 1).ok()
+    }
+
+    /// Little-endian.
+    pub fn to_le_bytes(self) -> [u8; Self::BYTES] {
+        let [a, b, c, d, e, f, _, _] = self.get().to_le_bytes();
+        [a, b, c, d, e, f]
+    }
+
+    pub const fn from_le_bytes([a, b, c, d, e, f]: [u8; Self::BYTES]) -> Self {
+        let low = u16::from_le_bytes([a, b]);
+        Self([u16::from_le_bytes([e, f]), u16::from_le_bytes([c, d]), low])
+    }
+}
+
+impl fmt::Debug for Ordinal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ordinal({})", self.get())
+    }
+}
+
+impl From<u32> for Ordinal {
+    fn from(number: u32) -> Self {
+        Self([0, (number >> 16) as u16, number as u16])
+    }
+}
+
+impl TryFrom<u64> for Ordinal {
+    type Error = NotAnOrdinal;
+
+    #[inline]
+    fn try_from(number: u64) -> Result<Self, NotAnOrdinal> {
+        let high = u16::try_from(number >> 32).map_err(|_| NotAnOrdinal)?;
+        Ok(Self([high, (number >> 16) as u16, number as u16]))
+    }
+}
+
+/// A number of more than 48 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("ordinals are below 2^48")]
+pub struct NotAnOrdinal;
 
 /// A JSON object that is stored and returned byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -121,13 +121,13 @@ impl<'c> Clusters<'c> {
         Self { documents, representative, groups }
     }
 
-    fn representative(&self, number: u32) -> &(DocumentId, u32) {
+    fn representative(&self, number: u32) -> &(DocumentId, u64) {
         &self.documents.of(self.representative[number as usize])[0]
     }
 
     fn is_kept(&self, fate: &Fate) -> bool {
         match fate {
-            Fate::Document(number) => self.representative(*number).1 == *number,
+            Fate::Document(number) => self.representative(*number).1 == u64::from(*number),
             Fate::Empty(_) => true,
             Fate::LeftOut => false,
         }

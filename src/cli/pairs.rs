@@ -17,7 +17,7 @@ use crate::engine::OfflineCorpus;
 use crate::scheme::Threshold;
 
 /// A document of a set, and its number.
-type Member = (DocumentId, u32);
+type Member = (DocumentId, u64);
 
 /// Write every pair of near-duplicates in files: id, id, Jaccard similarity; needs no server
 ///

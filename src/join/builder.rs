@@ -36,7 +36,7 @@ impl Hasher for Unhashed {
 #[derive(Debug)]
 struct BuilderDocument {
     id: DocumentId,
-    tag: u32,
+    tag: u64,
     set: u32,
 }
 
@@ -52,7 +52,7 @@ pub struct PushedSet {
 /// The documents with each set, in the byte order of their ids.
 #[derive(Clone, Debug)]
 pub struct Documents {
-    documents: Vec<(DocumentId, u32)>,
+    documents: Vec<(DocumentId, u64)>,
     /// Set n has the documents `starts[n]..starts[n + 1]`.
     starts: Vec<u32>,
 }
@@ -69,7 +69,7 @@ impl CorpusBuilder {
     /// arbitrary number of the caller's.
     pub fn push(
         &mut self,
-        (id, tag): (DocumentId, u32),
+        (id, tag): (DocumentId, u64),
         fingerprint: u64,
         shingles: u32,
         sketch: &[u8],
@@ -131,7 +131,7 @@ fn starts(documents: &[BuilderDocument], count: u32) -> Vec<u32> {
 impl Documents {
     /// The ids and tags of the documents with this set; at least one.
     #[must_use]
-    pub fn of(&self, set: u32) -> &[(DocumentId, u32)] {
+    pub fn of(&self, set: u32) -> &[(DocumentId, u64)] {
         let starts = &self.starts[set as usize..];
         &self.documents[starts[0] as usize..starts[1] as usize]
     }

@@ -121,12 +121,9 @@ fn put(
     record: &EncodedRecord,
 ) -> Result<(), StorageError> {
     let ordinal = record.ordinal();
-    let Some(next) = ordinal.0.checked_add(1) else {
-        return Err(StorageError::corrupt("the last possible ordinal was assigned to a document"));
-    };
     record.insert(connection)?;
     counters.documents += 1;
-    counters.next_ordinal = counters.next_ordinal.max(next);
+    counters.next_ordinal = counters.next_ordinal.max(ordinal.get() + 1);
     logged.append(counters, Operation::Put, ordinal);
     Ok(())
 }
@@ -138,8 +135,8 @@ fn remove(
     ordinal: Ordinal,
 ) -> Result<(), StorageError> {
     let delete = "DELETE FROM documents WHERE ordinal = ?1";
-    if connection.prepare_cached(delete)?.execute([ordinal.0])? == 0 {
-        let what = format!("the document to remove, ordinal {}, does not exist", ordinal.0);
+    if connection.prepare_cached(delete)?.execute([ordinal])? == 0 {
+        let what = format!("the document to remove, ordinal {}, does not exist", ordinal.get());
         return Err(StorageError::corrupt(what));
     }
     expiries::remove(connection, ordinal)?;

@@ -10,7 +10,7 @@ pub(super) struct Counters {
     /// Number of live documents.
     pub documents: u64,
     /// Greater than every ordinal ever stored.
-    pub next_ordinal: u32,
+    pub next_ordinal: u64,
     /// The sequence of the last operation ever logged; 0 for none.
     pub last_sequence: u64,
 }
@@ -30,10 +30,10 @@ impl Counters {
             .query_row([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
         let counters = Self {
             documents: documents.cast_unsigned(),
-            next_ordinal: next_ordinal as u32,
+            next_ordinal: next_ordinal.cast_unsigned(),
             last_sequence: last_sequence.cast_unsigned(),
         };
-        if checksum != counters.checksum() || i64::from(counters.next_ordinal) != next_ordinal {
+        if checksum != counters.checksum() {
             return Err(StorageError::corrupt("the counters do not match their checksum"));
         }
         Ok(counters)
@@ -44,7 +44,7 @@ impl Counters {
                       SET documents = ?1, next_ordinal = ?2, last_sequence = ?3, checksum = ?4";
         connection.prepare_cached(update)?.execute(params![
             self.documents.cast_signed(),
-            self.next_ordinal,
+            self.next_ordinal.cast_signed(),
             self.last_sequence.cast_signed(),
             self.checksum(),
         ])?;
@@ -54,7 +54,7 @@ impl Counters {
     fn checksum(&self) -> i64 {
         Digest::new()
             .number(self.documents)
-            .number(u64::from(self.next_ordinal))
+            .number(self.next_ordinal)
             .number(self.last_sequence)
             .finish()
             .cast_signed()

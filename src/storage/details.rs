@@ -34,7 +34,7 @@ pub(super) fn details(
     let query = format!("SELECT {DETAILS_COLUMNS} FROM documents WHERE ordinal = ?1");
     let mut statement = connection.prepare_cached(&query)?;
     let details = |ordinal: &Ordinal| {
-        let mut rows = statement.query([ordinal.0])?;
+        let mut rows = statement.query([ordinal])?;
         let Some(row) = rows.next()? else { return Ok(None) };
         DocumentDetails::read(&Columns::new(row)?).map(Some)
     };

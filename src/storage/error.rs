@@ -24,7 +24,7 @@ pub enum StorageError {
 
     #[error(
         "the document '{id}' (ordinal {}) is damaged: {what}; remove it and add it again, or \
-         restore a backup", ordinal.0
+         restore a backup", ordinal.get()
     )]
     CorruptDocument { ordinal: Ordinal, id: String, what: &'static str },
 

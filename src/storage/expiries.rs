@@ -2,8 +2,8 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::StorageError;
 use super::checksum::Digest;
+use super::{StorageError, row};
 use crate::document::Ordinal;
 
 /// Stores when a document expires, in milliseconds since the epoch.
@@ -14,14 +14,14 @@ pub(super) fn insert(
 ) -> Result<(), StorageError> {
     let insert = "INSERT INTO expiries (ordinal, expires_at, checksum) VALUES (?1, ?2, ?3)";
     let checksum = checksum(ordinal, expires_at_ms);
-    connection.prepare_cached(insert)?.execute(params![ordinal.0, expires_at_ms, checksum])?;
+    connection.prepare_cached(insert)?.execute(params![ordinal, expires_at_ms, checksum])?;
     Ok(())
 }
 
 /// Removes a document's row, if it has one.
 pub(super) fn remove(connection: &Connection, ordinal: Ordinal) -> Result<(), StorageError> {
     let delete = "DELETE FROM expiries WHERE ordinal = ?1";
-    connection.prepare_cached(delete)?.execute([ordinal.0])?;
+    connection.prepare_cached(delete)?.execute([ordinal])?;
     Ok(())
 }
 
@@ -37,7 +37,7 @@ pub(super) fn read(
     let query = "SELECT expires_at, checksum FROM expiries WHERE ordinal = ?1";
     let mut statement = connection.prepare_cached(query)?;
     let columns = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
-    let row = statement.query_row([ordinal.0], columns).optional()?;
+    let row = statement.query_row([ordinal], columns).optional()?;
     match row {
         Some((at, sum)) if sum == checksum(ordinal, at) => Ok(at),
         _ => Err(corrupt(ordinal, id)),
@@ -56,7 +56,7 @@ pub(super) fn visit(
     let mut statement = connection.prepare_cached(query)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let ordinal = Ordinal(row.get(0)?);
+        let ordinal = row::stored_ordinal(row.get(0)?)?;
         let expires_at_ms = row.get(1)?;
         if row.get::<_, i64>(2)? != checksum(ordinal, expires_at_ms) {
             return Err(corrupt(ordinal, ""));
@@ -71,9 +71,5 @@ fn corrupt(ordinal: Ordinal, id: &str) -> StorageError {
 }
 
 fn checksum(ordinal: Ordinal, expires_at_ms: i64) -> i64 {
-    Digest::new()
-        .number(u64::from(ordinal.0))
-        .number(expires_at_ms.cast_unsigned())
-        .finish()
-        .cast_signed()
+    Digest::new().number(ordinal.get()).number(expires_at_ms.cast_unsigned()).finish().cast_signed()
 }

@@ -11,8 +11,8 @@ use crate::document::Ordinal;
 /// A transaction with more operations takes several rows.
 pub(super) const OPERATIONS_OF_ROW_MAX: usize = 4096;
 
-/// An operation's code (1 byte) and ordinal (4 bytes, little-endian).
-const OPERATION_BYTES: usize = 5;
+/// Added to the code of an operation whose ordinal is written in six bytes instead of four.
+const WIDE: u8 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
@@ -33,31 +33,31 @@ impl Operation {
     }
 }
 
-/// The encoded operations of a transaction.
+/// The operations of a transaction.
 #[derive(Default)]
-pub(super) struct Logged(Vec<u8>);
+pub(super) struct Logged(Vec<(Operation, Ordinal)>);
 
 impl Logged {
     /// Logs an operation under the next sequence.
     pub fn append(&mut self, counters: &mut Counters, operation: Operation, ordinal: Ordinal) {
         counters.last_sequence += 1;
-        self.0.push(operation.code());
-        self.0.extend_from_slice(&ordinal.0.to_le_bytes());
+        self.0.push((operation, ordinal));
     }
 
     pub fn len(&self) -> usize {
-        self.0.len() / OPERATION_BYTES
+        self.0.len()
     }
 
     /// Writes the operations, the last of which has the sequence `last`.
     pub fn write(&self, connection: &Connection, last: u64) -> Result<(), StorageError> {
         let insert = "INSERT INTO log (sequence, operations, checksum) VALUES (?1, ?2, ?3)";
         let mut sequence = last + 1 - self.len() as u64;
-        for operations in self.0.chunks(OPERATIONS_OF_ROW_MAX * OPERATION_BYTES) {
-            let checksum = checksum(sequence, operations);
-            let row = params![sequence.cast_signed(), operations, checksum];
+        for operations in self.0.chunks(OPERATIONS_OF_ROW_MAX) {
+            let encoded = encode(operations);
+            let checksum = checksum(sequence, &encoded);
+            let row = params![sequence.cast_signed(), encoded, checksum];
             connection.prepare_cached(insert)?.execute(row)?;
-            sequence += (operations.len() / OPERATION_BYTES) as u64;
+            sequence += operations.len() as u64;
         }
         Ok(())
     }
@@ -100,16 +100,47 @@ pub(super) fn visit_after(
     Ok(())
 }
 
+/// Each operation as its code (1 byte) and its ordinal (little-endian): in 4 bytes if it has 32
+/// bits, which every akin reads, else in 6.
+fn encode(operations: &[(Operation, Ordinal)]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(operations.len() * (1 + Ordinal::BYTES));
+    for (operation, ordinal) in operations {
+        match u32::try_from(ordinal.get()) {
+            Ok(narrow) => {
+                bytes.push(operation.code());
+                bytes.extend_from_slice(&narrow.to_le_bytes());
+            }
+            Err(_) => {
+                bytes.push(operation.code() + WIDE);
+                bytes.extend_from_slice(&ordinal.to_le_bytes());
+            }
+        }
+    }
+    bytes
+}
+
 /// `None` for a row that [`Logged::write`] cannot have written.
 fn decode(sequence: u64, operations: &[u8], sum: i64) -> Option<Vec<(Operation, Ordinal)>> {
-    let (whole, rest) = operations.as_chunks::<OPERATION_BYTES>();
-    if whole.is_empty() || !rest.is_empty() || sum != checksum(sequence, operations) {
+    if operations.is_empty() || sum != checksum(sequence, operations) {
         return None;
     }
-    let decode = |&[code, a, b, c, d]: &[u8; OPERATION_BYTES]| {
-        Some((Operation::of_code(code)?, Ordinal(u32::from_le_bytes([a, b, c, d]))))
-    };
-    whole.iter().map(decode).collect()
+    let (mut decoded, mut rest) = (Vec::with_capacity(operations.len() / 5), operations);
+    while let Some((code, behind)) = rest.split_first() {
+        let (operation, ordinal);
+        (operation, ordinal, rest) = match Operation::of_code(*code) {
+            Some(operation) => {
+                let (narrow, rest) = behind.split_first_chunk()?;
+                (operation, Ordinal::from(u32::from_le_bytes(*narrow)), rest)
+            }
+            None => {
+                let (wide, rest) = behind.split_first_chunk()?;
+                let operation = Operation::of_code(code.checked_sub(WIDE)?)?;
+                (operation, Ordinal::from_le_bytes(*wide), rest)
+            }
+        };
+        decoded.push((operation, ordinal));
+    }
+    Some(decoded)
 }
 
 /// The sequence before the first operation in the log; `last` if the log is empty.

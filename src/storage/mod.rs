@@ -28,7 +28,7 @@
 //!
 //! | column | what it is |
 //! |---|---|
-//! | `ordinal` | The document's number, assigned by the caller. Never reused. |
+//! | `ordinal` | The document's number of 48 bits, assigned by the caller. Never reused. |
 //! | `id` | The client's id for it. The caller keeps ids unique. |
 //! | `shingles` | Number of elements in the set. |
 //! | `fingerprint` | 64-bit hash of the set. |
@@ -70,7 +70,7 @@
 //! | column | what it is |
 //! |---|---|
 //! | `sequence` | The number of the row's first operation. |
-//! | `operations` | 5 bytes each: 1 insertion or 2 removal; ordinal (u32, little-endian). |
+//! | `operations` | 5 bytes each: 1 insertion or 2 removal; ordinal (little-endian). Of an ordinal beyond 32 bits, 7 bytes: 3 insertion or 4 removal; ordinal. |
 //! | `checksum` | Of both columns. |
 //!
 //! Example: ordinal 9 replaced ordinal 4, as operations 17 and 18:
@@ -134,6 +134,7 @@ mod upgrade;
 mod verify;
 mod view;
 mod wal_sync;
+mod width;
 
 pub use command::Write;
 pub use copy::CopyStop;
@@ -156,6 +157,14 @@ pub use snapshot_writer::SnapshotWriter;
 pub use store::Store;
 pub use verify::verify;
 pub use view::StoreView;
+
+/// Makes the next document of a closed store get a number of the test's choice.
+#[cfg(test)]
+pub(crate) fn set_next_ordinal(dir: &std::path::Path, next_ordinal: u64) {
+    let raw = rusqlite::Connection::open(dir.join("store.sqlite")).unwrap();
+    let counters = counters::Counters::read(&raw).unwrap();
+    counters::Counters { next_ordinal, ..counters }.write(&raw).unwrap();
+}
 
 #[cfg(test)]
 mod tests;

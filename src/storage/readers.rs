@@ -224,7 +224,7 @@ pub(super) fn records(
     let query = format!("SELECT {ALL_COLUMNS} FROM documents WHERE ordinal = ?1");
     let mut statement = connection.prepare_cached(&query)?;
     let record = |ordinal: &Ordinal| {
-        let mut rows = statement.query([ordinal.0])?;
+        let mut rows = statement.query([ordinal])?;
         rows.next()?.map(|row| Record::decode(connection, row, detail, shingler)).transpose()
     };
     ordinals.iter().map(record).collect()

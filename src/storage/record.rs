@@ -203,7 +203,7 @@ impl EncodedRecord {
                       (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
         let [sketch, details, content] = self.digests;
         connection.prepare_cached(insert)?.execute(params![
-            self.ordinal.0,
+            self.ordinal,
             self.id.as_str(),
             self.shingles,
             self.fingerprint.cast_signed(),

@@ -28,7 +28,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StorageError::Corrupt`], [`StorageError::Database`].
-    pub fn next_ordinal(&self) -> Result<u32, StorageError> {
+    pub fn next_ordinal(&self) -> Result<u64, StorageError> {
         self.readers.read_here(Counters::read).map(|counters| counters.next_ordinal)
     }
 
@@ -64,7 +64,7 @@ impl Store {
     /// [`StorageError::CorruptDocument`] at the first row that is not what was written.
     pub fn scan(
         &self,
-        ordinals: Range<u32>,
+        ordinals: Range<u64>,
         mut visit: impl FnMut(SketchRow<'_>),
     ) -> Result<(), StorageError> {
         self.readers.scan_here(|connection| {
@@ -73,11 +73,39 @@ impl Store {
                  WHERE ordinal >= ?1 AND ordinal < ?2 ORDER BY ordinal"
             );
             let mut statement = connection.prepare_cached(&query)?;
-            let mut rows = statement.query([ordinals.start, ordinals.end])?;
+            let mut rows =
+                statement.query([ordinals.start.cast_signed(), ordinals.end.cast_signed()])?;
             while let Some(row) = rows.next()? {
                 visit(SketchRow::read(&Columns::new(row)?)?);
             }
             Ok(())
+        })
+    }
+
+    /// Ranges of at most `length` ordinals that together have every document in a range. None is
+    /// empty, however far apart the ordinals in use are.
+    ///
+    /// # Errors
+    /// [`StorageError::Database`].
+    pub fn pieces(
+        &self,
+        ordinals: Range<u64>,
+        length: u64,
+    ) -> Result<Vec<Range<u64>>, StorageError> {
+        self.readers.scan_here(|connection| {
+            let query = "SELECT min(ordinal) FROM documents WHERE ordinal >= ?1 AND ordinal < ?2";
+            let mut statement = connection.prepare_cached(query)?;
+            let end = ordinals.end.cast_signed();
+            let mut first = |from: u64| {
+                let first = statement.query_row([from.cast_signed(), end], |row| row.get(0));
+                first.map(|first: Option<i64>| first.map(i64::cast_unsigned))
+            };
+            let (mut pieces, mut next) = (Vec::new(), ordinals.start);
+            while let Some(start) = first(next)? {
+                next = start.saturating_add(length).min(ordinals.end);
+                pieces.push(start..next);
+            }
+            Ok(pieces)
         })
     }
 

@@ -1,6 +1,6 @@
 //! The three parts of a row of `documents`: their columns, checksums and reading.
 
-use rusqlite::types::{FromSqlResult, ValueRef};
+use rusqlite::types::{FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Row};
 
 use super::checksum::{Digest, of_numbers};
@@ -35,7 +35,7 @@ pub(super) enum RowPart {
 /// The stored checksum. It binds a digest to its ordinal and part, which detects parts of one row
 /// in another. It is cheap, so the digest can be computed before the ordinal is known.
 pub(super) fn seal(digest: u64, ordinal: Ordinal, part: RowPart) -> i64 {
-    of_numbers([digest, u64::from(ordinal.0), part as u64]).cast_signed()
+    of_numbers([digest, ordinal.get(), part as u64]).cast_signed()
 }
 
 /// The columns of the first part, the first two parts, and all parts.
@@ -218,6 +218,19 @@ pub(super) fn derive(
     same.ok_or_else(|| columns.corrupt("its content does not give the set that it was stored with"))
 }
 
+/// # Errors
+/// [`StorageError::Corrupt`] if it is none.
+pub(super) fn stored_ordinal(number: i64) -> Result<Ordinal, StorageError> {
+    Ordinal::try_from(number.cast_unsigned())
+        .map_err(|_| StorageError::corrupt(format!("{number} is not a valid ordinal")))
+}
+
+impl ToSql for Ordinal {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(self.get().cast_signed().into())
+    }
+}
+
 /// The columns of a row, with its ordinal and id for errors.
 pub(super) struct Columns<'a> {
     row: &'a Row<'a>,
@@ -226,10 +239,7 @@ pub(super) struct Columns<'a> {
 
 impl<'a> Columns<'a> {
     pub fn new(row: &'a Row<'a>) -> Result<Self, StorageError> {
-        let ordinal: i64 = row.get(0)?;
-        let ordinal = u32::try_from(ordinal)
-            .map_err(|_| StorageError::corrupt(format!("{ordinal} is not a valid ordinal")))?;
-        Ok(Self { row, ordinal: Ordinal(ordinal) })
+        Ok(Self { row, ordinal: stored_ordinal(row.get(0)?)? })
     }
 
     pub fn corrupt(&self, what: &'static str) -> StorageError {

@@ -38,10 +38,10 @@ impl Store {
     /// was written; [`StorageError::Database`].
     pub fn scan_sets(
         &self,
-        ordinals: Range<u32>,
+        ordinals: Range<u64>,
         visit: impl FnMut(&SetRow<'_>) -> Visited,
     ) -> Result<(), StorageError> {
-        let ordinals = ordinals.start.into()..ordinals.end.into();
+        let ordinals = ordinals.start.cast_signed()..ordinals.end.cast_signed();
         self.readers.scan_here(|connection| {
             visit_sets(connection, &self.shingler, ordinals, ALL_ALIVE_MS, visit)
         })

@@ -6,14 +6,14 @@
 //! ```text
 //! bytes  head                          bytes  an entry: one distinct set and its documents
 //!     8  "AKINSNAP"                        8  fingerprint of the set
-//!     4  format, 2                         4  shingles of the set
+//!     4  format: F, 2 or 3                 4  shingles of the set
 //!     4  low half of the xxh3 of           4  members: M, at least 1
 //!        the 12 bytes before               S  sketch
-//!     4  bytes of a sketch: S            4 M  ordinals of the members
+//!     4  bytes of a sketch: S            O M  ordinals of the members
 //!     4  bytes of the identity: I
 //!     8  sequence                      bytes  a listing: one document
 //!     8  created at, ms since 1970         8  fingerprint of its set
-//!     4  next ordinal                      4  ordinal
+//!     O  next ordinal                      O  ordinal
 //!     I  identity, UTF-8                   2  bytes of the id: D; + 0x8000: has metadata
 //!        sections                          D  id, UTF-8
 //!        directory: for each section
@@ -28,6 +28,9 @@
 //!     8  xxh3 of head, directory and the 24 bytes before
 //!     8  "AKINDONE"
 //! ```
+//! An ordinal has O bytes: 4 in format 2 and 6 in format 3, which is written once ordinals have 32
+//! bits.
+//!
 //! The magic numbers, the format and its check keep their positions in all future formats, so that
 //! a newer file can be distinguished from a broken one.
 //!
@@ -52,9 +55,15 @@ use std::io::{self, Read};
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::width::Width;
 use crate::document::{DocumentId, Ordinal};
 
-pub(super) const FORMAT: u32 = 2;
+pub(super) const FORMAT: u32 = 3;
+
+/// The next ordinal from which format 3 is written: while a snapshot is taken, higher ordinals are
+/// assigned.
+const WIDE_FROM: u64 = 1 << 31;
+
 pub(super) const HAS_METADATA: u16 = 0x8000;
 const MAGIC: &[u8; 8] = b"AKINSNAP";
 const MAGIC_DONE: &[u8; 8] = b"AKINDONE";
@@ -67,7 +76,7 @@ pub struct SnapshotHeader {
     /// The snapshot contains all operations up to this one.
     pub sequence: u64,
     /// Greater than every ordinal in it.
-    pub next_ordinal: u32,
+    pub next_ordinal: u64,
     pub sketch_bytes: u32,
     /// Milliseconds since the epoch.
     pub created_at_ms: i64,
@@ -111,9 +120,13 @@ pub struct SnapshotInfo {
 }
 
 impl SnapshotHeader {
+    pub(super) fn width(&self) -> Width {
+        if self.next_ordinal < WIDE_FROM { Width::Narrow } else { Width::Wide }
+    }
+
     pub(super) fn encode(&self) -> Vec<u8> {
         let identity = u32::try_from(self.identity.len()).expect("settings are short");
-        let mut bytes = [&MAGIC[..], &FORMAT.to_le_bytes()].concat();
+        let mut bytes = [&MAGIC[..], &self.width().format().to_le_bytes()].concat();
         let check = xxh3_64(&bytes) as u32;
         for part in [
             &check.to_le_bytes()[..],
@@ -121,7 +134,7 @@ impl SnapshotHeader {
             &identity.to_le_bytes(),
             &self.sequence.to_le_bytes(),
             &self.created_at_ms.to_le_bytes(),
-            &self.next_ordinal.to_le_bytes(),
+            &self.next_ordinal.to_le_bytes()[..self.width().bytes()],
             self.identity.as_bytes(),
         ] {
             bytes.extend_from_slice(part);
@@ -143,7 +156,7 @@ impl SnapshotHeader {
         let identity_bytes = u32_of(input)?;
         let sequence = u64_of(input)?;
         let created_at_ms = u64_of(input)?.cast_signed();
-        let next_ordinal = u32_of(input)?;
+        let next_ordinal = Width::of_format(format).read(input)?.get();
         if u64::from(identity_bytes.max(sketch_bytes)) > bytes_max {
             return Err(Broken::Format("its header has an impossible length"));
         }
@@ -271,7 +284,7 @@ impl Footer {
 /// Visits the records of a section whose checksum has been verified.
 pub(super) fn visit_records(
     section: &Section,
-    sketch_bytes: u32,
+    (sketch_bytes, width): (u32, Width),
     mut bytes: &[u8],
     mut visit: impl FnMut(SnapshotRecord<'_>),
 ) -> Result<(), Broken> {
@@ -279,9 +292,10 @@ pub(super) fn visit_records(
     for _ in 0..section.records {
         visit(match section.kind {
             Kind::Entries => {
-                SnapshotRecord::Entry(read_entry(&mut bytes, sketch_bytes, &mut members)?)
+                let of_header = (sketch_bytes, width);
+                SnapshotRecord::Entry(read_entry(&mut bytes, of_header, &mut members)?)
             }
-            Kind::Listings => SnapshotRecord::Listing(read_listing(&mut bytes)?),
+            Kind::Listings => SnapshotRecord::Listing(read_listing(&mut bytes, width)?),
         });
     }
     if !bytes.is_empty() {
@@ -292,20 +306,19 @@ pub(super) fn visit_records(
 
 fn read_entry<'a, 'b: 'a>(
     bytes: &mut &'b [u8],
-    sketch_bytes: u32,
+    (sketch_bytes, width): (u32, Width),
     members: &'a mut Vec<Ordinal>,
 ) -> Result<SnapshotEntry<'a>, Broken> {
     let (fingerprint, shingles, count) = (u64_of(bytes)?, u32_of(bytes)?, u32_of(bytes)?);
     let sketch = take(bytes, sketch_bytes as usize)?;
-    let ordinals = take(bytes, count as usize * size_of::<u32>())?;
-    let ordinal = |bytes: &[u8; 4]| Ordinal(u32::from_le_bytes(*bytes));
+    let ordinals = take(bytes, count as usize * width.bytes())?;
     members.clear();
-    members.extend(ordinals.as_chunks().0.iter().map(ordinal));
+    width.read_all(ordinals, members);
     Ok(SnapshotEntry { fingerprint, shingles, sketch, members })
 }
 
-fn read_listing<'a>(bytes: &mut &'a [u8]) -> Result<SnapshotListing<'a>, Broken> {
-    let (fingerprint, ordinal) = (u64_of(bytes)?, Ordinal(u32_of(bytes)?));
+fn read_listing<'a>(bytes: &mut &'a [u8], width: Width) -> Result<SnapshotListing<'a>, Broken> {
+    let (fingerprint, ordinal) = (u64_of(bytes)?, width.read(bytes)?);
     let marked = array(bytes).map(u16::from_le_bytes)?;
     let id = str::from_utf8(take(bytes, usize::from(marked & !HAS_METADATA))?).ok();
     let id = id.filter(|id| DocumentId::check(id).is_ok());

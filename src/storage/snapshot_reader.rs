@@ -85,7 +85,8 @@ impl SnapshotReader {
             what: broken.to_string(),
         };
         self.read_checked(*start, section, bytes).map_err(broken)?;
-        visit_records(section, self.header.sketch_bytes, bytes, visit).map_err(broken)
+        let of_header = (self.header.sketch_bytes, self.header.width());
+        visit_records(section, of_header, bytes, visit).map_err(broken)
     }
 
     fn read_checked(

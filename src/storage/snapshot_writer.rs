@@ -1,7 +1,7 @@
 //! Writes a snapshot to a temporary name, and renames it once it is on disk.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -11,6 +11,7 @@ use super::snapshot_file::{
     Footer, HAS_METADATA, Kind, Section, SnapshotHeader, SnapshotInfo, SnapshotRecord,
 };
 use super::snapshot_reader::checksum;
+use super::width::Width;
 use super::{StorageError, directory};
 
 /// A section ends with the record that reaches this size, which fits in a core's cache.
@@ -28,6 +29,7 @@ pub struct SnapshotWriter {
     records: u32,
     sections: Vec<Section>,
     sketch_bytes: usize,
+    width: Width,
     info: SnapshotInfo,
     entries: u64,
 }
@@ -55,6 +57,7 @@ impl SnapshotWriter {
             records: 0,
             sections: Vec::new(),
             sketch_bytes: header.sketch_bytes as usize,
+            width: header.width(),
             info,
             entries: 0,
         };
@@ -79,7 +82,7 @@ impl SnapshotWriter {
             self.end_section()?;
             self.kind = kind;
         }
-        self.encode(record);
+        self.encode(record).map_err(StorageError::io(self.partial.path()))?;
         self.records += 1;
         if self.buffer.len() < SECTION_BYTES {
             return Ok(());
@@ -87,30 +90,32 @@ impl SnapshotWriter {
         self.end_section()
     }
 
-    fn encode(&mut self, record: &SnapshotRecord<'_>) {
+    fn encode(&mut self, record: &SnapshotRecord<'_>) -> io::Result<()> {
         let buffer = &mut self.buffer;
         match record {
             SnapshotRecord::Entry(entry) => {
                 assert_eq!(entry.sketch.len(), self.sketch_bytes, "bytes of a sketch");
-                let members = u32::try_from(entry.members.len()).expect("ordinals are 32 bits");
+                let members =
+                    u32::try_from(entry.members.len()).expect("a set is copied in pieces");
                 buffer.extend_from_slice(&entry.fingerprint.to_le_bytes());
                 buffer.extend_from_slice(&entry.shingles.to_le_bytes());
                 buffer.extend_from_slice(&members.to_le_bytes());
                 buffer.extend_from_slice(entry.sketch);
                 for ordinal in entry.members {
-                    buffer.extend_from_slice(&ordinal.0.to_le_bytes());
+                    self.width.write(*ordinal, buffer)?;
                 }
                 self.entries += 1;
             }
             SnapshotRecord::Listing(listing) => {
                 let mark = if listing.has_metadata { HAS_METADATA } else { 0 };
                 buffer.extend_from_slice(&listing.fingerprint.to_le_bytes());
-                buffer.extend_from_slice(&listing.ordinal.0.to_le_bytes());
+                self.width.write(listing.ordinal, buffer)?;
                 buffer.extend_from_slice(&(listing.id.len() as u16 | mark).to_le_bytes());
                 buffer.extend_from_slice(listing.id.as_bytes());
                 self.info.documents += 1;
             }
         }
+        Ok(())
     }
 
     /// Makes the snapshot durable and visible, and removes the oldest beyond the limit. Blocks.

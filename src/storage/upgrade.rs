@@ -62,7 +62,7 @@ fn operation(numbers: [i64; 3], checksum: i64) -> Result<(Operation, Ordinal), S
     let digest = digest.finish().cast_signed();
     let operation = u8::try_from(code).ok().and_then(Operation::of_code);
     match (operation, u32::try_from(ordinal)) {
-        (Some(operation), Ok(ordinal)) if digest == checksum => Ok((operation, Ordinal(ordinal))),
+        (Some(operation), Ok(ordinal)) if digest == checksum => Ok((operation, ordinal.into())),
         _ => {
             Err(StorageError::corrupt(format!("the log row {sequence} does not have its checksum")))
         }

@@ -69,9 +69,9 @@ impl StoreView {
     pub fn set(&self, ordinal: Ordinal) -> Result<ShingleSet, StorageError> {
         let query = format!("SELECT {ALL_COLUMNS} FROM documents WHERE ordinal = ?1");
         let mut statement = self.connection.prepare_cached(&query)?;
-        let mut rows = statement.query([ordinal.0])?;
+        let mut rows = statement.query([ordinal])?;
         let Some(row) = rows.next()? else {
-            let what = format!("the view has no document with ordinal {}", ordinal.0);
+            let what = format!("the view has no document with ordinal {}", ordinal.get());
             return Err(StorageError::corrupt(what));
         };
         let columns = Columns::new(row)?;

@@ -69,7 +69,7 @@ impl Made {
         let settings = &self.settings.sketch;
         let index = Index::new(self.bands.bands, settings.sketch_bytes(), Estimator::new(settings));
         let (mut sketching, mut inserting) = (Duration::ZERO, Duration::ZERO);
-        let mut ordinals = (0..).map(Ordinal);
+        let mut ordinals = (0..).map(Ordinal::from);
         for chunk in sets.chunks(CHUNK) {
             let started = Instant::now();
             let made: Vec<(u64, Sketch)> = chunk.iter().map(|set| self.sketch(set)).collect();

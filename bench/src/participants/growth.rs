@@ -81,7 +81,7 @@ fn fill(index: &Index, bands: &Bands, times: &mut [Duration]) {
         let keys: Vec<Key> = bands.keys(sketch.as_bytes(), bands.bands).collect();
         let new = sketches::new_set(number, &sketch, &keys);
         let started = Instant::now();
-        index.insert(Ordinal(number as u32), &new);
+        index.insert(Ordinal::from(number as u32), &new);
         *time = started.elapsed();
     }
 }

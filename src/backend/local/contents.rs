@@ -134,7 +134,7 @@ mod tests {
         let prepared = prepared("a", "one two three");
         let (id, content) = (prepared.document.id.clone(), prepared.document.content.clone());
         local.store(local.register(prepared, false, None).await.unwrap()).await.unwrap();
-        let (there, gone) = (local.live.catalog.ordinal(&id).unwrap(), Ordinal(77));
+        let (there, gone) = (local.live.catalog.ordinal(&id).unwrap(), Ordinal::from(77));
         let candidates = [candidate(&[gone, gone, there]), candidate(&[gone]), candidate(&[there])];
         let contents = local.contents(&candidates).await.unwrap();
         assert_eq!(contents, [Some(content.clone()), None, Some(content)]);

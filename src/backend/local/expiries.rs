@@ -29,15 +29,15 @@ impl Expiries {
 
     /// At most `max` expired documents, soonest first.
     pub fn due(&self, now_ms: i64, max: usize) -> Vec<Ordinal> {
-        self.lock().range(..=(now_ms, Ordinal(u32::MAX))).take(max).map(|&(_, due)| due).collect()
+        self.lock().range(..=(now_ms, Ordinal::MAX)).take(max).map(|&(_, due)| due).collect()
     }
 
     /// The number of expired documents; concurrent changes may or may not be counted.
     pub fn due_count(&self, now_ms: i64) -> u64 {
-        let (mut count, mut from) = (0, (i64::MIN, Ordinal(0)));
+        let (mut count, mut from) = (0, (i64::MIN, Ordinal::MIN));
         loop {
             let due = self.lock();
-            let mut due = due.range(from..=(now_ms, Ordinal(u32::MAX)));
+            let mut due = due.range(from..=(now_ms, Ordinal::MAX));
             count += due.by_ref().take(COUNTED_AT_ONCE).count() as u64;
             let Some(&next) = due.next() else { return count };
             from = next;
@@ -62,13 +62,13 @@ mod tests {
     #[test]
     fn due_is_what_has_expired_soonest_first() {
         let expiries = Expiries::default();
-        expiries.load(vec![(30, Ordinal(1)), (10, Ordinal(2))]);
-        expiries.insert(20, Ordinal(3));
-        expiries.insert(10, Ordinal(4));
-        expiries.remove(10, Ordinal(4));
-        expiries.remove(10, Ordinal(9));
-        assert_eq!(expiries.due(20, 9), [Ordinal(2), Ordinal(3)]);
-        assert_eq!(expiries.due(30, 1), [Ordinal(2)]);
+        expiries.load(vec![(30, Ordinal::from(1)), (10, Ordinal::from(2))]);
+        expiries.insert(20, Ordinal::from(3));
+        expiries.insert(10, Ordinal::from(4));
+        expiries.remove(10, Ordinal::from(4));
+        expiries.remove(10, Ordinal::from(9));
+        assert_eq!(expiries.due(20, 9), [Ordinal::from(2), Ordinal::from(3)]);
+        assert_eq!(expiries.due(30, 1), [Ordinal::from(2)]);
         assert_eq!((expiries.due_count(9), expiries.due_count(30)), (0, 3));
     }
 
@@ -76,7 +76,7 @@ mod tests {
     fn all_that_are_due_are_counted() {
         let expiries = Expiries::default();
         let count = 2 * COUNTED_AT_ONCE as u32 + 1;
-        expiries.load((0..count).map(|number| (number.into(), Ordinal(number))).collect());
+        expiries.load((0..count).map(|number| (number.into(), Ordinal::from(number))).collect());
         assert_eq!(expiries.due_count(i64::MAX), u64::from(count));
     }
 }

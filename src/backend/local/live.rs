@@ -196,7 +196,7 @@ mod tests {
 
     fn durable(ordinal: u32, prepared: &Arc<PreparedDocument>) -> DurableDocument {
         DurableDocument {
-            ordinal: Ordinal(ordinal),
+            ordinal: Ordinal::from(ordinal),
             prepared: Arc::clone(prepared),
             expires_at_ms: None,
         }

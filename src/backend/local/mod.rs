@@ -23,7 +23,7 @@ mod wide;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -56,7 +56,7 @@ pub struct Local {
     snapshotting: Arc<tokio::sync::Mutex<()>>,
     /// Limits concurrent lookups that scan all sets or very long postings.
     scans: Arc<Semaphore>,
-    next_ordinal: AtomicU32,
+    next_ordinal: AtomicU64,
     /// The sequence of the newest usable snapshot; 0 if there is none.
     snapshot_sequence: AtomicU64,
     /// The log after this sequence is not trimmed.
@@ -95,7 +95,7 @@ impl Local {
             store: Arc::new(store),
             snapshotting: Arc::default(),
             scans: Arc::new(Semaphore::new(settings.store.scans_max as usize)),
-            next_ordinal: AtomicU32::new(recovered.next_ordinal),
+            next_ordinal: AtomicU64::new(recovered.next_ordinal),
             snapshot_sequence: AtomicU64::new(recovered.recovery.snapshot_sequence.unwrap_or(0)),
             log_kept_after: AtomicU64::new(u64::MAX),
             superseded: Arc::default(),
@@ -360,6 +360,9 @@ impl Local {
         self.live.catalog.alive(id, self.now_ms()).map(|listing| listing.ordinal)
     }
 }
+
+#[cfg(test)]
+mod tests;
 
 /// Stops a copy when its result is no longer awaited.
 struct StopOnDrop(Arc<CopyStop>);

@@ -20,13 +20,13 @@ use crate::storage::{
 };
 
 /// Ordinals read in one piece of parallel work.
-const PIECE: u32 = 4_096;
+const PIECE: u64 = 4_096;
 
 pub(super) struct Recovered {
     pub index: Index,
     pub catalog: Catalog,
     /// Higher than every ordinal ever assigned.
-    pub next_ordinal: u32,
+    pub next_ordinal: u64,
     pub recovery: Recovery,
 }
 
@@ -73,7 +73,7 @@ pub(super) fn with_prefix(
     }
     let index = index.with_prefix(exact_from);
     let filed = timed("prefixes", || {
-        share_out_ordinals(0..store.next_ordinal()?, |ordinals| {
+        share_out_ordinals(store, 0..store.next_ordinal()?, |ordinals| {
             store.scan_sets(ordinals, |row| {
                 index.file_prefix(row.document.ordinal, row.document.fingerprint, &row.set()?);
                 Ok(ControlFlow::Continue(()))
@@ -95,7 +95,7 @@ struct Recovering<'a> {
     sketch: &'a SketchSettings,
     progress: &'a Progress,
     /// The next ordinal of the store.
-    next_ordinal: u32,
+    next_ordinal: u64,
 }
 
 impl Recovering<'_> {
@@ -152,8 +152,8 @@ impl Recovering<'_> {
         Ok(Recovered { index, catalog, next_ordinal: self.next_ordinal, recovery })
     }
 
-    fn read_rows(&self, ordinals: Range<u32>, loading: &Loading<'_>) -> Result<(), StorageError> {
-        share_out_ordinals(ordinals, |ordinals| {
+    fn read_rows(&self, ordinals: Range<u64>, loading: &Loading<'_>) -> Result<(), StorageError> {
+        share_out_ordinals(self.store, ordinals, |ordinals| {
             self.progress.add_done(loading.read_rows(self.store, ordinals)?);
             Ok(())
         })
@@ -248,7 +248,7 @@ impl<'a> Loading<'a> {
     }
 
     /// Returns the number of documents read.
-    fn read_rows(&self, store: &Store, ordinals: Range<u32>) -> Result<u64, StorageError> {
+    fn read_rows(&self, store: &Store, ordinals: Range<u64>) -> Result<u64, StorageError> {
         self.with_portion(|Portion { sets, .. }| {
             let mut documents = 0;
             store.scan(ordinals, |row| {
@@ -270,21 +270,19 @@ impl<'a> Loading<'a> {
 }
 
 /// The range of ordinals from the first one stored since the snapshot to the last.
-fn born_since(tail: &Tail) -> Range<u32> {
-    let first = tail.born.first().map_or(0, |first| first.0);
-    let end = tail.born.last().map_or(0, |last| last.0.saturating_add(1));
+fn born_since(tail: &Tail) -> Range<u64> {
+    let first = tail.born.first().map_or(0, |first| first.get());
+    let end = tail.born.last().map_or(0, |last| last.get() + 1);
     first..end
 }
 
 fn share_out_ordinals(
-    ordinals: Range<u32>,
-    work: impl Fn(Range<u32>) -> Result<(), StorageError> + Sync,
+    store: &Store,
+    ordinals: Range<u64>,
+    work: impl Fn(Range<u64>) -> Result<(), StorageError> + Sync,
 ) -> Result<(), StorageError> {
-    let Range { start, end } = ordinals;
-    share_out((end - start).div_ceil(PIECE) as usize, |piece| {
-        let start = start + piece as u32 * PIECE;
-        work(start..start.saturating_add(PIECE).min(end))
-    })
+    let pieces = store.pieces(ordinals, PIECE)?;
+    share_out(pieces.len(), |piece| work(pieces[piece].clone()))
 }
 
 /// Logs the duration of a phase of the start.

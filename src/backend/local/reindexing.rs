@@ -71,7 +71,7 @@ impl Local {
         for (record, DurableDocument { ordinal, .. }) in records.into_iter().zip(&durable) {
             let record = record.with_ordinal(*ordinal);
             writes.push(Write::Put { record, replaces: None });
-            self.next_ordinal.fetch_max(ordinal.0.saturating_add(1), Ordering::Relaxed);
+            self.next_ordinal.fetch_max(ordinal.get() + 1, Ordering::Relaxed);
         }
         let live = Arc::clone(&self.live);
         match writes.is_empty() {

@@ -60,9 +60,9 @@ mod tests {
     fn those_since_a_count_are_given_unless_some_are_dropped() {
         let replacements = Replacements::default();
         assert_eq!(replacements.since(0), Some(Vec::new()));
-        (0..3).for_each(|ordinal| replacements.note(Ordinal(ordinal)));
-        assert_eq!(replacements.since(1), Some(vec![Ordinal(1), Ordinal(2)]));
-        (3..=KEPT as u32).for_each(|ordinal| replacements.note(Ordinal(ordinal)));
+        (0..3).for_each(|ordinal| replacements.note(Ordinal::from(ordinal)));
+        assert_eq!(replacements.since(1), Some(vec![Ordinal::from(1), Ordinal::from(2)]));
+        (3..=KEPT as u32).for_each(|ordinal| replacements.note(Ordinal::from(ordinal)));
         assert_eq!(replacements.since(0), None);
         assert_eq!(replacements.since(1).map(|since| since.len()), Some(KEPT));
         assert_eq!(replacements.since(replacements.count()), Some(Vec::new()));

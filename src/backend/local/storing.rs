@@ -23,13 +23,21 @@ pub(super) struct Times {
 const INLINE_WEIGHT_MAX: usize = 256 << 10;
 
 impl Local {
-    /// Reserves `count` consecutive ordinals and returns the first.
-    pub(super) fn take_ordinals(&self, count: usize) -> Result<Ordinal, BackendError> {
-        let next = |ordinal: u32| ordinal.checked_add(u32::try_from(count).ok()?);
-        self.next_ordinal
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, next)
-            .map(Ordinal)
-            .map_err(|_| BackendError::OrdinalsExhausted)
+    /// Reserves `count` consecutive ordinals.
+    pub(super) fn take_ordinals(
+        &self,
+        count: usize,
+    ) -> Result<impl Iterator<Item = Ordinal>, BackendError> {
+        let end = |first: u64| {
+            let end = first.checked_add(count as u64)?;
+            Ordinal::try_from(end).is_ok().then_some(end)
+        };
+        let first = self
+            .next_ordinal
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, end)
+            .map_err(|_| BackendError::OrdinalsExhausted)?;
+        let ordinal = |number| Ordinal::try_from(number).expect("the last of them is one");
+        Ok((first..first + count as u64).map(ordinal))
     }
 
     /// The times of a document that is stored now.
@@ -79,7 +87,7 @@ impl Local {
         let record = record.into_iter().next().expect("there is one of one document");
         // Assigned last, so that documents reach the store in the order of their ordinals: only
         // rows appended to their table fill its pages.
-        let ordinal = self.take_ordinals(1)?;
+        let ordinal = self.take_ordinals(1)?.next().expect("one is taken");
         let record = record.with_ordinal(ordinal);
         let expires_at_ms = times.expires_at_ms;
         let durable = DurableDocument { ordinal, prepared, expires_at_ms };
@@ -108,12 +116,12 @@ impl Local {
         }
         let records = self.encode(documents.clone()).await?;
         // Assigned last, as for a single document.
-        let Ordinal(first) = self.take_ordinals(documents.len())?;
+        let ordinals = self.take_ordinals(documents.len())?;
         let mut writes = Vec::with_capacity(documents.len());
         let mut durable = Vec::with_capacity(documents.len());
-        for ((record, (prepared, times)), number) in records.into_iter().zip(documents).zip(first..)
+        for ((record, (prepared, times)), ordinal) in
+            records.into_iter().zip(documents).zip(ordinals)
         {
-            let ordinal = Ordinal(number);
             let record = record.with_ordinal(ordinal);
             writes.push(Write::Put { record, replaces: None });
             let expires_at_ms = times.expires_at_ms;
@@ -134,7 +142,7 @@ impl Local {
 fn record(prepared: &PreparedDocument, times: Times, keep_content: bool) -> Record {
     let Document { id, content, metadata, .. } = &prepared.document;
     Record {
-        ordinal: Ordinal(0),
+        ordinal: Ordinal::MIN,
         id: id.clone(),
         stored_at_ms: times.stored_at_ms,
         expires_at_ms: times.expires_at_ms,

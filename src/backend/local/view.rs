@@ -41,7 +41,7 @@ impl View for LocalView {
     }
 
     fn set(&mut self, ordinal: Ordinal) -> Result<ShingleSet, BackendError> {
-        let key = u64::from(ordinal.0);
+        let key = ordinal.get();
         if let Some(set) = self.sets.get(&key) {
             return Ok(set.clone());
         }

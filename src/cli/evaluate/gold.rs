@@ -23,7 +23,7 @@ pub struct Gold {
 /// A document that a known pair may name.
 #[derive(Clone, Copy)]
 struct Known {
-    number: u32,
+    number: u64,
     set: u32,
     source: usize,
 }

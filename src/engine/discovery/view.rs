@@ -20,7 +20,7 @@ impl Sets for ViewSets<'_> {
 
     fn set(&mut self, number: u32) -> Result<ShingleSet, BackendError> {
         let (_, ordinal) = self.documents.of(number)[0];
-        self.view.set(Ordinal(ordinal))
+        self.view.set(Ordinal::try_from(ordinal).expect("it was one when it was pushed"))
     }
 }
 
@@ -38,7 +38,7 @@ impl Work {
         progress.begin(Stage::Reading, self.view.documents());
         let mut builder = CorpusBuilder::new(self.analyser.sketch_bytes());
         let mut visit = |row: crate::storage::SketchRow<'_>| {
-            let document = (row.document_id(), row.ordinal.0);
+            let document = (row.document_id(), row.ordinal.get());
             builder.push(document, row.fingerprint, row.shingles, row.sketch);
             match progress.advance(1) {
                 Ok(()) => ControlFlow::Continue(()),

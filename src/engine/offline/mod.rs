@@ -61,7 +61,7 @@ impl OfflineGathering {
         let number = u32::try_from(self.position_of.len()).map_err(too_many)?;
         let (set, sketch) = (&analysis.set, analysis.sketch.as_bytes());
         let (fingerprint, shingles) = (analysis.fingerprint, set.count() as u32);
-        let arrival = self.builder.push((id, number), fingerprint, shingles, sketch);
+        let arrival = self.builder.push((id, number.into()), fingerprint, shingles, sketch);
         // The file holds distinct sets in order of arrival.
         if arrival.is_new {
             self.sets.push(set)?;

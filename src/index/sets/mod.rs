@@ -14,8 +14,8 @@ use part::{Head, Part};
 
 pub(super) use part::{Removal, Set};
 
-/// Bytes per ordinal in a tree: four, and its share of nodes that are filled in ascending order.
-const TREE_BYTES_EACH: usize = 11;
+/// Bytes per ordinal in a tree: six, and its share of nodes that are filled in ascending order.
+const TREE_BYTES_EACH: usize = 14;
 
 /// Bytes of a set except its sketch: its head, and its share of a part.
 pub(super) const SET_BYTES: f64 =
@@ -147,7 +147,7 @@ impl Sets {
             let copies: Vec<_> = self.parts.get(&part).map_or_else(Vec::new, |part| {
                 let copy = |number| {
                     let set = part.get(number % RANGE)?;
-                    Some((number, copy(&set, Ordinal(0), MEMBERS_AT_FIRST)))
+                    Some((number, copy(&set, Ordinal::MIN, MEMBERS_AT_FIRST)))
                 };
                 numbers.filter_map(copy).collect()
             });
@@ -168,7 +168,7 @@ impl Sets {
         let (mut next, mut most) = (Some(first), MEMBERS_AT_FIRST);
         while let Some(now) = next {
             let last = now.members.last().filter(|_| now.members.len() == most);
-            let from = last.and_then(|last| last.0.checked_add(1)).map(Ordinal);
+            let from = last.and_then(|last| last.next());
             most = MEMBERS_COPIED;
             let more = |from| self.read_same(number, now.fingerprint, |set| copy(set, from, most));
             next = from.and_then(more).filter(|next| !next.members.is_empty());

@@ -7,17 +7,18 @@ use crate::document::Ordinal;
 use crate::simd::{prefetch, prefetch_all};
 
 /// Marks a set without members, which is no longer filed.
-const NONE: u32 = u32::MAX;
+const NONE: Ordinal = Ordinal::MAX;
 /// Marks a set whose members are in `many`.
-const MANY: u32 = u32::MAX - 1;
+const MANY: Ordinal = Ordinal::from_le_bytes([0xfe, 0xff, 0xff, 0xff, 0xff, 0xff]);
 
-/// The data of a set except its sketch and members.
+/// The data of a set except its sketch and members: 18 bytes, as there is one for each set.
 #[derive(Clone, Copy, Debug)]
+#[repr(C, packed(2))]
 pub(super) struct Head {
     pub fingerprint: u64,
     pub shingles: u32,
     /// The only member's ordinal, or one of the marks.
-    member: u32,
+    member: Ordinal,
 }
 
 /// One bit per number of a range.
@@ -52,7 +53,7 @@ pub(in crate::index) struct Set<'a> {
     pub fingerprint: u64,
     pub shingles: u32,
     pub sketch: &'a [u8],
-    member: u32,
+    member: Ordinal,
     many: Option<&'a BTreeSet<Ordinal>>,
 }
 
@@ -63,14 +64,14 @@ impl Set<'_> {
 
     /// Members from an ordinal on, ascending.
     pub fn members_from(&self, from: Ordinal) -> impl Iterator<Item = Ordinal> {
-        let only = self.many.is_none().then_some(Ordinal(self.member));
+        let only = self.many.is_none().then_some(self.member);
         let many = self.many.into_iter().flat_map(move |many| many.range(from..).copied());
         only.filter(|only| *only >= from).into_iter().chain(many)
     }
 
     /// Ascending.
     pub fn members(&self) -> impl Iterator<Item = Ordinal> {
-        self.members_from(Ordinal(0))
+        self.members_from(Ordinal::from(0))
     }
 }
 
@@ -139,17 +140,17 @@ impl Part {
     pub fn add_member(&mut self, within: u32, ordinal: Ordinal) {
         let Some(at) = self.place(within) else { return };
         let member = &mut self.heads[at].member;
-        if *member == ordinal.0 && ordinal.0 < MANY {
+        if *member == ordinal && ordinal < MANY {
             return;
         }
-        if *member == NONE && ordinal.0 < MANY {
-            *member = ordinal.0;
+        if *member == NONE && ordinal < MANY {
+            *member = ordinal;
             return;
         }
         let only = std::mem::replace(member, MANY);
         let members = self.many.entry(within).or_default();
         let before = members.len();
-        members.extend((only < MANY).then_some(Ordinal(only)));
+        members.extend((only < MANY).then_some(only));
         members.insert(ordinal);
         self.listed += members.len() - before;
     }
@@ -158,7 +159,7 @@ impl Part {
         let Some(at) = self.place(within) else { return Removal::Absent };
         let member = &mut self.heads[at].member;
         if *member != MANY {
-            let is_it = *member == ordinal.0 && ordinal.0 != NONE;
+            let is_it = *member == ordinal && ordinal != NONE;
             return if is_it { Removal::IsLast } else { Removal::Absent };
         }
         let Some(members) = self.many.get_mut(&within) else { return Removal::Absent };
@@ -170,8 +171,8 @@ impl Part {
         }
         members.remove(&ordinal);
         self.listed -= 1;
-        if let Some(alone) = members.first().filter(|alone| members.len() == 1 && alone.0 < MANY) {
-            *member = alone.0;
+        if let Some(alone) = members.first().filter(|alone| members.len() == 1 && **alone < MANY) {
+            *member = *alone;
             self.many.remove(&within);
             self.listed -= 1;
         }

@@ -20,7 +20,8 @@ fn copies_hold_every_member_once_however_many_a_set_has() {
     let copies = copies(&index);
     for (set, ordinals) in [(1, 0..3_000), (2, 3_000..5_000), (3, 5_000..5_008)] {
         let of_set = copies.iter().filter(|copy| copy.fingerprint == fingerprint(set));
-        let members: Vec<u32> = of_set.flat_map(|copy| &copy.members).map(|m| m.0).collect();
+        let members: Vec<u32> =
+            of_set.flat_map(|copy| &copy.members).map(|m| m.get() as u32).collect();
         assert_eq!(members, ordinals.collect::<Vec<_>>());
     }
     assert!(copies.iter().all(|copy| copy.members.len() <= 1_024));
@@ -41,8 +42,10 @@ fn copies_hold_every_entry_while_others_come_and_go() {
         });
         for _ in 0..20 {
             let copies = copies(&index);
-            let members: BTreeSet<u32> =
-                copies.iter().flat_map(|copy| copy.members.iter().map(|m| m.0)).collect();
+            let members: BTreeSet<u32> = copies
+                .iter()
+                .flat_map(|copy| copy.members.iter().map(|m| m.get() as u32))
+                .collect();
             assert!((0..200).all(|ordinal| members.contains(&ordinal)));
         }
     });

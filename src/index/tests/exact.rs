@@ -87,7 +87,7 @@ fn file(index: &Index, ordinal: usize, set: &ShingleSet) {
         keys: &[],
         set: Some(set),
     };
-    index.insert(Ordinal(ordinal as u32), &new);
+    index.insert(Ordinal::from(ordinal as u32), &new);
 }
 
 fn file_all(index: &Index, sets: &BTreeMap<usize, &ShingleSet>) {
@@ -97,7 +97,7 @@ fn file_all(index: &Index, sets: &BTreeMap<usize, &ShingleSet>) {
 }
 
 fn take_out(index: &Index, ordinal: usize, set: &ShingleSet) {
-    assert!(index.remove(Ordinal(ordinal as u32), set.fingerprint(), &[], Some(set)));
+    assert!(index.remove(Ordinal::from(ordinal as u32), set.fingerprint(), &[], Some(set)));
 }
 
 fn exact(index: &Index, set: &ShingleSet, threshold: f64) -> Candidates {
@@ -115,7 +115,7 @@ fn check(index: &Index, living: &BTreeMap<usize, &ShingleSet>, probe: &ShingleSe
         living.iter().filter(|(_, set)| near(set)).map(|(ordinal, _)| *ordinal).collect();
     let candidates = exact(index, probe, t);
     let ordinals = candidates.found.iter().flat_map(|found| &found.members);
-    let found: BTreeSet<usize> = ordinals.map(|ordinal| ordinal.0 as usize).collect();
+    let found: BTreeSet<usize> = ordinals.map(|ordinal| ordinal.get() as usize).collect();
     assert!(found.iter().all(|ordinal| living.contains_key(ordinal)), "a dead one is found");
     assert!(truth.is_subset(&found), "at {t}: {:?} are missed", &truth - &found);
 }
@@ -275,12 +275,12 @@ fn loading_files_each_set_once() {
     let mut loader = loaded.loader(&|_, _| None);
     for (ordinal, set) in twice() {
         let (fingerprint, shingles) = (set.fingerprint(), set.count() as u32);
-        let ordinal = Ordinal(ordinal as u32);
+        let ordinal = Ordinal::from(ordinal as u32);
         loader.add(fingerprint, shingles, sketch(0).as_bytes(), [ordinal]);
     }
     drop(loader);
     for (ordinal, set) in twice() {
-        loaded.file_prefix(Ordinal(ordinal as u32), set.fingerprint(), set);
+        loaded.file_prefix(Ordinal::from(ordinal as u32), set.fingerprint(), set);
     }
     let living: BTreeMap<usize, &ShingleSet> = twice().collect();
     for probe in &sets {

@@ -15,7 +15,7 @@ proptest! {
             keys,
             set: None,
         });
-        together.insert_all((0..).map(Ordinal).zip(new_sets));
+        together.insert_all((0..).map(Ordinal::from).zip(new_sets));
         for (ordinal, &set) in (0..).zip(&sets) {
             insert(&one_by_one, ordinal, set);
         }

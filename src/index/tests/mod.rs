@@ -40,7 +40,7 @@ fn insert(index: &Index, ordinal: u32, set: u8) {
         keys: &keys,
         set: None,
     };
-    index.insert(Ordinal(ordinal), &new);
+    index.insert(Ordinal::from(ordinal), &new);
 }
 
 /// Pairs of fingerprints fold to the same 32 bits: identity must not depend on the folded value.
@@ -49,7 +49,7 @@ fn fingerprint(set: u8) -> u64 {
 }
 
 fn remove(index: &Index, ordinal: u32, set: u8) -> bool {
-    index.remove(Ordinal(ordinal), fingerprint(set), &keys(set), None)
+    index.remove(Ordinal::from(ordinal), fingerprint(set), &keys(set), None)
 }
 
 fn search(index: &Index, set: u8, agreeing_min: u32, postings_max: usize) -> Candidates {
@@ -76,7 +76,10 @@ fn found(index: &Index, set: u8) -> Found {
     let candidates = search(index, set, 0, usize::MAX);
     assert!(!candidates.truncated);
     let describe = |c: &Candidate| {
-        (c.fingerprint, (c.keys_shared, c.members.iter().map(|ordinal| ordinal.0).collect()))
+        (
+            c.fingerprint,
+            (c.keys_shared, c.members.iter().map(|ordinal| ordinal.get() as u32).collect()),
+        )
     };
     candidates.found.iter().map(describe).collect()
 }
@@ -180,12 +183,12 @@ fn memory_comes_back_after_deletes_and_what_is_left_is_found() {
         let keys = keys_of(sketch.as_bytes());
         let fingerprint = fingerprint(number);
         let new = NewSet { fingerprint, shingles: 1, sketch: &sketch, keys: &keys, set: None };
-        index.insert(Ordinal(number), &new);
+        index.insert(Ordinal::from(number), &new);
     }
     let full = index.stats().bytes;
     for number in (0..30_000).filter(|number| number % 10 != 0) {
         let keys = keys_of(sketch_of(number).as_bytes());
-        assert!(index.remove(Ordinal(number), fingerprint(number), &keys, None));
+        assert!(index.remove(Ordinal::from(number), fingerprint(number), &keys, None));
     }
     let left = index.stats();
     assert_eq!(left.entries, 3_000);
@@ -203,7 +206,7 @@ fn memory_comes_back_after_deletes_and_what_is_left_is_found() {
             members_max: 10,
         });
         assert_eq!(candidates.found.len(), 1);
-        assert_eq!(candidates.found[0].members[..], [Ordinal(number)]);
+        assert_eq!(candidates.found[0].members[..], [Ordinal::from(number)]);
         assert_eq!(candidates.found[0].keys_shared, TABLES);
     }
 }
@@ -232,7 +235,7 @@ fn a_cut_lookup_says_so_and_reads_rare_keys_first() {
             keys: &keys,
             set: None,
         };
-        index.insert(Ordinal(number), &new);
+        index.insert(Ordinal::from(number), &new);
     }
     let keys = [common, Key { table: 1, value: 99 }];
     let search = Search {
@@ -267,7 +270,7 @@ fn of_a_crowd_the_best_are_given_and_an_equal_set_surely() {
         let sketch = Sketch::from_bytes(slots.into());
         let fingerprint = u64::from(number) << 20;
         let new = NewSet { fingerprint, shingles: 1, sketch: &sketch, keys: &keys, set: None };
-        index.insert(Ordinal(number), &new);
+        index.insert(Ordinal::from(number), &new);
     }
     let search = Search {
         keys: &keys,
@@ -336,7 +339,12 @@ fn loading_files_every_entry_in_every_table() {
             scope.spawn(move || {
                 for ordinal in (0..300u32).filter(|ordinal| ordinal / 100 % 2 == thread) {
                     let set = (ordinal % 60) as u8;
-                    loader.add(fingerprint(set), 1, sketch(set).as_bytes(), [Ordinal(ordinal)]);
+                    loader.add(
+                        fingerprint(set),
+                        1,
+                        sketch(set).as_bytes(),
+                        [Ordinal::from(ordinal)],
+                    );
                 }
             });
         }
@@ -362,7 +370,7 @@ fn the_usual_bytes_are_those_that_an_index_takes() {
         let sketch = sketch(0);
         let new =
             NewSet { fingerprint: spread, shingles: 1, sketch: &sketch, keys: &keys, set: None };
-        index.insert(Ordinal(number), &new);
+        index.insert(Ordinal::from(number), &new);
         if number >= 8_000 && number % 500 == 0 {
             ratios.push(index.stats().bytes as f64 / f64::from(number) / expected);
         }

@@ -22,11 +22,11 @@ fn insert(index: &Index, ordinal: u32, number: u32) {
     let (sketch, keys) = new_set(number);
     let fingerprint = fingerprint(number);
     let new = NewSet { fingerprint, shingles: number, sketch: &sketch, keys: &keys, set: None };
-    index.insert(Ordinal(ordinal), &new);
+    index.insert(Ordinal::from(ordinal), &new);
 }
 
 fn remove(index: &Index, ordinal: u32, number: u32) -> bool {
-    index.remove(Ordinal(ordinal), fingerprint(number), &new_set(number).1, None)
+    index.remove(Ordinal::from(ordinal), fingerprint(number), &new_set(number).1, None)
 }
 
 /// Members by the numbers of sets; ordinals encode the set with which they were filed.
@@ -38,7 +38,7 @@ fn look_up(index: &Index, number: u32) -> BTreeMap<u32, Vec<u32>> {
         assert_eq!(found.fingerprint, fingerprint(of), "size and fingerprint of two sets");
         let agreeing = index.estimator.agreeing(new_set(of).0.as_bytes(), sketch.as_bytes());
         assert_eq!(found.agreeing, agreeing, "fingerprint and sketch of two sets");
-        let members: Vec<u32> = found.members.iter().map(|member| member.0).collect();
+        let members: Vec<u32> = found.members.iter().map(|member| member.get() as u32).collect();
         assert!(members.iter().all(|member| member % SETS == of), "members of another set");
         (of, members)
     });
@@ -115,7 +115,7 @@ fn what_stays_is_found_while_pages_split_and_shrink() {
                 let (sketch, keys) = new_set(number);
                 let found = index.candidates(&Search { ..search_of(0, &sketch, &keys) }).found;
                 let of = |found: &&Candidate| found.fingerprint == fingerprint(number);
-                assert_eq!(found.iter().find(of).unwrap().members[..], [Ordinal(number)]);
+                assert_eq!(found.iter().find(of).unwrap().members[..], [Ordinal::from(number)]);
             }
         }
         writer.join().unwrap();

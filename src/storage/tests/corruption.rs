@@ -47,7 +47,7 @@ fn is_corrupt<T>(outcome: Result<T, StorageError>) -> bool {
     match outcome {
         Ok(_) => false,
         Err(StorageError::CorruptDocument { ordinal, .. }) => {
-            assert_eq!(ordinal, Ordinal(1));
+            assert_eq!(ordinal, Ordinal::from(1));
             true
         }
         Err(error) => panic!("{error}"),
@@ -57,10 +57,10 @@ fn is_corrupt<T>(outcome: Result<T, StorageError>) -> bool {
 /// Every read must detect a change in a part that it reads.
 async fn assert_noticed(store: &Store, part: usize, change: &str) {
     assert!(is_corrupt(fetch(store, 1).await), "{change}");
-    assert!(is_corrupt(store.fetch(vec![Ordinal(1)], Detail::Set).await), "{change}");
-    assert!(is_corrupt(store.fetch(vec![Ordinal(1)], Detail::Content).await), "{change}");
+    assert!(is_corrupt(store.fetch(vec![Ordinal::from(1)], Detail::Set).await), "{change}");
+    assert!(is_corrupt(store.fetch(vec![Ordinal::from(1)], Detail::Content).await), "{change}");
     // A damaged sketch or content does not prevent reading the metadata.
-    assert_eq!(is_corrupt(store.details(vec![Ordinal(1)]).await), part == 2, "{change}");
+    assert_eq!(is_corrupt(store.details(vec![Ordinal::from(1)]).await), part == 2, "{change}");
     assert_eq!(is_corrupt(store.scan(0..9, |_| ())), part == 1, "{change}");
     let sets = store.scan_sets(0..9, |row| row.set().map(|_| ControlFlow::Continue(())));
     assert!(is_corrupt(sets), "{change}");
@@ -109,10 +109,10 @@ async fn a_flipped_bit_in_a_set_without_a_content_is_noticed() {
         let mut spoiled = sound.clone();
         spoiled[place] ^= 1 << (place % 8);
         raw.execute("UPDATE documents SET elements = ?1", [spoiled]).unwrap();
-        assert!(is_corrupt(store.fetch(vec![Ordinal(1)], Detail::Set).await), "{place}");
+        assert!(is_corrupt(store.fetch(vec![Ordinal::from(1)], Detail::Set).await), "{place}");
     }
     raw.execute_batch("UPDATE documents SET elements = x''").unwrap();
-    assert!(is_corrupt(store.fetch(vec![Ordinal(1)], Detail::Set).await));
+    assert!(is_corrupt(store.fetch(vec![Ordinal::from(1)], Detail::Set).await));
 }
 
 #[tokio::test]

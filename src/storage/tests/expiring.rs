@@ -8,7 +8,9 @@ fn expiring(ordinal: u32, expires_at_ms: i64) -> Record {
 
 fn expiries(store: &Store) -> Vec<(u32, i64)> {
     let mut all = Vec::new();
-    store.expiries(|ordinal, expires_at_ms| all.push((ordinal.0, expires_at_ms))).unwrap();
+    store
+        .expiries(|ordinal, expires_at_ms| all.push((ordinal.get() as u32, expires_at_ms)))
+        .unwrap();
     all
 }
 
@@ -20,7 +22,7 @@ async fn the_row_comes_and_goes_with_its_document() {
         write(&store, put(&expiring(ordinal, NOW_MS + 10))).await;
     }
     let replacing = Record { id: record(0).id, ..expiring(3, NOW_MS + 30) };
-    let replaces = Some(Ordinal(0));
+    let replaces = Some(Ordinal::from(0));
     write(&store, Write::Put { record: replacing.encode(1), replaces }).await;
     write(&store, remove(1)).await;
     assert_eq!(expiries(&store), [(2, NOW_MS + 10), (3, NOW_MS + 30)]);
@@ -40,7 +42,7 @@ async fn what_has_expired_is_neither_exported_nor_selected() {
         assert_eq!(exported_ids(&store, order, NOW_MS + 1).await, alive);
     }
     let selected = store.select(NOW_MS + 1, |_| true).await.unwrap();
-    assert_eq!(selected, [Ordinal(2), Ordinal(3)]);
+    assert_eq!(selected, [Ordinal::from(2), Ordinal::from(3)]);
 }
 
 #[tokio::test]
@@ -74,8 +76,8 @@ async fn a_selection_is_by_details_and_of_one_view() {
     fill(&store, 6).await;
     let odd = |of: &DocumentDetails| of.stored_at_ms % 2 == 1;
     let selected = store.select(NOW_MS, odd).await.unwrap();
-    assert_eq!(selected, [1, 3, 5].map(Ordinal));
-    let details = store.details(vec![Ordinal(3), Ordinal(9)]).await.unwrap();
+    assert_eq!(selected, [1, 3, 5].map(Ordinal::from));
+    let details = store.details(vec![Ordinal::from(3), Ordinal::from(9)]).await.unwrap();
     let Record { stored_at_ms, content_hash, metadata, .. } = record(3);
     let expected = DocumentDetails { stored_at_ms, content_hash, metadata };
     assert_eq!(details, [Some(expected), None]);

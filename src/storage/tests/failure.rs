@@ -91,14 +91,6 @@ async fn a_missing_table_poisons() {
 }
 
 #[tokio::test]
-async fn the_last_ordinal_is_refused() {
-    let home = Home::new();
-    let store = home.open();
-    let outcome = store.write(put(&record(u32::MAX)), |_| ()).await;
-    assert!(matches!(outcome, Err(StorageError::Poisoned { .. })), "{outcome:?}");
-}
-
-#[tokio::test]
 async fn a_sync_is_made_also_when_no_more_is_written_and_its_failure_poisons() {
     let mut home = Home::new();
     home.settings.sync = Sync::Interval;

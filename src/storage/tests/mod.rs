@@ -76,7 +76,7 @@ fn record_of(ordinal: u32, content: Content) -> Record {
     let number = u64::from(ordinal);
     let set = shingler().shingle(&content).unwrap().set;
     Record {
-        ordinal: Ordinal(ordinal),
+        ordinal: Ordinal::from(ordinal),
         id: DocumentId::new(format!("https://example.org/{ordinal}")).unwrap(),
         stored_at_ms: 1_800_000_000_000 + i64::from(ordinal),
         expires_at_ms: (ordinal % 2 == 1).then_some(NOW_MS + 1_000 + number as i64),
@@ -107,7 +107,7 @@ fn put(record: &Record) -> Write {
 }
 
 fn remove(ordinal: u32) -> Write {
-    Write::Remove { ordinal: Ordinal(ordinal) }
+    Write::Remove { ordinal: Ordinal::from(ordinal) }
 }
 
 async fn write(store: &Store, change: Write) {
@@ -122,7 +122,7 @@ async fn fill(store: &Store, count: u32) {
 }
 
 async fn fetch(store: &Store, ordinal: u32) -> Result<Option<Record>, StorageError> {
-    let records = store.fetch(vec![Ordinal(ordinal)], Detail::All).await?;
+    let records = store.fetch(vec![Ordinal::from(ordinal)], Detail::All).await?;
     Ok(records.into_iter().next().unwrap())
 }
 

@@ -23,7 +23,7 @@ async fn every_kind_of_content_survives() {
     write(&store, put(&without_metadata)).await;
     written.push(Some(without_metadata));
 
-    let ordinals = (0..5).map(Ordinal).collect::<Vec<_>>();
+    let ordinals = (0..5).map(Ordinal::from).collect::<Vec<_>>();
     assert_eq!(store.fetch(ordinals.clone(), Detail::All).await.unwrap(), written);
     drop(store);
     assert_eq!(home.open().fetch(ordinals, Detail::All).await.unwrap(), written);
@@ -34,7 +34,7 @@ async fn documents_come_in_the_order_asked_and_without_content_if_asked() {
     let home = Home::new();
     let store = home.open();
     fill(&store, 3).await;
-    let asked = [2, 9, 0, 2].map(Ordinal).to_vec();
+    let asked = [2, 9, 0, 2].map(Ordinal::from).to_vec();
     let got = store.fetch(asked, Detail::Set).await.unwrap();
     let expected = |ordinal| Some(without_content(record(ordinal)));
     assert_eq!(got, [expected(2), None, expected(0), expected(2)]);
@@ -53,10 +53,10 @@ async fn a_set_is_stored_only_where_it_does_not_follow_from_the_content() {
     let lengths: Vec<u32> = lengths.map(Result::unwrap).collect();
     assert_eq!(lengths[0], 0);
     assert!(lengths[1] > 30 * 7, "{lengths:?}");
-    let sets = store.fetch(vec![Ordinal(0), Ordinal(1)], Detail::Set).await.unwrap();
+    let sets = store.fetch(vec![Ordinal::from(0), Ordinal::from(1)], Detail::Set).await.unwrap();
     let sets: Vec<_> = sets.into_iter().map(|record| record.unwrap().set).collect();
     assert_eq!(sets, [record(0).set, record(1).set]);
-    let without_sets = store.fetch(vec![Ordinal(0)], Detail::Content).await.unwrap();
+    let without_sets = store.fetch(vec![Ordinal::from(0)], Detail::Content).await.unwrap();
     assert_eq!(without_sets, [Some(Record { set: None, ..record(0) })]);
 }
 
@@ -67,10 +67,10 @@ async fn a_content_that_gives_another_set_than_it_did_is_an_error() {
     let longer = ShingleSettings { size: 4, ..ShingleSettings::default() };
     let other = Shingler::new(longer, 0, usize::MAX);
     let store = Store::open(home.path(), &home.settings, IDENTITY, other).unwrap();
-    let error = store.fetch(vec![Ordinal(1)], Detail::Set).await.unwrap_err();
+    let error = store.fetch(vec![Ordinal::from(1)], Detail::Set).await.unwrap_err();
     assert!(error.to_string().contains("document 'https://example.org/1'"), "{error}");
     assert!(error.to_string().contains("does not give the set"), "{error}");
-    assert_eq!(store.fetch(vec![Ordinal(1)], Detail::Content).await.unwrap().len(), 1);
+    assert_eq!(store.fetch(vec![Ordinal::from(1)], Detail::Content).await.unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -96,7 +96,7 @@ async fn an_export_is_one_view_while_writes_go_on() {
     let first = export.recv().await.unwrap().unwrap();
     for ordinal in 0..100 {
         let replacement = Record { id: record(ordinal).id, ..record(100 + ordinal) };
-        let replaces = Some(Ordinal(ordinal));
+        let replaces = Some(Ordinal::from(ordinal));
         write(&store, Write::Put { record: replacement.encode(1), replaces }).await;
     }
     let mut exported = vec![first];
@@ -169,7 +169,7 @@ async fn the_example_in_the_layout() {
     let home = Home::new();
     let store = home.open();
     let example = Record {
-        ordinal: Ordinal(1),
+        ordinal: Ordinal::from(1),
         id: DocumentId::new("a").unwrap(),
         stored_at_ms: 1_800_000_000_000,
         expires_at_ms: None,
@@ -198,7 +198,7 @@ async fn the_example_of_the_log_in_the_layout() {
     }
     write(&store, remove(0)).await;
     store.trim_log(16).await.unwrap();
-    let replaces = Some(Ordinal(4));
+    let replaces = Some(Ordinal::from(4));
     write(&store, Write::Put { record: record(9).encode(1), replaces }).await;
     let lines = layout_of(&home.raw(), "log");
     assert!(include_str!("../mod.rs").contains(&lines), "{lines}");

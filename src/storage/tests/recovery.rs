@@ -7,7 +7,7 @@ use crate::storage::counters::Counters;
 use crate::storage::log::{Logged, Operation};
 
 fn ordinals(list: &[u32]) -> Vec<Ordinal> {
-    list.iter().copied().map(Ordinal).collect()
+    list.iter().copied().map(Ordinal::from).collect()
 }
 
 #[tokio::test]
@@ -16,7 +16,7 @@ async fn a_replacement_is_the_death_of_one_and_the_birth_of_another() {
     let store = home.open();
     fill(&store, 3).await;
     let replacement = Record { id: record(1).id, ..record(3) };
-    let replaces = Some(Ordinal(1));
+    let replaces = Some(Ordinal::from(1));
     write(&store, Write::Put { record: replacement.encode(1), replaces }).await;
     assert_eq!(fetch(&store, 1).await.unwrap(), None);
     assert_eq!(fetch(&store, 3).await.unwrap(), Some(replacement));
@@ -43,7 +43,7 @@ async fn the_tail_says_who_died_and_who_was_born_since() {
     write(&store, remove(2)).await;
     let tail = store.tail(4).unwrap();
     assert_eq!(tail.last_sequence, 9);
-    assert_eq!(tail.dead, HashSet::from([Ordinal(6), Ordinal(2)]));
+    assert_eq!(tail.dead, HashSet::from([Ordinal::from(6), Ordinal::from(2)]));
     assert_eq!(tail.born, ordinals(&[5, 7]));
     assert_eq!(store.tail(0).unwrap().born, ordinals(&[0, 1, 3, 5, 7]));
     assert_eq!(store.tail(9).unwrap(), Tail { last_sequence: 9, ..Tail::default() });
@@ -108,12 +108,44 @@ async fn a_log_longer_than_a_step_is_trimmed_all_the_way() {
 fn log_puts(raw: &Connection, counters: &mut Counters, operations: u32) {
     let mut logged = Logged::default();
     for _ in 0..operations {
-        let ordinal = Ordinal(counters.next_ordinal);
+        let ordinal = Ordinal::try_from(counters.next_ordinal).unwrap();
         counters.next_ordinal += 1;
         logged.append(counters, Operation::Put, ordinal);
     }
     logged.write(raw, counters.last_sequence).unwrap();
     counters.write(raw).unwrap();
+}
+
+#[tokio::test]
+async fn the_log_goes_on_where_ordinals_outgrow_32_bits() {
+    let home = Home::new();
+    drop(home.open());
+    let raw = home.raw();
+    let first = u64::from(u32::MAX) - 49;
+    let mut counters = Counters { next_ordinal: first, ..Counters::default() };
+    for operations in [20, 60, 20] {
+        log_puts(&raw, &mut counters, operations);
+    }
+    let store = home.open();
+    for after in [0, 19, 20, 49, 50, 51, 79, 99] {
+        let born: Vec<u64> =
+            store.tail(after).unwrap().born.iter().map(|ordinal| ordinal.get()).collect();
+        assert_eq!(born, (first + after..first + 100).collect::<Vec<_>>(), "after {after}");
+    }
+    assert_eq!(store.next_ordinal().unwrap(), first + 100);
+}
+
+#[tokio::test]
+async fn pieces_have_all_documents_and_none_is_empty() {
+    let home = Home::new();
+    let store = home.open();
+    for ordinal in [0, 1, 9, 10, 4_000_000_000] {
+        write(&store, put(&record(ordinal))).await;
+    }
+    let pieces = |ordinals| store.pieces(ordinals, 10).unwrap();
+    assert_eq!(pieces(0..1 << 40), [0..10, 10..20, 4_000_000_000..4_000_000_010]);
+    assert_eq!(pieces(1..10), [1..10]);
+    assert_eq!(pieces(11..4_000_000_000), []);
 }
 
 #[tokio::test]
@@ -140,9 +172,9 @@ async fn all_documents_can_be_filed_anew_without_their_contents() {
 }
 
 fn check(row: &SketchRow<'_>) -> u32 {
-    let record = record(row.ordinal.0);
+    let record = record(row.ordinal.get() as u32);
     assert_eq!((row.id, row.fingerprint), (record.id.as_str(), record.fingerprint));
     assert_eq!((row.shingles, row.sketch), (record.shingles, record.sketch.as_bytes()));
-    assert_eq!(row.has_metadata(), row.ordinal.0 != 5);
-    row.ordinal.0
+    assert_eq!(row.has_metadata(), row.ordinal.get() != 5);
+    row.ordinal.get() as u32
 }

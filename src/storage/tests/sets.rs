@@ -43,7 +43,7 @@ async fn a_visit_stops_when_nobody_waits_for_it() {
         Ok(ControlFlow::Continue(()))
     }));
     assert!(visit.as_mut().now_or_never().is_none());
-    assert_eq!(seen.recv().await, Some(Ordinal(0)));
+    assert_eq!(seen.recv().await, Some(Ordinal::from(0)));
     drop(visit);
     drop(go_on);
     assert_eq!(seen.recv().await, None, "the second row is not visited");

@@ -23,7 +23,7 @@ fn ids() -> Vec<String> {
 fn visit_records(ids: &[String], mut visit: impl FnMut(&SnapshotRecord<'_>)) {
     for number in 0..5 {
         let first = number * (number + 1) / 2;
-        let members: Vec<Ordinal> = (first..=first + number).map(Ordinal).collect();
+        let members: Vec<Ordinal> = (first..=first + number).map(Ordinal::from).collect();
         visit(&SnapshotRecord::Entry(SnapshotEntry {
             fingerprint: u64::MAX - u64::from(number),
             shingles: 100 + number,
@@ -33,7 +33,7 @@ fn visit_records(ids: &[String], mut visit: impl FnMut(&SnapshotRecord<'_>)) {
     }
     for (ordinal, id) in (0..).zip(ids) {
         visit(&SnapshotRecord::Listing(SnapshotListing {
-            ordinal: Ordinal(ordinal),
+            ordinal: Ordinal::from(ordinal),
             id,
             fingerprint: u64::from(ordinal),
             has_metadata: ordinal % 3 == 0,
@@ -92,12 +92,13 @@ fn the_example_in_the_layout() {
         fingerprint,
         shingles: 3,
         sketch: &[0xc0, 0xc1],
-        members: &[Ordinal(0), Ordinal(1)],
+        members: &[Ordinal::from(0), Ordinal::from(1)],
     };
     writer.write(&SnapshotRecord::Entry(entry)).unwrap();
     for (ordinal, id) in [(0, "a"), (1, "b")] {
         let has_metadata = ordinal == 1;
-        let listing = SnapshotListing { ordinal: Ordinal(ordinal), id, fingerprint, has_metadata };
+        let listing =
+            SnapshotListing { ordinal: Ordinal::from(ordinal), id, fingerprint, has_metadata };
         writer.write(&SnapshotRecord::Listing(listing)).unwrap();
     }
     writer.finish().unwrap();
@@ -126,7 +127,7 @@ fn more_than_a_section_survives() {
     let home = Home::new();
     let store = home.open();
     let mut writer = store.snapshots().begin(&header(1)).unwrap();
-    let members: Vec<Ordinal> = (0..100_000).map(Ordinal).collect();
+    let members: Vec<Ordinal> = (0..100_000).map(Ordinal::from).collect();
     let sketch = &[7; 16];
     let mut written = Vec::new();
     for fingerprint in 0..6 {
@@ -224,7 +225,7 @@ fn one_of_a_newer_format_is_refused_and_both_are_named() {
     bytes[12..16].copy_from_slice(&check.to_le_bytes());
     fs::write(path(&home, 1), &bytes).unwrap();
     let error = store.snapshots().readable(IDENTITY).unwrap().next().unwrap().unwrap_err();
-    assert!(matches!(error, StorageError::NewerFormat { found: 9, known: 2, .. }), "{error}");
+    assert!(matches!(error, StorageError::NewerFormat { found: 9, known: 3, .. }), "{error}");
 }
 
 #[test]

@@ -53,7 +53,7 @@ async fn a_store_of_the_second_format_keeps_its_documents_and_its_log() {
     for ordinal in 0..4 {
         assert_eq!(fetch(&store, ordinal).await.unwrap(), Some(record(ordinal)));
     }
-    assert_eq!(store.tail(1).unwrap().born, [1, 2, 3].map(Ordinal));
+    assert_eq!(store.tail(1).unwrap().born, [1, 2, 3].map(Ordinal::from));
     assert_eq!(store.sizes().await.unwrap().log_rows, 4);
     assert_eq!(exported_ids(&store, Order::Id, NOW_MS).await.len(), 4);
     drop(store);
@@ -72,7 +72,7 @@ async fn a_long_log_is_packed_whole_and_from_where_it_was_trimmed() {
     let store = home.open();
     assert_eq!(store.sizes().await.unwrap().log_rows, 10_000);
     let born = store.tail(9).unwrap().born;
-    assert_eq!((born.len(), born[0]), (9_998, Ordinal(2)));
+    assert_eq!((born.len(), born[0]), (9_998, Ordinal::from(2)));
     assert!(matches!(store.tail(6), Err(StorageError::TrimmedTail { kept_after: 7, .. })));
 }
 
@@ -120,7 +120,7 @@ async fn a_store_of_the_third_format_keeps_its_rows_and_their_sets() {
     let other = Shingler::new(longer, 0, usize::MAX);
     let store = Store::open(home.path(), &home.settings, &identity, other.clone()).unwrap();
     assert_eq!(format(&home), 4);
-    let records = store.fetch((0..4).map(Ordinal).collect(), Detail::All).await.unwrap();
+    let records = store.fetch((0..4).map(Ordinal::from).collect(), Detail::All).await.unwrap();
     let records: Vec<Record> = records.into_iter().flatten().collect();
     let shingles = |record: &Record| (record.id.to_string(), record.shingles);
     let expected = [("news/1", 6), ("news/2", 11), ("bag/3", 3), ("news/4", 1)];

@@ -146,7 +146,10 @@ async fn a_full_queue_makes_writes_wait() {
 async fn an_ordinal_may_be_given_after_encoding() {
     let home = Home::new();
     let store = home.open();
-    let encoded = record(7).encode(1).with_ordinal(Ordinal(3));
+    let encoded = record(7).encode(1).with_ordinal(Ordinal::from(3));
     write(&store, Write::Put { record: encoded, replaces: None }).await;
-    assert_eq!(fetch(&store, 3).await.unwrap(), Some(Record { ordinal: Ordinal(3), ..record(7) }));
+    assert_eq!(
+        fetch(&store, 3).await.unwrap(),
+        Some(Record { ordinal: Ordinal::from(3), ..record(7) })
+    );
 }

@@ -4,7 +4,7 @@ use super::Listing;
 use crate::document::Ordinal;
 
 /// Ordinals per chunk: few enough that changing or copying a chunk takes microseconds.
-pub const ORDINALS: u32 = 256;
+pub const ORDINALS: u64 = 256;
 
 /// Listings sorted by ordinal, without gaps: a chunk from which most documents were removed is
 /// small.
@@ -52,7 +52,7 @@ impl Chunk {
     /// The position of the ordinal, or where to insert it.
     fn position(&self, ordinal: Ordinal) -> Result<usize, usize> {
         // The usual case: no earlier ordinal is missing.
-        let dense = (ordinal.0 % ORDINALS) as usize;
+        let dense = (ordinal.get() % ORDINALS) as usize;
         match self.0.get(dense) {
             Some(listing) if listing.ordinal == ordinal => Ok(dense),
             _ => self.0.binary_search_by_key(&ordinal, |listing| listing.ordinal),
@@ -68,14 +68,14 @@ mod tests {
     #[test]
     fn listings_inserted_in_any_order_are_in_the_order_of_their_ordinals() {
         let mut chunk = Chunk::default();
-        for ordinal in (0..ORDINALS).map(|n| n * 97 % ORDINALS) {
+        for ordinal in (0..ORDINALS as u32).map(|n| n * 97 % ORDINALS as u32) {
             assert!(chunk.insert(listing(ordinal, &format!("id {ordinal}"))));
             assert!(!chunk.insert(listing(ordinal, "another")));
         }
-        let ordinals: Vec<_> = chunk.iter().map(|listing| listing.ordinal.0).collect();
-        assert_eq!(ordinals, (0..ORDINALS).collect::<Vec<_>>());
+        let ordinals: Vec<_> = chunk.iter().map(|listing| listing.ordinal.get() as u32).collect();
+        assert_eq!(ordinals, (0..ORDINALS as u32).collect::<Vec<_>>());
         for found in chunk.iter() {
-            assert_eq!(found.id.as_str(), format!("id {}", found.ordinal.0));
+            assert_eq!(found.id.as_str(), format!("id {}", found.ordinal.get()));
             assert_eq!(chunk.get(found.ordinal), Some(found));
         }
     }
@@ -83,18 +83,18 @@ mod tests {
     #[test]
     fn removed_listings_give_their_memory_back_and_leave_the_others() {
         let mut chunk = Chunk::default();
-        for ordinal in 0..ORDINALS {
+        for ordinal in 0..ORDINALS as u32 {
             chunk.insert(listing(ordinal, "x"));
         }
         let full = chunk.bytes();
         let stays = |ordinal: u32| ordinal % 10 == 3;
-        for ordinal in (0..ORDINALS).filter(|ordinal| !stays(*ordinal)) {
-            assert_eq!(chunk.remove(Ordinal(ordinal)), Some(listing(ordinal, "x")));
-            assert_eq!(chunk.remove(Ordinal(ordinal)), None);
+        for ordinal in (0..ORDINALS as u32).filter(|ordinal| !stays(*ordinal)) {
+            assert_eq!(chunk.remove(Ordinal::from(ordinal)), Some(listing(ordinal, "x")));
+            assert_eq!(chunk.remove(Ordinal::from(ordinal)), None);
         }
         assert!(chunk.bytes() * 4 <= full, "{} of {full}", chunk.bytes());
-        for ordinal in 0..ORDINALS {
-            assert_eq!(chunk.get(Ordinal(ordinal)).is_some(), stays(ordinal));
+        for ordinal in 0..ORDINALS as u32 {
+            assert_eq!(chunk.get(Ordinal::from(ordinal)).is_some(), stays(ordinal));
         }
     }
 }

@@ -154,10 +154,13 @@ mod tests {
         let ids = Ids::default();
         let all = [("a", 4), ("b", 2), ("a", 9), ("a", 1)];
         let mut replaced = Vec::new();
-        let all = all.map(|(text, ordinal)| (id(text), Ordinal(ordinal)));
+        let all = all.map(|(text, ordinal)| (id(text), Ordinal::from(ordinal)));
         ids.load(all.into_iter(), |ordinal| replaced.push(ordinal));
-        assert_eq!((ids.get(&id("a")), ids.get(&id("b"))), (Some(Ordinal(9)), Some(Ordinal(2))));
-        assert_eq!(replaced, [Ordinal(1), Ordinal(4)]);
+        assert_eq!(
+            (ids.get(&id("a")), ids.get(&id("b"))),
+            (Some(Ordinal::from(9)), Some(Ordinal::from(2)))
+        );
+        assert_eq!(replaced, [Ordinal::from(1), Ordinal::from(4)]);
     }
 
     proptest! {
@@ -165,7 +168,7 @@ mod tests {
         fn ids_are_sorted_whatever_they_begin_with(
             texts in prop::collection::vec("(common/)?[a-b]{0,9}x", 0..60),
         ) {
-            let ids = (0..).zip(&texts).map(|(number, text)| (id(text), Ordinal(number)));
+            let ids = (0..).zip(&texts).map(|(number, text)| (id(text), Ordinal::from(number)));
             let mut expected: Vec<_> = ids.collect();
             let found = sorted(expected.clone());
             expected.sort();
@@ -180,7 +183,7 @@ mod tests {
         ) {
             let ids = Ids::default();
             for text in &texts {
-                ids.insert(id(text), Ordinal(7));
+                ids.insert(id(text), Ordinal::from(7));
             }
             let mut listed = Vec::new();
             loop {

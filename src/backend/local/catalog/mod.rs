@@ -2,7 +2,8 @@
 //!
 //! Two sharded maps: [`Ids`] maps ids to ordinals, and chunks of 256 listings map ordinals to the
 //! rest. Both share one copy of the id. A document with an id of 20 bytes takes about 130 bytes.
-//! There are at most 2³² ordinals, each assigned once.
+//! Ordinals are assigned once, so those in use become sparse: nothing here depends on how far apart
+//! they are.
 //!
 //! No operation holds two locks at once, and locks are held only while one chunk or one B-tree is
 //! changed.
@@ -13,7 +14,8 @@ mod ids;
 use std::collections::BinaryHeap;
 use std::convert::Infallible;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use dashmap::DashMap;
 
@@ -66,9 +68,9 @@ impl Listing {
 pub(super) struct Catalog {
     ids: Ids,
     /// By ordinal / [`ORDINALS`]. Empty chunks are removed.
-    chunks: DashMap<u32, Chunk>,
+    chunks: DashMap<u64, Chunk>,
     /// Greater than every chunk number ever used.
-    chunks_end: AtomicU32,
+    chunks_end: AtomicU64,
     documents: AtomicU64,
     /// Memory of the ids' texts.
     texts_bytes: AtomicU64,
@@ -80,7 +82,7 @@ impl Default for Catalog {
         Self {
             ids: Ids::default(),
             chunks: DashMap::with_shard_amount(SHARDS),
-            chunks_end: AtomicU32::new(0),
+            chunks_end: AtomicU64::new(0),
             documents: AtomicU64::new(0),
             texts_bytes: AtomicU64::new(0),
             expiries: Expiries::default(),
@@ -103,12 +105,13 @@ impl Catalog {
     /// ordinal that is already listed is not changed.
     pub fn list(&self, listing: Listing) {
         let (ordinal, expires_at_ms) = (listing.ordinal, listing.expires_at_ms());
-        let number = ordinal.0 / ORDINALS;
+        let number = ordinal.get() / ORDINALS;
         let text_bytes = text_bytes(&listing.id);
         if !self.chunks.entry(number).or_default().insert(listing) {
             return;
         }
-        self.chunks_end.fetch_max(number + 1, Ordering::Relaxed);
+        // Release: who sees the new end sees the chunk.
+        self.chunks_end.fetch_max(number + 1, Ordering::Release);
         self.documents.fetch_add(1, Ordering::Relaxed);
         self.texts_bytes.fetch_add(text_bytes, Ordering::Relaxed);
         if let Some(expires_at_ms) = expires_at_ms {
@@ -133,7 +136,7 @@ impl Catalog {
     /// Sets the expiry times of documents that were listed without one.
     pub fn load_expiries(&self, mut all: Vec<(i64, Ordinal)>) {
         all.retain(|&(expires_at_ms, ordinal)| {
-            let Some(mut chunk) = self.chunks.get_mut(&(ordinal.0 / ORDINALS)) else {
+            let Some(mut chunk) = self.chunks.get_mut(&(ordinal.get() / ORDINALS)) else {
                 return false;
             };
             let Some(listing) = chunk.get_mut(ordinal) else { return false };
@@ -235,7 +238,7 @@ impl Catalog {
     /// Memory of the whole catalog.
     pub fn bytes(&self) -> u64 {
         let chunks: usize =
-            self.chunks.iter().map(|chunk| chunk.bytes() + size_of::<(u32, Chunk)>()).sum();
+            self.chunks.iter().map(|chunk| chunk.bytes() + size_of::<(u64, Chunk)>()).sum();
         let texts = self.texts_bytes.load(Ordering::Relaxed);
         chunks as u64 + texts + self.ids.bytes(self.documents()) + self.expiries.bytes()
     }
@@ -245,22 +248,35 @@ impl Catalog {
     /// replaced meanwhile, the old listing, the new one or both are visited: the new one has a
     /// higher ordinal and is inserted before the old one is removed.
     pub fn visit<E>(&self, mut visit: impl FnMut(&Listing) -> Result<(), E>) -> Result<(), E> {
-        let mut number = 0;
-        while number < self.chunks_end.load(Ordering::Relaxed) {
-            let copy = self.chunks.get(&number).map(|chunk| Chunk::clone(&chunk));
-            copy.iter().flat_map(Chunk::iter).try_for_each(&mut visit)?;
-            number += 1;
+        let mut visited = 0;
+        loop {
+            let end = self.chunks_end.load(Ordering::Acquire);
+            if visited == end {
+                return Ok(());
+            }
+            for number in self.chunks_in(visited..end) {
+                let copy = self.chunks.get(&number).map(|chunk| Chunk::clone(&chunk));
+                copy.iter().flat_map(Chunk::iter).try_for_each(&mut visit)?;
+            }
+            visited = end;
         }
-        Ok(())
+    }
+
+    /// The numbers of the chunks that exist in a range, ascending.
+    fn chunks_in(&self, range: Range<u64>) -> Vec<u64> {
+        let numbers = self.chunks.iter().map(|chunk| *chunk.key());
+        let mut numbers: Vec<u64> = numbers.filter(|number| range.contains(number)).collect();
+        numbers.sort_unstable();
+        numbers
     }
 
     fn read<R>(&self, ordinal: Ordinal, read: impl FnOnce(&Listing) -> R) -> Option<R> {
-        let chunk = self.chunks.get(&(ordinal.0 / ORDINALS))?;
+        let chunk = self.chunks.get(&(ordinal.get() / ORDINALS))?;
         chunk.get(ordinal).map(read)
     }
 
     fn unlist(&self, ordinal: Ordinal) {
-        let number = ordinal.0 / ORDINALS;
+        let number = ordinal.get() / ORDINALS;
         let Some(mut chunk) = self.chunks.get_mut(&number) else { return };
         let removed = chunk.remove(ordinal);
         let is_empty = chunk.is_empty();

@@ -8,11 +8,11 @@ fn id(text: &str) -> DocumentId {
 }
 
 pub(super) fn listing(ordinal: u32, text: &str) -> Listing {
-    Listing::new(Ordinal(ordinal), id(text), 7, false, None)
+    Listing::new(Ordinal::from(ordinal), id(text), 7, false, None)
 }
 
 fn expiring(ordinal: u32, text: &str, expires_at_ms: i64) -> Listing {
-    Listing::new(Ordinal(ordinal), id(text), 7, false, Some(expires_at_ms))
+    Listing::new(Ordinal::from(ordinal), id(text), 7, false, Some(expires_at_ms))
 }
 
 #[test]
@@ -43,12 +43,15 @@ fn a_replacement_leaves_nothing_of_the_old() {
     catalog.insert(expiring(1, "a", 10));
     catalog.insert(listing(2, "a"));
     let a = id("a");
-    assert_eq!((catalog.ordinal(&a), catalog.documents()), (Some(Ordinal(2)), 1));
-    assert_eq!((catalog.listing(Ordinal(1)), catalog.expired(i64::MAX - 1)), (None, 0));
+    assert_eq!((catalog.ordinal(&a), catalog.documents()), (Some(Ordinal::from(2)), 1));
+    assert_eq!((catalog.listing(Ordinal::from(1)), catalog.expired(i64::MAX - 1)), (None, 0));
     catalog.remove(&a);
     catalog.remove(&a);
     assert_eq!((catalog.ordinal(&a), catalog.documents()), (None, 0));
-    assert!(catalog.listing(Ordinal(2)).is_none() && catalog.fingerprint(Ordinal(2)).is_none());
+    assert!(
+        catalog.listing(Ordinal::from(2)).is_none()
+            && catalog.fingerprint(Ordinal::from(2)).is_none()
+    );
     assert_eq!(catalog.bytes(), empty);
 }
 
@@ -72,7 +75,7 @@ fn removed_documents_give_their_memory_back() {
     assert!(left * 4 < full, "{left} of {full}");
     assert_eq!(catalog.documents(), 10_000);
     for number in 0..100_000 {
-        let expected = (number % 10 == 0).then_some(Ordinal(number));
+        let expected = (number % 10 == 0).then_some(Ordinal::from(number));
         assert_eq!(catalog.ordinal(&id(&name(number))), expected);
     }
 }
@@ -92,10 +95,13 @@ fn listings_loaded_together_are_found_by_their_ids() {
     assert_eq!(catalog.documents(), 20_000);
     for number in 0..20_000 {
         let expected = if number < 19_000 { number } else { number * 2 - 17_999 };
-        assert_eq!(catalog.ordinal(&id(&name(number))), Some(Ordinal(expected)));
-        assert_eq!(catalog.listing(Ordinal(expected)), Some(listing(expected, &name(number))));
+        assert_eq!(catalog.ordinal(&id(&name(number))), Some(Ordinal::from(expected)));
+        assert_eq!(
+            catalog.listing(Ordinal::from(expected)),
+            Some(listing(expected, &name(number)))
+        );
     }
-    assert!(catalog.listing(Ordinal(19_500)).is_none());
+    assert!(catalog.listing(Ordinal::from(19_500)).is_none());
 }
 
 #[test]
@@ -104,10 +110,14 @@ fn expiries_loaded_later_are_as_if_they_had_been_inserted() {
     catalog.list(listing(1, "a"));
     catalog.list(listing(2, "b"));
     catalog.load_ids();
-    catalog.load_expiries(vec![(30, Ordinal(2)), (10, Ordinal(9)), (20, Ordinal(1))]);
+    catalog.load_expiries(vec![
+        (30, Ordinal::from(2)),
+        (10, Ordinal::from(9)),
+        (20, Ordinal::from(1)),
+    ]);
     assert_eq!(catalog.alive(&id("b"), 29), Some(expiring(2, "b", 30)));
     assert_eq!((catalog.alive(&id("b"), 30), catalog.expired(30)), (None, 2));
-    assert_eq!(catalog.due(30, 9), [Ordinal(1), Ordinal(2)]);
+    assert_eq!(catalog.due(30, 9), [Ordinal::from(1), Ordinal::from(2)]);
 }
 
 #[test]
@@ -115,7 +125,8 @@ fn ids_are_paged_in_the_order_of_their_bytes() {
     let catalog = Catalog::default();
     for (number, text) in (0..).zip(["é", "b", "B", "a", "aa", "z"]) {
         let expires_at_ms = (text == "a").then_some(10);
-        let listing = Listing::new(Ordinal(number * 1_000), id(text), 7, false, expires_at_ms);
+        let listing =
+            Listing::new(Ordinal::from(number * 1_000), id(text), 7, false, expires_at_ms);
         catalog.insert(listing);
     }
     assert_eq!(catalog.ids_after(None, 4, 9), ["B", "a", "aa", "b"].map(id));

@@ -44,11 +44,11 @@ fn insert(index: &Index, ordinal: u32, set: u8) {
     let (sketch, keys) = (sketch(set), keys(set));
     let fingerprint = fingerprint(set);
     let new = NewSet { fingerprint, shingles: set.into(), sketch: &sketch, keys: &keys, set: None };
-    index.insert(Ordinal(ordinal), &new);
+    index.insert(Ordinal::from(ordinal), &new);
 }
 
 fn remove(index: &Index, ordinal: u32, set: u8) -> bool {
-    index.remove(Ordinal(ordinal), fingerprint(set), &keys(set), None)
+    index.remove(Ordinal::from(ordinal), fingerprint(set), &keys(set), None)
 }
 
 /// The members of each set found, after a check that all data belong to one set. Ordinals encode
@@ -61,7 +61,7 @@ fn look_up(index: &Index, probe: u8) -> BTreeMap<u8, Vec<u32>> {
         let set = shingles as u8;
         assert_eq!(of, fingerprint(set), "the fingerprint of another set");
         assert_eq!(agreeing == 16, set == probe, "the sketch of another set");
-        let members: Vec<u32> = members.iter().map(|member| member.0).collect();
+        let members: Vec<u32> = members.iter().map(|member| member.get() as u32).collect();
         assert!(members.iter().all(|ordinal| *ordinal % 100 == u32::from(set)), "another's member");
         assert!(!members.is_empty());
         found.insert(set, members);

@@ -1,0 +1,111 @@
+use std::collections::BTreeMap;
+use std::fs;
+
+use super::*;
+use crate::backend::testing::prepared;
+use crate::backend::{Clock, RecoverySource, Stored};
+use crate::scheme::SchemeSettings;
+use crate::storage::{StorageSettings, set_next_ordinal};
+use crate::text::{ShingleSettings, Shingler};
+
+fn open(dir: &Path) -> Local {
+    let settings = LocalSettings {
+        store: StorageSettings::default(),
+        shingler: Shingler::new(ShingleSettings::default(), 0, usize::MAX),
+        keep_content: true,
+        cache_bytes: 1 << 20,
+        exact_from: None,
+        ttl_ms: None,
+        clock: Clock::system(),
+    };
+    let sketch = SketchSettings::default();
+    let scheme = Scheme::new(&SchemeSettings::default(), &sketch);
+    Local::open(dir, settings, "", scheme, &sketch, &Progress::default()).unwrap()
+}
+
+fn text(id: &str, version: u32) -> String {
+    format!("the text of {id} in its version {version}")
+}
+
+async fn post(local: &Local, id: &str, version: u32) -> Result<Stored, BackendError> {
+    let document = prepared(id, &text(id, version));
+    local.store(local.register(document, false, None).await?).await
+}
+
+/// Asserts that a lookup of each version finds the document under its id and ordinal if it is the
+/// one stored, and nothing otherwise.
+async fn assert_stored(local: &Local, stored: &BTreeMap<&str, Option<u32>>) {
+    for (id, current) in stored {
+        for version in 0..4 {
+            let probe = prepared(id, &text(id, version));
+            let filed = local.live.index.size_and_sketch_of(probe.fingerprint).is_some();
+            assert_eq!(filed, *current == Some(version), "{id} {version}");
+        }
+        let record = local.record(&DocumentId::new(*id).unwrap()).await.unwrap();
+        let found = record.and_then(|record| record.content);
+        assert_eq!(found, current.map(|version| Content::Text(text(id, version))), "{id}");
+    }
+    let documents = stored.values().flatten().count() as u64;
+    assert_eq!(local.stats().await.unwrap().documents, documents);
+}
+
+#[tokio::test]
+async fn documents_beyond_the_first_four_billion_are_stored_replaced_and_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    open(dir.path()).close().await.unwrap();
+    set_next_ordinal(dir.path(), (1 << 32) - 3);
+    let mut stored = BTreeMap::new();
+    let local = open(dir.path());
+    for id in ["a", "b", "c", "d", "e", "f"] {
+        post(&local, id, 0).await.unwrap();
+        stored.insert(id, Some(0));
+    }
+    let ordinal = |local: &Local, id| local.live.catalog.ordinal(&DocumentId::new(id).unwrap());
+    assert_eq!(ordinal(&local, "c"), Some(Ordinal::from(u32::MAX)));
+    assert_eq!(ordinal(&local, "d").map(Ordinal::get), Some(1 << 32));
+    local.snapshot().await.unwrap();
+    // One on each side of the limit is replaced, and one removed, after the snapshot.
+    for (id, version) in [("a", Some(1)), ("d", Some(1)), ("b", None), ("e", None)] {
+        match version {
+            Some(version) => assert_eq!(post(&local, id, version).await.unwrap(), Stored::Replaced),
+            None => assert!(local.remove(&DocumentId::new(id).unwrap()).await.unwrap()),
+        }
+        stored.insert(id, version);
+    }
+    assert_stored(&local, &stored).await;
+    local.close().await.unwrap();
+    drop(local);
+
+    let local = open(dir.path());
+    assert_eq!((local.recovery.source, local.recovery.replayed), (RecoverySource::Snapshot, 6));
+    assert_stored(&local, &stored).await;
+    post(&local, "d", 2).await.unwrap();
+    post(&local, "g", 0).await.unwrap();
+    stored.extend([("d", Some(2)), ("g", Some(0))]);
+    local.snapshot().await.unwrap();
+    local.close().await.unwrap();
+    drop(local);
+
+    // From that snapshot alone, and without any.
+    let local = open(dir.path());
+    assert_eq!((local.recovery.source, local.recovery.replayed), (RecoverySource::Snapshot, 0));
+    assert_stored(&local, &stored).await;
+    local.close().await.unwrap();
+    drop(local);
+    fs::remove_dir_all(dir.path().join("snapshots")).unwrap();
+    let local = open(dir.path());
+    assert_eq!(local.recovery.source, RecoverySource::Rebuilt);
+    assert_stored(&local, &stored).await;
+}
+
+#[tokio::test]
+async fn no_document_gets_an_ordinal_twice_even_at_the_very_end() {
+    let dir = tempfile::tempdir().unwrap();
+    open(dir.path()).close().await.unwrap();
+    set_next_ordinal(dir.path(), Ordinal::MAX.get() - 1);
+    let local = open(dir.path());
+    post(&local, "a", 0).await.unwrap();
+    let refused = post(&local, "b", 0).await.unwrap_err();
+    assert!(matches!(refused, BackendError::OrdinalsExhausted), "{refused:?}");
+    assert_stored(&local, &BTreeMap::from([("a", Some(0)), ("b", None)])).await;
+}
