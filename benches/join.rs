@@ -179,7 +179,7 @@ struct Kept {
     /// Where in the file each set begins, in elements.
     starts: Vec<u64>,
     /// By the number of the set.
-    tags: Vec<u32>,
+    tags: Vec<u64>,
 }
 
 impl Kept {
