@@ -8,8 +8,9 @@
 //! bounded by the longest insert into an index of one table: that takes four locks one after the
 //! other, of pages as large as those of an index with all tables.
 //!
-//! Beside them, in the same run, what the memory alone takes: a read and a write of as many lines
-//! at random places, in plain memory of the size of the index.
+//! Limits are measured in the same run: reads and writes of as many lines at random places, in plain
+//! memory of the size of the index; filling new memory of the size of a segment; acquiring locks
+//! that another thread acquires, too; and threads with an index each, which share nothing.
 
 #[path = "corpus/lines.rs"]
 mod lines;
@@ -23,7 +24,7 @@ mod times;
 use std::hint::black_box;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError, RwLock};
 use std::thread;
 use std::time::Instant;
 
@@ -36,6 +37,9 @@ use random::Random;
 use sketches::{fingerprint, made_up, new_set};
 use times::Times;
 
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 const LOOKUPS: usize = 200_000;
 const REMOVALS: usize = 100_000;
 
@@ -44,6 +48,13 @@ const PORTION: usize = 64;
 
 /// Filed while others look up, of all documents.
 const FILED_MEANWHILE: usize = 10;
+
+/// Memory of the largest segment of postings.
+const SEGMENT_BYTES: usize = 32 << 10;
+
+/// Locks that threads acquire at random, and how often: as many as an index on two cores has.
+const LOCKS: usize = 256;
+const ACQUISITIONS: usize = 5_000_000;
 
 fn main() {
     let arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
@@ -118,6 +129,8 @@ struct Bench<'a> {
     bands: Bands,
     plan: ProbePlan,
     index: Measured,
+    /// The documents that are filed before lookups.
+    numbers: Range<usize>,
 }
 
 fn measure(sketches: &Sketches) {
@@ -125,13 +138,23 @@ fn measure(sketches: &Sketches) {
     let bytes = one_thread(sketches);
     let tables = SketchSettings::default().slots / 4;
     limits(bytes, tables as usize + 1, 10);
-    longest_lock(sketches);
-    println!("  threads, index: inserts (p99.9), lookups (p99.9), lookups (p99, p99.9) beside");
+    longest_lock(sketches, bytes);
+    println!("  threads, index: inserts (p99.9), lookups (p99, p99.9), lookups beside inserts");
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let counts = (0..).map(|power| 1 << power).take_while(|threads| *threads <= cores);
+    let mut one = None;
     for threads in counts {
-        side_by_side(sketches, threads, "sharded", Measured::Sharded);
-        side_by_side(sketches, threads, "locked ", |index| Measured::Locked(RwLock::new(index)));
+        let sharded = Bench::new(sketches, Measured::Sharded);
+        let rates = side_by_side(threads, "sharded", &[sharded]);
+        let apart = (0..threads).map(|thread| Bench::of_thread(sketches, thread, threads));
+        let apart = side_by_side(threads, "an index each", &apart.collect::<Vec<_>>());
+        let locked = Bench::new(sketches, |index| Measured::Locked(RwLock::new(index)));
+        side_by_side(threads, "locked", &[locked]);
+        let one = *one.get_or_insert(rates);
+        let gain = |rates: Rates| (rates.inserts / one.inserts, rates.lookups / one.lookups);
+        let (shared, apart) = (gain(rates), gain(apart));
+        println!("    inserts × {:.2}, with an index each × {:.2}", shared.0, apart.0);
+        println!("    lookups × {:.2}, with an index each × {:.2}", shared.1, apart.1);
     }
 }
 
@@ -154,38 +177,78 @@ fn one_thread(sketches: &Sketches) -> usize {
     bytes as usize
 }
 
-fn longest_lock(sketches: &Sketches) {
+fn longest_lock(sketches: &Sketches, bytes: usize) {
+    let mut filled = Vec::new();
+    let mut times = Times::with_room(bytes / SEGMENT_BYTES);
+    for _ in 0..bytes / SEGMENT_BYTES {
+        times.time(|| filled.push(vec![1_u8; SEGMENT_BYTES]));
+    }
+    drop(black_box(filled));
+    times.print("limit: new memory of a segment");
     let mut bench = Bench::new(sketches, Measured::Sharded);
     bench.bands.bands = 1;
     bench.index = empty(&bench.bands, Measured::Sharded);
     let mut times = Times::with_room(sketches.len());
     bench.fill(0..sketches.len(), &mut times);
-    times.print("insert under one key");
+    times.print("insert, one table");
     println!("  no lock was held longer than {:.0} µs", f64::from(times.at(1.0)) / 1_000.0);
 }
 
-fn side_by_side(
-    sketches: &Sketches,
-    threads: usize,
-    name: &str,
-    measured: impl Fn(Index) -> Measured,
-) {
-    let bench = Bench::new(sketches, measured);
+/// Thousands of operations a second, of all threads.
+#[derive(Clone, Copy)]
+struct Rates {
+    inserts: f64,
+    lookups: f64,
+}
+
+/// Threads file and look up in one index, or in one each.
+fn side_by_side(threads: usize, name: &str, benches: &[Bench<'_>]) -> Rates {
+    let of_thread = |thread: usize| &benches[thread % benches.len()];
+    let documents: usize = benches.iter().map(|bench| bench.numbers.len()).sum();
+    let next: Vec<AtomicUsize> =
+        benches.iter().map(|bench| AtomicUsize::new(bench.numbers.start)).collect();
     let started = Instant::now();
-    let mut inserts = bench.fill_on(threads, 0..sketches.len());
-    let inserts_rate = sketches.len() as f64 / started.elapsed().as_secs_f64() / 1_000.0;
-    let mut lookups = bench.look_up_on(threads);
-    let mut during = bench.look_up_while_filling(threads);
+    let mut inserts = on_threads(threads, |thread| {
+        let bench = of_thread(thread);
+        bench.fill_shared(&next[thread % next.len()], bench.numbers.end)
+    });
+    let inserts_rate = documents as f64 / started.elapsed().as_secs_f64() / 1_000.0;
+    let mut lookups =
+        on_threads(threads, |thread| of_thread(thread).look_up(LOOKUPS, thread as u64));
+    let rates = Rates { inserts: inserts_rate, lookups: lookups.rate(threads) };
+    let mut during = look_up_while_filling(threads, &benches[0], &benches[benches.len() - 1]);
     println!(
-        "  {threads} {name}: {inserts_rate:.0} k/s ({} ns), {:.0} k/s ({} ns), {:.0} k/s ({}, {} ns)",
+        "  {threads} {name}: {:.0} k/s ({} ns), {:.0} k/s ({}, {} ns), {:.0} k/s ({}, {} ns)",
+        rates.inserts,
         inserts.at(0.999),
-        lookups.rate(threads),
+        rates.lookups,
+        lookups.at(0.99),
         lookups.at(0.999),
         during.rate(threads.div_ceil(2)),
         during.at(0.99),
         during.at(0.999),
     );
-    println!("    lookup p99 without inserts: {} ns", lookups.at(0.99));
+    rates
+}
+
+/// Half of the threads file more documents, and the others look up until they are done.
+fn look_up_while_filling(threads: usize, read: &Bench<'_>, written: &Bench<'_>) -> Times {
+    let more = read.sketches.len()..read.sketches.len() + read.sketches.len() / FILED_MEANWHILE;
+    let (next, is_done) = (AtomicUsize::new(more.start), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            on_threads((threads / 2).max(1), |_| written.fill_shared(&next, more.end));
+            is_done.store(true, Ordering::Relaxed);
+        });
+        on_threads(threads.div_ceil(2), |thread| {
+            let mut random = Random(100 + thread as u64);
+            let mut times = Times::with_room(LOOKUPS);
+            while !is_done.load(Ordering::Relaxed) {
+                read.look_up_one(&mut random, &mut times);
+            }
+            times
+        })
+    })
 }
 
 fn empty(bands: &Bands, measured: impl Fn(Index) -> Measured) -> Measured {
@@ -199,7 +262,14 @@ impl<'a> Bench<'a> {
         let bands = Bands::new(&SchemeSettings::default(), &SketchSettings::default());
         let plan = bands.plan(Threshold::new(0.8).expect("0.8 is a threshold"));
         let index = empty(&bands, measured);
-        Self { sketches, bands, plan, index }
+        Self { sketches, bands, plan, index, numbers: 0..sketches.len() }
+    }
+
+    /// One of several, each with its share of the documents.
+    fn of_thread(sketches: &'a Sketches, thread: usize, threads: usize) -> Self {
+        let share = sketches.len() / threads;
+        let numbers = thread * share..(thread + 1) * share;
+        Self { numbers, ..Self::new(sketches, Measured::Sharded) }
     }
 
     fn fill(&self, numbers: Range<usize>, times: &mut Times) {
@@ -213,18 +283,15 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn fill_on(&self, threads: usize, numbers: Range<usize>) -> Times {
-        let next = AtomicUsize::new(numbers.start);
-        on_threads(threads, |_| {
-            let mut times = Times::with_room(numbers.len() / threads * 2);
-            loop {
-                let first = next.fetch_add(PORTION, Ordering::Relaxed);
-                if first >= numbers.end {
-                    return times;
-                }
-                self.fill(first..(first + PORTION).min(numbers.end), &mut times);
+    fn fill_shared(&self, next: &AtomicUsize, end: usize) -> Times {
+        let mut times = Times::with_room(end.saturating_sub(next.load(Ordering::Relaxed)));
+        loop {
+            let first = next.fetch_add(PORTION, Ordering::Relaxed);
+            if first >= end {
+                return times;
             }
-        })
+            self.fill(first..(first + PORTION).min(end), &mut times);
+        }
     }
 
     fn look_up(&self, lookups: usize, seed: u64) -> Times {
@@ -238,35 +305,11 @@ impl<'a> Bench<'a> {
 
     /// A lookup at 0.8, from a sketch to candidates pruned by sketch.
     fn look_up_one(&self, random: &mut Random, times: &mut Times) {
-        let sketch = self.sketches.get(random.below(self.sketches.len()));
+        let number = self.numbers.start + random.below(self.numbers.len());
+        let sketch = self.sketches.get(number);
         times.time(|| {
             self.index.read(|index| sketches::look_up(index, &sketch, &self.bands, &self.plan));
         });
-    }
-
-    fn look_up_on(&self, threads: usize) -> Times {
-        on_threads(threads, |thread| self.look_up(LOOKUPS, thread as u64))
-    }
-
-    /// Half of the threads file more documents, and the others look up until they are done.
-    fn look_up_while_filling(&self, threads: usize) -> Times {
-        let documents = self.sketches.len();
-        let more = documents..documents + documents / FILED_MEANWHILE;
-        let is_done = AtomicBool::new(false);
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                self.fill_on((threads / 2).max(1), more);
-                is_done.store(true, Ordering::Relaxed);
-            });
-            on_threads(threads.div_ceil(2), |thread| {
-                let mut random = Random(100 + thread as u64);
-                let mut times = Times::with_room(LOOKUPS);
-                while !is_done.load(Ordering::Relaxed) {
-                    self.look_up_one(&mut random, &mut times);
-                }
-                times
-            })
-        })
     }
 
     fn remove(&self) -> Times {
@@ -317,7 +360,8 @@ fn on_threads(threads: usize, work: impl Fn(usize) -> Times + Sync) -> Times {
     })
 }
 
-/// What reading, and writing, one word of so many lines at random places takes.
+/// What reading, and writing, one word of so many lines at random places takes; and what it takes to
+/// acquire a lock that no other thread has in its cache, or one that it may have.
 fn limits(bytes: usize, written: usize, read: usize) {
     let time = lines::at_random(bytes, written, |word| *word += 1);
     println!("  limit: {written} lines written at random: {} ns", time.as_nanos());
@@ -325,6 +369,24 @@ fn limits(bytes: usize, written: usize, read: usize) {
     let time = lines::at_random(bytes, read, |word| sum += *word);
     println!("  limit: {read} lines read at random: {} ns", time.as_nanos());
     black_box(sum);
+    let [own, shared] = [1, 2].map(|threads| acquisition_ns(threads));
+    println!("  limit: a lock: {own:.0} ns, on two threads {shared:.0} ns");
+}
+
+fn acquisition_ns(threads: usize) -> f64 {
+    #[repr(align(128))]
+    struct Lock(Mutex<u64>);
+    let locks: Vec<Lock> = (0..LOCKS).map(|_| Lock(Mutex::new(0))).collect();
+    let started = Instant::now();
+    on_threads(threads, |thread| {
+        let mut random = Random(thread as u64);
+        for _ in 0..ACQUISITIONS {
+            let lock = &locks[random.below(LOCKS)];
+            *lock.0.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        }
+        Times::default()
+    });
+    started.elapsed().as_nanos() as f64 / ACQUISITIONS as f64
 }
 
 /// Resident memory of this process, as Linux tells it; 0 elsewhere.

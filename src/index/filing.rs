@@ -9,11 +9,12 @@ use super::shards::{Mutex, MutexGuard, PoisonError};
 use super::{IndexStats, NewSet};
 use crate::document::Ordinal;
 use crate::scheme::{IndexBytes, Key, Threshold};
+use crate::simd::prefetch_write;
 use crate::sketch::{Estimator, Sketch};
 use crate::text::ShingleSet;
 
 /// Bits of a key, or of a fingerprint, that select its page.
-const PAGE_BITS: u32 = 3;
+const PAGE_BITS: u32 = 4;
 const FINGERPRINT_PAGE_BITS: u32 = 6;
 
 /// Number of locks that serialise the filing and removal of sets, by fingerprint.
@@ -84,13 +85,11 @@ impl Index {
         }
         let NewSet { fingerprint, shingles, sketch, .. } = *new;
         let entry = self.sets.add(fingerprint, shingles, sketch.as_bytes(), ordinal);
-        for key in new.keys {
-            self.postings.insert(*key, entry, ());
-        }
+        self.postings.insert(entry, new.keys.iter().map(|key| (*key, ())));
         if let (Some(prefix), Some(set)) = (&self.prefix, new.set) {
             prefix.insert(entry, set);
         }
-        self.fingerprints.insert(fold(fingerprint), entry, ());
+        self.fingerprints.insert(entry, [(fold(fingerprint), ())]);
     }
 
     /// Removes a document, and the set with its last document. Returns `false` if it was not filed.
@@ -110,23 +109,27 @@ impl Index {
             Removal::OthersRemain => return true,
             Removal::IsLast => {}
         }
-        for key in keys {
-            self.postings.remove(*key, entry);
-        }
+        self.postings.remove(entry, keys.iter().copied());
         if let Some(prefix) = &self.prefix {
             prefix.remove(entry, set);
         }
-        self.fingerprints.remove(fold(fingerprint), entry);
+        self.fingerprints.remove(entry, [fold(fingerprint)]);
         self.sets.release(entry);
         true
     }
 
     /// Prefetches the memory that filing and removal read.
     fn prefetch(&self, fingerprint: u64, keys: &[Key]) {
+        prefetch_write(&self.stripes[fingerprint as usize % STRIPES]);
+        self.fingerprints.prefetch_lock(fold(fingerprint));
+        self.prefetch_keys(keys);
         self.fingerprints.prefetch(fold(fingerprint));
-        for key in keys {
-            self.postings.prefetch(*key);
-        }
+    }
+
+    /// Prefetches the memory that lookups read for the keys.
+    pub(super) fn prefetch_keys(&self, keys: &[Key]) {
+        keys.iter().for_each(|key| self.postings.prefetch_lock(*key));
+        keys.iter().for_each(|key| self.postings.prefetch(*key));
     }
 
     pub(super) fn alone_with(&self, fingerprint: u64) -> MutexGuard<'_, ()> {

@@ -93,7 +93,7 @@ impl Loader<'_> {
                 let first = *rest.next().expect("a set without members is not added");
                 let sketch = self.sketch(at as usize);
                 let entry = index.sets.add(*fingerprint, *shingles, sketch, first);
-                index.fingerprints.insert(fold(*fingerprint), entry, ());
+                index.fingerprints.insert(entry, [(fold(*fingerprint), ())]);
                 new.push((at, entry));
                 entry
             });

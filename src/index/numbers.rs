@@ -1,7 +1,9 @@
 //! Numbers of entries: each belongs to one entry at a time, and is reused when the entry is
 //! removed.
 
-use super::shards::{AtomicU32, Mutex, MutexGuard, Ordering, PoisonError, shards};
+use std::mem;
+
+use super::shards::{AtomicU32, Mutex, MutexGuard, Ordering, PoisonError, stripe, stripes};
 
 /// Consecutive numbers whose entries are stored together.
 pub(super) const RANGE: u32 = 256;
@@ -17,26 +19,31 @@ pub(super) struct Numbers {
 }
 
 #[derive(Debug, Default)]
+#[repr(align(128))] // Two cache lines, which processors often fetch together.
 struct Pool {
     /// The rest of a range.
     next: u32,
     end: u32,
     given_back: Vec<u32>,
+    /// Numbers taken from this pool, less those given back to it.
+    taken: i64,
 }
 
 impl Pool {
     fn take(&mut self) -> Option<u32> {
-        self.given_back.pop().or_else(|| {
+        let number = self.given_back.pop().or_else(|| {
             let next = (self.next < self.end).then_some(self.next)?;
             self.next += 1;
             Some(next)
-        })
+        })?;
+        self.taken += 1;
+        Some(number)
     }
 }
 
 impl Default for Numbers {
     fn default() -> Self {
-        let pools = (0..shards()).map(|_| Mutex::default()).collect();
+        let pools = (0..stripes()).map(|_| Mutex::default()).collect();
         Self { pools, ranges: AtomicU32::new(0) }
     }
 }
@@ -47,13 +54,14 @@ impl Numbers {
         if let Some(number) = pool.take() {
             return number;
         }
-        let range = self.ranges.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |ranges| {
-            (ranges < RANGES_MAX).then_some(ranges + 1)
-        });
-        if let Ok(range) = range {
-            let start = range * RANGE;
-            (pool.next, pool.end) = (start + 1, start + RANGE);
-            return start;
+        pool.given_back = self.given_back_elsewhere();
+        if pool.given_back.is_empty()
+            && let Ok(range) = self.ranges.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next)
+        {
+            (pool.next, pool.end) = (range * RANGE, (range + 1) * RANGE);
+        }
+        if let Some(number) = pool.take() {
+            return number;
         }
         drop(pool);
         // Every filed set has a document, and there are fewer documents than numbers.
@@ -61,8 +69,23 @@ impl Numbers {
         left.expect("fewer sets than numbers")
     }
 
+    /// All numbers that were given back to another pool, which no thread is using.
+    fn given_back_elsewhere(&self) -> Vec<u32> {
+        let given_back =
+            |pool: &Mutex<Pool>| Some(mem::take(&mut pool.try_lock().ok()?.given_back));
+        let mut all = self.pools.iter().filter_map(given_back);
+        all.find(|numbers| !numbers.is_empty()).unwrap_or_default()
+    }
+
     pub fn give_back(&self, number: u32) {
-        self.pool().given_back.push(number);
+        let mut pool = self.pool();
+        pool.given_back.push(number);
+        pool.taken -= 1;
+    }
+
+    /// How many numbers are in use.
+    pub fn taken(&self) -> u64 {
+        self.pools.iter().map(|pool| lock(pool).taken).sum::<i64>().max(0) as u64
     }
 
     /// The end of the ranges assigned so far.
@@ -75,11 +98,14 @@ impl Numbers {
         given_back.sum::<usize>() * size_of::<u32>() + self.pools.len() * size_of::<Mutex<Pool>>()
     }
 
-    /// A pool that no other thread is using.
+    /// This thread's pool.
     fn pool(&self) -> MutexGuard<'_, Pool> {
-        let free = self.pools.iter().find_map(|pool| pool.try_lock().ok());
-        free.unwrap_or_else(|| lock(&self.pools[0]))
+        lock(&self.pools[stripe(self.pools.len())])
     }
+}
+
+fn next(range: u32) -> Option<u32> {
+    (range < RANGES_MAX).then_some(range + 1)
 }
 
 /// Pools change by steps that do not panic.

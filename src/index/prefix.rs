@@ -152,9 +152,10 @@ impl Table {
     fn insert(&self, entry: u32, set: &ShingleSet, from: Threshold) {
         let elements = self.prefix(set, from);
         self.prefetch(&elements);
-        for (at, element) in elements.into_iter().enumerate() {
-            self.postings.insert(key(element), entry, ElementPosition::new(at, set.count()));
-        }
+        let position = |at| ElementPosition::new(at, set.count());
+        let keys =
+            elements.into_iter().enumerate().map(|(at, element)| (key(element), position(at)));
+        self.postings.insert(entry, keys);
     }
 
     fn prefetch(&self, elements: &[u64]) {
@@ -164,9 +165,7 @@ impl Table {
     }
 
     fn remove(&self, entry: u32, set: &ShingleSet, from: Threshold) {
-        for element in self.prefix(set, from) {
-            self.postings.remove(key(element), entry);
-        }
+        self.postings.remove(entry, self.prefix(set, from).into_iter().map(key));
     }
 
     fn prefix(&self, set: &ShingleSet, threshold: Threshold) -> Vec<u64> {

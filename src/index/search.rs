@@ -72,12 +72,6 @@ impl Index {
         searches.iter().zip(next).map(look_up).collect()
     }
 
-    fn prefetch_keys(&self, keys: &[Key]) {
-        for key in keys {
-            self.postings.prefetch(*key);
-        }
-    }
-
     fn candidates_fetched(&self, search: &Search<'_>) -> Candidates {
         let Shortlist { sets, seen, truncated, .. } = self.shortlist(search);
         let found = Vec::with_capacity(sets.len());
@@ -115,6 +109,7 @@ impl Index {
         let (entries, mut truncated) = self.read_postings(search.keys, postings_max);
         let seen = count_each(&entries);
         let enough = search.found_max.saturating_mul(AGREEING_FOR_EACH_FOUND);
+        seen.iter().take(PREFETCHED).for_each(|seen| self.sets.prefetch_lock(seen.entry));
         let fetch = |seen: &[Seen]| seen.iter().for_each(|seen| self.sets.prefetch(seen.entry));
         fetch(&seen[..PREFETCHED.min(seen.len())]);
         let agreeing = seen.iter().enumerate().filter_map(|(at, now)| {

@@ -4,18 +4,41 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::LazyLock;
 use std::thread;
 
+use crate::simd::prefetch_write;
+
 // Re-exported so that tests can substitute other types.
 pub(super) use dashmap::DashMap;
-pub(super) use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+pub(super) use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 pub(super) use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
-/// Several shards per core, so that threads rarely contend.
+static CORES: LazyLock<usize> =
+    LazyLock::new(|| thread::available_parallelism().map_or(1, usize::from));
+
+/// Many shards per core, so that a thread rarely finds one locked, or in another core's cache.
 pub(super) fn shards() -> usize {
-    static SHARDS: LazyLock<usize> = LazyLock::new(|| {
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        (4 * cores).next_power_of_two().clamp(16, 128)
-    });
-    *SHARDS
+    (128 * *CORES).next_power_of_two().clamp(256, 1_024)
+}
+
+/// Several of what each thread should have its own of, per core.
+pub(super) fn stripes() -> usize {
+    (4 * *CORES).clamp(16, 128)
+}
+
+/// This thread's number among so many: consecutive threads have different ones.
+pub(super) fn stripe(stripes: usize) -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static NUMBER: usize = NEXT.fetch_add(1, Ordering::Relaxed);
+    }
+    NUMBER.with(|number| number % stripes)
+}
+
+/// Prefetches the lock of a key's shard. Locks are acquired one after the other, so that waiting
+/// for each of them, if another core has it in its cache, would add up.
+#[inline]
+pub(super) fn prefetch_lock<V>(map: &DashMap<u32, V, Multiplicative>, key: u32) {
+    let shard = map.determine_shard(map.hash_usize(&key));
+    prefetch_write(&map.shards()[shard]);
 }
 
 /// Hashes numbers to 64 bits, as the map uses the high bits for its shards and tags: Fibonacci

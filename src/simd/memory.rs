@@ -24,6 +24,20 @@ pub fn prefetch<T>(value: &T) {
     let _ = address;
 }
 
+/// Prefetches the cache line in which a value starts, to be written: no other core keeps it.
+#[inline]
+pub fn prefetch_write<T>(value: &T) {
+    // SAFETY: a prefetch has no visible effect and never faults; processors that do not know the
+    // instruction ignore it.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        let address = std::ptr::from_ref(value);
+        std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags));
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    prefetch(value);
+}
+
 /// Prefetches all cache lines of some values.
 #[inline]
 pub fn prefetch_all<T>(values: &[T]) {

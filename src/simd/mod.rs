@@ -34,7 +34,7 @@ pub use distinct::distinct;
 pub use hash::{PRIME_2, PRIME_3, SHORT_BYTES_MAX, WordMix};
 pub use least::{LINEAR_LANES, LinearFunctions, least_values};
 pub use letters::{Class, Letters, Stability};
-pub use memory::{prefer_huge_pages, prefetch, prefetch_all};
+pub use memory::{prefer_huge_pages, prefetch, prefetch_all, prefetch_write};
 pub use shared::count_shared;
 pub use words::hash_words;
 

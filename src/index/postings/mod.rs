@@ -8,12 +8,13 @@ mod line;
 mod page;
 mod segment;
 
-use super::shards::{DashMap, Multiplicative, shards};
+use super::shards::{
+    DashMap, Multiplicative, Mutex, PoisonError, prefetch_lock, shards, stripe, stripes,
+};
 use crate::scheme::Key;
+use lengths::Counts;
 use line::{LINE_POSTINGS, Line};
 use page::Page;
-
-pub(super) use page::PostingsSize;
 
 /// Average memory of a posting, over the sizes between two growths.
 pub(super) const POSTING_BYTES: f64 = size_of::<Line<()>>() as f64 / (LINE_POSTINGS as f64 * 0.78);
@@ -33,6 +34,16 @@ pub(super) struct Postings<X> {
     pages: DashMap<u32, Page<X>, Multiplicative>,
     /// Number of bits of a key that select its page in the table.
     page_bits: u32,
+    /// Threads count in different ones, so that they do not write to the same memory.
+    counts: Box<[Mutex<Counts>]>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PostingsSize {
+    pub keys: u64,
+    pub postings: u64,
+    pub longest: u64,
+    pub bytes: u64,
 }
 
 /// A key's page, and its other bits, left-aligned.
@@ -53,7 +64,8 @@ impl<X: Copy + Default> Postings<X> {
     /// A table has 2^`page_bits` pages, with `page_bits` at least 1.
     pub fn new(page_bits: u32) -> Self {
         let pages = DashMap::with_hasher_and_shard_amount(Multiplicative::default(), shards());
-        Self { pages, page_bits }
+        let counts = (0..stripes()).map(|_| Mutex::default()).collect();
+        Self { pages, page_bits, counts }
     }
 
     #[inline]
@@ -69,6 +81,12 @@ impl<X: Copy + Default> Postings<X> {
         }
     }
 
+    /// Prefetches the key's lock, before [`Postings::prefetch`].
+    #[inline]
+    pub fn prefetch_lock(&self, key: Key) {
+        prefetch_lock(&self.pages, self.address(key).page);
+    }
+
     /// Prefetches the memory that other calls read for the key. Prefetching all keys before reading
     /// the first is several times as fast.
     #[inline]
@@ -79,18 +97,29 @@ impl<X: Copy + Default> Postings<X> {
         }
     }
 
-    /// An entry filed twice under a key would be counted twice: callers file each once.
-    pub fn insert(&self, key: Key, entry: u32, extra: X) {
-        let address = self.address(key);
-        let new = || Page::new(address.page, u32::BITS - self.page_bits);
-        let mut page = self.pages.entry(address.page).or_insert_with(new);
-        page.insert(address.rest, entry, extra);
+    /// Files an entry under keys. An entry filed twice under a key would be counted twice: callers
+    /// file each once.
+    pub fn insert(&self, entry: u32, keys: impl IntoIterator<Item = (Key, X)>) {
+        let mut counts = Counts::default();
+        for (key, extra) in keys {
+            let address = self.address(key);
+            let new = || Page::new(address.page, u32::BITS - self.page_bits);
+            let mut page = self.pages.entry(address.page).or_insert_with(new);
+            let before = page.insert(address.rest, entry, extra);
+            counts.change(before, before + 1);
+        }
+        self.count(&counts);
+    }
+
+    fn count(&self, changes: &Counts) {
+        let counts = &self.counts[stripe(self.counts.len())];
+        counts.lock().unwrap_or_else(PoisonError::into_inner).add(changes);
     }
 
     /// Files entries under keys of one table, given as [`order`](Self::order) and sorted ascending,
     /// so that neighbours in memory are filed together.
     pub fn insert_ordered(&self, table: u32, postings: &[(u32, u32)]) {
-        let mut left = postings;
+        let (mut left, mut counts) = (postings, Counts::default());
         while let [(first, _), ..] = left {
             let number = self.address_of(table, *first).page;
             let new = || Page::new(number, u32::BITS - self.page_bits);
@@ -101,10 +130,12 @@ impl<X: Copy + Default> Postings<X> {
                 if let Some((next, _)) = left[..same].get(at + AHEAD) {
                     page.prefetch(self.address_of(table, *next).rest);
                 }
-                page.insert(self.address_of(table, *order).rest, *entry, X::default());
+                let before = page.insert(self.address_of(table, *order).rest, *entry, X::default());
+                counts.change(before, before + 1);
             }
             left = &left[same..];
         }
+        self.count(&counts);
     }
 
     /// The position of a table's key in memory order.
@@ -113,17 +144,22 @@ impl<X: Copy + Default> Postings<X> {
         spread(value)
     }
 
-    /// Returns whether the entry existed.
-    pub fn remove(&self, key: Key, entry: u32) -> bool {
-        let address = self.address(key);
-        let Some(mut page) = self.pages.get_mut(&address.page) else { return false };
-        let was_there = page.remove(address.rest, entry);
-        let is_empty = page.is_empty();
-        drop(page);
-        if is_empty {
-            self.pages.remove_if(&address.page, |_, page| page.is_empty());
+    /// Removes an entry from keys. Returns from how many.
+    pub fn remove(&self, entry: u32, keys: impl IntoIterator<Item = Key>) -> usize {
+        let (mut removed, mut counts) = (0, Counts::default());
+        for address in keys.into_iter().map(|key| self.address(key)) {
+            let Some(mut page) = self.pages.get_mut(&address.page) else { continue };
+            let Some(before) = page.remove(address.rest, entry) else { continue };
+            let is_empty = page.is_empty();
+            drop(page);
+            if is_empty {
+                self.pages.remove_if(&address.page, |_, page| page.is_empty());
+            }
+            counts.change(before, before - 1);
+            removed += 1;
         }
-        was_there
+        self.count(&counts);
+        removed
     }
 
     /// Calls `each` for all entries of a key, or only for some if there are more than `max`.
@@ -174,13 +210,21 @@ impl<X: Copy + Default> Postings<X> {
 
     /// The total size. Visits all pages: some hundreds.
     pub fn size(&self) -> PostingsSize {
-        let mut sum = PostingsSize::default();
-        for size in self.pages.iter().map(|page| page.size()) {
-            sum.keys += size.keys;
-            sum.postings += size.postings;
-            sum.longest = sum.longest.max(size.longest);
-            sum.bytes += size.bytes;
+        let mut counts = Counts::default();
+        for some in &self.counts {
+            counts.add(&some.lock().unwrap_or_else(PoisonError::into_inner));
         }
-        sum
+        let mut size = PostingsSize {
+            keys: counts.keys(),
+            postings: counts.postings(),
+            longest: counts.longest(),
+            bytes: 0,
+        };
+        self.pages.iter().for_each(|page| {
+            size.keys += page.long.keys();
+            size.longest = size.longest.max(page.long.longest());
+            size.bytes += page.bytes() as u64;
+        });
+        size
     }
 }

@@ -1,27 +1,29 @@
 //! All postings of a table whose keys have a common prefix of bits, covered by one lock.
 //!
 //! A page has a directory of segments, each for the keys with a certain next few bits. A full
-//! segment is rebuilt alone, with a third to a half more lines; one of the maximum size is split by
-//! one more bit (extendible hashing: Fagin, Nievergelt, Pippenger and Strong 1979). So an insertion
-//! never moves more than some thousand postings.
+//! segment is rebuilt alone, with 1.3 to 1.75 times as many lines; a large one is split by one more
+//! bit (extendible hashing: Fagin, Nievergelt, Pippenger and Strong 1979). So an insertion never
+//! moves more than some thousand postings.
+//!
+//! Most insertions change nothing but a line: a page and its segments stay in the caches of all
+//! cores. Therefore postings are counted elsewhere.
 
 use std::collections::BTreeMap;
 
-use super::lengths::Lengths;
-use super::line::{LINE_POSTINGS, Line};
+use super::lengths::Long;
+use super::line::Line;
 use super::segment::Segment;
 
 /// Maximum number of postings of one key in lines. Further ones are in the page's crowds, so that a
 /// key does not fill lines, and the key's first line is marked.
 const NEAR_MAX: usize = 8;
 
-/// The maximum number of lines of a segment, by the page's number, so that pages do not grow at the
-/// same time.
-const LINES_MAX: [usize; 4] = [320, 384, 448, 512];
+/// The maximum number of lines of a segment, which bounds the time of rebuilding it.
+const LINES_MAX: usize = 512;
 
-/// A page has at most one directory slot per this number of postings. Keys crafted to share their
-/// first bits get longer segments instead.
-const POSTINGS_PER_PLACE: usize = 64;
+/// A page has at most one directory slot per this number of lines. Keys crafted to share their first
+/// bits get longer segments instead.
+const LINES_PER_SLOT: usize = 8;
 
 /// Postings of one key, by entry.
 type Crowd<X> = BTreeMap<u32, X>;
@@ -34,17 +36,8 @@ pub(super) struct Page<X> {
     segments: Vec<Segment<X>>,
     crowds: BTreeMap<u32, Crowd<X>>,
     crowded: usize,
-    postings: usize,
     lines: usize,
-    lengths: Lengths,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::index) struct PostingsSize {
-    pub keys: u64,
-    pub postings: u64,
-    pub longest: u64,
-    pub bytes: u64,
+    pub long: Long,
 }
 
 /// The number of postings of a key in lines, and in its crowd.
@@ -62,14 +55,13 @@ impl<X: Copy + Default> Page<X> {
             segments: vec![Segment::new(key_bits)],
             crowds: BTreeMap::new(),
             crowded: 0,
-            postings: 0,
             lines: 0,
-            lengths: Lengths::default(),
+            long: Long::default(),
         }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.postings == 0
+        self.crowds.is_empty() && self.segments.iter().all(Segment::is_empty)
     }
 
     /// The slot of a key's segment. `rest`: its bits after those of the page, left-aligned.
@@ -92,19 +84,18 @@ impl<X: Copy + Default> Page<X> {
         segment.prefetch(segment.tag(rest));
     }
 
-    /// An entry filed twice under a key would be counted twice: callers file each once.
-    pub fn insert(&mut self, rest: u32, entry: u32, extra: X) {
+    /// Returns the key's number of postings before.
+    pub fn insert(&mut self, rest: u32, entry: u32, extra: X) -> usize {
         let mut at = self.segment_at(rest);
         let length = self.length_in(at, rest);
         let all = length.near + length.crowd;
-        self.lengths.change(all, all + 1);
-        self.postings += 1;
+        self.long.change(all, all + 1);
         if length.near >= NEAR_MAX {
             self.crowds.entry(rest).or_default().insert(entry, extra);
             self.crowded += 1;
             let tag = self.segments[at].tag(rest);
             self.segments[at].mark_crowded(tag);
-            return;
+            return all;
         }
         while !self.segments[at].has_room(entry) {
             self.make_room(at, entry);
@@ -112,24 +103,25 @@ impl<X: Copy + Default> Page<X> {
         }
         let tag = self.segments[at].tag(rest);
         self.segments[at].put(tag, entry, extra);
+        all
     }
 
-    /// Returns whether the posting existed.
-    pub fn remove(&mut self, rest: u32, entry: u32) -> bool {
+    /// Returns the key's number of postings before, if the posting existed.
+    pub fn remove(&mut self, rest: u32, entry: u32) -> Option<usize> {
         let at = self.segment_at(rest);
         let length = self.length_in(at, rest);
         let tag = self.segments[at].tag(rest);
-        if self.segments[at].remove(tag, entry) {
-            if self.segments[at].is_sparse() {
-                self.replace(at, Segment::shrink);
+        if let Some(line) = self.segments[at].remove(tag, entry) {
+            if self.segments[at].is_sparse_at(line) {
+                let number = self.number;
+                self.replace(at, |segment| segment.shrink(number));
             }
         } else if !self.remove_from_crowd(rest, entry) {
-            return false;
+            return None;
         }
         let all = length.near + length.crowd;
-        self.lengths.change(all, all - 1);
-        self.postings -= 1;
-        true
+        self.long.change(all, all - 1);
+        Some(all)
     }
 
     fn remove_from_crowd(&mut self, rest: u32, entry: u32) -> bool {
@@ -166,19 +158,14 @@ impl<X: Copy + Default> Page<X> {
         crowd.take(max).for_each(|(entry, extra)| each(*entry, *extra));
     }
 
-    pub fn size(&self) -> PostingsSize {
+    pub fn bytes(&self) -> usize {
         let crowds = self.crowds.len() * size_of::<(u32, Crowd<X>)>()
             + self.crowded * (size_of::<u32>() + size_of::<X>());
-        let bytes = self.lines * size_of::<Line<X>>()
+        self.lines * size_of::<Line<X>>()
             + self.segments.capacity() * size_of::<Segment<X>>()
             // B-tree nodes are two thirds full on average.
-            + crowds * 3 / 2;
-        PostingsSize {
-            keys: self.lengths.keys(),
-            postings: self.postings as u64,
-            longest: self.lengths.longest() as u64,
-            bytes: (bytes + size_of::<Self>()) as u64,
-        }
+            + crowds * 3 / 2
+            + size_of::<Self>()
     }
 
     fn length_in(&self, at: usize, rest: u32) -> Length {
@@ -194,18 +181,14 @@ impl<X: Copy + Default> Page<X> {
 
     #[cold]
     fn make_room(&mut self, at: usize, entry: u32) {
-        let mut lines_max = LINES_MAX[self.number as usize % LINES_MAX.len()];
-        let segment = &self.segments[at];
-        let is_full = segment.postings as usize >= segment.lines() * (LINE_POSTINGS - 1);
-        if is_full && segment.lines() >= lines_max {
+        let (segment, number) = (&self.segments[at], self.number);
+        if segment.is_full() && segment.lines_grown(number) > LINES_MAX {
             let is_deepest = u32::from(segment.depth) == self.directory_bits();
-            if !is_deepest || self.segments.len() * 2 * POSTINGS_PER_PLACE <= self.postings {
+            if !is_deepest || self.segments.len() * 2 * LINES_PER_SLOT <= self.lines {
                 return self.split(at, entry);
             }
-            lines_max = usize::MAX;
         }
-        let first_lines = 1 + self.number as usize % 2;
-        self.replace(at, |segment| segment.grow(entry, first_lines, lines_max));
+        self.replace(at, |segment| segment.grow(entry, number));
     }
 
     /// Changes a segment and updates the totals.
@@ -223,7 +206,7 @@ impl<X: Copy + Default> Page<X> {
             self.double();
             at *= 2;
         }
-        let [low, high] = self.segments[at].split(entry);
+        let [low, high] = self.segments[at].split(entry, self.number);
         self.lines += low.lines() + high.lines();
         self.lines -= self.segments[at].lines();
         let run = 1 << (self.directory_bits() - u32::from(depth));

@@ -13,8 +13,13 @@
 use super::line::{LINE_POSTINGS, Line, POSTING_BITS, Tag};
 use crate::simd::prefetch;
 
-/// Maximum load of the lines, in percent.
-const FULL_PERCENT: usize = 93;
+/// The share of full lines, in percent, at which a segment is full: one for each of some pages, so
+/// that pages do not grow at the same time. Full lines are counted, not postings: their number
+/// changes rarely, so that a segment's header stays in the caches of all cores.
+const FULL_PERCENT: [usize; 4] = [54, 62, 70, 78];
+
+/// The share of places that is taken in a full segment, about.
+const LOAD_PERCENT: usize = 95;
 
 /// Prefetch distance, in lines, when a segment is rebuilt.
 const AHEAD: usize = 12;
@@ -27,7 +32,8 @@ const ENTRY_BITS_SPARE: u32 = 2;
 #[derive(Debug)]
 pub(super) struct Segment<X> {
     lines: Box<[Line<X>]>,
-    pub postings: u32,
+    /// How many more lines may become full before the segment is.
+    full_lines_left: i32,
     /// Number of bits of the page's keys that are equal in the whole segment.
     pub depth: u8,
     /// Number of bits stored of a key, after those.
@@ -40,14 +46,21 @@ fn next_size(lines: usize) -> usize {
     lines + (1 << lines.max(4).ilog2() >> 2)
 }
 
-/// The number of lines for this number of postings and a third more.
-fn lines_for(postings: usize) -> usize {
-    let least = (postings * 4 * 100).div_ceil(3 * LINE_POSTINGS * FULL_PERCENT);
+/// The least size with so many places.
+fn size_for(postings: usize) -> usize {
     let mut lines = 1;
-    while lines < least {
+    while lines * LINE_POSTINGS < postings {
         lines = next_size(lines);
     }
     lines
+}
+
+/// A size 1.33 to 1.5 times as large, or 1.6 to 1.75 times in one case of four. This depends on the
+/// page's number, so that pages do not grow at the same time.
+fn larger(lines: usize, depth: u8, page: u32) -> usize {
+    let larger = next_size(next_size(lines));
+    let drawn = super::spread(super::spread(page) ^ (u32::from(depth) << 16) ^ lines as u32);
+    if drawn >> 30 == 0 { next_size(larger) } else { larger }
 }
 
 /// The highest `bits` bits.
@@ -61,7 +74,7 @@ impl<X: Copy + Default> Segment<X> {
     pub fn new(key_bits: u32) -> Self {
         Self {
             lines: Box::default(),
-            postings: 0,
+            full_lines_left: 0,
             depth: 0,
             key_bits: key_bits as u8,
             entry_bits: ENTRY_BITS_MIN as u8,
@@ -92,8 +105,20 @@ impl<X: Copy + Default> Segment<X> {
     /// Whether another posting with this entry fits.
     #[inline]
     pub fn has_room(&self, entry: u32) -> bool {
-        let places = self.lines.len() * LINE_POSTINGS;
-        (self.postings as usize) * 100 < places * FULL_PERCENT && entry <= self.entry_mask()
+        !self.is_full() && entry <= self.entry_mask()
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.full_lines_left <= 0
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.lines.iter().all(|line| line.len() == 0)
+    }
+
+    /// The number of lines when it grows.
+    pub fn lines_grown(&self, page: u32) -> usize {
+        larger(self.lines.len(), self.depth, page)
     }
 
     /// The two lines of a tag. Tags that share one line have many different second lines.
@@ -126,7 +151,9 @@ impl<X: Copy + Default> Segment<X> {
         while !self.lines[at].push(tag, entry, extra) {
             at = self.next(at);
         }
-        self.postings += 1;
+        if self.lines[at].len() == LINE_POSTINGS {
+            self.full_lines_left -= 1;
+        }
     }
 
     /// Calls `each` for every line that may have postings of the tag.
@@ -177,51 +204,60 @@ impl<X: Copy + Default> Segment<X> {
         }
     }
 
-    /// Returns whether the posting existed.
-    pub fn remove(&mut self, tag: Tag, entry: u32) -> bool {
+    /// Returns the line of the posting, if it existed.
+    pub fn remove(&mut self, tag: Tag, entry: u32) -> Option<usize> {
         let mut found = None;
         self.each_line(tag, |line, postings| {
             postings.each(tag, |at, other| {
                 found = found.or((other == entry).then_some((line, at)));
             });
         });
-        let Some((line, at)) = found else { return false };
+        let (line, at) = found?;
+        if self.lines[line].len() == LINE_POSTINGS {
+            self.full_lines_left += 1;
+        }
         self.lines[line].remove(at);
-        self.postings -= 1;
-        true
+        Some(line)
     }
 
-    /// Whether a third of the lines would be enough.
-    pub fn is_sparse(&self) -> bool {
-        let places = self.lines.len() * LINE_POSTINGS;
-        self.lines.len() > 2 && self.postings as usize * 300 < places * FULL_PERCENT
+    /// Whether a third of the lines would be enough. Postings are only counted where a removal left
+    /// two empty lines side by side.
+    pub fn is_sparse_at(&self, line: usize) -> bool {
+        self.lines.len() > 2
+            && self.lines[line].len() + self.lines[self.next(line)].len() == 0
+            && self.count_all() * 300 < self.lines.len() * LINE_POSTINGS * LOAD_PERCENT
     }
 
-    /// Rebuilds the segment with more lines if necessary, with room for a posting of this entry.
-    /// `first_lines`: the initial number of lines.
-    pub fn grow(&mut self, entry: u32, first_lines: usize, lines_max: usize) {
+    fn count_all(&self) -> usize {
+        self.lines.iter().map(Line::len).sum()
+    }
+
+    /// Rebuilds the segment with more lines if it is full, with room for a posting of this entry.
+    pub fn grow(&mut self, entry: u32, page: u32) {
         let lines = match self.lines.len() {
-            0 => first_lines,
-            lines if self.postings as usize * 100 < lines * LINE_POSTINGS * FULL_PERCENT => lines,
-            lines => next_size(next_size(lines)).min(lines_max),
+            0 => 1,
+            _ if self.is_full() => self.lines_grown(page),
+            lines => lines,
         };
-        let mut grown = self.empty_for(entry, self.depth, lines);
+        let mut grown = self.empty_for(entry, self.depth, lines, page);
         self.each_posting(|rest, entry, extra| grown.put(grown.tag_of(rest), entry, extra));
         *self = grown;
     }
 
-    pub fn shrink(&mut self) {
-        let mut shrunk = self.empty_for(0, self.depth, self.lines.len() / 2);
+    pub fn shrink(&mut self, page: u32) {
+        let mut shrunk = self.empty_for(0, self.depth, self.lines.len() / 2, page);
         self.each_posting(|rest, entry, extra| shrunk.put(shrunk.tag_of(rest), entry, extra));
         *self = shrunk;
     }
 
     /// Splits the segment in two by the first bit of the tags.
-    pub fn split(&self, entry: u32) -> [Self; 2] {
+    pub fn split(&self, entry: u32, page: u32) -> [Self; 2] {
         let mut counts = [0; 2];
         self.each_posting(|rest, _, _| counts[(rest >> 31) as usize] += 1);
-        let mut halves =
-            counts.map(|count| self.empty_for(entry, self.depth + 1, lines_for(count)));
+        let mut halves = counts.map(|count| {
+            let lines = larger(size_for(count), self.depth, page);
+            self.empty_for(entry, self.depth + 1, lines, page)
+        });
         self.each_posting(|rest, entry, extra| {
             let half = &mut halves[(rest >> 31) as usize];
             half.put(half.tag_of(rest << 1), entry, extra);
@@ -230,13 +266,14 @@ impl<X: Copy + Default> Segment<X> {
     }
 
     /// `depth`: that of this segment, or one more.
-    fn empty_for(&self, entry: u32, depth: u8, lines: usize) -> Self {
+    fn empty_for(&self, entry: u32, depth: u8, lines: usize, page: u32) -> Self {
+        let full_percent = FULL_PERCENT[page as usize % FULL_PERCENT.len()];
         let needed = u32::BITS - entry.leading_zeros() + ENTRY_BITS_SPARE;
         let entry_bits = needed.min(u32::BITS).max(u32::from(self.entry_bits));
         let key_bits = u32::from(self.key_bits.saturating_sub(depth - self.depth));
         Self {
             lines: vec![Line::empty(); lines].into(),
-            postings: 0,
+            full_lines_left: (lines * full_percent).div_ceil(100) as i32,
             depth,
             key_bits: key_bits.min(POSTING_BITS - entry_bits) as u8,
             entry_bits: entry_bits as u8,

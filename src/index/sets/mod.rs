@@ -8,7 +8,7 @@ mod part;
 use smallvec::SmallVec;
 
 use super::numbers::{Numbers, RANGE};
-use super::shards::{AtomicU64, AtomicUsize, DashMap, Multiplicative, Ordering, shards};
+use super::shards::{AtomicUsize, DashMap, Multiplicative, Ordering, prefetch_lock, shards};
 use crate::document::Ordinal;
 use part::{Head, Part};
 
@@ -39,7 +39,6 @@ pub(super) struct Sets {
     parts: DashMap<u32, Part, Multiplicative>,
     numbers: Numbers,
     sketch_bytes: usize,
-    count: AtomicU64,
     /// Memory of all parts.
     bytes: AtomicUsize,
 }
@@ -47,13 +46,7 @@ pub(super) struct Sets {
 impl Sets {
     pub fn new(sketch_bytes: usize) -> Self {
         let parts = DashMap::with_hasher_and_shard_amount(Multiplicative::default(), shards());
-        Self {
-            parts,
-            numbers: Numbers::default(),
-            sketch_bytes,
-            count: AtomicU64::new(0),
-            bytes: AtomicUsize::new(0),
-        }
+        Self { parts, numbers: Numbers::default(), sketch_bytes, bytes: AtomicUsize::new(0) }
     }
 
     /// Adds a set and returns its number.
@@ -65,7 +58,6 @@ impl Sets {
             part.add(number % RANGE, fingerprint, shingles, sketch);
             part.add_member(number % RANGE, ordinal);
         });
-        self.count.fetch_add(1, Ordering::Relaxed);
         number
     }
 
@@ -97,7 +89,6 @@ impl Sets {
         {
             self.bytes.fetch_sub(part.bytes(), Ordering::Relaxed);
         }
-        self.count.fetch_sub(1, Ordering::Relaxed);
         self.numbers.give_back(number);
     }
 
@@ -110,6 +101,12 @@ impl Sets {
             self.bytes.fetch_add(grown, Ordering::Relaxed);
         }
         changed
+    }
+
+    /// Prefetches a set's lock, before [`Sets::prefetch`].
+    #[inline]
+    pub fn prefetch_lock(&self, number: u32) {
+        prefetch_lock(&self.parts, number / RANGE);
     }
 
     /// Prefetches a set's sketch and head.
@@ -178,7 +175,7 @@ impl Sets {
     }
 
     pub fn count(&self) -> u64 {
-        self.count.load(Ordering::Relaxed)
+        self.numbers.taken()
     }
 
     pub fn bytes(&self) -> u64 {

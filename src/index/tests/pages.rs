@@ -57,7 +57,7 @@ fn grows_and_shrinks(page_bits: u32, postings_max: usize, values: u64) {
         let value = random.below(values).wrapping_mul(0x9e37_79b9_7f4a_7c15) as u32;
         let entry = random.below(filed.len() as u64 * 4 + 100) as u32;
         if plain.entry(value).or_default().insert(entry) {
-            postings.insert(key(value), entry, !entry);
+            postings.insert(entry, [(key(value), !entry)]);
             filed.push((value, entry));
         }
         if filed.len().is_power_of_two() {
@@ -68,8 +68,8 @@ fn grows_and_shrinks(page_bits: u32, postings_max: usize, values: u64) {
     let full = postings.size().bytes;
     while !filed.is_empty() {
         let (value, entry) = filed.swap_remove(random.below(filed.len() as u64) as usize);
-        assert!(postings.remove(key(value), entry));
-        assert!(!postings.remove(key(value), entry), "it is gone already");
+        assert_eq!(postings.remove(entry, [key(value)]), 1);
+        assert_eq!(postings.remove(entry, [key(value)]), 0, "it is gone already");
         let entries = plain.get_mut(&value).unwrap();
         entries.remove(&entry);
         if entries.is_empty() {
@@ -94,6 +94,30 @@ fn crowds_that_come_and_go_lose_nothing() {
     }
 }
 
+/// Keys gain and lose postings in turn, with and without crowds.
+#[test]
+fn keys_that_grow_and_shrink_are_counted() {
+    let mut random = Random(11);
+    let (postings, mut plain) = (Postings::new(1), Plain::new());
+    for step in 0..40_000_u32 {
+        let (value, entry) = (random.below(50) as u32, random.below(40) as u32);
+        let entries = plain.entry(value).or_default();
+        if entries.insert(entry) {
+            postings.insert(entry, [(key(value), !entry)]);
+        } else {
+            entries.remove(&entry);
+            assert_eq!(postings.remove(entry, [key(value)]), 1);
+        }
+        if entries.is_empty() {
+            plain.remove(&value);
+        }
+        if step % 1_000 == 0 {
+            check(&postings, &plain);
+        }
+    }
+    check(&postings, &plain);
+}
+
 #[test]
 fn segments_with_crowds_that_split_lose_nothing() {
     grows_and_shrinks(1, 80_000, 6_000);
@@ -107,7 +131,7 @@ fn the_longest_numbers_are_found_maybe_beside_others() {
     let filed: BTreeSet<(u32, u32)> =
         (0..40_000).map(|_| (random.below(1 << 32) as u32, random.below(1 << 32) as u32)).collect();
     for (value, entry) in &filed {
-        postings.insert(key(*value), *entry, !entry);
+        postings.insert(*entry, [(key(*value), !entry)]);
     }
     let others = filed.iter().map(|(value, entry)| {
         let found = read(&postings, *value);
@@ -116,7 +140,7 @@ fn the_longest_numbers_are_found_maybe_beside_others() {
     });
     assert!(others.sum::<usize>() < filed.len(), "few keys share their bits");
     for (value, entry) in &filed {
-        assert!(postings.remove(key(*value), *entry));
+        assert_eq!(postings.remove(*entry, [key(*value)]), 1);
     }
     assert_eq!(postings.size().postings, 0);
 }
@@ -130,7 +154,7 @@ fn keys_made_to_meet_do_not_fill_the_memory() {
         (0..5).fold(inverse, |x, _| x.wrapping_mul(2_u32.wrapping_sub(inverse.wrapping_mul(x))));
     assert_eq!(0x9e37_79b1_u32.wrapping_mul(inverse), 1);
     for entry in 0..20_000_u32 {
-        postings.insert(key((0x1234_0000 | entry).wrapping_mul(inverse)), entry, !entry);
+        postings.insert(entry, [(key((0x1234_0000 | entry).wrapping_mul(inverse)), !entry)]);
     }
     assert!(postings.size().bytes < 20_000 * 32, "{} bytes", postings.size().bytes);
     for entry in 0..20_000_u32 {

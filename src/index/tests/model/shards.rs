@@ -5,7 +5,7 @@ use std::hash::{BuildHasherDefault, Hash};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-pub(super) use shuttle::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+pub(super) use shuttle::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 pub(super) use shuttle::sync::{Mutex, MutexGuard, RwLock};
 pub(super) use std::sync::PoisonError;
 
@@ -17,6 +17,17 @@ pub(super) type Multiplicative = BuildHasherDefault<std::hash::DefaultHasher>;
 pub(super) fn shards() -> usize {
     2
 }
+
+pub(super) fn stripes() -> usize {
+    2
+}
+
+/// By task, as these threads are not the operating system's.
+pub(super) fn stripe(stripes: usize) -> usize {
+    usize::from(shuttle::current::me()) % stripes
+}
+
+pub(super) fn prefetch_lock<V>(_map: &DashMap<u32, V, Multiplicative>, _key: u32) {}
 
 /// The parts of `DashMap` used by the index: a lock for each shard.
 #[derive(Debug)]
