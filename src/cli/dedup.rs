@@ -5,18 +5,18 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicU64;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use indicatif::HumanCount;
 use serde_json::Value;
 
-use super::corpus::{CorpusOptions, Fate, Gathered, ModeArgument, gather, with_progress};
+use super::corpus::{CorpusOptions, Fate, Gathered, gather, with_progress};
 use super::failure::Failure;
 use super::input::{self, Cancelled, Columns, Event, Item, Selection, read_inputs};
 use super::meter::{Meter, Unit};
 use super::output::{Destination, Output};
 use crate::document::DocumentId;
-use crate::engine;
-use crate::join::{self, Documents, cluster_name};
+use crate::engine::{Linkage, Mode};
+use crate::join::{Documents, cluster_name};
 use crate::scheme::Threshold;
 
 /// Write a corpus without its near-duplicates (deduplication); needs no server
@@ -44,26 +44,9 @@ pub struct Arguments {
     linkage: Linkage,
     /// How near-duplicates are found
     #[arg(long, value_name = "MODE", default_value = "verified")]
-    mode: ModeArgument,
+    mode: Mode,
     #[command(flatten)]
     corpus: CorpusOptions,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Linkage {
-    /// Documents near the representative: nothing is removed that is not near what is kept
-    Representative,
-    /// Documents connected by a chain of pairs
-    Single,
-}
-
-impl From<Linkage> for join::Linkage {
-    fn from(linkage: Linkage) -> Self {
-        match linkage {
-            Linkage::Representative => Self::Representative,
-            Linkage::Single => Self::Single,
-        }
-    }
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
@@ -76,9 +59,8 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let settings = options.collection(arguments.threshold)?;
     let threshold = settings.scheme.threshold;
     let Gathered { mut corpus, fates, failed } = gather(&selection, &settings, &options)?;
-    let mode = engine::Mode::from(mode);
     let representatives = with_progress(options.quiet, |progress| {
-        corpus.clusters(mode, threshold, arguments.linkage.into(), progress)
+        corpus.clusters(mode, threshold, arguments.linkage, progress)
     })?;
     let clusters = Clusters::new(corpus.documents(), &representatives);
     let total = fates.len() as u64;

@@ -4,14 +4,16 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::client::{Client, InCollection, Server, read_json};
+use super::client::{Client, InCollection, Server, read_json, with_query};
 use super::failure::Failure;
+use super::input::name_of;
 use super::meter::{Meter, Unit};
 use super::output::{self, Destination, Output, refuse_overwriting};
+use crate::engine::Order;
 
 /// Write every document of a collection, in the form that `akin import` reads
 ///
@@ -33,14 +35,6 @@ pub struct Arguments {
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Order {
-    /// By the bytes of their ids: equal collections make equal files
-    Id,
-    /// As they were stored, which is faster for a collection larger than memory
-    Stored,
 }
 
 /// The part of a collection's description that an export needs.
@@ -68,11 +62,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(path) = &arguments.settings {
         write_settings(path, destination.force, &collection.settings)?;
     }
-    let order = match arguments.order {
-        Order::Id => "id",
-        Order::Stored => "stored",
-    };
-    let path = arguments.within.path(&format!("/export?order={order}"));
+    let order = [("order", Some(name_of(&arguments.order)))];
+    let path = with_query(&arguments.within.path("/export"), &order);
     let mut export = Client::body(client.get(&path)?)?;
     let mut out = destination.create()?;
     let meter =

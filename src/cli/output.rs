@@ -1,7 +1,8 @@
 //! Where commands write: stdout, or a file that appears only once it is complete.
 
 use std::fs::{File, Permissions};
-use std::io::{self, BufWriter, IsTerminal, Read, Stdout, Write, stdout};
+use std::io::{self, BufWriter, IsTerminal, Read, Write, stdout};
+use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ use clap::Args;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::Serialize;
-use tempfile::NamedTempFile;
+use tempfile::TempPath;
 
 use super::failure::Failure;
 
@@ -101,26 +102,20 @@ fn parent(path: &Path) -> &Path {
 /// name beside its own and renamed by `finish`; dropped before, it leaves nothing.
 pub struct Output {
     encoder: Encoder,
-    /// Where the temporary file goes.
+    /// `None` for stdout, and for a device or a pipe, which cannot be replaced by a file.
     target: Option<Target>,
 }
 
 struct Target {
+    temporary: TempPath,
     path: PathBuf,
     overwrite: bool,
 }
 
 enum Encoder {
-    Plain(BufWriter<Sink>),
-    Gzip(GzEncoder<BufWriter<Sink>>),
-    Zstd(zstd::stream::write::Encoder<'static, BufWriter<Sink>>),
-}
-
-enum Sink {
-    Stdout(Stdout),
-    /// A device or a pipe, which cannot be replaced by a file.
-    Special(File),
-    Temporary(NamedTempFile),
+    Plain(BufWriter<File>),
+    Gzip(GzEncoder<BufWriter<File>>),
+    Zstd(zstd::stream::write::Encoder<'static, BufWriter<File>>),
 }
 
 /// Writes a value as a line of JSON.
@@ -162,20 +157,21 @@ impl Output {
 
     fn open(path: &Path, overwrite: bool) -> io::Result<Self> {
         if is_stdout(path) {
-            let encoder = Encoder::Plain(buffered(Sink::Stdout(stdout())));
-            return Ok(Self { encoder, target: None });
+            let stdout = File::from(stdout().as_fd().try_clone_to_owned()?);
+            return Ok(Self { encoder: Encoder::Plain(buffered(stdout)), target: None });
         }
         if is_special(path) {
-            let special = Sink::Special(File::options().write(true).open(path)?);
+            let special = File::options().write(true).open(path)?;
             return Ok(Self { encoder: Encoder::new(path, special)?, target: None });
         }
         // The file that a symbolic link points to is replaced, not the link.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let file = tempfile::Builder::new()
+        let (file, temporary) = tempfile::Builder::new()
             .permissions(Permissions::from_mode(MODE))
-            .tempfile_in(parent(&path))?;
-        let encoder = Encoder::new(&path, Sink::Temporary(file))?;
-        Ok(Self { encoder, target: Some(Target { path, overwrite }) })
+            .tempfile_in(parent(&path))?
+            .into_parts();
+        let encoder = Encoder::new(&path, file)?;
+        Ok(Self { encoder, target: Some(Target { temporary, path, overwrite }) })
     }
 
     /// Gives the file its name, once all of it is on disk.
@@ -183,16 +179,13 @@ impl Output {
     /// # Errors
     /// The disk is full, or there is such a file by now and it must not be overwritten.
     pub fn finish(self) -> Result<(), Failure> {
-        let sink = self.encoder.finish()?;
-        let (Sink::Temporary(file), Some(Target { path, overwrite })) = (sink, self.target) else {
-            return Ok(());
-        };
-        let persisted = file.as_file().sync_all().and_then(|()| {
-            let renamed =
-                if overwrite { file.persist(&path) } else { file.persist_noclobber(&path) };
-            Ok(renamed?)
+        let file = self.encoder.finish()?;
+        let Some(Target { temporary, path, overwrite }) = self.target else { return Ok(()) };
+        let persisted = file.sync_all().and_then(|()| match overwrite {
+            true => Ok(temporary.persist(&path)?),
+            false => Ok(temporary.persist_noclobber(&path)?),
         });
-        persisted.map(drop).map_err(|error| failed(&path, &error))
+        persisted.map_err(|error| failed(&path, &error))
     }
 }
 
@@ -200,68 +193,49 @@ fn failed(path: &Path, error: &io::Error) -> Failure {
     Failure::new(format!("cannot write {}: {error}", path.display()))
 }
 
-fn buffered(sink: Sink) -> BufWriter<Sink> {
-    BufWriter::with_capacity(BUFFER_BYTES, sink)
+fn buffered(file: File) -> BufWriter<File> {
+    BufWriter::with_capacity(BUFFER_BYTES, file)
 }
 
 impl Encoder {
-    fn new(path: &Path, sink: Sink) -> io::Result<Self> {
-        let sink = buffered(sink);
+    fn new(path: &Path, file: File) -> io::Result<Self> {
+        let file = buffered(file);
         match path.extension().and_then(|extension| extension.to_str()) {
-            Some("gz") => Ok(Self::Gzip(GzEncoder::new(sink, Compression::default()))),
+            Some("gz") => Ok(Self::Gzip(GzEncoder::new(file, Compression::default()))),
             Some("zst") => {
-                let mut encoder = zstd::stream::write::Encoder::new(sink, 0)?;
+                let mut encoder = zstd::stream::write::Encoder::new(file, 0)?;
                 encoder.include_checksum(true)?;
                 Ok(Self::Zstd(encoder))
             }
-            _ => Ok(Self::Plain(sink)),
+            _ => Ok(Self::Plain(file)),
         }
     }
 
-    fn finish(self) -> io::Result<Sink> {
-        let mut sink = match self {
-            Self::Plain(sink) => sink,
+    fn writer(&mut self) -> &mut dyn Write {
+        match self {
+            Self::Plain(file) => file,
+            Self::Gzip(encoder) => encoder,
+            Self::Zstd(encoder) => encoder,
+        }
+    }
+
+    fn finish(self) -> io::Result<File> {
+        let file = match self {
+            Self::Plain(file) => file,
             Self::Gzip(encoder) => encoder.finish()?,
             Self::Zstd(encoder) => encoder.finish()?,
         };
-        sink.flush()?;
-        sink.into_inner().map_err(io::IntoInnerError::into_error)
+        file.into_inner().map_err(io::IntoInnerError::into_error)
     }
 }
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match &mut self.encoder {
-            Encoder::Plain(sink) => sink.write(bytes),
-            Encoder::Gzip(encoder) => encoder.write(bytes),
-            Encoder::Zstd(encoder) => encoder.write(bytes),
-        }
+        self.encoder.writer().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match &mut self.encoder {
-            Encoder::Plain(sink) => sink.flush(),
-            Encoder::Gzip(encoder) => encoder.flush(),
-            Encoder::Zstd(encoder) => encoder.flush(),
-        }
-    }
-}
-
-impl Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Stdout(stdout) => stdout.write(bytes),
-            Self::Special(file) => file.write(bytes),
-            Self::Temporary(file) => file.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Stdout(stdout) => stdout.flush(),
-            Self::Special(file) => file.flush(),
-            Self::Temporary(file) => file.flush(),
-        }
+        self.encoder.writer().flush()
     }
 }
 

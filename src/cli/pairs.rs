@@ -8,12 +8,12 @@ use std::process::ExitCode;
 use clap::Args;
 use indicatif::HumanCount;
 
-use super::corpus::{CorpusOptions, Gathered, ModeArgument, gather, with_progress};
+use super::corpus::{CorpusOptions, Gathered, gather, with_progress};
 use super::failure::Failure;
 use super::input;
 use super::output::Destination;
 use crate::document::DocumentId;
-use crate::engine::OfflineCorpus;
+use crate::engine::{Mode, OfflineCorpus};
 use crate::scheme::Threshold;
 
 /// A document of a set, and its number.
@@ -36,7 +36,7 @@ pub struct Arguments {
     threshold: Option<Threshold>,
     /// How pairs are found
     #[arg(long, value_name = "MODE", default_value = "exact")]
-    mode: ModeArgument,
+    mode: Mode,
     /// Of documents with equal sets only the one with the lowest id
     #[arg(long)]
     distinct: bool,
@@ -58,7 +58,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let points_max = corpus.points_max();
     let mut written = Ok(());
     let joined = with_progress(options.quiet, |progress| {
-        corpus.pairs(mode.into(), threshold, progress, |documents, pair| {
+        corpus.pairs(mode, threshold, progress, |documents, pair| {
             let [a, b] = [pair.a, pair.b].map(|set| match distinct {
                 true => &documents.of(set)[..1],
                 false => documents.of(set),

@@ -8,9 +8,9 @@ use clap::Args;
 use serde::Deserialize;
 
 use super::client::{InCollection, Server, read_whole, with_query};
-use super::corpus::ModeArgument;
 use super::failure::Failure;
-use super::input;
+use super::input::{self, name_of};
+use crate::engine::Mode;
 use crate::scheme::Threshold;
 
 /// Show the near-duplicates of a stored document, or of a text that is not stored
@@ -38,7 +38,7 @@ pub struct Arguments {
     /// How near-duplicates are found [default: the collection's: verified, or exact where its kind
     /// is prefix]
     #[arg(long)]
-    mode: Option<ModeArgument>,
+    mode: Option<Mode>,
     /// Write the server's answer unchanged
     #[arg(long)]
     json: bool,
@@ -95,7 +95,7 @@ impl Arguments {
             ("threshold", self.threshold.map(|threshold| threshold.get().to_string())),
             ("filter", self.filter.clone()),
             ("limit", self.limit.map(|limit| limit.to_string())),
-            ("mode", self.mode.map(|mode| mode.name().to_owned())),
+            ("mode", self.mode.as_ref().map(name_of)),
         ];
         with_query(&self.within.path("/similar"), &parameters)
     }

@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use tracing_subscriber::filter::Targets;
 
+use super::DEFAULT_TOML;
 use crate::engine::{CollectionSettings, LimitSettings};
 use crate::http::{ServerSettings, key_file};
 use crate::storage::StorageSettings;
@@ -21,13 +22,13 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self {
-            server: ServerSettings::default(),
-            storage: StorageSection::default(),
-            collection: CollectionSettings::default(),
-            ceiling: LimitSettings::ceiling(),
-            log: LogSettings::default(),
-        }
+        toml::from_str(DEFAULT_TOML).expect("the compiled-in defaults are valid settings")
+    }
+}
+
+impl Default for ServerSettings {
+    fn default() -> Self {
+        Settings::default().server
     }
 }
 
@@ -54,34 +55,12 @@ pub struct StorageSection {
     pub store: StorageSettings,
 }
 
-impl Default for StorageSection {
-    fn default() -> Self {
-        Self {
-            data_dir: "./akin-data".into(),
-            snapshot_interval_s: 300,
-            snapshot_operations: 50_000,
-            expiry_interval_s: 60,
-            recall_interval_s: 0,
-            recall_sample: 200,
-            sets_cache_bytes: 256 << 20,
-            collections_max: 64,
-            store: StorageSettings::default(),
-        }
-    }
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LogSettings {
     /// A level, or a filter like `info,akin::http=debug`.
     pub level: String,
     pub format: LogFormat,
-}
-
-impl Default for LogSettings {
-    fn default() -> Self {
-        Self { level: "info".into(), format: LogFormat::Auto }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

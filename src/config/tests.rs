@@ -1,7 +1,9 @@
 use std::io::Write;
 
 use super::*;
+use crate::engine::{CollectionSettings, LimitSettings};
 use crate::scheme::Threshold;
+use crate::storage::StorageSettings;
 
 fn environment(variables: &[(&str, &str)]) -> Sources {
     let environment =
@@ -25,7 +27,11 @@ fn faults(sources: &Sources) -> Vec<Fault> {
 
 #[test]
 fn the_default_file_says_what_the_code_does() {
-    assert_eq!(Sources::default().load().unwrap(), Settings::default());
+    let defaults = Sources::default().load().unwrap();
+    assert_eq!(defaults, Settings::default());
+    assert_eq!(defaults.collection, CollectionSettings::default());
+    assert_eq!(defaults.storage.store, StorageSettings::default());
+    assert_eq!(defaults.ceiling, LimitSettings::ceiling());
 }
 
 #[test]

@@ -59,7 +59,7 @@ pub enum EngineError {
     #[error("there is no collection '{name}'")]
     CollectionNotFound { name: CollectionName },
     /// Both as JSON.
-    #[error("the collection '{name}' has the settings {standing}, asked for were {given}")]
+    #[error("the collection '{name}' has the settings {standing}, the request has {given}")]
     CollectionExists { name: CollectionName, standing: String, given: String },
     #[error("the collection 'default' cannot be removed: the paths without a collection act on it")]
     CollectionRequired,

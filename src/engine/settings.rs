@@ -70,15 +70,6 @@ impl CollectionSettings {
         ShingleSettings { sample_modulo, ..self.shingles.clone() }
     }
 
-    /// Settings as JSON, completed with the defaults. Unknown keys are kept, for deserialisation to
-    /// refuse.
-    #[must_use]
-    pub fn completed(given: Value) -> Value {
-        let mut settings = json!(Self::default());
-        overlay(&mut settings, given);
-        settings
-    }
-
     /// Reads the settings stored with a collection. Those without a normalisation are older than
     /// that setting and mean none.
     ///
@@ -88,7 +79,7 @@ impl CollectionSettings {
         if let Some(shingles) = stored.get_mut("shingles").and_then(Value::as_object_mut) {
             shingles.entry("normalize").or_insert_with(|| json!(Normalize::None));
         }
-        serde_json::from_value(Self::completed(stored))
+        serde_json::from_value(stored)
     }
 
     /// Every fault of the settings: the part, and a message that begins with the key.
@@ -119,17 +110,6 @@ impl CollectionSettings {
                 .filter(|_| by_fields && !self.store.text),
         ];
         misfits.into_iter().flatten().collect()
-    }
-}
-
-fn overlay(below: &mut Value, above: Value) {
-    match (below, above) {
-        (Value::Object(below), Value::Object(above)) => {
-            for (key, value) in above {
-                overlay(below.entry(key).or_insert(Value::Null), value);
-            }
-        }
-        (below, above) => *below = above,
     }
 }
 
@@ -294,8 +274,7 @@ mod tests {
     use super::*;
 
     fn faults(given: Value) -> Vec<(&'static str, String)> {
-        let completed = CollectionSettings::completed(given);
-        serde_json::from_value::<CollectionSettings>(completed).unwrap().faults()
+        serde_json::from_value::<CollectionSettings>(given).unwrap().faults()
     }
 
     #[test]

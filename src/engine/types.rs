@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use clap::ValueEnum;
 use serde::ser::Error;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -35,7 +36,9 @@ impl Default for AddOptions {
 }
 
 /// What to do with a document that has a near-duplicate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema, ValueEnum,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum OnDuplicate {
     #[default]
@@ -97,15 +100,17 @@ pub enum Policy {
 }
 
 /// How candidates are found and scored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema, ValueEnum,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// Candidates are checked against the exact resemblance: no false positive.
+    /// By MinHash LSH, with the exact Jaccard similarity of each pair: a few may be missed
     #[default]
     Verified,
-    /// Candidates are scored by their sketches alone.
+    /// By MinHash LSH, with the Jaccard similarity estimated from the sketches
     Estimated,
-    /// No false positive, and no false negative either.
+    /// By their rarest shingles, with the exact Jaccard similarity: none is missed
     Exact,
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use utoipa::OpenApi;
 use utoipa::openapi::Required;
-use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 
@@ -70,8 +70,7 @@ fn complete(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi 
 fn describe_paths_of_collections(document: &mut utoipa::openapi::OpenApi) {
     for (path, item) in &mut document.paths.paths {
         let Some(below) = path.strip_prefix(ONE_COLLECTION) else { continue };
-        let operations = [&mut item.get, &mut item.post, &mut item.put, &mut item.delete];
-        for operation in operations.into_iter().flatten() {
+        for operation in operations_of(item) {
             operation.parameters.get_or_insert_default().insert(0, collection_parameter().into());
             if below.is_empty() {
                 continue;
@@ -92,6 +91,11 @@ fn key_scheme() -> SecurityScheme {
         ))
         .build();
     SecurityScheme::Http(scheme)
+}
+
+fn operations_of(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    let PathItem { get, put, post, delete, options, head, patch, trace, .. } = item;
+    [get, put, post, delete, options, head, patch, trace].into_iter().flatten()
 }
 
 fn collection_parameter() -> Parameter {

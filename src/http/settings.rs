@@ -11,9 +11,10 @@ const DOCUMENT_BYTES_MAX: usize = 256 << 20;
 /// A text is cut into words only below 2 GiB, and a body may be a single text.
 const BODY_BYTES_MAX: usize = 1 << 30;
 
-/// Where the server listens, and the limits of what clients may use.
+/// Where the server listens, and the limits of what clients may use. The defaults are those of
+/// `config/default.toml`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields)]
 pub struct ServerSettings {
     /// Host and port to listen on; port 0 chooses a free one.
     pub listen: String,
@@ -50,12 +51,12 @@ pub struct ServerSettings {
     pub recall_sample_max: usize,
     /// Requests in flight at once. Further ones are refused with 503.
     pub requests_in_flight_max: usize,
-    /// Streamed requests (bulk additions and exports) at once, of those in flight.
+    /// Streamed requests (bulk imports and exports) at once, of those in flight.
     pub bulk_requests_max: usize,
     /// Discoveries of pairs or clusters at once, of those in flight. Each holds the sketches and
     /// ids of its collection in memory.
     pub discoveries_max: usize,
-    /// Documents of one bulk addition in flight at once; a document counts once for each 16 KiB
+    /// Documents of one bulk import in flight at once; a document counts once for each 16 KiB
     /// begun.
     pub bulk_documents_in_flight_max: usize,
     /// Bytes of a `filter`.
@@ -64,35 +65,6 @@ pub struct ServerSettings {
     pub limit_max: usize,
     /// How long running requests may go on once the server stops.
     pub shutdown_grace_ms: u64,
-}
-
-impl Default for ServerSettings {
-    fn default() -> Self {
-        Self {
-            listen: "127.0.0.1:7700".to_owned(),
-            hosts: Vec::new(),
-            cors_origins: Vec::new(),
-            keys_file: None,
-            no_keys: false,
-            metrics_open: false,
-            connections_max: 4_096,
-            header_timeout_ms: 30_000,
-            request_timeout_ms: 30_000,
-            body_idle_timeout_ms: 30_000,
-            document_bytes_max: 8 << 20,
-            body_bytes_max: 16 << 20,
-            probes_max: 100,
-            collapse_ids_max: 1_000,
-            recall_sample_max: 1_000,
-            requests_in_flight_max: 1_024,
-            bulk_requests_max: 8,
-            discoveries_max: 2,
-            bulk_documents_in_flight_max: 8_192,
-            filter_bytes_max: 2_048,
-            limit_max: 10_000,
-            shutdown_grace_ms: 10_000,
-        }
-    }
 }
 
 impl ServerSettings {

@@ -71,7 +71,7 @@ impl AppState {
     pub(super) fn bulk_permit(&self) -> Result<OwnedSemaphorePermit, Problem> {
         Arc::clone(&self.bulk_requests).try_acquire_owned().map_err(|_| {
             let max = self.settings.bulk_requests_max;
-            let detail = format!("{max} bulk additions, exports and removals are running already");
+            let detail = format!("{max} bulk imports, exports and removals are running already");
             Problem::new(Code::Overloaded, detail)
         })
     }

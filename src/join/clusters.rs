@@ -1,5 +1,6 @@
 //! Groups sets into clusters.
 
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use xxhash_rust::xxh3::xxh3_64;
@@ -13,15 +14,17 @@ use crate::document::DocumentId;
 /// How documents are clustered. `single`: clusters are connected by chains of pairs.
 /// `representative`: the similarity of each member to the representative of its cluster is at least
 /// the threshold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema, ValueEnum,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Linkage {
-    /// Sets connected by a chain of pairs.
+    /// Documents connected by a chain of pairs
     #[default]
     Single,
-    /// In the order of numbers, each set without a cluster becomes a representative, and every
-    /// unclustered set that is a pair with it joins. So every member reaches the threshold with its
-    /// representative, and clusters cannot chain.
+    // In the order of numbers, each set without a cluster becomes a representative, and every
+    // unclustered set that is a pair with it joins, so clusters cannot chain.
+    /// Documents near the representative: nothing is removed that is not near what is kept
     Representative,
 }
 

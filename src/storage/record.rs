@@ -1,5 +1,6 @@
 //! Documents as they are written to and read from rows.
 
+use clap::ValueEnum;
 use rusqlite::{Connection, Row, params};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -149,13 +150,15 @@ pub enum Detail {
 
 /// The order of an export. `stored`: as documents were stored, the fastest. `id`: by the bytes of
 /// their ids, so that equal collections are exported alike.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema, ValueEnum,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// As they lie on the disk.
+    /// As they were stored, which is faster for a collection larger than memory
     #[default]
     Stored,
-    /// By the bytes of their ids, so that equal collections are exported alike.
+    /// By the bytes of their ids: equal collections make equal files
     Id,
 }
 

@@ -16,13 +16,12 @@ use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::Error as DeserializeError;
-use serde_json::Value;
 
 use super::failure::Failure;
 use super::input::{self, Format, Selection};
 use super::meter::{self, Meter};
 use super::serve::ConfigFile;
-use crate::engine::{self, CollectionSettings};
+use crate::engine::CollectionSettings;
 use crate::join::{JoinError, Progress, Stage};
 use crate::scheme::{Kind, Threshold};
 use crate::text::Unit;
@@ -64,38 +63,6 @@ enum DuplicateIds {
     Refuse,
     /// Leave out all but the first
     KeepFirst,
-}
-
-/// How near-duplicates are found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ModeArgument {
-    /// By MinHash LSH, with the exact Jaccard similarity of each pair: a few may be missed
-    Verified,
-    /// By MinHash LSH, with the Jaccard similarity estimated from the sketches
-    Estimated,
-    /// By their rarest shingles, with the exact Jaccard similarity: none is missed
-    Exact,
-}
-
-impl From<ModeArgument> for engine::Mode {
-    fn from(mode: ModeArgument) -> Self {
-        match mode {
-            ModeArgument::Verified => Self::Verified,
-            ModeArgument::Estimated => Self::Estimated,
-            ModeArgument::Exact => Self::Exact,
-        }
-    }
-}
-
-impl ModeArgument {
-    /// As the API calls it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Verified => "verified",
-            Self::Estimated => "estimated",
-            Self::Exact => "exact",
-        }
-    }
 }
 
 fn unit(text: &str) -> Result<Unit, String> {
@@ -143,9 +110,8 @@ impl CorpusOptions {
 }
 
 fn read_settings(path: &Path) -> Result<CollectionSettings, Failure> {
-    let invalid = |error: serde_json::Error| Failure::new(format!("{}: {error}", path.display()));
-    let given: Value = serde_json::from_str(&input::read_text_file(path)?).map_err(invalid)?;
-    serde_json::from_value(CollectionSettings::completed(given)).map_err(invalid)
+    serde_json::from_str(&input::read_text_file(path)?)
+        .map_err(|error| Failure::new(format!("{}: {error}", path.display())))
 }
 
 /// Shows the progress of `work`, a meter for each stage.

@@ -13,13 +13,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::client::{Client, InCollection, Server, read_whole, with_query};
 use super::failure::Failure;
 use super::input::{Columns, Format, Selection, read_text_file, threshold};
 use super::meter::{Meter, Unit};
 use super::output::write_json;
+use crate::engine::OnDuplicate;
 use crate::scheme::Threshold;
 
 /// Send documents from files or directories to a server, and count their near-duplicates
@@ -75,12 +76,6 @@ pub struct Arguments {
     /// Print every skipped file and every failed document
     #[arg(long, short)]
     verbose: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum OnDuplicate {
-    Keep,
-    Skip,
 }
 
 impl Arguments {

@@ -12,7 +12,14 @@ pub use read::read_inputs;
 pub use selection::{Format, Selection};
 pub use table::Columns;
 
+use clap::ValueEnum;
+
 use crate::scheme::Threshold;
+
+/// The name of a choice, on the command line as in the API.
+pub fn name_of(choice: &impl ValueEnum) -> String {
+    choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
 
 /// Parses `--threshold`.
 pub fn threshold(text: &str) -> Result<Threshold, String> {

@@ -1,10 +1,10 @@
 //! What a path names: a collection, or all of them, and a document.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
-use serde::Deserialize;
 
 use crate::document::DocumentId;
 use crate::engine::{Collection, CollectionName, Collections};
@@ -43,41 +43,40 @@ impl FromRequestParts<AppState> for AllReady {
 /// The id in a path: all that follows `/documents/`, percent-decoded.
 pub struct PathId(pub DocumentId);
 
-#[derive(Deserialize)]
-struct IdInPath {
-    id: String,
-}
-
 impl FromRequestParts<AppState> for PathId {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Problem> {
-        let invalid = |detail| Problem::new(Code::InvalidParameter, detail);
-        let Path(IdInPath { id }) = Path::<IdInPath>::from_request_parts(parts, state)
-            .await
-            .map_err(|_| invalid("the id in the path is not percent-encoded UTF-8".to_owned()))?;
+        let id = in_path(parts, state, "id").await?.unwrap_or_default();
         DocumentId::new(id).map(Self).map_err(|error| invalid(error.to_string()))
     }
-}
-
-#[derive(Deserialize)]
-struct PathParts {
-    collection: Option<String>,
 }
 
 impl FromRequestParts<AppState> for PathCollection {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Problem> {
-        let invalid = |detail| Problem::new(Code::InvalidParameter, detail);
-        let Path(PathParts { collection }) = Path::from_request_parts(parts, state)
-            .await
-            .map_err(|_| invalid("the path is not percent-encoded UTF-8".to_owned()))?;
-        match collection {
+        match in_path(parts, state, "collection").await? {
             None => Ok(Self(CollectionName::default())),
             Some(name) => name.parse().map(Self).map_err(|error| invalid(format!("{error}"))),
         }
     }
+}
+
+/// A part of the path by its name in the route.
+async fn in_path(
+    parts: &mut Parts,
+    state: &AppState,
+    name: &str,
+) -> Result<Option<String>, Problem> {
+    let Path(mut of_path) = Path::<HashMap<String, String>>::from_request_parts(parts, state)
+        .await
+        .map_err(|_| invalid("the path is not percent-encoded UTF-8".to_owned()))?;
+    Ok(of_path.remove(name))
+}
+
+fn invalid(detail: String) -> Problem {
+    Problem::new(Code::InvalidParameter, detail)
 }
 
 fn not_ready(state: &AppState) -> Problem {
