@@ -1,9 +1,10 @@
 //! Tokens as clients read and write them: a string, or `[string, count]`.
 
 use std::borrow::Cow;
-use std::num::NonZeroU32;
+use std::fmt;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::openapi::schema::{ArrayBuilder, ArrayItems, ObjectBuilder, OneOfBuilder};
 use utoipa::openapi::{RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
@@ -11,8 +12,6 @@ use utoipa::{PartialSchema, ToSchema};
 use crate::document::Token;
 
 /// An element of a ready-made set.
-#[derive(Deserialize)]
-#[serde(from = "WrittenToken")]
 pub struct WireToken(pub Token);
 
 impl Serialize for WireToken {
@@ -24,24 +23,39 @@ impl Serialize for WireToken {
     }
 }
 
-/// A token as it is written.
-#[derive(Deserialize)]
-#[serde(
-    untagged,
-    expecting = "a token is a string, or [string, count] with a count of 1..=4294967295"
-)]
-enum WrittenToken {
-    Once(String),
-    Counted(String, NonZeroU32),
+impl<'de> Deserialize<'de> for WireToken {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TokenVisitor)
+    }
 }
 
-impl From<WrittenToken> for WireToken {
-    fn from(written: WrittenToken) -> Self {
-        let (text, count) = match written {
-            WrittenToken::Once(text) => (text, 1),
-            WrittenToken::Counted(text, count) => (text, count.get()),
-        };
-        Self(Token { text, count })
+struct TokenVisitor;
+
+impl<'de> Visitor<'de> for TokenVisitor {
+    type Value = WireToken;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a token: a string, or [string, count] with a count of 1..=4294967295")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<WireToken, E> {
+        self.visit_string(text.to_owned())
+    }
+
+    fn visit_string<E: Error>(self, text: String) -> Result<WireToken, E> {
+        Ok(WireToken(Token { text, count: 1 }))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<WireToken, A::Error> {
+        let Some(text) = seq.next_element()? else { return Err(Error::invalid_length(0, &self)) };
+        let Some(count) = seq.next_element()? else { return Err(Error::invalid_length(1, &self)) };
+        if seq.next_element::<IgnoredAny>()?.is_some() {
+            return Err(Error::invalid_length(3, &self));
+        }
+        if count == 0 {
+            return Err(Error::custom("a token's count must be 1..=4294967295, not 0"));
+        }
+        Ok(WireToken(Token { text, count }))
     }
 }
 
