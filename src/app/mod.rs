@@ -2,7 +2,6 @@
 
 mod access;
 mod error;
-mod expiry;
 mod signals;
 mod snapshots;
 
@@ -21,7 +20,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use crate::config::Settings;
-use crate::engine::{Collection, Collections, CollectionsSettings, EngineError};
+use crate::engine::{Collection, Collections, EngineError};
 use crate::http::{self, ServerSettings};
 
 /// The collections' directory within the data directory.
@@ -95,14 +94,15 @@ async fn work(settings: Settings, state: http::AppState) -> Result<Infallible, A
     let operations = settings.storage.snapshot_operations;
     let expiry_every = Duration::from_secs(settings.storage.expiry_interval_s);
     let measured_every = Duration::from_secs(settings.storage.recall_interval_s);
-    let recall_sample = settings.storage.recall_sample;
+    let sample = settings.storage.recall_sample;
+    let measure_recall = |collection| measure_recall(collection, sample);
     let collections = open(settings, &state).await?;
     let collections = state.collections.get_or_init(|| collections);
     tokio::select! {
-        never = snapshots::take_periodically(collections, every) => match never {},
+        never = for_each(collections, every, snapshots::take) => match never {},
         never = snapshots::take_due(collections, operations) => match never {},
-        never = expiry::remove_expired(collections, expiry_every) => match never {},
-        never = measure_recall(collections, measured_every, recall_sample) => match never {},
+        never = for_each(collections, expiry_every, remove_expired) => match never {},
+        never = for_each(collections, measured_every, measure_recall) => match never {},
         never = keep_metrics(metrics) => match never {},
         reason = collections.failed() => Err(AppError::OutOfService { reason }),
     }
@@ -113,14 +113,8 @@ async fn open(settings: Settings, state: &http::AppState) -> Result<Arc<Collecti
     let dir = settings.storage.data_dir.clone();
     tracing::info!(data_dir = %dir.display(), "opening");
     let opened = tokio::task::spawn_blocking(move || {
-        let storage = settings.storage;
-        let root = collections_dir(&storage.data_dir);
-        let of_all = CollectionsSettings {
-            store: storage.store,
-            sets_cache_bytes: storage.sets_cache_bytes,
-            collections_max: storage.collections_max,
-            ceiling: settings.ceiling,
-        };
+        let (root, of_all) =
+            (collections_dir(&settings.storage.data_dir), settings.of_collections());
         Collections::open(&root, settings.collection, of_all, &progress)
     });
     let opened = opened.await.unwrap_or_else(|_| {
@@ -141,17 +135,22 @@ async fn ticks(every: Duration) -> Interval {
     ticks
 }
 
-async fn measure_recall(collections: &Collections, every: Duration, sample: usize) -> Infallible {
+/// Does `work` for each collection at each tick.
+async fn for_each<W: Future<Output = ()>>(
+    collections: &Collections,
+    every: Duration,
+    work: impl Fn(Arc<Collection>) -> W,
+) -> Infallible {
     let mut ticks = ticks(every).await;
     loop {
         ticks.tick().await;
         for collection in collections.list() {
-            measure_recall_of(&collection, sample).await;
+            work(collection).await;
         }
     }
 }
 
-async fn measure_recall_of(collection: &Collection, sample: usize) {
+async fn measure_recall(collection: Arc<Collection>, sample: usize) {
     let name = collection.name();
     match collection.measure_recall(sample, None).await {
         Ok(recall) => tracing::info!(
@@ -171,6 +170,18 @@ async fn measure_recall_of(collection: &Collection, sample: usize) {
     }
 }
 
+async fn remove_expired(collection: Arc<Collection>) {
+    let name = collection.name();
+    match collection.remove_expired().await {
+        // The collection may have been removed.
+        Ok(0) | Err(EngineError::Closed) => {}
+        Ok(removed) => tracing::info!(collection = %name, removed, "removed expired documents"),
+        Err(error) => {
+            tracing::error!(collection = %name, %error, "cannot remove expired documents");
+        }
+    }
+}
+
 async fn keep_metrics(metrics: PrometheusHandle) -> Infallible {
     let mut ticks = tokio::time::interval(METRICS_UPKEEP);
     loop {
@@ -183,7 +194,9 @@ async fn keep_metrics(metrics: PrometheusHandle) -> Infallible {
 mod tests {
     use super::*;
     use crate::document::{Content, Document, DocumentId};
-    use crate::engine::{AddOptions, CollectionSettings, LimitSettings, Progress};
+    use crate::engine::{
+        AddOptions, CollectionSettings, CollectionsSettings, LimitSettings, Progress,
+    };
     use crate::storage::StorageSettings;
 
     pub(super) fn open(dir: &Path) -> Collections {
@@ -221,8 +234,9 @@ mod tests {
             }
         };
         let every = Duration::from_millis(1);
+        let measure = |collection| measure_recall(collection, 10);
         tokio::select! {
-            never = measure_recall(&collections, every, 10) => match never {},
+            never = for_each(&collections, every, measure) => match never {},
             recall = measured => assert_eq!(recall.all.recall(), Some(1.0)),
             () = tokio::time::sleep(Duration::from_secs(60)) => panic!("nothing was measured"),
         }

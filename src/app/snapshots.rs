@@ -1,6 +1,7 @@
 //! Automatic snapshots: after some time, and once much has changed.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::{Collection, Collections, EngineError, SnapshotInfo};
@@ -11,14 +12,8 @@ const DUE_EVERY: Duration = Duration::from_secs(1);
 /// The pause after a snapshot that failed.
 const AFTER_FAILURE: Duration = Duration::from_secs(60);
 
-pub(super) async fn take_periodically(collections: &Collections, every: Duration) -> Infallible {
-    let mut ticks = super::ticks(every).await;
-    loop {
-        ticks.tick().await;
-        for collection in collections.list() {
-            log(&collection, collection.snapshot_if_changed().await);
-        }
-    }
+pub(super) async fn take(collection: Arc<Collection>) {
+    log(&collection, collection.snapshot_if_changed().await);
 }
 
 /// Bounds what a start has to replay. With 0 operations it does nothing.

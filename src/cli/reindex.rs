@@ -13,7 +13,7 @@ use super::failure::Failure;
 use super::meter::{Meter, Unit};
 use super::serve::{ConfigFile, flags};
 use crate::app;
-use crate::engine::{CollectionName, CollectionsSettings, rebuild_default};
+use crate::engine::{CollectionName, rebuild_default};
 
 /// Between two questions how far it is.
 const ASK_EVERY: Duration = Duration::from_millis(200);
@@ -99,14 +99,8 @@ fn by_server(
 fn offline(arguments: Arguments) -> Result<u64, Failure> {
     let settings = arguments.config.settings(flags(None, arguments.data_dir))?;
     let meter = Meter::new(arguments.quiet, "reindexing", Unit::Things("documents"), 0);
-    let storage = settings.storage;
-    let of_all = CollectionsSettings {
-        store: storage.store,
-        sets_cache_bytes: storage.sets_cache_bytes,
-        collections_max: storage.collections_max,
-        ceiling: settings.ceiling,
-    };
-    let root = app::collections_dir(&storage.data_dir);
+    let of_all = settings.of_collections();
+    let root = app::collections_dir(&settings.storage.data_dir);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_time().build()?;
     let rebuilt = rebuild_default(&root, settings.collection, &of_all, |more| meter.add(more));
     Ok(runtime.block_on(rebuilt)?)

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use tracing_subscriber::filter::Targets;
 
 use super::DEFAULT_TOML;
-use crate::engine::{CollectionSettings, LimitSettings};
+use crate::engine::{CollectionSettings, CollectionsSettings, LimitSettings};
 use crate::http::{ServerSettings, key_file};
 use crate::storage::StorageSettings;
 
@@ -78,6 +78,17 @@ impl Settings {
     pub fn keys_file(&self) -> PathBuf {
         let default = || self.storage.data_dir.join(key_file::DEFAULT_NAME);
         self.server.keys_file.clone().unwrap_or_else(default)
+    }
+
+    /// What holds for all collections.
+    #[must_use]
+    pub fn of_collections(&self) -> CollectionsSettings {
+        CollectionsSettings {
+            store: self.storage.store.clone(),
+            sets_cache_bytes: self.storage.sets_cache_bytes,
+            collections_max: self.storage.collections_max,
+            ceiling: self.ceiling.clone(),
+        }
     }
 
     /// Faults of well-formed values, each after its section.

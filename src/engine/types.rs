@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use serde::ser::Error;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::backend::{BackendStats, Registered};
 use crate::document::{Content, DocumentId, Metadata};
@@ -17,15 +17,21 @@ use crate::sketch::{Estimate, Sketch};
 use crate::storage::SnapshotInfo;
 use crate::text::ShingleSet;
 
-/// How a document is added.
-#[derive(Clone, Copy, Debug)]
+/// How documents are added.
+#[derive(Clone, Copy, Debug, Deserialize, IntoParams)]
+#[serde(default)]
+#[into_params(parameter_in = Query)]
 pub struct AddOptions {
-    /// Look for near-duplicates at all.
+    /// Look for near-duplicates of each document.
+    #[param(default = true)]
     pub check: bool,
+    /// `skip`: do not store a document that has a near-duplicate.
     pub on_duplicate: OnDuplicate,
-    /// The collection's threshold if `None`.
+    /// The lowest Jaccard similarity of a near-duplicate; by default the collection's threshold.
     pub threshold: Option<Threshold>,
-    /// Of records: the collection's points if `None`.
+    /// Of records, the fewest points of a near-duplicate; by default the collection's. Other
+    /// documents have a `threshold` instead.
+    #[param(minimum = 1, maximum = 3_200, example = 250)]
     pub points: Option<u32>,
 }
 
@@ -245,11 +251,18 @@ impl Serialize for Metadata {
     }
 }
 
-/// The optional parts of a comparison.
-#[derive(Clone, Copy, Debug, Default)]
+/// What a comparison has on request.
+#[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
+#[serde(default)]
+#[into_params(parameter_in = Query)]
 pub struct CompareOptions {
-    /// Report the shared and differing passages.
+    /// Add the shared and differing passages, and the bands whose keys both have.
+    #[param(default = false)]
     pub explain: bool,
+    /// Add further measures: `edit`, `lcs`, `hamming`, `cosine`, `euclidean`, or several with
+    /// commas between.
+    #[param(value_type = Option<String>, example = "edit,cosine",
+        pattern = "^(edit|lcs|hamming|cosine|euclidean)(,(edit|lcs|hamming|cosine|euclidean))*$")]
     pub measures: MeasureSelection,
 }
 

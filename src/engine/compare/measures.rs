@@ -1,6 +1,6 @@
 //! Optional measures of two contents, computed on request.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::document::Content;
@@ -12,7 +12,8 @@ use crate::text::Bag;
 
 /// The measures requested.
 #[expect(clippy::struct_excessive_bools, reason = "one flag per measure")]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub struct MeasureSelection {
     pub edit: bool,
     pub lcs: bool,
@@ -86,8 +87,16 @@ impl std::str::FromStr for MeasureSelection {
     }
 }
 
+impl TryFrom<String> for MeasureSelection {
+    type Error = UnknownMeasure;
+
+    fn try_from(text: String) -> Result<Self, UnknownMeasure> {
+        text.parse()
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("edit, lcs, hamming, cosine, euclidean, or several of them separated by commas")]
+#[error("must be edit, lcs, hamming, cosine, euclidean, or several of them separated by commas")]
 pub struct UnknownMeasure;
 
 impl MeasureSelection {

@@ -13,11 +13,11 @@ mod view;
 use std::sync::Arc;
 
 use futures_util::stream::BoxStream;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::backend::{BackendError, View};
 use crate::document::DocumentId;
@@ -33,11 +33,13 @@ pub use running::{ClusterFigures, DiscoveryGuard, DiscoveryKind, DiscoveryStats}
 const FOUND_AHEAD: usize = 1_024;
 
 /// What counts as a pair.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct Discovery {
-    /// The collection's threshold if `None`.
+    /// The lowest Jaccard similarity of a pair; by default the collection's threshold.
     pub threshold: Option<Threshold>,
-    /// The default mode of the collection's lookups if `None`.
+    /// `verified` (default): candidates share a key of the MinHash sketch, and each is checked
+    /// exactly; `estimated`: they are scored by their sketches; `exact`: no pair is missed.
     pub mode: Option<Mode>,
 }
 

@@ -10,13 +10,13 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 
-use crate::engine::{Batch, EngineError, FoundPair};
+use crate::engine::{Batch, Discovery, EngineError, FoundPair};
 use crate::http::AppState;
 use crate::http::bulk::ndjson;
 use crate::http::problem::Problem;
 use crate::http::problem::of_calls::Discovering;
 use crate::http::request::extract::Ready;
-use crate::http::request::parameters::{ClusterParameters, DiscoveryParameters};
+use crate::http::request::parameters::ClusterParameters;
 use crate::http::request::query::Query;
 use crate::http::response::found::{ClusterLines, ClusterReply};
 
@@ -30,17 +30,17 @@ use crate::http::response::found::{ClusterLines, ClusterReply};
 /// looks whole.
 #[utoipa::path(
     get, path = "/pairs", operation_id = "pairs", tag = "Discovery",
-    params(DiscoveryParameters),
+    params(Discovery),
     responses((status = 200, description = "A pair for each line.", body = FoundPair,
         content_type = "application/x-ndjson"), Discovering),
 )]
 pub async fn pairs(
-    Query(parameters): Query<DiscoveryParameters>,
+    Query(discovery): Query<Discovery>,
     State(state): State<AppState>,
     Ready(engine): Ready,
 ) -> Result<Response, Problem> {
     let keep = (state.discovery_permit()?, engine.clone());
-    let pairs = engine.pairs(parameters.discovery(), keep).await?;
+    let pairs = engine.pairs(discovery, keep).await?;
     Ok(streamed(pairs, |pair, text| {
         text.extend_from_slice(&ndjson::line(&pair));
     }))
@@ -54,18 +54,18 @@ pub async fn pairs(
 /// have been compared. Progress, stop and failure are as for `GET /pairs`.
 #[utoipa::path(
     get, path = "/clusters", operation_id = "clusters", tag = "Discovery",
-    params(DiscoveryParameters, ClusterParameters),
+    params(Discovery, ClusterParameters),
     responses((status = 200, description = "A cluster for each line.", body = ClusterReply,
         content_type = "application/x-ndjson"), Discovering),
 )]
 pub async fn clusters(
-    Query((discovery, clusters)): Query<(DiscoveryParameters, ClusterParameters)>,
+    Query((discovery, clusters)): Query<(Discovery, ClusterParameters)>,
     State(state): State<AppState>,
     Ready(engine): Ready,
 ) -> Result<Response, Problem> {
     let keep = (state.discovery_permit()?, engine.clone());
-    let (linkage, min_size) = (clusters.linkage(), clusters.min_size());
-    let clusters = engine.clusters(discovery.discovery(), linkage, min_size, keep).await?;
+    let (linkage, min_size) = (clusters.linkage.unwrap_or_default(), clusters.min_size());
+    let clusters = engine.clusters(discovery, linkage, min_size, keep).await?;
     let mut lines = ClusterLines::default();
     Ok(streamed(clusters, move |part, text| lines.write(part, text)))
 }

@@ -26,7 +26,7 @@ use crate::http::request::extract::{PathId, Ready};
 use crate::http::request::json;
 use crate::http::request::lookup;
 use crate::http::request::parameters::{
-    AddParameters, ExportParameters, GetParameters, ListParameters,
+    ExportParameters, GetParameters, ListParameters, TextParameters, check_options,
 };
 use crate::http::request::query::{NoParameters, Query};
 use crate::http::request::reading::{self, BodyReader, Media};
@@ -50,14 +50,14 @@ impl FromRequest<AppState> for Posted {
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
         let (mut parts, body) = request.into_parts();
-        let Query(parameters) =
-            Query::<AddParameters>::from_request_parts(&mut parts, state).await?;
-        let options = parameters.options()?;
+        let Query((TextParameters { id }, options)) =
+            Query::<(TextParameters, AddOptions)>::from_request_parts(&mut parts, state).await?;
+        check_options(&options)?;
         let media = Media::of(&parts.headers, &[Media::Json, Media::Ndjson, Media::Text])?;
         let mut reader = BodyReader::new(body, state);
         let form = match media {
             Media::Text => {
-                let document = text(reader, parameters, state).await?;
+                let document = text(reader, id, state).await?;
                 return Ok(Self { options, documents: Documents::One(document) });
             }
             Media::Ndjson => {
@@ -69,7 +69,7 @@ impl FromRequest<AppState> for Posted {
             Media::Json if reader.peek().await? == Some(b'[') => Some(Form::Array),
             Media::Json => None,
         };
-        if parameters.id.is_some() {
+        if id.is_some() {
             let detail = "the parameter 'id' is for text/plain: a JSON document has its own";
             return Err(Problem::new(Code::InvalidParameter, detail));
         }
@@ -86,13 +86,13 @@ impl FromRequest<AppState> for Posted {
 
 async fn text(
     reader: BodyReader,
-    parameters: AddParameters,
+    id: Option<DocumentId>,
     state: &AppState,
 ) -> Result<Document, Problem> {
     let bytes_max = state.settings.document_bytes_max;
     let body = reader.whole(bytes_max, Code::DocumentTooLarge).await?;
     let content = Content::Text(reading::text(body)?);
-    let id = parameters.id.unwrap_or_else(bodies::new_id);
+    let id = id.unwrap_or_else(bodies::new_id);
     Ok(Document { id, content, metadata: None, expires_at_ms: None })
 }
 
@@ -110,7 +110,7 @@ async fn object(reader: BodyReader, state: &AppState) -> Result<Document, Proble
 /// line and does not affect the others. A document that is answered without an error is on disk.
 #[utoipa::path(
     post, path = "/documents", operation_id = "add_documents", tag = "Documents",
-    params(AddParameters),
+    params(TextParameters, AddOptions),
     request_body(
         content(
             (DocumentsBody = "application/json",

@@ -4,7 +4,7 @@ use crate::engine::{CompareOptions, Comparison, Engine, Probe};
 use crate::http::problem::Problem;
 use crate::http::problem::of_calls::{Comparing, ComparingStored};
 use crate::http::request::extract::Ready;
-use crate::http::request::parameters::{CompareParameters, StoredPair};
+use crate::http::request::parameters::StoredPair;
 use crate::http::request::probes::{Pair, PairBody};
 use crate::http::request::query::Query;
 use crate::http::response::json::Json;
@@ -18,17 +18,16 @@ type ComparisonReply = Timed<Comparison>;
 /// and further measures on request.
 #[utoipa::path(
     get, path = "/resemblance", operation_id = "compare_stored", tag = "Looking up",
-    params(StoredPair, CompareParameters),
+    params(StoredPair, CompareOptions),
     responses(
         (status = 200, description = "The comparison.", body = ComparisonReply),
         ComparingStored,
     ),
 )]
 pub async fn stored(
-    Query((pair, parameters)): Query<(StoredPair, CompareParameters)>,
+    Query((pair, options)): Query<(StoredPair, CompareOptions)>,
     Ready(engine): Ready,
 ) -> Result<Json<ComparisonReply>, Problem> {
-    let options = parameters.options();
     compare(&engine, Probe::Stored(pair.a), Probe::Stored(pair.b), options).await
 }
 
@@ -38,7 +37,7 @@ pub async fn stored(
 /// measures on request; nothing is stored.
 #[utoipa::path(
     post, path = "/resemblance", operation_id = "compare_posted", tag = "Looking up",
-    params(CompareParameters),
+    params(CompareOptions),
     request_body(
         content = PairBody,
         example = json!({"a": {"id": "a"}, "b": {"text": "the fox"}}),
@@ -46,11 +45,11 @@ pub async fn stored(
     responses((status = 200, description = "The comparison.", body = ComparisonReply), Comparing),
 )]
 pub async fn posted(
-    Query(parameters): Query<CompareParameters>,
+    Query(options): Query<CompareOptions>,
     Ready(engine): Ready,
     Pair(a, b): Pair,
 ) -> Result<Json<ComparisonReply>, Problem> {
-    compare(&engine, a, b, parameters.options()).await
+    compare(&engine, a, b, options).await
 }
 
 async fn compare(

@@ -1,19 +1,14 @@
 //! The query parameters of each call, but for those of lookups.
 
-use std::num::{NonZeroU32, NonZeroUsize};
-use std::str::FromStr;
+use std::num::NonZeroUsize;
 
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::document::DocumentId;
-use crate::engine::{
-    AddOptions, CompareOptions, CurveOf, Discovery, Linkage, MeasureSelection, Mode, OnDuplicate,
-    Order,
-};
+use crate::engine::{AddOptions, CurveOf, Linkage, OnDuplicate, Order};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::request::query;
 use crate::scheme::Threshold;
 
 /// Which stored document.
@@ -34,41 +29,22 @@ pub struct StoredPair {
     pub b: DocumentId,
 }
 
-/// How documents are added.
+/// What a `POST /documents` names of a text.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub struct AddParameters {
+pub struct TextParameters {
     /// With `text/plain` only: the document's id.
     pub id: Option<DocumentId>,
-    /// Look for near-duplicates of each document.
-    #[param(default = true)]
-    pub check: Option<bool>,
-    /// `skip`: do not store a document that has a near-duplicate.
-    pub on_duplicate: Option<OnDuplicate>,
-    /// The lowest Jaccard similarity of a near-duplicate; by default the collection's threshold.
-    pub threshold: Option<Threshold>,
-    /// Of records, the fewest points of a near-duplicate; by default the collection's. Other
-    /// documents have a `threshold` instead.
-    #[param(value_type = Option<u32>, minimum = 1, maximum = 3_200, example = 250)]
-    pub points: Option<NonZeroU32>,
 }
 
-impl AddParameters {
-    /// # Errors
-    /// `skip` without a check: whether there is a near-duplicate would not be known.
-    pub fn options(&self) -> Result<AddOptions, Problem> {
-        let options = AddOptions {
-            check: self.check.unwrap_or(true),
-            on_duplicate: self.on_duplicate.unwrap_or_default(),
-            threshold: self.threshold,
-            points: self.points.map(NonZeroU32::get),
-        };
-        if options.on_duplicate == OnDuplicate::Skip && !options.check {
-            let detail = "the parameter 'on_duplicate' must be keep where 'check' is false";
-            return Err(Problem::new(Code::InvalidParameter, detail));
-        }
-        Ok(options)
+/// # Errors
+/// `skip` without a check: whether there is a near-duplicate would not be known.
+pub fn check_options(options: &AddOptions) -> Result<(), Problem> {
+    if options.on_duplicate == OnDuplicate::Skip && !options.check {
+        let detail = "the parameter 'on_duplicate' must be keep where 'check' is false";
+        return Err(Problem::new(Code::InvalidParameter, detail));
     }
+    Ok(())
 }
 
 /// What else is returned of a document.
@@ -76,29 +52,29 @@ impl AddParameters {
 #[into_params(parameter_in = Query)]
 pub struct GetParameters {
     /// `sketch`, `shingles`, or both with a comma between.
-    #[serde(default, deserialize_with = "query::parsed")]
     #[param(value_type = Option<String>, pattern = "^(sketch|shingles)(,(sketch|shingles))*$",
         example = "sketch,shingles")]
     pub include: Option<Include>,
 }
 
 /// What is returned of a document on request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Include {
     pub sketch: bool,
     pub shingles: bool,
 }
 
-impl FromStr for Include {
-    type Err = &'static str;
+impl TryFrom<String> for Include {
+    type Error = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, &'static str> {
+    fn try_from(text: String) -> Result<Self, &'static str> {
         let mut include = Self::default();
         for name in text.split(',') {
             match name {
                 "sketch" => include.sketch = true,
                 "shingles" => include.shingles = true,
-                _ => return Err("sketch, shingles or both with a comma between"),
+                _ => return Err("must be sketch, shingles or both with a comma between"),
             }
         }
         Ok(include)
@@ -124,63 +100,18 @@ pub struct ExportParameters {
     pub order: Option<Order>,
 }
 
-/// What a comparison has on request.
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct CompareParameters {
-    /// Add the shared and differing passages, and the bands whose keys both have.
-    #[param(default = false)]
-    pub explain: Option<bool>,
-    /// Add further measures: `edit`, `lcs`, `hamming`, `cosine`, `euclidean`, or several with
-    /// commas between.
-    #[serde(default, deserialize_with = "query::parsed")]
-    #[param(value_type = Option<String>, example = "edit,cosine",
-        pattern = "^(edit|lcs|hamming|cosine|euclidean)(,(edit|lcs|hamming|cosine|euclidean))*$")]
-    pub measures: Option<MeasureSelection>,
-}
-
-impl CompareParameters {
-    pub fn options(&self) -> CompareOptions {
-        CompareOptions {
-            explain: self.explain.unwrap_or(false),
-            measures: self.measures.unwrap_or_default(),
-        }
-    }
-}
-
-/// What counts as a pair.
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct DiscoveryParameters {
-    /// The lowest Jaccard similarity of a pair; by default the collection's threshold.
-    threshold: Option<Threshold>,
-    /// `verified` (default): candidates share a key of the MinHash sketch, and each is checked
-    /// exactly; `estimated`: they are scored by their sketches; `exact`: no pair is missed.
-    mode: Option<Mode>,
-}
-
-impl DiscoveryParameters {
-    pub fn discovery(&self) -> Discovery {
-        Discovery { threshold: self.threshold, mode: self.mode }
-    }
-}
-
 /// What counts as a cluster.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct ClusterParameters {
     /// By default `single`.
-    linkage: Option<Linkage>,
+    pub linkage: Option<Linkage>,
     /// The fewest documents of a cluster.
     #[param(value_type = Option<u64>, minimum = 1, default = 2)]
     min_size: Option<NonZeroUsize>,
 }
 
 impl ClusterParameters {
-    pub fn linkage(&self) -> Linkage {
-        self.linkage.unwrap_or_default()
-    }
-
     pub fn min_size(&self) -> usize {
         self.min_size.map_or(2, NonZeroUsize::get)
     }

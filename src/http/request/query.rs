@@ -1,7 +1,6 @@
 //! Query parameters. An unknown name, a name given twice and a value that is not allowed are each
 //! refused by name.
 
-use std::fmt::Display;
 use std::str::FromStr;
 
 use axum::extract::FromRequestParts;
@@ -195,30 +194,21 @@ impl<'de> Deserializer<'de> for Text {
     }
 }
 
-/// For `deserialize_with`: a value with a text form of its own.
-pub fn parsed<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: FromStr<Err: Display>,
-{
-    let text = String::deserialize(deserializer)?;
-    let wrong = |expected| de::Error::custom(format!("must be {expected}"));
-    text.parse().map(Some).map_err(wrong)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::{AddOptions, OnDuplicate};
     use crate::http::request::lookup::{ConditionParameters, LookupParameters};
-    use crate::http::request::parameters::{AddParameters, GetParameters, StoredId};
+    use crate::http::request::parameters::{GetParameters, StoredId, TextParameters};
 
     type Lookup = (LookupParameters, ConditionParameters);
 
     #[test]
     fn values_are_percent_decoded() {
-        let add: AddParameters = read("id=https%3A%2F%2Fa.b%2F%3Fc%26d&check=false").unwrap();
-        assert_eq!(add.id.unwrap().as_str(), "https://a.b/?c&d");
-        assert_eq!((add.check, add.on_duplicate), (Some(false), None));
+        let query = "id=https%3A%2F%2Fa.b%2F%3Fc%26d&check=false";
+        let (text, add): (TextParameters, AddOptions) = read(query).unwrap();
+        assert_eq!(text.id.unwrap().as_str(), "https://a.b/?c&d");
+        assert_eq!((add.check, add.on_duplicate), (false, OnDuplicate::Keep));
     }
 
     #[track_caller]
@@ -246,8 +236,8 @@ mod tests {
         refused::<Lookup>("points=0", "'points' is wrong: invalid value: integer `0`");
         refused::<Lookup>("points=1.5", "expected a whole number");
         refused::<Lookup>("stored_after=now", "'stored_after' must be a time in RFC 3339");
-        refused::<AddParameters>("on_duplicate=merge", "expected `keep` or `skip`");
-        refused::<AddParameters>("check=no", "expected true or false");
+        refused::<AddOptions>("on_duplicate=merge", "expected `keep` or `skip`");
+        refused::<AddOptions>("check=no", "expected true or false");
         refused::<GetParameters>("include=texts", "'include' must be sketch, shingles");
     }
 
