@@ -102,7 +102,7 @@ fn a_backup_of_a_server_that_was_killed_answers_the_same() {
 }
 
 #[test]
-fn what_is_no_whole_backup_is_refused_and_leaves_nothing() {
+fn an_incomplete_backup_is_refused_and_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     let serving = filled(dir.path());

@@ -27,7 +27,7 @@ fn similar_shows_matches_as_a_table() {
 }
 
 #[test]
-fn similar_looks_a_text_up_without_storing_it() {
+fn similar_looks_up_a_text_without_storing_it() {
     let server = Server::scripted(|_, _| Some(Response::new(Body::from(ANSWER))));
     let ended = akin_with_stdin(&["similar", "-", "--json", "--url", &server.url()], b"a text");
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -39,7 +39,7 @@ fn similar_looks_a_text_up_without_storing_it() {
 }
 
 #[test]
-fn similar_looks_into_the_collection_that_is_named() {
+fn similar_uses_the_named_collection() {
     let server = Server::scripted(|_, _| Some(Response::new(Body::from(ANSWER))));
     let url = server.url();
     let ended =
@@ -62,7 +62,7 @@ fn a_problem_is_one_line() {
 }
 
 #[test]
-fn wrong_arguments_end_with_2() {
+fn wrong_arguments_exit_with_2() {
     for arguments in [
         &["similar"][..],
         &["similar", "file", "--id", "x"],
@@ -96,7 +96,7 @@ fn check_config_shows_settings_that_can_be_read_back() {
 }
 
 #[test]
-fn check_config_tells_every_fault() {
+fn check_config_reports_every_fault() {
     let faulty = command(&["check-config"])
         .env("AKIN__SERVER__LISTN", "127.0.0.1:1")
         .env("AKIN__SERVER__PROBES_MAX", "0")
@@ -128,7 +128,7 @@ fn completions_are_written() {
 }
 
 #[test]
-fn a_reader_that_has_enough_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let ended = command(&["completions", "bash"]).stdout(writer).output().unwrap();

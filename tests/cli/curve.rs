@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::akin;
 
 #[test]
-fn a_curve_is_a_table_that_says_what_was_chosen() {
+fn a_curve_is_a_table_with_the_chosen_scheme() {
     let ended = akin(&["curve", "--threshold", "0.8", "--recall", "0.99"]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
     let first = "scheme     32 bands of consecutive slots, 4 each, of 128 slots\n\
@@ -19,7 +19,7 @@ fn a_curve_is_a_table_that_says_what_was_chosen() {
 }
 
 #[test]
-fn a_curve_is_json_for_programs() {
+fn a_curve_can_be_written_as_json() {
     let options = ["--kind", "random_rows", "--slots", "256", "--bands", "50", "--rows", "3"];
     let ended = akin(&[&["curve", "--json"], &options[..]].concat());
     let curve: Value = serde_json::from_str(&ended.stdout).unwrap();
@@ -30,7 +30,7 @@ fn a_curve_is_json_for_programs() {
 }
 
 #[test]
-fn the_rule_that_so_many_slots_agree_has_a_curve_too() {
+fn the_rule_that_n_slots_agree_has_a_curve() {
     let ended = akin(&["curve", "--agree", "90", "--of", "100"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let found = |similarity: &str| -> f64 {
@@ -45,7 +45,7 @@ fn the_rule_that_so_many_slots_agree_has_a_curve_too() {
 }
 
 #[test]
-fn a_curve_that_cannot_be_is_refused() {
+fn an_impossible_curve_is_refused() {
     let ended = akin(&["curve", "--bands", "100", "--rows", "5"]);
     assert_eq!(ended.code, Some(1));
     assert!(ended.stderr.contains("100 × 5 is more than 128 slots"), "{}", ended.stderr);

@@ -12,7 +12,7 @@ use crate::{akin, akin_with_stdin};
 const TWO: &[u8] = b"{\"id\":\"a\",\"text\":\"x\"}\n{\"id\":\"b\",\"text\":\"x\"}\n";
 
 #[test]
-fn options_reach_the_server() {
+fn options_are_sent_to_the_server() {
     let server = Server::start();
     let url = server.url();
     for (options, path) in [
@@ -47,7 +47,7 @@ fn the_summary_counts_and_failures_are_named() {
 }
 
 #[test]
-fn those_who_want_to_know_everything_are_told_once() {
+fn verbose_reports_each_failure_once() {
     let server = Server::start();
     let ended = akin(&["import", "/nowhere", "--verbose", "--url", &server.url()]);
     assert_eq!(ended.code, Some(1));
@@ -55,7 +55,7 @@ fn those_who_want_to_know_everything_are_told_once() {
 }
 
 #[test]
-fn an_import_of_nothing_says_so() {
+fn an_import_without_documents_is_noted() {
     let server = Server::start();
     let dir = tempfile::tempdir().unwrap();
     let ended = akin(&["import", dir.path().to_str().unwrap(), "--url", &server.url()]);
@@ -64,7 +64,7 @@ fn an_import_of_nothing_says_so() {
 }
 
 #[test]
-fn what_may_pass_is_tried_again() {
+fn temporary_failures_are_retried() {
     let server = Server::scripted(|before, _| match before {
         0 | 1 => Some(problem(StatusCode::SERVICE_UNAVAILABLE, "too busy", Some(0))),
         // The first document is taken, the second one not yet.
@@ -84,7 +84,7 @@ fn what_may_pass_is_tried_again() {
 }
 
 #[test]
-fn an_answer_that_breaks_off_is_asked_for_again() {
+fn an_incomplete_answer_is_retried() {
     let server = Server::scripted(|before, _| {
         (before == 0).then(|| {
             let cut = "{\"line\":1,\"id\":\"a\",\"status\":\"created\",\"duplicates\":[]}\n{\"li";
@@ -97,7 +97,7 @@ fn an_answer_that_breaks_off_is_asked_for_again() {
 }
 
 #[test]
-fn it_gives_up_in_the_end_and_says_how_to_go_on() {
+fn an_import_gives_up_with_a_hint_how_to_continue() {
     let server = Server::scripted(|_, _| {
         Some(problem(StatusCode::SERVICE_UNAVAILABLE, "too busy", Some(3)))
     });
@@ -111,7 +111,7 @@ fn it_gives_up_in_the_end_and_says_how_to_go_on() {
 }
 
 #[test]
-fn a_refusal_ends_the_import_at_once() {
+fn a_permanent_refusal_ends_the_import() {
     let server = Server::scripted(|_, _| {
         Some(problem(StatusCode::BAD_REQUEST, "threshold must be above 0", None))
     });
@@ -126,7 +126,7 @@ fn a_refusal_ends_the_import_at_once() {
 }
 
 #[test]
-fn nobody_there_is_said_plainly() {
+fn an_unreachable_server_is_reported() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let url = format!("http://{free}");
     let ended = akin_with_stdin(&["import", "-", "--url", &url], TWO);
@@ -144,12 +144,12 @@ fn nobody_there_is_said_plainly() {
 /// client that reads nothing before all is sent would hang: neither fits in the buffers between
 /// them.
 #[test]
-fn long_answers_are_taken_in_while_the_body_is_sent() {
+fn long_answers_are_read_while_the_body_is_sent() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let serving = std::thread::spawn(move || {
         for connection in listener.incoming() {
-            if answer_at_length(&connection.unwrap()) {
+            if long_answer(&connection.unwrap()) {
                 return;
             }
         }
@@ -163,7 +163,7 @@ fn long_answers_are_taken_in_while_the_body_is_sent() {
 }
 
 /// Whether it was the import itself.
-fn answer_at_length(connection: &TcpStream) -> bool {
+fn long_answer(connection: &TcpStream) -> bool {
     let mut reader = BufReader::new(connection);
     let mut writer = connection;
     let mut head = String::new();

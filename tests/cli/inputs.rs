@@ -24,7 +24,7 @@ fn put(dir: &Path, name: &str, data: impl AsRef<[u8]>) -> String {
 }
 
 #[test]
-fn a_directory_of_texts_arrives_whatever_the_compression() {
+fn a_directory_of_compressed_and_plain_texts_is_imported() {
     let dir = tempfile::tempdir().unwrap();
     put(dir.path(), "plain", "one \"quoted\"\ntext");
     put(dir.path(), "sub/changelog.gz", gz(b"in gzip"));
@@ -56,7 +56,7 @@ fn a_directory_of_texts_arrives_whatever_the_compression() {
 }
 
 #[test]
-fn lines_of_json_pass_through_untouched() {
+fn lines_of_json_are_sent_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     let lines =
         "\u{feff}{\"id\": \"a\",  \"tokens\": [\"x\", [\"y\", 3]]}\r\n\n  \n{\"text\":\"no id\"}";
@@ -106,7 +106,7 @@ fn records_of_csv_become_documents_with_metadata() {
 }
 
 #[test]
-fn stdin_is_ndjson_unless_said_otherwise() {
+fn stdin_is_ndjson_by_default() {
     let server = Server::start();
     let url = server.url();
     let ended =
@@ -129,7 +129,7 @@ fn stdin_is_ndjson_unless_said_otherwise() {
 }
 
 #[test]
-fn only_the_extensions_asked_for_are_taken_from_directories() {
+fn only_included_extensions_are_read_from_directories() {
     let dir = tempfile::tempdir().unwrap();
     for name in ["a.md", "b.txt.gz", "c.rst", "d"] {
         put(dir.path(), name, name);
@@ -145,7 +145,7 @@ fn only_the_extensions_asked_for_are_taken_from_directories() {
 }
 
 #[test]
-fn many_documents_go_in_bounded_batches() {
+fn documents_are_sent_in_bounded_batches() {
     let mut lines: Vec<String> = (0..1200).map(|n| format!("{{\"id\":\"{n}\"}}\n")).collect();
     let long = "x".repeat(400_000);
     lines.extend((0..5).map(|n| format!("{{\"id\":\"l{n}\",\"text\":\"{long}\"}}\n")));

@@ -81,7 +81,7 @@ fn field(line: &str, name: &str) -> String {
 }
 
 #[test]
-fn what_stays_is_near_nothing_that_stays_and_what_goes_is_near_it() {
+fn no_kept_document_is_near_another_and_each_removed_one_is_near_a_kept_one() {
     let corpus = Corpus::new();
     let threshold = ["--threshold", "0.8"];
     let pairs = corpus.pairs(&threshold);
@@ -127,7 +127,7 @@ fn the_number_of_threads_and_the_order_of_lines_change_nothing() {
 }
 
 #[test]
-fn modes_find_what_they_promise() {
+fn each_mode_finds_its_pairs() {
     let corpus = Corpus::new();
     let exact = corpus.pairs(&["--threshold", "0.7"]);
     let verified = corpus.pairs(&["--threshold", "0.7", "--mode", "verified"]);
@@ -137,7 +137,7 @@ fn modes_find_what_they_promise() {
 }
 
 #[test]
-fn what_is_no_document_is_told_and_left_out() {
+fn invalid_documents_are_reported_and_left_out() {
     let corpus = Corpus::new();
     let docs = corpus.write("bad.jsonl", "{\"text\":\"no id\"}\n{\"id\":7}\nnonsense\n");
     let out = corpus.path("out.jsonl");
@@ -161,7 +161,7 @@ const DOCS: &str = r#"{"id":"A1","tokens":["a","b","c","d"]}
 "#;
 
 #[test]
-fn an_evaluation_counts_what_is_right_missing_and_extra() {
+fn an_evaluation_counts_right_missing_and_extra_pairs() {
     let corpus = Corpus::new();
     let docs = corpus.write("five.jsonl", DOCS);
     let gold = corpus.write("gold.tsv", "#a\tb\nA1\tB1\nB1\tA1\tagain\nA1\tA2\nA1\tB3\n");
@@ -195,7 +195,7 @@ fn an_evaluation_counts_what_is_right_missing_and_extra() {
 }
 
 #[test]
-fn known_pairs_that_cannot_be_are_refused() {
+fn impossible_known_pairs_are_refused() {
     let corpus = Corpus::new();
     let docs = corpus.write("five.jsonl", DOCS);
     for (gold, options, why) in [
@@ -216,7 +216,7 @@ fn known_pairs_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn an_existing_file_is_never_overwritten_unasked() {
+fn an_existing_file_is_only_overwritten_with_force() {
     let corpus = Corpus::new();
     let docs = corpus.path("docs.jsonl");
     let (one, gold) = (corpus.write("one.jsonl", DOCS), corpus.write("gold.tsv", "A1\tB1\n"));
@@ -266,7 +266,7 @@ fn a_missing_input_and_an_output_that_is_an_input_change_no_file() {
 }
 
 #[test]
-fn an_id_that_stands_twice_is_refused_naming_both_places() {
+fn a_repeated_id_is_refused_naming_both_places() {
     let corpus = Corpus::new();
     let first = corpus.write("first.jsonl", DOCS);
     let second = corpus.write(

@@ -98,7 +98,7 @@ fn a_collection_without_texts_is_not_exported() {
 }
 
 #[test]
-fn settings_that_a_collection_does_not_have_are_refused() {
+fn settings_other_than_the_collection_s_are_refused() {
     let serving = Serving::start();
     serving.wait_until_ready();
     let dir = tempfile::tempdir().unwrap();

@@ -7,7 +7,7 @@ const A: &str = "the quick brown fox jumps over the lazy dog and runs away from 
 const B: &str = "the quick brown fox jumps over the lazy dog and runs away from it into the wood";
 
 #[test]
-fn what_is_imported_is_found_and_the_server_ends_well() {
+fn imported_documents_are_found_and_the_server_stops_cleanly() {
     let serving = Serving::start();
     let lines = format!("{{\"id\":\"a\",\"text\":\"{A}\"}}\n{{\"id\":\"b\",\"text\":\"{B}\"}}\n");
     let arguments = ["import", "-", "--url", &serving.url, "--threshold", "0.5", "--json"];
@@ -24,7 +24,7 @@ fn what_is_imported_is_found_and_the_server_ends_well() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_told() {
+fn a_port_in_use_is_reported() {
     let serving = Serving::start();
     let address = serving.url.strip_prefix("http://").unwrap();
     let dir = tempfile::tempdir().unwrap();
@@ -74,7 +74,7 @@ fn two_files_are_compared_without_a_server() {
 }
 
 #[test]
-fn a_demo_of_nothing_says_so() {
+fn a_demo_without_texts_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let ended = akin(&["demo", dir.path().to_str().unwrap()]);
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""));
@@ -83,7 +83,7 @@ fn a_demo_of_nothing_says_so() {
 }
 
 #[test]
-fn a_demo_shows_what_is_nearly_the_same() {
+fn a_demo_shows_near_duplicates() {
     let dir = tempfile::tempdir().unwrap();
     for (name, text) in [("one/a", A), ("two/b", B), ("three/c", A)] {
         let path = dir.path().join(name);

@@ -210,7 +210,7 @@ impl Reply {
         lines(&self.body)
     }
 
-    /// Whether something of a bulk addition was refused.
+    /// Whether a document of a bulk import was refused.
     pub fn has_failed_lines(&self) -> bool {
         self.header("content-type") == "application/x-ndjson"
             && self.header("content-encoding").is_empty()

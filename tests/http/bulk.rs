@@ -29,7 +29,7 @@ fn chunked(body: &str, size: usize) -> Body {
 }
 
 #[tokio::test]
-async fn lines_are_answered_in_order_and_bad_ones_do_not_stop_the_rest() {
+async fn lines_are_answered_in_order_and_invalid_ones_do_not_stop_the_rest() {
     let body = [
         &json!({"id": "a", "text": text(0)}).to_string(),
         "",
@@ -62,7 +62,7 @@ async fn lines_are_answered_in_order_and_bad_ones_do_not_stop_the_rest() {
 }
 
 #[tokio::test]
-async fn an_array_is_the_same_many() {
+async fn an_array_is_imported_like_lines() {
     let documents = json!([
         {"id": "a", "text": text(0)}, 7, {"id": "[\"]}", "text": text(100)},
     ]);
@@ -79,7 +79,7 @@ async fn an_array_is_the_same_many() {
 }
 
 #[tokio::test]
-async fn an_array_that_breaks_is_stored_up_to_there() {
+async fn a_malformed_array_is_stored_up_to_the_fault() {
     let app = App::new().await;
     let broken = [
         (r#"[{"id": "a", "text": "x"} {"id": "z", "text": "y"}]"#, 2),
@@ -94,7 +94,7 @@ async fn an_array_that_breaks_is_stored_up_to_there() {
 }
 
 #[tokio::test]
-async fn a_document_that_is_too_large_is_skipped_alone() {
+async fn only_the_document_that_is_too_large_is_refused() {
     let settings = ServerSettings { document_bytes_max: 1_000, ..ServerSettings::default() };
     let app = App::with_server(settings).await;
     let large = json!({"id": "large", "text": "x ".repeat(500)}).to_string();
@@ -113,7 +113,7 @@ async fn a_document_that_is_too_large_is_skipped_alone() {
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_off_ends_with_a_line_that_says_so() {
+async fn a_broken_body_ends_with_an_error_line() {
     let app = App::new().await;
     let pieces = [
         Ok(Bytes::from("{\"id\": \"a\", \"text\": \"one two\"}\n{\"id\": \"b\", \"te")),
@@ -126,7 +126,7 @@ async fn a_body_that_breaks_off_ends_with_a_line_that_says_so() {
 }
 
 #[tokio::test]
-async fn a_body_that_stalls_ends_with_a_line_that_says_so() {
+async fn a_stalled_body_ends_with_an_error_line() {
     let settings = ServerSettings { body_idle_timeout_ms: 20, ..ServerSettings::default() };
     let app = App::with_server(settings).await;
     let first = Ok::<_, Infallible>(Bytes::from("{\"id\": \"a\", \"text\": \"one two\"}\n"));
@@ -136,7 +136,7 @@ async fn a_body_that_stalls_ends_with_a_line_that_says_so() {
 }
 
 #[tokio::test]
-async fn more_documents_than_may_be_in_flight_all_come_through() {
+async fn more_documents_than_may_be_in_flight_are_all_imported() {
     let settings = ServerSettings { bulk_documents_in_flight_max: 3, ..ServerSettings::default() };
     let app = App::with_server(settings).await;
     let document = |n: usize| json!({"id": format!("{n:03}"), "tokens": [n.to_string()]});
@@ -151,7 +151,7 @@ async fn more_documents_than_may_be_in_flight_all_come_through() {
 }
 
 #[tokio::test]
-async fn of_one_id_twice_the_last_one_stays() {
+async fn of_equal_ids_the_last_document_is_kept() {
     let app = App::new().await;
     let documents: Vec<_> =
         (0..100).map(|n| json!({"id": "a", "text": format!("take {n}")})).collect();
@@ -173,7 +173,7 @@ async fn of_near_duplicates_the_first_is_stored() {
 }
 
 #[tokio::test]
-async fn who_does_not_read_results_is_not_read_on() {
+async fn a_client_that_reads_no_results_is_not_read_from() {
     let settings = ServerSettings { bulk_documents_in_flight_max: 3, ..ServerSettings::default() };
     let app = App::with_server(settings).await;
     let sent = Arc::new(AtomicUsize::new(0));

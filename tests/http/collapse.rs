@@ -18,7 +18,7 @@ async fn app_with_groups() -> App {
 }
 
 #[tokio::test]
-async fn of_each_group_the_first_ranked_is_kept() {
+async fn the_first_of_each_group_is_kept() {
     let app = app_with_groups().await;
     let ids = json!(["far", "unheard of", "a, edited", "a", "b", "a, copied", "nor this"]);
     let mut answer = app.post_json("/collapse", json!({"ids": ids})).await.json();
@@ -67,7 +67,7 @@ async fn an_id_that_comes_again_counts_at_its_first_place() {
 }
 
 #[tokio::test]
-async fn a_list_that_is_none_is_invalid_where_it_is() {
+async fn an_invalid_list_is_refused_with_a_pointer() {
     let settings = ServerSettings { collapse_ids_max: 3, ..ServerSettings::default() };
     let app = App::with_server(settings).await;
     let invalid = [
@@ -91,7 +91,7 @@ async fn a_list_that_is_none_is_invalid_where_it_is() {
 }
 
 #[tokio::test]
-async fn what_would_take_too_much_memory_is_refused() {
+async fn a_list_with_too_many_shingles_is_refused() {
     let limits = LimitSettings { collapse_shingles_max: 300, ..LimitSettings::default() };
     let app =
         App::with_collection(CollectionSettings { limits, ..CollectionSettings::default() }).await;

@@ -13,7 +13,7 @@ use tower::ServiceExt;
 use crate::app::{App, COLLECTIONS_MAX, post, text};
 
 #[tokio::test]
-async fn one_is_made_described_listed_and_removed() {
+async fn a_collection_is_created_described_listed_and_removed() {
     let app = App::new().await;
     let reply = app.put_json("/collections/news", json!({"sketch": {"slots": 64}})).await;
     assert_eq!(reply.status, 201, "{:?}", reply.body);
@@ -50,7 +50,7 @@ async fn one_is_made_described_listed_and_removed() {
 }
 
 #[tokio::test]
-async fn of_two_calls_at_once_one_makes_it() {
+async fn of_two_concurrent_calls_one_creates_the_collection() {
     let app = App::new().await;
     let put = |settings| app.put_json("/collections/news", settings);
     let (same, other) = (json!({"sketch": {"seed": 1}}), json!({"sketch": {"seed": 2}}));
@@ -62,7 +62,7 @@ async fn of_two_calls_at_once_one_makes_it() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_is_refused() {
+async fn impossible_settings_are_refused() {
     let app = App::new().await;
     let reply = app.delete("/collections/default").await;
     reply.problem(409, "collection_required");
@@ -157,7 +157,7 @@ async fn collections_do_not_see_each_other() {
 }
 
 #[tokio::test]
-async fn a_bulk_addition_into_a_collection_that_is_removed_ends_cleanly() {
+async fn a_bulk_import_into_a_removed_collection_ends_cleanly() {
     let app = App::new().await;
     app.put_json("/collections/news", "{}").await;
     let (documents, received) = mpsc::unbounded_channel();
@@ -208,7 +208,7 @@ async fn snapshots_are_of_one_collection() {
 }
 
 #[tokio::test]
-async fn gauges_name_their_collection_and_go_with_it() {
+async fn gauges_have_their_collection_as_a_label_until_it_is_removed() {
     let app = App::new().await;
     app.put_json("/collections/news", "{}").await;
     app.post_json("/collections/news/documents", json!({"text": text(0)})).await;
@@ -228,7 +228,7 @@ async fn gauges_name_their_collection_and_go_with_it() {
 }
 
 #[tokio::test]
-async fn limits_end_at_the_server_s_ceiling() {
+async fn limits_are_bounded_by_the_ceiling() {
     let app = App::new().await;
     let settings = json!({"limits": {"shingles_max": 10_000_000, "candidates_max": 1_000_001}});
     let reply = app.put_json("/collections/news", settings).await;

@@ -55,11 +55,11 @@ async fn every_operation_answers_as_documented_in_collections_of_all_kinds() {
     for path in ["/healthz", "/readyz", "/metrics", "/openapi.yaml", "/collections"] {
         assert_eq!(app.get(path).await.status, 200, "{path}");
     }
-    look_at_everything(&app, "", &texts()).await;
+    call_every_operation(&app, "", &texts()).await;
     for (name, settings) in kinds() {
         let at = format!("/collections/{name}");
         assert_eq!(app.put_json(&at, &settings).await.status, 201, "{name}");
-        look_at_everything(&app, &at, &texts()).await;
+        call_every_operation(&app, &at, &texts()).await;
         assert_eq!(app.get(&at).await.status, 200, "{name}");
         assert_eq!(app.get(&format!("{at}/backup")).await.status, 200, "{name}");
         // Texts are not kept in one of them, and settings of records are no others'.
@@ -69,7 +69,7 @@ async fn every_operation_answers_as_documented_in_collections_of_all_kinds() {
         assert_eq!(app.delete(&at).await.status, 204, "{name}");
     }
     assert_eq!(app.put_json("/collections/records", records()).await.status, 201);
-    look_at_everything(&app, "/collections/records", &persons()).await;
+    call_every_operation(&app, "/collections/records", &persons()).await;
     assert_eq!(app.get("/backup").await.status, 200);
 
     let answered = app.answered.lock().unwrap();
@@ -97,7 +97,7 @@ fn persons() -> Value {
 }
 
 /// Calls all that acts on one collection.
-async fn look_at_everything(app: &App, at: &str, documents: &Value) {
+async fn call_every_operation(app: &App, at: &str, documents: &Value) {
     let ok = async |path: &str| {
         let reply = app.get(&format!("{at}{path}")).await;
         assert_eq!(reply.status, 200, "{at}{path}: {:?}", reply.body);

@@ -9,7 +9,7 @@ fn point(curve: &Value, step: usize) -> f64 {
 }
 
 #[tokio::test]
-async fn without_parameters_it_is_the_collection_s_own() {
+async fn the_default_curve_is_that_of_the_collection() {
     let app = App::new().await;
     let curve = app.get("/curve").await.json();
     let chosen = [&curve["bands"], &curve["rows"], &curve["slots"], &curve["keys_probed"]];
@@ -28,7 +28,7 @@ async fn without_parameters_it_is_the_collection_s_own() {
 }
 
 #[tokio::test]
-async fn it_is_that_of_what_is_wanted_or_of_bands_and_rows() {
+async fn a_curve_for_a_wanted_recall_or_for_bands_and_rows() {
     let app = App::new().await;
     app.add(&[json!({"id": "a", "text": text(0)})]).await;
     let wanted = app.get("/curve?threshold=0.5&recall=0.999").await.json();
@@ -43,7 +43,7 @@ async fn it_is_that_of_what_is_wanted_or_of_bands_and_rows() {
 }
 
 #[tokio::test]
-async fn it_is_drawn_over_the_sketches_of_the_collection() {
+async fn a_curve_uses_the_slots_of_the_collection() {
     let scheme = SchemeSettings { kind: Kind::RandomRows, ..SchemeSettings::default() };
     let app =
         App::with_collection(CollectionSettings { scheme, ..CollectionSettings::default() }).await;
@@ -53,7 +53,7 @@ async fn it_is_drawn_over_the_sketches_of_the_collection() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_drawn_is_named() {
+async fn impossible_curves_are_refused_by_name() {
     let app = App::new().await;
     let wrong = [
         ("bands=20", "'rows' is missing"),

@@ -11,7 +11,7 @@ use tower::ServiceExt;
 
 use crate::app::{App, text};
 
-async fn three_and_a_stranger(app: &App) {
+async fn app_with_three_near_duplicates_and_another(app: &App) {
     app.add(&[
         json!({"id": "c", "text": text(0)}),
         json!({"id": "b", "text": text(0)}),
@@ -35,7 +35,7 @@ async fn every_pair_comes_once() {
     for path in ["/pairs", "/pairs?mode=exact", "/clusters", "/clusters?mode=exact"] {
         assert!(app.get(path).await.lines().is_empty(), "there is nothing yet");
     }
-    three_and_a_stranger(&app).await;
+    app_with_three_near_duplicates_and_another(&app).await;
     for mode in ["verified", "exact"] {
         let mut pairs = app.get(&format!("/pairs?threshold=0.9&mode={mode}")).await.lines();
         pairs.sort_unstable_by_key(ToString::to_string);
@@ -57,7 +57,7 @@ async fn every_pair_comes_once() {
 #[tokio::test]
 async fn clusters_are_lines() {
     let app = App::new().await;
-    three_and_a_stranger(&app).await;
+    app_with_three_near_duplicates_and_another(&app).await;
     for query in ["", "?linkage=representative", "?linkage=single&mode=exact&threshold=0.9"] {
         let clusters = app.get(&format!("/clusters{query}")).await.lines();
         let members = json!([
@@ -83,7 +83,7 @@ async fn giant_clusters_raise_an_alarm() {
     let mut collection = CollectionSettings::default();
     collection.limits.cluster_members_alarm = 2;
     let app = App::with_collection(collection).await;
-    three_and_a_stranger(&app).await;
+    app_with_three_near_duplicates_and_another(&app).await;
     let metrics = || async { String::from_utf8(app.get("/metrics").await.body.into()).unwrap() };
     assert!(!metrics().await.contains("akin_clusters_over_alarm{"));
     app.get("/clusters?min_size=100").await;
@@ -95,7 +95,7 @@ async fn giant_clusters_raise_an_alarm() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_refused() {
+async fn invalid_parameters_are_refused() {
     let app = App::new().await;
     for (path, detail) in [
         (
@@ -139,7 +139,7 @@ async fn until(app: &App, count: usize, found: bool) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_stops_the_work() {
+async fn a_disconnected_client_stops_the_discovery() {
     let app = App::with_server(ServerSettings { discoveries_max: 1, ..Default::default() }).await;
     many(&app).await;
     assert_eq!(under_way(&app).await.len(), 0);
@@ -159,9 +159,9 @@ async fn a_client_that_goes_away_stops_the_work() {
 }
 
 #[tokio::test]
-async fn a_failure_on_the_way_breaks_off() {
+async fn a_failure_breaks_the_stream_off() {
     let app = App::new().await;
-    three_and_a_stranger(&app).await;
+    app_with_three_near_duplicates_and_another(&app).await;
     let path = app.dir.path().join("default/store.sqlite");
     let database = rusqlite::Connection::open(path).unwrap();
     let corrupted = "UPDATE documents SET elements = x'00' WHERE id = 'z'";

@@ -31,7 +31,7 @@ async fn a_document_is_created_unchanged_and_replaced() {
 }
 
 #[tokio::test]
-async fn near_duplicates_are_told_and_may_be_skipped() {
+async fn near_duplicates_are_reported_and_can_be_skipped() {
     let app = App::new().await;
     app.add(&[json!({"id": "a", "text": text(0), "metadata": {"n": 1}})]).await;
     let near = json!({"id": "b", "text": text(100)});
@@ -53,7 +53,7 @@ async fn near_duplicates_are_told_and_may_be_skipped() {
 }
 
 #[tokio::test]
-async fn a_text_needs_no_json() {
+async fn a_document_can_be_plain_text() {
     let app = App::new().await;
     let media = "text/plain; charset=UTF-8";
     let reply = app.post("/documents?id=https%3A%2F%2Fa.b%2F", media, "one two three four").await;
@@ -69,7 +69,7 @@ async fn a_text_needs_no_json() {
 }
 
 #[tokio::test]
-async fn a_document_comes_back_as_it_went_in() {
+async fn a_document_is_returned_as_posted() {
     let app = App::new().await;
     let metadata = r#"{"b": 1.0,  "a": [1e2, "é"], "b": null}"#;
     let body = format!(r#"{{"id": "m", "tokens": ["x", ["y", 3]], "metadata": {metadata}}}"#);
@@ -89,7 +89,7 @@ async fn a_document_comes_back_as_it_went_in() {
 }
 
 #[tokio::test]
-async fn sketch_and_shingles_are_given_where_asked_for() {
+async fn sketch_and_shingles_are_returned_on_request() {
     let app = App::new().await;
     app.add(&[json!({"id": "a", "tokens": ["x", "y", "z"]})]).await;
     let both = app.get("/documents/a?include=sketch,shingles").await.json();
@@ -156,7 +156,7 @@ async fn an_export_can_be_posted_as_it_is() {
 }
 
 #[tokio::test]
-async fn texts_that_are_not_kept_are_not_given() {
+async fn texts_that_are_not_kept_are_not_returned() {
     let store = StoreSettings { text: false, ..StoreSettings::default() };
     let app =
         App::with_collection(CollectionSettings { store, ..CollectionSettings::default() }).await;

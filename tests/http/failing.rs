@@ -12,7 +12,7 @@ use tower::ServiceExt;
 use crate::app::{App, post, text};
 
 #[tokio::test]
-async fn nothing_is_acknowledged_any_more_and_reads_go_on() {
+async fn a_failed_store_acknowledges_nothing_and_still_reads() {
     let app = App::new().await;
     app.add(&[json!({"id": "a", "text": text(0)})]).await;
     app.break_store();
@@ -33,7 +33,7 @@ async fn nothing_is_acknowledged_any_more_and_reads_go_on() {
 }
 
 #[tokio::test]
-async fn a_bulk_addition_goes_on_with_errors_and_ends() {
+async fn a_bulk_import_into_a_failed_store_reports_errors_and_ends() {
     let app = App::new().await;
     let (documents, received) = mpsc::unbounded_channel();
     let send = |id: &str| {
@@ -66,7 +66,7 @@ async fn a_bulk_addition_goes_on_with_errors_and_ends() {
 }
 
 #[tokio::test]
-async fn an_export_names_what_is_damaged_gives_the_rest_and_is_not_whole() {
+async fn an_export_names_damaged_documents_and_is_incomplete() {
     let app = App::new().await;
     for (number, id) in ["a", "b", "c"].into_iter().enumerate() {
         app.add(&[json!({"id": id, "text": text(number)})]).await;

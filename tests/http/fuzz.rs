@@ -206,7 +206,7 @@ fn check(method: &str, reply: &Reply) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn whatever_is_sent_is_answered_or_refused_by_a_problem() {
+fn every_request_is_answered_or_refused_by_a_problem() {
     let runtime = Runtime::new().unwrap();
     let app = runtime.block_on(App::new());
     let records = r#"{"shingles": {"unit": "field"},

@@ -35,7 +35,7 @@ async fn app_with_four() -> App {
 }
 
 #[tokio::test]
-async fn when_a_document_expires_is_kept_given_back_and_taken_again() {
+async fn an_expiry_time_is_stored_returned_and_accepted_again() {
     let app = App::new().await;
     let document = json!({"id": "a", "text": text(0), "expires_at": "2999-01-01T01:00:00+01:00"});
     app.add(&[document, json!({"id": "b", "text": text(1), "expires_at": null})]).await;
@@ -55,7 +55,7 @@ async fn when_a_document_expires_is_kept_given_back_and_taken_again() {
 }
 
 #[tokio::test]
-async fn a_time_that_is_none_or_has_passed_is_refused_where_it_is() {
+async fn an_invalid_or_past_time_is_refused_with_a_pointer() {
     let app = App::new().await;
     let refused = [
         (json!("2020-01-01T00:00:00Z"), "already, at 2020-01-01T00:00:00Z"),
@@ -96,7 +96,7 @@ async fn a_collection_has_a_time_to_live() {
 }
 
 #[tokio::test]
-async fn matches_are_those_that_meet_the_conditions() {
+async fn matches_meet_the_conditions() {
     let app = app_with_four().await;
     let filters = [
         ("@.lang == 'en'", vec!["a", "b"]),
@@ -129,7 +129,7 @@ async fn matches_are_those_that_meet_the_conditions() {
 }
 
 #[tokio::test]
-async fn a_filter_that_is_none_is_refused_with_its_place() {
+async fn an_invalid_filter_is_refused_with_the_position() {
     let app = app_with_four().await;
     let long = format!("@.lang == '{}'", "x".repeat(2_048));
     let refused = [
@@ -193,7 +193,7 @@ async fn removing_without_a_condition_is_refused() {
 }
 
 #[tokio::test]
-async fn removing_many_may_take_longer_than_a_request_and_counts_as_a_bulk() {
+async fn a_bulk_removal_has_no_timeout_and_takes_a_bulk_permit() {
     let server = ServerSettings {
         request_timeout_ms: 1,
         bulk_requests_max: 1,

@@ -16,7 +16,7 @@ fn unending(beginning: &'static str) -> Body {
 }
 
 #[tokio::test]
-async fn a_body_is_bounded_whether_it_says_its_length_or_not() {
+async fn bodies_are_bounded_with_and_without_content_length() {
     let settings = ServerSettings {
         document_bytes_max: 1_000,
         body_bytes_max: 2_000,
@@ -47,7 +47,7 @@ async fn a_body_is_bounded_whether_it_says_its_length_or_not() {
 }
 
 #[tokio::test]
-async fn a_body_that_stalls_is_given_up() {
+async fn a_stalled_body_times_out() {
     let settings = ServerSettings { body_idle_timeout_ms: 20, ..ServerSettings::default() };
     let app = App::with_server(settings).await;
     for path in ["/documents", "/similar", "/resemblance", "/collapse"] {
@@ -57,7 +57,7 @@ async fn a_body_that_stalls_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_request_that_takes_too_long_is_given_up() {
+async fn a_slow_request_times_out() {
     let settings = ServerSettings { request_timeout_ms: 20, ..ServerSettings::default() };
     let app = App::with_server(settings).await;
     let reply = app.post("/documents", "application/json", unending("{\"te")).await;
@@ -65,7 +65,7 @@ async fn a_request_that_takes_too_long_is_given_up() {
 }
 
 #[tokio::test]
-async fn what_comes_on_top_is_refused_but_for_what_is_vital() {
+async fn excess_requests_are_refused_except_health_and_metrics() {
     let settings = ServerSettings { requests_in_flight_max: 1, ..ServerSettings::default() };
     let app = App::with_server(settings).await;
     let request = post("/documents", "application/json", unending("{\"te"));
@@ -82,7 +82,7 @@ async fn what_comes_on_top_is_refused_but_for_what_is_vital() {
 }
 
 #[tokio::test]
-async fn streams_have_a_limit_of_their_own() {
+async fn streamed_requests_have_their_own_limit() {
     let settings = ServerSettings { bulk_requests_max: 1, ..ServerSettings::default() };
     let app = App::with_server(settings).await;
     let request = post("/documents", "application/x-ndjson", unending("{\"text\": \"a b\"}\n"));

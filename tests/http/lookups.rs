@@ -78,7 +78,7 @@ async fn an_estimate_does_not_claim_to_be_exact() {
 }
 
 #[tokio::test]
-async fn what_is_posted_is_looked_up_and_not_stored() {
+async fn posted_probes_are_looked_up_and_not_stored() {
     let app = app_with_three().await;
     let by_text = app.post_json("/similar", json!({"text": text(0)})).await.json();
     assert_eq!(ids(&by_text), ["a", "b"]);
@@ -94,7 +94,7 @@ async fn what_is_posted_is_looked_up_and_not_stored() {
 }
 
 #[tokio::test]
-async fn probes_are_answered_in_their_order() {
+async fn probes_are_answered_in_order() {
     let app = app_with_three().await;
     let probes = json!([{"id": "far"}, {"text": text(0)}, {"tokens": ["unheard of"]}]);
     let answers = app.post_json("/similar", probes).await.json();
@@ -148,7 +148,7 @@ async fn a_comparison_is_explained_on_request() {
 }
 
 #[tokio::test]
-async fn what_is_not_stored_is_not_found() {
+async fn ids_that_are_not_stored_are_not_found() {
     let app = app_with_three().await;
     for path in ["/similar?id=x", "/resemblance?a=a&b=x", "/documents/x"] {
         let problem = app.get(path).await.problem(404, "document_not_found");
@@ -218,7 +218,7 @@ async fn options_stand_in_the_query_or_in_the_probe() {
 }
 
 #[tokio::test]
-async fn an_exact_lookup_says_how_it_found_what_it_found() {
+async fn an_exact_lookup_reports_how_candidates_were_found() {
     let app = app_with_three().await;
     let answer = app.get("/similar?id=b&mode=exact").await.json();
     assert_eq!(ids(&answer), ["a"]);

@@ -30,7 +30,7 @@ async fn bags_are_compared_always() {
 }
 
 #[tokio::test]
-async fn measures_are_there_if_they_are_asked_for() {
+async fn measures_are_returned_on_request() {
     let app = app_with_two(CollectionSettings::default()).await;
     assert_eq!(app.get("/resemblance?a=a&b=b").await.json().get("measures"), None);
     let compared = app.get(&format!("/resemblance?a=a&b=b&measures={ALL}")).await.json();
@@ -51,7 +51,7 @@ async fn measures_are_there_if_they_are_asked_for() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_measured_is_refused_with_the_reason() {
+async fn impossible_measures_are_refused_with_the_reason() {
     let limits = LimitSettings { edit_product_max: 27 * 18, ..LimitSettings::default() };
     let app = app_with_two(CollectionSettings { limits, ..CollectionSettings::default() }).await;
     assert_eq!(app.get("/resemblance?a=a&b=b&measures=edit").await.status, 200);

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use crate::app::App;
 
 #[tokio::test]
-async fn a_server_that_is_ready_says_so() {
+async fn a_ready_server_answers_ready() {
     let app = App::new().await;
     assert_eq!(app.get("/healthz").await.json(), json!({"status": "alive"}));
     assert_eq!(app.get("/readyz").await.json(), json!({"status": "ready"}));
 }
 
 #[tokio::test]
-async fn the_figures_are_all_there() {
+async fn stats_have_all_fields() {
     let app = App::new().await;
     assert_eq!(app.get("/stats").await.json().get("bytes_per_document"), None);
     app.add(&[json!({"id": "a", "text": "one two three"})]).await;
@@ -73,7 +73,7 @@ async fn a_snapshot_is_listed_once_it_is_taken() {
 }
 
 #[tokio::test]
-async fn requests_lookups_and_additions_are_counted_by_route() {
+async fn requests_are_counted_by_route() {
     let recorder = PrometheusBuilder::new().build_recorder();
     let handle = recorder.handle();
     let _guard = metrics::set_default_local_recorder(&recorder);

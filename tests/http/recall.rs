@@ -13,7 +13,7 @@ async fn app_with_groups(app: App) -> App {
 }
 
 #[tokio::test]
-async fn what_is_found_is_held_against_what_there_is() {
+async fn recall_is_measured_against_a_full_scan() {
     let app = app_with_groups(App::new().await).await;
     let gauge = "akin_recall_measured{collection=\"default\"} 1";
     let metrics = async || String::from_utf8(app.get("/metrics").await.body.to_vec()).unwrap();
@@ -35,7 +35,7 @@ async fn what_is_found_is_held_against_what_there_is() {
 }
 
 #[tokio::test]
-async fn a_threshold_and_a_sample_may_be_named() {
+async fn threshold_and_sample_are_parameters() {
     let app = app_with_groups(App::new().await).await;
     let recall = app.get("/collections/default/recall?threshold=1&sample=3").await.json();
     assert_eq!((&recall["threshold"], &recall["sampled"]), (&json!(1.0), &json!(3)));

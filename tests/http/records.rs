@@ -28,7 +28,7 @@ fn bill() -> Value {
 }
 
 #[tokio::test]
-async fn a_record_is_stored_found_and_given_back() {
+async fn a_record_is_stored_found_and_returned() {
     let app = people().await;
     assert_eq!(app.post_json(DOCUMENTS, bill()).await.status, 201);
     let near = json!({"id": "william", "fields": {"name": "William Smyth", "phone": "555 1234"}});
@@ -85,7 +85,7 @@ async fn records_are_compared_field_by_field() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_record_is_named() {
+async fn faults_of_records_are_named() {
     let app = people().await;
     let unknown = json!({"fields": {"name": "x", "e/mail": "y"}});
     let problem = app.post_json(DOCUMENTS, &unknown).await.problem(422, "unknown_field");
@@ -116,7 +116,7 @@ async fn what_is_wrong_with_a_record_is_named() {
 }
 
 #[tokio::test]
-async fn contents_modes_and_thresholds_of_the_other_kind_are_refused() {
+async fn contents_and_options_of_the_other_kind_are_refused() {
     let app = people().await;
     for other in [json!({"text": "a b c"}), json!({"tokens": ["a"]})] {
         app.post_json(DOCUMENTS, &other).await.problem(422, "wrong_content");
@@ -148,7 +148,7 @@ async fn contents_modes_and_thresholds_of_the_other_kind_are_refused() {
 }
 
 #[tokio::test]
-async fn settings_that_do_not_go_together_are_refused() {
+async fn inconsistent_settings_are_refused() {
     let app = App::new().await;
     let refused = |settings: Value| {
         let app = &app;
@@ -174,7 +174,7 @@ async fn settings_that_do_not_go_together_are_refused() {
 }
 
 #[tokio::test]
-async fn records_are_there_after_a_restart() {
+async fn records_survive_a_restart() {
     let app = people().await;
     app.post_json(DOCUMENTS, bill()).await;
     let app = app.restarted().await;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::app::App;
 
 #[tokio::test]
-async fn a_document_that_is_json_but_no_document_is_invalid_where_it_is() {
+async fn an_invalid_document_is_refused_with_a_pointer() {
     let app = App::new().await;
     let long_id = format!(r#"{{"id": "{}", "text": "a"}}"#, "x".repeat(1025));
     let invalid = [
@@ -37,7 +37,7 @@ async fn a_document_that_is_json_but_no_document_is_invalid_where_it_is() {
 }
 
 #[tokio::test]
-async fn an_array_of_fields_is_no_document() {
+async fn an_array_of_fields_is_not_a_document() {
     let app = App::new().await;
     let results = app.post_json("/documents", r#"[["a", "text", null, null]]"#).await.lines();
     assert_eq!(results[0]["problem"]["code"], "invalid_document", "{results:?}");
@@ -47,7 +47,7 @@ async fn an_array_of_fields_is_no_document() {
 }
 
 #[tokio::test]
-async fn what_is_not_json_is_malformed_where_it_stops_to_be() {
+async fn malformed_json_is_refused_with_its_position() {
     let app = App::new().await;
     let deep = format!(r#"{{"text": {}"#, "[".repeat(100_000));
     let malformed = [
@@ -73,7 +73,7 @@ async fn what_is_not_json_is_malformed_where_it_stops_to_be() {
 }
 
 #[tokio::test]
-async fn a_probe_that_is_none_is_invalid_where_it_is() {
+async fn an_invalid_probe_is_refused_with_a_pointer() {
     let app = App::new().await;
     let invalid = [
         ("/similar", "{}", ""),
@@ -93,7 +93,7 @@ async fn a_probe_that_is_none_is_invalid_where_it_is() {
 }
 
 #[tokio::test]
-async fn the_engine_s_refusals_are_the_client_s_to_mend() {
+async fn refusals_of_the_engine_are_client_errors() {
     let limits =
         LimitSettings { shingles_max: 3, metadata_bytes_max: 10, ..LimitSettings::default() };
     let app =
@@ -113,7 +113,7 @@ async fn the_engine_s_refusals_are_the_client_s_to_mend() {
 }
 
 #[tokio::test]
-async fn parameters_that_are_not_known_are_named() {
+async fn unknown_parameters_are_named() {
     let app = App::new().await;
     let wrong = [
         ("/documents?limi=1", "did you mean 'limit'?"),
@@ -149,7 +149,7 @@ async fn parameters_that_are_not_known_are_named() {
 }
 
 #[tokio::test]
-async fn a_body_of_another_type_is_refused_with_those_taken() {
+async fn an_unsupported_media_type_is_refused_naming_the_supported() {
     let app = App::new().await;
     let untyped = Request::post("/documents").body(Body::from("{}")).unwrap();
     app.call(untyped).await.problem(415, "unsupported_media_type");
@@ -166,7 +166,7 @@ async fn a_body_of_another_type_is_refused_with_those_taken() {
 }
 
 #[tokio::test]
-async fn there_is_no_such_path_and_no_such_method() {
+async fn unknown_paths_and_methods_are_problems() {
     let app = App::new().await;
     for path in ["/", "/document", "/documents/", "/collections/", "/docs"] {
         app.get(path).await.problem(404, "route_not_found");
@@ -179,7 +179,7 @@ async fn there_is_no_such_path_and_no_such_method() {
 }
 
 #[tokio::test]
-async fn before_the_engine_is_open_only_that_is_said() {
+async fn not_ready_is_reported_until_the_collections_are_open() {
     let app = App::starting(akin::http::ServerSettings::default());
     assert_eq!(app.get("/healthz").await.status, 200);
     let unknown = app.get("/readyz").await.problem(503, "not_ready");
@@ -196,7 +196,7 @@ async fn before_the_engine_is_open_only_that_is_said() {
 
 /// Filters could not read it.
 #[tokio::test]
-async fn metadata_that_cannot_be_taken_apart_is_refused_naming_where() {
+async fn unreadable_metadata_is_refused_with_a_pointer() {
     let nested = |levels: usize| format!("{}0{}", "[".repeat(levels), "]".repeat(levels));
     let cases = [
         (r#"{"a": {"b/c": [1, "\ud800"]}}"#.to_owned(), "/metadata/a/b~1c/1"),

@@ -18,7 +18,7 @@ async fn ended(app: &App) -> Value {
 }
 
 #[tokio::test]
-async fn a_collection_is_reindexed_and_says_how_far_it_is() {
+async fn a_reindex_reports_its_progress() {
     let app = App::new().await;
     app.put_json(NEWS, json!({})).await;
     app.get(REINDEX).await.problem(404, "reindex_not_found");
@@ -44,7 +44,7 @@ async fn a_collection_is_reindexed_and_says_how_far_it_is() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_reindexed_is_a_problem() {
+async fn an_impossible_reindex_is_a_problem() {
     let app = App::new().await;
     app.post_json("/collections/nowhere/reindex", json!({}))
         .await

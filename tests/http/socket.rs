@@ -166,7 +166,7 @@ async fn a_result_arrives_before_the_next_document_is_sent() {
 
 /// curl waits for a second before it goes on without.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_that_asks_whether_to_go_on_is_told_so() {
+async fn expect_100_continue_is_answered() {
     let app = App::new().await;
     let server = start(&app).await;
     let mut connection = Connection::open(server.address);
@@ -184,7 +184,7 @@ async fn a_client_that_asks_whether_to_go_on_is_told_so() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_that_goes_away_leaves_room_for_others() {
+async fn a_disconnected_client_releases_its_permit() {
     let app = App::with_server(ServerSettings { bulk_requests_max: 1, ..patient() }).await;
     let server = start(&app).await;
     let mut gone = Connection::open(server.address);
@@ -201,7 +201,7 @@ async fn a_client_that_goes_away_leaves_room_for_others() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_told_to_stop_ends_what_it_began() {
+async fn a_shutdown_completes_running_requests() {
     let app = App::with_server(patient()).await;
     let server = start(&app).await;
     let mut connection = Connection::open(server.address);
@@ -221,7 +221,7 @@ async fn a_server_told_to_stop_ends_what_it_began() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_does_not_end_is_ended_by_the_grace() {
+async fn a_shutdown_ends_after_the_grace_period() {
     let settings = ServerSettings { shutdown_grace_ms: 20, ..ServerSettings::default() };
     let app = App::with_server(settings).await;
     let server = start(&app).await;
@@ -232,7 +232,7 @@ async fn what_does_not_end_is_ended_by_the_grace() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn connections_without_a_request_do_not_hold_up_the_end() {
+async fn idle_connections_do_not_delay_a_shutdown() {
     let app = App::with_server(patient()).await;
     let server = start(&app).await;
     let mut idle = Connection::open(server.address);
@@ -248,7 +248,7 @@ async fn connections_without_a_request_do_not_hold_up_the_end() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_does_not_come_to_the_end_of_a_head_is_cut_off() {
+async fn an_incomplete_head_times_out() {
     let app = App::with_server(ServerSettings { header_timeout_ms: 50, ..patient() }).await;
     let server = start(&app).await;
     for beginning in ["", "GET /healthz HTTP/1.1\r\nhost: ak"] {
@@ -263,7 +263,7 @@ async fn who_does_not_come_to_the_end_of_a_head_is_cut_off() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_comes_on_top_is_let_in_once_another_has_gone() {
+async fn connections_beyond_the_limit_wait_for_a_free_permit() {
     let app = App::with_server(ServerSettings { connections_max: 1, ..patient() }).await;
     let server = start(&app).await;
     let mut first = Connection::open(server.address);
@@ -280,7 +280,7 @@ async fn who_comes_on_top_is_let_in_once_another_has_gone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_does_not_read_an_export_is_given_up() {
+async fn an_export_that_nobody_reads_times_out() {
     let settings = ServerSettings {
         body_idle_timeout_ms: 50,
         bulk_requests_max: 1,

@@ -41,7 +41,7 @@ fn encoded(path: &str, media: &str, encoding: &str, body: Vec<u8>) -> Request<Bo
 }
 
 #[tokio::test]
-async fn bodies_come_compressed() {
+async fn compressed_bodies_are_read() {
     for encoding in ["gzip", "zstd"] {
         let app = App::new().await;
         let one = json!({"id": "a", "text": text(0)}).to_string();
@@ -77,7 +77,7 @@ async fn all_members_of_a_compressed_body_are_read() {
 }
 
 #[tokio::test]
-async fn what_follows_a_compressed_body_makes_it_unreadable() {
+async fn data_behind_a_compressed_body_is_refused() {
     let one = |id: &str| json!({"id": id, "text": text(0)}).to_string();
     for encoding in ["gzip", "zstd"] {
         let app = App::new().await;
@@ -102,7 +102,7 @@ async fn what_follows_a_compressed_body_makes_it_unreadable() {
 }
 
 #[tokio::test]
-async fn answers_go_compressed_where_the_client_takes_them() {
+async fn answers_are_compressed_where_accepted() {
     let app = App::new().await;
     app.add(&[json!({"id": "a", "text": text(0)})]).await;
     for encoding in ["gzip", "zstd"] {
@@ -118,7 +118,7 @@ async fn answers_go_compressed_where_the_client_takes_them() {
 }
 
 #[tokio::test]
-async fn limits_hold_for_what_comes_out_of_a_compressed_body() {
+async fn limits_apply_to_decompressed_bytes() {
     let settings = ServerSettings { document_bytes_max: 10_000, ..ServerSettings::default() };
     let app = App::with_server(settings).await;
     let bomb = json!({"text": "x ".repeat(1_000_000)}).to_string();
@@ -154,7 +154,7 @@ async fn an_encoding_that_is_unknown_or_broken_is_refused() {
 }
 
 #[tokio::test]
-async fn every_response_bears_a_request_id() {
+async fn every_response_has_a_request_id() {
     let app = App::new().await;
     for path in ["/healthz", "/documents/x", "/no/such/path", "/export"] {
         let request = |id: &str| Request::get(path).header("x-request-id", id).body(Body::empty());
