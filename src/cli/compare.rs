@@ -49,8 +49,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let [a, b] = texts.clone().map(Content::Text);
     let measures = arguments.measures.unwrap_or_default();
     let options = CompareOptions { explain: arguments.explain, measures };
-    let comparison = compare_contents(&analyser, a, b, options)
-        .map_err(|error| Failure::new(error.to_string()))?;
+    let comparison = compare_contents(&analyser, a, b, options)?;
     let mut out = stdout().lock();
     if arguments.json {
         write_json(&mut out, &comparison)?;

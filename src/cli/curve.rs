@@ -121,7 +121,7 @@ fn answer(arguments: Arguments) -> Result<CurveAnswer, Failure> {
         (None, Some((bands, rows))) => CurveOf::Keys { bands, rows, threshold },
         (None, None) => CurveOf::Collection { threshold },
     };
-    curve_of(&settings, of).map_err(|error| Failure::new(error.to_string()))
+    Ok(curve_of(&settings, of)?)
 }
 
 fn write_answer(out: &mut impl Write, answer: &CurveAnswer) -> io::Result<()> {

@@ -1,4 +1,6 @@
+use std::fmt::Display;
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 use crate::app::AppError;
@@ -21,6 +23,10 @@ impl Failure {
 
     pub fn with_hint(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Reported { what: what.into(), hint: Some(hint.into()) }
+    }
+
+    pub fn unreadable(path: &Path, why: impl Display) -> Self {
+        Self::new(format!("cannot read {}: {why}", path.display()))
     }
 
     /// Writes it to stderr.

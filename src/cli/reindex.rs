@@ -75,8 +75,8 @@ fn by_server(
     settings: &Path,
     quiet: bool,
 ) -> Result<u64, Failure> {
-    let settings = std::fs::read(settings)
-        .map_err(|error| Failure::new(format!("cannot read {}: {error}", settings.display())))?;
+    let unreadable = |error| Failure::unreadable(settings, error);
+    let settings = std::fs::read(settings).map_err(unreadable)?;
     let path = format!("/collections/{name}/reindex");
     let mut reindex =
         read_json::<Reindex>(client, client.post(&path, "application/json", settings)?)?;

@@ -40,9 +40,8 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let settings = arguments.config.settings(flags(None, arguments.data_dir))?;
-    let backup = input::open_file(&arguments.file).map_err(|error| {
-        Failure::new(format!("cannot read {}: {error}", arguments.file.display()))
-    })?;
+    let unreadable = |error| Failure::unreadable(&arguments.file, error);
+    let backup = input::open_file(&arguments.file).map_err(unreadable)?;
     let meter = Meter::new(arguments.quiet, "restoring", Unit::Bytes, 0);
     let restoring = Restoring {
         root: &app::collections_dir(&settings.storage.data_dir),

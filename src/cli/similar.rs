@@ -78,9 +78,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         writeln!(out)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let answer: Answer = serde_json::from_slice(&body).map_err(|error| {
-        Failure::new(format!("the answer of {} is not from akin: {error}", client.url()))
-    })?;
+    let answer: Answer = client.parse(&body)?;
     for found in &answer.matches {
         writeln!(out, "{:.4}  {}", found.resemblance, found.id)?;
     }

@@ -46,6 +46,14 @@ impl Read for Body {
 }
 
 impl Client {
+    /// # Errors
+    /// Another server than akin answered.
+    pub fn parse<T: DeserializeOwned>(&self, answer: &[u8]) -> Result<T, Failure> {
+        serde_json::from_slice(answer).map_err(|error| {
+            Failure::new(format!("the answer of {} is not from akin: {error}", self.url()))
+        })
+    }
+
     /// The body of a successful answer.
     ///
     /// # Errors
@@ -75,7 +83,5 @@ pub fn read_whole(response: Response) -> Result<Vec<u8>, Failure> {
 /// # Errors
 /// As [`read_whole`]; or another server than akin answered.
 pub fn read_json<T: DeserializeOwned>(client: &Client, response: Response) -> Result<T, Failure> {
-    serde_json::from_slice(&read_whole(response)?).map_err(|error| {
-        Failure::new(format!("the answer of {} is not from akin: {error}", client.url()))
-    })
+    client.parse(&read_whole(response)?)
 }

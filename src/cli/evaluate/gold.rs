@@ -43,7 +43,7 @@ impl Gold {
         let across = !prefixes.is_empty();
         let mut gold = Self { by_sets: HashMap::new(), pairs: 0, sources, across, distinct };
         let mut seen = HashSet::new();
-        let unreadable = |error| Failure::new(format!("cannot read {}: {error}", path.display()));
+        let unreadable = |error| Failure::unreadable(path, error);
         for (line, text) in (1..).zip(open_file(path).map_err(unreadable)?.lines()) {
             let text = text.map_err(unreadable)?;
             if text.starts_with('#') || text.trim().is_empty() {

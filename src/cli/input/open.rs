@@ -51,7 +51,7 @@ pub fn read_text_file(path: &Path) -> Result<String, Failure> {
             Stop::Failed { reason, .. } => reason,
             Stop::Skip(_) | Stop::Cancelled => "it is not UTF-8 text".into(),
         };
-        Failure::new(format!("cannot read {}: {reason}", path.display()))
+        Failure::unreadable(path, reason)
     })
 }
 

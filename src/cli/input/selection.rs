@@ -71,9 +71,7 @@ impl Selection {
     /// One of the paths does not exist.
     pub fn check_exists(&self) -> Result<(), Failure> {
         for path in self.paths.iter().filter(|path| path.as_os_str() != "-") {
-            path.metadata().map_err(|error| {
-                Failure::new(format!("cannot read {}: {error}", path.display()))
-            })?;
+            path.metadata().map_err(|error| Failure::unreadable(path, error))?;
         }
         Ok(())
     }

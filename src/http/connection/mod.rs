@@ -4,4 +4,3 @@ pub mod decompression;
 pub mod layers;
 pub mod observe;
 pub mod serve;
-pub mod write_timeout;

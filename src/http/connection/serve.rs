@@ -1,7 +1,7 @@
 //! From a listener to the router: accepting connections, their limits, and the shutdown.
 
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,11 +10,12 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_io_timeout::TimeoutWriter;
 
 use crate::http::ServerSettings;
-use crate::http::connection::write_timeout::WriteTimeout;
 
 /// The pause after an accept that failed for lack of resources, such as file descriptors.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -88,7 +89,7 @@ impl Connections {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "set_nodelay failed");
         }
-        let stream = TokioIo::new(WriteTimeout::new(stream, self.write_timeout));
+        let stream = TokioIo::new(with_write_timeout(stream, self.write_timeout));
         let service = TowerToHyperService::new(self.router.clone());
         let connection = self.graceful.watch(self.http.serve_connection(stream, service));
         tokio::spawn(async move {
@@ -106,6 +107,18 @@ impl Connections {
     }
 }
 
+/// Writes fail once they have waited for `timeout` without progress: an answer that nobody reads
+/// would hold memory, and perhaps a read transaction and a permit, for ever. The connection is then
+/// closed without the end of the body, so that a part never looks whole.
+fn with_write_timeout<S: AsyncRead + AsyncWrite>(
+    stream: S,
+    timeout: Duration,
+) -> Pin<Box<TimeoutWriter<S>>> {
+    let mut stream = TimeoutWriter::new(stream);
+    stream.set_timeout(Some(timeout));
+    Box::pin(stream)
+}
+
 /// Whether the client disconnected before it was accepted, so that the next can be accepted at
 /// once.
 fn is_of_one_connection(error: &io::Error) -> bool {
@@ -116,4 +129,30 @@ fn is_of_one_connection(error: &io::Error) -> bool {
             | io::ErrorKind::ConnectionReset
             | io::ErrorKind::Interrupted
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_reader_may_be_slow_but_not_stop() {
+        let (near, mut far) = tokio::io::duplex(1);
+        let second = Duration::from_secs(1);
+        let mut stream = with_write_timeout(near, second * 2);
+        let reading = async {
+            let mut byte = [0];
+            while byte != *b"!" {
+                tokio::time::sleep(second).await;
+                far.read_exact(&mut byte).await.unwrap();
+            }
+        };
+        let (written, ()) = tokio::join!(stream.write_all(b"many bytes!"), reading);
+        written.unwrap();
+        assert_eq!(stream.write(b"a").await.unwrap(), 1, "there is room for it");
+        let error = stream.write(b"b").await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
 }

@@ -121,42 +121,31 @@ impl LookupOptions {
     ///
     /// # Errors
     /// An option that both give with different values.
-    pub fn with(self, call: &Self) -> Result<Self, WrongOption> {
-        let (lookup, conditions) = (&call.lookup, &call.conditions);
-        Ok(Self {
-            lookup: LookupParameters {
-                threshold: one("threshold", self.lookup.threshold, lookup.threshold)?,
-                points: one("points", self.lookup.points, lookup.points)?,
-                limit: one("limit", self.lookup.limit, lookup.limit)?,
-                mode: one("mode", self.lookup.mode, lookup.mode)?,
-            },
-            conditions: ConditionParameters {
-                filter: one("filter", self.conditions.filter, conditions.filter.clone())?,
-                stored_after: one(
-                    "stored_after",
-                    self.conditions.stored_after,
-                    conditions.stored_after,
-                )?,
-                stored_before: one(
-                    "stored_before",
-                    self.conditions.stored_before,
-                    conditions.stored_before,
-                )?,
-            },
-        })
+    pub fn with(mut self, call: &Self) -> Result<Self, WrongOption> {
+        let (lookup, conditions) = (&mut self.lookup, &mut self.conditions);
+        inherit("threshold", &mut lookup.threshold, &call.lookup.threshold)?;
+        inherit("points", &mut lookup.points, &call.lookup.points)?;
+        inherit("limit", &mut lookup.limit, &call.lookup.limit)?;
+        inherit("mode", &mut lookup.mode, &call.lookup.mode)?;
+        inherit("filter", &mut conditions.filter, &call.conditions.filter)?;
+        inherit("stored_after", &mut conditions.stored_after, &call.conditions.stored_after)?;
+        inherit("stored_before", &mut conditions.stored_before, &call.conditions.stored_before)?;
+        Ok(self)
     }
 }
 
-fn one<T: PartialEq>(
+#[expect(clippy::ref_option, reason = "the option of a struct that is kept")]
+fn inherit<T: Clone + PartialEq>(
     name: &'static str,
-    probe: Option<T>,
-    call: Option<T>,
-) -> Result<Option<T>, WrongOption> {
-    match (probe, call) {
-        (Some(probe), Some(call)) if probe != call => {
-            let detail = "has another value in the query".to_owned();
-            Err(WrongOption { name, detail })
+    own: &mut Option<T>,
+    of_call: &Option<T>,
+) -> Result<(), WrongOption> {
+    match (&own, of_call) {
+        (None, _) => own.clone_from(of_call),
+        (Some(own), Some(of_call)) if own != of_call => {
+            return Err(WrongOption { name, detail: "has another value in the query".to_owned() });
         }
-        (probe, call) => Ok(probe.or(call)),
+        (Some(_), _) => {}
     }
+    Ok(())
 }
