@@ -32,6 +32,10 @@ pub use collections::{
     ReindexState, ReindexStatus, rebuild_default,
 };
 pub use compare::compare_contents;
+pub use compare::comparison::{
+    CompareOptions, ComparedField, Comparison, ExactResemblance, Explanation, PairContainment,
+    Passages,
+};
 pub use compare::measures::{Distance, MeasureSelection, MeasureValues, UnknownMeasure};
 pub use discovery::{
     Batch, ClusterFigures, ClusterPart, Discovery, DiscoveryKind, DiscoveryStats, FoundPair,
@@ -47,9 +51,8 @@ pub use quality::{CurveAnswer, CurveOf, curve_of};
 pub use quality::{Recall, Tally};
 pub use settings::{CollectionSettings, LimitSettings, StoreSettings};
 pub use types::{
-    AddOptions, AddStatus, Added, Admitted, Answer, CompareOptions, ComparedField, Comparison,
-    ExactResemblance, Explanation, FoundBy, Lookup, Match, MatchContainment, Mode, OnDuplicate,
-    PairContainment, Passages, Policy, Probe, Stats, StoredDocument,
+    AddOptions, AddStatus, Added, Admitted, Answer, FoundBy, Lookup, Match, MatchContainment, Mode,
+    OnDuplicate, Policy, Probe, Stats, StoredDocument,
 };
 
 /// One open collection. Clones are handles to the same collection.

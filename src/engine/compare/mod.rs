@@ -1,5 +1,6 @@
 //! Compares two contents: estimated and exact resemblance, measures and shared passages.
 
+pub(in crate::engine) mod comparison;
 pub(in crate::engine) mod measures;
 
 use std::ops::Range;

@@ -1,0 +1,142 @@
+//! What a comparison has on request, and its result.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::engine::{MeasureSelection, MeasureValues};
+use crate::measure::Overlap;
+use crate::sketch::Estimate;
+
+/// What a comparison has on request.
+#[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
+#[serde(default)]
+#[into_params(parameter_in = Query)]
+pub struct CompareOptions {
+    /// Add the shared and differing passages, and the bands whose keys both have.
+    #[param(default = false)]
+    pub explain: bool,
+    /// Add further measures: `edit`, `lcs`, `hamming`, `cosine`, `euclidean`, or several with
+    /// commas between.
+    #[param(value_type = Option<String>, example = "edit,cosine",
+        pattern = "^(edit|lcs|hamming|cosine|euclidean)(,(edit|lcs|hamming|cosine|euclidean))*$")]
+    pub measures: MeasureSelection,
+}
+
+/// The estimated and the exact Jaccard similarity (resemblance) of two documents.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Comparison {
+    /// By the sketches; where sets are samples and a text is not kept, by the samples. Absent of
+    /// records, which are not estimated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimated: Option<Estimate>,
+    /// Absent where sets are samples and a text is not kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exact: Option<ExactResemblance>,
+    /// Absent where `exact` is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub containment: Option<PairContainment>,
+    /// The probability that two documents of this resemblance share a key that a lookup at
+    /// the collection's threshold probes; of records 1 if they share one, else 0. Absent where
+    /// candidates are found otherwise (`kind = "prefix"`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 0.9999)]
+    pub probability_candidate: Option<f64>,
+    /// The probability that a lookup of one at the collection's threshold reports the other: 0
+    /// below the threshold.
+    #[schema(example = 0.9998)]
+    pub probability_reported: f64,
+    /// Of records only: the points of all fields.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 296)]
+    pub points: Option<u32>,
+    /// Of records only: the points of each field that both have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field_points: Option<BTreeMap<String, u32>>,
+    /// On request, by `measures`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measures: Option<MeasureValues>,
+    /// On request, by `explain`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<Explanation>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
+pub struct ExactResemblance {
+    #[schema(example = 0.83)]
+    pub value: f64,
+    pub intersection: usize,
+    pub union: usize,
+    /// The similarity of the bags of shingles, with repetitions: Σmin of the counts / (Σa + Σb), at
+    /// most ½. Absent where counts are not known: of documents stored without their texts, unless
+    /// the collection's sets are multisets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 0.44)]
+    pub bag: Option<f64>,
+    /// The Jaccard similarity of the bags: Σmin / Σmax of the counts, at most 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 0.79)]
+    pub bag_max_union: Option<f64>,
+}
+
+impl From<Overlap> for ExactResemblance {
+    fn from(overlap: Overlap) -> Self {
+        let (value, union) = (overlap.resemblance(), overlap.union());
+        Self { value, intersection: overlap.shared, union, bag: None, bag_max_union: None }
+    }
+}
+
+/// Where two texts are alike.
+#[derive(Clone, Debug, Default, Serialize, ToSchema)]
+pub struct Explanation {
+    pub a: Passages,
+    pub b: Passages,
+    /// The bands whose keys both have.
+    pub bands_shared: Vec<u32>,
+    /// Of records only, which have no passages: every field of either record.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub fields: Vec<ComparedField>,
+}
+
+/// A field of two records.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ComparedField {
+    #[serde(rename = "field")]
+    #[schema(example = "name")]
+    pub name: String,
+    /// Its normalised value in the first record; absent if that lacks the field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "william smith")]
+    pub a: Option<String>,
+    /// Its normalised value in the second record; absent if that lacks the field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "william smyth")]
+    pub b: Option<String>,
+    /// Absent if one of the records lacks the field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 96)]
+    pub points: Option<u32>,
+}
+
+/// Byte ranges of a text, each `[from, to)`; shared and differing ones do not overlap.
+#[derive(Clone, Debug, Default, Serialize, ToSchema)]
+pub struct Passages {
+    pub shared: Vec<[usize; 2]>,
+    pub differing: Vec<[usize; 2]>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
+pub struct PairContainment {
+    /// The share of a's shingles that b has.
+    pub a_in_b: f64,
+    /// The share of b's shingles that a has.
+    pub b_in_a: f64,
+}
+
+impl From<Overlap> for PairContainment {
+    fn from(overlap: Overlap) -> Self {
+        Self { a_in_b: overlap.containment_of_a(), b_in_a: overlap.containment_of_b() }
+    }
+}
