@@ -22,6 +22,7 @@ mod restore;
 mod serve;
 mod similar;
 mod snapshot;
+mod verify;
 
 use std::io::{Write, stdout};
 use std::process::ExitCode;
@@ -49,6 +50,7 @@ enum Command {
     Restore(restore::Arguments),
     Reindex(reindex::Arguments),
     Keys(keys::Arguments),
+    Verify(verify::Arguments),
     Similar(similar::Arguments),
     Compare(compare::Arguments),
     Curve(curve::Arguments),
@@ -77,6 +79,7 @@ pub fn main() -> ExitCode {
         Command::Restore(arguments) => restore::run(arguments),
         Command::Reindex(arguments) => reindex::run(arguments),
         Command::Keys(arguments) => keys::run(arguments),
+        Command::Verify(arguments) => verify::run(arguments),
         Command::Similar(arguments) => similar::run(&arguments),
         Command::Compare(arguments) => compare::run(arguments),
         Command::Curve(arguments) => curve::run(arguments),

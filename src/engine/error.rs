@@ -58,6 +58,11 @@ pub enum EngineError {
     TextsTooLong { found: u64, max: u64 },
     #[error("there is no collection '{name}'")]
     CollectionNotFound { name: CollectionName },
+    #[error(
+        "the collection '{name}' could not be opened: the server's log says why, and `akin verify` \
+         what to do"
+    )]
+    CollectionUnavailable { name: CollectionName },
     /// Both as JSON.
     #[error("the collection '{name}' has the settings {standing}, the request has {given}")]
     CollectionExists { name: CollectionName, standing: String, given: String },
@@ -128,9 +133,9 @@ impl From<BackendError> for EngineError {
             BackendError::OutOfService { reason } => Self::OutOfService { reason },
             BackendError::Superseded => Self::Superseded,
             BackendError::Storage(StorageError::Closed) => Self::Closed,
-            BackendError::Storage(error @ StorageError::NoRoom { .. }) => {
-                Self::NoRoom { reason: error.to_string() }
-            }
+            BackendError::Storage(
+                error @ (StorageError::NoRoom { .. } | StorageError::DiskFull { .. }),
+            ) => Self::NoRoom { reason: error.to_string() },
             BackendError::Storage(error @ StorageError::OtherSettings { .. }) => {
                 Self::Store { reason: format!("{error}{}", hint_for(&error)) }
             }

@@ -25,11 +25,12 @@ use quality::recall::RecallMeter;
 pub use crate::backend::PreparedDocument;
 pub use crate::backend::{BackendStats, Clock, Progress, Recovery, RecoverySource};
 pub use crate::join::{Linkage, Stage};
-pub use crate::storage::{Order, SnapshotInfo};
+pub use crate::storage::{Finding, Order, SnapshotInfo};
 pub use analysis::{Analyser, Analysis};
 pub use collections::{
     Collection, CollectionName, Collections, CollectionsSettings, Creation, InvalidCollectionName,
-    ReindexState, ReindexStatus, rebuild_default,
+    ReindexState, ReindexStatus, Verification, VerifiedCollection, rebuild_default,
+    verify_directory,
 };
 pub use compare::compare_contents;
 pub use compare::comparison::{

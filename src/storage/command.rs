@@ -45,20 +45,23 @@ impl Write {
     }
 }
 
-/// A request to the committer. Dropping `done` tells the caller that it failed.
+/// The result of a command. Dropping it tells the caller that the store has failed.
+type Done<T> = oneshot::Sender<Result<T, StorageError>>;
+
+/// A request to the committer.
 pub(super) enum Command {
     /// The writes are sent back, so that the caller frees them instead of the committer.
     Write {
         writes: Vec<Write>,
         applied: Box<dyn FnOnce(u64) + Send>,
-        done: oneshot::Sender<Vec<Write>>,
+        done: Done<Vec<Write>>,
     },
     Trim {
         up_to: u64,
-        done: oneshot::Sender<u64>,
+        done: Done<u64>,
     },
     Sync {
-        done: oneshot::Sender<()>,
+        done: Done<()>,
     },
 }
 
@@ -100,15 +103,33 @@ impl Command {
     pub fn conclude(self, outcome: u64, applied_sequence: &AtomicU64) {
         match self {
             Self::Sync { done } => {
-                let _ = done.send(());
+                let _ = done.send(Ok(()));
             }
             Self::Trim { done, .. } => {
-                let _ = done.send(outcome);
+                let _ = done.send(Ok(outcome));
             }
             Self::Write { writes, applied, done } => {
                 applied(outcome);
                 applied_sequence.store(outcome, Ordering::Release);
-                let _ = done.send(writes);
+                let _ = done.send(Ok(writes));
+            }
+        }
+    }
+
+    /// Whether it stores records, which takes room on the disk.
+    pub fn needs_room(&self) -> bool {
+        self.writes().iter().any(|write| matches!(write, Write::Put { .. }))
+    }
+
+    /// Sends the reason why nothing of it was done. `applied` is dropped first, so that documents
+    /// are no longer in flight when their callers hear of it.
+    pub fn refuse(self, error: StorageError) {
+        match self {
+            Self::Sync { done } => drop(done.send(Err(error))),
+            Self::Trim { done, .. } => drop(done.send(Err(error))),
+            Self::Write { applied, done, .. } => {
+                drop(applied);
+                drop(done.send(Err(error)));
             }
         }
     }

@@ -1,28 +1,33 @@
 //! Group commit: the only writer of the database.
 //!
 //! It commits the queued commands as one group in one transaction, syncs the write-ahead log, and
-//! only then, in order, applies each batch of writes in memory and answers its caller. After any
-//! failure it writes no more, because the state on disk is unknown until the next start.
+//! only then, in order, applies each batch of writes in memory and answers its caller.
+//!
+//! A group for which the disk has no room is rolled back and refused; later ones may succeed. After
+//! any other failure it writes no more, because the state on disk is unknown until the next start:
+//! a failed sync may have lost what a second sync would seem to make durable.
 //!
 //! Two threads take turns, so that a large group is written while the one before is being synced
 //! and applied.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, TransactionBehavior, ffi};
 use tokio::runtime::{self, Runtime};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout_at};
 
+use super::acknowledged::Mark;
 use super::command::Command;
 use super::counters::Counters;
 use super::log::Logged;
+use super::store::Files;
 use super::wal_sync::{Wal, WalSync};
-use super::{StorageError, StorageSettings, Sync};
+use super::{StorageError, StorageSettings, Sync, disk, schema};
 
 /// Groups from this size on are synced and applied while the next is being written. Doing so with
 /// smaller groups would make groups still smaller and syncs more frequent.
@@ -44,6 +49,10 @@ struct Writing {
     counters: Counters,
     group_writes_max: usize,
     group_bytes_max: u64,
+    dir: PathBuf,
+    disk_free_min_bytes: u64,
+    /// Writes were refused for lack of room, which was logged then.
+    is_full: bool,
     /// For waiting on the queue with a deadline.
     runtime: Runtime,
     /// For [`Sync::Interval`].
@@ -65,20 +74,25 @@ struct Group {
     bytes: u64,
     /// The result of each command, once they are committed.
     outcomes: Vec<u64>,
+    /// The last operation logged with it.
+    last_sequence: u64,
 }
 
 impl Committer {
     pub fn new(
         connection: Connection,
         queue: mpsc::Receiver<Command>,
-        wal: &Path,
+        files: &Files,
         settings: &StorageSettings,
     ) -> Result<Self, StorageError> {
         let counters = Counters::read(&connection)?;
         let interval = Duration::from_millis(settings.sync_interval_ms);
+        let dir = files.dir().to_owned();
+        let created_at_ms = schema::created_at_ms(&connection)?;
+        let wal = Wal::open(files, Mark::open(&dir, created_at_ms, counters.last_sequence)?)?;
+        // Last, because a runtime must not be dropped by a task.
         let runtime = runtime::Builder::new_current_thread().enable_time().build();
-        let runtime = runtime.map_err(StorageError::io(wal))?;
-        let wal = Wal::new(wal.to_owned());
+        let runtime = runtime.map_err(StorageError::io(&files.wal))?;
         let (wal, wal_sync) = match settings.sync {
             Sync::Always => (Some(wal), None),
             Sync::Interval => (None, Some(WalSync::new(wal, interval))),
@@ -89,6 +103,9 @@ impl Committer {
             counters,
             group_writes_max: settings.group_writes_max as usize,
             group_bytes_max: settings.group_bytes_max,
+            dir,
+            disk_free_min_bytes: settings.disk_free_min_bytes,
+            is_full: false,
             runtime,
             wal_sync,
         };
@@ -159,6 +176,7 @@ impl Committer {
             let group = writing.gather(first);
             let group = writing.commit(group)?;
             *turn = Some(writing);
+            let Some(group) = group else { continue };
             let Ok(mut concluding) = self.concluding.lock() else { return Ok(None) };
             if concluding.is_none() {
                 return Ok(None);
@@ -200,10 +218,62 @@ impl Writing {
             bytes += command.bytes();
             commands.push(command);
         }
-        Group { outcomes: Vec::with_capacity(commands.len()), commands, bytes }
+        let outcomes = Vec::with_capacity(commands.len());
+        Group { outcomes, commands, bytes, last_sequence: 0 }
     }
 
-    fn commit(&mut self, mut group: Group) -> Result<Group, StorageError> {
+    /// Returns the group without the commands that were refused; `None` if there are no others.
+    fn commit(&mut self, group: Group) -> Result<Option<Group>, StorageError> {
+        let Some(mut group) = self.turn_away(group) else { return Ok(None) };
+        match self.write(&mut group) {
+            Ok(()) => Ok(Some(group)),
+            Err(error) if is_for_lack_of_room(&error) => {
+                self.check_rolled_back()?;
+                self.refuse(group.commands, &format!("a write failed and was undone ({error})"));
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Refuses records if the disk has less than the least room.
+    fn turn_away(&mut self, mut group: Group) -> Option<Group> {
+        let min = self.disk_free_min_bytes;
+        if min == 0 || !group.commands.iter().any(Command::needs_room) {
+            return Some(group);
+        }
+        // If this cannot be read, the write itself will tell.
+        if disk::free_bytes(&self.dir).is_ok_and(|free| free < min) {
+            let (needing, others) = group.commands.into_iter().partition(Command::needs_room);
+            self.refuse(needing, &format!("storage.disk_free_min_bytes is {min}"));
+            group.commands = others;
+        } else if std::mem::take(&mut self.is_full) {
+            tracing::info!(dir = %self.dir.display(), "the disk has room again");
+        }
+        (!group.commands.is_empty()).then_some(group)
+    }
+
+    fn refuse(&mut self, commands: Vec<Command>, why: &str) {
+        let free_bytes = disk::free_bytes(&self.dir).unwrap_or(0);
+        if !std::mem::replace(&mut self.is_full, true) {
+            let dir = self.dir.display();
+            tracing::warn!(%dir, free_bytes, why, "the disk is full: writes are refused");
+        }
+        for command in commands {
+            let (dir, why) = (self.dir.clone(), why.to_owned());
+            command.refuse(StorageError::DiskFull { dir, free_bytes, why });
+        }
+    }
+
+    /// Makes sure that a failed transaction has left nothing behind.
+    fn check_rolled_back(&self) -> Result<(), StorageError> {
+        if self.connection.is_autocommit() && Counters::read(&self.connection)? == self.counters {
+            return Ok(());
+        }
+        Err(StorageError::corrupt("a failed transaction was not rolled back"))
+    }
+
+    fn write(&mut self, group: &mut Group) -> Result<(), StorageError> {
         let (mut counters, mut logged) = (self.counters, Logged::default());
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -214,17 +284,19 @@ impl Writing {
         counters.write(&transaction)?;
         transaction.commit()?;
         self.counters = counters;
+        group.last_sequence = counters.last_sequence;
         if let Some(wal_sync) = &mut self.wal_sync {
             wal_sync.committed();
         }
         if group.commands.iter().any(|command| matches!(command, Command::Sync { .. })) {
             self.sync()?;
         }
-        Ok(group)
+        Ok(())
     }
 
     fn sync(&mut self) -> Result<(), StorageError> {
-        self.wal_sync.as_mut().map_or(Ok(()), WalSync::sync)
+        let last_sequence = self.counters.last_sequence;
+        self.wal_sync.as_mut().map_or(Ok(()), |wal| wal.sync(last_sequence))
     }
 
     fn finish(mut self) -> Result<(), StorageError> {
@@ -240,11 +312,20 @@ impl Writing {
 fn conclude(concluding: &mut Option<Concluding>, group: Group) -> Result<(), StorageError> {
     let Some(mut present) = concluding.take() else { return Ok(()) };
     if let Some(wal) = &mut present.wal {
-        wal.sync()?;
+        wal.sync(group.last_sequence)?;
     }
     for (command, outcome) in group.commands.into_iter().zip(group.outcomes) {
         command.conclude(outcome, &present.applied_sequence);
     }
     *concluding = Some(present);
     Ok(())
+}
+
+/// Whether a transaction failed because the disk is full.
+fn is_for_lack_of_room(error: &StorageError) -> bool {
+    let StorageError::Database(rusqlite::Error::SqliteFailure(error, _)) = error else {
+        return false;
+    };
+    // The file of the second is the index of the log, which is in memory but has room on the disk.
+    error.code == ErrorCode::DiskFull || error.extended_code == ffi::SQLITE_IOERR_SHMSIZE
 }

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rusqlite::InterruptHandle;
 
 use super::record::{Detail, Record};
-use super::{StorageError, Store, schema, verify};
+use super::{StorageError, Store, disk, schema, verify};
 
 /// The file name of an unfinished copy. The next start removes one that a crash left behind.
 const NAME: &str = "copy.sqlite";
@@ -45,7 +45,7 @@ impl CopyStop {
 }
 
 impl Store {
-    /// Checks that the disk has room for a copy.
+    /// Checks that the disk has room for a copy, and for `disk_free_min_bytes` beside it.
     ///
     /// # Errors
     /// [`StorageError::NoRoom`] if it does not, [`StorageError::Io`].
@@ -53,9 +53,8 @@ impl Store {
         let dir = self.dir();
         let size = |path: &Path| path.metadata().map_or(0, |file| file.len());
         let needed_bytes = size(&self.files.database) + size(&self.files.wal);
-        let disk = rustix::fs::statvfs(dir).map_err(io::Error::from);
-        let disk = disk.map_err(StorageError::io(dir))?;
-        let free_bytes = disk.f_bavail.saturating_mul(disk.f_frsize);
+        let needed_bytes = needed_bytes.saturating_add(self.disk_free_min_bytes);
+        let free_bytes = disk::free_bytes(dir)?;
         if free_bytes < needed_bytes {
             let dir = dir.to_owned();
             return Err(StorageError::NoRoom { dir, needed_bytes, free_bytes });
@@ -95,7 +94,7 @@ impl Store {
     }
 
     fn dir(&self) -> &Path {
-        self.files.database.parent().expect("the database is in a directory")
+        self.files.dir()
     }
 }
 

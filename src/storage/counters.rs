@@ -39,6 +39,17 @@ impl Counters {
         Ok(counters)
     }
 
+    /// Checks that a scan has seen every document. A flipped bit in a page of a B-tree can hide rows
+    /// from SQLite, which has no checksums.
+    pub fn check_seen(&self, seen: u64) -> Result<(), StorageError> {
+        if seen == self.documents {
+            return Ok(());
+        }
+        let documents = self.documents;
+        let what = format!("{seen} rows are found of {documents} documents: run `akin verify`");
+        Err(StorageError::corrupt(what))
+    }
+
     pub fn write(&self, connection: &Connection) -> Result<(), StorageError> {
         let update = "UPDATE counters
                       SET documents = ?1, next_ordinal = ?2, last_sequence = ?3, checksum = ?4";

@@ -2,6 +2,7 @@
 
 use rusqlite::Connection;
 
+use super::counters::Counters;
 use super::row::{Columns, DETAILS_COLUMNS, DetailsPart};
 use super::{SketchRow, StorageError};
 use crate::document::{Metadata, Ordinal};
@@ -51,16 +52,18 @@ pub(super) fn select(
     let query = format!("SELECT {DETAILS_COLUMNS} FROM documents ORDER BY ordinal");
     let mut statement = connection.prepare_cached(&query)?;
     let mut rows = statement.query([])?;
-    let mut selected = Vec::new();
+    let (mut selected, mut seen) = (Vec::new(), 0);
     while let Some(row) = rows.next()? {
         if is_cancelled() {
-            break;
+            return Ok(selected);
         }
+        seen += 1;
         let columns = Columns::new(row)?;
         let document = SketchRow::read(&columns)?;
         if document.is_alive(connection, now_ms)? && matches(&DocumentDetails::read(&columns)?) {
             selected.push(columns.ordinal);
         }
     }
+    Counters::read(connection)?.check_seen(seen)?;
     Ok(selected)
 }

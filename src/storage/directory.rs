@@ -1,6 +1,7 @@
 //! Durable directories, and the lock on one.
 
 use std::fs::{self, File, TryLockError};
+use std::io;
 use std::path::Path;
 
 use super::StorageError;
@@ -33,6 +34,19 @@ pub fn lock_directory(dir: &Path) -> Result<DirectoryLock, StorageError> {
     Ok(DirectoryLock { _file: lock(dir)? })
 }
 
+/// Locks a directory that exists, without creating anything in it; `None` if it never was locked.
+///
+/// # Errors
+/// [`StorageError::InUse`], [`StorageError::Io`].
+pub fn lock_existing(dir: &Path) -> Result<Option<DirectoryLock>, StorageError> {
+    let path = dir.join("lock");
+    match File::open(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StorageError::io(&path)(error)),
+        Ok(file) => Ok(Some(DirectoryLock { _file: locked(dir, &path, file)? })),
+    }
+}
+
 /// Locks a directory against other processes for as long as the file is open.
 pub(super) fn lock(dir: &Path) -> Result<File, StorageError> {
     let path = dir.join("lock");
@@ -42,9 +56,13 @@ pub(super) fn lock(dir: &Path) -> Result<File, StorageError> {
         .write(true)
         .open(&path)
         .map_err(StorageError::io(&path))?;
+    locked(dir, &path, file)
+}
+
+fn locked(dir: &Path, path: &Path, file: File) -> Result<File, StorageError> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(StorageError::InUse { dir: dir.to_owned() }),
-        Err(TryLockError::Error(source)) => Err(StorageError::Io { path, source }),
+        Err(TryLockError::Error(source)) => Err(StorageError::io(path)(source)),
     }
 }

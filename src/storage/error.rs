@@ -48,6 +48,18 @@ pub enum StorageError {
     )]
     LostTail { store: u64, snapshot: u64 },
 
+    /// The write-ahead log is missing or damaged.
+    #[error(
+        "the store ends at sequence {store}, but writes up to {acknowledged} were acknowledged: \
+         its write-ahead log is missing or damaged. Restore a backup; or delete {} to go on \
+         without those writes", path.display()
+    )]
+    LostWrites { path: PathBuf, store: u64, acknowledged: u64 },
+
+    /// Writes would go to files that no start will find.
+    #[error("{} was removed or replaced while it was in use", path.display())]
+    Moved { path: PathBuf },
+
     /// The log no longer reaches back to the sequence: everything must be scanned instead.
     #[error("the log begins after sequence {kept_after}, so it cannot be read from {after}")]
     TrimmedTail { after: u64, kept_after: u64 },
@@ -58,6 +70,10 @@ pub enum StorageError {
         dir.display()
     )]
     NoRoom { dir: PathBuf, needed_bytes: u64, free_bytes: u64 },
+
+    /// A write was refused or rolled back as a whole, for lack of room. Later ones may succeed.
+    #[error("the disk of {} has only {free_bytes} bytes free: {why}", dir.display())]
+    DiskFull { dir: PathBuf, free_bytes: u64, why: String },
 
     #[error("{path}: {source}", path = path.display())]
     Io { path: PathBuf, source: io::Error },

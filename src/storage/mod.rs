@@ -7,6 +7,7 @@
 //! DIR/lock           locked while the store is open: no other process opens it
 //! DIR/store.sqlite   the database below; -wal and -shm beside it while it is open
 //! DIR/snapshots/     the newest few, see `snapshot_file`
+//! DIR/acknowledged   the sequence at which the log has to end, see `acknowledged`
 //! DIR/copy.sqlite    while a backup is made: a copy of the database, unlinked once complete
 //! ```
 //!
@@ -106,6 +107,7 @@
 //! `identity` is the caller's canonical form of the settings that decide what is stored;
 //! `created_at_ms` is when the store was created.
 
+mod acknowledged;
 mod checksum;
 mod command;
 mod committer;
@@ -114,9 +116,11 @@ mod copy;
 mod counters;
 mod details;
 mod directory;
+mod disk;
 mod elements;
 mod error;
 mod expiries;
+mod inspect;
 mod log;
 mod readers;
 mod record;
@@ -139,8 +143,9 @@ mod width;
 pub use command::Write;
 pub use copy::CopyStop;
 pub use details::DocumentDetails;
-pub use directory::{DirectoryLock, lock_directory};
+pub use directory::{DirectoryLock, lock_directory, lock_existing};
 pub use error::StorageError;
+pub use inspect::{Finding, Inspection, inspect};
 pub use readers::StoreSizes;
 pub use record::{Detail, EncodedRecord, Order, Record};
 pub use recovery::Tail;

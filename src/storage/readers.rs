@@ -36,17 +36,25 @@ pub(super) struct Readers {
 }
 
 impl Readers {
-    pub fn new(database: &Path, settings: &StorageSettings) -> Self {
+    /// Opens as many connections as are used at a time, so that reads need no file descriptors
+    /// later.
+    pub fn open(database: &Path, settings: &StorageSettings) -> Result<Self, StorageError> {
         let pool = Pool {
             database: database.to_owned(),
             page_cache_kib: settings.page_cache_kib_each(),
             idle: Mutex::new(Vec::new()),
         };
-        Self {
+        for _ in 0..settings.readers {
+            let connection = schema::open_reader(database, pool.page_cache_kib)?;
+            // The first read opens the write-ahead log.
+            Counters::read(&connection)?;
+            pool.idle().push(connection);
+        }
+        Ok(Self {
             pool: Arc::new(pool),
             reads: Arc::new(Semaphore::new(settings.readers as usize)),
             exports: Arc::new(Semaphore::new(EXPORTS_MAX)),
-        }
+        })
     }
 
     /// Reads on this thread: for the start, before anything else reads.
@@ -143,7 +151,12 @@ impl Readers {
                 true => Ok(ControlFlow::Break(())),
                 false => visit(&mut state, row),
             };
-            pool.read(|connection| visit_sets(connection, &shingler, 0..i64::MAX, now_ms, visit))?;
+            pool.read(|connection| {
+                match visit_sets(connection, &shingler, 0..i64::MAX, now_ms, visit)? {
+                    Some(seen) => Counters::read(connection)?.check_seen(seen),
+                    None => Ok(()),
+                }
+            })?;
             Ok(state)
         });
         task.await.unwrap_or_else(|error| Err(closed(error)))
@@ -268,9 +281,11 @@ impl Export {
         let mut ordinals = ordinals.query([])?;
         let query = format!("SELECT {ALL_COLUMNS} FROM documents WHERE ordinal = ?1");
         let mut statement = connection.prepare_cached(&query)?;
+        let mut seen = 0;
         while let Some(ordinal) = ordinals.next()? {
             let mut rows = statement.query([ordinal.get::<_, i64>(0)?])?;
             let Some(row) = rows.next()? else { continue };
+            seen += 1;
             let record = match Record::decode(connection, row, self.detail, &self.shingler) {
                 Err(error) if !matches!(error, StorageError::CorruptDocument { .. }) => {
                     return Err(error);
@@ -282,6 +297,6 @@ impl Export {
                 return Ok(());
             }
         }
-        Ok(())
+        Counters::read(connection)?.check_seen(seen)
     }
 }

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use super::counters::Counters;
 use super::log::{self, Operation};
 use super::row::{Columns, SKETCH_COLUMNS};
-use super::{SketchRow, StorageError, Store, expiries};
+use super::{SketchRow, StorageError, Store, expiries, verify};
 use crate::document::Ordinal;
 
 /// The net effect of all operations after a sequence.
@@ -112,9 +112,21 @@ impl Store {
     /// Visits every document that expires, with the time in milliseconds since the epoch.
     ///
     /// # Errors
-    /// [`StorageError::CorruptDocument`] at the first row that is not what was written.
+    /// [`StorageError::CorruptDocument`] at the first row that is not what was written;
+    /// [`StorageError::Corrupt`] if the B-tree is damaged, which may hide rows.
     pub fn expiries(&self, visit: impl FnMut(Ordinal, i64)) -> Result<(), StorageError> {
-        self.readers.read_here(|connection| expiries::visit(connection, visit))
+        self.readers.read_here(|connection| {
+            verify::check_trees(connection, "quick_check(expiries)")?;
+            expiries::visit(connection, visit)
+        })
+    }
+
+    /// Checks that a start has found every document.
+    ///
+    /// # Errors
+    /// [`StorageError::Corrupt`].
+    pub fn check_seen(&self, documents: u64) -> Result<(), StorageError> {
+        self.readers.read_here(Counters::read)?.check_seen(documents)
     }
 }
 

@@ -3,16 +3,17 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, params};
 
 use super::counters::Counters;
-use super::{StorageError, StorageSettings, upgrade};
+use super::{StorageError, StorageSettings, acknowledged, upgrade};
 
 /// "akin" in ASCII, in the database header.
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"akin");
 
 /// The version of the layout below. A change that an older akin would misread increments it.
-const FORMAT: u32 = 4;
+pub(super) const FORMAT: u32 = 4;
 
 const TABLES: &str = "
 CREATE TABLE documents (
@@ -82,6 +83,7 @@ pub(super) fn open_writer(
     identity: &str,
 ) -> Result<Connection, StorageError> {
     let mut connection = Connection::open(path)?;
+    keep_log(&connection)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     let empty = is_empty(&connection).map_err(|error| not_akin(error, path))?;
     let found = if empty { FORMAT } else { check_format(&connection, path)? };
@@ -94,7 +96,10 @@ pub(super) fn open_writer(
     connection.pragma_update(None, "journal_size_limit", WAL_KEPT_BYTES)?;
     connection.pragma_update(None, "cache_size", -settings.page_cache_kib_each())?;
     if empty {
+        acknowledged::check_new(path.parent().unwrap_or(path))?;
         create(&mut connection, identity)?;
+        // Else the database would be empty without its log, and be taken for one to be created.
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     }
     check_identity(&connection, path, identity)?;
     upgrade(&mut connection, found)?;
@@ -110,6 +115,12 @@ pub(super) fn open_reader(path: &Path, page_cache_kib: i64) -> Result<Connection
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "cache_size", -page_cache_kib)?;
     Ok(connection)
+}
+
+/// Closing the connection then leaves the write-ahead log as it is. By default SQLite would copy it
+/// into the database and delete it, also when a start refuses the store or a sync has failed.
+fn keep_log(connection: &Connection) -> Result<(), rusqlite::Error> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop)
 }
 
 fn is_empty(connection: &Connection) -> Result<bool, rusqlite::Error> {
@@ -130,7 +141,7 @@ fn not_akin(error: rusqlite::Error, path: &Path) -> StorageError {
 }
 
 /// The format of the database; an error if it is not akin's or too new.
-fn check_format(connection: &Connection, path: &Path) -> Result<u32, StorageError> {
+pub(super) fn check_format(connection: &Connection, path: &Path) -> Result<u32, StorageError> {
     if application_id(connection)? != APPLICATION_ID {
         return Err(StorageError::NotAkin { path: path.to_owned() });
     }
@@ -181,6 +192,7 @@ pub fn stored_identity(dir: &Path) -> Result<String, StorageError> {
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(&path, flags)?;
+    keep_log(&connection)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     check_format(&connection, &path)?;
     read_identity(&connection)
@@ -191,7 +203,14 @@ fn read_identity(connection: &Connection) -> Result<String, StorageError> {
     Ok(connection.query_row(query, [], |row| row.get(0))?)
 }
 
-fn check_identity(
+/// When the store was created, in milliseconds since the epoch.
+pub(super) fn created_at_ms(connection: &Connection) -> Result<i64, StorageError> {
+    let query = "SELECT value FROM settings WHERE name = 'created_at_ms'";
+    let value: String = connection.query_row(query, [], |row| row.get(0))?;
+    value.parse().map_err(|_| StorageError::corrupt("its time of creation is not a number"))
+}
+
+pub(super) fn check_identity(
     connection: &Connection,
     path: &Path,
     identity: &str,

@@ -32,6 +32,7 @@ pub type Visited = Result<ControlFlow<()>, StorageError>;
 
 impl Store {
     /// Visits the sets of documents in a range of ordinals, ascending, on this thread: for a start.
+    /// Returns the number of documents in the range; `None` if the visitor broke.
     ///
     /// # Errors
     /// What `visit` fails with; [`StorageError::CorruptDocument`] at the first row that is not what
@@ -40,7 +41,7 @@ impl Store {
         &self,
         ordinals: Range<u64>,
         visit: impl FnMut(&SetRow<'_>) -> Visited,
-    ) -> Result<(), StorageError> {
+    ) -> Result<Option<u64>, StorageError> {
         let ordinals = ordinals.start.cast_signed()..ordinals.end.cast_signed();
         self.readers.scan_here(|connection| {
             visit_sets(connection, &self.shingler, ordinals, ALL_ALIVE_MS, visit)
@@ -63,26 +64,29 @@ impl Store {
     }
 }
 
+/// Returns the number of rows, expired ones included; `None` if the visitor broke.
 pub(super) fn visit_sets(
     connection: &Connection,
     shingler: &Shingler,
     ordinals: Range<i64>,
     now_ms: i64,
     mut visit: impl FnMut(&SetRow<'_>) -> Visited,
-) -> Result<(), StorageError> {
+) -> Result<Option<u64>, StorageError> {
     let query = format!(
         "SELECT {ALL_COLUMNS} FROM documents WHERE ordinal >= ?1 AND ordinal < ?2 ORDER BY ordinal"
     );
     let mut statement = connection.prepare_cached(&query)?;
     let mut rows = statement.query([ordinals.start, ordinals.end])?;
+    let mut seen = 0;
     while let Some(row) = rows.next()? {
+        seen += 1;
         let columns = Columns::new(row)?;
         let document = SketchRow::read(&columns)?;
         if document.is_alive(connection, now_ms)?
             && visit(&SetRow { document, columns, shingler })?.is_break()
         {
-            break;
+            return Ok(None);
         }
     }
-    Ok(())
+    Ok(Some(seen))
 }

@@ -1,6 +1,10 @@
 //! Settings of a store. None of them decides what is stored: a store opens with any of them.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
+
+use super::{StorageError, disk};
 
 /// How a store syncs, reads, compresses and groups writes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,6 +28,8 @@ pub struct StorageSettings {
     pub group_bytes_max: u64,
     /// Snapshots kept, including the newest.
     pub snapshots_kept: u32,
+    /// Records are refused while the disk has fewer bytes free; 0: never.
+    pub disk_free_min_bytes: u64,
     /// Memory for database pages, divided evenly among all connections.
     pub page_cache_bytes: u64,
 }
@@ -51,6 +57,7 @@ impl Default for StorageSettings {
             group_writes_max: 1024,
             group_bytes_max: 16 << 20,
             snapshots_kept: 2,
+            disk_free_min_bytes: 64 << 20,
             page_cache_bytes: 64 << 20,
         }
     }
@@ -74,8 +81,22 @@ impl StorageSettings {
         within("group_writes_max", self.group_writes_max.into(), 1, 1 << 20);
         within("group_bytes_max", self.group_bytes_max.into(), 1, 1 << 30);
         within("snapshots_kept", self.snapshots_kept.into(), 1, 1000);
+        within("disk_free_min_bytes", self.disk_free_min_bytes.into(), 0, 1 << 60);
         within("page_cache_bytes", self.page_cache_bytes.into(), 1 << 20, 1 << 40);
         faults
+    }
+
+    /// Checks that the disk of a directory has `disk_free_min_bytes`.
+    ///
+    /// # Errors
+    /// [`StorageError::DiskFull`], [`StorageError::Io`].
+    pub fn check_room(&self, dir: &Path) -> Result<(), StorageError> {
+        let (min, free_bytes) = (self.disk_free_min_bytes, disk::free_bytes(dir)?);
+        if free_bytes >= min {
+            return Ok(());
+        }
+        let why = format!("storage.disk_free_min_bytes is {min}");
+        Err(StorageError::DiskFull { dir: dir.to_owned(), free_bytes, why })
     }
 
     /// The page cache of each reader and of the committer, in KiB.

@@ -25,12 +25,26 @@ impl Snapshots {
     pub(super) fn open(dir: PathBuf, kept: usize) -> Result<Self, StorageError> {
         directory::make(&dir)?;
         let snapshots = Self { dir, kept };
-        for path in snapshots.files()? {
-            if path.extension().is_some_and(|extension| extension == PARTIAL) {
-                fs::remove_file(&path).map_err(StorageError::io(&path))?;
-            }
+        for path in snapshots.partial_files() {
+            fs::remove_file(&path).map_err(StorageError::io(&path))?;
         }
         Ok(snapshots)
+    }
+
+    /// The snapshots of a directory that is only read, and may not exist.
+    pub(super) fn unopened(dir: PathBuf) -> Self {
+        Self { dir, kept: 0 }
+    }
+
+    pub(super) fn partial_files(&self) -> Vec<PathBuf> {
+        let mut files = self.files().unwrap_or_default();
+        files.retain(|path| path.extension().is_some_and(|extension| extension == PARTIAL));
+        files
+    }
+
+    pub(super) fn whole_files(&self) -> Vec<PathBuf> {
+        let sequences = self.sequences().unwrap_or_default();
+        sequences.into_iter().map(|sequence| self.path(sequence)).collect()
     }
 
     /// Begins a snapshot. It replaces the one of the same sequence, if there is one.

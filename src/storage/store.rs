@@ -36,6 +36,7 @@ pub struct Store {
     poisoned: watch::Receiver<Option<String>>,
     applied_sequence: Arc<AtomicU64>,
     snapshots: Snapshots,
+    pub(super) disk_free_min_bytes: u64,
     /// Released once the committer has stopped.
     lock: Mutex<Option<File>>,
 }
@@ -54,6 +55,10 @@ impl Files {
     pub fn of(dir: &Path) -> Self {
         Self { database: dir.join("store.sqlite"), wal: dir.join("store.sqlite-wal") }
     }
+
+    pub fn dir(&self) -> &Path {
+        self.database.parent().expect("the database is in a directory")
+    }
 }
 
 impl Store {
@@ -66,6 +71,7 @@ impl Store {
     /// # Errors
     /// [`StorageError::InUse`], [`StorageError::NotAkin`], [`StorageError::NewerFormat`],
     /// [`StorageError::OtherSettings`]; [`StorageError::Settings`] for settings with faults;
+    /// [`StorageError::LostWrites`];
     /// [`StorageError::Corrupt`], [`StorageError::Database`] and [`StorageError::Io`].
     pub fn open(
         dir: &Path,
@@ -96,8 +102,9 @@ impl Store {
         settings: &StorageSettings,
         shingler: Shingler,
     ) -> Result<Self, StorageError> {
+        let readers = Readers::open(&files.database, settings)?;
         let (queue, waiting) = mpsc::channel(settings.queue_writes_max as usize);
-        let committer = Arc::new(Committer::new(connection, waiting, &files.wal, settings)?);
+        let committer = Arc::new(Committer::new(connection, waiting, &files, settings)?);
         let (applied_sequence, poisoned) = (committer.applied_sequence(), committer.poisoned());
         let mut committers = Vec::with_capacity(COMMITTERS);
         for _ in 0..COMMITTERS {
@@ -109,7 +116,7 @@ impl Store {
             committers.push(thread);
         }
         Ok(Self {
-            readers: Readers::new(&files.database, settings),
+            readers,
             files,
             shingler: Arc::new(shingler),
             copying: Mutex::default(),
@@ -118,6 +125,7 @@ impl Store {
             poisoned,
             applied_sequence,
             snapshots,
+            disk_free_min_bytes: settings.disk_free_min_bytes,
             lock: Mutex::new(Some(lock)),
         })
     }
@@ -125,7 +133,7 @@ impl Store {
     /// Like [`write_all`](Self::write_all), for one write.
     ///
     /// # Errors
-    /// [`StorageError::Poisoned`].
+    /// Those of [`write_all`](Self::write_all).
     pub async fn write(
         &self,
         write: Write,
@@ -143,7 +151,8 @@ impl Store {
     /// their futures are first polled.
     ///
     /// # Errors
-    /// [`StorageError::Poisoned`]: whether the writes survive is unknown until the next start.
+    /// [`StorageError::DiskFull`]: nothing of it was written. [`StorageError::Poisoned`]: whether
+    /// the writes survive is unknown until the next start.
     pub async fn write_all(
         &self,
         writes: Vec<Write>,
@@ -158,7 +167,7 @@ impl Store {
     /// not delay writes for long.
     ///
     /// # Errors
-    /// [`StorageError::Poisoned`].
+    /// [`StorageError::DiskFull`], [`StorageError::Poisoned`].
     pub async fn trim_log(&self, up_to: u64) -> Result<u64, StorageError> {
         let mut total = 0;
         loop {
@@ -180,7 +189,7 @@ impl Store {
 
     async fn send<T>(
         &self,
-        command: impl FnOnce(oneshot::Sender<T>) -> Command,
+        command: impl FnOnce(oneshot::Sender<Result<T, StorageError>>) -> Command,
     ) -> Result<T, StorageError> {
         let (done, outcome) = oneshot::channel();
         let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner).clone();
@@ -192,7 +201,7 @@ impl Store {
         // The committer ends once all senders are dropped; waiting for a result needs none.
         drop(queue);
         match outcome.await {
-            Ok(outcome) => Ok(outcome),
+            Ok(outcome) => outcome,
             Err(_) => Err(self.why_stopped().await),
         }
     }

@@ -23,7 +23,7 @@ pub fn verify(
 ) -> Result<u64, StorageError> {
     let store = Store::open(dir, settings, identity, shingler)?;
     let documents = store.readers.read_here(|connection| {
-        check_trees(connection)?;
+        check_trees(connection, "integrity_check(1)")?;
         check_rows(connection, |connection, row| {
             Record::decode(connection, row, Detail::All, &store.shingler).map(drop)
         })
@@ -42,15 +42,16 @@ pub(super) fn check_rows(
     check_documents(connection, &counters, check)
 }
 
-fn check_trees(connection: &Connection) -> Result<(), StorageError> {
-    let found: String = connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+/// Checks B-trees by one of SQLite's pragmas.
+pub(super) fn check_trees(connection: &Connection, pragma: &str) -> Result<(), StorageError> {
+    let found: String = connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get(0))?;
     if found != "ok" {
         return Err(StorageError::corrupt(found));
     }
     Ok(())
 }
 
-fn check_log(connection: &Connection, counters: &Counters) -> Result<(), StorageError> {
+pub(super) fn check_log(connection: &Connection, counters: &Counters) -> Result<(), StorageError> {
     let last = counters.last_sequence;
     let after = log::kept_after(connection, last)?;
     log::visit_after(connection, after, last, |_, _| ())
@@ -70,9 +71,6 @@ fn check_documents(
         documents += 1;
     }
     expiries::visit(connection, |_, _| ())?;
-    if documents != counters.documents {
-        let what = format!("it has {documents} documents, not {}", counters.documents);
-        return Err(StorageError::corrupt(what));
-    }
+    counters.check_seen(documents)?;
     Ok(documents)
 }

@@ -18,7 +18,7 @@ use crate::text::{ShingleSet, Shingler};
 pub struct StoreView {
     /// In a transaction that ends with the connection.
     connection: Connection,
-    documents: u64,
+    counters: Counters,
     now_ms: i64,
     shingler: Arc<Shingler>,
 }
@@ -31,20 +31,21 @@ impl StoreView {
     ) -> Result<Self, StorageError> {
         connection.execute_batch("BEGIN")?;
         // The first read begins SQLite's snapshot.
-        let documents = Counters::read(&connection)?.documents;
-        Ok(Self { connection, documents, now_ms, shingler })
+        let counters = Counters::read(&connection)?;
+        Ok(Self { connection, counters, now_ms, shingler })
     }
 
     /// Number of documents, including expired ones that were not removed yet.
     #[must_use]
     pub fn documents(&self) -> u64 {
-        self.documents
+        self.counters.documents
     }
 
     /// Visits all documents that have not expired by ordinal, until the visitor breaks.
     ///
     /// # Errors
-    /// [`StorageError::CorruptDocument`] at the first row that is not what was written.
+    /// [`StorageError::CorruptDocument`] at the first row that is not what was written;
+    /// [`StorageError::Corrupt`] if rows are missing.
     pub fn sketches(
         &self,
         mut visit: impl FnMut(SketchRow<'_>) -> ControlFlow<()>,
@@ -52,13 +53,15 @@ impl StoreView {
         let query = format!("SELECT {SKETCH_COLUMNS} FROM documents ORDER BY ordinal");
         let mut statement = self.connection.prepare_cached(&query)?;
         let mut rows = statement.query([])?;
+        let mut seen = 0;
         while let Some(row) = rows.next()? {
+            seen += 1;
             let row = SketchRow::read(&Columns::new(row)?)?;
             if row.is_alive(&self.connection, self.now_ms)? && visit(row).is_break() {
-                break;
+                return Ok(());
             }
         }
-        Ok(())
+        self.counters.check_seen(seen)
     }
 
     /// The set of a document.

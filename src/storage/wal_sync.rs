@@ -9,26 +9,36 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::StorageError;
+use super::acknowledged::Mark;
+use super::disk::Place;
+use super::store::Files;
 
-/// The write-ahead log as a file that can be synced.
+/// The write-ahead log as a file that can be synced. Open from the start, so that a write needs no
+/// file descriptor.
 pub(super) struct Wal {
     path: PathBuf,
-    /// Opened at the first sync, because SQLite creates the file with its first commit.
-    file: Option<File>,
+    file: File,
+    place: Place,
+    mark: Mark,
 }
 
 impl Wal {
-    pub fn new(path: PathBuf) -> Self {
-        Self { path, file: None }
+    /// The writer must be open: it creates the file.
+    pub fn open(files: &Files, mark: Mark) -> Result<Self, StorageError> {
+        let path = files.wal.clone();
+        let file = File::open(&path).map_err(StorageError::io(&path))?;
+        Ok(Self { path, file, place: Place::of(files)?, mark })
     }
 
-    pub fn sync(&mut self) -> Result<(), StorageError> {
-        let file = match self.file.take() {
-            Some(file) => file,
-            None => File::open(&self.path).map_err(StorageError::io(&self.path))?,
-        };
-        file.sync_data().map_err(StorageError::io(&self.path))?;
-        self.file = Some(file);
+    /// Makes commits durable, the last of which has the sequence.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`], after which nothing unsynced may be acknowledged any more, as a second
+    /// sync would succeed whatever was lost; [`StorageError::Moved`].
+    pub fn sync(&mut self, sequence: u64) -> Result<(), StorageError> {
+        self.file.sync_data().map_err(StorageError::io(&self.path))?;
+        self.place.check()?;
+        self.mark.write(sequence);
         Ok(())
     }
 }
@@ -56,11 +66,12 @@ impl WalSync {
         self.due.get_or_insert_with(|| Instant::now() + self.interval);
     }
 
-    pub fn sync(&mut self) -> Result<(), StorageError> {
+    /// Syncs everything committed, the last of which has the sequence.
+    pub fn sync(&mut self, sequence: u64) -> Result<(), StorageError> {
         if self.due.is_none() {
             return Ok(());
         }
-        self.wal.sync()?;
+        self.wal.sync(sequence)?;
         self.due = None;
         Ok(())
     }
@@ -72,14 +83,19 @@ mod tests {
 
     #[test]
     fn the_oldest_commit_sets_the_time_and_a_sync_clears_it() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let mut wal = WalSync::new(Wal::new(file.path().to_owned()), Duration::from_secs(60));
+        let dir = tempfile::tempdir().unwrap();
+        let files = Files::of(dir.path());
+        for file in [&files.database, &files.wal] {
+            std::fs::write(file, "").unwrap();
+        }
+        let wal = Wal::open(&files, Mark::open(dir.path(), 0, 0).unwrap()).unwrap();
+        let mut wal = WalSync::new(wal, Duration::from_secs(60));
         assert_eq!(wal.due(), None);
         wal.committed();
         let due = wal.due().unwrap();
         wal.committed();
         assert_eq!(wal.due(), Some(due));
-        wal.sync().unwrap();
+        wal.sync(1).unwrap();
         assert_eq!(wal.due(), None);
     }
 }

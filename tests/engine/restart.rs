@@ -157,7 +157,7 @@ async fn a_snapshot_is_not_finished_before_the_store_is_synced() {
     let engine =
         Engine::open(dir.path(), settings, &storage, CACHE_BYTES, &Progress::default()).unwrap();
     add(&engine, text("a", "one two three four")).await;
-    // SQLite goes on with the file that it has open; syncing opens it by its name, which fails.
+    // SQLite goes on with the file that it has open; a sync notices that it is gone.
     fs::remove_file(dir.path().join("store.sqlite-wal")).unwrap();
     assert!(engine.snapshot().await.is_err());
     assert!(snapshots(dir.path()).is_empty());

@@ -3,9 +3,10 @@
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::Local;
+use super::catalog::Listing;
 use crate::backend::{BackendError, Candidate};
 use crate::document::{Content, Document, DocumentId, Metadata, Ordinal};
-use crate::storage::{Detail, Record};
+use crate::storage::{Detail, Record, StorageError};
 use crate::text::ShingleSet;
 
 impl Local {
@@ -26,20 +27,51 @@ impl Local {
 
     /// The record of the document with this id, unless it has expired.
     pub(super) async fn record_of(&self, id: &DocumentId) -> Result<Option<Record>, BackendError> {
-        let mut missed = None;
-        while let Some(ordinal) = self.alive(id)
-            && missed != Some(ordinal)
-        {
-            let mut records = self.store.fetch(vec![ordinal], Detail::All).await?;
-            if let Some(record) = records.pop().flatten() {
+        while let Some(ordinal) = self.alive(id) {
+            if let Some(record) = self.fetch(vec![ordinal], Detail::All).await?.pop().flatten() {
                 return Ok(Some(record));
             }
-            // The document was replaced or removed on disk and the catalog does not know yet. It
-            // does once the pending operations of the store are complete.
-            self.store.sync().await?;
-            missed = Some(ordinal);
         }
         Ok(None)
+    }
+
+    /// The documents with these ordinals; `None` for one that was removed or replaced.
+    pub(super) async fn fetch(
+        &self,
+        ordinals: Vec<Ordinal>,
+        detail: Detail,
+    ) -> Result<Vec<Option<Record>>, BackendError> {
+        let records = self.store.fetch(ordinals.clone(), detail).await?;
+        self.check_missing(&ordinals, &records).await.map(|()| records)
+    }
+
+    /// Checks that each document without a row is no longer in the catalog. A document that was
+    /// just removed on disk is, until the pending operations of the store are complete.
+    ///
+    /// # Errors
+    /// [`StorageError::CorruptDocument`]: damage hides the row.
+    pub(super) async fn check_missing<T: Sync>(
+        &self,
+        ordinals: &[Ordinal],
+        read: &[Option<T>],
+    ) -> Result<(), BackendError> {
+        let missing = || {
+            let missing = ordinals.iter().zip(read).filter(|(_, read)| read.is_none());
+            let listed = |(&ordinal, _)| self.live.catalog.listing(ordinal);
+            missing.map(listed).find_map(|listed| listed)
+        };
+        if missing().is_none() {
+            return Ok(());
+        }
+        self.store.sync().await?;
+        match missing() {
+            None => Ok(()),
+            Some(Listing { ordinal, id, .. }) => {
+                let id = id.to_string();
+                Err(StorageError::CorruptDocument { ordinal, id, what: "its row is missing" }
+                    .into())
+            }
+        }
     }
 
     pub(super) async fn read_contents(
@@ -62,7 +94,7 @@ impl Local {
         &self,
         ordinals: Vec<Ordinal>,
     ) -> Result<Vec<Option<Content>>, BackendError> {
-        let records = self.store.fetch(ordinals, Detail::Content).await?;
+        let records = self.fetch(ordinals, Detail::Content).await?;
         let content = |record: Option<Record>| record.and_then(|record| record.content);
         Ok(records.into_iter().map(content).collect())
     }

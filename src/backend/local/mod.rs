@@ -115,7 +115,7 @@ impl Local {
         &self,
         ordinals: Vec<Ordinal>,
     ) -> Result<Vec<Option<ShingleSet>>, BackendError> {
-        let records = self.store.fetch(ordinals, Detail::Set).await?;
+        let records = self.fetch(ordinals, Detail::Set).await?;
         let keep = |record: Record| {
             let set = record.set?;
             self.live.sets.insert(record.fingerprint, set.clone());
@@ -227,7 +227,8 @@ impl Backend for Local {
         &self,
         ordinals: Vec<Ordinal>,
     ) -> Result<Vec<Option<DocumentDetails>>, BackendError> {
-        Ok(self.store.details(ordinals).await?)
+        let details = self.store.details(ordinals.clone()).await?;
+        self.check_missing(&ordinals, &details).await.map(|()| details)
     }
 
     async fn known(&self, id: &DocumentId) -> Result<Option<Known>, BackendError> {
@@ -235,7 +236,7 @@ impl Backend for Local {
         if let Some(known) = self.live.known(ordinal) {
             return Ok(Some(known));
         }
-        let mut records = self.store.fetch(vec![ordinal], Detail::Set).await?;
+        let mut records = self.fetch(vec![ordinal], Detail::Set).await?;
         let Some(Record { set: Some(set), fingerprint, sketch, .. }) = records.pop().flatten()
         else {
             return Ok(None);
@@ -277,7 +278,7 @@ impl Backend for Local {
     }
 
     async fn records(&self, ordinals: Vec<Ordinal>) -> Result<Vec<Option<Record>>, BackendError> {
-        Ok(self.store.fetch(ordinals, Detail::Content).await?)
+        self.fetch(ordinals, Detail::Content).await
     }
 
     fn keep_log_after(&self, sequence: u64) {

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -47,6 +48,7 @@ pub(super) fn recover(
         Some(recovered) => recovered,
         None => recovering.scan_documents()?,
     };
+    store.check_seen(recovered.catalog.documents())?;
     timed("expiries", || load_expiries(store, &recovered.catalog))?;
     recovered.recovery.took_ms = started.elapsed().as_millis() as u64;
     Ok(recovered)
@@ -72,13 +74,17 @@ pub(super) fn with_prefix(
         return Ok(index);
     }
     let index = index.with_prefix(exact_from);
+    let seen = AtomicU64::new(0);
     let filed = timed("prefixes", || {
         share_out_ordinals(store, 0..store.next_ordinal()?, |ordinals| {
-            store.scan_sets(ordinals, |row| {
+            let sets = store.scan_sets(ordinals, |row| {
                 index.file_prefix(row.document.ordinal, row.document.fingerprint, &row.set()?);
                 Ok(ControlFlow::Continue(()))
-            })
-        })
+            })?;
+            seen.fetch_add(sets.unwrap_or(0), Ordering::Relaxed);
+            Ok(())
+        })?;
+        store.check_seen(seen.into_inner())
     });
     match filed {
         Err(error @ StorageError::CorruptDocument { .. }) => {
@@ -102,11 +108,16 @@ impl Recovering<'_> {
     /// Recovers from the newest intact snapshot; `None` if there is none that the log continues.
     fn newest_snapshot(&self, identity: &str) -> Result<Option<Recovered>, StorageError> {
         for snapshot in self.store.snapshots().readable(identity)? {
-            match self.read_snapshot(&snapshot?) {
+            let snapshot = snapshot?;
+            match self.read_snapshot(&snapshot) {
                 Err(error @ StorageError::CorruptSnapshot { .. }) => {
                     tracing::warn!(%error, "a broken snapshot is skipped");
                 }
                 Err(StorageError::TrimmedTail { .. }) => return Ok(None),
+                Ok(read) if self.store.check_seen(read.catalog.documents()).is_err() => {
+                    let path = snapshot.path().display();
+                    tracing::warn!(%path, "a snapshot that does not fit the store is skipped");
+                }
                 read => return read.map(Some),
             }
         }

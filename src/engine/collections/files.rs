@@ -1,14 +1,15 @@
 //! A collection's files.
 //!
 //! A directory is a collection exactly if it has a `collection.json` with the settings, so a single
-//! rename creates or removes a collection. Its store may be missing if the process ended before
-//! creating it; opening creates it.
+//! rename creates or removes a collection. It gets that name once its store is open, so that a
+//! collection that cannot be opened is never created. In older directories the store may be missing;
+//! opening creates it.
 //!
 //! ```text
 //! NAME/, NAME.2/, …             the first free one when the collection is created
 //!   collection.json             the collection exists
-//!   collection.json.new         it is being created
-//!   collection.json.building    it is being reindexed from another directory
+//!   collection.json.new         the file is being written
+//!   collection.json.building    it is being created or reindexed from another directory
 //!   collection.json.gone        it was removed; a start deletes the rest
 //!   replaces                    the name of the directory from which it was reindexed
 //! ```
@@ -48,6 +49,8 @@ pub(in crate::engine) struct Found {
     pub whole: Vec<(CollectionName, CollectionSettings, CollectionFiles)>,
     /// Directories of collections whose creation or removal did not complete.
     pub remains: Vec<PathBuf>,
+    /// Directories that hold data but no readable settings.
+    pub unclear: Vec<(CollectionName, EngineError)>,
 }
 
 impl CollectionFiles {
@@ -56,45 +59,31 @@ impl CollectionFiles {
         Self { dir, removed: AtomicBool::new(false) }
     }
 
-    /// Creates a collection without a store, atomically with respect to crashes.
-    pub fn create(
-        root: &Path,
-        name: &CollectionName,
-        settings: &CollectionSettings,
-    ) -> Result<Self, EngineError> {
-        let dir = make_free_directory(root, name).map_err(failed(root))?;
-        let files = Self::permanent(dir);
-        if let Err(error) = files.describe(settings) {
-            files.removed.store(true, Ordering::Relaxed);
-            return Err(error);
-        }
-        Ok(files)
-    }
-
     /// Writes the settings, which makes the directory a collection.
     pub fn describe(&self, settings: &CollectionSettings) -> Result<(), EngineError> {
         self.write_settings(settings, HERE).map_err(failed(&self.dir))
     }
 
-    /// Creates a directory for a collection that will replace the one in `replaced`. Dropping it
-    /// deletes the files unless it [takes over](Self::take_over).
+    /// Creates a directory for a new collection, which may replace the one in `replaced`. Dropping
+    /// it deletes the files unless it [takes over](Self::take_over).
     pub fn begin_building(
         root: &Path,
         name: &CollectionName,
         settings: &CollectionSettings,
-        replaced: &Self,
+        replaced: Option<&Self>,
     ) -> Result<Self, EngineError> {
         let dir = make_free_directory(root, name).map_err(failed(root))?;
         let files = Self { dir, removed: AtomicBool::new(true) };
-        let replaced = replaced.dir.file_name().expect("a collection's directory has a name");
-        let written = files
-            .write_settings(settings, BUILDING)
-            .and_then(|()| write_synced(&files.dir.join(REPLACES), replaced.as_encoded_bytes()))
-            .and_then(|()| sync(&files.dir));
+        let written = files.write_settings(settings, BUILDING).and_then(|()| {
+            let Some(replaced) = replaced else { return Ok(()) };
+            let replaced = replaced.dir.file_name().expect("a collection's directory has a name");
+            write_synced(&files.dir.join(REPLACES), replaced.as_encoded_bytes())?;
+            sync(&files.dir)
+        });
         written.map_err(failed(&files.dir)).map(|()| files)
     }
 
-    /// Replaces the old collection by one rename; a crash leaves one of the two.
+    /// Makes the directory a collection, in place of the one that it replaces, by one rename.
     pub fn take_over(&self) -> Result<(), EngineError> {
         let [building, here] = [BUILDING, HERE].map(|name| self.dir.join(name));
         fs::rename(&building, &here).map_err(failed(&self.dir))?;
@@ -177,7 +166,7 @@ pub(super) fn clear(dir: &Path) -> io::Result<()> {
 }
 
 /// # Errors
-/// A directory holds data but no settings, or cannot be read.
+/// The directory cannot be read, or a replacement cannot be completed.
 pub(in crate::engine) fn find(root: &Path) -> Result<Found, EngineError> {
     let mut found = Found::default();
     for entry in fs::read_dir(root).map_err(failed(root))? {
@@ -186,35 +175,55 @@ pub(in crate::engine) fn find(root: &Path) -> Result<Found, EngineError> {
             tracing::warn!(path = %entry.path().display(), "ignored: this is not a collection");
             continue;
         };
-        let dir = entry.path();
         if name.is_default() {
             continue;
         }
-        match fs::read(dir.join(HERE)) {
-            Ok(json) => {
-                let settings = read_settings(&json).map_err(failed(&dir.join(HERE)))?;
+        let dir = entry.path();
+        match settings_in(&dir) {
+            Ok(Some(settings)) => {
                 found.whole.push((name, settings, CollectionFiles::permanent(dir)));
             }
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(failed(&dir.join(HERE))(error));
-            }
-            Err(_) if is_incomplete(&dir).map_err(failed(&dir))? => found.remains.push(dir),
-            Err(_) => return Err(failed(&dir)(io::Error::other(NO_SETTINGS))),
+            Ok(None) => found.remains.push(dir),
+            Err(error) => found.unclear.push((name, error)),
         }
     }
     found.end_takeovers()?;
     Ok(found)
 }
 
+/// The settings of the collection in a directory; `None` if only remains of one are there.
+///
+/// # Errors
+/// The directory holds data but no readable settings.
+pub(in crate::engine) fn settings_in(
+    dir: &Path,
+) -> Result<Option<CollectionSettings>, EngineError> {
+    match fs::read(dir.join(HERE)) {
+        Ok(json) => read_settings(&json).map(Some).map_err(failed(&dir.join(HERE))),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(failed(&dir.join(HERE))(error))
+        }
+        Err(_) if is_incomplete(dir).map_err(failed(dir))? => Ok(None),
+        Err(_) => Err(failed(dir)(io::Error::other(NO_SETTINGS))),
+    }
+}
+
 impl Found {
+    /// Whether a collection of this name exists, readable or not.
+    pub fn has(&self, name: &CollectionName) -> bool {
+        let whole = self.whole.iter().map(|(name, ..)| name);
+        whole.chain(self.unclear.iter().map(|(name, _)| name)).any(|found| found == name)
+    }
+
     /// Completes replacements that were interrupted, by removing the replaced collections.
     fn end_takeovers(&mut self) -> Result<(), EngineError> {
-        let replaced_by = |files: &CollectionFiles| fs::read(files.dir.join(REPLACES)).ok();
         let by_file = |files: &CollectionFiles, name: &[u8]| {
             files.dir.file_name().is_some_and(|own| own.as_encoded_bytes() == name)
         };
-        let takeovers =
-            self.whole.iter().filter_map(|(.., new)| Some((new.dir.clone(), replaced_by(new)?)));
+        let takeovers = self
+            .whole
+            .iter()
+            .filter_map(|(.., new)| Some((new.dir.clone(), replaced_by(&new.dir)?)));
         for (new, replaced) in takeovers.collect::<Vec<_>>() {
             if let Some(at) = self.whole.iter().position(|(.., old)| by_file(old, &replaced)) {
                 let (.., old) = self.whole.swap_remove(at);
@@ -226,6 +235,11 @@ impl Found {
         }
         Ok(())
     }
+}
+
+/// The name of the directory that the collection in `dir` replaces, if that is not complete.
+pub(super) fn replaced_by(dir: &Path) -> Option<Vec<u8>> {
+    fs::read(dir.join(REPLACES)).ok()
 }
 
 const NO_SETTINGS: &str = "the directory has data, but no collection.json says what it is";
@@ -244,7 +258,7 @@ fn is_incomplete(dir: &Path) -> io::Result<bool> {
 }
 
 /// The collection's name, if the entry is a directory with a valid name and number.
-fn name_of(entry: &DirEntry) -> Option<CollectionName> {
+pub(super) fn name_of(entry: &DirEntry) -> Option<CollectionName> {
     let file_name = entry.file_name();
     let (name, number) = match file_name.to_str()?.split_once('.') {
         Some((name, number)) => (name, number),

@@ -2,20 +2,21 @@
 
 pub(super) mod files;
 mod name;
+mod opening;
 mod rebuild;
 mod reindex;
+mod verify;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use futures_util::future::select_all;
 use tokio::sync::{Semaphore, watch};
 
 use super::{CollectionSettings, Engine, EngineError, LimitSettings, off_runtime_if};
-use crate::backend::Progress;
-use crate::backend::parallel::share_out;
+use crate::backend::{BackendError, Progress};
 use crate::storage::StorageSettings;
 use files::CollectionFiles;
 use reindex::Reindex;
@@ -23,6 +24,7 @@ use reindex::Reindex;
 pub use name::{CollectionName, InvalidCollectionName};
 pub use rebuild::rebuild_default;
 pub use reindex::{ReindexState, ReindexStatus};
+pub use verify::{Verification, VerifiedCollection, verify_directory};
 
 /// Settings that apply to all collections.
 #[derive(Clone, Debug)]
@@ -74,6 +76,8 @@ pub struct Collections {
     root: PathBuf,
     settings: CollectionsSettings,
     open: RwLock<BTreeMap<CollectionName, Arc<Collection>>>,
+    /// Collections that could not be opened. Their files are left as they are.
+    unavailable: BTreeSet<CollectionName>,
     /// Held while a collection is created or removed, which is refused once this is closed.
     changes: Mutex<Changes>,
     /// Incremented with every change of `open`.
@@ -90,81 +94,23 @@ struct Changes {
 }
 
 impl Collections {
-    /// Opens all collections below `root`, one per core at a time; creates `default` if it does not
-    /// exist, and removes remains of collections that were being created or removed at a crash.
-    /// Blocks: call it off the runtime.
-    ///
     /// # Errors
-    /// [`EngineError::Store`]: one of them cannot be opened, see [`Engine::open`].
-    pub fn open(
-        root: &Path,
-        default: CollectionSettings,
-        settings: CollectionsSettings,
-        progress: &Progress,
-    ) -> Result<Self, EngineError> {
-        let collections = Self {
-            root: root.to_owned(),
-            settings,
-            open: RwLock::default(),
-            changes: Mutex::default(),
-            generation: watch::Sender::default(),
-            reindexes: Mutex::default(),
-            backups: Arc::new(Semaphore::new(1)),
-        };
-        // `default` is opened before anything is removed: its lock keeps other processes out.
-        let name = CollectionName::default();
-        let files = CollectionFiles::permanent(root.join(name.as_str()));
-        collections.open_one(name, default, files, progress)?;
-        let found = files::find(root)?;
-        for dir in found.remains {
-            tracing::info!(dir = %dir.display(), "removing the remains of a collection");
-            files::clear(&dir).map_err(|error| EngineError::Store {
-                reason: format!("cannot clear {}: {error}", dir.display()),
-            })?;
-        }
-        let mut names = BTreeSet::from([CollectionName::default()]);
-        for (name, ..) in &found.whole {
-            if !names.insert(name.clone()) {
-                let reason = format!("two directories belong to the collection '{name}'");
-                return Err(EngineError::Store { reason });
-            }
-        }
-        let (number, whole) = (found.whole.len(), Mutex::new(found.whole));
-        share_out(number, |_| {
-            let next = whole.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let (name, settings, files) = next.expect("there is a collection for each number");
-            collections.open_one(name, settings, files, progress).map(drop)
-        })?;
-        Ok(collections)
-    }
-
-    fn open_one(
-        &self,
-        name: CollectionName,
-        settings: CollectionSettings,
-        files: CollectionFiles,
-        progress: &Progress,
-    ) -> Result<Arc<Collection>, EngineError> {
-        let CollectionsSettings { store, sets_cache_bytes, .. } = &self.settings;
-        let engine = match Engine::open(files.dir(), settings, store, *sets_cache_bytes, progress) {
-            Ok(engine) => engine,
-            Err(EngineError::Store { reason }) => {
-                let reason = format!("collection '{name}': {reason}");
-                return Err(EngineError::Store { reason });
-            }
-            Err(error) => return Err(error),
-        };
-        let collection = Arc::new(Collection { name: name.clone(), engine, files });
-        self.change(|open| open.insert(name, Arc::clone(&collection)));
-        Ok(collection)
-    }
-
-    /// # Errors
-    /// `CollectionNotFound`.
+    /// `CollectionNotFound`, `CollectionUnavailable`.
     pub fn get(&self, name: &CollectionName) -> Result<Arc<Collection>, EngineError> {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-        let not_found = || EngineError::CollectionNotFound { name: name.clone() };
-        open.get(name).cloned().ok_or_else(not_found)
+        match open.get(name) {
+            Some(collection) => Ok(Arc::clone(collection)),
+            None if self.unavailable.contains(name) => {
+                Err(EngineError::CollectionUnavailable { name: name.clone() })
+            }
+            None => Err(EngineError::CollectionNotFound { name: name.clone() }),
+        }
+    }
+
+    /// The collections that could not be opened; the log says why.
+    #[must_use]
+    pub fn unavailable(&self) -> &BTreeSet<CollectionName> {
+        &self.unavailable
     }
 
     /// All collections, sorted by name.
@@ -178,7 +124,7 @@ impl Collections {
     ///
     /// # Errors
     /// `CollectionExists` with other settings, `CollectionSettings` if they are invalid,
-    /// `TooManyCollections`, `Closed`, `Store`.
+    /// `TooManyCollections`, `NoRoom`, `CollectionUnavailable`, `Closed`, `Store`.
     pub async fn create(
         self: &Arc<Self>,
         name: CollectionName,
@@ -194,29 +140,34 @@ impl Collections {
         settings: CollectionSettings,
     ) -> Result<(Arc<Collection>, Creation), EngineError> {
         let _changes = self.changes()?;
-        if let Ok(existing) = self.get(&name) {
-            let faults = settings.faults();
-            return match faults.is_empty() {
-                true => check_settings(existing, &settings),
-                false => Err(EngineError::CollectionSettings { faults }),
-            };
+        match self.get(&name) {
+            Err(EngineError::CollectionNotFound { .. }) => {}
+            Err(error) => return Err(error),
+            Ok(existing) => {
+                let faults = settings.faults();
+                return match faults.is_empty() {
+                    true => check_settings(existing, &settings),
+                    false => Err(EngineError::CollectionSettings { faults }),
+                };
+            }
         }
         self.check_new(&settings)?;
         let max = self.settings.collections_max;
         if self.list().len() >= max {
             return Err(EngineError::TooManyCollections { max });
         }
-        let files = CollectionFiles::create(&self.root, &name, &settings)?;
-        let dir = files.dir().to_owned();
-        match self.open_one(name, settings, files, &Progress::default()) {
-            Ok(collection) => Ok((collection, Creation::Created)),
-            Err(error) => {
-                // A collection that cannot be opened would make the next start fail.
-                let unopened = CollectionFiles::permanent(dir);
-                unopened.remove()?;
-                Err(error)
-            }
-        }
+        self.check_room()?;
+        // Until it takes over, it is no collection: whatever ends this deletes it.
+        let files = CollectionFiles::begin_building(&self.root, &name, &settings, None)?;
+        let collection = self.open_in(name, settings, files, &Progress::default())?;
+        collection.files.take_over()?;
+        Ok((self.add(collection), Creation::Created))
+    }
+
+    /// # Errors
+    /// `NoRoom`.
+    fn check_room(&self) -> Result<(), EngineError> {
+        Ok(self.settings.store.check_room(&self.root).map_err(BackendError::from)?)
     }
 
     /// Checks that a new collection may have these settings.
@@ -268,8 +219,7 @@ impl Collections {
         let mut generation = self.generation.subscribe();
         loop {
             generation.borrow_and_update();
-            let poisoned = self.list().into_iter().map(|collection| collection.poisoned());
-            let reasons = poisoned.map(|poisoned| Box::pin(reason(poisoned)));
+            let reasons = self.list().into_iter().map(|collection| Box::pin(reason(collection)));
             tokio::select! {
                 (reason, ..) = select_all(reasons) => return reason,
                 _ = generation.changed() => {}
@@ -324,13 +274,18 @@ fn check_settings(
     })
 }
 
-/// Resolves if the store is poisoned; never if it is closed.
-async fn reason(mut poisoned: watch::Receiver<Option<String>>) -> String {
+/// Resolves if the store is poisoned and a restart helps; never if it is closed.
+async fn reason(collection: Arc<Collection>) -> String {
+    let mut poisoned = collection.poisoned();
     let reason = poisoned.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone());
-    match reason {
-        Some(reason) => reason,
-        None => std::future::pending().await,
+    let Some(reason) = reason else { return std::future::pending().await };
+    let dir = collection.files.dir().to_owned();
+    if let Ok(true) = off_runtime_if(true, move || dir.exists()).await {
+        return reason;
     }
+    let name = &collection.name;
+    tracing::error!(%name, "its files were removed: what is still open can be read until a stop");
+    std::future::pending().await
 }
 
 #[cfg(test)]

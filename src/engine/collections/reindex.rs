@@ -191,7 +191,8 @@ impl Collections {
         old: &Collection,
         settings: CollectionSettings,
     ) -> Result<Collection, EngineError> {
-        let files = CollectionFiles::begin_building(&self.root, &old.name, &settings, &old.files)?;
+        let replaced = Some(&old.files);
+        let files = CollectionFiles::begin_building(&self.root, &old.name, &settings, replaced)?;
         let engine = Engine::open_at(
             files.dir(),
             settings,

@@ -23,7 +23,8 @@ const MEDIA: &str = "application/x-tar";
 /// every row of the copy is checked, before any of it is sent: the answer may take a while to
 /// begin. The problem `document_damaged` names a damaged document and what to do about it; one in a
 /// further collection is named in the server's log, and the connection is closed without the end
-/// of the body, so that a part never looks whole.
+/// of the body, so that a part never looks whole. Refused with 503 `collection_unavailable` if a
+/// collection could not be opened.
 #[utoipa::path(
     get, path = "/backup", operation_id = "back_up", tag = "Operating",
     responses((status = 200, description = "The archive.", body = String,
@@ -33,6 +34,9 @@ pub async fn all(
     _: Query<NoParameters>,
     AllReady(collections): AllReady,
 ) -> Result<Response, Problem> {
+    if let Some(name) = collections.unavailable().first() {
+        collections.get(name)?;
+    }
     let of = collections.list();
     answer(&collections, of).await
 }

@@ -16,7 +16,9 @@ use crate::http::problem::of_calls::Plain;
 use crate::http::request::extract::{AllReady, Ready};
 use crate::http::request::query::{NoParameters, Query};
 use crate::http::response::json::Json;
-use crate::http::response::stats::{SnapshotReply, SnapshotsReply, StatsReply, StatusReply};
+use crate::http::response::stats::{
+    ReadinessReply, SnapshotReply, SnapshotsReply, StatsReply, StatusReply,
+};
 
 /// Alive
 ///
@@ -32,14 +34,18 @@ pub async fn health() -> Json<StatusReply> {
 /// Ready to serve
 ///
 /// Answers 503 `not_ready` with the progress while collections are being opened, and 503
-/// `out_of_service` once the store of one has failed.
+/// `out_of_service` once the store of one has failed. Collections that could not be opened are named;
+/// the others are served.
 #[utoipa::path(
     get, path = "/readyz", operation_id = "readiness", tag = "Operating",
-    responses((status = 200, description = "Ready.", body = StatusReply), Plain),
+    responses((status = 200, description = "Ready.", body = ReadinessReply), Plain),
 )]
-pub async fn readiness(AllReady(collections): AllReady) -> Result<Json<StatusReply>, Problem> {
+pub async fn readiness(AllReady(collections): AllReady) -> Result<Json<ReadinessReply>, Problem> {
     match collections.fault() {
-        None => Ok(Json(StatusReply { status: "ready" })),
+        None => {
+            let unavailable = collections.unavailable().iter().map(ToString::to_string).collect();
+            Ok(Json(ReadinessReply { status: "ready", unavailable }))
+        }
         Some(reason) => {
             let detail = format!("the store is out of service: {reason}");
             Err(Problem::new(Code::OutOfService, detail))
@@ -61,6 +67,7 @@ pub async fn metrics(State(state): State<AppState>) -> impl IntoResponse {
     if let Some(collections) = state.collections.get() {
         let figures = exposition::figures(&collections.list()).await;
         text += &exposition::gauges(&figures, Timestamp::now().as_millisecond());
+        text += &exposition::unavailable(collections.unavailable().len());
     }
     let media = "text/plain; version=0.0.4; charset=utf-8";
     ([(header::CONTENT_TYPE, media)], text)

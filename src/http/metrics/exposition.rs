@@ -54,6 +54,12 @@ const MEASURED: [(&str, Share); 2] = [
     ("akin_precision_measured", Recall::precision),
 ];
 
+/// The number of collections that could not be opened.
+pub fn unavailable(collections: usize) -> String {
+    const GAUGE: &str = "akin_collections_unavailable";
+    format!("# TYPE {GAUGE} gauge\n{GAUGE} {collections}\n\n")
+}
+
 /// All gauges of these collections.
 pub fn gauges(figures: &[(CollectionName, Stats)], now_ms: i64) -> String {
     let mut text = String::new();

@@ -66,6 +66,7 @@ codes! {
     Internal "internal" 500 "The server failed";
     NotReady "not_ready" 503 "The server is still starting";
     OutOfService "out_of_service" 503 "The store is out of service";
+    CollectionUnavailable "collection_unavailable" 503 "The collection could not be opened";
     Overloaded "overloaded" 503 "The server is overloaded";
     TimedOut "timed_out" 503 "The request took too long";
     InsufficientStorage "insufficient_storage" 507 "The disk is full";
@@ -81,6 +82,7 @@ impl Code {
         match self {
             Self::NotReady | Self::Overloaded | Self::TimedOut => Some(1),
             Self::OutOfService => Some(10),
+            Self::CollectionUnavailable => Some(60),
             _ => None,
         }
     }

@@ -227,6 +227,7 @@ impl From<EngineError> for Problem {
             EngineError::TextRequired => Code::TextRequired,
             EngineError::TextsTooLong { .. } => Code::TextsTooLong,
             EngineError::CollectionNotFound { .. } => Code::CollectionNotFound,
+            EngineError::CollectionUnavailable { .. } => Code::CollectionUnavailable,
             EngineError::CollectionExists { .. } => Code::CollectionExists,
             EngineError::CollectionRequired => Code::CollectionRequired,
             EngineError::ReindexUnderWay => Code::ReindexUnderWay,

@@ -13,6 +13,7 @@ const PLAIN: &[Code] = &[
     Code::Internal,
     Code::NotReady,
     Code::OutOfService,
+    Code::CollectionUnavailable,
     Code::Overloaded,
     Code::TimedOut,
 ];
@@ -80,13 +81,21 @@ problems! {
     /// Of a call that takes a list of ids.
     Collapsing: [JSON_BODY, &[Code::TooManyShingles, Code::WrongContent]];
     /// Of a call that takes documents.
-    Adding: [BODY, &[Code::InvalidDocument, Code::MetadataTooLarge]];
+    Adding: [BODY, &[
+        Code::InvalidDocument,
+        Code::MetadataTooLarge,
+        Code::InsufficientStorage,
+    ]];
     /// Of a call that removes many documents.
-    RemovingMany: [&[Code::InvalidRequest]];
+    RemovingMany: [&[Code::InvalidRequest, Code::InsufficientStorage]];
     /// Of a call that names a collection.
     OfCollection: [&[Code::CollectionNotFound]];
     /// Of a call that creates a collection.
-    Making: [JSON_BODY, &[Code::CollectionExists, Code::TooManyCollections]];
+    Making: [JSON_BODY, &[
+        Code::CollectionExists,
+        Code::TooManyCollections,
+        Code::InsufficientStorage,
+    ]];
     /// Of a call that begins a reindex.
     BeginningReindex: [JSON_BODY, &[
         Code::CollectionNotFound,

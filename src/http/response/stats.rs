@@ -6,7 +6,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::{Collection, CollectionSettings, Recovery, SnapshotInfo, Stats};
+use crate::engine::{
+    Collection, CollectionName, CollectionSettings, Recovery, SnapshotInfo, Stats,
+};
 use crate::http::response::found::DiscoveryReply;
 use crate::http::time::Time;
 
@@ -15,6 +17,17 @@ use crate::http::time::Time;
 pub struct StatusReply {
     #[schema(example = "ready")]
     pub status: &'static str,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Readiness)]
+pub struct ReadinessReply {
+    #[schema(example = "ready")]
+    pub status: &'static str,
+    /// Collections that could not be opened when the server started.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub unavailable: Vec<String>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -48,6 +61,11 @@ impl From<SnapshotInfo> for SnapshotReply {
 #[schema(as = Collections)]
 pub struct CollectionsReply {
     collections: Vec<CollectionNameReply>,
+    /// Collections that could not be opened when the server started. Calls on them are answered 503
+    /// `collection_unavailable`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    unavailable: Vec<CollectionNameReply>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -58,10 +76,15 @@ pub struct CollectionNameReply {
 }
 
 impl CollectionsReply {
-    pub fn new(collections: &[Arc<Collection>]) -> Self {
-        let name = |collection: &Arc<Collection>| collection.name().to_string();
-        let entries = collections.iter().map(name).map(|name| CollectionNameReply { name });
-        Self { collections: entries.collect() }
+    pub fn new<'a>(
+        collections: &[Arc<Collection>],
+        unavailable: impl Iterator<Item = &'a CollectionName>,
+    ) -> Self {
+        let entry = |name: &CollectionName| CollectionNameReply { name: name.to_string() };
+        Self {
+            collections: collections.iter().map(|open| entry(open.name())).collect(),
+            unavailable: unavailable.map(entry).collect(),
+        }
     }
 }
 

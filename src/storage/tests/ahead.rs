@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::storage::store::Files;
 
 /// A document whose set alone makes its group a large one: it keeps no content.
 fn large(ordinal: u32) -> Record {
@@ -81,20 +80,15 @@ async fn if_it_fails_what_was_written_meanwhile_is_not_applied() {
 async fn nothing_is_answered_that_is_not_synced() {
     for document in [record(0), large(0)] {
         let home = Home::new();
-        let mut files = Files::of(home.path());
-        let connection = schema::open_writer(&files.database, &home.settings, IDENTITY).unwrap();
-        files.wal = home.path().join("nothing");
-        let lock = directory::lock(home.path()).unwrap();
-        let snapshots = Snapshots::open(home.path().join("snapshots"), 2).unwrap();
-        let store =
-            Store::start(lock, files, connection, snapshots, &home.settings, shingler()).unwrap();
+        let store = home.open();
+        std::fs::remove_file(home.path().join("store.sqlite-wal")).unwrap();
         let never = |_| panic!("it must not be applied");
         let first = store.write(put(&document), never);
         let second = store.write(put(&record(1)), never);
         let (first, second) = tokio::join!(first, second);
         for outcome in [first, second] {
             let error = outcome.unwrap_err().to_string();
-            assert!(error.contains("nothing"), "{error}");
+            assert!(error.contains("store.sqlite-wal was removed"), "{error}");
         }
     }
 }

@@ -1,5 +1,7 @@
 //! After a failed write no more writes are acknowledged, and acknowledged ones are kept.
 
+use std::fs;
+
 use super::*;
 use crate::storage::store::Files;
 
@@ -23,7 +25,7 @@ async fn is_poisoned(store: &Store) -> bool {
 }
 
 #[tokio::test]
-async fn a_full_disk_stops_writes_and_loses_none_that_was_acknowledged() {
+async fn a_full_disk_refuses_writes_until_there_is_room_and_loses_none() {
     let home = Home::new();
     let store = open_with_pages(&home, 40);
     let mut acknowledged = 0;
@@ -33,20 +35,70 @@ async fn a_full_disk_stops_writes_and_loses_none_that_was_acknowledged() {
             Err(error) => break error,
         }
     };
-    assert!(acknowledged > 10);
-    assert!(error.to_string().contains("full"), "{error}");
-    assert!(is_poisoned(&store).await);
+    assert!(acknowledged > 100);
+    assert!(matches!(error, StorageError::DiskFull { .. }), "{error}");
+    let never = |_| panic!("it must not be applied");
+    let refused = store.write(put(&record(999)), never).await;
+    assert!(matches!(refused, Err(StorageError::DiskFull { .. })), "{refused:?}");
     assert_eq!(fetch(&store, 0).await.unwrap(), Some(record(0)), "reads go on");
-    assert!(matches!(store.close(), Err(StorageError::Poisoned { .. })));
+
+    // Removals need no room, and make some.
+    for ordinal in 1..=60 {
+        write(&store, remove(ordinal)).await;
+    }
+    write(&store, put(&record(1_000))).await;
+    store.close().unwrap();
+    drop(store);
 
     let store = home.open();
+    let expected = [0].into_iter().chain(61..acknowledged).chain([1_000]);
     let mut export = store.export(Detail::All, Order::Stored, NOW_MS).await;
-    for ordinal in 0..acknowledged {
+    for ordinal in expected {
         assert_eq!(export.recv().await.unwrap().unwrap(), record(ordinal));
     }
     assert!(export.recv().await.is_none());
-    assert_eq!(store.last_sequence().unwrap(), u64::from(acknowledged));
-    write(&store, put(&record(acknowledged))).await;
+    drop(store);
+    verify(home.path(), &home.settings, IDENTITY, shingler()).unwrap();
+}
+
+#[tokio::test]
+async fn under_the_floor_of_free_space_records_are_refused_and_removals_are_not() {
+    let mut home = Home::new();
+    fill(&home.open(), 2).await;
+    home.settings.disk_free_min_bytes = 1 << 60;
+    let store = home.open();
+    let refused = store.write(put(&record(2)), |_| panic!("it must not be applied")).await;
+    let error = refused.unwrap_err().to_string();
+    assert!(error.contains("disk_free_min_bytes is 1152921504606846976"), "{error}");
+    write(&store, remove(1)).await;
+    assert_eq!(fetch(&store, 0).await.unwrap(), Some(record(0)));
+    assert!(matches!(store.check_room_for_copy(), Err(StorageError::NoRoom { .. })));
+    store.close().unwrap();
+    drop(store);
+    home.settings.disk_free_min_bytes = 0;
+    write(&home.open(), put(&record(2))).await;
+}
+
+#[tokio::test]
+async fn nothing_is_acknowledged_once_the_directory_was_removed_or_replaced() {
+    let removed = |home: &Home| fs::remove_dir_all(home.path()).unwrap();
+    let replaced = |home: &Home| {
+        let (database, copy) = (home.path().join("store.sqlite"), home.path().join("copy"));
+        fs::copy(&database, &copy).unwrap();
+        fs::rename(copy, database).unwrap();
+    };
+    for take_away in [removed as fn(&Home), replaced] {
+        let home = Home::new();
+        let store = home.open();
+        write(&store, put(&record(0))).await;
+        take_away(&home);
+        let refused = store.write(put(&record(1)), |_| panic!("it must not be applied")).await;
+        let error = refused.unwrap_err().to_string();
+        assert!(error.contains("was removed or replaced while it was in use"), "{error}");
+        assert!(is_poisoned(&store).await);
+        assert_eq!(fetch(&store, 0).await.unwrap(), Some(record(0)), "reads go on");
+        fs::create_dir_all(home.path()).unwrap();
+    }
 }
 
 #[tokio::test]
@@ -91,35 +143,29 @@ async fn a_missing_table_poisons() {
 }
 
 #[tokio::test]
-async fn a_sync_is_made_also_when_no_more_is_written_and_its_failure_poisons() {
+/// A store that syncs at intervals, without its write-ahead log.
+async fn without_log(sync_interval_ms: u64) -> (Home, Store) {
     let mut home = Home::new();
     home.settings.sync = Sync::Interval;
-    home.settings.sync_interval_ms = 1;
-    let mut files = Files::of(home.path());
-    let connection = schema::open_writer(&files.database, &home.settings, IDENTITY).unwrap();
-    files.wal = home.path().join("nothing");
-    let store = start(&home, files, connection);
+    home.settings.sync_interval_ms = sync_interval_ms;
+    let store = home.open();
+    fs::remove_file(home.path().join("store.sqlite-wal")).unwrap();
+    (home, store)
+}
+
+#[tokio::test]
+async fn a_sync_is_made_also_when_no_more_is_written_and_its_failure_poisons() {
+    let (_home, store) = without_log(1).await;
     let _ = store.write(put(&record(0)), |_| ()).await;
     let mut poisoned = store.poisoned();
     let reason = poisoned.wait_for(Option::is_some).await.unwrap().clone().unwrap();
-    assert!(reason.contains("nothing"), "{reason}");
+    assert!(reason.contains("store.sqlite-wal was removed"), "{reason}");
 }
 
 #[tokio::test]
 async fn a_sync_that_is_asked_for_does_not_wait_for_its_time() {
-    let mut home = Home::new();
-    home.settings.sync = Sync::Interval;
-    home.settings.sync_interval_ms = 3_600_000;
-    let store = home.open();
-    write(&store, put(&record(0))).await;
-    store.sync().await.unwrap();
-    drop(store);
-
-    let mut files = Files::of(home.path());
-    let connection = schema::open_writer(&files.database, &home.settings, IDENTITY).unwrap();
-    files.wal = home.path().join("nothing");
-    let store = start(&home, files, connection);
+    let (_home, store) = without_log(3_600_000).await;
     write(&store, put(&record(1))).await;
     let error = store.sync().await.unwrap_err();
-    assert!(error.to_string().contains("nothing"), "{error}");
+    assert!(error.to_string().contains("store.sqlite-wal was removed"), "{error}");
 }

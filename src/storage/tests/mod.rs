@@ -5,6 +5,7 @@ mod copies;
 mod corruption;
 mod expiring;
 mod failure;
+mod lost;
 mod opening;
 mod reading;
 mod recovery;

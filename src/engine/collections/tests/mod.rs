@@ -1,6 +1,7 @@
 mod reindexing;
 
 use std::fs;
+use std::path::Path;
 
 use tempfile::TempDir;
 
@@ -118,10 +119,16 @@ async fn a_crash_while_one_is_made_leaves_all_or_nothing() {
     fs::write(dir.path().join("written/collection.json.new"), &json[..9]).unwrap();
     fs::create_dir(dir.path().join("named")).unwrap();
     fs::write(dir.path().join("named/collection.json"), &json).unwrap();
+    // Its store was opened already.
+    fs::create_dir_all(dir.path().join("opened/snapshots")).unwrap();
+    fs::write(dir.path().join("opened/collection.json.building"), &json).unwrap();
+    fs::write(dir.path().join("opened/store.sqlite"), "").unwrap();
 
     let collections = open(&dir);
     assert_eq!(names(&collections), ["default", "named"]);
-    assert!(!dir.path().join("begun").exists() && !dir.path().join("written").exists());
+    for remains in ["begun", "written", "opened"] {
+        assert!(!dir.path().join(remains).exists(), "{remains}");
+    }
     add(&collections.get(&name("named")).unwrap(), "a").await.unwrap();
     make(&collections, "begun").await;
 }
@@ -150,30 +157,48 @@ async fn a_crash_while_one_is_removed_leaves_nothing() {
     assert!(ids(&*make(&collections, "marked").await).await.is_empty());
 }
 
+/// The error of a collection that is unavailable, after a start that serves the others.
+fn unavailable(dir: &TempDir) -> EngineError {
+    let collections = open(dir);
+    assert_eq!(names(&collections), ["default", "sound"]);
+    assert_eq!(*collections.unavailable(), [name("news")].into());
+    collections.get(&name("news")).err().unwrap()
+}
+
 #[tokio::test]
-async fn what_is_unclear_is_neither_removed_nor_passed_over() {
+async fn what_cannot_be_opened_is_left_as_it_is_and_the_others_are_served() {
     let dir = TempDir::new().unwrap();
     let collections = open(&dir);
+    make(&collections, "sound").await;
     add(&*make(&collections, "news").await, "a").await.unwrap();
     collections.close().await.unwrap();
     drop(collections);
     fs::create_dir(dir.path().join("lost+found")).unwrap();
     let settings = dir.path().join("news/collection.json");
     let whole = fs::read(&settings).unwrap();
+    let is_told = |error: &EngineError| matches!(error, EngineError::CollectionUnavailable { .. });
 
     fs::remove_file(&settings).unwrap();
-    let refused = try_open(&dir).err().unwrap().to_string();
-    assert!(refused.contains("no collection.json says what it is"), "{refused}");
+    assert!(is_told(&unavailable(&dir)));
     fs::write(&settings, &whole[..whole.len() / 2]).unwrap();
-    let refused = try_open(&dir).err().unwrap().to_string();
-    assert!(refused.contains("news/collection.json"), "{refused}");
+    assert!(is_told(&unavailable(&dir)));
     fs::write(&settings, &whole).unwrap();
     fs::create_dir(dir.path().join("news.2")).unwrap();
     fs::write(dir.path().join("news.2/collection.json"), &whole).unwrap();
-    let refused = try_open(&dir).err().unwrap().to_string();
-    assert!(refused.contains("two directories belong to the collection 'news'"), "{refused}");
-
+    assert!(is_told(&unavailable(&dir)));
     fs::remove_dir_all(dir.path().join("news.2")).unwrap();
+    let database = dir.path().join("news/store.sqlite");
+    let store = fs::read(&database).unwrap();
+    fs::write(&database, &store[..store.len() / 2]).unwrap();
+    assert!(is_told(&unavailable(&dir)));
+
+    let collections = open(&dir);
+    let again = collections.create(name("news"), CollectionSettings::default()).await;
+    assert!(is_told(&again.err().unwrap()));
+    assert!(is_told(&collections.remove(name("news")).await.unwrap_err()));
+    collections.close().await.unwrap();
+    drop(collections);
+    fs::write(&database, store).unwrap();
     assert_eq!(ids(&open(&dir).get(&name("news")).unwrap()).await, ["a"]);
     assert!(dir.path().join("lost+found").exists());
 }

@@ -184,7 +184,7 @@ impl Selected {
                 let entries = fs::read_dir(&dir).map_err(files::failed(&dir))?;
                 entries.flatten().any(|entry| entry.file_name() != "lock")
             }
-            false => files::find(restoring.root)?.whole.iter().any(|(whole, ..)| whole == name),
+            false => files::find(restoring.root)?.has(name),
         };
         if taken {
             let reason = format!("the collection '{name}' exists already");

@@ -1,0 +1,96 @@
+//! `akin verify`: what is wrong with a data directory, and what to do about it.
+
+use std::io::{Write, stdout};
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::failure::Failure;
+use super::serve::{ConfigFile, flags};
+use crate::app;
+use crate::engine::{Finding, Verification, verify_directory};
+
+/// The exit code if nothing could be checked.
+const UNCHECKED: u8 = 2;
+
+/// Check a data directory that no server has open, and say what to do about damage
+///
+/// Reads every document, log entry and snapshot, and compares each with its checksum. Changes
+/// nothing. Exit code 0: sound; 1: damaged; 2: not checked, for example because a server is running.
+#[derive(Args)]
+pub struct Arguments {
+    /// Where documents are kept [default: ./akin-data]
+    #[arg(value_name = "DATA_DIR")]
+    data_dir: Option<String>,
+    #[command(flatten)]
+    config: ConfigFile,
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    match verified(&arguments) {
+        Ok(verification) => {
+            let text = match arguments.json {
+                true => format!("{:#}\n", as_json(&verification)),
+                false => as_text(&verification),
+            };
+            stdout().lock().write_all(text.as_bytes())?;
+            Ok(if verification.is_sound() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+        Err(failure) => {
+            failure.report();
+            Ok(ExitCode::from(UNCHECKED))
+        }
+    }
+}
+
+fn verified(arguments: &Arguments) -> Result<Verification, Failure> {
+    let data_dir = arguments.data_dir.clone();
+    let settings = arguments.config.clone().settings(flags(None, data_dir))?;
+    let root = app::collections_dir(&settings.storage.data_dir);
+    verify_directory(&root, &settings.collection).map_err(|error| {
+        let hint = "name a data directory, and stop its server first";
+        Failure::with_hint(error.to_string(), hint)
+    })
+}
+
+fn as_json(verification: &Verification) -> Value {
+    let finding = |finding: &Finding| {
+        let severity = if finding.is_damage { "damage" } else { "note" };
+        json!({"severity": severity, "what": finding.what, "remedy": finding.remedy})
+    };
+    let all = |findings: &[Finding]| findings.iter().map(finding).collect::<Vec<_>>();
+    let collections = verification.collections.iter().map(|of| {
+        json!({
+            "name": of.name.as_str(),
+            "directory": of.dir,
+            "documents": of.inspection.documents,
+            "findings": all(&of.inspection.findings),
+        })
+    });
+    json!({
+        "sound": verification.is_sound(),
+        "collections": collections.collect::<Vec<_>>(),
+        "findings": all(&verification.findings),
+    })
+}
+
+fn as_text(verification: &Verification) -> String {
+    let lines = |findings: &[Finding]| {
+        let line = |finding: &Finding| {
+            let severity = if finding.is_damage { "damage" } else { "note" };
+            format!("  {severity}: {}\n    {}\n", finding.what, finding.remedy)
+        };
+        findings.iter().map(line).collect::<String>()
+    };
+    let of_collections = verification.collections.iter().map(|of| {
+        let is_sound = !of.inspection.findings.iter().any(|finding| finding.is_damage);
+        let state = if is_sound { "sound" } else { "damaged" };
+        let documents = of.inspection.documents;
+        format!("{}  {documents} documents, {state}\n", of.name) + &lines(&of.inspection.findings)
+    });
+    of_collections.collect::<String>() + &lines(&verification.findings)
+}

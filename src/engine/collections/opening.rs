@@ -1,0 +1,134 @@
+//! Opening the collections of a data directory. One that cannot be opened is left as it is and does
+//! not keep the others from being served.
+//!
+//! `default` must open: its lock keeps other processes out of the directory, and its settings are
+//! those of the configuration, so a failure is most often a mistake there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use tokio::sync::{Semaphore, watch};
+
+use super::files::{self, CollectionFiles, Found};
+use super::{Collection, CollectionName, Collections, CollectionsSettings};
+use crate::backend::Progress;
+use crate::backend::parallel::share_out;
+use crate::engine::{CollectionSettings, Engine, EngineError};
+
+/// A collection that was found but not opened.
+type Whole = (CollectionName, CollectionSettings, CollectionFiles);
+
+impl Collections {
+    /// Opens all collections below `root`, one per core at a time; creates `default` if it does not
+    /// exist, and removes remains of collections that were being created or removed at a crash.
+    /// Others than `default` that cannot be opened are [unavailable](Self::unavailable). Blocks:
+    /// call it off the runtime.
+    ///
+    /// # Errors
+    /// [`EngineError::Store`]: `default` cannot be opened, see [`Engine::open`].
+    pub fn open(
+        root: &Path,
+        default: CollectionSettings,
+        settings: CollectionsSettings,
+        progress: &Progress,
+    ) -> Result<Self, EngineError> {
+        let mut collections = Self {
+            root: root.to_owned(),
+            settings,
+            open: RwLock::default(),
+            unavailable: BTreeSet::new(),
+            changes: Mutex::default(),
+            generation: watch::Sender::default(),
+            reindexes: Mutex::default(),
+            backups: Arc::new(Semaphore::new(1)),
+        };
+        // `default` is opened before anything is removed: its lock keeps other processes out.
+        let name = CollectionName::default();
+        let files = CollectionFiles::permanent(root.join(name.as_str()));
+        collections.add(collections.open_in(name, default, files, progress)?);
+        let Found { whole, remains, unclear } = files::find(root)?;
+        for dir in remains {
+            tracing::info!(dir = %dir.display(), "removing the remains of a collection");
+            if let Err(error) = files::clear(&dir) {
+                tracing::warn!(dir = %dir.display(), %error, "they stay until the next start");
+            }
+        }
+        let whole = without_twins(whole);
+        let failed = Mutex::new(unclear);
+        collections.open_all(whole, &failed, progress);
+        for (name, error) in failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            tracing::error!(%name, %error, "a collection is unavailable: run `akin verify`");
+            collections.unavailable.insert(name);
+        }
+        Ok(collections)
+    }
+
+    fn open_all(
+        &self,
+        whole: Vec<Result<Whole, (CollectionName, EngineError)>>,
+        failed: &Mutex<Vec<(CollectionName, EngineError)>>,
+        progress: &Progress,
+    ) {
+        let (number, whole) = (whole.len(), Mutex::new(whole));
+        let _ = share_out(number, |_| {
+            let next = whole.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let opened = next.expect("there is a collection for each number");
+            let opened = opened.and_then(|(name, settings, files)| {
+                let opened = self.open_in(name.clone(), settings, files, progress);
+                opened.map_err(|error| (name, error))
+            });
+            match opened {
+                Ok(collection) => drop(self.add(collection)),
+                Err(error) => failed.lock().unwrap_or_else(PoisonError::into_inner).push(error),
+            }
+            Ok::<_, EngineError>(())
+        });
+    }
+
+    /// Opens a collection, which is not served until it is [added](Self::add).
+    pub(super) fn open_in(
+        &self,
+        name: CollectionName,
+        settings: CollectionSettings,
+        files: CollectionFiles,
+        progress: &Progress,
+    ) -> Result<Collection, EngineError> {
+        let CollectionsSettings { store, sets_cache_bytes, .. } = &self.settings;
+        match Engine::open(files.dir(), settings, store, *sets_cache_bytes, progress) {
+            Ok(engine) => Ok(Collection { name, engine, files }),
+            Err(EngineError::Store { reason }) => {
+                let reason = format!("collection '{name}': {reason}");
+                Err(EngineError::Store { reason })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn add(&self, collection: Collection) -> Arc<Collection> {
+        let collection = Arc::new(collection);
+        let name = collection.name.clone();
+        self.change(|open| open.insert(name, Arc::clone(&collection)));
+        collection
+    }
+}
+
+/// Replaces collections that have the same name by an error: nothing says which of them is meant.
+fn without_twins(whole: Vec<Whole>) -> Vec<Result<Whole, (CollectionName, EngineError)>> {
+    let mut by_name = BTreeMap::<CollectionName, Vec<Whole>>::new();
+    for found in whole {
+        by_name.entry(found.0.clone()).or_default().push(found);
+    }
+    let single = |(name, mut found): (CollectionName, Vec<Whole>)| match found.len() {
+        1 => Ok(found.swap_remove(0)),
+        _ => {
+            let dirs = found.iter().map(|(.., files)| files.dir().display().to_string());
+            let dirs = dirs.collect::<Vec<_>>().join(" and ");
+            let reason = format!(
+                "two directories belong to the collection '{name}': {dirs}. Move one of them away"
+            );
+            Err((name, EngineError::Store { reason }))
+        }
+    };
+    by_name.into_iter().map(single).collect()
+}

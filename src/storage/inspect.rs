@@ -1,0 +1,244 @@
+//! Looks for damage in a store that no process has open, without changing it.
+
+use std::fs;
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use super::counters::Counters;
+use super::record::{Detail, Record};
+use super::row::{ALL_COLUMNS, flags};
+use super::snapshot::Snapshots;
+use super::snapshot_reader::{Opened, SnapshotReader};
+use super::store::Files;
+use super::{StorageError, acknowledged, expiries, schema, verify};
+use crate::text::Shingler;
+
+/// Findings of a kind that are reported one by one.
+const REPORTED_MAX: u64 = 20;
+
+/// Page cache of a check, which reads each page once or twice.
+const PAGE_CACHE_KIB: i64 = 16 << 10;
+
+/// The files that a store may have; others are noted.
+const KNOWN: [&str; 7] = [
+    "lock",
+    "store.sqlite",
+    "store.sqlite-wal",
+    "store.sqlite-shm",
+    "snapshots",
+    "acknowledged",
+    "collection.json",
+];
+
+const RESTORE: &str = "restore a backup into another directory; if there is none, export what can \
+                       still be read";
+const REPLACE: &str = "remove the document and add it again, or restore a backup";
+const NO_SNAPSHOT: &str =
+    "delete the file: a start then uses an older snapshot, or the store itself";
+
+/// Something about a directory that is wrong or worth knowing, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Data is damaged or missing; otherwise a start takes care of it.
+    pub is_damage: bool,
+    pub what: String,
+    pub remedy: String,
+}
+
+impl Finding {
+    pub fn damage(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { is_damage: true, what: what.into(), remedy: remedy.into() }
+    }
+
+    pub fn note(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { is_damage: false, what: what.into(), remedy: remedy.into() }
+    }
+}
+
+/// What was found in a store.
+#[derive(Debug, Default)]
+pub struct Inspection {
+    /// Documents that were read, damaged ones included.
+    pub documents: u64,
+    pub findings: Vec<Finding>,
+}
+
+/// Reads everything in the store in `dir`. `identity` and `shingler` are those of its settings.
+/// Blocks. Creates no file but SQLite's `-shm`.
+#[must_use]
+pub fn inspect(dir: &Path, identity: &str, shingler: &Shingler) -> Inspection {
+    let mut inspection = Inspection::default();
+    inspection.list_files(dir);
+    let files = Files::of(dir);
+    if !files.database.exists() {
+        let is_lost = dir.join("acknowledged").exists() || files.wal.exists();
+        inspection.findings.push(match is_lost {
+            true => Finding::damage("store.sqlite is missing", RESTORE),
+            false => Finding::note("there is no store yet", "a start creates it"),
+        });
+        return inspection;
+    }
+    if let Err(error) = inspection.check_store(&files, identity, shingler) {
+        inspection.damage(&error);
+    }
+    inspection
+}
+
+impl Inspection {
+    fn damage(&mut self, error: &StorageError) {
+        let remedy = match error {
+            StorageError::OtherSettings { .. } => {
+                "configure the settings that it has, or run `akin reindex` for `default`"
+            }
+            StorageError::NewerFormat { .. } => "use the newer version of akin that made it",
+            StorageError::LostWrites { .. } => "see above; what is left is sound unless told",
+            StorageError::CorruptDocument { .. } => REPLACE,
+            _ => RESTORE,
+        };
+        self.findings.push(Finding::damage(error.to_string(), remedy));
+    }
+
+    fn list_files(&mut self, dir: &Path) {
+        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+        for name in entries.map(|entry| entry.file_name().to_string_lossy().into_owned()) {
+            if name == "copy.sqlite" {
+                let what = "copy.sqlite is left of a backup that did not complete";
+                self.findings.push(Finding::note(what, "the next start deletes it"));
+            } else if !KNOWN.contains(&name.as_str()) {
+                let what = format!("{name} is not akin's");
+                self.findings.push(Finding::note(what, "it is ignored; move it elsewhere"));
+            }
+        }
+    }
+
+    fn check_store(
+        &mut self,
+        files: &Files,
+        identity: &str,
+        shingler: &Shingler,
+    ) -> Result<(), StorageError> {
+        let connection = schema::open_reader(&files.database, PAGE_CACHE_KIB)?;
+        // One state of the database, though nobody should write to it.
+        connection.execute_batch("BEGIN")?;
+        let format = schema::check_format(&connection, &files.database)?;
+        self.check_trees(&connection)?;
+        let counters = Counters::read(&connection)?;
+        let created_at_ms = schema::created_at_ms(&connection)?;
+        if let Err(error) = acknowledged::check(files.dir(), created_at_ms, counters.last_sequence)
+        {
+            self.damage(&error);
+        }
+        self.check_snapshots(files.dir(), identity, counters.last_sequence);
+        if format < schema::FORMAT {
+            let what = format!("it has format {format}, so its rows were not checked");
+            let remedy = "start akin once, which upgrades it, and verify it again";
+            self.findings.push(Finding::note(what, remedy));
+            return Ok(());
+        }
+        if let Err(error) = verify::check_log(&connection, &counters) {
+            self.damage(&error);
+        }
+        let same = schema::check_identity(&connection, &files.database, identity);
+        let detail = if same.is_ok() { Detail::All } else { Detail::Content };
+        self.check_documents(&connection, &counters, detail, shingler)?;
+        same
+    }
+
+    fn check_trees(&mut self, connection: &Connection) -> Result<(), StorageError> {
+        let pragma = format!("PRAGMA integrity_check({REPORTED_MAX})");
+        let mut statement = connection.prepare(&pragma)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let found: String = row.get(0)?;
+            if found != "ok" {
+                self.findings.push(Finding::damage(format!("store.sqlite: {found}"), RESTORE));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_documents(
+        &mut self,
+        connection: &Connection,
+        counters: &Counters,
+        detail: Detail,
+        shingler: &Shingler,
+    ) -> Result<(), StorageError> {
+        let mut statement = connection.prepare(&format!("SELECT {ALL_COLUMNS} FROM documents"))?;
+        let mut rows = statement.query([])?;
+        let (mut damaged, mut expiring) = (0, 0);
+        while let Some(row) = rows.next()? {
+            self.documents += 1;
+            expiring += u64::from(row.get::<_, i64>("flags").unwrap_or(0) & flags::EXPIRES != 0);
+            let Err(error) = Record::decode(connection, row, detail, shingler) else { continue };
+            damaged += 1;
+            if damaged <= REPORTED_MAX {
+                self.damage(&error);
+            }
+        }
+        if damaged > REPORTED_MAX {
+            let more = damaged - REPORTED_MAX;
+            self.findings
+                .push(Finding::damage(format!("{more} more documents are damaged"), REPLACE));
+        }
+        if let Err(error) = counters.check_seen(self.documents) {
+            self.damage(&error);
+        }
+        self.check_ids(connection)?;
+        let mut known = 0;
+        expiries::visit(connection, |_, _| known += 1)?;
+        if known != expiring {
+            let what =
+                format!("{known} expiry times are found of {expiring} documents that expire");
+            self.findings.push(Finding::damage(what, RESTORE));
+        }
+        Ok(())
+    }
+
+    fn check_ids(&mut self, connection: &Connection) -> Result<(), StorageError> {
+        let query = "SELECT id FROM documents GROUP BY id HAVING count(*) > 1 LIMIT 20";
+        let mut statement = connection.prepare(query)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let id: String = row.get(0)?;
+            let what = format!("several documents have the id '{id}'");
+            self.findings.push(Finding::damage(what, REPLACE));
+        }
+        Ok(())
+    }
+
+    fn check_snapshots(&mut self, dir: &Path, identity: &str, last_sequence: u64) {
+        let snapshots = Snapshots::unopened(dir.join("snapshots"));
+        for path in snapshots.partial_files() {
+            let what = format!("{} is left of a snapshot that did not complete", path.display());
+            self.findings.push(Finding::note(what, "the next start deletes it"));
+        }
+        for path in snapshots.whole_files() {
+            if let Err(what) = check_snapshot(&path, identity, last_sequence) {
+                let what = format!("snapshot {}: {what}", path.display());
+                self.findings.push(Finding::damage(what, NO_SNAPSHOT));
+            }
+        }
+    }
+}
+
+fn check_snapshot(path: &Path, identity: &str, last_sequence: u64) -> Result<(), String> {
+    let reader = match SnapshotReader::open(path).map_err(|broken| broken.to_string())? {
+        Opened::Sound(reader) => reader,
+        Opened::NewerFormat(found) => return Err(format!("it has the newer format {found}")),
+    };
+    if reader.header().identity != identity {
+        return Err("it was made with other settings".to_owned());
+    }
+    let sequence = reader.header().sequence;
+    if sequence > last_sequence {
+        return Err(format!(
+            "it was taken at sequence {sequence}, but the store ends at {last_sequence}"
+        ));
+    }
+    let mut bytes = Vec::new();
+    (0..reader.sections())
+        .try_for_each(|section| reader.read(section, &mut bytes, |_| ()))
+        .map_err(|error| error.to_string())
+}
