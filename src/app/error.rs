@@ -25,6 +25,8 @@ pub enum AppError {
     Serve(io::Error),
     #[error("closing the store failed: {0}")]
     Close(EngineError),
+    #[error("the limit of open files is {limit}, and akin needs at least {min}")]
+    OpenFiles { limit: u64, min: u64 },
     #[error("cannot start: {0}")]
     Start(io::Error),
 }

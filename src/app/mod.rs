@@ -1,10 +1,12 @@
 //! Composition: the listener, the collections and the periodic tasks, from start to shutdown.
 
 mod access;
+mod descriptors;
 mod error;
 mod signals;
 mod snapshots;
 
+pub use descriptors::fit_connections;
 pub use error::AppError;
 pub use signals::{reload_signal, stop_signal};
 

@@ -92,11 +92,14 @@ impl From<AppError> for Failure {
             AppError::Keys(error) => error.into(),
             AppError::Open { .. } => Self::with_hint(
                 what,
-                "use the settings it was created with, another directory by --data-dir, or repair \
-                 this one",
+                "use the settings it was created with or another directory by --data-dir; `akin \
+                 verify` says what is wrong with this one",
             ),
             AppError::OutOfService { .. } => {
                 Self::with_hint(what, "what was acknowledged is stored; start akin again")
+            }
+            AppError::OpenFiles { .. } => {
+                Self::with_hint(what, "raise the hard limit of open files (ulimit -Hn)")
             }
             AppError::Serve(_) | AppError::Close(_) | AppError::Start(_) => Self::new(what),
         }

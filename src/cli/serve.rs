@@ -55,12 +55,14 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if arguments.no_keys {
         flags.push(Flag { name: "--no-keys", key: "server.no_keys", value: "true".to_owned() });
     }
-    let settings = arguments.config.settings(flags)?;
+    let mut settings = arguments.config.settings(flags)?;
     let _logs = telemetry::start_logs(&settings.log);
     // Each connection is an open file, and the soft limit of a shell is low.
-    if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
+    let limit = rlimit::increase_nofile_limit(u64::MAX).or_else(|error| {
         tracing::warn!(%error, "the limit of open files could not be raised");
-    }
+        rlimit::Resource::NOFILE.get_soft()
+    });
+    app::fit_connections(&mut settings, limit.map_err(AppError::Start)?)?;
     let runtime = Runtime::new().map_err(AppError::Start)?;
     let ended = runtime.block_on(async {
         let shutdown = app::stop_signal().map_err(AppError::Start)?;

@@ -17,7 +17,7 @@ const UNCHECKED: u8 = 2;
 /// Check a data directory that no server has open, and say what to do about damage
 ///
 /// Reads every document, log entry and snapshot, and compares each with its checksum. Changes
-/// nothing. Exit code 0: sound; 1: damaged; 2: not checked, for example because a server is running.
+/// nothing. Exit code 0: sound; 1: damaged; 2: not checked, for example because a server runs.
 #[derive(Args)]
 pub struct Arguments {
     /// Where documents are kept [default: ./akin-data]

@@ -136,6 +136,9 @@ impl From<BackendError> for EngineError {
             BackendError::Storage(
                 error @ (StorageError::NoRoom { .. } | StorageError::DiskFull { .. }),
             ) => Self::NoRoom { reason: error.to_string() },
+            BackendError::Storage(error) if error.is_for_lack_of_room() => {
+                Self::NoRoom { reason: "the disk is full".to_owned() }
+            }
             BackendError::Storage(error @ StorageError::OtherSettings { .. }) => {
                 Self::Store { reason: format!("{error}{}", hint_for(&error)) }
             }

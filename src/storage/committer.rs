@@ -16,7 +16,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, TransactionBehavior, ffi};
+use rusqlite::{Connection, TransactionBehavior};
 use tokio::runtime::{self, Runtime};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout_at};
@@ -227,7 +227,7 @@ impl Writing {
         let Some(mut group) = self.turn_away(group) else { return Ok(None) };
         match self.write(&mut group) {
             Ok(()) => Ok(Some(group)),
-            Err(error) if is_for_lack_of_room(&error) => {
+            Err(error) if error.is_for_lack_of_room() => {
                 self.check_rolled_back()?;
                 self.refuse(group.commands, &format!("a write failed and was undone ({error})"));
                 Ok(None)
@@ -319,13 +319,4 @@ fn conclude(concluding: &mut Option<Concluding>, group: Group) -> Result<(), Sto
     }
     *concluding = Some(present);
     Ok(())
-}
-
-/// Whether a transaction failed because the disk is full.
-fn is_for_lack_of_room(error: &StorageError) -> bool {
-    let StorageError::Database(rusqlite::Error::SqliteFailure(error, _)) = error else {
-        return false;
-    };
-    // The file of the second is the index of the log, which is in memory but has room on the disk.
-    error.code == ErrorCode::DiskFull || error.extended_code == ffi::SQLITE_IOERR_SHMSIZE
 }

@@ -39,8 +39,8 @@ impl Counters {
         Ok(counters)
     }
 
-    /// Checks that a scan has seen every document. A flipped bit in a page of a B-tree can hide rows
-    /// from SQLite, which has no checksums.
+    /// Checks that a scan has seen every document. A flipped bit in a page of a B-tree can hide
+    /// rows from SQLite, which has no checksums.
     pub fn check_seen(&self, seen: u64) -> Result<(), StorageError> {
         if seen == self.documents {
             return Ok(());

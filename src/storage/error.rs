@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rusqlite::{ErrorCode, ffi};
+
 use crate::document::Ordinal;
 
 #[derive(Debug, thiserror::Error)]
@@ -89,7 +91,26 @@ impl StorageError {
         |source| Self::Io { path, source }
     }
 
+    /// Whether an operation failed because the disk is full.
+    pub fn is_for_lack_of_room(&self) -> bool {
+        match self {
+            Self::Io { source, .. } => is_full(source),
+            Self::Database(rusqlite::Error::SqliteFailure(error, _)) => {
+                // The file of the second is the index of the log, which is in memory but has room
+                // on the disk.
+                error.code == ErrorCode::DiskFull
+                    || error.extended_code == ffi::SQLITE_IOERR_SHMSIZE
+            }
+            _ => false,
+        }
+    }
+
     pub(super) fn corrupt(what: impl Into<String>) -> Self {
         Self::Corrupt { what: what.into() }
     }
+}
+
+/// Whether the disk or the quota is used up.
+pub fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

@@ -144,7 +144,7 @@ pub use command::Write;
 pub use copy::CopyStop;
 pub use details::DocumentDetails;
 pub use directory::{DirectoryLock, lock_directory, lock_existing};
-pub use error::StorageError;
+pub use error::{StorageError, is_full};
 pub use inspect::{Finding, Inspection, inspect};
 pub use readers::StoreSizes;
 pub use record::{Detail, EncodedRecord, Order, Record};

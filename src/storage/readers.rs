@@ -20,7 +20,7 @@ use crate::document::Ordinal;
 use crate::text::Shingler;
 
 /// Concurrent exports and selections; each keeps the write-ahead log from being truncated.
-const EXPORTS_MAX: usize = 4;
+pub(super) const EXPORTS_MAX: usize = 4;
 
 /// Page cache of a scan, which reads each leaf page once: enough for the interior pages, and small
 /// enough for the processor's cache.

@@ -4,7 +4,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::readers::EXPORTS_MAX;
 use super::{StorageError, disk};
+
+/// The lock, the log as it is synced, its mark and its index, a snapshot, and a copy being made.
+const OTHER_FILES_MAX: u64 = 8;
 
 /// How a store syncs, reads, compresses and groups writes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,6 +88,15 @@ impl StorageSettings {
         within("disk_free_min_bytes", self.disk_free_min_bytes.into(), 0, 1 << 60);
         within("page_cache_bytes", self.page_cache_bytes.into(), 1 << 20, 1 << 40);
         faults
+    }
+
+    /// The most files that a store has open, beside those of long-lived views.
+    #[must_use]
+    pub fn files_max(&self) -> u64 {
+        // A connection has two, the database and its log.
+        let connections =
+            1 + u64::from(self.readers) + EXPORTS_MAX as u64 + u64::from(self.scans_max);
+        connections * 2 + OTHER_FILES_MAX
     }
 
     /// Checks that the disk of a directory has `disk_free_min_bytes`.

@@ -15,6 +15,7 @@
  *   FAULTS_STASH  a directory on the same file system, for files whose names are removed
  *   FAULTS_LOG    a file to which each numbered call is written
  *   FAULTS_FULL   while this file exists, calls that need room fail with ENOSPC
+ *   FAULTS_NO_THREADS  while this file exists, no thread can be created
  *   FAULTS        none; or KIND:N:SEED: what happens at call N
  *     cut      the power is cut before it, after it or, if it writes, in the middle
  *     fail     it fails with EIO; if it is a sync, what it was to sync never becomes durable, and
@@ -26,6 +27,7 @@
  */
 #define _GNU_SOURCE
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -66,7 +68,7 @@ struct change {
     unsigned char *before;
 };
 
-static char root[PATH_MAX], stash[PATH_MAX], full_flag[PATH_MAX];
+static char root[PATH_MAX], stash[PATH_MAX], full_flag[PATH_MAX], threads_flag[PATH_MAX];
 static enum fault fault = NONE;
 static long strikes_at, calls, reads, stashes;
 static uint64_t seed = 1;
@@ -99,13 +101,19 @@ static int coin(void) {
     return random_u64() >> 63;
 }
 
+static void copy_variable(char *to, const char *name) {
+    const char *value = getenv(name);
+    snprintf(to, PATH_MAX, "%s", value ? value : "");
+}
+
 __attribute__((constructor)) static void begin(void) {
     const char *dir = getenv("FAULTS_DIR"), *what = getenv("FAULTS"), *path = getenv("FAULTS_LOG");
     if (!dir) return;
     own = getpid();
     snprintf(root, sizeof root, "%s", dir);
-    snprintf(stash, sizeof stash, "%s", getenv("FAULTS_STASH") ? getenv("FAULTS_STASH") : "");
-    snprintf(full_flag, sizeof full_flag, "%s", getenv("FAULTS_FULL") ? getenv("FAULTS_FULL") : "");
+    copy_variable(stash, "FAULTS_STASH");
+    copy_variable(full_flag, "FAULTS_FULL");
+    copy_variable(threads_flag, "FAULTS_NO_THREADS");
     if (path) log_fd = sys_openat(AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     char kind[16] = "none";
     unsigned long long given = 1;
@@ -306,8 +314,12 @@ static int refuse(int error) {
     return -1;
 }
 
+static int exists(const char *path) {
+    return path[0] && !SYS(SYS_faccessat, AT_FDCWD, path, F_OK);
+}
+
 static int is_full(void) {
-    return full_flag[0] && !SYS(SYS_faccessat, AT_FDCWD, full_flag, F_OK);
+    return exists(full_flag);
 }
 
 /* ---- Data ---- */
@@ -437,7 +449,9 @@ static struct node *place_of(int dir, const char *path, char *name, char *whole)
     size_t length = strlen(parent);
     while (length > 1 && parent[length - 1] == '/') parent[--length] = 0;
     char *slash = strrchr(parent, '/');
-    snprintf(name, NAME_MAX + 1, "%s", slash ? slash + 1 : parent);
+    const char *last = slash ? slash + 1 : parent;
+    if (strlen(last) > NAME_MAX) return NULL;
+    strcpy(name, last);
     if (slash) slash[slash == parent] = 0;
     int fd = sys_openat(dir, slash ? parent : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (fd < 0) return NULL;
@@ -615,4 +629,13 @@ ssize_t pread(int fd, void *data, size_t bytes, off_t at) {
 }
 ssize_t read(int fd, void *data, size_t bytes) {
     return read_fails(fd) ? -1 : SYS(SYS_read, fd, data, bytes);
+}
+
+/* ---- Threads ---- */
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
+                   void *argument) {
+    static int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    if (!create) *(void **)&create = dlsym(RTLD_NEXT, "pthread_create");
+    return exists(threads_flag) ? EAGAIN : create(thread, attributes, start, argument);
 }

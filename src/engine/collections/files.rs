@@ -1,9 +1,9 @@
 //! A collection's files.
 //!
 //! A directory is a collection exactly if it has a `collection.json` with the settings, so a single
-//! rename creates or removes a collection. It gets that name once its store is open, so that a
-//! collection that cannot be opened is never created. In older directories the store may be missing;
-//! opening creates it.
+//! rename creates or removes a collection. It gets that file once its store is open, so that a
+//! collection that cannot be opened is never created. In older directories the store may be
+//! missing; opening creates it.
 //!
 //! ```text
 //! NAME/, NAME.2/, …             the first free one when the collection is created
@@ -28,6 +28,7 @@ use std::thread;
 
 use super::CollectionName;
 use crate::engine::{CollectionSettings, EngineError};
+use crate::storage::is_full;
 
 const HERE: &str = "collection.json";
 const NEW: &str = "collection.json.new";
@@ -349,5 +350,8 @@ pub(in crate::engine) fn sync(dir: &Path) -> io::Result<()> {
 /// Adds the path to an I/O error.
 pub(in crate::engine) fn failed(path: &Path) -> impl FnOnce(io::Error) -> EngineError + use<> {
     let path = path.to_owned();
-    move |error| EngineError::Store { reason: format!("{}: {error}", path.display()) }
+    move |error| match is_full(&error) {
+        true => EngineError::NoRoom { reason: "the disk is full".to_owned() },
+        false => EngineError::Store { reason: format!("{}: {error}", path.display()) },
+    }
 }

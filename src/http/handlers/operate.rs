@@ -34,8 +34,8 @@ pub async fn health() -> Json<StatusReply> {
 /// Ready to serve
 ///
 /// Answers 503 `not_ready` with the progress while collections are being opened, and 503
-/// `out_of_service` once the store of one has failed. Collections that could not be opened are named;
-/// the others are served.
+/// `out_of_service` once the store of one has failed. Collections that could not be opened are
+/// named; the others are served.
 #[utoipa::path(
     get, path = "/readyz", operation_id = "readiness", tag = "Operating",
     responses((status = 200, description = "Ready.", body = ReadinessReply), Plain),

@@ -1,0 +1,56 @@
+//! File descriptors: connections get what the stores leave of the limit of open files.
+
+use super::AppError;
+use crate::config::Settings;
+
+/// Descriptors that are neither of stores nor of connections: the runtime, logs, the listener.
+const OTHERS: u64 = 64;
+
+/// A lower limit leaves too few connections to be of use.
+const LIMIT_MIN: u64 = 128;
+
+/// Lowers `connections_max` to what a limit of open files leaves beside the stores of all
+/// collections that there may be, but at least to half of the limit.
+///
+/// # Errors
+/// The limit is too low to serve at all.
+pub fn fit_connections(settings: &mut Settings, limit: u64) -> Result<(), AppError> {
+    if limit < LIMIT_MIN {
+        return Err(AppError::OpenFiles { limit, min: LIMIT_MIN });
+    }
+    let storage = &settings.storage;
+    let of_stores = storage.store.files_max().saturating_mul(storage.collections_max as u64);
+    let reserved = of_stores.saturating_add(OTHERS).min(limit / 2);
+    let left = usize::try_from(limit - reserved).unwrap_or(usize::MAX);
+    let max = &mut settings.server.connections_max;
+    if *max > left {
+        tracing::warn!(
+            limit,
+            configured = *max,
+            connections_max = left,
+            "connections_max is lowered to what the limit of open files (ulimit -n) leaves"
+        );
+        *max = left;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connections(limit: u64) -> usize {
+        let mut settings = Settings::default();
+        fit_connections(&mut settings, limit).unwrap();
+        settings.server.connections_max
+    }
+
+    #[test]
+    fn stores_come_first_and_never_take_more_than_half() {
+        assert_eq!(connections(1 << 20), 4_096);
+        assert_eq!(connections(4_096), 4_096 - 64 - 64 * 30);
+        assert_eq!(connections(1_024), 512);
+        let refused = fit_connections(&mut Settings::default(), 127).unwrap_err().to_string();
+        assert!(refused.contains("127") && refused.contains("128"), "{refused}");
+    }
+}

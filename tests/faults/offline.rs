@@ -1,0 +1,164 @@
+//! Power cuts during restores, and what `akin verify` says.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::client::Client;
+use crate::model::Model;
+use crate::power::scenario;
+use crate::server::{Disk, EXIT_CUT, Server, verify};
+use crate::{Random, is_whole};
+
+/// Cuts in the ordinary form.
+const CUTS: u64 = 12;
+
+/// A stopped data directory with two collections, a backup of it and what is in it.
+struct Filled {
+    disk: Disk,
+    backup: PathBuf,
+    model: Model,
+}
+
+impl Filled {
+    fn new() -> Self {
+        let (disk, mut model) = (Disk::new(), Model::new());
+        let server = Server::start(&disk, "none:0:0").unwrap();
+        let client = Client::new(&server.url);
+        scenario(&mut model, &client, 0).unwrap();
+        model.check(&client).unwrap();
+        let backup = disk.data().with_file_name("backup.tar");
+        fs::write(&backup, client.bytes("/backup").unwrap()).unwrap();
+        assert!(server.stop().0.success());
+        Self { disk, backup, model }
+    }
+}
+
+fn restore(disk: &Disk, fault: &str, backup: &Path) -> Output {
+    let data = disk.data();
+    let arguments = ["restore", "-q", "--data-dir", data.to_str().unwrap()];
+    disk.akin(fault, &arguments).arg(backup).output().unwrap()
+}
+
+#[test]
+fn a_restore_that_is_cut_off_can_be_repeated() {
+    let mut filled = Filled::new();
+    let mut random = Random::new("restore");
+    let disk = Disk::new();
+    assert!(restore(&disk, "none:0:0", &filled.backup).status.success());
+    let end = disk.calls().len() as u64;
+    let calls: Vec<u64> = match is_whole() {
+        true => (1..=end).collect(),
+        false => (0..CUTS).map(|n| 1 + (n * end + random.below(end)) / CUTS).collect(),
+    };
+    for (number, call) in calls.iter().enumerate() {
+        let fault = format!("cut:{call}:{}", random.below(u64::MAX));
+        println!("{fault}");
+        let disk = Disk::new();
+        let cut = restore(&disk, &fault, &filled.backup);
+        assert_eq!(cut.status.code(), Some(EXIT_CUT), "{}", String::from_utf8_lossy(&cut.stderr));
+        disk.verify();
+        // Each collection is there whole or not at all: those that are not are restored again.
+        for name in ["default", "news"] {
+            let data = disk.data();
+            let one = ["restore", "-q", "--collection", name, "--data-dir", data.to_str().unwrap()];
+            let again = disk.akin("none:0:0", &one).arg(&filled.backup).output().unwrap();
+            let told = String::from_utf8_lossy(&again.stderr).into_owned();
+            assert!(again.status.success() || told.contains("exists already"), "{name}: {told}");
+        }
+        disk.verify();
+        if number % 4 == 0 {
+            let server = Server::start(&disk, "none:0:0").unwrap();
+            filled.model.check(&Client::new(&server.url)).unwrap();
+            assert!(server.stop().0.success());
+        }
+    }
+    println!("{} power cuts during a restore", calls.len());
+}
+
+/// The findings about damage, after the exit code was held against them.
+fn damage(data: &Path) -> Vec<String> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_akin"));
+    let verified = command.arg("verify").arg(data).arg("--json").output().unwrap();
+    let report: Value = serde_json::from_slice(&verified.stdout).unwrap();
+    let of_collections = report["collections"].as_array().unwrap().iter();
+    let findings = of_collections.flat_map(|of| of["findings"].as_array().unwrap());
+    let damage: Vec<String> = findings
+        .chain(report["findings"].as_array().unwrap())
+        .filter(|finding| finding["severity"] == "damage")
+        .map(|finding| format!("{}: {}", finding["what"], finding["remedy"]))
+        .collect();
+    assert_eq!(verified.status.code(), Some(i32::from(!damage.is_empty())));
+    assert_eq!(report["sound"], damage.is_empty());
+    damage
+}
+
+#[test]
+fn verify_names_each_damage_and_changes_nothing() {
+    let filled = Filled::new();
+    let data = filled.disk.data();
+    assert_eq!(damage(&data), Vec::<String>::new());
+    let store = data.join("collections/default/store.sqlite");
+    let sound = fs::read(&store).unwrap();
+    let with_store = |bytes: &[u8]| {
+        fs::write(&store, bytes).unwrap();
+        let found = damage(&data);
+        assert_eq!(fs::read(&store).unwrap(), bytes, "nothing is changed");
+        found.join("\n")
+    };
+    assert!(with_store(&sound[..sound.len() / 2]).contains("store.sqlite"));
+    assert!(with_store(&[0; 4096]).contains("not an akin database"));
+    fs::write(&store, &sound).unwrap();
+    let sql = |sql: &str| {
+        let raw = rusqlite::Connection::open(&store).unwrap();
+        raw.execute_batch(sql).unwrap();
+        drop(raw);
+        let found = damage(&data).join("\n");
+        fs::write(&store, &sound).unwrap();
+        found
+    };
+    let deleted = sql("DELETE FROM documents WHERE ordinal = (SELECT max(ordinal) FROM documents)");
+    assert!(deleted.contains("rows are found of"), "{deleted}");
+    let changed = sql("UPDATE documents SET metadata = '{}'");
+    assert!(changed.contains("is damaged") && changed.contains("add it again"), "{changed}");
+    assert!(sql("DELETE FROM log WHERE sequence > 1").contains("the log has"));
+    let twice = sql("UPDATE documents SET id = 'twice'");
+    assert!(twice.contains("several documents have the id 'twice'"), "{twice}");
+
+    let mark = data.join("collections/default/acknowledged");
+    let marked = fs::read(&mark).unwrap();
+    let older = sql("UPDATE settings SET value = '1' WHERE name = 'created_at_ms'");
+    assert_eq!(older, "", "a mark of another store says nothing");
+    assert_eq!(fs::read(&mark).unwrap(), marked);
+    let snapshots = data.join("collections/default/snapshots");
+    let snapshot = fs::read_dir(snapshots).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = fs::read(&snapshot).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&snapshot, bytes).unwrap();
+    let found = damage(&data).join("\n");
+    assert!(found.contains("snapshot") && found.contains("delete the file"), "{found}");
+    fs::remove_file(snapshot).unwrap();
+    let news = data.join("collections/news");
+    let renamed = data.join("collections/news.2");
+    let news = if news.exists() { news } else { renamed };
+    fs::rename(news.join("collection.json"), news.join("elsewhere")).unwrap();
+    let found = damage(&data).join("\n");
+    assert!(found.contains("no collection.json says what it is"), "{found}");
+}
+
+#[test]
+fn verify_keeps_away_from_a_directory_in_use_and_from_nothing() {
+    let disk = Disk::new();
+    let server = Server::start(&disk, "none:0:0").unwrap();
+    let in_use = verify(&disk.data());
+    assert_eq!(in_use.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&in_use.stderr).contains("in use by another process"));
+    let second = Server::start(&disk, "none:0:0").err().unwrap();
+    assert!(second.contains("in use by another process"), "{second}");
+    assert!(server.stop().0.success());
+    let nothing = verify(&disk.data().join("nothing"));
+    assert_eq!(nothing.status.code(), Some(2));
+}
