@@ -1,10 +1,9 @@
 //! Connections that take all file descriptors.
 
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
 
-use crate::client::Client;
-use crate::model::Model;
 use crate::server::Server;
 
 /// akin with a limit of open files.
@@ -18,22 +17,34 @@ fn start(limit: u32, data: &std::path::Path, connections_max: &str) -> Result<Se
     Server::spawn(command)
 }
 
+/// Sends a document on an open connection; the status.
+fn post(connection: &mut TcpStream, id: u32) -> String {
+    let document = format!("{{\"id\": \"{id}\", \"text\": \"one two three {id}\"}}");
+    let head = "POST /documents HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json";
+    let length = document.len();
+    write!(connection, "{head}\r\ncontent-length: {length}\r\n\r\n{document}").unwrap();
+    let mut answer = [0; 4096];
+    let bytes = connection.read(&mut answer).unwrap();
+    String::from_utf8_lossy(&answer[9..12.min(bytes)]).into_owned()
+}
+
 #[test]
 fn connections_leave_the_store_what_it_needs() {
     let dir = tempfile::tempdir().unwrap();
     let mut server = start(400, dir.path(), "4096").unwrap();
     assert!(server.log().contains("connections_max is lowered"), "{}", server.log());
-    let (client, mut model) = (Client::new(&server.url), Model::new());
-    client.get("/healthz").unwrap();
     let address = server.url.trim_start_matches("http://").to_owned();
-    let idle: Vec<TcpStream> = (0..600).map_while(|_| TcpStream::connect(&address).ok()).collect();
-    assert!(idle.len() > 200, "{}", idle.len());
-    // The client's own connection was there before.
-    model.add(&client, "default", "a").unwrap();
-    model.check(&client).unwrap();
-    assert!(client.bytes("/backup").unwrap().len() > 1_000);
+    let connect = || TcpStream::connect(&address).unwrap();
+    let mut first = connect();
+    assert_eq!(post(&mut first, 0), "201");
+    let mut idle: Vec<TcpStream> = (0..600).map(|_| connect()).collect();
+    // The last of them is not accepted yet, the first is served on.
+    for id in 1..20 {
+        assert_eq!(post(&mut first, id), "201");
+    }
+    let mut last = idle.pop().unwrap();
     drop(idle);
-    model.add(&Client::new(&server.url), "default", "b").unwrap();
+    assert_eq!(post(&mut last, 20), "201");
     assert!(server.is_running());
     assert!(server.stop().0.success());
 }

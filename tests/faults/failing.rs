@@ -42,7 +42,8 @@ fn fail_at_each(kind: &str, calls: &[u64], tally: &mut Tally) {
             }
         };
         let calls = disk.calls();
-        let struck = calls.get(*call as usize - 1).map_or(String::new(), |call| kind_of(call));
+        let struck =
+            calls.get(*call as usize - 1).map_or("not reached".to_owned(), |call| kind_of(call));
         *tally.entry((struck, end)).or_default() += 1;
         disk.verify();
     }

@@ -17,10 +17,10 @@ use tokio::runtime::Runtime;
 use crate::{Random, is_whole};
 
 /// Damages in the ordinary form, and in the long one.
-const DAMAGES: u64 = 300;
+const DAMAGES: u64 = 200;
 const DAMAGES_WHOLE: u64 = 20_000;
 
-const DOCUMENTS: u32 = 60;
+const DOCUMENTS: u32 = 45;
 const SECTOR: usize = 512;
 
 fn id(number: u32) -> DocumentId {

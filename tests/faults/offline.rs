@@ -108,8 +108,10 @@ fn verify_names_each_damage_and_changes_nothing() {
         assert_eq!(fs::read(&store).unwrap(), bytes, "nothing is changed");
         found.join("\n")
     };
-    assert!(with_store(&sound[..sound.len() / 2]).contains("store.sqlite"));
-    assert!(with_store(&[0; 4096]).contains("not an akin database"));
+    let halved = with_store(&sound[..sound.len() / 2]);
+    assert!(halved.contains("malformed") || halved.contains("store.sqlite"), "{halved}");
+    let zeros = with_store(&[0; 4096]);
+    assert!(zeros.contains("not an akin database"), "{zeros}");
     fs::write(&store, &sound).unwrap();
     let sql = |sql: &str| {
         let raw = rusqlite::Connection::open(&store).unwrap();
