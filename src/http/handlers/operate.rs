@@ -35,7 +35,7 @@ pub async fn health() -> Json<StatusReply> {
 ///
 /// Answers 503 `not_ready` with the progress while collections are being opened, and 503
 /// `out_of_service` once the store of one has failed. Collections that could not be opened are
-/// named; the others are served.
+/// counted; the others are served.
 #[utoipa::path(
     get, path = "/readyz", operation_id = "readiness", tag = "Operating",
     responses((status = 200, description = "Ready.", body = ReadinessReply), Plain),
@@ -43,7 +43,7 @@ pub async fn health() -> Json<StatusReply> {
 pub async fn readiness(AllReady(collections): AllReady) -> Result<Json<ReadinessReply>, Problem> {
     match collections.fault() {
         None => {
-            let unavailable = collections.unavailable().iter().map(ToString::to_string).collect();
+            let unavailable = Some(collections.unavailable().len()).filter(|count| *count > 0);
             Ok(Json(ReadinessReply { status: "ready", unavailable }))
         }
         Some(reason) => {

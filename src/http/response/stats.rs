@@ -24,10 +24,9 @@ pub struct StatusReply {
 pub struct ReadinessReply {
     #[schema(example = "ready")]
     pub status: &'static str,
-    /// Collections that could not be opened when the server started.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schema(required = false)]
-    pub unavailable: Vec<String>,
+    /// Collections that could not be opened when the server started; absent if all could.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unavailable: Option<usize>,
 }
 
 #[derive(Serialize, ToSchema)]

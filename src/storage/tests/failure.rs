@@ -142,7 +142,6 @@ async fn a_missing_table_poisons() {
     assert!(is_poisoned(&store).await);
 }
 
-#[tokio::test]
 /// A store that syncs at intervals, without its write-ahead log.
 async fn without_log(sync_interval_ms: u64) -> (Home, Store) {
     let mut home = Home::new();
