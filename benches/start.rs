@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use akin::backend::{Backend, Clock, Local, LocalSettings, PreparedDocument, Progress};
-use akin::document::{Content, Document, DocumentId};
+use akin::document::{Content, Document, DocumentId, Ordinal};
 use akin::scheme::{Scheme, SchemeSettings, Threshold};
 use akin::sketch::{Sketch, SketchSettings};
 use akin::storage::{StorageSettings, Sync};
@@ -204,12 +204,14 @@ fn thin_out(dir: &Path) {
             stats.index_bytes / 1_000_000,
             resident_bytes() / 1_000_000
         );
+        stats.documents
     };
-    tell("before");
-    let ordinals = runtime.block_on(local.select(Box::new(|_| true))).expect("they are read");
-    let gone = ordinals.into_iter().filter(|ordinal| ordinal.get() % 10 != 0).collect();
+    let documents = tell("before");
+    let gone = (0..documents)
+        .filter(|number| number % 10 != 0)
+        .map(|number| Ordinal::try_from(number).expect("a number of 48 bits"));
     let started = Instant::now();
-    runtime.block_on(local.remove_selected(gone)).expect("they are removed");
+    runtime.block_on(local.remove_ordinals(gone.collect())).expect("they are removed");
     println!("removed: {} ms", started.elapsed().as_millis());
     tell("after");
 }

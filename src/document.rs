@@ -30,9 +30,6 @@ impl DocumentId {
     }
 
     /// Checks a text without allocating an id.
-    ///
-    /// # Errors
-    /// As for [`DocumentId::new`].
     pub fn check(id: &str) -> Result<(), DocumentIdError> {
         if id.is_empty() {
             return Err(DocumentIdError::Empty);
@@ -46,7 +43,6 @@ impl DocumentId {
         Ok(())
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -173,7 +169,6 @@ impl Metadata {
         if json.starts_with('{') { Ok(Self(json.into())) } else { Err(NotAnObject) }
     }
 
-    #[must_use]
     pub fn as_json(&self) -> &str {
         &self.0
     }
@@ -204,7 +199,6 @@ pub enum Content {
 impl Content {
     /// The cost of processing it: its bytes and, as sets may be multisets, the counts of its
     /// tokens.
-    #[must_use]
     pub fn weight(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),

@@ -16,12 +16,12 @@
 //! - [`backend`]: the seam between the product and where its documents live.
 //! - [`engine`]: the product: add, similar, compare, remove, snapshot.
 //! - [`http`]: the engine over HTTP.
-//! - [`config`], [`telemetry`], [`app`], [`cli`]: composition.
+//! - `config`, `telemetry`, `app`, [`cli`]: composition.
 
-pub mod app;
+mod app;
 pub mod backend;
 pub mod cli;
-pub mod config;
+mod config;
 pub mod document;
 pub mod engine;
 pub mod http;
@@ -32,5 +32,5 @@ pub mod scheme;
 pub mod simd;
 pub mod sketch;
 pub mod storage;
-pub mod telemetry;
+mod telemetry;
 pub mod text;

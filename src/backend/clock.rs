@@ -11,7 +11,6 @@ pub struct Clock(Arc<dyn Fn() -> i64 + Send + Sync>);
 
 impl Clock {
     /// The operating system's clock.
-    #[must_use]
     pub fn system() -> Self {
         Self::new(|| Timestamp::now().as_millisecond())
     }
@@ -20,7 +19,6 @@ impl Clock {
         Self(Arc::new(now_ms))
     }
 
-    #[must_use]
     pub fn now_ms(&self) -> i64 {
         (self.0)()
     }

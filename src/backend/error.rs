@@ -11,6 +11,8 @@ pub enum BackendError {
     /// The collection was reindexed; the write must go to its successor.
     #[error("the collection was reindexed meanwhile: try again")]
     Superseded,
+    #[error("{what} are not supported by the backend of this collection")]
+    Unsupported { what: &'static str },
     #[error(transparent)]
     Storage(StorageError),
 }

@@ -1,7 +1,9 @@
 //! The interface between the engine and the storage of its documents.
 //!
 //! Its methods are whole operations, never single keys or rows, so that a backend can be this
-//! process ([`Local`]: index and store side by side) or a distributed system.
+//! process ([`Local`]: index and store side by side) or a distributed system. What only makes sense
+//! in one process (snapshots, backups, reindexing from disk) are methods of [`Local`], which
+//! [`Backend::local`] gives or refuses.
 //!
 //! Adding a document takes two calls. [`Backend::register`] assigns its ticket in the order of
 //! arrival and returns its *rivals*: documents that were registered earlier and are still in
@@ -19,26 +21,20 @@ mod statistics;
 #[cfg(test)]
 pub(crate) mod testing;
 
-use std::fs::File;
-use std::ops::ControlFlow;
-
 use async_trait::async_trait;
-use smallvec::SmallVec;
 use tokio::sync::{mpsc, watch};
 
 use crate::document::{Content, Document, DocumentId, Ordinal};
-use crate::index::{ExactSearch, Search};
+use crate::index::{self, ExactSearch, Search};
 use crate::measure::Overlap;
 use crate::scheme::Key;
 use crate::sketch::Sketch;
-use crate::storage::{
-    Detail, DocumentDetails, Order, Record, SketchRow, SnapshotInfo, StorageError, Tail,
-};
+use crate::storage::{Detail, DocumentDetails, Order, Record, StorageError};
 use crate::text::ShingleSet;
 
 pub use clock::Clock;
 pub use error::BackendError;
-pub use local::{Local, LocalSettings, PausedWrites};
+pub use local::{Local, LocalSettings, LocalView, PausedWrites};
 pub use rival::{Registered, Rival, RivalSearch, Rivals};
 pub use statistics::{BackendStats, Progress, Recovery, RecoverySource};
 
@@ -76,14 +72,9 @@ pub enum Stored {
 }
 
 /// A stored set that shares a key with the probe, and the documents with this set.
-#[derive(Clone, Debug)]
-pub struct Candidate {
-    pub fingerprint: u64,
-    pub shingles: u32,
-    pub agreeing: u32,
-    pub keys_shared: u32,
-    pub members: SmallVec<[Member; 1]>,
-}
+pub type Candidate = index::Candidate<Member>;
+
+pub type Candidates = index::Candidates<Member>;
 
 /// A document with the candidate's set.
 #[derive(Clone, Debug)]
@@ -93,12 +84,13 @@ pub struct Member {
     pub has_metadata: bool,
 }
 
-#[derive(Clone, Debug, Default)]
-pub struct Candidates {
-    pub found: Vec<Candidate>,
-    /// Number of distinct sets that share a key.
-    pub seen: usize,
-    pub truncated: bool,
+/// The result of an exact search.
+#[derive(Clone, Debug)]
+pub enum ExactCandidates {
+    /// A superset of the sets that reach the threshold, from the prefix index.
+    Indexed(Candidates),
+    /// From a scan, as the index does not cover so low a threshold.
+    Scanned(Scan),
 }
 
 /// The result of a scan of all documents.
@@ -117,14 +109,6 @@ pub struct Scanned {
     pub overlap: Overlap,
 }
 
-/// The parts of a stored document that lookups need.
-#[derive(Clone, Debug)]
-pub struct Known {
-    pub set: ShingleSet,
-    pub fingerprint: u64,
-    pub sketch: Sketch,
-}
-
 /// A stored document without its set: enough to decide whether it may resemble another.
 #[derive(Clone, Debug)]
 pub struct Sketched {
@@ -133,33 +117,20 @@ pub struct Sketched {
     pub sketch: Sketch,
 }
 
-/// A consistent view of all documents at one moment, without those already expired then. Its
-/// methods block.
-pub trait View: Send {
-    /// The number of documents.
-    fn documents(&self) -> u64;
-
-    /// Visits each document and its sketch, in any order, until the visitor breaks.
-    ///
-    /// # Errors
-    /// [`BackendError::Storage`] for the first document that cannot be read.
-    fn sketches(
-        &mut self,
-        visit: &mut dyn FnMut(SketchRow<'_>) -> ControlFlow<()>,
-    ) -> Result<(), BackendError>;
-
-    /// The set of a document visited by [`View::sketches`].
-    ///
-    /// # Errors
-    /// [`BackendError::Storage`] if it cannot be read.
-    fn set(&mut self, ordinal: Ordinal) -> Result<ShingleSet, BackendError>;
+/// The outcome of a removal by conditions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
+pub struct Removed {
+    /// Documents that met the conditions.
+    pub matched: u64,
+    /// Documents removed: fewer than `matched` if others removed or replaced some meanwhile.
+    pub removed: u64,
 }
 
 /// Selects documents by their details.
 pub type Matches = Box<dyn Fn(&DocumentDetails) -> bool + Send>;
 
-/// Storage and index of documents. Expired documents are not returned, even before they are
-/// removed.
+/// Storage and index of documents: the operations that any backend has. Expired documents are not
+/// returned, even before they are removed.
 #[async_trait]
 pub trait Backend: Send + Sync {
     /// Assigns the document's ticket in the order of arrival and, given a search, finds its rivals.
@@ -185,35 +156,18 @@ pub trait Backend: Send + Sync {
     /// Removes a document; `false` if the id does not exist.
     async fn remove(&self, id: &DocumentId) -> Result<bool, BackendError>;
 
-    /// Selects documents from one consistent view. Dropping the future stops it.
-    async fn select(&self, matches: Matches) -> Result<Vec<Ordinal>, BackendError>;
+    /// Removes the documents that match in one consistent view. Dropping the future stops it
+    /// between two documents.
+    async fn remove_where(&self, matches: Matches) -> Result<Removed, BackendError>;
 
-    /// Removes the documents that still exist and returns their number. Dropping the future stops
-    /// it between two documents.
-    async fn remove_selected(&self, ordinals: Vec<Ordinal>) -> Result<u64, BackendError>;
+    /// Finds the stored sets that share a key with each probe; the results are in the same order.
+    async fn candidates(&self, searches: &[Search<'_>]) -> Result<Vec<Candidates>, BackendError>;
 
-    /// Removes at most `max` expired documents, soonest first, and returns their number.
-    async fn remove_expired(&self, max: usize) -> Result<u64, BackendError>;
-
-    /// Finds the stored sets that share a key with the probe.
-    async fn candidates(&self, search: &Search<'_>) -> Result<Candidates, BackendError>;
-
-    /// Runs several searches; the results are in the same order.
-    async fn candidates_of_all(
-        &self,
-        searches: &[Search<'_>],
-    ) -> Result<Vec<Candidates>, BackendError>;
-
-    /// Returns a superset of the sets whose resemblance to the probe reaches the threshold. `None`
-    /// if the index does not cover so low a threshold.
-    async fn exact_candidates(
-        &self,
-        search: &ExactSearch<'_>,
-    ) -> Result<Option<Candidates>, BackendError>;
-
-    /// Scans all documents in one consistent view for sets whose resemblance to the probe reaches
-    /// the threshold. Few scans run at a time. Dropping the future stops it.
-    async fn scan(&self, search: &ExactSearch<'_>) -> Result<Scan, BackendError>;
+    /// Finds the sets whose resemblance to the probe reaches the threshold. Without an index for so
+    /// low a threshold it scans all documents in one consistent view: few scans run at a time, and
+    /// dropping the future stops one.
+    async fn exact_candidates(&self, search: &ExactSearch)
+    -> Result<ExactCandidates, BackendError>;
 
     /// The sets of the candidates, in the same order; `None` where all members have been removed.
     async fn sets(&self, candidates: &[Candidate])
@@ -232,9 +186,6 @@ pub trait Backend: Send + Sync {
         ordinals: Vec<Ordinal>,
     ) -> Result<Vec<Option<DocumentDetails>>, BackendError>;
 
-    /// A stored document with its set; `None` if the id does not exist.
-    async fn known(&self, id: &DocumentId) -> Result<Option<Known>, BackendError>;
-
     /// Stored documents with their sketches, in the same order; `None` where an id does not exist.
     async fn sketched(&self, ids: &[DocumentId]) -> Result<Vec<Option<Sketched>>, BackendError>;
 
@@ -246,11 +197,8 @@ pub trait Backend: Send + Sync {
     async fn list(
         &self,
         after: Option<DocumentId>,
-        limit: u32,
+        limit: usize,
     ) -> Result<Vec<DocumentId>, BackendError>;
-
-    /// The ids of at most `documents` randomly selected documents, in random order.
-    async fn sample(&self, documents: usize) -> Result<Vec<DocumentId>, BackendError>;
 
     /// All documents from one consistent view. A damaged document is returned as an error, and the
     /// export continues.
@@ -260,46 +208,17 @@ pub trait Backend: Send + Sync {
         order: Order,
     ) -> mpsc::Receiver<Result<Record, StorageError>>;
 
-    /// The records with these ordinals, without their sets; `None` where one does not exist.
-    async fn records(&self, ordinals: Vec<Ordinal>) -> Result<Vec<Option<Record>>, BackendError>;
-
-    /// Prevents trimming of the operation log after this sequence; `u64::MAX` releases it.
-    fn keep_log_after(&self, sequence: u64);
-
-    /// The operations after a sequence for which the log is kept.
-    async fn changes(&self, after: u64) -> Result<Tail, BackendError>;
-
-    /// Stores documents under the ordinals they have in another backend. Their ids must be new
-    /// here.
-    async fn copy_in(&self, documents: Vec<CopiedDocument>) -> Result<(), BackendError>;
-
-    /// Blocks new writes and waits until the pending ones are durable.
-    async fn pause_writes(&self) -> Result<PausedWrites, BackendError>;
-
-    /// A view of all documents as of now. The caller limits the number of open views.
-    async fn view(&self) -> Result<Box<dyn View>, BackendError>;
-
-    /// Checks that there is enough free space for a copy.
-    async fn check_room_for_copy(&self) -> Result<(), BackendError>;
-
-    /// Copies the whole store, from one consistent view, to a database file that is deleted when it
-    /// is closed. Dropping the future stops the copying.
-    async fn copy(&self) -> Result<File, BackendError>;
-
     async fn stats(&self) -> Result<BackendStats, BackendError>;
-
-    /// Writes a snapshot of the index now.
-    async fn snapshot(&self) -> Result<SnapshotInfo, BackendError>;
-
-    async fn snapshots(&self) -> Result<Vec<SnapshotInfo>, BackendError>;
-
-    /// Whether a start would replay at least `operations_min` operations after the newest snapshot
-    /// (more in large collections). Cheap.
-    fn is_snapshot_due(&self, operations_min: u64) -> bool;
 
     /// Holds the reason once the backend no longer accepts writes.
     fn poisoned(&self) -> watch::Receiver<Option<String>>;
 
     /// Waits for pending operations and closes the files.
     async fn close(&self) -> Result<(), BackendError>;
+
+    /// The backend of this process, for an operation that no other has (`what`, as in "snapshots
+    /// are").
+    fn local(&self, what: &'static str) -> Result<&Local, BackendError> {
+        Err(BackendError::Unsupported { what })
+    }
 }

@@ -8,23 +8,22 @@ pub(crate) fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Calls `work` with each number below `pieces`, on all cores. After a failure no further pieces
-/// are started.
-///
-/// # Errors
-/// One of the errors returned by `work`.
-pub(crate) fn share_out<E: Send>(
+/// Calls `work` with each number below `pieces`, on all cores, each of which has a `state` of its
+/// own. After a failure no further pieces are started.
+pub(crate) fn share_out<S, E: Send>(
     pieces: usize,
-    work: impl Fn(usize) -> Result<(), E> + Sync,
+    state: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, usize) -> Result<(), E> + Sync,
 ) -> Result<(), E> {
     let next = AtomicUsize::new(0);
     let do_some = || {
+        let mut state = state();
         loop {
             let piece = next.fetch_add(1, Ordering::Relaxed);
             if piece >= pieces {
                 return Ok(());
             }
-            if let Err(error) = work(piece) {
+            if let Err(error) = work(&mut state, piece) {
                 next.store(pieces, Ordering::Relaxed);
                 return Err(error);
             }
@@ -49,10 +48,14 @@ mod tests {
     #[test]
     fn each_piece_is_done_once() {
         let done = Mutex::new(Vec::new());
-        share_out::<()>(100, |piece| {
-            done.lock().unwrap().push(piece);
-            Ok(())
-        })
+        share_out::<_, ()>(
+            100,
+            || (),
+            |(), piece| {
+                done.lock().unwrap().push(piece);
+                Ok(())
+            },
+        )
         .unwrap();
         let done = done.into_inner().unwrap();
         assert_eq!(done.len(), 100);
@@ -62,10 +65,14 @@ mod tests {
     #[test]
     fn a_failure_is_returned_and_ends_the_work() {
         let done = AtomicUsize::new(0);
-        let outcome = share_out(1_000_000, |piece| {
-            done.fetch_add(1, Ordering::Relaxed);
-            if piece == 10 { Err(piece) } else { Ok(()) }
-        });
+        let outcome = share_out(
+            1_000_000,
+            || (),
+            |(), piece| {
+                done.fetch_add(1, Ordering::Relaxed);
+                if piece == 10 { Err(piece) } else { Ok(()) }
+            },
+        );
         assert_eq!(outcome, Err(10));
         assert!(done.into_inner() < 1_000_000);
     }

@@ -58,7 +58,6 @@ impl Registered {
 
 impl Rival {
     /// Whether [`Rival::was_stored`] may have to wait.
-    #[must_use]
     pub fn is_waited_for(&self) -> bool {
         self.outcome.is_some()
     }

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::storage::SnapshotInfo;
+
 /// Sizes and state, for operators.
 #[derive(Clone, Debug)]
 pub struct BackendStats {
@@ -19,6 +21,7 @@ pub struct BackendStats {
     pub log_rows: u64,
     pub sequence: u64,
     pub recovery: Recovery,
+    pub last_snapshot: Option<SnapshotInfo>,
 }
 
 /// How the index was recovered at the start.

@@ -3,8 +3,8 @@
 mod layers;
 mod settings;
 
-pub use layers::{Fault, Flag, Origin, Sources};
-pub use settings::{LogFormat, LogSettings, Settings, StorageSection};
+pub use layers::{Fault, Flag, Sources};
+pub use settings::{LogFormat, LogSettings, Settings};
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! Analyses contents: makes sets, sketches and keys, and interprets their overlap. Does no I/O.
 
 use crate::document::Content;
-use crate::engine::{CollectionSettings, EngineError, Policy};
+use crate::engine::{CollectionSettings, EngineError};
 use crate::measure::Overlap;
 use crate::scheme::{Scheme, Threshold};
 use crate::sketch::{Estimate, Estimator, Sketch, Sketcher};
@@ -26,7 +26,7 @@ pub struct Analysis {
 
 /// The similarity of two documents, as far as it is known.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Similarity {
+pub(crate) struct Similarity {
     /// The exact value where it is known, else the estimate.
     pub resemblance: f64,
     /// `None` for records, which are compared exactly.
@@ -69,7 +69,6 @@ pub struct Analyser {
 }
 
 impl Analyser {
-    #[must_use]
     pub fn new(settings: &CollectionSettings) -> Self {
         let whole = ShingleSettings { sample_modulo: 1, ..settings.shingles.clone() };
         let (seed, shingles_max) = (settings.sketch.seed, settings.limits.shingles_max);
@@ -181,16 +180,4 @@ impl Analysis {
     pub(super) fn stored(set: ShingleSet, fingerprint: u64, sketch: Sketch) -> Self {
         Self { set, fingerprint, sketch, whole_document: false, sampled_to_one: false }
     }
-
-    /// What was done with the content that its sender may not expect.
-    #[must_use]
-    pub fn policy(&self) -> Vec<Policy> {
-        policy(self.whole_document, self.sampled_to_one)
-    }
-}
-
-/// The policies applied to a content; at most one is.
-pub(super) fn policy(whole_document: bool, sampled_to_one: bool) -> Vec<Policy> {
-    let done = [(whole_document, Policy::WholeDocument), (sampled_to_one, Policy::SampledToOne)];
-    done.into_iter().filter_map(|(is_done, policy)| is_done.then_some(policy)).collect()
 }

@@ -116,6 +116,8 @@ pub enum EngineError {
     /// The stored document is corrupt.
     #[error("{reason}")]
     DocumentDamaged { id: String, reason: String },
+    #[error("{what} are not supported by the backend of this collection")]
+    UnsupportedByBackend { what: &'static str },
     /// An internal error, logged at the boundary and not shown to clients.
     #[error("{reason}")]
     Store { reason: String },
@@ -132,6 +134,7 @@ impl From<BackendError> for EngineError {
         match error {
             BackendError::OutOfService { reason } => Self::OutOfService { reason },
             BackendError::Superseded => Self::Superseded,
+            BackendError::Unsupported { what } => Self::UnsupportedByBackend { what },
             BackendError::Storage(StorageError::Closed) => Self::Closed,
             BackendError::Storage(
                 error @ (StorageError::NoRoom { .. } | StorageError::DiskFull { .. }),

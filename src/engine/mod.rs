@@ -17,15 +17,15 @@ mod types;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use crate::backend::{Backend, Local, LocalSettings};
+use crate::backend::{Backend, BackendError, Local, LocalSettings};
 use crate::storage::StorageSettings;
 use discovery::Discoveries;
 use quality::recall::RecallMeter;
 
 pub use crate::backend::PreparedDocument;
-pub use crate::backend::{BackendStats, Clock, Progress, Recovery, RecoverySource};
+pub use crate::backend::{BackendStats, Clock, Progress, Recovery, RecoverySource, Removed};
 pub use crate::join::{Linkage, Stage};
-pub use crate::storage::{Finding, Order, SnapshotInfo};
+pub use crate::storage::{Finding, Order, Record, SnapshotInfo};
 pub use analysis::{Analyser, Analysis};
 pub use collections::{
     Collection, CollectionName, Collections, CollectionsSettings, Creation, InvalidCollectionName,
@@ -41,7 +41,6 @@ pub use compare::measures::{Distance, MeasureSelection, MeasureValues, UnknownMe
 pub use discovery::{
     Batch, ClusterFigures, ClusterPart, Discovery, DiscoveryKind, DiscoveryStats, FoundPair,
 };
-pub use documents::Removed;
 pub use error::EngineError;
 pub use lookup::collapse::{Collapsed, Group, GroupMember};
 pub use lookup::conditions::Conditions;
@@ -53,7 +52,7 @@ pub use quality::{Recall, Tally};
 pub use settings::{CollectionSettings, LimitSettings, StoreSettings};
 pub use types::{
     AddOptions, AddStatus, Added, Admitted, Answer, FoundBy, Lookup, Match, MatchContainment, Mode,
-    OnDuplicate, Policy, Probe, Stats, StoredDocument,
+    OnDuplicate, Policy, Probe, Stats,
 };
 
 /// One open collection. Clones are handles to the same collection.
@@ -87,9 +86,6 @@ impl Engine {
     }
 
     /// [`Engine::open`] with a given clock for storing and expiring documents.
-    ///
-    /// # Errors
-    /// Those of [`Engine::open`].
     pub fn open_at(
         dir: &Path,
         settings: CollectionSettings,
@@ -122,9 +118,13 @@ impl Engine {
         })
     }
 
-    #[must_use]
     pub fn settings(&self) -> &CollectionSettings {
         &self.settings
+    }
+
+    /// For operations that need the store in this process; `what` names them in the plural.
+    fn local(&self, what: &'static str) -> Result<&Local, BackendError> {
+        self.backend.local(what)
     }
 }
 

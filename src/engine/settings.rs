@@ -4,7 +4,7 @@ use utoipa::ToSchema;
 
 use crate::scheme::{Kind, Scheme, SchemeSettings};
 use crate::sketch::SketchSettings;
-use crate::text::{Normalize, ShingleSettings, Shingler, Unit};
+use crate::text::{CUTTING_VERSION, Normalize, ShingleSettings, Shingler, Unit};
 
 /// A collection's settings. `shingles`, `sketch`, `scheme.kind`, `scheme.bands`, `scheme.rows`,
 /// `scheme.fields`, `scheme.field_sketches` and `store.text` decide what is stored and are fixed
@@ -22,9 +22,13 @@ pub struct CollectionSettings {
 
 impl CollectionSettings {
     /// Everything that decides what is stored, as one line of JSON to compare. Contains stop words
-    /// only for shingles made of them, and the normalisation only if there is one, as stores older
-    /// than that setting have none.
+    /// only for shingles made of them; the normalisation only if there is one, as stores older than
+    /// that setting have none; and the version of text-cutting only from 2 on.
     pub(super) fn identity(&self, scheme: &Scheme) -> String {
+        self.identity_of(scheme, CUTTING_VERSION)
+    }
+
+    fn identity_of(&self, scheme: &Scheme, cutting_version: u32) -> String {
         let scheme = match scheme {
             Scheme::Bands(bands) => {
                 json!({ "kind": self.scheme.kind, "bands": bands.bands, "rows": bands.rows })
@@ -47,6 +51,9 @@ impl CollectionSettings {
         }
         if self.shingles.normalize == Normalize::None {
             parts.remove("normalize");
+        }
+        if cutting_version > 1 {
+            parts.insert("version".to_owned(), json!(cutting_version));
         }
         json!({
             "shingles": shingles,
@@ -83,7 +90,6 @@ impl CollectionSettings {
     }
 
     /// Every fault of the settings: the part, and a message that begins with the key.
-    #[must_use]
     pub fn faults(&self) -> Vec<(&'static str, String)> {
         let parts = [
             ("shingles", self.shingles.faults()),
@@ -130,7 +136,6 @@ const TTL_S_MAX: u64 = 3_155_760_000;
 
 impl StoreSettings {
     /// Every fault of the settings, each beginning with its key.
-    #[must_use]
     pub fn faults(&self) -> Vec<String> {
         let fault = |ttl_s| format!("ttl_s must be 1..={TTL_S_MAX}, not {ttl_s}");
         let outside = self.ttl_s.filter(|ttl_s| !(1..=TTL_S_MAX).contains(ttl_s));
@@ -208,7 +213,6 @@ impl Default for LimitSettings {
 
 impl LimitSettings {
     /// Every fault of the settings, each beginning with its key.
-    #[must_use]
     pub fn faults(&self) -> Vec<String> {
         let at_least_one = [
             ("candidates_max", self.candidates_max),
@@ -227,7 +231,6 @@ impl LimitSettings {
     }
 
     /// The highest that collections may ask for unless the server is told otherwise.
-    #[must_use]
     pub fn ceiling() -> Self {
         Self {
             candidates_max: 1_000_000,
@@ -244,7 +247,6 @@ impl LimitSettings {
     }
 
     /// Every limit that is over the ceiling, each fault beginning with its key.
-    #[must_use]
     pub fn faults_over(&self, ceiling: &Self) -> Vec<String> {
         let limits = |of: &Self| {
             [
@@ -309,6 +311,17 @@ mod tests {
         let identity: Value = serde_json::from_str(&identity).unwrap();
         assert_eq!(identity["shingles"], shingles);
         assert_eq!(identity["scheme"], json!({"bands": 32, "kind": "bands", "rows": 4}));
+    }
+
+    #[test]
+    fn a_store_without_a_version_of_text_cutting_has_version_1() {
+        let settings = CollectionSettings::default();
+        let scheme = Scheme::new(&settings.scheme, &settings.sketch);
+        let version = |version| -> Value {
+            let identity = settings.identity_of(&scheme, version);
+            serde_json::from_str::<Value>(&identity).unwrap()["shingles"]["version"].clone()
+        };
+        assert_eq!((version(1), version(2)), (Value::Null, json!(2)));
     }
 
     #[test]

@@ -13,9 +13,6 @@ use crate::document::{Content, DocumentId, Metadata};
 use crate::engine::{ClusterFigures, DiscoveryStats, Recall};
 use crate::measure::Overlap;
 use crate::scheme::Threshold;
-use crate::sketch::Sketch;
-use crate::storage::SnapshotInfo;
-use crate::text::ShingleSet;
 
 /// How documents are added.
 #[derive(Clone, Copy, Debug, Deserialize, IntoParams)]
@@ -103,6 +100,14 @@ pub enum Policy {
     /// None of its shingles is in the collection's sample: its set is one element, which only equal
     /// documents share.
     SampledToOne,
+}
+
+impl Policy {
+    /// The policies applied to a content; at most one is.
+    pub fn of(whole_document: bool, sampled_to_one: bool) -> Vec<Self> {
+        let done = [(whole_document, Self::WholeDocument), (sampled_to_one, Self::SampledToOne)];
+        done.into_iter().filter_map(|(is_done, policy)| is_done.then_some(policy)).collect()
+    }
 }
 
 /// How candidates are found and scored.
@@ -237,26 +242,6 @@ impl Serialize for Metadata {
     }
 }
 
-/// A document as stored.
-#[derive(Clone, Debug)]
-pub struct StoredDocument {
-    pub id: DocumentId,
-    /// `None` in a collection that does not keep texts.
-    pub content: Option<Content>,
-    pub metadata: Option<Metadata>,
-    /// Milliseconds since the epoch.
-    pub stored_at_ms: i64,
-    /// Milliseconds since the epoch; `None` if it never expires.
-    pub expires_at_ms: Option<i64>,
-    pub fingerprint: u64,
-    /// `None` in an export.
-    pub set: Option<ShingleSet>,
-    /// Elements of the set.
-    pub shingles: u32,
-    pub sketch: Sketch,
-    pub policy: Vec<Policy>,
-}
-
 /// The content of a lookup or comparison, given or of a stored document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Probe {
@@ -268,7 +253,6 @@ pub enum Probe {
 #[derive(Clone, Debug)]
 pub struct Stats {
     pub backend: BackendStats,
-    pub last_snapshot: Option<SnapshotInfo>,
     /// The running discoveries, oldest first.
     pub discoveries: Vec<DiscoveryStats>,
     /// `None` before the first complete one.

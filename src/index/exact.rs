@@ -8,10 +8,10 @@ use crate::sketch::Sketch;
 use crate::text::ShingleSet;
 
 /// An exact query.
-#[derive(Clone, Copy, Debug)]
-pub struct ExactSearch<'a> {
-    pub set: &'a ShingleSet,
-    pub sketch: &'a Sketch,
+#[derive(Clone, Debug)]
+pub struct ExactSearch {
+    pub set: ShingleSet,
+    pub sketch: Sketch,
     pub threshold: Threshold,
     /// Maximum number of members returned per set: those with the lowest ordinals.
     pub members_max: usize,
@@ -65,17 +65,17 @@ impl Index {
     /// If there are more than `postings_max` postings, or sets are not filed for the threshold.
     pub fn exact_candidates(
         &self,
-        search: &ExactSearch<'_>,
+        search: &ExactSearch,
         postings_max: usize,
     ) -> Result<Candidates, Unanswered> {
         let prefix = self.prefix.as_ref().filter(|prefix| prefix.serves(search.threshold));
         let sharing = prefix
             .ok_or(Unanswered::NotFiled)?
-            .sharing(search.set, search.threshold, postings_max)
+            .sharing(&search.set, search.threshold, postings_max)
             .ok_or(Unanswered::TooManyPostings)?;
         let mut sharing: Vec<(u32, u32)> = sharing.into_iter().collect();
         sharing.sort_unstable();
-        let mut candidates = Candidates::default();
+        let mut candidates = Candidates { found: Vec::new(), seen: 0, truncated: false };
         for (entry, elements_shared) in sharing {
             self.sets.read(entry, |set| {
                 let sizes = (search.set.count(), set.shingles as usize);

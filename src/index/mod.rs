@@ -73,9 +73,9 @@ pub struct Search<'a> {
     pub members_max: usize,
 }
 
-/// A set that shares a key with the probe.
+/// A set that shares a key with the probe. `M` is what is known of its documents.
 #[derive(Clone, Debug)]
-pub struct Candidate {
+pub struct Candidate<M = Ordinal> {
     pub fingerprint: u64,
     pub shingles: u32,
     /// Number of slots in which its sketch agrees with the probe's.
@@ -83,12 +83,14 @@ pub struct Candidate {
     /// Number of the probe's keys under which it is filed.
     pub keys_shared: u32,
     /// The documents with this set, ascending.
-    pub members: SmallVec<[Ordinal; 2]>,
+    pub members: Members<M>,
 }
 
-#[derive(Clone, Debug, Default)]
-pub struct Candidates {
-    pub found: Vec<Candidate>,
+pub type Members<M> = SmallVec<[M; 2]>;
+
+#[derive(Clone, Debug)]
+pub struct Candidates<M = Ordinal> {
+    pub found: Vec<Candidate<M>>,
     /// Number of distinct sets that share a key, before sketches are compared.
     pub seen: usize,
     /// A limit was reached: some postings, sets or members are left out.

@@ -59,7 +59,6 @@ pub struct Documents {
 
 impl CorpusBuilder {
     /// `sketch_bytes`: the length of each sketch.
-    #[must_use]
     pub fn new(sketch_bytes: usize) -> Self {
         let corpus = Corpus::new(sketch_bytes);
         Self { corpus, sets: HashMap::default(), documents: Vec::new() }
@@ -84,7 +83,6 @@ impl CorpusBuilder {
     }
 
     /// Numbers the sets in the byte order of their smallest ids.
-    #[must_use]
     pub fn finish(self) -> (Corpus, Documents) {
         let Self { mut corpus, sets, mut documents } = self;
         drop(sets);
@@ -130,14 +128,12 @@ fn starts(documents: &[BuilderDocument], count: u32) -> Vec<u32> {
 
 impl Documents {
     /// The ids and tags of the documents with this set; at least one.
-    #[must_use]
     pub fn of(&self, set: u32) -> &[(DocumentId, u64)] {
         let starts = &self.starts[set as usize..];
         &self.documents[starts[0] as usize..starts[1] as usize]
     }
 
     /// The number of documents.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.documents.len()
     }

@@ -29,7 +29,6 @@ pub enum Linkage {
 }
 
 /// The stable name of a cluster, derived from its smallest id.
-#[must_use]
 pub fn cluster_name(representative: &DocumentId) -> String {
     format!("{:016x}", xxh3_64(representative.as_str().as_bytes()))
 }
@@ -37,9 +36,6 @@ pub fn cluster_name(representative: &DocumentId) -> String {
 impl Join<'_> {
     /// The representative of each set, by number: the lowest number in its cluster, its own if it
     /// is alone.
-    ///
-    /// # Errors
-    /// [`JoinError::Stopped`], and errors of reading the sets.
     pub fn clusters<S: Sets>(
         self,
         linkage: Linkage,

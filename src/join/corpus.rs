@@ -16,14 +16,11 @@ pub struct Corpus {
 pub trait Sets {
     type Error;
 
-    /// # Errors
-    /// Any error that occurs while the set is read.
     fn set(&mut self, number: u32) -> Result<ShingleSet, Self::Error>;
 }
 
 impl Corpus {
     /// `sketch_bytes`: the length of each sketch.
-    #[must_use]
     pub fn new(sketch_bytes: usize) -> Self {
         Self { sketch_bytes, ..Self::default() }
     }
@@ -39,18 +36,15 @@ impl Corpus {
     }
 
     /// The number of sets.
-    #[must_use]
     pub fn count(&self) -> u32 {
         self.shingles.len() as u32
     }
 
     /// The number of shingles of a set.
-    #[must_use]
     pub fn shingles(&self, number: u32) -> usize {
         self.shingles[number as usize] as usize
     }
 
-    #[must_use]
     pub fn sketch(&self, number: u32) -> &[u8] {
         let start = number as usize * self.sketch_bytes;
         &self.sketches[start..start + self.sketch_bytes]

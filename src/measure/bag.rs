@@ -17,13 +17,11 @@ pub struct BagOverlap {
 }
 
 impl BagOverlap {
-    #[must_use]
     pub fn of(a: &Bag, b: &Bag) -> Self {
         Self { shared: shared(a.as_slice(), b.as_slice()), a: a.total(), b: b.total() }
     }
 
     /// The overlap of bags given as multisets, in which each occurrence is an element of a set.
-    #[must_use]
     pub fn of_multisets(overlap: &Overlap) -> Self {
         let Overlap { shared, a, b } = *overlap;
         Self { shared: shared as u64, a: a as u64, b: b as u64 }
@@ -31,13 +29,11 @@ impl BagOverlap {
 
     /// Σmin / (Σa + Σb), the resemblance with the sum as union: at most ½, for equal bags
     /// (Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets", 3.1.3).
-    #[must_use]
     pub fn by_sum_union(&self) -> f64 {
         self.shared as f64 / (self.a as f64 + self.b as f64)
     }
 
     /// Σmin / Σmax, the Jaccard similarity of multisets, 0..=1.
-    #[must_use]
     pub fn by_max_union(&self) -> f64 {
         // min + max = a + b for each element, and so for the sums.
         self.shared as f64 / (self.a as f64 + self.b as f64 - self.shared as f64)

@@ -5,7 +5,6 @@ use std::cmp::Ordering;
 use crate::text::Bag;
 
 /// The cosine of the angle between two vectors of counts, 0..=1.
-#[must_use]
 pub fn cosine(a: &Bag, b: &Bag) -> f64 {
     let (mut dot, mut of_a, mut of_b) = (0.0, 0.0, 0.0);
     for_each_dimension(a.as_slice(), b.as_slice(), |a, b| {
@@ -18,13 +17,11 @@ pub fn cosine(a: &Bag, b: &Bag) -> f64 {
 }
 
 /// The angle between two vectors of counts in degrees, 0..=90: a metric of their directions.
-#[must_use]
 pub fn angle_degrees(cosine: f64) -> f64 {
     cosine.acos().to_degrees()
 }
 
 /// The length of the difference of two vectors of counts (L₂).
-#[must_use]
 pub fn euclidean(a: &Bag, b: &Bag) -> f64 {
     let mut squares = 0.0;
     for_each_dimension(a.as_slice(), b.as_slice(), |a, b| squares += (a - b) * (a - b));

@@ -25,7 +25,6 @@ pub struct Overlap {
 }
 
 impl Overlap {
-    #[must_use]
     pub fn of(a: &ShingleSet, b: &ShingleSet) -> Self {
         Self { shared: shared::count(a.as_slice(), b.as_slice()), a: a.count(), b: b.count() }
     }
@@ -33,7 +32,6 @@ impl Overlap {
     /// The overlap of two sets if their resemblance is at least the threshold. Equivalent to
     /// testing `Overlap::of(a, b).resemblance() >= threshold`, but stops as soon as too few
     /// elements are left to reach it.
-    #[must_use]
     pub fn reaching(a: &ShingleSet, b: &ShingleSet, threshold: f64) -> Option<Self> {
         let needed = Self::shared_min(a.count(), b.count(), threshold)?;
         let shared = shared::count_reaching(a.as_slice(), b.as_slice(), needed)?;
@@ -41,7 +39,6 @@ impl Overlap {
     }
 
     /// Whether sets of these sizes can reach the threshold: at best one contains the other.
-    #[must_use]
     pub fn can_reach(a: usize, b: usize, threshold: f64) -> bool {
         Self { shared: a.min(b), a, b }.resemblance() >= threshold
     }
@@ -49,7 +46,6 @@ impl Overlap {
     /// The size of the smallest set that can reach the threshold with one of `size` elements. It is
     /// also the fewest elements that any such set shares with it, as the union has at least `size`
     /// elements. This holds under floating-point rounding, too.
-    #[must_use]
     pub fn size_min(size: usize, threshold: f64) -> usize {
         let reaches = |smaller: &usize| Self::can_reach(size, *smaller, threshold);
         let mut smallest = ((threshold * size as f64) as usize).clamp(1, size);
@@ -83,31 +79,26 @@ impl Overlap {
     }
 
     /// |A∪B|.
-    #[must_use]
     pub fn union(&self) -> usize {
         self.a + self.b - self.shared
     }
 
     /// |AΔB|, the elements in only one of the sets: their Hamming distance as bit vectors.
-    #[must_use]
     pub fn hamming(&self) -> usize {
         self.a + self.b - 2 * self.shared
     }
 
     /// Jaccard similarity |A∩B| / |A∪B|, 0..=1.
-    #[must_use]
     pub fn resemblance(&self) -> f64 {
         self.shared as f64 / self.union() as f64
     }
 
     /// |A∩B| / |A|.
-    #[must_use]
     pub fn containment_of_a(&self) -> f64 {
         self.shared as f64 / self.a as f64
     }
 
     /// |A∩B| / |B|.
-    #[must_use]
     pub fn containment_of_b(&self) -> f64 {
         self.shared as f64 / self.b as f64
     }

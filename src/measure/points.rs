@@ -25,7 +25,6 @@ pub struct Points {
 
 impl Points {
     /// `penalty`: the points that one edit costs, see [`edits_cost`]; at least 1.
-    #[must_use]
     pub fn of(a: &NormalisedFields, b: &NormalisedFields, penalty: u32) -> Self {
         let of_field = |(name, ours): (&str, &str)| {
             Some((name.to_owned(), field_points(ours, b.get(name)?, penalty)))
@@ -33,20 +32,17 @@ impl Points {
         Self { by_field: a.iter().filter_map(of_field).collect(), a: a.count(), b: b.count() }
     }
 
-    #[must_use]
     pub fn total(&self) -> u32 {
         self.by_field.values().sum()
     }
 
     /// The points as a share of the most for the fields of either record, 0..=1.
-    #[must_use]
     pub fn resemblance(&self) -> f64 {
         let either = self.a + self.b - self.by_field.len();
         f64::from(self.total()) / (f64::from(FIELD_POINTS_MAX) * either as f64)
     }
 
     /// The overlap of the records as sets of fields with their values.
-    #[must_use]
     pub fn overlap(&self) -> Overlap {
         let agree = |points: &&u32| **points == FIELD_POINTS_MAX;
         Overlap { shared: self.by_field.values().filter(agree).count(), a: self.a, b: self.b }
@@ -70,7 +66,6 @@ fn field_points(a: &str, b: &str, penalty: u32) -> u32 {
 /// The cost of d edits in points, n being the characters of the longer value: d² times the penalty
 /// or 100 / n², whichever is more, at most 100. Values without a common character thus score 0, and
 /// only the penalty matters from √(100 / penalty) characters on.
-#[must_use]
 pub fn edits_cost(edits: u32, characters: u32, penalty: u32) -> u32 {
     let (edits, characters) = (u64::from(edits), u64::from(characters.max(1)));
     let by_length = (u64::from(FIELD_POINTS_MAX) * edits * edits).div_ceil(characters * characters);

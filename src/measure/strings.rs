@@ -7,7 +7,6 @@ use utoipa::ToSchema;
 
 /// The edit distance: the fewest characters to insert, delete or replace to turn one string into
 /// the other (Levenshtein 1966; computed by Hyyrö 2003).
-#[must_use]
 pub fn edit_distance(a: &str, b: &str) -> usize {
     levenshtein::distance(a.chars(), b.chars())
 }
@@ -24,7 +23,6 @@ pub struct CommonSubsequence {
 
 impl CommonSubsequence {
     /// Computed by the algorithm of Hyyrö 2004.
-    #[must_use]
     pub fn of(a: &str, b: &str) -> Self {
         let length = lcs_seq::similarity(a.chars(), b.chars());
         let characters = a.chars().count() + b.chars().count();

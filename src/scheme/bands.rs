@@ -54,7 +54,6 @@ enum KeySlots {
 impl Bands {
     /// # Panics
     /// If the settings have [`SchemeSettings::faults`] or [`SketchSettings::faults`].
-    #[must_use]
     pub fn new(scheme: &SchemeSettings, sketch: &SketchSettings) -> Self {
         assert!(sketch.faults().is_empty(), "{:?}", sketch.faults());
         assert!(scheme.faults(sketch).is_empty(), "{:?}", scheme.faults(sketch));
@@ -101,7 +100,6 @@ impl Bands {
     }
 
     /// The value of a sketch's key in one table.
-    #[must_use]
     #[inline]
     pub fn value(&self, sketch: &[u8], table: u32) -> u32 {
         let first = table as usize * self.rows as usize;
@@ -116,7 +114,6 @@ impl Bands {
 
     /// Probes the fewest keys that reach the wanted recall at this threshold, or all of them. Plans
     /// are cached.
-    #[must_use]
     pub fn plan(&self, threshold: Threshold) -> ProbePlan {
         let by = threshold.get().to_bits();
         if let Some(plan) = self.plans.get(&by) {
@@ -128,7 +125,6 @@ impl Bands {
     }
 
     /// Probes all keys, regardless of the wanted recall.
-    #[must_use]
     pub fn plan_all(&self, threshold: Threshold) -> ProbePlan {
         self.tuner.plan_all(threshold, self.bands, self.rows)
     }
@@ -140,7 +136,6 @@ impl Bands {
 
     /// The probability that sets of a given resemblance share at least one of the first `bands`
     /// keys: for bands the S-curve 1 − (1 − sʳ)ᵇ. Accidental agreements of slots only raise it.
-    #[must_use]
     pub fn probability_candidate(&self, similarity: f64, bands: u32) -> f64 {
         match &self.slots {
             KeySlots::Consecutive => {
@@ -153,7 +148,6 @@ impl Bands {
 
     /// The probability that sets of a given resemblance are found with a plan: they share a probed
     /// key, and at least `agreeing_min` of their slots agree.
-    #[must_use]
     pub fn probability_found(&self, similarity: f64, plan: &ProbePlan) -> f64 {
         self.tuner.probability_found(similarity, plan.bands, self.rows, plan.agreeing_min)
     }

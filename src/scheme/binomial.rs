@@ -2,7 +2,6 @@
 
 /// The probability that at least `agreeing` of `slots` independent slots agree for sets of a given
 /// resemblance: the recall of a rule such as "90 of 100 slots agree".
-#[must_use]
 pub fn binomial_at_least(slots: u32, agreeing: u32, similarity: f64) -> f64 {
     let chances = binomial(slots as usize, similarity);
     // Summed from the smallest to the largest, for accuracy.

@@ -56,7 +56,6 @@ pub struct IndexBytes {
 impl Curve {
     /// The curve of lookups at a threshold under a plan: [`Bands::plan`] probes the fewest keys
     /// that reach the wanted recall, [`Bands::plan_all`] all, like the textbook's S-curve.
-    #[must_use]
     pub fn of(bands: &Bands, threshold: Threshold, plan: &ProbePlan, index: IndexBytes) -> Self {
         let threshold = threshold.get();
         let found = |similarity: f64| bands.probability_found(similarity, plan);

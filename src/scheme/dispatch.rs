@@ -18,7 +18,6 @@ pub enum Scheme {
 impl Scheme {
     /// # Panics
     /// If the settings have [`SchemeSettings::faults`] or [`SketchSettings::faults`].
-    #[must_use]
     pub fn new(scheme: &SchemeSettings, sketch: &SketchSettings) -> Self {
         match scheme.kind {
             Kind::Bands | Kind::RandomRows => Self::Bands(Bands::new(scheme, sketch)),
@@ -28,14 +27,12 @@ impl Scheme {
     }
 
     /// The estimator for the scheme's sketches.
-    #[must_use]
     pub fn estimator(&self, sketch: &SketchSettings) -> Estimator {
         let estimator = Estimator::new(sketch);
         self.fields().map_or(estimator, |fields| estimator.of_records(fields.names().len()))
     }
 
     /// The number of tables, each with at most one key of a sketch.
-    #[must_use]
     pub fn tables(&self) -> u32 {
         match self {
             Self::Bands(bands) => bands.bands,
@@ -45,7 +42,6 @@ impl Scheme {
     }
 
     /// Bytes of the sketches that keys are made of.
-    #[must_use]
     pub fn sketch_bytes(&self) -> usize {
         match self {
             Self::Bands(bands) => bands.sketch_bytes(),
@@ -55,7 +51,6 @@ impl Scheme {
     }
 
     /// The value of a sketch's key in one table; `None` for a sketch that has none there.
-    #[must_use]
     #[inline]
     pub fn value(&self, sketch: &[u8], table: u32) -> Option<u32> {
         match self {
@@ -78,7 +73,6 @@ impl Scheme {
 
     /// The keys under which a set in flight, not yet in the index, is found by others: its keys in
     /// all tables, if the scheme has tables.
-    #[must_use]
     pub fn arrival_keys(&self, set: &ShingleSet, sketch: &Sketch) -> Vec<Key> {
         match self {
             Self::Prefix(prefix) => prefix.arrival_keys(set),
@@ -88,7 +82,6 @@ impl Scheme {
     }
 
     /// The keys that a probe looks up among the sets in flight, at a threshold.
-    #[must_use]
     pub fn probe_keys(&self, set: &ShingleSet, sketch: &Sketch, threshold: Threshold) -> Vec<Key> {
         match self {
             Self::Prefix(prefix) => prefix.probe_keys(set, threshold),
@@ -106,7 +99,6 @@ impl Scheme {
     }
 
     /// The probe plan of a lookup at this threshold. Plans are cached.
-    #[must_use]
     pub fn plan(&self, threshold: Threshold) -> ProbePlan {
         match self {
             Self::Bands(bands) => bands.plan(threshold),
@@ -123,7 +115,6 @@ impl Scheme {
 
     /// The probability that two sets of a given resemblance share a key that a lookup at the
     /// threshold probes; `None` where keys do not follow from resemblance.
-    #[must_use]
     pub fn probability_candidate(&self, similarity: f64, threshold: Threshold) -> Option<f64> {
         let bands = self.bands()?;
         Some(bands.probability_candidate(similarity, bands.plan(threshold).bands))
@@ -131,7 +122,6 @@ impl Scheme {
 
     /// The probability that a lookup at the threshold, in the scheme's default mode, reports a set
     /// of a given resemblance; for records, one that shares a key.
-    #[must_use]
     pub fn probability_reported(&self, similarity: f64, threshold: Threshold) -> f64 {
         match self {
             _ if similarity < threshold.get() => 0.0,
@@ -141,7 +131,6 @@ impl Scheme {
     }
 
     /// The bands, if the scheme has any: only these have a [`super::Curve`].
-    #[must_use]
     pub fn bands(&self) -> Option<&Bands> {
         match self {
             Self::Bands(bands) => Some(bands),
@@ -150,7 +139,6 @@ impl Scheme {
     }
 
     /// The fields, if the scheme is for records.
-    #[must_use]
     pub fn fields(&self) -> Option<&Fields> {
         match self {
             Self::Bands(_) | Self::Prefix(_) => None,

@@ -12,7 +12,6 @@ impl Fields {
     ///
     /// An edit removes at most two of a value's character pairs and adds at most two, so d edits of
     /// a value with p pairs leave a resemblance of at least (p − 2d) / (p + 2d).
-    #[must_use]
     pub fn expected_recall(&self, probe: &NormalisedFields, points_min: u32, penalty: u32) -> f64 {
         let Some(room) = (FIELD_POINTS_MAX * probe.count() as u32).checked_sub(points_min) else {
             return 1.0;

@@ -47,7 +47,6 @@ struct FieldSketcher {
 }
 
 impl Fields {
-    #[must_use]
     pub(super) fn new(scheme: &SchemeSettings, sketch: &SketchSettings) -> Self {
         Self {
             names: scheme.fields.clone().into(),
@@ -57,13 +56,11 @@ impl Fields {
     }
 
     /// The declared names.
-    #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
     /// The sketch of a record, from its declared fields.
-    #[must_use]
     pub fn sketch(&self, record: &NormalisedFields) -> Sketch {
         let mut bytes = Vec::with_capacity(self.sketch_bytes());
         for name in self.names.iter() {

@@ -48,7 +48,6 @@ impl Threshold {
         if value > 0.0 && value <= 1.0 { Ok(Self(value)) } else { Err(ThresholdError(value)) }
     }
 
-    #[must_use]
     pub fn get(self) -> f64 {
         self.0
     }
@@ -134,13 +133,11 @@ pub struct SchemeSettings {
 
 impl SchemeSettings {
     /// The lowest threshold that exact lookups are indexed for, if they are at all.
-    #[must_use]
     pub fn exact_from(&self) -> Option<Threshold> {
         self.exact_from.or((self.kind == Kind::Prefix).then_some(self.threshold))
     }
 
     /// What is wrong with the settings, a sentence a fault that starts with the key's name.
-    #[must_use]
     pub fn faults(&self, sketch: &SketchSettings) -> Vec<String> {
         let mut faults = Vec::new();
         if !(self.recall > 0.0 && self.recall < 1.0) {

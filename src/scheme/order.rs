@@ -39,7 +39,6 @@ impl Order {
     }
 
     /// The first `len` elements of a set in this order, or all that it has.
-    #[must_use]
     pub fn prefix(&self, set: &[u64], len: usize) -> Vec<u64> {
         let mut prefix = Vec::with_capacity(len.min(set.len()));
         let mut common = Vec::new();
@@ -59,7 +58,6 @@ impl Order {
     }
 
     /// The approximate memory in bytes.
-    #[must_use]
     pub fn bytes(&self) -> usize {
         self.classes.capacity() * (size_of::<(u64, u8)>() + 1)
     }
@@ -83,12 +81,10 @@ impl Sample {
     }
 
     /// Whether the sample is large enough to make an order from.
-    #[must_use]
     pub fn is_whole(&self) -> bool {
         self.sets >= SAMPLE_SETS_MAX || self.elements >= SAMPLE_ELEMENTS_MAX
     }
 
-    #[must_use]
     pub fn order(self) -> Order {
         Order::of(self.frequencies)
     }

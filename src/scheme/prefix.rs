@@ -15,7 +15,6 @@ use crate::sketch::SketchSettings;
 
 /// The prefix length of a set of `size` elements, ⌊(1 − J) · size⌋ + 1: the prefixes of two sets
 /// that reach the threshold have an element in common.
-#[must_use]
 pub fn prefix_len(threshold: Threshold, size: usize) -> usize {
     size - Overlap::size_min(size, threshold.get()) + 1
 }
@@ -31,14 +30,12 @@ pub struct ElementPosition {
 
 impl ElementPosition {
     /// The position of element `at`, counted from 0, in a set of `size` elements.
-    #[must_use]
     pub fn new(at: usize, size: usize) -> Self {
         Self { position: at as u32 + 1, suffix: (size - at - 1) as u32 }
     }
 
     /// Whether two sets whose first shared element is at these positions can reach the threshold.
     /// The upper bound assumes that all elements after it in the smaller remainder are shared.
-    #[must_use]
     #[inline]
     pub fn admits(self, other: Self, threshold: Threshold) -> bool {
         let shared = self.suffix.min(other.suffix) as usize + 1;

@@ -18,19 +18,16 @@ const PENALTY_USUAL: u32 = 4;
 
 impl SchemeSettings {
     /// The most points that two records can have.
-    #[must_use]
     pub fn points_max(&self) -> u32 {
         FIELD_POINTS_MAX * self.fields.len() as u32
     }
 
     /// The points from which records count as near-duplicates.
-    #[must_use]
     pub fn points_min(&self) -> u32 {
         self.points.unwrap_or(FIELD_POINTS_USUAL * self.fields.len() as u32)
     }
 
     /// The points that one edit of a field costs.
-    #[must_use]
     pub fn edit_penalty(&self) -> u32 {
         self.penalty.unwrap_or(PENALTY_USUAL)
     }

@@ -2,7 +2,6 @@
 //! that selecting a level would cost more than it gains.
 
 /// A bit for each of twelve 16-bit words that equals `wanted`.
-#[must_use]
 #[inline]
 pub fn equal_words(words: &[u16; 12], wanted: u16) -> u16 {
     #[cfg(target_arch = "x86_64")]
@@ -33,7 +32,6 @@ fn equal_words_portable(words: &[u16; 12], wanted: u16) -> u16 {
 const BLOCK: usize = 128;
 
 /// The number of positions at which two byte strings of equal length agree.
-#[must_use]
 #[inline]
 pub fn count_equal_bytes(a: &[u8], b: &[u8]) -> u32 {
     let (a_blocks, a_rest) = a.as_chunks::<BLOCK>();

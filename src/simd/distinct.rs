@@ -21,7 +21,6 @@ const ROUNDS: usize = 6;
 ///
 /// # Panics
 /// If there are 2³² hashes or more.
-#[must_use]
 pub fn distinct(level: Level, mut hashes: Vec<u64>) -> Vec<u64> {
     assert!(u32::try_from(hashes.len()).is_ok(), "places are 32 bits wide");
     let mut sorted = spread(&hashes);

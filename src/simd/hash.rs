@@ -34,7 +34,6 @@ pub struct WordMix {
 
 impl WordMix {
     /// The hash of a word's bytes, without case folding.
-    #[must_use]
     #[inline]
     pub fn hash(self, word: &[u8]) -> u64 {
         if word.len() > SHORT_BYTES_MAX {

@@ -16,7 +16,6 @@ pub struct LinearFunctions {
 ///
 /// The compiler's own vectorisation evaluates one function on several hashes at a time, which needs
 /// a reduction of each register.
-#[must_use]
 pub fn least_values(
     level: Level,
     functions: &LinearFunctions,

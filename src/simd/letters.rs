@@ -60,14 +60,12 @@ pub struct Letters {
 impl Letters {
     /// An apostrophe (U+0027) between two characters of [`Class::Word`] belongs to their word if
     /// it `joins_at_apostrophes`.
-    #[must_use]
     pub fn new(class: fn(char) -> (Class, Stability), joins_at_apostrophes: bool) -> Self {
         Self::of_raw_texts(class, |_| "", joins_at_apostrophes)
     }
 
     /// Of texts that are not normalised, for those that need not be: `respell` gives the spelling
     /// of what is [`Stability::Respelled`].
-    #[must_use]
     pub fn of_raw_texts(
         letter: fn(char) -> (Class, Stability),
         respell: fn(char) -> &'static str,
@@ -80,13 +78,11 @@ impl Letters {
         Self { bmp, letter, respell, joins_at_apostrophes }
     }
 
-    #[must_use]
     #[inline]
     pub fn joins_at_apostrophes(&self) -> bool {
         self.joins_at_apostrophes
     }
 
-    #[must_use]
     #[inline]
     pub fn class(&self, character: char) -> Class {
         match self.known(character as u32) & !BESIDE {

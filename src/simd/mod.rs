@@ -61,7 +61,6 @@ pub trait Loop {
 
 impl Level {
     /// The highest level of this processor.
-    #[must_use]
     #[inline]
     pub fn best() -> Self {
         static BEST: LazyLock<Level> =
@@ -70,7 +69,6 @@ impl Level {
     }
 
     /// All levels of this processor, the highest last.
-    #[must_use]
     pub fn available() -> Vec<Self> {
         let mut levels = vec![Self(Instructions::Portable)];
         #[cfg(target_arch = "x86_64")]

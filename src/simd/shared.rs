@@ -14,7 +14,6 @@ const STEPS: usize = 8;
 
 /// The number of elements shared by two strictly ascending lists; `None` as soon as it is certain
 /// to be below `needed`.
-#[must_use]
 pub fn count_shared(level: Level, a: &[u64], b: &[u64], needed: usize) -> Option<usize> {
     match level.0 {
         Instructions::Portable => level.run(Sides::<Single, 1>::new(a, b, needed)),

@@ -26,7 +26,6 @@ const SLACK: [u8; super::SHORT_BYTES_MAX] = [0; super::SHORT_BYTES_MAX];
 ///
 /// # Panics
 /// If the text has 2 GiB or more. (Texts that are normalised are bounded below that.)
-#[must_use]
 pub fn hash_words(
     level: Level,
     letters: &Letters,

@@ -38,7 +38,6 @@ pub struct Estimate {
 impl Estimate {
     /// Estimates the resemblance of two sets from samples of both: `shared` of the `union` sampled
     /// elements are in both.
-    #[must_use]
     pub fn of_samples(shared: usize, union: usize) -> Self {
         let (value, trials) = (shared as f64 / union as f64, union as f64);
         let (low, high) = wilson_interval(value, trials);
@@ -53,21 +52,18 @@ impl Estimate {
 }
 
 impl Estimator {
-    #[must_use]
     pub fn new(settings: &SketchSettings) -> Self {
         Self { slots: settings.slots, bits: settings.bits, fields: 0 }
     }
 
     /// The estimator for sketches of records: a hash of 4 bytes per field, 0 if the record lacks
     /// it, then, with field sketches, slots of 2 bytes for each field.
-    #[must_use]
     pub fn of_records(self, fields: usize) -> Self {
         Self { fields, ..self }
     }
 
     /// The number of agreeing slots of two sketches (as bytes, of equal length): 0..=slots. For
     /// records, the agreeing slots of each field that both have, and all slots of an equal field.
-    #[must_use]
     pub fn agreeing(&self, a: &[u8], b: &[u8]) -> u32 {
         if self.fields > 0 {
             return agreeing_fields(a, b, self.fields);
@@ -83,7 +79,6 @@ impl Estimator {
     ///
     /// Two b-bit slots with different shingles agree by accident with probability c = 2⁻ᵇ (Li and
     /// König, "b-bit minwise hashing", 2010).
-    #[must_use]
     pub fn estimate(&self, agreeing: u32) -> Estimate {
         let slots = f64::from(self.slots);
         let share = f64::from(agreeing) / slots;
@@ -99,7 +94,6 @@ impl Estimator {
 
     /// Estimates the resemblance of two sets from the sketches of samples with `union` elements
     /// together, including the sampling error.
-    #[must_use]
     pub fn estimate_sampled(&self, agreeing: u32, union: f64) -> Estimate {
         let (slots, share) = (f64::from(self.slots), f64::from(agreeing) / f64::from(self.slots));
         // The two variances add up.

@@ -39,7 +39,6 @@ pub struct SketchSettings {
 
 impl SketchSettings {
     /// The faults of these settings, one sentence each, starting with the key's name.
-    #[must_use]
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         if !(SLOTS_MIN..=SLOTS_MAX).contains(&self.slots) || !self.slots.is_multiple_of(4) {
@@ -55,13 +54,11 @@ impl SketchSettings {
     }
 
     /// Bytes per slot in a sketch.
-    #[must_use]
     pub fn slot_bytes(&self) -> usize {
         self.bits as usize / 8
     }
 
     /// Bytes per sketch.
-    #[must_use]
     pub fn sketch_bytes(&self) -> usize {
         self.slots as usize * self.slot_bytes()
     }
@@ -95,12 +92,10 @@ pub struct Sketch(Box<[u8]>);
 
 impl Sketch {
     /// Takes the bytes of a sketch made with the same settings.
-    #[must_use]
     pub fn from_bytes(bytes: Box<[u8]>) -> Self {
         Self(bytes)
     }
 
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -125,7 +120,6 @@ enum Minima {
 impl Sketcher {
     /// # Panics
     /// If the settings have [`SketchSettings::faults`].
-    #[must_use]
     pub fn new(settings: SketchSettings) -> Self {
         assert!(settings.faults().is_empty(), "{:?}", settings.faults());
         let (slots, seed) = (settings.slots, settings.seed);
@@ -139,18 +133,15 @@ impl Sketcher {
 
     /// Limits the instructions to a level, for tests and benchmarks. Sketches do not depend on the
     /// level.
-    #[must_use]
     pub fn with_level(self, level: Level) -> Self {
         Self { level, ..self }
     }
 
     /// Bytes per sketch.
-    #[must_use]
     pub fn sketch_bytes(&self) -> usize {
         self.settings.sketch_bytes()
     }
 
-    #[must_use]
     pub fn sketch(&self, set: &ShingleSet) -> Sketch {
         self.sketch_shingles(set.as_slice())
     }
@@ -160,7 +151,6 @@ impl Sketcher {
     ///
     /// # Panics
     /// If there are no shingles.
-    #[must_use]
     pub fn sketch_shingles(&self, shingles: &[u64]) -> Sketch {
         assert!(!shingles.is_empty(), "no set is empty");
         let minima = match &self.minima {

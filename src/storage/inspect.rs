@@ -66,7 +66,6 @@ pub struct Inspection {
 
 /// Reads everything in the store in `dir`. `identity` and `shingler` are those of its settings.
 /// Blocks. Creates no file but SQLite's `-shm`.
-#[must_use]
 pub fn inspect(dir: &Path, identity: &str, shingler: &Shingler) -> Inspection {
     let mut inspection = Inspection::default();
     inspection.list_files(dir);

@@ -7,8 +7,8 @@ use utoipa::ToSchema;
 
 use super::content::{self, Form};
 use super::row::{
-    Columns, DetailsPart, RowPart, SketchRow, content_digest, derive, flags, read_content, seal,
-    set_of,
+    ALL_COLUMNS, Columns, DetailsPart, RowPart, SketchRow, content_digest, derive, flags,
+    read_content, seal, set_of,
 };
 use super::{StorageError, elements, expiries};
 use crate::document::{Content, DocumentId, Metadata, Ordinal};
@@ -51,7 +51,6 @@ impl Record {
     ///
     /// # Panics
     /// If the record has neither a content nor a set.
-    #[must_use]
     pub fn encode(&self, compression_level: i32) -> EncodedRecord {
         let content =
             self.content.as_ref().map(|content| content::encode(content, compression_level));
@@ -91,15 +90,11 @@ impl Record {
     }
 
     /// Whether the document has not expired at `now_ms` (milliseconds since the epoch).
-    #[must_use]
     pub fn is_alive(&self, now_ms: i64) -> bool {
         self.expires_at_ms.is_none_or(|at| at > now_ms)
     }
 
     /// Reads a row of `ALL_COLUMNS`, and the expiry time from the same state of the database.
-    ///
-    /// # Errors
-    /// [`StorageError::CorruptDocument`] if any of it is not what was written.
     pub(super) fn decode(
         connection: &Connection,
         row: &Row<'_>,
@@ -181,19 +176,16 @@ pub struct EncodedRecord {
 }
 
 impl EncodedRecord {
-    #[must_use]
     pub fn ordinal(&self) -> Ordinal {
         self.ordinal
     }
 
     /// Changes the ordinal; cheap.
-    #[must_use]
     pub fn with_ordinal(self, ordinal: Ordinal) -> Self {
         Self { ordinal, ..self }
     }
 
     /// Approximate size in the database.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         let metadata = self.metadata.as_ref().map_or(0, |metadata| metadata.as_json().len());
         let content = self.content.as_ref().map_or(0, Vec::len);
@@ -202,10 +194,12 @@ impl EncodedRecord {
     }
 
     pub(super) fn insert(&self, connection: &Connection) -> Result<(), StorageError> {
-        let insert = "INSERT INTO documents VALUES
-                      (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+        let insert = format!(
+            "INSERT INTO documents ({ALL_COLUMNS})
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
+        );
         let [sketch, details, content] = self.digests;
-        connection.prepare_cached(insert)?.execute(params![
+        connection.prepare_cached(&insert)?.execute(params![
             self.ordinal,
             self.id.as_str(),
             self.shingles,

@@ -62,12 +62,10 @@ pub struct SketchRow<'a> {
 }
 
 impl<'a> SketchRow<'a> {
-    #[must_use]
     pub fn document_id(&self) -> DocumentId {
         DocumentId::new(self.id).expect("reading the row checked its id")
     }
 
-    #[must_use]
     pub fn has_metadata(&self) -> bool {
         self.has(flags::METADATA)
     }
@@ -86,8 +84,6 @@ impl<'a> SketchRow<'a> {
             .finish()
     }
 
-    /// # Errors
-    /// [`StorageError::CorruptDocument`] if the part is not what was written.
     pub(super) fn read(columns: &Columns<'a>) -> Result<Self, StorageError> {
         let shingles = columns.number(2)?;
         let row = Self {
@@ -148,8 +144,6 @@ impl<'a> DetailsPart<'a> {
             .finish()
     }
 
-    /// # Errors
-    /// [`StorageError::CorruptDocument`] if the part is not what was written.
     pub fn read(columns: &Columns<'a>) -> Result<Self, StorageError> {
         let part = Self {
             stored_at_ms: columns.number(7)?,
@@ -173,9 +167,6 @@ pub(super) fn content_digest(content: Option<&[u8]>) -> u64 {
 }
 
 /// The content, which is the third part; `None` if none is stored.
-///
-/// # Errors
-/// [`StorageError::CorruptDocument`] if it is not what was written.
 pub(super) fn read_content(
     columns: &Columns<'_>,
     row: &SketchRow<'_>,

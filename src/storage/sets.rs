@@ -16,8 +16,6 @@ pub struct SetRow<'a> {
 }
 
 impl SetRow<'_> {
-    /// # Errors
-    /// [`StorageError::CorruptDocument`] if it is not what was written.
     pub fn set(&self) -> Result<ShingleSet, StorageError> {
         let details = DetailsPart::read(&self.columns)?;
         set_of(&self.columns, &self.document, &details, self.shingler)
@@ -51,9 +49,6 @@ impl Store {
     /// Visits the sets of all documents alive at `now_ms` (milliseconds since the epoch) by
     /// ordinal, in one state of the store, on a blocking thread. Stops once the future is dropped.
     /// The caller limits the number of concurrent visits.
-    ///
-    /// # Errors
-    /// Those of [`Store::scan_sets`].
     pub async fn visit_sets<T: Send + 'static>(
         &self,
         now_ms: i64,

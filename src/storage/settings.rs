@@ -69,7 +69,6 @@ impl Default for StorageSettings {
 
 impl StorageSettings {
     /// Every setting out of its range, each named by its key.
-    #[must_use]
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         let mut within = |key: &str, value: i128, least: i128, most: i128| {
@@ -91,7 +90,6 @@ impl StorageSettings {
     }
 
     /// The most files that a store has open, beside those of long-lived views.
-    #[must_use]
     pub fn files_max(&self) -> u64 {
         // A connection has two, the database and its log.
         let connections =

@@ -36,7 +36,6 @@ impl StoreView {
     }
 
     /// Number of documents, including expired ones that were not removed yet.
-    #[must_use]
     pub fn documents(&self) -> u64 {
         self.counters.documents
     }

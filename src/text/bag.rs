@@ -10,7 +10,6 @@ pub struct Bag(Vec<(u64, u64)>);
 
 impl Bag {
     /// `None` for no shingles at all.
-    #[must_use]
     pub fn from_shingles(mut shingles: Vec<u64>) -> Option<Self> {
         shingles.sort_unstable();
         let runs = shingles.chunk_by(|a, b| a == b);
@@ -19,7 +18,6 @@ impl Bag {
     }
 
     /// Sums the counts of equal shingles. `None` if there are no shingles, or none is counted.
-    #[must_use]
     pub fn from_counted(counted: impl IntoIterator<Item = (u64, u32)>) -> Option<Self> {
         let wide = |(shingle, count)| (shingle, u64::from(count));
         let mut counted: Vec<(u64, u64)> =
@@ -33,13 +31,11 @@ impl Bag {
         (!counted.is_empty()).then_some(Self(counted))
     }
 
-    #[must_use]
     pub fn as_slice(&self) -> &[(u64, u64)] {
         &self.0
     }
 
     /// The number of shingles, each as often as it occurs.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.0.iter().map(|(_, count)| count).fold(0, |sum, count| sum.saturating_add(*count))
     }

@@ -25,12 +25,10 @@ const FAULTS_MAX: usize = 8;
 pub struct Equivalents(Vec<Vec<String>>);
 
 impl Equivalents {
-    #[must_use]
     pub fn new(groups: Vec<Vec<String>>) -> Self {
         Self(groups)
     }
 
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -13,7 +13,6 @@ use super::words::TextRules;
 pub struct NormalisedFields(BTreeMap<String, String>);
 
 impl NormalisedFields {
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
@@ -24,7 +23,6 @@ impl NormalisedFields {
     }
 
     /// At least 1.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.0.len()
     }

@@ -34,6 +34,11 @@ use self::fields::FieldNormaliser;
 use self::hash::token_element;
 use self::sample::Sample;
 
+/// The version of how texts are normalised and cut into words, for the same settings. A change that
+/// gives any text other shingles increments it: stores that were made before are refused then, and
+/// have to be reindexed. The golden tests notice such a change.
+pub const CUTTING_VERSION: u32 = 1;
+
 /// Cuts contents into sets.
 #[derive(Clone, Debug)]
 pub struct Shingler {
@@ -83,7 +88,6 @@ impl Shingler {
     ///
     /// # Panics
     /// If the settings have [`ShingleSettings::faults`].
-    #[must_use]
     #[expect(clippy::needless_pass_by_value, reason = "a shingler has its settings for itself")]
     pub fn new(settings: ShingleSettings, seed: u64, elements_max: usize) -> Self {
         assert!(settings.faults().is_empty(), "{:?}", settings.faults());
@@ -96,14 +100,11 @@ impl Shingler {
 
     /// Uses no more than a level's instructions, for tests and benches. Sets do not depend on the
     /// level.
-    #[must_use]
     pub fn with_level(mut self, level: Level) -> Self {
         self.cutter.level = level;
         self
     }
 
-    /// # Errors
-    /// [`ShingleError`]
     pub fn shingle(&self, content: &Content) -> Result<Shingled, ShingleError> {
         match content {
             Content::Fields(_) => self.record(content),
@@ -130,9 +131,6 @@ impl Shingler {
     }
 
     /// A text that has no shingle becomes one as a whole.
-    ///
-    /// # Errors
-    /// [`ShingleError`]
     pub fn text(&self, text: &str) -> Result<Shingled, ShingleError> {
         let mut cut = self.cutter.cut(text)?;
         let sample = Sample::of(&cut, self.sample_modulo, self.multiset);
@@ -147,9 +145,6 @@ impl Shingler {
 
     /// The set of the tokens as they are: neither lowercased, nor joined, nor sampled. How often
     /// they occur matters in multisets only.
-    ///
-    /// # Errors
-    /// [`ShingleError`]
     pub fn tokens(&self, tokens: &[Token]) -> Result<Shingled, ShingleError> {
         let counted = self.counted(tokens);
         let set = match self.multiset {
@@ -160,9 +155,6 @@ impl Shingler {
     }
 
     /// The content's shingles and how often each occurs, whether sets are multisets or not.
-    ///
-    /// # Errors
-    /// [`ShingleError`]
     pub fn bag(&self, content: &Content) -> Result<Bag, ShingleError> {
         let bag = match content {
             Content::Tokens(tokens) => Bag::from_counted(self.counted(tokens)),
@@ -197,18 +189,12 @@ impl Shingler {
     }
 
     /// Every shingle of the text in order, before they are sampled and counted.
-    ///
-    /// # Errors
-    /// [`ShingleError::TooLong`]
     pub fn shingles(&self, text: &str) -> Result<Vec<u64>, ShingleError> {
         Ok(self.cutter.cut(text)?.shingles)
     }
 
     /// Every element of the text's set in order, as often as it occurs, with the bytes of the
     /// text that it covers: from the first of its first unit to the last of its last.
-    ///
-    /// # Errors
-    /// [`ShingleError::TooLong`]
     pub fn spans(
         &self,
         text: &str,
@@ -227,7 +213,6 @@ impl Shingler {
     }
 
     /// Whether, and how, texts are sampled.
-    #[must_use]
     pub fn sampling(&self) -> Sampling {
         Sampling { modulo: self.sample_modulo, multiset: self.multiset }
     }

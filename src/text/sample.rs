@@ -68,14 +68,12 @@ pub struct Sampling {
 
 impl Sampling {
     /// Any set may be a sample.
-    #[must_use]
     pub fn is_on(self) -> bool {
         self.modulo > 1
     }
 
     /// Whether a set surely holds all of its content: it has an element that no sample has. Sets
     /// of ready-made tokens, and what stands for a text as a whole, nearly always have one.
-    #[must_use]
     pub fn is_whole(self, set: &ShingleSet) -> bool {
         let is_sampled = |element: &u64| element.is_multiple_of(u64::from(self.modulo));
         match (self.is_on(), self.multiset) {

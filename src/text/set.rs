@@ -15,7 +15,6 @@ pub struct ShingleSet(Arc<[u64]>);
 
 impl ShingleSet {
     /// Sorts and removes repetitions. `None` for no shingles at all.
-    #[must_use]
     pub fn from_shingles(shingles: Vec<u64>) -> Option<Self> {
         Self::of(shingles, Level::best())
     }
@@ -26,26 +25,22 @@ impl ShingleSet {
 
     /// Takes a set's shingles back as [`Self::as_slice`] gave them. `None` if there are none or
     /// they do not strictly ascend: they were never a set.
-    #[must_use]
     pub fn from_ascending(shingles: Vec<u64>) -> Option<Self> {
         let ascending = shingles.is_sorted_by(|a, b| a < b);
         (ascending && !shingles.is_empty()).then(|| Self(shingles.into()))
     }
 
-    #[must_use]
     pub fn as_slice(&self) -> &[u64] {
         &self.0
     }
 
     /// The number of distinct shingles, at least 1.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
     /// One number for the whole set: equal for equal sets, and for two different ones with a
     /// chance of 2⁻⁶⁴. It is the XXH3 of the shingles as little-endian bytes.
-    #[must_use]
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = Xxh3Default::new();
         let mut bytes = [0; CHUNK * 8];

@@ -41,7 +41,6 @@ pub struct ShingleSettings {
 
 impl ShingleSettings {
     /// What is wrong with the settings, a sentence a fault that starts with the key's name.
-    #[must_use]
     pub fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         if !(1..=UNITS_MAX as u32).contains(&self.size) {

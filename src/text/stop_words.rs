@@ -51,7 +51,6 @@ impl StopWords {
     }
 
     /// Words of one's own, in upper or lower case.
-    #[must_use]
     pub fn of_list(words: Vec<String>) -> Self {
         Self(Source::List(words))
     }

@@ -10,27 +10,16 @@ use super::Local;
 use crate::backend::{BackendError, Candidate, Candidates, Member, Scan, Scanned};
 use crate::index::{ExactSearch, Unanswered};
 use crate::measure::Overlap;
-use crate::scheme::Threshold;
-use crate::sketch::Sketch;
 use crate::storage::{SetRow, StorageError, Visited};
-use crate::text::ShingleSet;
 
 /// Lookups that read more postings than this (about 1 ms of work) run on a blocking thread, with
 /// limited concurrency.
 const POSTINGS_INLINE_MAX: usize = 16_384;
 
-/// An owned [`ExactSearch`] that can be sent to another thread.
-struct OwnedSearch {
-    set: ShingleSet,
-    sketch: Sketch,
-    threshold: Threshold,
-    members_max: usize,
-}
-
 impl Local {
     pub(super) async fn search_exactly(
         &self,
-        search: &ExactSearch<'_>,
+        search: &ExactSearch,
     ) -> Result<Option<Candidates>, BackendError> {
         match self.live.exact_candidates(search, POSTINGS_INLINE_MAX, self.now_ms()) {
             Ok(candidates) => return Ok(Some(candidates)),
@@ -38,22 +27,23 @@ impl Local {
             Err(Unanswered::TooManyPostings) => {}
         }
         let (permit, now_ms) = (self.scan_permit().await, self.now_ms());
-        let (live, owned) = (Arc::clone(&self.live), OwnedSearch::from(search));
+        let (live, search) = (Arc::clone(&self.live), search.clone());
         let read_all = super::blocking(move || {
             let _permit = permit;
-            Ok(live.exact_candidates(&owned.search(), usize::MAX, now_ms).ok())
+            Ok(live.exact_candidates(&search, usize::MAX, now_ms).ok())
         });
         Ok(read_all.await?)
     }
 
-    pub(super) async fn look_at_all(&self, search: &ExactSearch<'_>) -> Result<Scan, BackendError> {
+    /// Scans all documents of one consistent view. Dropping the future stops it.
+    pub(super) async fn scan(&self, search: &ExactSearch) -> Result<Scan, BackendError> {
         let permit = self.scan_permit().await;
-        let (live, owned) = (Arc::clone(&self.live), OwnedSearch::from(search));
+        let (live, search) = (Arc::clone(&self.live), search.clone());
         let visit = move |scan: &mut Scan, row: &SetRow<'_>| -> Visited {
             let _held = &permit;
             scan.seen += 1;
-            if let Some(overlap) = owned.overlap(row)? {
-                let agreeing = live.index.agreeing(owned.sketch.as_bytes(), row.document.sketch);
+            if let Some(overlap) = overlap(&search, row)? {
+                let agreeing = live.index.agreeing(search.sketch.as_bytes(), row.document.sketch);
                 scan.found.push(Scanned { candidate: candidate(row, agreeing), overlap });
             }
             Ok(ControlFlow::Continue(()))
@@ -67,35 +57,13 @@ impl Local {
     }
 }
 
-impl OwnedSearch {
-    fn search(&self) -> ExactSearch<'_> {
-        ExactSearch {
-            set: &self.set,
-            sketch: &self.sketch,
-            threshold: self.threshold,
-            members_max: self.members_max,
-        }
+/// The overlap, if it reaches the threshold. Reads the set only if its size admits that.
+fn overlap(search: &ExactSearch, row: &SetRow<'_>) -> Result<Option<Overlap>, StorageError> {
+    let (size, threshold) = (row.document.shingles as usize, search.threshold.get());
+    if !Overlap::can_reach(search.set.count(), size, threshold) {
+        return Ok(None);
     }
-
-    /// Reads the set only if its size admits the threshold.
-    fn overlap(&self, row: &SetRow<'_>) -> Result<Option<Overlap>, StorageError> {
-        let (size, threshold) = (row.document.shingles as usize, self.threshold.get());
-        if !Overlap::can_reach(self.set.count(), size, threshold) {
-            return Ok(None);
-        }
-        Ok(Overlap::reaching(&self.set, &row.set()?, threshold))
-    }
-}
-
-impl From<&ExactSearch<'_>> for OwnedSearch {
-    fn from(search: &ExactSearch<'_>) -> Self {
-        Self {
-            set: search.set.clone(),
-            sketch: search.sketch.clone(),
-            threshold: search.threshold,
-            members_max: search.members_max,
-        }
-    }
+    Ok(Overlap::reaching(&search.set, &row.set()?, threshold))
 }
 
 fn candidate(row: &SetRow<'_>, agreeing: u32) -> Candidate {

@@ -9,7 +9,7 @@ use smallvec::smallvec;
 
 use super::catalog::{Catalog, Listing};
 use super::replacements::Replacements;
-use crate::backend::{Candidate, Known, Member, PreparedDocument, Sketched};
+use crate::backend::{Candidate, Member, PreparedDocument, Sketched};
 use crate::document::{DocumentId, Ordinal};
 use crate::index::{Index, NewSet};
 use crate::scheme::{Key, Scheme};
@@ -116,14 +116,6 @@ impl Live {
         let Some(sketch) = self.index.sketch_of(fingerprint) else { return };
         let keys: Vec<_> = self.scheme.all_keys(sketch.as_bytes()).collect();
         self.index.remove(ordinal, fingerprint, &keys, set);
-    }
-
-    /// The parts of a document that lookups need, if its set is in the cache.
-    pub fn known(&self, ordinal: Ordinal) -> Option<Known> {
-        let fingerprint = self.catalog.fingerprint(ordinal)?;
-        let set = self.sets.get(&fingerprint)?;
-        let sketch = self.index.sketch_of(fingerprint)?;
-        Some(Known { set, fingerprint, sketch })
     }
 
     /// The document with this id: the old or the new version if it is replaced concurrently.

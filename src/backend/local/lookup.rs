@@ -4,12 +4,9 @@
 //! lock for that: they also check the documents that [replaced others
 //! meanwhile](super::replacements).
 
-use smallvec::SmallVec;
-
 use super::live::Live;
 use crate::backend::{Candidate, Candidates, Member};
-use crate::document::Ordinal;
-use crate::index::{self, ExactSearch, Search, Unanswered};
+use crate::index::{self, ExactSearch, Members, Search, Unanswered};
 use crate::measure::Overlap;
 
 /// Lookups run in one batch: few enough that hardly a document is replaced meanwhile.
@@ -22,8 +19,8 @@ const ATTEMPTS: usize = 4;
 impl Live {
     /// Returns only documents that have not expired at `now_ms`.
     pub fn candidates(&self, search: &Search<'_>, now_ms: i64) -> Candidates {
-        let found = self.candidates_of_all(std::slice::from_ref(search), now_ms);
-        found.into_iter().next().unwrap_or_default()
+        let mut found = self.candidates_of_all(std::slice::from_ref(search), now_ms);
+        found.pop().expect("a search has a result")
     }
 
     /// Runs [`candidates`](Self::candidates) for several searches; the results are in the same
@@ -56,7 +53,7 @@ impl Live {
     /// Like [`index::Index::exact_candidates`].
     pub fn exact_candidates(
         &self,
-        search: &ExactSearch<'_>,
+        search: &ExactSearch,
         postings_max: usize,
         now_ms: i64,
     ) -> Result<Candidates, Unanswered> {
@@ -105,29 +102,20 @@ impl Live {
         Ok(found)
     }
 
+    /// Candidates with the ids of their members, without those that were removed or have expired.
     fn resolved(&self, candidates: &index::Candidates, now_ms: i64) -> Candidates {
-        Candidates {
-            found: candidates
-                .found
-                .iter()
-                .filter_map(|found| self.resolve(found, now_ms))
-                .collect(),
-            seen: candidates.seen,
-            truncated: candidates.truncated,
-        }
+        let &index::Candidates { ref found, seen, truncated } = candidates;
+        let found = found.iter().filter_map(|found| self.resolve(found, now_ms)).collect();
+        Candidates { found, seen, truncated }
     }
 
-    /// The candidate with its members' ids; `None` if all members were removed or have expired.
     fn resolve(&self, candidate: &index::Candidate, now_ms: i64) -> Option<Candidate> {
-        let member = |&ordinal: &Ordinal| self.member(ordinal, now_ms);
-        let members: SmallVec<[Member; 1]> = candidate.members.iter().filter_map(member).collect();
-        (!members.is_empty()).then(|| Candidate {
-            fingerprint: candidate.fingerprint,
-            shingles: candidate.shingles,
-            agreeing: candidate.agreeing,
-            keys_shared: candidate.keys_shared,
-            members,
-        })
+        let &index::Candidate { fingerprint, shingles, agreeing, keys_shared, ref members } =
+            candidate;
+        let members = members.iter().filter_map(|ordinal| self.member(*ordinal, now_ms));
+        let members: Members<Member> = members.collect();
+        let resolved = Candidate { fingerprint, shingles, agreeing, keys_shared, members };
+        (!resolved.members.is_empty()).then_some(resolved)
     }
 }
 

@@ -23,30 +23,28 @@ mod wide;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use async_trait::async_trait;
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::backend::in_flight::InFlight;
 use crate::backend::{
-    Backend, BackendError, BackendStats, Candidate, Candidates, CopiedDocument, Known, Matches,
-    PreparedDocument, Progress, Recovery, Registered, RivalSearch, Scan, Sketched, Stored, View,
+    Backend, BackendError, BackendStats, Candidate, Candidates, ExactCandidates, Matches,
+    PreparedDocument, Progress, Recovery, Registered, Removed, RivalSearch, Sketched, Stored,
 };
 use crate::document::{Content, Document, DocumentId, Ordinal};
 use crate::index::{ExactSearch, Search};
 use crate::scheme::Scheme;
 use crate::sketch::{Estimator, SketchSettings};
-use crate::storage::{
-    CopyStop, Detail, DocumentDetails, Order, Record, SnapshotInfo, StorageError, Store, Tail,
-};
+use crate::storage::{CopyStop, Detail, DocumentDetails, Order, Record, StorageError, Store};
 use crate::text::ShingleSet;
 use contents::content_hash;
 use live::Live;
-use view::LocalView;
 
 pub use reindexing::PausedWrites;
 pub use settings::LocalSettings;
+pub use view::LocalView;
 
 pub struct Local {
     live: Arc<Live>,
@@ -160,38 +158,27 @@ impl Backend for Local {
         self.remove_by_id(id).await
     }
 
-    async fn select(&self, matches: Matches) -> Result<Vec<Ordinal>, BackendError> {
-        Ok(self.store.select(self.now_ms(), matches).await?)
+    async fn remove_where(&self, matches: Matches) -> Result<Removed, BackendError> {
+        let selected = self.store.select(self.now_ms(), matches).await?;
+        let matched = selected.len() as u64;
+        Ok(Removed { matched, removed: self.remove_ordinals(selected).await? })
     }
 
-    async fn remove_selected(&self, ordinals: Vec<Ordinal>) -> Result<u64, BackendError> {
-        self.remove_all(ordinals).await
-    }
-
-    async fn remove_expired(&self, max: usize) -> Result<u64, BackendError> {
-        self.remove_some_expired(max).await
-    }
-
-    async fn candidates(&self, search: &Search<'_>) -> Result<Candidates, BackendError> {
-        self.search(search).await
-    }
-
-    async fn candidates_of_all(
-        &self,
-        searches: &[Search<'_>],
-    ) -> Result<Vec<Candidates>, BackendError> {
-        Ok(self.live.candidates_of_all(searches, self.now_ms()))
+    async fn candidates(&self, searches: &[Search<'_>]) -> Result<Vec<Candidates>, BackendError> {
+        match searches {
+            [search] => Ok(vec![self.search(search).await?]),
+            searches => Ok(self.live.candidates_of_all(searches, self.now_ms())),
+        }
     }
 
     async fn exact_candidates(
         &self,
-        search: &ExactSearch<'_>,
-    ) -> Result<Option<Candidates>, BackendError> {
-        self.search_exactly(search).await
-    }
-
-    async fn scan(&self, search: &ExactSearch<'_>) -> Result<Scan, BackendError> {
-        self.look_at_all(search).await
+        search: &ExactSearch,
+    ) -> Result<ExactCandidates, BackendError> {
+        match self.search_exactly(search).await? {
+            Some(candidates) => Ok(ExactCandidates::Indexed(candidates)),
+            None => self.scan(search).await.map(ExactCandidates::Scanned),
+        }
     }
 
     async fn sets(
@@ -231,20 +218,6 @@ impl Backend for Local {
         self.check_missing(&ordinals, &details).await.map(|()| details)
     }
 
-    async fn known(&self, id: &DocumentId) -> Result<Option<Known>, BackendError> {
-        let Some(ordinal) = self.alive(id) else { return Ok(None) };
-        if let Some(known) = self.live.known(ordinal) {
-            return Ok(Some(known));
-        }
-        let mut records = self.fetch(vec![ordinal], Detail::Set).await?;
-        let Some(Record { set: Some(set), fingerprint, sketch, .. }) = records.pop().flatten()
-        else {
-            return Ok(None);
-        };
-        self.live.sets.insert(fingerprint, set.clone());
-        Ok(Some(Known { set, fingerprint, sketch }))
-    }
-
     async fn sketched(&self, ids: &[DocumentId]) -> Result<Vec<Option<Sketched>>, BackendError> {
         let now_ms = self.now_ms();
         Ok(ids.iter().map(|id| self.live.sketched(id, now_ms)).collect())
@@ -257,16 +230,11 @@ impl Backend for Local {
     async fn list(
         &self,
         after: Option<DocumentId>,
-        limit: u32,
+        limit: usize,
     ) -> Result<Vec<DocumentId>, BackendError> {
         let (live, now_ms) = (Arc::clone(&self.live), self.now_ms());
-        let ids = move || Ok(live.catalog.ids_after(after.as_ref(), limit as usize, now_ms));
+        let ids = move || Ok(live.catalog.ids_after(after.as_ref(), limit, now_ms));
         Ok(blocking(ids).await?)
-    }
-
-    async fn sample(&self, documents: usize) -> Result<Vec<DocumentId>, BackendError> {
-        let (live, now_ms) = (Arc::clone(&self.live), self.now_ms());
-        Ok(blocking(move || Ok(live.catalog.sample(documents, now_ms))).await?)
     }
 
     async fn export(
@@ -275,41 +243,6 @@ impl Backend for Local {
         order: Order,
     ) -> mpsc::Receiver<Result<Record, StorageError>> {
         self.store.export(detail, order, self.now_ms()).await
-    }
-
-    async fn records(&self, ordinals: Vec<Ordinal>) -> Result<Vec<Option<Record>>, BackendError> {
-        self.fetch(ordinals, Detail::Content).await
-    }
-
-    fn keep_log_after(&self, sequence: u64) {
-        self.log_kept_after.store(sequence, Ordering::Relaxed);
-    }
-
-    async fn changes(&self, after: u64) -> Result<Tail, BackendError> {
-        self.changes_after(after).await
-    }
-
-    async fn copy_in(&self, documents: Vec<CopiedDocument>) -> Result<(), BackendError> {
-        self.store_copies(documents).await
-    }
-
-    async fn pause_writes(&self) -> Result<PausedWrites, BackendError> {
-        self.pause().await
-    }
-
-    async fn view(&self) -> Result<Box<dyn View>, BackendError> {
-        Ok(Box::new(LocalView::new(self.store.view(self.now_ms()).await?)))
-    }
-
-    async fn check_room_for_copy(&self) -> Result<(), BackendError> {
-        let store = Arc::clone(&self.store);
-        Ok(blocking(move || store.check_room_for_copy()).await?)
-    }
-
-    async fn copy(&self) -> Result<File, BackendError> {
-        let (store, stop) = (Arc::clone(&self.store), Arc::new(CopyStop::default()));
-        let _stopped_when_dropped = StopOnDrop(Arc::clone(&stop));
-        Ok(blocking(move || store.copy(&stop)).await?)
     }
 
     async fn stats(&self) -> Result<BackendStats, BackendError> {
@@ -330,20 +263,8 @@ impl Backend for Local {
             log_rows: sizes.log_rows,
             sequence: self.store.applied_sequence(),
             recovery: self.recovery.clone(),
+            last_snapshot: self.snapshots().await?.into_iter().max_by_key(|info| info.sequence),
         })
-    }
-
-    async fn snapshot(&self) -> Result<SnapshotInfo, BackendError> {
-        self.write_snapshot().await
-    }
-
-    async fn snapshots(&self) -> Result<Vec<SnapshotInfo>, BackendError> {
-        let snapshots = self.store.snapshots().clone();
-        Ok(blocking(move || snapshots.list()).await?)
-    }
-
-    fn is_snapshot_due(&self, operations_min: u64) -> bool {
-        self.would_replay_much(operations_min)
     }
 
     fn poisoned(&self) -> watch::Receiver<Option<String>> {
@@ -354,9 +275,39 @@ impl Backend for Local {
         let store = Arc::clone(&self.store);
         Ok(blocking(move || store.close()).await?)
     }
+
+    fn local(&self, _what: &'static str) -> Result<&Local, BackendError> {
+        Ok(self)
+    }
 }
 
+/// Operations that only this backend has.
 impl Local {
+    /// Removes at most `max` expired documents, soonest first, and returns their number.
+    pub async fn remove_expired(&self, max: usize) -> Result<u64, BackendError> {
+        self.remove_ordinals(self.live.catalog.due(self.now_ms(), max)).await
+    }
+
+    /// The ids of at most `documents` randomly selected documents, in random order.
+    pub async fn sample(&self, documents: usize) -> Result<Vec<DocumentId>, BackendError> {
+        let (live, now_ms) = (Arc::clone(&self.live), self.now_ms());
+        Ok(blocking(move || Ok(live.catalog.sample(documents, now_ms))).await?)
+    }
+
+    /// Checks that there is enough free space for a copy.
+    pub async fn check_room_for_copy(&self) -> Result<(), BackendError> {
+        let store = Arc::clone(&self.store);
+        Ok(blocking(move || store.check_room_for_copy()).await?)
+    }
+
+    /// Copies the whole store, from one consistent view, to a database file that is deleted when it
+    /// is closed. Dropping the future stops the copying.
+    pub async fn copy(&self) -> Result<File, BackendError> {
+        let (store, stop) = (Arc::clone(&self.store), Arc::new(CopyStop::default()));
+        let _stopped_when_dropped = StopOnDrop(Arc::clone(&stop));
+        Ok(blocking(move || store.copy(&stop)).await?)
+    }
+
     fn alive(&self, id: &DocumentId) -> Option<Ordinal> {
         self.live.catalog.alive(id, self.now_ms()).map(|listing| listing.ordinal)
     }

@@ -4,8 +4,6 @@
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::Instant;
 
 use super::catalog::{Catalog, Listing};
@@ -76,14 +74,19 @@ pub(super) fn with_prefix(
     let index = index.with_prefix(exact_from);
     let seen = AtomicU64::new(0);
     let filed = timed("prefixes", || {
-        share_out_ordinals(store, 0..store.next_ordinal()?, |ordinals| {
-            let sets = store.scan_sets(ordinals, |row| {
-                index.file_prefix(row.document.ordinal, row.document.fingerprint, &row.set()?);
-                Ok(ControlFlow::Continue(()))
-            })?;
-            seen.fetch_add(sets.unwrap_or(0), Ordering::Relaxed);
-            Ok(())
-        })?;
+        share_out_ordinals(
+            store,
+            0..store.next_ordinal()?,
+            || (),
+            |(), ordinals| {
+                let sets = store.scan_sets(ordinals, |row| {
+                    index.file_prefix(row.document.ordinal, row.document.fingerprint, &row.set()?);
+                    Ok(ControlFlow::Continue(()))
+                })?;
+                seen.fetch_add(sets.unwrap_or(0), Ordering::Relaxed);
+                Ok(())
+            },
+        )?;
         store.check_seen(seen.into_inner())
     });
     match filed {
@@ -131,11 +134,15 @@ impl Recovering<'_> {
         let value = |sketch: &[u8], table| self.scheme.value(sketch, table);
         let loading = Loading::new(&index, &value);
         timed("snapshot", || {
-            share_out(snapshot.sections(), |section| {
-                let documents = loading.read_section(snapshot, section, &tail.dead)?;
-                self.progress.add_done(documents);
-                Ok::<_, StorageError>(())
-            })
+            share_out(
+                snapshot.sections(),
+                || loading.portion(),
+                |portion, section| {
+                    let documents = loading.read_section(portion, snapshot, section, &tail.dead)?;
+                    self.progress.add_done(documents);
+                    Ok::<_, StorageError>(())
+                },
+            )
         })?;
         timed("tail", || self.read_rows(born_since(&tail), &loading))?;
         let recovery = Recovery {
@@ -164,10 +171,15 @@ impl Recovering<'_> {
     }
 
     fn read_rows(&self, ordinals: Range<u64>, loading: &Loading<'_>) -> Result<(), StorageError> {
-        share_out_ordinals(self.store, ordinals, |ordinals| {
-            self.progress.add_done(loading.read_rows(self.store, ordinals)?);
-            Ok(())
-        })
+        share_out_ordinals(
+            self.store,
+            ordinals,
+            || loading.portion(),
+            |portion, ordinals| {
+                self.progress.add_done(loading.read_rows(portion, self.store, ordinals)?);
+                Ok(())
+            },
+        )
     }
 
     fn empty_index(&self) -> Index {
@@ -183,11 +195,9 @@ struct Loading<'a> {
     /// The key value of a sketch in a table.
     value: &'a (dyn Fn(&[u8], u32) -> Option<u32> + Sync),
     catalog: Catalog,
-    /// Portions not in use by a thread.
-    portions: Mutex<Vec<Portion<'a>>>,
 }
 
-/// Data loaded by one thread at a time.
+/// Data loaded by one thread.
 struct Portion<'a> {
     sets: index::Loader<'a>,
     /// A reusable buffer for a section.
@@ -196,81 +206,61 @@ struct Portion<'a> {
 
 impl<'a> Loading<'a> {
     fn new(index: &'a Index, value: &'a (dyn Fn(&[u8], u32) -> Option<u32> + Sync)) -> Self {
-        Self { index, value, catalog: Catalog::default(), portions: Mutex::default() }
+        Self { index, value, catalog: Catalog::default() }
     }
 
-    /// Inserts the remaining data into the index and returns the catalog.
+    fn portion(&self) -> Portion<'a> {
+        Portion { sets: self.index.loader(self.value), room: Vec::new() }
+    }
+
+    /// The catalog, once everything is loaded.
     fn finish(self) -> Catalog {
-        let Self { catalog, portions, .. } = self;
-        let portions = portions.into_inner().unwrap_or_else(PoisonError::into_inner);
-        timed("rest", || {
-            thread::scope(|scope| {
-                for rest in portions {
-                    scope.spawn(move || drop(rest));
-                }
-                catalog.load_ids();
-            });
-        });
-        catalog
-    }
-
-    fn portions(&self) -> MutexGuard<'_, Vec<Portion<'a>>> {
-        self.portions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Runs `work` on a free portion, so that threads do not contend.
-    fn with_portion<T>(
-        &self,
-        work: impl FnOnce(&mut Portion<'a>) -> Result<T, StorageError>,
-    ) -> Result<T, StorageError> {
-        let idle = self.portions().pop();
-        let new = || Portion { sets: self.index.loader(self.value), room: Vec::new() };
-        let mut portion = idle.unwrap_or_else(new);
-        let outcome = work(&mut portion);
-        self.portions().push(portion);
-        outcome
+        timed("ids", || self.catalog.load_ids());
+        self.catalog
     }
 
     /// Leaves out documents removed or replaced after the snapshot was begun, so that the snapshot
     /// and the log can be read in any order. Returns the number of documents listed.
     fn read_section(
         &self,
+        Portion { sets, room }: &mut Portion<'_>,
         snapshot: &SnapshotReader,
         section: usize,
         dead: &HashSet<Ordinal>,
     ) -> Result<u64, StorageError> {
-        self.with_portion(|Portion { sets, room }| {
-            let mut documents = 0;
-            snapshot.read(section, room, |record| match record {
-                SnapshotRecord::Entry(SnapshotEntry { fingerprint, shingles, sketch, members }) => {
-                    let alive = members.iter().copied().filter(|ordinal| !dead.contains(ordinal));
-                    sets.add(fingerprint, shingles, sketch, alive);
+        let mut documents = 0;
+        snapshot.read(section, room, |record| match record {
+            SnapshotRecord::Entry(SnapshotEntry { fingerprint, shingles, sketch, members }) => {
+                let alive = members.iter().copied().filter(|ordinal| !dead.contains(ordinal));
+                sets.add(fingerprint, shingles, sketch, alive);
+            }
+            SnapshotRecord::Listing(listing) => {
+                let SnapshotListing { ordinal, id, fingerprint, has_metadata } = listing;
+                if !dead.contains(&ordinal) {
+                    self.list(ordinal, id, fingerprint, has_metadata);
+                    documents += 1;
                 }
-                SnapshotRecord::Listing(listing) => {
-                    let SnapshotListing { ordinal, id, fingerprint, has_metadata } = listing;
-                    if !dead.contains(&ordinal) {
-                        self.list(ordinal, id, fingerprint, has_metadata);
-                        documents += 1;
-                    }
-                }
-            })?;
-            Ok(documents)
-        })
+            }
+        })?;
+        Ok(documents)
     }
 
     /// Returns the number of documents read.
-    fn read_rows(&self, store: &Store, ordinals: Range<u64>) -> Result<u64, StorageError> {
-        self.with_portion(|Portion { sets, .. }| {
-            let mut documents = 0;
-            store.scan(ordinals, |row| {
-                let SketchRow { ordinal, id, fingerprint, shingles, sketch, .. } = row;
-                let has_metadata = row.has_metadata();
-                sets.add(fingerprint, shingles, sketch, [ordinal]);
-                self.list(ordinal, id, fingerprint, has_metadata);
-                documents += 1;
-            })?;
-            Ok(documents)
-        })
+    fn read_rows(
+        &self,
+        portion: &mut Portion<'_>,
+        store: &Store,
+        ordinals: Range<u64>,
+    ) -> Result<u64, StorageError> {
+        let mut documents = 0;
+        store.scan(ordinals, |row| {
+            let SketchRow { ordinal, id, fingerprint, shingles, sketch, .. } = row;
+            let has_metadata = row.has_metadata();
+            portion.sets.add(fingerprint, shingles, sketch, [ordinal]);
+            self.list(ordinal, id, fingerprint, has_metadata);
+            documents += 1;
+        })?;
+        Ok(documents)
     }
 
     /// Expiry times are loaded later.
@@ -287,13 +277,14 @@ fn born_since(tail: &Tail) -> Range<u64> {
     first..end
 }
 
-fn share_out_ordinals(
+fn share_out_ordinals<S>(
     store: &Store,
     ordinals: Range<u64>,
-    work: impl Fn(Range<u64>) -> Result<(), StorageError> + Sync,
+    state: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, Range<u64>) -> Result<(), StorageError> + Sync,
 ) -> Result<(), StorageError> {
     let pieces = store.pieces(ordinals, PIECE)?;
-    share_out(pieces.len(), |piece| work(pieces[piece].clone()))
+    share_out(pieces.len(), state, |state, piece| work(state, pieces[piece].clone()))
 }
 
 /// Logs the duration of a phase of the start.

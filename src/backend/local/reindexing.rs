@@ -11,7 +11,8 @@ use super::live::DurableDocument;
 use super::storing::Times;
 use super::{Local, blocking};
 use crate::backend::{BackendError, CopiedDocument};
-use crate::storage::{Tail, Write};
+use crate::document::Ordinal;
+use crate::storage::{Detail, Record, Tail, Write};
 
 /// Blocks new writes until it is dropped; they wait.
 pub struct PausedWrites {
@@ -41,23 +42,36 @@ impl Local {
         Ok(self.store.write_all(writes, applied).await?)
     }
 
-    pub(super) async fn pause(&self) -> Result<PausedWrites, BackendError> {
+    /// Blocks new writes and waits until the pending ones are durable.
+    pub async fn pause_writes(&self) -> Result<PausedWrites, BackendError> {
         let superseded = Arc::clone(&self.superseded).write_owned().await;
         // Writes of cancelled callers may still be queued.
         self.store.sync().await?;
         Ok(PausedWrites { superseded })
     }
 
-    pub(super) async fn changes_after(&self, sequence: u64) -> Result<Tail, BackendError> {
+    /// The operations after a sequence for which the log is kept.
+    pub async fn changes(&self, sequence: u64) -> Result<Tail, BackendError> {
         let store = Arc::clone(&self.store);
         Ok(blocking(move || store.tail(sequence)).await?)
     }
 
-    /// Copied documents that already exist are skipped.
-    pub(super) async fn store_copies(
+    /// The records with these ordinals, without their sets; `None` where one does not exist.
+    pub async fn records(
         &self,
-        documents: Vec<CopiedDocument>,
-    ) -> Result<(), BackendError> {
+        ordinals: Vec<Ordinal>,
+    ) -> Result<Vec<Option<Record>>, BackendError> {
+        self.fetch(ordinals, Detail::Content).await
+    }
+
+    /// Prevents trimming of the operation log after this sequence; `u64::MAX` releases it.
+    pub fn keep_log_after(&self, sequence: u64) {
+        self.log_kept_after.store(sequence, Ordering::Relaxed);
+    }
+
+    /// Stores documents under the ordinals they have in another backend. Those that exist already
+    /// are skipped; the ids of the others must be new here.
+    pub async fn copy_in(&self, documents: Vec<CopiedDocument>) -> Result<(), BackendError> {
         let is_new = |copied: &CopiedDocument| self.live.catalog.listing(copied.ordinal).is_none();
         let new = documents.into_iter().filter(is_new).map(|copied| {
             let CopiedDocument { ordinal, prepared, stored_at_ms, expires_at_ms } = copied;

@@ -28,15 +28,12 @@ impl Local {
         }
     }
 
-    pub(super) async fn remove_all(&self, ordinals: Vec<Ordinal>) -> Result<u64, BackendError> {
+    /// Removes the documents that still exist and returns their number. Dropping the future stops
+    /// it between two documents.
+    pub async fn remove_ordinals(&self, ordinals: Vec<Ordinal>) -> Result<u64, BackendError> {
         let removals = ordinals.into_iter().map(|ordinal| self.remove_one(ordinal));
         let removed = stream::iter(removals).buffer_unordered(REMOVALS_AT_ONCE);
         removed.try_fold(0, async |sum, removed| Ok(sum + u64::from(removed))).await
-    }
-
-    pub(super) async fn remove_some_expired(&self, max: usize) -> Result<u64, BackendError> {
-        let now_ms = self.settings.clock.now_ms();
-        self.remove_all(self.live.catalog.due(now_ms, max)).await
     }
 
     /// `false` if the document was removed or replaced before its turn.

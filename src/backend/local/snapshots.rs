@@ -17,7 +17,9 @@ use crate::storage::{
 const REPLAYED_PART: u64 = 4;
 
 impl Local {
-    pub(super) fn would_replay_much(&self, operations_min: u64) -> bool {
+    /// Whether a start would replay at least `operations_min` operations after the newest snapshot
+    /// (more in large collections). Cheap.
+    pub fn is_snapshot_due(&self, operations_min: u64) -> bool {
         let sequence = self.snapshot_sequence.load(Ordering::Relaxed);
         let replayed = self.store.applied_sequence().saturating_sub(sequence);
         replayed >= operations_min.max(self.live.catalog.documents() / REPLAYED_PART)
@@ -28,7 +30,7 @@ impl Local {
     ///
     /// All documents in the copy are synced to disk before the snapshot is published: a store that
     /// a power cut sets back behind its snapshot would be refused.
-    pub(super) async fn write_snapshot(&self) -> Result<SnapshotInfo, BackendError> {
+    pub async fn snapshot(&self) -> Result<SnapshotInfo, BackendError> {
         // The lock is moved to the blocking threads: they continue if this future is dropped, and
         // two concurrent snapshots would overwrite each other.
         let one_at_a_time = Arc::clone(&self.snapshotting).lock_owned().await;
@@ -55,6 +57,12 @@ impl Local {
         self.snapshot_sequence.store(info.sequence, Ordering::Relaxed);
         self.trim_log(&kept).await?;
         Ok(info)
+    }
+
+    /// The snapshots, newest first.
+    pub async fn snapshots(&self) -> Result<Vec<SnapshotInfo>, BackendError> {
+        let snapshots = self.store.snapshots().clone();
+        Ok(super::blocking(move || snapshots.list()).await?)
     }
 
     /// Trims the log up to the oldest snapshot, so that a broken newer one can be skipped. Until

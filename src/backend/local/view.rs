@@ -4,8 +4,9 @@ use std::ops::ControlFlow;
 
 use quick_cache::unsync::Cache;
 
+use super::Local;
 use super::live::SetBytes;
-use crate::backend::{BackendError, View};
+use crate::backend::BackendError;
 use crate::document::Ordinal;
 use crate::storage::{SketchRow, StoreView};
 use crate::text::ShingleSet;
@@ -16,31 +17,38 @@ const SETS_CACHE_BYTES: u64 = 64 << 20;
 /// Sets of about a thousand shingles that fit into the cache.
 const SETS_EXPECTED: usize = 8_192;
 
-pub(super) struct LocalView {
+/// A consistent view of all documents at one moment, without those already expired then. Its
+/// methods block.
+pub struct LocalView {
     store: StoreView,
     /// Sets by ordinal.
     sets: Cache<u64, ShingleSet, SetBytes>,
 }
 
-impl LocalView {
-    pub fn new(store: StoreView) -> Self {
-        Self { store, sets: Cache::with_weighter(SETS_EXPECTED, SETS_CACHE_BYTES, SetBytes) }
+impl Local {
+    /// A view of all documents as of now. The caller limits the number of open views.
+    pub async fn view(&self) -> Result<LocalView, BackendError> {
+        let store = self.store.view(self.now_ms()).await?;
+        let sets = Cache::with_weighter(SETS_EXPECTED, SETS_CACHE_BYTES, SetBytes);
+        Ok(LocalView { store, sets })
     }
 }
 
-impl View for LocalView {
-    fn documents(&self) -> u64 {
+impl LocalView {
+    pub fn documents(&self) -> u64 {
         self.store.documents()
     }
 
-    fn sketches(
-        &mut self,
-        visit: &mut dyn FnMut(SketchRow<'_>) -> ControlFlow<()>,
+    /// Visits each document and its sketch, in any order, until the visitor breaks.
+    pub fn sketches(
+        &self,
+        visit: impl FnMut(SketchRow<'_>) -> ControlFlow<()>,
     ) -> Result<(), BackendError> {
         Ok(self.store.sketches(visit)?)
     }
 
-    fn set(&mut self, ordinal: Ordinal) -> Result<ShingleSet, BackendError> {
+    /// The set of a document visited by [`Self::sketches`].
+    pub fn set(&mut self, ordinal: Ordinal) -> Result<ShingleSet, BackendError> {
         let key = ordinal.get();
         if let Some(set) = self.sets.get(&key) {
             return Ok(set.clone());

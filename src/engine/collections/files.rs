@@ -39,14 +39,14 @@ const REPLACES: &str = "replaces";
 /// A collection's directory. If the collection was removed, dropping this deletes the directory, so
 /// it must be dropped after everything that reads from it.
 #[derive(Debug)]
-pub(in crate::engine) struct CollectionFiles {
+pub(crate) struct CollectionFiles {
     dir: PathBuf,
     removed: AtomicBool,
 }
 
 /// The collections that a start finds in the data directory.
 #[derive(Default)]
-pub(in crate::engine) struct Found {
+pub(crate) struct Found {
     pub whole: Vec<(CollectionName, CollectionSettings, CollectionFiles)>,
     /// Directories of collections whose creation or removal did not complete.
     pub remains: Vec<PathBuf>,
@@ -86,6 +86,13 @@ impl CollectionFiles {
 
     /// Makes the directory a collection, in place of the one that it replaces, by one rename.
     pub fn take_over(&self) -> Result<(), EngineError> {
+        self.take_over_with(sync)
+    }
+
+    pub(super) fn take_over_with(
+        &self,
+        sync: impl Fn(&Path) -> io::Result<()>,
+    ) -> Result<(), EngineError> {
         let [building, here] = [BUILDING, HERE].map(|name| self.dir.join(name));
         fs::rename(&building, &here).map_err(failed(&self.dir))?;
         if let Err(error) = sync(&self.dir) {
@@ -168,7 +175,7 @@ pub(super) fn clear(dir: &Path) -> io::Result<()> {
 
 /// # Errors
 /// The directory cannot be read, or a replacement cannot be completed.
-pub(in crate::engine) fn find(root: &Path) -> Result<Found, EngineError> {
+pub(crate) fn find(root: &Path) -> Result<Found, EngineError> {
     let mut found = Found::default();
     for entry in fs::read_dir(root).map_err(failed(root))? {
         let entry = entry.map_err(failed(root))?;
@@ -196,9 +203,7 @@ pub(in crate::engine) fn find(root: &Path) -> Result<Found, EngineError> {
 ///
 /// # Errors
 /// The directory holds data but no readable settings.
-pub(in crate::engine) fn settings_in(
-    dir: &Path,
-) -> Result<Option<CollectionSettings>, EngineError> {
+pub(crate) fn settings_in(dir: &Path) -> Result<Option<CollectionSettings>, EngineError> {
     match fs::read(dir.join(HERE)) {
         Ok(json) => read_settings(&json).map(Some).map_err(failed(&dir.join(HERE))),
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -290,11 +295,7 @@ fn candidates(root: &Path, name: &CollectionName) -> impl Iterator<Item = PathBu
 }
 
 /// Moves a collection's directory to a free one for this name. Must not run concurrently.
-pub(in crate::engine) fn adopt(
-    root: &Path,
-    name: &CollectionName,
-    from: &Path,
-) -> Result<(), EngineError> {
+pub(crate) fn adopt(root: &Path, name: &CollectionName, from: &Path) -> Result<(), EngineError> {
     let free = candidates(root, name).find(|dir| !dir.exists()).expect("a number is free");
     fs::rename(from, &free).and_then(|()| sync(root)).map_err(failed(root))
 }
@@ -311,7 +312,7 @@ fn make_free_directory(root: &Path, name: &CollectionName) -> io::Result<PathBuf
 }
 
 /// A directory for unfinished work, deleted when this is dropped.
-pub(in crate::engine) struct WorkDirectory(PathBuf);
+pub(crate) struct WorkDirectory(PathBuf);
 
 impl WorkDirectory {
     /// Creates the directory, in place of one that a crash left behind.
@@ -343,12 +344,12 @@ pub(super) fn remove_directory(dir: &Path) -> io::Result<()> {
 }
 
 /// Makes creations and renames in a directory durable.
-pub(in crate::engine) fn sync(dir: &Path) -> io::Result<()> {
+pub(crate) fn sync(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
 /// Adds the path to an I/O error.
-pub(in crate::engine) fn failed(path: &Path) -> impl FnOnce(io::Error) -> EngineError + use<> {
+pub(crate) fn failed(path: &Path) -> impl FnOnce(io::Error) -> EngineError + use<> {
     let path = path.to_owned();
     move |error| match is_full(&error) {
         true => EngineError::NoRoom { reason: "the disk is full".to_owned() },

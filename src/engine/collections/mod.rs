@@ -49,7 +49,6 @@ pub struct Collection {
 }
 
 impl Collection {
-    #[must_use]
     pub fn name(&self) -> &CollectionName {
         &self.name
     }
@@ -108,13 +107,11 @@ impl Collections {
     }
 
     /// The collections that could not be opened; the log says why.
-    #[must_use]
     pub fn unavailable(&self) -> &BTreeSet<CollectionName> {
         &self.unavailable
     }
 
     /// All collections, sorted by name.
-    #[must_use]
     pub fn list(&self) -> Vec<Arc<Collection>> {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
         open.values().cloned().collect()
@@ -209,7 +206,6 @@ impl Collections {
     }
 
     /// Why a collection has failed, if one has.
-    #[must_use]
     pub fn fault(&self) -> Option<String> {
         self.list().iter().find_map(|collection| collection.poisoned().borrow().clone())
     }
@@ -228,9 +224,6 @@ impl Collections {
     }
 
     /// Closes all collections by [`Engine::close`], even if one fails.
-    ///
-    /// # Errors
-    /// The first error.
     pub async fn close(self: &Arc<Self>) -> Result<(), EngineError> {
         let this = Arc::clone(self);
         off_runtime_if(true, move || this.changes().map(|mut changes| changes.closed = true))

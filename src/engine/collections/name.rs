@@ -30,12 +30,10 @@ impl CollectionName {
     }
 
     /// Whether this is the collection that always exists.
-    #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -71,19 +71,23 @@ impl Collections {
         progress: &Progress,
     ) {
         let (number, whole) = (whole.len(), Mutex::new(whole));
-        let _ = share_out(number, |_| {
-            let next = whole.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let opened = next.expect("there is a collection for each number");
-            let opened = opened.and_then(|(name, settings, files)| {
-                let opened = self.open_in(name.clone(), settings, files, progress);
-                opened.map_err(|error| (name, error))
-            });
-            match opened {
-                Ok(collection) => drop(self.add(collection)),
-                Err(error) => failed.lock().unwrap_or_else(PoisonError::into_inner).push(error),
-            }
-            Ok::<_, EngineError>(())
-        });
+        let _ = share_out(
+            number,
+            || (),
+            |(), _| {
+                let next = whole.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                let opened = next.expect("there is a collection for each number");
+                let opened = opened.and_then(|(name, settings, files)| {
+                    let opened = self.open_in(name.clone(), settings, files, progress);
+                    opened.map_err(|error| (name, error))
+                });
+                match opened {
+                    Ok(collection) => drop(self.add(collection)),
+                    Err(error) => failed.lock().unwrap_or_else(PoisonError::into_inner).push(error),
+                }
+                Ok::<_, EngineError>(())
+            },
+        );
     }
 
     /// Opens a collection, which is not served until it is [added](Self::add).

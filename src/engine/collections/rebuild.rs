@@ -51,7 +51,7 @@ pub async fn rebuild_default(
         let copied = read.map_err(failed_store)?.into_iter().map(|record| new.copied(record));
         let copied = copied.collect::<Result<Vec<_>, _>>()?;
         let count = copied.len() as u64;
-        new.backend.copy_in(copied).await?;
+        new.local("reindexes")?.copy_in(copied).await?;
         documents += count;
         done(count);
     }

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use super::files::CollectionFiles;
 use super::{Collection, CollectionName, Collections};
-use crate::backend::{Backend, BackendError, CopiedDocument, PausedWrites, Progress};
+use crate::backend::{Backend, BackendError, CopiedDocument, Local, PausedWrites, Progress};
 use crate::document::Document;
 use crate::engine::{CollectionSettings, Engine, EngineError, off_runtime_if};
 use crate::storage::{Detail, Order, Record, Tail};
@@ -23,6 +23,9 @@ const DOCUMENTS_AT_ONCE: usize = 256;
 
 /// Operations that may be left to replay while writes are paused.
 const OPERATIONS_LEFT_MAX: usize = 256;
+
+/// What a backend without them is said not to support.
+const REINDEXES: &str = "reindexes";
 
 /// The progress or outcome of a reindex.
 #[derive(Clone, Debug)]
@@ -105,12 +108,14 @@ impl Collections {
         if !old.settings().store.text {
             return Err(EngineError::TextsNotKept { name: name.clone() });
         }
-        old.engine.backend.check_room_for_copy().await?;
+        old.engine.local(REINDEXES)?.check_room_for_copy().await?;
         let reindex = self.begin(&old, settings)?;
         let (this, status) = (Arc::clone(self), reindex.status());
         tokio::spawn(async move {
             let outcome = this.rebuild(&old, &reindex).await;
-            old.engine.backend.keep_log_after(u64::MAX);
+            if let Ok(local) = old.engine.local(REINDEXES) {
+                local.keep_log_after(u64::MAX);
+            }
             if let Err(error) = &outcome {
                 tracing::error!(name = %old.name, %error, "a reindex failed");
             }
@@ -130,9 +135,6 @@ impl Collections {
     }
 
     /// Cancels the reindex of a collection, if one is running. Returns before it has stopped.
-    ///
-    /// # Errors
-    /// Those of [`Collections::reindex_status`].
     pub fn cancel_reindex(&self, name: &CollectionName) -> Result<ReindexStatus, EngineError> {
         self.get(name)?;
         let reindex = self.last_reindex(name)?;
@@ -216,10 +218,10 @@ impl Collections {
         while transfer.catch_up().await? > OPERATIONS_LEFT_MAX {}
         new.engine.snapshot().await?;
         while transfer.catch_up().await? > OPERATIONS_LEFT_MAX {}
-        let paused = old.engine.backend.pause_writes().await?;
+        let paused = transfer.from.pause_writes().await?;
         transfer.catch_up().await?;
         // Returns once all writes are durable.
-        drop(new.engine.backend.pause_writes().await?);
+        drop(transfer.to.pause_writes().await?);
         let (this, replaced, new) = (Arc::clone(self), Arc::clone(old), Arc::clone(new));
         off_runtime_if(true, move || this.swap(&replaced, &new, paused)).await??;
         if let Err(error) = old.engine.backend.close().await {
@@ -256,8 +258,10 @@ impl Collections {
 
 /// Copies documents from one engine to another.
 struct Transfer<'a> {
-    from: &'a dyn Backend,
-    to: &'a Engine,
+    from: &'a Local,
+    to: &'a Local,
+    /// Analyses the documents again.
+    engine: &'a Engine,
     reindex: &'a Reindex,
     /// The sequence up to which operations are copied.
     sequence: u64,
@@ -266,13 +270,14 @@ struct Transfer<'a> {
 impl<'a> Transfer<'a> {
     async fn begin(
         from: &'a Engine,
-        to: &'a Engine,
+        engine: &'a Engine,
         reindex: &'a Reindex,
     ) -> Result<Self, EngineError> {
-        let stats = from.backend.stats().await?;
-        from.backend.keep_log_after(stats.sequence);
+        let (from, to) = (from.local(REINDEXES)?, engine.local(REINDEXES)?);
+        let stats = from.stats().await?;
+        from.keep_log_after(stats.sequence);
         reindex.total.store(stats.documents, Ordering::Relaxed);
-        Ok(Self { from: &*from.backend, to, reindex, sequence: stats.sequence })
+        Ok(Self { from, to, engine, reindex, sequence: stats.sequence })
     }
 
     /// Copies one view of all documents. The log repeats documents of the view that were inserted
@@ -292,7 +297,7 @@ impl<'a> Transfer<'a> {
         let Tail { last_sequence, dead, born } = self.from.changes(self.sequence).await?;
         let operations = dead.len() + born.len();
         // Removals first, so that the ids of inserted documents are free.
-        self.to.backend.remove_selected(dead.into_iter().collect()).await?;
+        self.to.remove_ordinals(dead.into_iter().collect()).await?;
         for ordinals in born.chunks(DOCUMENTS_AT_ONCE) {
             let records = self.from.records(ordinals.to_vec()).await?;
             self.take_over(records.into_iter().flatten().collect()).await?;
@@ -303,10 +308,10 @@ impl<'a> Transfer<'a> {
 
     async fn take_over(&self, records: Vec<Record>) -> Result<(), EngineError> {
         self.reindex.check_cancelled()?;
-        let (engine, count) = (self.to.clone(), records.len() as u64);
+        let (engine, count) = (self.engine.clone(), records.len() as u64);
         let copied = move || records.into_iter().map(|record| engine.copied(record)).collect();
         let copied: Result<Vec<CopiedDocument>, EngineError> = off_runtime_if(true, copied).await?;
-        self.to.backend.copy_in(copied?).await?;
+        self.to.copy_in(copied?).await?;
         self.reindex.done.fetch_add(count, Ordering::Relaxed);
         Ok(())
     }
@@ -315,7 +320,22 @@ impl<'a> Transfer<'a> {
 impl Engine {
     /// Analyses a document of another engine with this engine's settings.
     pub(super) fn copied(&self, record: Record) -> Result<CopiedDocument, EngineError> {
-        let Record { ordinal, id, stored_at_ms, expires_at_ms, content, metadata, .. } = record;
+        // Named one by one, so that a new field is either taken over or left out on purpose.
+        let Record {
+            ordinal,
+            id,
+            stored_at_ms,
+            expires_at_ms,
+            content,
+            metadata,
+            set: _,
+            shingles: _,
+            fingerprint: _,
+            content_hash: _,
+            sketch: _,
+            whole_document: _,
+            sampled_to_one: _,
+        } = record;
         let unfit =
             |error: &EngineError| EngineError::Unfit { id: id.clone(), reason: error.to_string() };
         let content = content.ok_or_else(|| EngineError::TextNotKept { id: id.clone() })?;

@@ -30,7 +30,6 @@ pub struct VerifiedCollection {
 
 impl Verification {
     /// Whether nothing is damaged or missing.
-    #[must_use]
     pub fn is_sound(&self) -> bool {
         let of_collections = self.collections.iter().flat_map(|of| &of.inspection.findings);
         !of_collections.chain(&self.findings).any(|finding| finding.is_damage)

@@ -62,7 +62,7 @@ pub struct EuclideanMeasure {
 }
 
 impl MeasureValues {
-    pub(in crate::engine) fn if_any(self) -> Option<Self> {
+    pub(crate) fn if_any(self) -> Option<Self> {
         (self != Self::default()).then_some(self)
     }
 }
@@ -101,7 +101,6 @@ pub struct UnknownMeasure;
 
 impl MeasureSelection {
     /// Whether any measure needs the contents rather than their sets.
-    #[must_use]
     pub fn of_contents(self) -> bool {
         self.of_characters() || self.of_counts()
     }
@@ -115,7 +114,7 @@ impl MeasureSelection {
     }
 
     /// The product of the texts' lengths in characters if they are compared by characters, else 0.
-    pub(in crate::engine) fn product(self, a: &Content, b: &Content) -> u64 {
+    pub(crate) fn product(self, a: &Content, b: &Content) -> u64 {
         match (a, b) {
             (Content::Text(a), Content::Text(b)) if self.of_characters() => {
                 (a.chars().count() as u64).saturating_mul(b.chars().count() as u64)
@@ -126,10 +125,7 @@ impl MeasureSelection {
 }
 
 /// Computes the measures that need the contents.
-///
-/// # Errors
-/// `TextRequired`, `TextsTooLong`, `TooManyShingles`.
-pub(in crate::engine) fn measure(
+pub(crate) fn measure(
     analyser: &Analyser,
     (a, b): (&Content, &Content),
     measures: MeasureSelection,
@@ -159,9 +155,7 @@ pub(in crate::engine) fn measure(
     Ok(measured)
 }
 
-/// # Errors
-/// `TooManyShingles`.
-pub(in crate::engine) fn bag_overlap(
+pub(crate) fn bag_overlap(
     analyser: &Analyser,
     contents: (&Content, &Content),
 ) -> Result<BagOverlap, EngineError> {

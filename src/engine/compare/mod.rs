@@ -1,7 +1,7 @@
 //! Compares two contents: estimated and exact resemblance, measures and shared passages.
 
-pub(in crate::engine) mod comparison;
-pub(in crate::engine) mod measures;
+pub(crate) mod comparison;
+pub(crate) mod measures;
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ use crate::sketch::Estimate;
 use crate::text::ShingleSet;
 
 /// One side of a comparison.
-pub(in crate::engine) struct Side {
+pub(crate) struct Side {
     /// `None` if the collection does not keep contents.
     pub content: Option<Content>,
     pub analysis: Analysis,
@@ -40,7 +40,7 @@ pub fn compare_contents(
 }
 
 /// Compares two sides. Without contents there are no explanation and no measures of contents.
-pub(in crate::engine) fn compare_sides(
+pub(crate) fn compare_sides(
     analyser: &Analyser,
     a: &Side,
     b: &Side,

@@ -9,7 +9,7 @@ use crate::sketch::Estimator;
 
 /// Sends the clusters in the order of their representatives. `record_sizes` gets the number of
 /// documents of every cluster, including those smaller than `min_size`.
-pub(in crate::engine) fn emit(
+pub(crate) fn emit(
     work: &mut Work,
     linkage: Linkage,
     min_size: usize,
@@ -19,7 +19,7 @@ pub(in crate::engine) fn emit(
     let (corpus, documents) = work.corpus()?;
     let join = work.join(&corpus, &documents)?;
     let estimator = work.estimator();
-    let mut sets = ViewSets { view: &mut *work.view, documents: &documents };
+    let mut sets = ViewSets { view: &mut work.view, documents: &documents };
     let representatives = join.clusters(linkage, &mut sets, work.running.progress())?;
     let by_cluster = by_cluster(&representatives);
     let clusters = by_cluster.chunk_by(|a, b| a.0 == b.0);

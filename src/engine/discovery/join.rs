@@ -6,7 +6,7 @@ use crate::scheme::{Scheme, Threshold};
 
 impl Analyser {
     /// Joins sets by the keys of the scheme, or by their elements.
-    pub(in crate::engine) fn join<'c, S: Sets>(
+    pub(crate) fn join<'c, S: Sets>(
         &self,
         corpus: &'c Corpus,
         sets: &mut S,
@@ -28,7 +28,7 @@ impl Analyser {
     }
 
     /// The chance that a pair at just the threshold is found.
-    pub(in crate::engine) fn expected_recall(&self, mode: Mode, threshold: Threshold) -> f64 {
+    pub(crate) fn expected_recall(&self, mode: Mode, threshold: Threshold) -> f64 {
         let plan = self.scheme.plan(threshold);
         match mode {
             _ if self.joins_by_elements(mode) => 1.0,

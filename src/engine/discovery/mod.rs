@@ -19,14 +19,14 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::backend::{BackendError, View};
+use crate::backend::{BackendError, LocalView};
 use crate::document::DocumentId;
 use crate::engine::{Analyser, Engine, EngineError, Mode, PairContainment};
 use crate::join::{JoinError, Linkage, Stopped};
 use crate::scheme::Threshold;
 use stream::Message;
 
-pub(in crate::engine) use running::Discoveries;
+pub(crate) use running::Discoveries;
 pub use running::{ClusterFigures, DiscoveryGuard, DiscoveryKind, DiscoveryStats};
 
 /// Pairs or parts of clusters buffered for the reader.
@@ -97,7 +97,7 @@ pub type Batch<T> = Result<Vec<T>, EngineError>;
 
 /// The inputs of one discovery.
 struct Work {
-    view: Box<dyn View>,
+    view: LocalView,
     analyser: Arc<Analyser>,
     threshold: Threshold,
     mode: Mode,
@@ -125,9 +125,6 @@ impl Engine {
 
     /// Every cluster of at least `min_size` documents, in parts, in the order of their
     /// representatives; otherwise as [`Engine::pairs`].
-    ///
-    /// # Errors
-    /// As [`Engine::pairs`].
     pub async fn clusters(
         &self,
         discovery: Discovery,
@@ -150,7 +147,7 @@ impl Engine {
         self.refuse_records()?;
         let running = self.discoveries.begin(kind, threshold, mode)?;
         Ok(Work {
-            view: self.backend.view().await?,
+            view: self.local("discoveries")?.view().await?,
             analyser: Arc::clone(&self.analyser),
             threshold,
             mode,

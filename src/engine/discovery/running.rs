@@ -79,12 +79,12 @@ pub struct DiscoveryGuard {
 }
 
 impl DiscoveryGuard {
-    pub(in crate::engine) fn progress(&self) -> &Arc<Progress> {
+    pub(crate) fn progress(&self) -> &Arc<Progress> {
         &self.progress
     }
 
     /// Notified when the engine is closed, to wake a discovery that waits for its reader.
-    pub(in crate::engine) fn closed(&self) -> &Arc<Notify> {
+    pub(crate) fn closed(&self) -> &Arc<Notify> {
         &self.closed
     }
 }
@@ -96,7 +96,7 @@ impl Drop for DiscoveryGuard {
 }
 
 impl Discoveries {
-    pub(in crate::engine) fn begin(
+    pub(crate) fn begin(
         self: &Arc<Self>,
         kind: DiscoveryKind,
         threshold: Threshold,
@@ -143,7 +143,7 @@ impl Discoveries {
     }
 
     /// Records the figures of clusters of these sizes, and warns of giant ones.
-    pub(in crate::engine) fn record_clusters(&self, sizes: &[usize], members_alarm: usize) {
+    pub(crate) fn record_clusters(&self, sizes: &[usize], members_alarm: usize) {
         let over_alarm = sizes.iter().filter(|size| **size > members_alarm).count() as u64;
         let members_largest = sizes.iter().copied().max().unwrap_or(0) as u64;
         if over_alarm > 0 {

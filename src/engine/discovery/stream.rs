@@ -13,7 +13,7 @@ use crate::join::Progress;
 /// The most results in a batch.
 const BATCH_MAX: usize = 256;
 
-pub(in crate::engine) enum Message<T> {
+pub(crate) enum Message<T> {
     Found(T),
     /// The last message. Without it, the results are incomplete.
     End(Result<(), EngineError>),
@@ -34,7 +34,7 @@ impl Drop for StopWhenDropped {
 }
 
 /// The stream of batches. Dropping it stops the work.
-pub(in crate::engine) fn of<T: Send + 'static>(
+pub(crate) fn of<T: Send + 'static>(
     messages: mpsc::Receiver<Message<T>>,
     progress: Arc<Progress>,
 ) -> BoxStream<'static, Batch<T>> {

@@ -3,15 +3,15 @@
 use std::ops::ControlFlow;
 
 use super::{Interrupted, Work};
-use crate::backend::{BackendError, View};
+use crate::backend::{BackendError, LocalView};
 use crate::document::Ordinal;
 use crate::join::{Corpus, CorpusBuilder, Documents, Join, Progress, Sets, Stage};
 use crate::sketch::Estimator;
 use crate::text::ShingleSet;
 
 /// The sets of a view, by their numbers in the corpus.
-pub(in crate::engine) struct ViewSets<'v> {
-    pub view: &'v mut dyn View,
+pub(crate) struct ViewSets<'v> {
+    pub view: &'v mut LocalView,
     pub documents: &'v Documents,
 }
 
@@ -25,37 +25,37 @@ impl Sets for ViewSets<'_> {
 }
 
 impl Work {
-    pub(in crate::engine) fn estimator(&self) -> Estimator {
+    pub(crate) fn estimator(&self) -> Estimator {
         self.analyser.estimator
     }
 
-    pub(in crate::engine) fn progress(&self) -> &Progress {
+    pub(crate) fn progress(&self) -> &Progress {
         self.running.progress()
     }
 
-    pub(in crate::engine) fn corpus(&mut self) -> Result<(Corpus, Documents), Interrupted> {
+    pub(crate) fn corpus(&mut self) -> Result<(Corpus, Documents), Interrupted> {
         let progress = self.running.progress();
         progress.begin(Stage::Reading, self.view.documents());
         let mut builder = CorpusBuilder::new(self.analyser.sketch_bytes());
-        let mut visit = |row: crate::storage::SketchRow<'_>| {
+        let read = self.view.sketches(|row| {
             let document = (row.document_id(), row.ordinal.get());
             builder.push(document, row.fingerprint, row.shingles, row.sketch);
             match progress.advance(1) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(_) => ControlFlow::Break(()),
             }
-        };
-        self.view.sketches(&mut visit).map_err(Interrupted::Sets)?;
+        });
+        read.map_err(Interrupted::Sets)?;
         progress.go_on()?;
         Ok(builder.finish())
     }
 
-    pub(in crate::engine) fn join<'c>(
+    pub(crate) fn join<'c>(
         &mut self,
         corpus: &'c Corpus,
         documents: &Documents,
     ) -> Result<Join<'c>, Interrupted> {
-        let mut sets = ViewSets { view: &mut *self.view, documents };
+        let mut sets = ViewSets { view: &mut self.view, documents };
         let options = (self.mode, self.threshold);
         self.analyser.join(corpus, &mut sets, options, self.running.progress())
     }

@@ -7,11 +7,11 @@ use jiff::Timestamp;
 
 use crate::backend::{Candidates, PreparedDocument, Registered, Rival, Stored};
 use crate::document::Document;
-use crate::engine::analysis::{Analysis, CONTENT_INLINE_BYTES_MAX, policy};
+use crate::engine::analysis::{Analysis, CONTENT_INLINE_BYTES_MAX};
 use crate::engine::documents::rivals::is_certain;
 use crate::engine::lookup::Query;
 use crate::engine::{
-    AddOptions, AddStatus, Added, Admitted, Engine, EngineError, Match, Mode, OnDuplicate,
+    AddOptions, AddStatus, Added, Admitted, Engine, EngineError, Match, Mode, OnDuplicate, Policy,
 };
 
 /// A document whose near-duplicates are known.
@@ -56,11 +56,7 @@ impl Engine {
         Ok(self.prepared(document, analysis))
     }
 
-    pub(in crate::engine) fn prepared(
-        &self,
-        document: Document,
-        analysis: Analysis,
-    ) -> PreparedDocument {
+    pub(crate) fn prepared(&self, document: Document, analysis: Analysis) -> PreparedDocument {
         PreparedDocument {
             document,
             fingerprint: analysis.fingerprint,
@@ -169,7 +165,7 @@ impl Engine {
             status: AddStatus::Skipped,
             duplicates: matches,
             shingles: prepared.set.count(),
-            policy: policy(prepared.whole_document, prepared.sampled_to_one),
+            policy: Policy::of(prepared.whole_document, prepared.sampled_to_one),
             more,
             truncated,
         };
@@ -177,9 +173,6 @@ impl Engine {
     }
 
     /// Runs `prepare` (on a blocking thread when the content is large), `admit` and `complete`.
-    ///
-    /// # Errors
-    /// Those of the three methods.
     pub async fn add(&self, document: Document, options: AddOptions) -> Result<Added, EngineError> {
         let large = document.content.weight() > CONTENT_INLINE_BYTES_MAX;
         let engine = self.clone();

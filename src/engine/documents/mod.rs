@@ -4,5 +4,3 @@ mod add;
 mod removal;
 mod rivals;
 mod superseded;
-
-pub use removal::Removed;

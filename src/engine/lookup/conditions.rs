@@ -26,7 +26,6 @@ pub struct Conditions {
 
 impl Conditions {
     /// Whether there is no condition, so that every document matches.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         let Self { filter, stored_after_ms, stored_before_ms } = self;
         filter.is_none() && stored_after_ms.is_none() && stored_before_ms.is_none()
@@ -37,7 +36,7 @@ impl Conditions {
         self.filter.as_ref().is_none_or(|filter| filter.matches(None))
     }
 
-    pub(in crate::engine) fn hold(&self, of: &DocumentDetails) -> bool {
+    pub(crate) fn hold(&self, of: &DocumentDetails) -> bool {
         self.stored_after_ms.is_none_or(|after| of.stored_at_ms > after)
             && self.stored_before_ms.is_none_or(|before| of.stored_at_ms < before)
             && self.filter.as_ref().is_none_or(|filter| filter.matches(of.metadata.as_ref()))

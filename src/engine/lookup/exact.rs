@@ -1,6 +1,6 @@
 //! Exact lookups: no false negatives.
 
-use crate::backend::Scan;
+use crate::backend::{ExactCandidates, Scan};
 use crate::engine::lookup::keyed::ATTEMPTS_MAX;
 use crate::engine::lookup::{Found, Query, score_members};
 use crate::engine::{Engine, EngineError, FoundBy};
@@ -9,19 +9,17 @@ use crate::index::ExactSearch;
 impl Engine {
     /// Every stored document at or over the threshold, unordered: by the prefix index, or by a full
     /// scan if the index does not cover so low a threshold.
-    pub(in crate::engine) async fn find_exactly(
-        &self,
-        query: &Query<'_>,
-    ) -> Result<Found, EngineError> {
+    pub(crate) async fn find_exactly(&self, query: &Query<'_>) -> Result<Found, EngineError> {
         let search = ExactSearch {
-            set: query.set,
-            sketch: query.sketch,
+            set: query.set.clone(),
+            sketch: query.sketch.clone(),
             threshold: query.threshold,
             members_max: query.members_max,
         };
         for attempt in 1.. {
-            let Some(candidates) = self.backend.exact_candidates(&search).await? else {
-                return Ok(self.scanned(query, self.backend.scan(&search).await?));
+            let candidates = match self.backend.exact_candidates(&search).await? {
+                ExactCandidates::Indexed(candidates) => candidates,
+                ExactCandidates::Scanned(scan) => return Ok(self.scanned(query, scan)),
             };
             let checked = self.verify(query, candidates.found).await?;
             if checked.none_gone || attempt == ATTEMPTS_MAX {

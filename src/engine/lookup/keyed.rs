@@ -15,12 +15,12 @@ const CHECKED_AT_ONCE: usize = 40;
 
 /// Attempts at a lookup, the first included. It is repeated when a candidate's documents are
 /// removed before its set is read, as they may have been replaced by equally similar ones.
-pub(in crate::engine) const ATTEMPTS_MAX: usize = 4;
+pub(crate) const ATTEMPTS_MAX: usize = 4;
 
 impl Engine {
     /// Searches the candidates of all keyed queries in one batch; `None` for other queries. If the
     /// backend fails, all are `None`, and each query's own lookup reports the error.
-    pub(in crate::engine) async fn candidates_of_all(
+    pub(crate) async fn candidates_of_all(
         &self,
         queries: &[Option<Query<'_>>],
     ) -> Vec<Option<Candidates>> {
@@ -34,7 +34,7 @@ impl Engine {
             |(query, plan, keys)| self.search(query, plan, keys, self.found_max_at_first(query));
         let searches: Vec<_> =
             keyed.iter().map(|(query, plan, keys)| search((query, *plan, keys))).collect();
-        let found = self.backend.candidates_of_all(&searches).await;
+        let found = self.backend.candidates(&searches).await;
         let mut found = found.unwrap_or_default().into_iter();
         let candidates =
             |query: &Option<Query<'_>>| query.as_ref().filter(by_keys).and_then(|_| found.next());
@@ -104,7 +104,8 @@ impl Engine {
                 Some(candidates) => candidates,
                 None => {
                     let search = self.search(query, plan, &keys, found_max);
-                    self.backend.candidates(&search).await?
+                    let mut found = self.backend.candidates(std::slice::from_ref(&search)).await?;
+                    found.pop().expect("a search has a result")
                 }
             };
             let (seen, is_cut) = (candidates.seen, candidates.truncated);

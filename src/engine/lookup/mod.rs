@@ -1,11 +1,11 @@
 //! Finds and scores near-duplicates of a set: shared by lookups and by adding documents.
 
-pub(in crate::engine) mod collapse;
-pub(in crate::engine) mod conditions;
+pub(crate) mod collapse;
+pub(crate) mod conditions;
 mod exact;
-pub(in crate::engine) mod filter;
+pub(crate) mod filter;
 mod keyed;
-pub(in crate::engine) mod records;
+pub(crate) mod records;
 mod similar;
 
 use std::cmp::Ordering;
@@ -22,14 +22,14 @@ use crate::sketch::Sketch;
 use crate::text::{Sampling, ShingleSet};
 
 /// Comparisons of more shingles (about a millisecond's work) run off the runtime's thread.
-pub(in crate::engine) const SHINGLES_INLINE_MAX: usize = 500_000;
+pub(crate) const SHINGLES_INLINE_MAX: usize = 500_000;
 
 /// Shingles of candidates in memory at once for verification (32 MiB), unless one candidate alone
 /// has more.
-pub(in crate::engine) const SHINGLES_AT_ONCE_MAX: usize = 4 << 20;
+pub(crate) const SHINGLES_AT_ONCE_MAX: usize = 4 << 20;
 
 /// A lookup to be executed.
-pub(in crate::engine) struct Query<'a> {
+pub(crate) struct Query<'a> {
     pub set: &'a ShingleSet,
     pub fingerprint: u64,
     pub sketch: &'a Sketch,
@@ -48,7 +48,7 @@ pub(in crate::engine) struct Query<'a> {
 }
 
 /// Where the metadata of a match is: at hand, or in the store.
-pub(in crate::engine) enum MetadataAt {
+pub(crate) enum MetadataAt {
     Here(Option<Metadata>),
     Stored(Ordinal),
 }
@@ -59,7 +59,7 @@ impl MetadataAt {
     }
 }
 
-pub(in crate::engine) struct Scored {
+pub(crate) struct Scored {
     pub found: Match,
     /// `None` for a document in flight.
     pub ordinal: Option<Ordinal>,
@@ -72,7 +72,7 @@ impl Scored {
     }
 }
 
-pub(in crate::engine) struct Found {
+pub(crate) struct Found {
     pub scored: Vec<Scored>,
     /// Distinct sets that shared a key, or all sets in a scan.
     pub candidates: usize,
@@ -83,7 +83,7 @@ pub(in crate::engine) struct Found {
 }
 
 /// The result of verifying candidates.
-pub(in crate::engine) struct Checked {
+pub(crate) struct Checked {
     pub scored: Vec<Scored>,
     /// Every candidate's set could be read: none was removed in the meantime.
     pub none_gone: bool,
@@ -99,7 +99,7 @@ impl Default for Checked {
 
 impl Match {
     /// A match without `keys_shared`, metadata and points.
-    pub(in crate::engine) fn of(id: DocumentId, similarity: Similarity) -> Self {
+    pub(crate) fn of(id: DocumentId, similarity: Similarity) -> Self {
         let Similarity { resemblance, estimated, interval, exact: overlap } = similarity;
         Self {
             id,
@@ -120,12 +120,12 @@ impl Match {
 
 impl Engine {
     /// Stored documents at or over the threshold, unordered.
-    pub(in crate::engine) async fn find(&self, query: &Query<'_>) -> Result<Found, EngineError> {
+    pub(crate) async fn find(&self, query: &Query<'_>) -> Result<Found, EngineError> {
         self.find_from(query, None).await
     }
 
     /// `looked_up`: the query's result of [`candidates_of_all`](Self::candidates_of_all), if any.
-    pub(in crate::engine) async fn find_from(
+    pub(crate) async fn find_from(
         &self,
         query: &Query<'_>,
         looked_up: Option<Candidates>,
@@ -138,7 +138,7 @@ impl Engine {
 
     /// The best `limit` matches, by falling resemblance and then by id, with their metadata; and
     /// whether there were more.
-    pub(in crate::engine) async fn best(
+    pub(crate) async fn best(
         &self,
         mut scored: Vec<Scored>,
         limit: usize,
@@ -159,7 +159,7 @@ impl Engine {
         Ok((scored.into_iter().map(|scored| scored.found).collect(), more))
     }
 
-    pub(in crate::engine) async fn verify(
+    pub(crate) async fn verify(
         &self,
         query: &Query<'_>,
         candidates: Vec<Candidate>,
@@ -278,7 +278,7 @@ async fn overlaps(
 }
 
 /// Sorts by falling resemblance, then by id.
-pub(in crate::engine) fn put_in_order(scored: &mut [Scored]) {
+pub(crate) fn put_in_order(scored: &mut [Scored]) {
     scored.sort_unstable_by(in_order);
 }
 

@@ -22,7 +22,7 @@ const RECORDS_AT_ONCE_MAX: usize = 256;
 
 /// The minimum score of a match.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::engine) struct MinimumScore {
+pub(crate) struct MinimumScore {
     /// For records, the minimum points as a share of the most that two records can have.
     pub threshold: Threshold,
     /// For records only.
@@ -31,7 +31,7 @@ pub(in crate::engine) struct MinimumScore {
 
 /// A probe record and the points that its matches must reach.
 #[derive(Clone)]
-pub(in crate::engine) struct RecordQuery {
+pub(crate) struct RecordQuery {
     fields: Arc<NormalisedFields>,
     points_min: u32,
 }
@@ -41,7 +41,7 @@ impl Engine {
     ///
     /// # Errors
     /// `PointsWanted`, `NoPointsWanted`, `PointsOutOfRange`.
-    pub(in crate::engine) fn minimum_score(
+    pub(crate) fn minimum_score(
         &self,
         threshold: Option<Threshold>,
         points: Option<u32>,
@@ -61,23 +61,17 @@ impl Engine {
         Ok(MinimumScore { threshold, points: Some(points) })
     }
 
-    pub(in crate::engine) fn takes_records(&self) -> bool {
+    pub(crate) fn takes_records(&self) -> bool {
         self.analyser.scheme.fields().is_some()
     }
 
     /// Refuses operations that are defined by resemblance alone.
-    ///
-    /// # Errors
-    /// `NotForRecords`.
-    pub(in crate::engine) fn refuse_records(&self) -> Result<(), EngineError> {
+    pub(crate) fn refuse_records(&self) -> Result<(), EngineError> {
         if self.takes_records() { Err(EngineError::NotForRecords) } else { Ok(()) }
     }
 
     /// The record query of a content; `None` if the collection does not take records.
-    ///
-    /// # Errors
-    /// Those of [`Analyser::analyse`].
-    pub(in crate::engine) fn record_query(
+    pub(crate) fn record_query(
         &self,
         content: &Content,
         minimum: MinimumScore,
@@ -89,7 +83,7 @@ impl Engine {
 
     /// Scores the candidates' documents and keeps those that reach the points. All documents of a
     /// candidate have the same set and so the same fields.
-    pub(in crate::engine) async fn score_records(
+    pub(crate) async fn score_records(
         &self,
         query: &Query<'_>,
         record: &RecordQuery,
@@ -117,7 +111,7 @@ impl Engine {
     }
 
     /// Scores a record in flight like a stored one; `None` if it does not reach the points.
-    pub(in crate::engine) async fn score_rival_record(
+    pub(crate) async fn score_rival_record(
         &self,
         query: &Query<'_>,
         record: &RecordQuery,
@@ -149,7 +143,7 @@ impl Engine {
 }
 
 impl Analyser {
-    pub(in crate::engine) fn recall_of_records(&self, record: &RecordQuery) -> f64 {
+    pub(crate) fn recall_of_records(&self, record: &RecordQuery) -> f64 {
         let RecordQuery { fields, points_min } = record;
         let expected =
             |scheme: &Fields| scheme.expected_recall(fields, *points_min, self.edit_penalty);
@@ -183,7 +177,7 @@ fn match_of(id: &DocumentId, points: &Points, keys_shared: u32) -> Match {
 }
 
 /// Compares two records field by field.
-pub(in crate::engine) fn compare_records(
+pub(crate) fn compare_records(
     analyser: &Analyser,
     records: &Fields,
     contents: (&Content, &Content),

@@ -1,6 +1,6 @@
 //! The operations `similar` and `compare`.
 
-use crate::backend::Known;
+use crate::backend::Sketched;
 use crate::document::{Content, DocumentId};
 use crate::engine::analysis::CONTENT_INLINE_BYTES_MAX;
 use crate::engine::compare::{Side, compare_sides};
@@ -30,9 +30,6 @@ impl Engine {
 
     /// [`Engine::similar`] restricted to documents that match the conditions. The limit applies to
     /// matching documents.
-    ///
-    /// # Errors
-    /// Those of [`Engine::similar`].
     pub async fn similar_where(
         &self,
         probe: Probe,
@@ -79,7 +76,7 @@ impl Engine {
 
     /// The mode of a request, by default the scheme's. Prefix schemes have no keys of sketches to
     /// estimate by, and records are compared only by their fields.
-    pub(in crate::engine) fn mode_of(&self, mode: Option<Mode>) -> Result<Mode, EngineError> {
+    pub(crate) fn mode_of(&self, mode: Option<Mode>) -> Result<Mode, EngineError> {
         let refused = |served| Err(EngineError::UnsupportedMode { served });
         match (&self.analyser.scheme, mode) {
             (Scheme::Prefix(_), None) => Ok(Mode::Exact),
@@ -128,14 +125,18 @@ impl Engine {
         }
     }
 
+    /// The analysis of a stored document; `None` if the id does not exist.
+    pub(crate) async fn stored(&self, id: &DocumentId) -> Result<Option<Analysis>, EngineError> {
+        let mut found = self.backend.sketched(std::slice::from_ref(id)).await?;
+        let Some(Sketched { candidate, sketch }) = found.pop().flatten() else { return Ok(None) };
+        let mut sets = self.backend.sets(std::slice::from_ref(&candidate)).await?;
+        let analysis = |set| Analysis::stored(set, candidate.fingerprint, sketch);
+        Ok(sets.pop().flatten().map(analysis))
+    }
+
     async fn analyse(&self, probe: &Probe) -> Result<Analysis, EngineError> {
         match probe {
-            Probe::Stored(id) => {
-                let known = self.backend.known(id).await?;
-                let Known { set, fingerprint, sketch } =
-                    known.ok_or_else(|| EngineError::not_found(id))?;
-                Ok(Analysis::stored(set, fingerprint, sketch))
-            }
+            Probe::Stored(id) => self.stored(id).await?.ok_or_else(|| EngineError::not_found(id)),
             Probe::Content(content) if content.weight() > CONTENT_INLINE_BYTES_MAX => {
                 let (analyser, content) = (self.analyser.clone(), content.clone());
                 crate::engine::off_runtime_if(true, move || analyser.analyse(&content)).await?

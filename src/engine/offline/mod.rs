@@ -73,8 +73,6 @@ impl OfflineGathering {
         Ok(number)
     }
 
-    /// # Errors
-    /// The disk is full.
     pub fn finish(self) -> io::Result<OfflineCorpus> {
         let Self { analyser, builder, position_of, sets, records, points_max } = self;
         let (corpus, documents) = builder.finish();
@@ -100,32 +98,27 @@ pub struct OfflineCorpus {
 
 impl OfflineCorpus {
     /// The documents of each set, with their numbers.
-    #[must_use]
     pub fn documents(&self) -> &Documents {
         &self.documents
     }
 
     /// Number of distinct sets.
-    #[must_use]
     pub fn sets(&self) -> u32 {
         self.corpus.count()
     }
 
     /// The maximum score of a pair of records, if documents are records: resemblance is the score
     /// divided by it.
-    #[must_use]
     pub fn points_max(&self) -> Option<u32> {
         self.records.as_ref().map(|records| records.points_max)
     }
 
     /// The resemblance of two documents with this set: 1, or less for records that lack a field.
-    #[must_use]
     pub fn resemblance_of_equal(&self, set: u32) -> f64 {
         self.records.as_ref().map_or(1.0, |records| records.resemblance_of_equal(set))
     }
 
     /// The probability that a pair exactly at the threshold is found.
-    #[must_use]
     pub fn expected_recall(&self, mode: Mode, threshold: Threshold) -> f64 {
         self.analyser.expected_recall(mode, threshold)
     }

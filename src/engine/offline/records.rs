@@ -11,7 +11,6 @@ use crate::text::NormalisedFields;
 
 impl Analyser {
     /// The normalised fields of an analysed record; `None` if documents are not records.
-    #[must_use]
     pub fn record(&self, content: &Content) -> Option<NormalisedFields> {
         self.scheme.fields()?;
         self.shingler.fields(content).ok()

@@ -1,34 +1,29 @@
 //! Reading documents, statistics, snapshots and closing.
 
-pub(in crate::engine) mod backup;
+pub(crate) mod backup;
 
 use futures_util::{Stream, StreamExt, stream};
 use tokio::sync::{mpsc, watch};
 
 use crate::backend::BackendError;
 use crate::document::DocumentId;
-use crate::engine::analysis::policy;
-use crate::engine::{Engine, EngineError, SnapshotInfo, Stats, StoredDocument};
-use crate::storage::{Detail, Order, Record};
+use crate::engine::{Engine, EngineError, Order, Record, SnapshotInfo, Stats};
+use crate::storage::Detail;
 
 impl Engine {
     /// # Errors
     /// `DocumentNotFound`, `Store`.
-    pub async fn get(&self, id: &DocumentId) -> Result<StoredDocument, EngineError> {
+    pub async fn get(&self, id: &DocumentId) -> Result<Record, EngineError> {
         let record = self.backend.record(id).await?;
-        record.map(StoredDocument::from).ok_or_else(|| EngineError::not_found(id))
+        record.ok_or_else(|| EngineError::not_found(id))
     }
 
     /// The first `limit` ids after `after`, in byte order.
-    ///
-    /// # Errors
-    /// `Store`.
     pub async fn list(
         &self,
         after: Option<DocumentId>,
         limit: usize,
     ) -> Result<Vec<DocumentId>, EngineError> {
-        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
         Ok(self.backend.list(after, limit).await?)
     }
 
@@ -36,92 +31,59 @@ impl Engine {
     pub async fn export(
         &self,
         order: Order,
-    ) -> impl Stream<Item = Result<StoredDocument, EngineError>> + Send + use<> {
+    ) -> impl Stream<Item = Result<Record, EngineError>> + Send + use<> {
         let next = |mut records: mpsc::Receiver<_>| async move {
             records.recv().await.map(|record| (record, records))
         };
         // Compression polls a stream again after its end.
         let records = self.backend.export(Detail::Content, order).await;
         let records = stream::unfold(records, next).fuse();
-        records.map(|record| Ok(StoredDocument::from(record.map_err(BackendError::from)?)))
+        records.map(|record| Ok(record.map_err(BackendError::from)?))
     }
 
-    /// # Errors
-    /// `Store`.
     pub async fn stats(&self) -> Result<Stats, EngineError> {
         let backend = self.backend.stats().await?;
-        let last_snapshot = self.backend.snapshots().await?.into_iter().max_by_key(|s| s.sequence);
         let discoveries = self.discoveries.list();
         let last_clusters = self.discoveries.last_clusters();
         let last_recall = self.recall_meter.last();
-        Ok(Stats { backend, last_snapshot, discoveries, last_clusters, last_recall })
+        Ok(Stats { backend, discoveries, last_clusters, last_recall })
     }
 
     /// Writes a snapshot of the index and returns once it is on disk. One is written at a time;
     /// calls during it wait for the next.
-    ///
-    /// # Errors
-    /// `Store`.
     pub async fn snapshot(&self) -> Result<SnapshotInfo, EngineError> {
-        Ok(self.backend.snapshot().await?)
+        Ok(self.local("snapshots")?.snapshot().await?)
     }
 
     /// Writes a snapshot, unless the newest one is up to date.
-    ///
-    /// # Errors
-    /// `Store`.
     pub async fn snapshot_if_changed(&self) -> Result<Option<SnapshotInfo>, EngineError> {
-        let stats = self.stats().await?;
+        let stats = self.backend.stats().await?;
         let newest = stats.last_snapshot.map_or(0, |snapshot| snapshot.sequence);
-        if stats.backend.sequence == newest { Ok(None) } else { self.snapshot().await.map(Some) }
+        if stats.sequence == newest { Ok(None) } else { self.snapshot().await.map(Some) }
     }
 
     /// Whether a start would have to replay at least `operations_min` operations, or a quarter of
     /// the number of documents if that is more. Cheap.
-    #[must_use]
     pub fn is_snapshot_due(&self, operations_min: u64) -> bool {
-        self.backend.is_snapshot_due(operations_min)
+        self.local("snapshots").is_ok_and(|local| local.is_snapshot_due(operations_min))
     }
 
-    /// # Errors
-    /// `Store`.
     pub async fn snapshots(&self) -> Result<Vec<SnapshotInfo>, EngineError> {
-        Ok(self.backend.snapshots().await?)
+        Ok(self.local("snapshots")?.snapshots().await?)
     }
 
     /// Holds the reason once the store has failed; the process should then stop.
-    #[must_use]
     pub fn poisoned(&self) -> watch::Receiver<Option<String>> {
         self.backend.poisoned()
     }
 
     /// Stops discoveries, writes a last snapshot if anything changed, and closes the store, even if
     /// the snapshot fails.
-    ///
-    /// # Errors
-    /// `Store`.
     pub async fn close(&self) -> Result<(), EngineError> {
         self.discoveries.close();
         let poisoned = self.poisoned().borrow().is_some();
         let snapshot = if poisoned { Ok(None) } else { self.snapshot_if_changed().await };
         self.backend.close().await?;
         snapshot.map(|_| ())
-    }
-}
-
-impl From<Record> for StoredDocument {
-    fn from(record: Record) -> Self {
-        Self {
-            id: record.id,
-            content: record.content,
-            metadata: record.metadata,
-            stored_at_ms: record.stored_at_ms,
-            expires_at_ms: record.expires_at_ms,
-            fingerprint: record.fingerprint,
-            set: record.set,
-            shingles: record.shingles,
-            sketch: record.sketch,
-            policy: policy(record.whole_document, record.sampled_to_one),
-        }
     }
 }

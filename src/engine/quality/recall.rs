@@ -5,10 +5,10 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::mpsc;
 
-use crate::backend::{BackendError, Known};
+use crate::backend::BackendError;
 use crate::document::{DocumentId, Ordinal};
 use crate::engine::lookup::{Query, SHINGLES_AT_ONCE_MAX};
-use crate::engine::{Engine, EngineError};
+use crate::engine::{Analysis, Engine, EngineError};
 use crate::measure::Overlap;
 use crate::scheme::Threshold;
 use crate::sketch::Sketch;
@@ -50,7 +50,6 @@ pub struct Tally {
 
 impl Tally {
     /// The share of the pairs found; `None` without pairs.
-    #[must_use]
     pub fn recall(&self) -> Option<f64> {
         (self.pairs > 0).then(|| self.found as f64 / self.pairs as f64)
     }
@@ -63,7 +62,6 @@ impl Tally {
 
 impl Recall {
     /// The share of found pairs that are at or over the threshold; `None` if none was found.
-    #[must_use]
     pub fn precision(&self) -> Option<f64> {
         let found = self.all.found + self.false_positives;
         (found > 0).then(|| self.all.found as f64 / found as f64)
@@ -73,7 +71,7 @@ impl Recall {
 /// Allows one recall measurement of a collection at a time, as each reads every set, and keeps the
 /// last result.
 #[derive(Default)]
-pub(in crate::engine) struct RecallMeter {
+pub(crate) struct RecallMeter {
     in_progress: tokio::sync::Mutex<()>,
     last: Mutex<Option<Recall>>,
 }
@@ -146,14 +144,15 @@ impl Engine {
     async fn draw(&self, sample: usize) -> Result<Vec<Sampled>, EngineError> {
         let mut drawn = Vec::new();
         let mut shingles = 0;
-        for id in self.backend.sample(sample).await? {
+        for id in self.local("recall measurements")?.sample(sample).await? {
             // It may have been removed in the meantime.
-            let Some(known) = self.backend.known(&id).await? else { continue };
-            shingles += known.set.count();
+            let Some(Analysis { set, fingerprint, sketch, .. }) = self.stored(&id).await? else {
+                continue;
+            };
+            shingles += set.count();
             if shingles > SHINGLES_AT_ONCE_MAX && !drawn.is_empty() {
                 break;
             }
-            let Known { set, fingerprint, sketch } = known;
             drawn.push(Sampled { id, set, fingerprint, sketch, near: Some(vec![]) });
         }
         drawn.sort_by_key(|document| document.set.count());
@@ -251,7 +250,7 @@ impl Engine {
         threshold: Threshold,
     ) -> Result<bool, EngineError> {
         let before = self.ordinal(id).await?;
-        let Some(known) = self.backend.known(id).await? else { return Ok(false) };
+        let Some(known) = self.stored(id).await? else { return Ok(false) };
         if Overlap::reaching(&document.set, &known.set, threshold.get()).is_some() {
             return Ok(false);
         }

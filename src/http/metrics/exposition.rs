@@ -68,7 +68,8 @@ pub fn gauges(figures: &[(CollectionName, Stats)], now_ms: i64) -> String {
         write_gauge(&mut text, gauge, values);
     }
     let ages_s = figures.iter().filter_map(|(name, stats)| {
-        let age_ms = now_ms.saturating_sub(stats.last_snapshot.as_ref()?.created_at_ms).max(0);
+        let age_ms =
+            now_ms.saturating_sub(stats.backend.last_snapshot.as_ref()?.created_at_ms).max(0);
         Some((name, (age_ms as f64 / 1_000.0).to_string()))
     });
     write_gauge(&mut text, "akin_snapshot_age_seconds", ages_s);

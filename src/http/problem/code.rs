@@ -64,6 +64,7 @@ codes! {
     TextsTooLong "texts_too_long" 422 "The texts are too long for the measure";
     DocumentDamaged "document_damaged" 500 "A document is damaged";
     Internal "internal" 500 "The server failed";
+    UnsupportedByBackend "unsupported_by_backend" 501 "The backend does not support this";
     NotReady "not_ready" 503 "The server is still starting";
     OutOfService "out_of_service" 503 "The store is out of service";
     CollectionUnavailable "collection_unavailable" 503 "The collection could not be opened";

@@ -220,6 +220,7 @@ impl From<EngineError> for Problem {
             | EngineError::PointsOutOfRange { .. }
             | EngineError::Curve { .. } => Code::InvalidParameter,
             EngineError::UnsupportedMode { .. } => Code::UnsupportedMode,
+            EngineError::UnsupportedByBackend { .. } => Code::UnsupportedByBackend,
             EngineError::NoConditions => Code::InvalidRequest,
             EngineError::AlreadyExpired { .. } => {
                 return Self::of_field(Code::InvalidDocument, "/expires_at", error.to_string());

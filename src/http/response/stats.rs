@@ -168,7 +168,7 @@ pub struct StatsReply {
 
 impl StatsReply {
     pub fn new(stats: Stats, started_at: Timestamp, settings: CollectionSettings) -> Self {
-        let Stats { backend: stats, last_snapshot, discoveries, .. } = stats;
+        let Stats { backend: stats, discoveries, .. } = stats;
         let bytes_per_document =
             (stats.documents > 0).then(|| stats.index_bytes as f64 / stats.documents as f64);
         Self {
@@ -184,7 +184,7 @@ impl StatsReply {
             wal_bytes: stats.wal_bytes,
             log_rows: stats.log_rows,
             sequence: stats.sequence,
-            last_snapshot: last_snapshot.map(SnapshotReply::from),
+            last_snapshot: stats.last_snapshot.map(SnapshotReply::from),
             discoveries: discoveries.into_iter().map(DiscoveryReply::from).collect(),
             recovery: stats.recovery,
             uptime_s: Timestamp::now().duration_since(started_at).as_secs().max(0) as u64,

@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::document::{Content, DocumentId, Metadata};
-use crate::engine::{Policy, StoredDocument};
+use crate::engine::{Policy, Record};
 use crate::http::problem::ProblemReply;
 use crate::http::request::parameters::Include;
 use crate::http::time::Time;
@@ -35,8 +35,8 @@ pub struct DocumentReply {
     expires_at: Option<Time>,
 }
 
-impl From<StoredDocument> for DocumentReply {
-    fn from(stored: StoredDocument) -> Self {
+impl From<Record> for DocumentReply {
+    fn from(stored: Record) -> Self {
         let mut reply = Self {
             id: stored.id,
             text: None,
@@ -99,7 +99,7 @@ struct IncludedReply {
 }
 
 impl StoredReply {
-    pub fn new(stored: StoredDocument, include: Option<Include>) -> Self {
+    pub fn new(stored: Record, include: Option<Include>) -> Self {
         let included = include.map(|include| IncludedReply {
             sketch: include.sketch.then(|| sketch(&stored.sketch)),
             shingles: stored.set.as_ref().filter(|_| include.shingles).map(shingles),
@@ -108,7 +108,7 @@ impl StoredReply {
             stored_at: Time(stored.stored_at_ms),
             shingles: stored.shingles as usize,
             fingerprint: format!("{:016x}", stored.fingerprint),
-            policy: stored.policy.clone(),
+            policy: Policy::of(stored.whole_document, stored.sampled_to_one),
             included,
             document: DocumentReply::from(stored),
         }

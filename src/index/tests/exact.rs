@@ -101,8 +101,12 @@ fn take_out(index: &Index, ordinal: usize, set: &ShingleSet) {
 }
 
 fn exact(index: &Index, set: &ShingleSet, threshold: f64) -> Candidates {
-    let search =
-        ExactSearch { set, sketch: &sketch(0), threshold: at(threshold), members_max: usize::MAX };
+    let search = ExactSearch {
+        set: set.clone(),
+        sketch: sketch(0),
+        threshold: at(threshold),
+        members_max: usize::MAX,
+    };
     let candidates = index.exact_candidates(&search, usize::MAX).unwrap();
     assert!(!candidates.truncated);
     candidates
@@ -178,8 +182,9 @@ fn a_lower_threshold_than_it_is_for_is_not_served() {
     let set = Numbers(1).set(20);
     let index = exact_index(0.7);
     file(&index, 0, &set);
-    let search = ExactSearch { set: &set, sketch: &sketch(0), threshold: at(0.69), members_max: 1 };
-    let answer = |index: &Index, search: &ExactSearch<'_>, postings_max| {
+    let search =
+        ExactSearch { set: set.clone(), sketch: sketch(0), threshold: at(0.69), members_max: 1 };
+    let answer = |index: &Index, search: &ExactSearch, postings_max| {
         index.exact_candidates(search, postings_max).map(|found| found.seen)
     };
     assert_eq!(answer(&index, &search, 100), Err(Unanswered::NotFiled));

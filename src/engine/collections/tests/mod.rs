@@ -268,3 +268,22 @@ async fn the_failure_of_a_collection_made_later_is_told_to_who_waited_before() {
     assert!(reason.contains("no such table"), "{reason}");
     assert!(collections.fault().unwrap().contains("no such table"));
 }
+
+#[test]
+fn a_takeover_that_cannot_be_synced_is_undone() {
+    let dir = TempDir::new().unwrap();
+    let (news, settings) = (name("news"), CollectionSettings::default());
+    let begin = |replaced| CollectionFiles::begin_building(dir.path(), &news, &settings, replaced);
+    let old = begin(None).unwrap();
+    old.take_over().unwrap();
+    let new = begin(Some(&old)).unwrap();
+    let failed = new.take_over_with(|_| Err(std::io::Error::other("not synced"))).unwrap_err();
+    assert!(failed.to_string().ends_with("not synced"), "{failed}");
+    assert!(new.is_removed(), "dropping it deletes its files");
+    let found = files::find(dir.path()).unwrap();
+    assert!(found.whole.iter().map(|(.., files)| files.dir()).eq([old.dir()]));
+    assert_eq!(found.remains, [new.dir()]);
+    new.take_over().unwrap();
+    let found = files::find(dir.path()).unwrap();
+    assert!(found.whole.iter().map(|(.., files)| files.dir()).eq([new.dir()]));
+}

@@ -28,7 +28,7 @@ async fn texts(collection: &Engine) -> BTreeMap<String, (String, i64)> {
         Some(Content::Text(text)) => text,
         other => panic!("{other:?}"),
     };
-    let entry = |document: crate::engine::StoredDocument| {
+    let entry = |document: crate::engine::Record| {
         (document.id.to_string(), (text(document.content), document.stored_at_ms))
     };
     documents.into_iter().map(entry).collect()
@@ -72,7 +72,7 @@ async fn a_reindexed_collection_has_its_documents_under_the_new_settings() {
     assert_eq!(texts(&new).await, before, "they keep when they were stored");
     let stored = new.get(&DocumentId::new("9").unwrap()).await.unwrap();
     assert_eq!((stored.shingles, stored.sketch.as_bytes().len()), (4, 64));
-    assert!(new.stats().await.unwrap().last_snapshot.is_some());
+    assert!(new.stats().await.unwrap().backend.last_snapshot.is_some());
     drop((old, new));
     collections.close().await.unwrap();
     drop(collections);
@@ -241,7 +241,7 @@ async fn a_removed_collection_does_not_come_back_by_its_reindex() {
     let dir = TempDir::new().unwrap();
     let collections = open(&dir);
     let old = make(&collections, "news").await;
-    let paused = old.engine.backend.pause_writes().await.unwrap();
+    let paused = old.engine.local("").unwrap().pause_writes().await.unwrap();
     collections.reindex(&name("news"), other_settings()).await.unwrap();
     collections.remove(name("news")).await.unwrap();
     make(&collections, "news").await;

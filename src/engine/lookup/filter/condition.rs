@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use serde_json::{Number, Value};
 
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::engine) enum Condition {
+pub(crate) enum Condition {
     Any(Vec<Condition>),
     All(Vec<Condition>),
     Not(Box<Condition>),
@@ -20,14 +20,14 @@ pub(in crate::engine) enum Condition {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::engine) enum Operand {
+pub(crate) enum Operand {
     Literal(Value),
     /// A path of names and indexes only, which selects at most one value.
     At(Vec<Step>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::engine) enum Operator {
+pub(crate) enum Operator {
     Equal,
     Unequal,
     Less,
@@ -38,7 +38,7 @@ pub(in crate::engine) enum Operator {
 
 /// One step of a path: selects values inside a value.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::engine) enum Step {
+pub(crate) enum Step {
     Name(String),
     /// An index into an array; negative ones count from its end.
     Index(i64),

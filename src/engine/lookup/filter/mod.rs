@@ -53,7 +53,6 @@ impl Filter {
         reading::read(expression).map(Self)
     }
 
-    #[must_use]
     pub fn matches(&self, metadata: Option<&Metadata>) -> bool {
         let value = match metadata {
             Some(metadata) => serde_json::from_str(metadata.as_json()),

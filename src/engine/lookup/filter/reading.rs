@@ -26,7 +26,7 @@ const STEPS_MAX: NonZeroUsize = NonZeroUsize::new(100_000).expect("it is not zer
 const SHOWN_MAX: usize = 20;
 const DETAIL_MAX: usize = 200;
 
-pub(in crate::engine) fn read(expression: &str) -> Result<Condition, FilterError> {
+pub(crate) fn read(expression: &str) -> Result<Condition, FilterError> {
     // The limit is global to the process; nothing else in it uses pest.
     pest::set_call_limit(Some(STEPS_MAX));
     let path = format!("{BEFORE}{expression}]");

@@ -39,7 +39,7 @@ impl Collections {
         let turn = Arc::clone(&self.backups).try_acquire_owned();
         let turn = turn.map_err(|_| EngineError::BackupUnderWay)?;
         for collection in &of {
-            collection.engine.backend.check_room_for_copy().await?;
+            collection.engine.local("backups")?.check_room_for_copy().await?;
         }
         let (pieces, taken) = mpsc::channel(PIECES_AHEAD);
         tokio::spawn(async move {
@@ -67,8 +67,8 @@ impl Collections {
 async fn save(of: Vec<Arc<Collection>>, pieces: Pieces) -> Result<(), EngineError> {
     let mut archive = Archive::new(pieces);
     for collection in of {
-        let copied = collection.engine.backend.copy().await.map_err(EngineError::from);
-        let file = copied.map_err(|error| of_collection(&collection, error))?;
+        let copied = collection.engine.local("backups")?.copy().await;
+        let file = copied.map_err(|error| of_collection(&collection, error.into()))?;
         archive = off_runtime(move || archive.append(&collection, file)).await?;
     }
     off_runtime(move || archive.finish()).await
