@@ -71,8 +71,10 @@
 //! | column | what it is |
 //! |---|---|
 //! | `sequence` | The number of the row's first operation. |
-//! | `operations` | 5 bytes each: 1 insertion or 2 removal; ordinal (little-endian). Of an ordinal beyond 32 bits, 7 bytes: 3 insertion or 4 removal; ordinal. |
+//! | `operations` | 5 bytes each: 1 insertion or 2 removal; ordinal (little-endian, see below). |
 //! | `checksum` | Of both columns. |
+//!
+//! An operation on an ordinal beyond 32 bits has 7 bytes: 3 insertion or 4 removal; ordinal.
 //!
 //! Example: ordinal 9 replaced ordinal 4, as operations 17 and 18:
 //!
