@@ -1,14 +1,15 @@
-//! The keys of a server: whether it may do without, and following changes of their file.
+//! The keys and certificates of a server: whether it may do without keys, and following changes.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::signal::unix::Signal;
 
 use crate::app::AppError;
 use crate::config::Settings;
-use crate::http::{AppState, KeyRing};
+use crate::http::{AppState, KeyRing, Tls};
 
 /// How often the file of keys is looked at.
 const FOLLOW_EVERY: Duration = Duration::from_secs(1);
@@ -38,18 +39,28 @@ pub(super) fn keys(settings: &Settings, address: SocketAddr) -> Result<KeyRing, 
     Ok(keys)
 }
 
-/// Reads the keys again when their file changes, and with each signal.
-pub(super) async fn follow(state: &AppState, mut reload: Option<Signal>) -> Infallible {
+/// Reads the keys again when their file changes, and keys and certificates with each signal.
+pub(super) async fn follow(
+    state: &AppState,
+    tls: Option<Arc<Tls>>,
+    mut reload: Option<Signal>,
+) -> Infallible {
     let mut ticks = tokio::time::interval(FOLLOW_EVERY);
     loop {
-        tokio::select! {
-            _ = ticks.tick() => {}
-            () = next(&mut reload) => tracing::info!("SIGHUP: reading the keys again"),
-        }
+        let changed_tls = tokio::select! {
+            _ = ticks.tick() => None,
+            () = next(&mut reload) => {
+                tracing::info!("SIGHUP: reading keys and certificates again");
+                tls.clone()
+            }
+        };
         let state = state.clone();
-        let followed = tokio::task::spawn_blocking(move || log(&state.keys)).await;
-        if let Err(error) = followed {
-            tracing::error!(%error, "reading the keys again failed");
+        let followed = tokio::task::spawn_blocking(move || {
+            follow_keys(&state.keys);
+            changed_tls.as_deref().map(follow_certificates);
+        });
+        if let Err(error) = followed.await {
+            tracing::error!(%error, "reading keys and certificates again failed");
         }
     }
 }
@@ -61,10 +72,17 @@ async fn next(reload: &mut Option<Signal>) {
     }
 }
 
-fn log(keys: &KeyRing) {
+fn follow_keys(keys: &KeyRing) {
     match keys.follow() {
         Ok(false) => {}
         Ok(true) => tracing::info!(count = keys.len(), "the keys have changed"),
         Err(error) => tracing::error!(%error, "the former keys stay in force"),
+    }
+}
+
+fn follow_certificates(tls: &Tls) {
+    match tls.reload() {
+        Ok(()) => tracing::info!("new connections use the certificate as it is now"),
+        Err(error) => tracing::error!(%error, "the former certificate stays in use"),
     }
 }

@@ -3,6 +3,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::engine::EngineError;
+use crate::http::TlsError;
 use crate::http::key_file::KeyFileError;
 
 /// Why akin could not start, keep serving, or shut down cleanly.
@@ -17,6 +18,8 @@ pub enum AppError {
     Unprotected { address: SocketAddr, keys_file: PathBuf },
     #[error(transparent)]
     Keys(#[from] KeyFileError),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     #[error("cannot open the store in {}: {source}", .dir.display())]
     Open { dir: PathBuf, source: EngineError },
     #[error("the store went out of service: {reason}")]

@@ -46,10 +46,11 @@ pub async fn bind(settings: &ServerSettings) -> Result<TcpListener, AppError> {
 }
 
 /// Serves until `shutdown` completes, then lets requests finish and closes the stores. While the
-/// stores open it answers that it is not ready. Reads the keys again with each signal of `reload`.
+/// stores open it answers that it is not ready. Reads keys and certificates again with each signal
+/// of `reload`.
 ///
 /// # Errors
-/// `Unprotected` or `Keys`; a store cannot be opened or closed, or goes out of service; or the
+/// `Unprotected`, `Keys` or `Tls`; a store cannot be opened or closed, or goes out of service; or the
 /// listener fails.
 pub async fn run(
     settings: Settings,
@@ -60,15 +61,16 @@ pub async fn run(
 ) -> Result<(), AppError> {
     let address = listener.local_addr().map_err(AppError::Serve)?;
     let keys = access::keys(&settings, address)?;
+    let tls = http::Tls::open(&settings.server)?.map(Arc::new);
     let state = http::AppState::new(settings.server.clone(), keys, metrics);
-    tracing::info!(%address, "listening");
+    tracing::info!(%address, tls = tls.is_some(), "listening");
     let (ended, end) = oneshot::channel();
     let until_stopped = {
-        let state = state.clone();
+        let (state, tls) = (state.clone(), tls.clone());
         async move {
             let outcome = tokio::select! {
                 () = shutdown => Ok(()),
-                never = access::follow(&state, reload) => match never {},
+                never = access::follow(&state, tls, reload) => match never {},
                 Err(error) = work(settings, state.clone()) => Err(error),
             };
             tracing::info!("stopping: requests in progress may finish");
@@ -76,7 +78,8 @@ pub async fn run(
             let _ = ended.send(outcome);
         }
     };
-    http::serve(listener, http::router(state.clone()), until_stopped, &state.settings).await;
+    let router = http::router(state.clone());
+    http::serve(listener, router, until_stopped, &state.settings, tls).await;
     end.await.unwrap_or(Ok(()))?;
     close(state.collections.get()).await
 }

@@ -90,6 +90,10 @@ impl From<AppError> for Failure {
                  everyone who can connect, by --no-keys",
             ),
             AppError::Keys(error) => error.into(),
+            AppError::Tls(_) => Self::with_hint(
+                what,
+                "server.tls_cert and server.tls_key name PEM files of a certificate and its key",
+            ),
             AppError::Open { .. } => Self::with_hint(
                 what,
                 "use the settings it was created with or another directory by --data-dir; `akin \

@@ -46,6 +46,11 @@ impl MakeRequestId for Uuids {
     }
 }
 
+/// An id for what is not a request.
+pub fn new() -> String {
+    new_uuid().to_string()
+}
+
 /// A UUIDv7 whose random bits are a keyed hash of a counter: asking the system for random bits
 /// would be a system call for each request.
 fn new_uuid() -> Uuid {

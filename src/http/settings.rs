@@ -30,8 +30,22 @@ pub struct ServerSettings {
     pub no_keys: bool,
     /// Answer `/metrics` without a key.
     pub metrics_open: bool,
-    /// Connections open at once. Further clients wait to be accepted.
+    /// The certificates in PEM, the server's own first; with `tls_key` connections use TLS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_cert: Option<PathBuf>,
+    /// The private key in PEM.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_key: Option<PathBuf>,
+    /// Requests in a second of one key; 0: no limit.
+    pub rate_per_key: u32,
+    /// Requests in a second of one address; 0: no limit.
+    pub rate_per_address: u32,
+    /// Seconds' worth of requests that may come at once.
+    pub rate_burst_s: u32,
+    /// Connections open at once. For a further one the longest idle one is closed.
     pub connections_max: usize,
+    /// Further connections while none is idle, for probes: other requests are refused with 503.
+    pub connections_reserve: usize,
     /// From the opening of a connection, or the end of its last answer, to the end of a request's
     /// head.
     pub header_timeout_ms: u64,
@@ -39,6 +53,8 @@ pub struct ServerSettings {
     pub request_timeout_ms: u64,
     /// The longest pause in the body of a request, and in a client's reading of an answer.
     pub body_idle_timeout_ms: u64,
+    /// The rate at which the body of a request must arrive; 0: no limit.
+    pub body_bytes_per_s_min: u64,
     /// Bytes of one document as JSON or plain text, decompressed.
     pub document_bytes_max: usize,
     /// Bytes of any other body that is not streamed, decompressed.
@@ -77,8 +93,12 @@ impl ServerSettings {
         }
         faults.extend(self.hosts.iter().filter_map(|host| hosts::fault(host)));
         faults.extend(self.cors_origins.iter().filter_map(|origin| origin::fault(origin)));
+        if self.tls_cert.is_some() != self.tls_key.is_some() {
+            faults.push("tls_cert and tls_key must both be set, or neither".to_owned());
+        }
         let at_least_one = [
             ("connections_max", self.connections_max as u64),
+            ("connections_reserve", self.connections_reserve as u64),
             ("header_timeout_ms", self.header_timeout_ms),
             ("request_timeout_ms", self.request_timeout_ms),
             ("body_idle_timeout_ms", self.body_idle_timeout_ms),
@@ -98,6 +118,8 @@ impl ServerSettings {
         faults.extend(zeros.map(|(name, _)| format!("{name} must be at least 1, not 0")));
         let at_most = [
             ("connections_max", self.connections_max, 1_000_000),
+            ("connections_reserve", self.connections_reserve, 1_000_000),
+            ("rate_burst_s", self.rate_burst_s as usize, 3_600),
             ("document_bytes_max", self.document_bytes_max, DOCUMENT_BYTES_MAX),
             ("body_bytes_max", self.body_bytes_max, BODY_BYTES_MAX),
             ("requests_in_flight_max", self.requests_in_flight_max, 1_000_000),

@@ -1,5 +1,6 @@
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -9,6 +10,7 @@ use super::ServerSettings;
 use crate::engine::{Collections, Progress};
 use crate::http::access::hosts::Hosts;
 use crate::http::access::key_ring::KeyRing;
+use crate::http::access::rates::Rates;
 use crate::http::metrics::requests::RequestSeries;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
@@ -33,6 +35,9 @@ pub struct Shared {
     pub settings: ServerSettings,
     pub keys: KeyRing,
     pub(super) hosts: Hosts,
+    /// `None`: no limit.
+    pub(super) rate_per_key: Option<Rates>,
+    pub(super) rate_per_address: Option<Rates>,
     pub metrics: PrometheusHandle,
     /// The counters of requests.
     pub(super) request_series: RequestSeries,
@@ -49,6 +54,7 @@ pub struct Shared {
 impl AppState {
     #[must_use]
     pub fn new(settings: ServerSettings, keys: KeyRing, metrics: PrometheusHandle) -> Self {
+        let burst = Duration::from_secs(u64::from(settings.rate_burst_s));
         Self(Arc::new(Shared {
             collections: OnceLock::new(),
             progress: Arc::default(),
@@ -59,6 +65,8 @@ impl AppState {
             discoveries: Arc::new(Semaphore::new(settings.discoveries_max)),
             bulk_requests: Arc::new(Semaphore::new(settings.bulk_requests_max)),
             hosts: Hosts::new(&settings),
+            rate_per_key: Rates::new(settings.rate_per_key, burst),
+            rate_per_address: Rates::new(settings.rate_per_address, burst),
             keys,
             settings,
         }))

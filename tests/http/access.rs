@@ -260,3 +260,20 @@ async fn no_answer_is_sniffed() {
         assert_eq!(app.get(path).await.header("x-content-type-options"), "nosniff", "{path}");
     }
 }
+
+#[tokio::test]
+async fn a_key_has_a_rate() {
+    let settings = ServerSettings { rate_per_key: 1, rate_burst_s: 2, ..ServerSettings::default() };
+    let (app, _dir) = app_with_keys(settings).await;
+    let mut refused = 0;
+    for n in 0..10 {
+        let reply = send_with_key(&app, "GET /stats", "read").await;
+        if reply.status != 200 {
+            assert!(n >= 2, "the burst");
+            reply.problem(429, "too_many_requests");
+            refused += 1;
+        }
+    }
+    assert!(refused > 0);
+    assert_eq!(send_with_key(&app, "GET /stats", "all").await.status, 200, "another key's");
+}

@@ -9,6 +9,7 @@ mod bulk;
 mod collapse;
 mod collections;
 mod conformance;
+mod connections;
 mod contract;
 mod curve;
 mod discovery;

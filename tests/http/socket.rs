@@ -12,8 +12,8 @@ use tokio::task::JoinHandle;
 
 use crate::app::{App, text};
 
-struct Server {
-    address: SocketAddr,
+pub struct Server {
+    pub address: SocketAddr,
     stop: oneshot::Sender<()>,
     served: JoinHandle<()>,
 }
@@ -22,27 +22,27 @@ struct Server {
 const FOR_EVER_MS: u64 = 3_600_000;
 
 /// So long a test waits for what must come about.
-const SOON: Duration = Duration::from_secs(30);
+pub const SOON: Duration = Duration::from_secs(30);
 
-fn patient() -> ServerSettings {
+pub fn patient() -> ServerSettings {
     ServerSettings { shutdown_grace_ms: FOR_EVER_MS, ..ServerSettings::default() }
 }
 
-async fn start(app: &App) -> Server {
+pub async fn start(app: &App) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
     let shutdown = async move { drop(stopped.await) };
     let state = app.state.clone();
     let served = tokio::spawn(async move {
-        serve(listener, router(state.clone()), shutdown, &state.settings).await;
+        serve(listener, router(state.clone()), shutdown, &state.settings, None).await;
     });
     Server { address, stop, served }
 }
 
 impl Server {
     /// Tells it to stop, and waits until it has.
-    async fn stop(self) {
+    pub async fn stop(self) {
         self.stop.send(()).unwrap();
         tokio::time::timeout(SOON, self.served).await.expect("it stops").unwrap();
     }
@@ -50,36 +50,36 @@ impl Server {
 
 /// One HTTP/1.1 connection, with chunks written and read by hand. It blocks, which the tests may
 /// do: the server has threads of its own.
-struct Connection {
+pub struct Connection {
     stream: BufReader<TcpStream>,
     /// The `content-length` of the latest head.
     length: usize,
 }
 
 impl Connection {
-    fn open(address: SocketAddr) -> Self {
+    pub fn open(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(SOON)).unwrap();
         Self { stream: BufReader::new(stream), length: 0 }
     }
 
-    fn write(&mut self, bytes: &str) {
+    pub fn write(&mut self, bytes: &str) {
         self.stream.get_mut().write_all(bytes.as_bytes()).unwrap();
     }
 
-    fn begin_bulk(&mut self) {
+    pub fn begin_bulk(&mut self) {
         self.write(
             "POST /documents HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\
              content-type: application/x-ndjson\r\n\r\n",
         );
     }
 
-    fn ask(&mut self, path: &str) {
+    pub fn ask(&mut self, path: &str) {
         self.write(&format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n"));
     }
 
     /// Adds a document without text, and waits for its being stored.
-    fn add(&mut self, id: &str) {
+    pub fn add(&mut self, id: &str) {
         let body = json!({"id": id, "tokens": [id]}).to_string();
         let length = body.len();
         self.write(&format!(
@@ -90,13 +90,33 @@ impl Connection {
         self.body();
     }
 
-    fn send(&mut self, document: &Value) {
+    pub fn send(&mut self, document: &Value) {
         let line = format!("{document}\n");
         self.write(&format!("{:x}\r\n{line}\r\n", line.len()));
     }
 
-    fn end(&mut self) {
+    pub fn end(&mut self) {
         self.write("0\r\n\r\n");
+    }
+
+    /// Sends these bytes every 10 ms until an answer ends the connection; gives what was answered.
+    pub fn trickle(mut self, bytes: &[u8], for_at_most: Duration) -> Vec<u8> {
+        let started = std::time::Instant::now();
+        self.stream.get_mut().set_read_timeout(Some(Duration::from_millis(10))).unwrap();
+        let mut answer = Vec::new();
+        let mut buffer = [0; 4096];
+        while started.elapsed() < for_at_most {
+            match self.stream.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(read) => answer.extend_from_slice(&buffer[..read]),
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(_) => break,
+            }
+            if self.stream.get_mut().write_all(bytes).is_err() {
+                break;
+            }
+        }
+        answer
     }
 
     fn line(&mut self) -> String {
@@ -106,7 +126,7 @@ impl Connection {
     }
 
     /// Reads the head of a response; gives its status line.
-    fn head(&mut self) -> String {
+    pub fn head(&mut self) -> String {
         let status = self.line();
         self.length = 0;
         loop {
@@ -121,14 +141,14 @@ impl Connection {
     }
 
     /// The body of a response that said its length.
-    fn body(&mut self) -> Vec<u8> {
+    pub fn body(&mut self) -> Vec<u8> {
         let mut body = vec![0; self.length];
         self.stream.read_exact(&mut body).unwrap();
         body
     }
 
     /// What comes until the other end closes the connection, or breaks it.
-    fn rest(&mut self) -> Vec<u8> {
+    pub fn rest(&mut self) -> Vec<u8> {
         let mut rest = Vec::new();
         if let Err(error) = self.stream.read_to_end(&mut rest) {
             assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
@@ -137,7 +157,7 @@ impl Connection {
     }
 
     /// The next chunk of the response; empty for the last.
-    fn chunk(&mut self) -> Vec<u8> {
+    pub fn chunk(&mut self) -> Vec<u8> {
         let size = usize::from_str_radix(&self.line(), 16).unwrap();
         let mut chunk = vec![0; size + 2];
         self.stream.read_exact(&mut chunk).unwrap();
@@ -260,23 +280,6 @@ async fn an_incomplete_head_times_out() {
     let mut idle = Connection::open(server.address);
     idle.add("a");
     assert_eq!(idle.rest(), b"", "between requests, too");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn connections_beyond_the_limit_wait_for_a_free_permit() {
-    let app = App::with_server(ServerSettings { connections_max: 1, ..patient() }).await;
-    let server = start(&app).await;
-    let mut first = Connection::open(server.address);
-    first.add("00");
-    let mut second = Connection::open(server.address);
-    second.ask("/documents?limit=100");
-    for n in 1..50 {
-        first.add(&format!("{n:02}"));
-    }
-    drop(first);
-    assert_eq!(second.head(), "HTTP/1.1 200 OK");
-    let listed: Value = serde_json::from_slice(&second.body()).unwrap();
-    assert_eq!(listed["ids"].as_array().unwrap().len(), 50, "those added while it waited, too");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

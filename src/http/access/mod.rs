@@ -10,8 +10,10 @@ pub mod key_file;
 pub mod key_ring;
 pub mod origin;
 mod pattern;
+pub mod rates;
 pub mod routes;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::RequestPartsExt;
@@ -27,6 +29,14 @@ use crate::http::access::key::{Action, Key};
 use crate::http::access::routes::{Needs, Table};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
+
+/// The other end of the connection of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer {
+    pub address: IpAddr,
+    /// The connection is one of the reserve, which answers probes alone.
+    pub is_reserve: bool,
+}
 
 /// The key that a request was sent with; `None` if it needed none.
 #[derive(Clone, Default)]
@@ -88,14 +98,48 @@ async fn admit(
     // Where there is no route there is nothing to protect.
     let needs = route.and_then(|route| table.needs(route.as_str(), &parts.method));
     let needs = match needs {
-        None | Some(Needs::Nothing) => return Ok(()),
+        Some(Needs::Nothing) => return Ok(()),
+        needs => needs,
+    };
+    limit(state, parts, needs)?;
+    let needs = match needs {
+        None => return Ok(()),
         Some(Needs::Metrics) if state.settings.metrics_open => return Ok(()),
         Some(needs) => needs,
     };
     let Some(key) = state.keys.identify(&parts.headers)? else { return Ok(()) };
     Span::current().record("key", key.name.as_str());
     *caller = Caller(Some(Arc::clone(&key)));
+    if state.rate_per_key.as_ref().is_some_and(|rates| !rates.take(&key.name)) {
+        let detail = format!(
+            "the key '{}' has sent more than {} requests per second (rate_per_key)",
+            key.name, state.settings.rate_per_key
+        );
+        return Err(Problem::new(Code::TooManyRequests, detail));
+    }
     permit(&key, needs, parts).await
+}
+
+/// Limits what comes from one address, and keeps the reserve of connections for probes.
+///
+/// # Errors
+/// `overloaded`, `too_many_requests`
+fn limit(state: &AppState, parts: &Parts, needs: Option<Needs>) -> Result<(), Problem> {
+    let Some(peer) = parts.extensions.get::<Peer>() else { return Ok(()) };
+    if peer.is_reserve && needs != Some(Needs::Metrics) {
+        let max = state.settings.connections_max;
+        let detail = format!("{max} connections are busy (connections_max)");
+        return Err(Problem::new(Code::Overloaded, detail));
+    }
+    let rates = state.rate_per_address.as_ref();
+    if rates.is_some_and(|rates| !rates.take(rates::network(peer.address))) {
+        let detail = format!(
+            "{} has sent more than {} requests per second (rate_per_address)",
+            peer.address, state.settings.rate_per_address
+        );
+        return Err(Problem::new(Code::TooManyRequests, detail));
+    }
+    Ok(())
 }
 
 /// # Errors

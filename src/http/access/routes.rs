@@ -130,7 +130,7 @@ fn document(operation: &mut Operation, needs: Needs) {
         operation.security = Some(Vec::new());
         return;
     }
-    let codes = [Code::KeyRequired, Code::InvalidKey, Code::NotPermitted];
+    let codes = [Code::KeyRequired, Code::InvalidKey, Code::NotPermitted, Code::TooManyRequests];
     of_calls::add(&mut operation.responses, &codes);
     operation.security = Some(vec![SecurityRequirement::new(SCHEME, Vec::<String>::new())]);
 }

@@ -3,4 +3,8 @@
 pub mod decompression;
 pub mod layers;
 pub mod observe;
+mod open;
+mod refusals;
 pub mod serve;
+pub mod tls;
+mod transport;

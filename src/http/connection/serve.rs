@@ -1,42 +1,64 @@
 //! From a listener to the router: accepting connections, their limits, and the shutdown.
 
 use std::io;
+use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_io_timeout::TimeoutWriter;
+use tower::ServiceExt;
 
 use crate::http::ServerSettings;
+use crate::http::access::Peer;
+use crate::http::connection::open::{OpenConnections, Opened};
+use crate::http::connection::refusals::Refusals;
+use crate::http::connection::tls::Tls;
+use crate::http::connection::transport::Transport;
 
 /// The pause after an accept that failed for lack of resources, such as file descriptors.
 const PAUSE: Duration = Duration::from_millis(500);
 
+/// How long an idle connection may take to close, and how often idle ones are looked for while
+/// there is no room.
+const CLOSING: Duration = Duration::from_millis(50);
+
+/// The limit of time for the head of a request on a connection of the reserve.
+const RESERVE_HEADER_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// Serves until `shutdown`, then accepts no more connections, closes idle ones and waits for
 /// running requests for at most `shutdown_grace_ms`.
 ///
-/// At most `connections_max` connections are open; further ones wait in the listener's queue. A
-/// connection that does not complete a request head within `header_timeout_ms` is closed, and so is
-/// one whose client reads nothing of an answer for `body_idle_timeout_ms`.
+/// At most `connections_max` connections are open. For a further one the longest idle one is
+/// closed; if none is idle, it is one of `connections_reserve`, which answer probes. Beyond these,
+/// connections wait in the listener's queue. A connection that does not complete a request head
+/// within `header_timeout_ms` is closed, and so is one whose client reads nothing of an answer for
+/// `body_idle_timeout_ms`.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
     shutdown: impl Future<Output = ()>,
     settings: &ServerSettings,
+    tls: Option<Arc<Tls>>,
 ) {
-    let connections = Connections::new(router, settings);
+    let connections = Connections::new(router, settings, tls);
     let mut shutdown = pin!(shutdown);
     loop {
         tokio::select! {
-            (stream, permit) = connections.accept(&listener) => connections.open(stream, permit),
+            (stream, from, permit) = connections.accept(&listener) => {
+                connections.open(stream, from, permit);
+            }
             () = &mut shutdown => break,
         }
     }
@@ -47,33 +69,48 @@ pub async fn serve(
 struct Connections {
     router: Router,
     http: http1::Builder,
+    /// For connections of the reserve.
+    http_of_reserve: http1::Builder,
+    tls: Option<Arc<Tls>>,
     write_timeout: Duration,
-    /// A permit for each connection that may be open.
+    /// A permit for each connection that may be open, the reserve included.
     permits: Arc<Semaphore>,
+    reserve: usize,
+    all: Arc<OpenConnections>,
     graceful: GracefulShutdown,
 }
 
 impl Connections {
-    fn new(router: Router, settings: &ServerSettings) -> Self {
+    fn new(router: Router, settings: &ServerSettings, tls: Option<Arc<Tls>>) -> Self {
         let mut http = http1::Builder::new();
-        http.timer(TokioTimer::new())
-            .header_read_timeout(Duration::from_millis(settings.header_timeout_ms));
+        let header_timeout = Duration::from_millis(settings.header_timeout_ms);
+        http.timer(TokioTimer::new()).header_read_timeout(header_timeout);
+        let mut http_of_reserve = http.clone();
+        let header_timeout = header_timeout.min(RESERVE_HEADER_TIMEOUT);
+        http_of_reserve.keep_alive(false).header_read_timeout(header_timeout);
+        let permits = settings.connections_max + settings.connections_reserve;
         Self {
             router,
             http,
+            http_of_reserve,
+            tls,
             write_timeout: Duration::from_millis(settings.body_idle_timeout_ms),
-            permits: Arc::new(Semaphore::new(settings.connections_max)),
+            permits: Arc::new(Semaphore::new(permits)),
+            reserve: settings.connections_reserve,
+            all: Arc::default(),
             graceful: GracefulShutdown::new(),
         }
     }
 
-    /// Accepts the next connection, once a permit is free.
-    async fn accept(&self, listener: &TcpListener) -> (TcpStream, OwnedSemaphorePermit) {
-        let permit = Arc::clone(&self.permits).acquire_owned().await;
-        let permit = permit.expect("the semaphore is never closed");
+    /// Accepts the next connection, once there is room for it.
+    async fn accept(
+        &self,
+        listener: &TcpListener,
+    ) -> (TcpStream, SocketAddr, OwnedSemaphorePermit) {
+        let permit = self.permit().await;
         loop {
             match listener.accept().await {
-                Ok((stream, _)) => return (stream, permit),
+                Ok((stream, from)) => return (stream, from, permit),
                 Err(error) if is_of_one_connection(&error) => {}
                 Err(error) => {
                     tracing::error!(%error, "cannot accept connections");
@@ -83,19 +120,36 @@ impl Connections {
         }
     }
 
+    async fn permit(&self) -> OwnedSemaphorePermit {
+        loop {
+            let permit = Arc::clone(&self.permits).acquire_owned();
+            match tokio::time::timeout(CLOSING, permit).await {
+                Ok(permit) => return permit.expect("the semaphore is never closed"),
+                Err(_) => drop(self.all.close_idle()),
+            }
+        }
+    }
+
     /// Serves a connection in a task.
-    fn open(&self, stream: TcpStream, permit: OwnedSemaphorePermit) {
+    fn open(&self, stream: TcpStream, from: SocketAddr, permit: OwnedSemaphorePermit) {
         // Clients wait for small result lines, so lines must not be held back to fill a packet.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "set_nodelay failed");
         }
-        let stream = TokioIo::new(with_write_timeout(stream, self.write_timeout));
-        let service = TowerToHyperService::new(self.router.clone());
-        let connection = self.graceful.watch(self.http.serve_connection(stream, service));
+        let is_full = self.permits.available_permits() < self.reserve;
+        let is_reserve = is_full && !self.all.close_idle();
+        let acceptor = self.tls.as_ref().map(|tls| tls.acceptor());
+        let connection = Connection {
+            stream: Transport::new(stream, acceptor.as_ref()),
+            http: if is_reserve { self.http_of_reserve.clone() } else { self.http.clone() },
+            router: self.router.clone(),
+            peer: Peer { address: from.ip(), is_reserve },
+            opened: self.all.open(),
+            write_timeout: self.write_timeout,
+        };
+        let watcher = self.graceful.watcher();
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection broke");
-            }
+            connection.serve(watcher).await;
             drop(permit);
         });
     }
@@ -117,6 +171,52 @@ fn with_write_timeout<S: AsyncRead + AsyncWrite>(
     let mut stream = TimeoutWriter::new(stream);
     stream.set_timeout(Some(timeout));
     Box::pin(stream)
+}
+
+/// A connection that was accepted.
+struct Connection {
+    stream: Transport,
+    http: http1::Builder,
+    router: Router,
+    peer: Peer,
+    opened: Opened,
+    write_timeout: Duration,
+}
+
+impl Connection {
+    /// Serves it to its end, or until it is to make room for others.
+    async fn serve(self, watcher: Watcher) {
+        let Self { stream, http, router, peer, opened, write_timeout } = self;
+        let opened = &opened;
+        let stream = TokioIo::new(Refusals::new(with_write_timeout(stream, write_timeout)));
+        let service = service_fn(move |request: Request<Incoming>| {
+            let busy = opened.request();
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(peer);
+            let answered = router.clone().oneshot(request);
+            async move {
+                let response = answered.await?;
+                Ok::<_, std::convert::Infallible>(response.map(|body| busy.until_the_end_of(body)))
+            }
+        });
+        let mut connection = pin!(watcher.watch(http.serve_connection(stream, service)));
+        let served = tokio::select! {
+            served = &mut connection => served,
+            () = opened.closing() => {
+                // What was answered may still have to be written, and a request may just have come.
+                loop {
+                    match tokio::time::timeout(CLOSING, &mut connection).await {
+                        Ok(served) => break served,
+                        Err(_) if opened.is_idle() => return,
+                        Err(_) => {}
+                    }
+                }
+            }
+        };
+        if let Err(error) = served {
+            tracing::debug!(%error, "a connection broke");
+        }
+    }
 }
 
 /// Whether the client disconnected before it was accepted, so that the next can be accepted at

@@ -29,6 +29,7 @@ codes! {
     MalformedText "malformed_text" 400 "The body is not UTF-8";
     InvalidParameter "invalid_parameter" 400 "A parameter is invalid";
     UnreadableBody "unreadable_body" 400 "The body ended early or is damaged";
+    MalformedRequest "malformed_request" 400 "The request is not HTTP/1.1";
     InvalidHost "invalid_host" 400 "The Host header is missing or invalid";
     KeyRequired "key_required" 401 "A key is required";
     InvalidKey "invalid_key" 401 "The key is unknown or has expired";
@@ -47,6 +48,7 @@ codes! {
     ReindexOfDefault "reindex_of_default" 409 "The settings are those of the configuration";
     BodyTooLarge "body_too_large" 413 "The body is too large";
     DocumentTooLarge "document_too_large" 413 "The document is too large";
+    UriTooLong "uri_too_long" 414 "The path and query are too long";
     UnsupportedMediaType "unsupported_media_type" 415 "The content type is not supported here";
     UnsupportedEncoding "unsupported_encoding" 415 "The content encoding is not supported";
     HostNotServed "host_not_served" 421 "The server has another name";
@@ -62,6 +64,8 @@ codes! {
     UnsupportedMode "unsupported_mode" 422 "The collection does not have this mode";
     TextRequired "text_required" 422 "The measure needs texts";
     TextsTooLong "texts_too_long" 422 "The texts are too long for the measure";
+    TooManyRequests "too_many_requests" 429 "Too many requests";
+    HeadTooLarge "head_too_large" 431 "The headers are too large";
     DocumentDamaged "document_damaged" 500 "A document is damaged";
     Internal "internal" 500 "The server failed";
     UnsupportedByBackend "unsupported_by_backend" 501 "The backend does not support this";
@@ -81,7 +85,7 @@ impl Code {
     /// The seconds after which the same request may succeed; `None` if it never will.
     pub fn retry_after_s(self) -> Option<u32> {
         match self {
-            Self::NotReady | Self::Overloaded | Self::TimedOut => Some(1),
+            Self::NotReady | Self::Overloaded | Self::TimedOut | Self::TooManyRequests => Some(1),
             Self::OutOfService => Some(10),
             Self::CollectionUnavailable => Some(60),
             _ => None,
@@ -109,7 +113,8 @@ mod tests {
     #[test]
     fn what_may_be_retried_says_so() {
         for code in Code::ALL {
-            let retried = code.status() == StatusCode::SERVICE_UNAVAILABLE;
+            let retried = [StatusCode::SERVICE_UNAVAILABLE, StatusCode::TOO_MANY_REQUESTS]
+                .contains(&code.status());
             assert_eq!(code.retry_after_s().is_some(), retried, "{code:?}");
         }
     }

@@ -7,10 +7,11 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
+use tokio::time::Instant;
 
-use crate::http::AppState;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
+use crate::http::{AppState, ServerSettings};
 
 /// The type of a body, by its `content-type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +55,7 @@ pub struct BodyReader {
     stream: BodyDataStream,
     /// Read already, and to be returned again.
     peeked: Option<Bytes>,
-    idle_timeout_ms: u64,
+    patience: Patience,
     /// The length that the client announced, if the body is uncompressed.
     bytes_announced: u64,
 }
@@ -73,7 +74,7 @@ impl BodyReader {
             bytes_announced: body.size_hint().lower(),
             stream: body.into_data_stream(),
             peeked: None,
-            idle_timeout_ms: state.settings.body_idle_timeout_ms,
+            patience: Patience::new(&state.settings),
         }
     }
 
@@ -82,14 +83,16 @@ impl BodyReader {
         if self.peeked.is_some() {
             return Ok(self.peeked.take());
         }
-        let timeout = Duration::from_millis(self.idle_timeout_ms);
-        let next = tokio::time::timeout(timeout, self.stream.next()).await;
-        let next = next.map_err(|_| stalled(self.idle_timeout_ms))?;
-        next.transpose().map_err(|_| {
+        let waiting_since = Instant::now();
+        let next = tokio::time::timeout(self.patience.left, self.stream.next()).await;
+        let next = next.map_err(|_| self.patience.exhausted())?;
+        let chunk = next.transpose().map_err(|_| {
             let detail =
                 "the body ended early, or does not have the content-encoding of its header";
             Problem::new(Code::UnreadableBody, detail)
-        })
+        })?;
+        self.patience.arrived(chunk.as_ref().map_or(0, Bytes::len), waiting_since.elapsed());
+        Ok(chunk)
     }
 
     /// Waits for the first bytes, which will be read again. The server sends `100 Continue` when
@@ -139,10 +142,40 @@ impl BodyReader {
     }
 }
 
-fn stalled(idle_timeout_ms: u64) -> Problem {
-    let detail =
-        format!("no byte of the body arrived for the {idle_timeout_ms} ms of body_idle_timeout_ms");
-    Problem::new(Code::BodyTimeout, detail)
+/// How long a client may still be waited for. Waiting uses it up, and each byte adds the time that
+/// it takes at the minimum rate. So neither a client that pauses nor one that trickles holds what a
+/// request holds.
+struct Patience {
+    left: Duration,
+    max: Duration,
+    bytes_per_s_min: u64,
+}
+
+impl Patience {
+    fn new(settings: &ServerSettings) -> Self {
+        let max = Duration::from_millis(settings.body_idle_timeout_ms);
+        Self { left: max, max, bytes_per_s_min: settings.body_bytes_per_s_min }
+    }
+
+    fn arrived(&mut self, bytes: usize, waited: Duration) {
+        let micros = (bytes as u64).saturating_mul(1_000_000).checked_div(self.bytes_per_s_min);
+        self.left = match micros {
+            Some(micros) => {
+                (self.left.saturating_sub(waited) + Duration::from_micros(micros)).min(self.max)
+            }
+            // Without a minimum rate every byte is enough.
+            None => self.max,
+        };
+    }
+
+    fn exhausted(&self) -> Problem {
+        let (ms, rate) = (self.max.as_millis(), self.bytes_per_s_min);
+        let detail = format!(
+            "the body arrived too slowly: the server waits for {ms} ms (body_idle_timeout_ms) beyond \
+             the time that the body takes at {rate} bytes per second (body_bytes_per_s_min)"
+        );
+        Problem::new(Code::BodyTimeout, detail)
+    }
 }
 
 /// Reads a body of plain text.

@@ -1,0 +1,187 @@
+//! Limits of connections, and what is answered to those that are not served.
+
+use akin::http::ServerSettings;
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::socket::{Connection, SOON, patient, start};
+
+/// With room for so many connections.
+fn room(connections_max: usize, connections_reserve: usize) -> ServerSettings {
+    ServerSettings { connections_max, connections_reserve, ..patient() }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_connection_that_is_idle_for_longest_makes_room() {
+    let app = App::with_server(room(2, 1)).await;
+    let server = start(&app).await;
+    let mut first = Connection::open(server.address);
+    first.add("a");
+    let mut second = Connection::open(server.address);
+    second.add("b");
+    first.add("c");
+    let mut third = Connection::open(server.address);
+    third.add("d");
+    assert_eq!(second.rest(), b"", "it was idle for longest");
+    first.add("e");
+    third.add("f");
+    assert_eq!(app.get("/documents").await.json()["ids"], json!(["a", "b", "c", "d", "e", "f"]));
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn silent_connections_do_not_keep_others_out() {
+    let app = App::with_server(room(4, 1)).await;
+    let server = start(&app).await;
+    let silent: Vec<_> = (0..40)
+        .map(|n| {
+            let mut connection = Connection::open(server.address);
+            // Some have begun a request.
+            connection.write(if n % 2 == 0 { "" } else { "GET /healthz HTTP/1.1\r\nhost: loc" });
+            connection
+        })
+        .collect();
+    for n in 0..8 {
+        let mut served = Connection::open(server.address);
+        served.add(&n.to_string());
+    }
+    drop(silent);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn probes_are_answered_while_every_connection_is_busy() {
+    let app = App::with_server(room(2, 2)).await;
+    let server = start(&app).await;
+    let mut busy = [(); 2].map(|()| {
+        let mut connection = Connection::open(server.address);
+        connection.begin_bulk();
+        assert_eq!(connection.head(), "HTTP/1.1 200 OK");
+        connection
+    });
+    // More than the reserve holds at once: each is closed once it is answered.
+    for path in ["/healthz", "/readyz", "/metrics", "/healthz", "/healthz"] {
+        let mut probe = Connection::open(server.address);
+        probe.ask(path);
+        assert_eq!(probe.head(), "HTTP/1.1 200 OK", "{path}");
+        probe.rest();
+    }
+    let mut other = Connection::open(server.address);
+    other.ask("/documents");
+    assert_eq!(other.head(), "HTTP/1.1 503 Service Unavailable");
+    let problem: Value = serde_json::from_slice(&other.body()).unwrap();
+    assert_eq!(problem["code"], "overloaded");
+    assert_eq!(other.rest(), b"", "it leaves room for the next");
+
+    // The reserve has silent connections as well: they make room for probes.
+    let silent = [(); 2].map(|()| Connection::open(server.address));
+    let mut probe = Connection::open(server.address);
+    probe.ask("/healthz");
+    assert_eq!(probe.head(), "HTTP/1.1 200 OK");
+    drop(silent);
+    for connection in &mut busy {
+        connection.send(&json!({"id": "a", "text": "still served"}));
+        connection.chunk();
+        connection.end();
+        assert_eq!(connection.chunk(), b"");
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_no_request_is_answered_with_a_problem() {
+    let app = App::with_server(patient()).await;
+    let server = start(&app).await;
+    let long = format!("GET /{} HTTP/1.1\r\nhost: localhost\r\n\r\n", "x".repeat(70_000));
+    let many: String = (0..120).map(|n| format!("x-{n}: y\r\n")).collect();
+    let many = format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\n{many}\r\n");
+    let refused = [
+        ("NOT HTTP\r\n\r\n", 400, "malformed_request"),
+        ("GET /healthz HTTP/1.1\r\nhost\r\n\r\n", 400, "malformed_request"),
+        ("GET /healthz HTTP/3.0\r\nhost: localhost\r\n\r\n", 400, "malformed_request"),
+        (
+            "POST / HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
+            400,
+            "malformed_request",
+        ),
+        (&*long, 414, "uri_too_long"),
+        (&*many, 431, "head_too_large"),
+        ("GET /healthz HTTP/1.1\r\n\r\n", 400, "invalid_host"),
+        ("GET /healthz HTTP/1.1\r\nhost: a\r\nhost: localhost\r\n\r\n", 400, "invalid_host"),
+        ("GET /healthz HTTP/1.0\r\n\r\n", 400, "invalid_host"),
+    ];
+    for (request, status, code) in refused {
+        let mut connection = Connection::open(server.address);
+        connection.write(request);
+        let start = &request[..request.len().min(60)];
+        let head = connection.head();
+        assert_eq!(head.split(' ').nth(1), Some(&*status.to_string()), "{start}: {head}");
+        let problem: Value = serde_json::from_slice(&connection.body()).unwrap();
+        assert_eq!((&problem["code"], &problem["status"]), (&json!(code), &json!(status)));
+        assert!(problem["request_id"].as_str().is_some_and(|id| !id.is_empty()));
+    }
+    let mut connection = Connection::open(server.address);
+    connection.add("a");
+    connection.write("NOT HTTP\r\n\r\n");
+    assert_eq!(connection.head(), "HTTP/1.1 400 Bad Request", "after a request, too");
+    assert!(connection.rest().starts_with(b"{\"type\":\"urn:akin:problem:malformed_request\""));
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bodies_that_trickle_leave_room_for_others() {
+    let settings = ServerSettings {
+        bulk_requests_max: 2,
+        body_idle_timeout_ms: 1_000,
+        body_bytes_per_s_min: 10_000,
+        ..patient()
+    };
+    let app = App::with_server(settings).await;
+    let server = start(&app).await;
+    let mut slow = [(); 2].map(|()| {
+        let mut connection = Connection::open(server.address);
+        connection.begin_bulk();
+        connection
+    });
+    for connection in &mut slow {
+        assert_eq!(connection.head(), "HTTP/1.1 200 OK");
+    }
+    app.get("/export").await.problem(503, "overloaded");
+    let trickling =
+        slow.map(|connection| std::thread::spawn(move || connection.trickle(b"1\r\n \r\n", SOON)));
+    let let_in = async {
+        while !app.lets_in("/export").await {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(SOON, let_in).await.expect("they are given up");
+    for thread in trickling {
+        let answer = thread.join().unwrap();
+        let answer = String::from_utf8(answer).unwrap();
+        assert!(answer.contains("\"code\":\"body_timeout\""), "{answer}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_has_a_rate_and_probes_have_none() {
+    let settings = ServerSettings { rate_per_address: 1, rate_burst_s: 3, ..patient() };
+    let app = App::with_server(settings).await;
+    let server = start(&app).await;
+    let mut connection = Connection::open(server.address);
+    let mut statuses = Vec::new();
+    for _ in 0..30 {
+        connection.ask("/documents");
+        statuses.push(connection.head());
+        connection.body();
+    }
+    assert!(statuses[..3].iter().all(|status| status == "HTTP/1.1 200 OK"), "{statuses:?}");
+    let refused = statuses.iter().filter(|s| *s == "HTTP/1.1 429 Too Many Requests").count();
+    assert!(refused > 0, "{statuses:?}");
+    for _ in 0..30 {
+        connection.ask("/healthz");
+        assert_eq!(connection.head(), "HTTP/1.1 200 OK");
+        connection.body();
+    }
+    server.stop().await;
+}
