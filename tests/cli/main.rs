@@ -12,6 +12,7 @@ mod offline;
 mod portable;
 mod server;
 mod serving;
+mod tls;
 mod whole;
 
 use std::io::Write;

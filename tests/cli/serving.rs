@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, mpsc};
 
 use crate::{akin, command};
 
@@ -11,6 +12,8 @@ pub struct Serving {
     pub child: Child,
     pub url: String,
     pub data_dir: PathBuf,
+    /// Its lines since it listens.
+    log: Mutex<mpsc::Receiver<String>>,
     /// The directory of its own, if it has one.
     dir: Option<tempfile::TempDir>,
 }
@@ -41,15 +44,25 @@ impl Serving {
             line["address"].as_str().map(str::to_owned)
         });
         // Its log must not fill up the pipe.
-        std::thread::spawn(move || log.for_each(drop));
+        let (lines, log_lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            log.map_while(Result::ok).for_each(|line| drop(lines.send(line)));
+        });
         let url = format!("http://{}", address.unwrap());
-        Self { child, url, data_dir: data_dir.to_owned(), dir: None }
+        let log = Mutex::new(log_lines);
+        Self { child, url, data_dir: data_dir.to_owned(), log, dir: None }
     }
 
     pub fn wait_until_ready(&self) {
         while akin(&["health", "--url", &self.url]).code != Some(0) {
             std::thread::yield_now();
         }
+    }
+
+    /// Waits until the server logs this.
+    pub fn wait_for_log(&self, part: &str) {
+        let log = self.log.lock().unwrap();
+        assert!(log.iter().any(|line| line.contains(part)), "{part} was never logged");
     }
 
     pub fn signal(&self, name: &str) {

@@ -28,6 +28,8 @@ pub struct OpenConnections {
 pub struct Activity {
     idle_since: AtomicU64,
     is_closing: AtomicBool,
+    /// It is one of the reserve, and leaves no room for others but those.
+    is_reserve: bool,
     /// Told when the connection is to close.
     close: Notify,
 }
@@ -45,11 +47,12 @@ impl OpenConnections {
     }
 
     /// A new connection, idle until its first request is read.
-    pub fn open(self: &Arc<Self>) -> Opened {
+    pub fn open(self: &Arc<Self>, is_reserve: bool) -> Opened {
         let number = self.now();
         let activity = Arc::new(Activity {
             idle_since: AtomicU64::new(number),
             is_closing: AtomicBool::new(false),
+            is_reserve,
             close: Notify::new(),
         });
         let mut all = self.by_number.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,24 +61,27 @@ impl OpenConnections {
         Opened { all: Arc::clone(self), number, activity }
     }
 
-    /// Closes the connections that have been idle for longest. Says whether any is closing now.
+    /// Closes the connections that have been idle for longest: those of the reserve only if no
+    /// other is idle. Says whether one is closing that is not of the reserve.
     pub fn close_idle(&self) -> bool {
         let all = self.by_number.lock().unwrap_or_else(PoisonError::into_inner);
         let idle = all.values().filter_map(|activity| Some((activity.idle_since()?, activity)));
-        let mut idle: Vec<_> = idle.collect();
-        if idle.iter().any(|(_, activity)| activity.is_closing.load(Ordering::Relaxed)) {
-            return true;
-        }
+        let (reserve, others): (Vec<_>, Vec<_>) =
+            idle.partition(|(_, activity)| activity.is_reserve);
+        let leaves_room = !others.is_empty();
+        let mut idle = if leaves_room { others } else { reserve };
+        let is_one_closing =
+            idle.iter().any(|(_, activity)| activity.is_closing.load(Ordering::Relaxed));
         let count = idle.len().min(1 + all.len() / CLOSED_SHARE);
-        if count == 0 {
-            return false;
+        if is_one_closing || count == 0 {
+            return leaves_room;
         }
         idle.select_nth_unstable_by_key(count - 1, |(since, _)| *since);
         for (_, activity) in &idle[..count] {
             activity.is_closing.store(true, Ordering::Relaxed);
             activity.close.notify_one();
         }
-        true
+        leaves_room
     }
 }
 
@@ -166,7 +172,7 @@ mod tests {
     fn the_connection_that_is_idle_for_longest_closes_first() {
         let all = Arc::<OpenConnections>::default();
         assert!(!all.close_idle());
-        let connections = [(); 3].map(|()| all.open());
+        let connections = [(); 3].map(|()| all.open(false));
         let busy = connections[0].request();
         drop(connections[1].request());
         assert!(all.close_idle());
@@ -183,9 +189,18 @@ mod tests {
     }
 
     #[test]
+    fn the_reserve_leaves_no_room_for_others() {
+        let all = Arc::<OpenConnections>::default();
+        let (reserve, other) = (all.open(true), all.open(false));
+        assert!(all.close_idle() && is_closing(&other) && !is_closing(&reserve));
+        drop(other);
+        assert!(!all.close_idle() && is_closing(&reserve));
+    }
+
+    #[test]
     fn many_close_at_once_where_there_are_many() {
         let all = Arc::<OpenConnections>::default();
-        let connections: Vec<_> = (0..512).map(|_| all.open()).collect();
+        let connections: Vec<_> = (0..512).map(|_| all.open(false)).collect();
         assert!(all.close_idle());
         let closing: Vec<_> = connections.iter().map(is_closing).collect();
         assert!(closing[..3].iter().all(|is| *is) && !closing[3..].contains(&true));

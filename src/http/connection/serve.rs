@@ -144,7 +144,7 @@ impl Connections {
             http: if is_reserve { self.http_of_reserve.clone() } else { self.http.clone() },
             router: self.router.clone(),
             peer: Peer { address: from.ip(), is_reserve },
-            opened: self.all.open(),
+            opened: self.all.open(is_reserve),
             write_timeout: self.write_timeout,
         };
         let watcher = self.graceful.watcher();
