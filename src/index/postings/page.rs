@@ -21,8 +21,8 @@ const NEAR_MAX: usize = 8;
 /// The maximum number of lines of a segment, which bounds the time of rebuilding it.
 const LINES_MAX: usize = 512;
 
-/// A page has at most one directory slot per this number of lines. Keys crafted to share their first
-/// bits get longer segments instead.
+/// A page has at most one directory slot per this number of lines. Keys crafted to share their
+/// first bits get longer segments instead.
 const LINES_PER_SLOT: usize = 8;
 
 /// Postings of one key, by entry.
