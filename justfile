@@ -8,6 +8,14 @@ check:
 test *ARGS:
     cargo test --locked {{ARGS}}
 
+# Licences, sources, duplicates and advisories of the dependencies (`cargo install --locked cargo-deny`).
+deny:
+    cargo deny --locked check
+
+# What a binary contains, as CycloneDX (`cargo install --locked cargo-cyclonedx`): akin.cdx.json.
+sbom:
+    cargo cyclonedx --format json --target x86_64-unknown-linux-gnu
+
 # Rewrites openapi.yaml from the code.
 openapi:
     cargo run --quiet -- openapi > openapi.yaml

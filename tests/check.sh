@@ -20,4 +20,8 @@ cargo fmt --check
 # One command for both packages: they then share the dependencies that they check.
 cargo clippy --locked --workspace --all-targets -- -D warnings
 RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items
+# It takes minutes to build, so it is not installed here; `just deny` says how.
+if cargo deny --version > /dev/null 2>&1; then
+    cargo deny --locked check bans licenses sources
+fi
 cargo test --locked

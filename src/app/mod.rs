@@ -1,8 +1,11 @@
 //! Composition: the listener, the collections and the periodic tasks, from start to shutdown.
 
 mod access;
+mod backups;
+mod clock;
 mod descriptors;
 mod error;
+mod expiry;
 mod signals;
 mod snapshots;
 
@@ -19,11 +22,13 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 use tokio::signal::unix::Signal;
 use tokio::sync::oneshot;
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
-use crate::config::Settings;
-use crate::engine::{Collection, Collections, EngineError};
+use crate::config::{Settings, StorageSection};
+use crate::engine::{Clock, Collection, Collections, EngineError};
 use crate::http::{self, ServerSettings};
+use clock::ClockCheck;
 
 /// The collections' directory within the data directory.
 const COLLECTIONS: &str = "collections";
@@ -98,26 +103,38 @@ async fn work(settings: Settings, state: http::AppState) -> Result<Infallible, A
     let every = Duration::from_secs(settings.storage.snapshot_interval_s);
     let operations = settings.storage.snapshot_operations;
     let expiry_every = Duration::from_secs(settings.storage.expiry_interval_s);
+    let clock = Clock::system();
+    let storage = settings.storage.clone();
+    let backup = settings.backup.clone();
     let measured_every = Duration::from_secs(settings.storage.recall_interval_s);
     let sample = settings.storage.recall_sample;
     let measure_recall = |collection| measure_recall(collection, sample);
     let collections = open(settings, &state).await?;
     let collections = state.collections.get_or_init(|| collections);
+    let check = clock_check(storage, clock.now_ms()).await;
     tokio::select! {
         never = for_each(collections, every, snapshots::take) => match never {},
         never = snapshots::take_due(collections, operations) => match never {},
-        never = for_each(collections, expiry_every, remove_expired) => match never {},
+        never = expiry::remove_expired(collections, expiry_every, &clock, check) => match never {},
+        never = backups::make(collections, &backup) => match never {},
         never = for_each(collections, measured_every, measure_recall) => match never {},
         never = keep_metrics(metrics) => match never {},
         reason = collections.failed() => Err(AppError::OutOfService { reason }),
     }
 }
 
+async fn clock_check(storage: StorageSection, now_ms: i64) -> ClockCheck {
+    let StorageSection { data_dir, clock_jump_max_s, clock_jump_confirm_s, .. } = storage;
+    let start =
+        move || ClockCheck::start(&data_dir, clock_jump_max_s, clock_jump_confirm_s, now_ms);
+    spawn_blocking(start).await.expect("it does not panic")
+}
+
 async fn open(settings: Settings, state: &http::AppState) -> Result<Arc<Collections>, AppError> {
     let progress = Arc::clone(&state.progress);
     let dir = settings.storage.data_dir.clone();
     tracing::info!(data_dir = %dir.display(), "opening");
-    let opened = tokio::task::spawn_blocking(move || {
+    let opened = spawn_blocking(move || {
         let (root, of_all) =
             (collections_dir(&settings.storage.data_dir), settings.of_collections());
         Collections::open(&root, settings.collection, of_all, &progress)
@@ -175,18 +192,6 @@ async fn measure_recall(collection: Arc<Collection>, sample: usize) {
     }
 }
 
-async fn remove_expired(collection: Arc<Collection>) {
-    let name = collection.name();
-    match collection.remove_expired().await {
-        // The collection may have been removed.
-        Ok(0) | Err(EngineError::Closed) => {}
-        Ok(removed) => tracing::info!(collection = %name, removed, "removed expired documents"),
-        Err(error) => {
-            tracing::error!(collection = %name, %error, "cannot remove expired documents");
-        }
-    }
-}
-
 async fn keep_metrics(metrics: PrometheusHandle) -> Infallible {
     let mut ticks = tokio::time::interval(METRICS_UPKEEP);
     loop {
@@ -216,9 +221,17 @@ mod tests {
     }
 
     pub(super) async fn add(collection: &Collection, id: &str) {
+        post(collection, id, None).await;
+    }
+
+    pub(super) async fn add_expiring(collection: &Collection, id: &str, expires_at_ms: i64) {
+        post(collection, id, Some(expires_at_ms)).await;
+    }
+
+    async fn post(collection: &Collection, id: &str, expires_at_ms: Option<i64>) {
         let id = DocumentId::new(id).unwrap();
         let content = Content::Text("one two three four".to_owned());
-        let document = Document { id, content, metadata: None, expires_at_ms: None };
+        let document = Document { id, content, metadata: None, expires_at_ms };
         collection.add(document, AddOptions::default()).await.unwrap();
     }
 

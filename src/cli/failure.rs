@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use crate::app::AppError;
 use crate::config::ConfigError;
 use crate::http::key_file::KeyFileError;
+use crate::telemetry;
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -32,10 +33,8 @@ impl Failure {
     /// Writes it to stderr.
     pub fn report(self) -> ExitCode {
         let Self::Reported { what, hint } = self else { return ExitCode::SUCCESS };
-        eprintln!("error: {what}");
-        if let Some(hint) = hint {
-            eprintln!("hint: {hint}");
-        }
+        let hint = hint.map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
+        telemetry::say_last(format!("error: {what}\n{hint}"));
         ExitCode::FAILURE
     }
 }

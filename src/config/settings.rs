@@ -14,6 +14,7 @@ use crate::storage::StorageSettings;
 pub struct Settings {
     pub server: ServerSettings,
     pub storage: StorageSection,
+    pub backup: BackupSection,
     pub collection: CollectionSettings,
     /// Upper bounds of the limits of any collection.
     pub ceiling: LimitSettings,
@@ -43,6 +44,11 @@ pub struct StorageSection {
     pub snapshot_operations: u64,
     /// Seconds between removals of expired documents.
     pub expiry_interval_s: u64,
+    /// A system clock that is this many seconds ahead of the time that has passed has jumped; 0: the
+    /// clock is believed.
+    pub clock_jump_max_s: u64,
+    /// Seconds for which a jumped clock must stay so until expired documents are removed.
+    pub clock_jump_confirm_s: u64,
     /// Seconds between measurements of recall; 0: only on request.
     pub recall_interval_s: u64,
     /// Documents drawn for each measurement.
@@ -53,6 +59,19 @@ pub struct StorageSection {
     pub collections_max: usize,
     #[serde(flatten)]
     pub store: StorageSettings,
+}
+
+/// Scheduled backups.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BackupSection {
+    /// The directory of the backups; without it there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dir: Option<PathBuf>,
+    /// Seconds from one backup to the next.
+    pub interval_s: u64,
+    /// Number of backups kept, the newest included.
+    pub keep: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,6 +116,7 @@ impl Settings {
         let sections = [
             ("server", self.server.faults()),
             ("storage", self.storage.faults()),
+            ("backup", self.backup.faults()),
             ("collection.limits", self.collection.limits.faults_over(&self.ceiling)),
             ("ceiling", self.ceiling.faults()),
             ("log", self.log.faults()),
@@ -127,6 +147,19 @@ impl StorageSection {
         }
         if !(1..=1_000).contains(&self.collections_max) {
             faults.push(format!("collections_max must be 1..=1000, not {}", self.collections_max));
+        }
+        faults
+    }
+}
+
+impl BackupSection {
+    fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        if !(60..=31_536_000).contains(&self.interval_s) {
+            faults.push(format!("interval_s must be 60..=31536000, not {}", self.interval_s));
+        }
+        if !(1..=10_000).contains(&self.keep) {
+            faults.push(format!("keep must be 1..=10000, not {}", self.keep));
         }
         faults
     }

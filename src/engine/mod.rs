@@ -46,7 +46,7 @@ pub use lookup::collapse::{Collapsed, Group, GroupMember};
 pub use lookup::conditions::Conditions;
 pub use lookup::filter::{Filter, FilterError};
 pub use offline::{OfflineCorpus, OfflineGathering, SetPair};
-pub use operations::backup::{Restored, Restoring, restore};
+pub use operations::backup::{Restored, Restoring, check_backup, restore};
 pub use quality::{CurveAnswer, CurveOf, curve_of};
 pub use quality::{Recall, Tally};
 pub use settings::{CollectionSettings, LimitSettings, StoreSettings};

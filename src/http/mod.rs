@@ -24,6 +24,7 @@ pub use access::key_file;
 pub use access::key_ring::KeyRing;
 pub use connection::serve::serve;
 pub use connection::tls::{Tls, TlsError};
+pub use metrics::describe as describe_metrics;
 pub use openapi::yaml as openapi_yaml;
 pub use request::bodies::corpus_document;
 pub use settings::ServerSettings;

@@ -1,7 +1,9 @@
 //! Logs on stderr, metrics for Prometheus.
 
-use std::io::{BufWriter, IsTerminal, stderr};
-use std::sync::OnceLock;
+use std::io::{BufWriter, IsTerminal, Write, stderr};
+use std::sync::{OnceLock, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tracing::Level;
@@ -12,10 +14,14 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::config::{LogFormat, LogSettings};
+use crate::http;
 
 /// Log lines that may wait for a slow reader of stderr. Further ones are lost, and counted, so that
 /// no request waits for the log.
 const LINES_WAITING_MAX: usize = 16 << 10;
+
+/// How long the last words may take.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Seconds: from a lookup in memory to a bulk import.
 const DURATION_BUCKETS: [f64; 16] = [
@@ -67,9 +73,21 @@ impl Drop for Logs {
     fn drop(&mut self) {
         match self.lost.dropped_lines() {
             0 => {}
-            lines => eprintln!("{lines} log lines were lost: stderr was read too slowly"),
+            lines => say_last(format!("{lines} log lines were lost: stderr was read too slowly\n")),
         }
     }
+}
+
+/// Writes the last words of the process to stderr. If nobody reads it, they are lost: an unread pipe
+/// must not keep a process that is to be restarted.
+pub fn say_last(words: String) {
+    let (said, heard) = mpsc::channel();
+    thread::spawn(move || {
+        // Nothing is left to be done about an error.
+        let _ = stderr().write_all(words.as_bytes());
+        let _ = said.send(());
+    });
+    let _ = heard.recv_timeout(LAST_WORDS);
 }
 
 /// Logs the place, and the message only if it is a literal: a formatted one may quote a document.
@@ -87,12 +105,14 @@ pub fn metrics() -> PrometheusHandle {
 }
 
 fn install_metrics() -> PrometheusHandle {
-    PrometheusBuilder::new()
+    let handle = PrometheusBuilder::new()
         .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &DURATION_BUCKETS)
         .and_then(|builder| {
             builder.set_buckets_for_metric(Matcher::Suffix("_candidates".into()), &COUNT_BUCKETS)
         })
         .expect("the buckets are not empty")
         .install_recorder()
-        .expect("nothing else in this process installs a recorder")
+        .expect("nothing else in this process installs a recorder");
+    http::describe_metrics();
+    handle
 }

@@ -1,7 +1,7 @@
 //! A backup of a running server, restored where no server runs.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -148,4 +148,55 @@ fn a_default_collection_of_other_settings_needs_another_name() {
     assert_eq!(done(akin(&renamed)), "first  40 documents\n");
     let absent = [&restore[..], &["--collection", "nowhere"]].concat();
     refused(&absent, "the backup has no collection 'nowhere', only default, news");
+}
+
+/// The backups in a directory, oldest first.
+fn backups(dir: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<_> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "tar"));
+    paths.sort();
+    paths
+}
+
+#[test]
+fn a_scheduled_backup_of_a_server_under_writes_is_restored_and_answers_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let (kept, second) = (dir.path().join("backups"), dir.path().join("second"));
+    fs::create_dir(&kept).unwrap();
+    let serving = filled(dir.path());
+    let before = answers(&serving.url);
+    assert!(serving.stop().success());
+
+    // The first backup is made at the start, while documents are added one after another.
+    let config = dir.path().join("akin.toml");
+    fs::write(&config, format!("[backup]\ndir = {kept:?}")).unwrap();
+    let options = ["--listen", "127.0.0.1:0", "--config", utf8(&config)];
+    let serving = Serving::start_with(&dir.path().join("first"), &options);
+    serving.wait_until_ready();
+    let mut added = 0;
+    while backups(&kept).is_empty() {
+        let document = json!({"id": format!("late{added:06}"), "text": format!("late {added}")});
+        let import = ["import", "-", "--url", &serving.url];
+        done(akin_with_stdin(&import, document.to_string().as_bytes()));
+        added += 1;
+        assert!(added < 10_000, "no backup is made");
+    }
+    serving.kill();
+
+    let [backup] = &backups(&kept)[..] else { panic!("there is one") };
+    let restored = done(akin(&["restore", "-q", utf8(backup), "--data-dir", utf8(&second)]));
+    assert!(restored.contains("news  30 documents"), "{restored}");
+    let serving = Serving::start_in(&second);
+    serving.wait_until_ready();
+    // Of those added meanwhile it has the first ones, of one moment.
+    let exported = done(akin(&["export", "--url", &serving.url]));
+    let (late, early): (Vec<_>, Vec<_>) =
+        exported.lines().partition(|line| line.contains("\"id\":\"late"));
+    assert_eq!(early.join("\n") + "\n", before[0]);
+    assert!(late.len() <= added);
+    for (number, line) in late.iter().enumerate() {
+        assert!(line.contains(&format!("\"late{number:06}\"")), "{line}");
+    }
+    assert_eq!(answers(&serving.url)[1..], before[1..]);
+    assert!(serving.stop().success());
 }

@@ -8,6 +8,7 @@ mod curve;
 mod import;
 mod inputs;
 mod keys;
+mod logs;
 mod offline;
 mod portable;
 mod server;

@@ -1,6 +1,9 @@
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use metrics_exporter_prometheus::PrometheusBuilder;
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -117,4 +120,103 @@ async fn metrics_are_text() {
     let reply = App::new().await.get("/metrics").await;
     assert!(reply.header("content-type").starts_with("text/plain; version=0.0.4"));
     assert!(serde_json::from_slice::<Value>(&reply.body).is_err());
+}
+
+/// The metrics that a page of text names: whole words that look like one.
+fn named(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let is_one = |word: &&str| word.starts_with("akin_") || word.starts_with("process_");
+    words.filter(is_one).map(str::to_owned).collect()
+}
+
+/// Registers what the recorder has only once something happened, by its description.
+fn described(handle: &PrometheusHandle) {
+    akin::http::describe_metrics();
+    for gauge in [
+        "akin_clock_jump_seconds",
+        "akin_backup_last_success_timestamp_seconds",
+        "akin_backup_last_duration_seconds",
+        "akin_backup_last_bytes",
+    ] {
+        metrics::gauge!(gauge).set(1.0);
+    }
+    metrics::counter!("akin_backup_failures_total").absolute(0);
+    handle.run_upkeep();
+}
+
+#[tokio::test]
+async fn every_metric_has_a_type_and_a_description_and_is_documented_and_the_other_way_round() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    let _guard = metrics::set_default_local_recorder(&recorder);
+    described(&handle);
+    let app = App::new().await;
+    app.add(&[json!({"id": "a", "text": "one two three"})]).await;
+    app.get("/similar?id=a").await;
+    let scraped = handle.render() + &std::str::from_utf8(&app.get("/metrics").await.body).unwrap();
+
+    let mut exposed = BTreeSet::new();
+    let mut headed = BTreeSet::new();
+    for line in scraped.lines().filter(|line| !line.is_empty()) {
+        if let Some(help) = line.strip_prefix("# HELP ") {
+            let (name, help) = help.split_once(' ').unwrap();
+            assert!(help.ends_with('.') && headed.insert(name.to_owned()), "{line}");
+        } else if let Some(kind) = line.strip_prefix("# TYPE ") {
+            let (name, _) = kind.split_once(' ').unwrap();
+            exposed.insert(name.to_owned());
+        } else {
+            let name = line.split(['{', ' ']).next().unwrap();
+            let of = ["_bucket", "_sum", "_count", ""].into_iter().find_map(|suffix| {
+                name.strip_suffix(suffix).filter(|name| exposed.contains(*name))
+            });
+            assert!(of.is_some(), "no type is said before {line}");
+        }
+    }
+    assert_eq!(headed, exposed, "descriptions, and metrics");
+    let page = include_str!("../../docs/operations.md");
+    let table = page.split("## Metrics").nth(1).unwrap().split("```yaml").next().unwrap();
+    assert_eq!(named(table), exposed, "docs/operations.md, and metrics");
+    for name in named(page) {
+        assert!(exposed.contains(&name), "{name} is in docs/operations.md alone");
+    }
+    assert!(scraped.contains(concat!("akin_build_info{version=\"", env!("CARGO_PKG_VERSION"))));
+    let value = |name: &str| {
+        let line = scraped.lines().find(|line| line.starts_with(&format!("{name} ")));
+        line.unwrap().rsplit(' ').next().unwrap().parse::<f64>().unwrap()
+    };
+    let now_s = jiff::Timestamp::now().as_second() as f64;
+    assert!(value("process_resident_memory_bytes") > 1e6);
+    assert!((1.0..=value("process_max_fds")).contains(&value("process_open_fds")));
+    assert!((now_s - 86_400.0..=now_s + 1.0).contains(&value("process_start_time_seconds")));
+    assert!(value("process_cpu_seconds_total") >= 0.0);
+}
+
+/// What is logged to it, by clones that share it.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn probes_are_logged_for_debugging_only() {
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone());
+    let _guard = tracing::subscriber::set_default(subscriber.finish());
+    let app = App::new().await;
+    for path in ["/healthz", "/readyz", "/metrics", "/stats"] {
+        app.get(path).await;
+    }
+    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let routes: Vec<&str> =
+        log.lines().filter_map(|line| line.split("route=").nth(1)?.split(' ').next()).collect();
+    assert_eq!(routes, ["\"/stats\""], "{log}");
 }

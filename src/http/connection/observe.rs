@@ -12,6 +12,9 @@ use tracing::field::Empty;
 use crate::http::access::{Caller, headers};
 use crate::http::{AppState, problem, request_id};
 
+/// Requested every few seconds by machines, so they are logged at `debug`.
+const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+
 pub async fn observe(State(state): State<AppState>, request: Request, next: Next) -> Response {
     let started = Instant::now();
     let id = request_id::of(request.extensions());
@@ -29,7 +32,11 @@ pub async fn observe(State(state): State<AppState>, request: Request, next: Next
 
     let (status, took) = (response.status().as_u16(), started.elapsed());
     let took_us = took.as_micros() as u64;
-    tracing::info!(request_id, key = caller.name(), method, route, status, took_us, "request");
+    let key = caller.name();
+    match PROBES.contains(&route) {
+        true => tracing::debug!(request_id, key, method, route, status, took_us, "request"),
+        false => tracing::info!(request_id, key, method, route, status, took_us, "request"),
+    }
     state.request_series.answered(method, route, status, took);
     response
 }

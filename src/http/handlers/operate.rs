@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use crate::engine::CollectionName;
 use crate::http::AppState;
-use crate::http::metrics::exposition;
+use crate::http::metrics::{exposition, process};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::Plain;
@@ -64,6 +64,8 @@ pub async fn readiness(AllReady(collections): AllReady) -> Result<Json<Readiness
 )]
 pub async fn metrics(State(state): State<AppState>) -> impl IntoResponse {
     let mut text = state.metrics.render();
+    // Fails only if the process is stopping.
+    text += &tokio::task::spawn_blocking(process::text).await.unwrap_or_default();
     if let Some(collections) = state.collections.get() {
         let figures = exposition::figures(&collections.list()).await;
         text += &exposition::gauges(&figures, Timestamp::now().as_millisecond());

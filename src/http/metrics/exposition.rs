@@ -23,35 +23,41 @@ pub async fn figures(collections: &[Arc<Collection>]) -> Vec<(CollectionName, St
 
 type Figure = fn(&Stats) -> u64;
 
-const GAUGES: [(&str, Figure); 11] = [
-    ("akin_documents", |stats| stats.backend.documents),
-    ("akin_distinct_sets", |stats| stats.backend.distinct_sets),
-    ("akin_keys", |stats| stats.backend.keys),
-    ("akin_postings", |stats| stats.backend.postings),
-    ("akin_postings_longest", |stats| stats.backend.postings_longest),
-    ("akin_index_bytes", |stats| stats.backend.index_bytes),
-    ("akin_ids_bytes", |stats| stats.backend.ids_bytes),
-    ("akin_database_bytes", |stats| stats.backend.database_bytes),
-    ("akin_wal_bytes", |stats| stats.backend.wal_bytes),
-    ("akin_log_rows", |stats| stats.backend.log_rows),
-    ("akin_sequence", |stats| stats.backend.sequence),
+const GAUGES: [(&str, &str, Figure); 11] = [
+    ("akin_documents", "Documents.", |stats| stats.backend.documents),
+    ("akin_distinct_sets", "Distinct sets in the index.", |stats| stats.backend.distinct_sets),
+    ("akin_keys", "Keys in the index.", |stats| stats.backend.keys),
+    ("akin_postings", "Postings in the index.", |stats| stats.backend.postings),
+    ("akin_postings_longest", "Postings of the key with the most.", |stats| {
+        stats.backend.postings_longest
+    }),
+    ("akin_index_bytes", "Memory of the index and the ids.", |stats| stats.backend.index_bytes),
+    ("akin_ids_bytes", "Memory of the ids.", |stats| stats.backend.ids_bytes),
+    ("akin_database_bytes", "Size of the database.", |stats| stats.backend.database_bytes),
+    ("akin_wal_bytes", "Size of the write-ahead log.", |stats| stats.backend.wal_bytes),
+    ("akin_log_rows", "Operations kept for a start.", |stats| stats.backend.log_rows),
+    ("akin_sequence", "Operations ever applied.", |stats| stats.backend.sequence),
 ];
 
 type ClusterFigure = fn(&ClusterFigures) -> u64;
 
 /// Of the last complete run of `GET /clusters`.
-const CLUSTER_GAUGES: [(&str, ClusterFigure); 3] = [
-    ("akin_clusters", |figures| figures.clusters),
-    ("akin_cluster_members_largest", |figures| figures.members_largest),
-    ("akin_clusters_over_alarm", |figures| figures.over_alarm),
+const CLUSTER_GAUGES: [(&str, &str, ClusterFigure); 3] = [
+    ("akin_clusters", "Clusters of the last complete GET /clusters.", |figures| figures.clusters),
+    ("akin_cluster_members_largest", "Documents of its largest cluster.", |figures| {
+        figures.members_largest
+    }),
+    ("akin_clusters_over_alarm", "Its clusters of more than cluster_members_alarm.", |figures| {
+        figures.over_alarm
+    }),
 ];
 
 type Share = fn(&Recall) -> Option<f64>;
 
 /// Of a collection whose recall was measured.
-const MEASURED: [(&str, Share); 2] = [
-    ("akin_recall_measured", |recall| recall.all.recall()),
-    ("akin_precision_measured", Recall::precision),
+const MEASURED: [(&str, &str, Share); 2] = [
+    ("akin_recall_measured", "Recall of the last measurement.", |recall| recall.all.recall()),
+    ("akin_precision_measured", "Precision of the last measurement.", Recall::precision),
 ];
 
 /// The number of collections that could not be opened.
@@ -63,27 +69,27 @@ pub fn unavailable(collections: usize) -> String {
 /// All gauges of these collections.
 pub fn gauges(figures: &[(CollectionName, Stats)], now_ms: i64) -> String {
     let mut text = String::new();
-    for (gauge, figure) in GAUGES {
-        let values = figures.iter().map(|(name, stats)| (name, figure(stats).to_string()));
-        write_gauge(&mut text, gauge, values);
+    for (gauge, help, figure) in GAUGES {
+        let values = figures.iter().map(|(name, stats)| (name, figure(stats) as f64));
+        write_gauge(&mut text, (gauge, help), values);
     }
     let ages_s = figures.iter().filter_map(|(name, stats)| {
         let age_ms =
             now_ms.saturating_sub(stats.backend.last_snapshot.as_ref()?.created_at_ms).max(0);
-        Some((name, (age_ms as f64 / 1_000.0).to_string()))
+        Some((name, age_ms as f64 / 1_000.0))
     });
-    write_gauge(&mut text, "akin_snapshot_age_seconds", ages_s);
-    for (gauge, figure) in CLUSTER_GAUGES {
-        let values = figures.iter().filter_map(|(name, stats)| {
-            Some((name, figure(stats.last_clusters.as_ref()?).to_string()))
-        });
-        write_gauge(&mut text, gauge, values);
+    write_gauge(&mut text, ("akin_snapshot_age_seconds", "Age of the newest snapshot."), ages_s);
+    for (gauge, help, figure) in CLUSTER_GAUGES {
+        let values = figures
+            .iter()
+            .filter_map(|(name, stats)| Some((name, figure(stats.last_clusters.as_ref()?) as f64)));
+        write_gauge(&mut text, (gauge, help), values);
     }
-    for (gauge, share) in MEASURED {
-        let values = figures.iter().filter_map(|(name, stats)| {
-            Some((name, share(stats.last_recall.as_ref()?)?.to_string()))
-        });
-        write_gauge(&mut text, gauge, values);
+    for (gauge, help, share) in MEASURED {
+        let values = figures
+            .iter()
+            .filter_map(|(name, stats)| Some((name, share(stats.last_recall.as_ref()?)?)));
+        write_gauge(&mut text, (gauge, help), values);
     }
     text
 }
@@ -91,12 +97,24 @@ pub fn gauges(figures: &[(CollectionName, Stats)], now_ms: i64) -> String {
 /// A collection's name needs no escaping: it has only characters that a label may have.
 fn write_gauge<'a>(
     text: &mut String,
-    gauge: &str,
-    values: impl Iterator<Item = (&'a CollectionName, String)>,
+    (gauge, help): (&str, &str),
+    values: impl Iterator<Item = (&'a CollectionName, f64)>,
+) {
+    let values: Vec<_> =
+        values.map(|(name, value)| (format!("{{collection=\"{name}\"}}"), value)).collect();
+    let values = values.iter().map(|(labels, value)| (labels.as_str(), *value));
+    write_sample(text, (gauge, "gauge", help), values);
+}
+
+/// Writes a metric: its name, type and description, then the labels and value of each series.
+pub(super) fn write_sample<'a>(
+    text: &mut String,
+    (name, kind, help): (&str, &str, &str),
+    series: impl IntoIterator<Item = (&'a str, f64)>,
 ) {
     const TAKEN: &str = "a string takes what is written to it";
-    writeln!(text, "# TYPE {gauge} gauge").expect(TAKEN);
-    for (name, value) in values {
-        writeln!(text, "{gauge}{{collection=\"{name}\"}} {value}").expect(TAKEN);
+    writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}").expect(TAKEN);
+    for (labels, value) in series {
+        writeln!(text, "{name}{labels} {value}").expect(TAKEN);
     }
 }

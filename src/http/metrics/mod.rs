@@ -1,7 +1,11 @@
 //! Prometheus metrics: what is counted, and how it is written.
 
+mod described;
 pub mod exposition;
+pub mod process;
 pub mod requests;
+
+pub use described::describe;
 
 use std::time::Duration;
 

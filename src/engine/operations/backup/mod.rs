@@ -14,7 +14,7 @@
 mod restore;
 mod write;
 
-pub use restore::{Restored, Restoring, restore};
+pub use restore::{Restored, Restoring, check_backup, restore};
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};

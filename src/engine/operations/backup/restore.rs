@@ -60,7 +60,10 @@ pub fn restore(backup: impl Read, restoring: &Restoring<'_>) -> Result<Vec<Resto
     let default = restoring.root.join(CollectionName::default().as_str());
     let _lock = lock_directory(&default).map_err(|error| store(&error))?;
     let prepared = WorkDirectory::create(restoring.root.join(PREPARED))?;
-    let manifest = unpack(backup, prepared.path())?;
+    let unpack = |entry: &mut dyn Read, name: &CollectionName| {
+        unpack_store(entry, &prepared.path().join(name.as_str()))
+    };
+    let manifest = read(backup, unpack)?;
     let selected = select(manifest, restoring, prepared.path())?;
     for collection in &selected {
         collection.check_target(restoring)?;
@@ -74,13 +77,29 @@ pub fn restore(backup: impl Read, restoring: &Restoring<'_>) -> Result<Vec<Resto
     Ok(restored)
 }
 
-/// Unpacks each store into a directory of its own, and checks that it matches the manifest.
-fn unpack(backup: impl Read, into: &Path) -> Result<Manifest, EngineError> {
+/// Reads a whole backup and verifies its checksums. Blocks. (The rows of each store were verified
+/// when the backup was made.)
+///
+/// # Errors
+/// [`EngineError::Backup`]: it is not intact.
+pub fn check_backup(backup: impl Read) -> Result<(), EngineError> {
+    let hash = |entry: &mut dyn Read, _: &CollectionName| {
+        hash_into(entry, io::sink(), |error| broken(&error))
+    };
+    read(backup, hash).map(drop)
+}
+
+/// Reads a backup, checks that it matches its manifest, and returns that. `store` reads a store and
+/// returns its checksum.
+fn read(
+    backup: impl Read,
+    mut store: impl FnMut(&mut dyn Read, &CollectionName) -> Result<String, EngineError>,
+) -> Result<Manifest, EngineError> {
     let mut archive = Archive::new(backup);
     let mut sums = Vec::new();
     let mut manifest = None;
     for entry in archive.entries().map_err(|error| broken(&error))? {
-        let entry = entry.map_err(|error| broken(&error))?;
+        let mut entry = entry.map_err(|error| broken(&error))?;
         let path = entry.path().map_err(|error| broken(&error))?.to_string_lossy().into_owned();
         match (path.as_str(), path.strip_suffix(".sqlite")) {
             (MANIFEST, _) => manifest = Some(small(entry)?),
@@ -90,7 +109,7 @@ fn unpack(backup: impl Read, into: &Path) -> Result<Manifest, EngineError> {
             }
             (_, Some(name)) if entry.header().entry_type().is_file() => {
                 let name = CollectionName::new(name).map_err(|error| broken(&error))?;
-                sums.push((name.to_string(), unpack_store(entry, &into.join(name.as_str()))?));
+                sums.push((name.to_string(), store(&mut entry, &name)?));
             }
             _ => return Err(broken(&format!("unexpected entry '{path}'"))),
         }
@@ -105,22 +124,31 @@ fn small(entry: Entry<'_, impl Read>) -> Result<Vec<u8>, EngineError> {
 }
 
 /// Returns the checksum.
-fn unpack_store(mut entry: Entry<'_, impl Read>, dir: &Path) -> Result<String, EngineError> {
+fn unpack_store(entry: &mut dyn Read, dir: &Path) -> Result<String, EngineError> {
     fs::create_dir(dir).map_err(files::failed(dir))?;
     let path = dir.join(STORE);
-    let mut file = File::create(&path).map_err(files::failed(&path))?;
+    let file = File::create(&path).map_err(files::failed(&path))?;
+    let checksum = hash_into(entry, &file, |error| files::failed(&path)(error))?;
+    file.sync_all().map_err(files::failed(&path))?;
+    Ok(checksum)
+}
+
+/// Copies a store and returns its checksum.
+fn hash_into(
+    entry: &mut dyn Read,
+    mut into: impl io::Write,
+    unwritable: impl Fn(io::Error) -> EngineError,
+) -> Result<String, EngineError> {
     let mut hash = Xxh3Default::new();
     let mut piece = vec![0; COPY_BYTES];
     loop {
         let read = entry.read(&mut piece).map_err(|error| broken(&error))?;
         if read == 0 {
-            break;
+            return Ok(hexadecimal(hash.digest()));
         }
         hash.update(&piece[..read]);
-        io::Write::write_all(&mut file, &piece[..read]).map_err(files::failed(&path))?;
+        into.write_all(&piece[..read]).map_err(&unwritable)?;
     }
-    file.sync_all().map_err(files::failed(&path))?;
-    Ok(hexadecimal(hash.digest()))
 }
 
 fn read_manifest(
