@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::command;
 
@@ -37,6 +38,18 @@ fn a_log_that_nobody_reads_stops_neither_requests_nor_the_end() {
     request_all(&address.unwrap(), 20_000);
     let pid = child.id().to_string();
     assert!(Command::new("sh").args(["-c", "kill -TERM \"$0\"", &pid]).status().unwrap().success());
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    // Longer than the requests under way and the last words may take together.
+    let ended = Instant::now() + Duration::from_secs(60);
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if Instant::now() > ended {
+            child.kill().unwrap();
+            panic!("it waits for the reader of its log");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    assert_eq!(status.code(), Some(0));
     drop(log);
 }
