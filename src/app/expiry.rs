@@ -97,8 +97,9 @@ mod tests {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
         };
+        let removing = remove_expired(&collections, Duration::from_secs(1), &clock, check);
         tokio::select! {
-            never = remove_expired(&collections, Duration::from_secs(1), &clock, check) => match never {},
+            never = removing => match never {},
             () = kept_then_removed => {}
         }
     }

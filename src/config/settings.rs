@@ -44,8 +44,8 @@ pub struct StorageSection {
     pub snapshot_operations: u64,
     /// Seconds between removals of expired documents.
     pub expiry_interval_s: u64,
-    /// A system clock that is this many seconds ahead of the time that has passed has jumped; 0: the
-    /// clock is believed.
+    /// A system clock that is this many seconds ahead of the time that has passed has jumped; 0: it
+    /// is always believed.
     pub clock_jump_max_s: u64,
     /// Seconds for which a jumped clock must stay so until expired documents are removed.
     pub clock_jump_confirm_s: u64,

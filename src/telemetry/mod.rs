@@ -78,8 +78,8 @@ impl Drop for Logs {
     }
 }
 
-/// Writes the last words of the process to stderr. If nobody reads it, they are lost: an unread pipe
-/// must not keep a process that is to be restarted.
+/// Writes the last words of the process to stderr. If nobody reads it, they are lost: an unread
+/// pipe must not keep a process that is to be restarted.
 pub fn say_last(words: String) {
     let (said, heard) = mpsc::channel();
     thread::spawn(move || {
