@@ -62,8 +62,11 @@ const MEASURED: [(&str, &str, Share); 2] = [
 
 /// The number of collections that could not be opened.
 pub fn unavailable(collections: usize) -> String {
-    const GAUGE: &str = "akin_collections_unavailable";
-    format!("# TYPE {GAUGE} gauge\n{GAUGE} {collections}\n\n")
+    let mut text = String::new();
+    let help = "Collections that could not be opened.";
+    let series = [("", collections as f64)];
+    write_sample(&mut text, ("akin_collections_unavailable", "gauge", help), series);
+    text
 }
 
 /// All gauges of these collections.
