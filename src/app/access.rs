@@ -29,10 +29,10 @@ pub(super) fn keys(settings: &Settings, address: SocketAddr) -> Result<KeyRing, 
     }
     let keys_file = settings.keys_file();
     let keys = KeyRing::open(keys_file.clone())?;
-    if is_public && keys.len().unwrap_or(0) == 0 {
+    if is_public && keys.count().unwrap_or(0) == 0 {
         return Err(AppError::Unprotected { address, keys_file });
     }
-    match keys.len() {
+    match keys.count() {
         Some(count) => tracing::info!(count, file = %keys_file.display(), "keys are needed"),
         None => tracing::info!(file = %keys_file.display(), "no keys are needed: there is no file"),
     }
@@ -75,7 +75,7 @@ async fn next(reload: &mut Option<Signal>) {
 fn follow_keys(keys: &KeyRing) {
     match keys.follow() {
         Ok(false) => {}
-        Ok(true) => tracing::info!(count = keys.len(), "the keys have changed"),
+        Ok(true) => tracing::info!(count = keys.count(), "the keys have changed"),
         Err(error) => tracing::error!(%error, "the former keys stay in force"),
     }
 }

@@ -20,7 +20,9 @@ pub fn fit_connections(settings: &mut Settings, limit: u64) -> Result<(), AppErr
     }
     let storage = &settings.storage;
     let of_stores = storage.store.files_max().saturating_mul(storage.collections_max as u64);
-    let reserved = of_stores.saturating_add(OTHERS).min(limit / 2);
+    let of_probes = settings.server.connections_reserve as u64;
+    let beside = of_stores.saturating_add(OTHERS).saturating_add(of_probes);
+    let reserved = beside.min(limit / 2);
     let left = usize::try_from(limit - reserved).unwrap_or(usize::MAX);
     let max = &mut settings.server.connections_max;
     if *max > left {
@@ -48,7 +50,7 @@ mod tests {
     #[test]
     fn stores_come_first_and_never_take_more_than_half() {
         assert_eq!(connections(1 << 20), 4_096);
-        assert_eq!(connections(4_096), 4_096 - 64 - 64 * 30);
+        assert_eq!(connections(4_096), 4_096 - 64 - 16 - 64 * 30);
         assert_eq!(connections(1_024), 512);
         let refused = fit_connections(&mut Settings::default(), 127).unwrap_err().to_string();
         assert!(refused.contains("127") && refused.contains("128"), "{refused}");

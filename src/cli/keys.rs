@@ -71,8 +71,8 @@ struct Revoke {
 #[derive(Args)]
 struct KeysFile {
     /// The file of keys [default: keys.json in the data directory]
-    #[arg(long, value_name = "FILE")]
-    keys_file: Option<PathBuf>,
+    #[arg(long = "keys-file", value_name = "FILE")]
+    path: Option<PathBuf>,
     /// Where documents are kept [default: ./akin-data]
     #[arg(long, value_name = "DIRECTORY")]
     data_dir: Option<String>,
@@ -82,7 +82,7 @@ struct KeysFile {
 
 impl KeysFile {
     fn path(self) -> Result<PathBuf, Failure> {
-        match self.keys_file {
+        match self.path {
             Some(path) => Ok(path),
             None => Ok(self.config.settings(flags(None, self.data_dir))?.keys_file()),
         }

@@ -68,7 +68,8 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         let shutdown = app::stop_signal().map_err(AppError::Start)?;
         let reload = app::reload_signal().map_err(AppError::Start)?;
         let listener = app::bind(&settings.server).await?;
-        app::run(settings, listener, telemetry::metrics(), shutdown, Some(reload)).await
+        let served = app::run(settings, listener, telemetry::metrics(), shutdown, Some(reload));
+        Box::pin(served).await
     });
     // Blocking work that still runs, such as opening a store, may be cut off at any point.
     runtime.shutdown_background();

@@ -90,8 +90,10 @@ fn action(operation: &str) -> Action {
     let below = path.strip_prefix("/collections/{collection}").unwrap_or(path);
     match (method, below) {
         (_, "/metrics") => Action::Metrics,
-        (_, "/backup") | ("PUT" | "DELETE", "") | ("POST", "/snapshots") => Action::Admin,
-        ("POST" | "DELETE", "/reindex") => Action::Admin,
+        (_, "/backup")
+        | ("PUT" | "DELETE", "")
+        | ("POST", "/snapshots")
+        | ("POST" | "DELETE", "/reindex") => Action::Admin,
         ("POST", "/documents") | ("DELETE", _) => Action::Write,
         _ => Action::Read,
     }

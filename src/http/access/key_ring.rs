@@ -82,7 +82,7 @@ impl KeyRing {
 
     /// The number of keys; `None` if none are needed.
     #[must_use]
-    pub fn len(&self) -> Option<usize> {
+    pub fn count(&self) -> Option<usize> {
         self.current().map(|keys| keys.len())
     }
 
