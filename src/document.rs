@@ -118,13 +118,13 @@ impl Ordinal {
 
     /// Little-endian.
     pub fn to_le_bytes(self) -> [u8; Self::BYTES] {
-        let [a, b, c, d, e, f, _, _] = self.get().to_le_bytes();
-        [a, b, c, d, e, f]
+        *self.get().to_le_bytes().first_chunk().expect("it is shorter than eight bytes")
     }
 
-    pub const fn from_le_bytes([a, b, c, d, e, f]: [u8; Self::BYTES]) -> Self {
-        let low = u16::from_le_bytes([a, b]);
-        Self([u16::from_le_bytes([e, f]), u16::from_le_bytes([c, d]), low])
+    pub const fn from_le_bytes(bytes: [u8; Self::BYTES]) -> Self {
+        let high = u16::from_le_bytes([bytes[4], bytes[5]]);
+        let middle = u16::from_le_bytes([bytes[2], bytes[3]]);
+        Self([high, middle, u16::from_le_bytes([bytes[0], bytes[1]])])
     }
 }
 

@@ -195,7 +195,9 @@ mod tests {
     async fn a_backup_that_breaks_off_leaves_no_file_and_removes_none() {
         let dir = tempfile::tempdir().unwrap();
         let old = ["akin-20200101T000000Z.tar", "akin-20200102T000000Z.tar"];
-        old.iter().for_each(|name| fs::write(dir.path().join(name), "").unwrap());
+        for name in old {
+            fs::write(dir.path().join(name), "").unwrap();
+        }
         let data = tempfile::tempdir().unwrap();
         let collections = open(data.path());
         add(&collections.list()[0], "a").await;
