@@ -8,7 +8,8 @@
  * What counts as durable: the data of a file after fsync or fdatasync of that file; a created,
  * removed or renamed name after fsync of its directory. Everything else may be lost, in sectors of
  * 512 bytes and names. This is the promise of POSIX, which is weaker than that of usual file
- * systems. Files that end in -shm are memory that SQLite shares: they are no durable data.
+ * systems. Files that end in -shm are memory that SQLite shares, the only files that are mapped and
+ * written: they are no durable data.
  *
  * Environment:
  *   FAULTS_DIR    the directory
