@@ -50,7 +50,11 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 fn verified(arguments: &Arguments) -> Result<Verification, Failure> {
     let data_dir = arguments.data_dir.clone();
     let settings = arguments.config.clone().settings(flags(None, data_dir))?;
-    let root = app::collections_dir(&settings.storage.data_dir);
+    let data_dir = &settings.storage.data_dir;
+    let root = app::collections_dir(data_dir);
+    if data_dir.is_dir() && !root.exists() {
+        return Ok(Verification::default());
+    }
     verify_directory(&root, &settings.collection).map_err(|error| {
         let hint = "name a data directory, and stop its server first";
         Failure::with_hint(error.to_string(), hint)

@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::StorageError;
+use super::{StorageError, directory};
 
 const NAME: &str = "acknowledged";
 const MAGIC: &[u8; 8] = b"AKINMARK";
@@ -51,11 +51,14 @@ impl Mark {
     /// [`StorageError::LostWrites`] if the store ends before its mark.
     pub fn open(dir: &Path, created_at_ms: i64, last_sequence: u64) -> Result<Self, StorageError> {
         check(dir, created_at_ms, last_sequence)?;
-        let path = dir.join(NAME);
+        let (path, is_new) = (dir.join(NAME), !exists(dir));
         let file = File::options().create(true).truncate(false).write(true).open(&path);
         let file = file.map_err(StorageError::io(&path))?;
         let mut mark = Self { file, path, created_at_ms, failed: false };
         mark.write(last_sequence);
+        if is_new {
+            directory::sync(dir)?;
+        }
         Ok(mark)
     }
 
@@ -92,6 +95,11 @@ pub(super) fn check(
         }
         _ => Ok(()),
     }
+}
+
+/// Whether a store was created in the directory.
+pub(super) fn exists(dir: &Path) -> bool {
+    dir.join(NAME).exists()
 }
 
 /// Checks, before a store is created, that there was none.

@@ -31,6 +31,8 @@ const KNOWN: [&str; 7] = [
     "collection.json",
 ];
 
+const JOURNAL: &str = "store.sqlite-journal";
+
 const RESTORE: &str = "restore a backup into another directory; if there is none, export what can \
                        still be read";
 const REPLACE: &str = "remove the document and add it again, or restore a backup";
@@ -71,17 +73,33 @@ pub fn inspect(dir: &Path, identity: &str, shingler: &Shingler) -> Inspection {
     inspection.list_files(dir);
     let files = Files::of(dir);
     if !files.database.exists() {
-        let is_lost = dir.join("acknowledged").exists() || files.wal.exists();
+        let is_lost = acknowledged::exists(dir);
         inspection.findings.push(match is_lost {
             true => Finding::damage("store.sqlite is missing", RESTORE),
             false => Finding::note("there is no store yet", "a start creates it"),
         });
         return inspection;
     }
+    if is_being_created(dir, &files) {
+        let what = "the creation of the store did not complete";
+        inspection.findings.push(Finding::note(what, "a start completes it"));
+        return inspection;
+    }
     if let Err(error) = inspection.check_store(&files, identity, shingler) {
         inspection.damage(&error);
     }
     inspection
+}
+
+/// Whether the database has no tables yet, and never had any.
+fn is_being_created(dir: &Path, files: &Files) -> bool {
+    if acknowledged::exists(dir) {
+        return false;
+    }
+    // A rollback journal is there only until the database has a write-ahead log.
+    dir.join(JOURNAL).exists()
+        || schema::open_reader(&files.database, PAGE_CACHE_KIB)
+            .is_ok_and(|connection| schema::is_empty(&connection).unwrap_or(false))
 }
 
 impl Inspection {
@@ -104,7 +122,7 @@ impl Inspection {
             if name == "copy.sqlite" {
                 let what = "copy.sqlite is left of a backup that did not complete";
                 self.findings.push(Finding::note(what, "the next start deletes it"));
-            } else if !KNOWN.contains(&name.as_str()) {
+            } else if name != JOURNAL && !KNOWN.contains(&name.as_str()) {
                 let what = format!("{name} is not akin's");
                 self.findings.push(Finding::note(what, "it is ignored; move it elsewhere"));
             }

@@ -123,7 +123,7 @@ fn keep_log(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop)
 }
 
-fn is_empty(connection: &Connection) -> Result<bool, rusqlite::Error> {
+pub(super) fn is_empty(connection: &Connection) -> Result<bool, rusqlite::Error> {
     let tables: u32 =
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     Ok(tables == 0 && application_id(connection)? == 0)

@@ -37,7 +37,7 @@ fn connections_leave_the_store_what_it_needs() {
     let connect = || TcpStream::connect(&address).unwrap();
     let mut first = connect();
     assert_eq!(post(&mut first, 0), "201");
-    let mut idle: Vec<TcpStream> = (0..600).map(|_| connect()).collect();
+    let mut idle: Vec<TcpStream> = (0..300).map(|_| connect()).collect();
     // The last of them is not accepted yet, the first is served on.
     for id in 1..20 {
         assert_eq!(post(&mut first, id), "201");

@@ -111,7 +111,7 @@ fn verify_names_each_damage_and_changes_nothing() {
     let halved = with_store(&sound[..sound.len() / 2]);
     assert!(halved.contains("malformed") || halved.contains("store.sqlite"), "{halved}");
     let zeros = with_store(&[0; 4096]);
-    assert!(zeros.contains("not an akin database"), "{zeros}");
+    assert!(zeros.contains("not a database"), "{zeros}");
     fs::write(&store, &sound).unwrap();
     let sql = |sql: &str| {
         let raw = rusqlite::Connection::open(&store).unwrap();
@@ -125,7 +125,8 @@ fn verify_names_each_damage_and_changes_nothing() {
     assert!(deleted.contains("rows are found of"), "{deleted}");
     let changed = sql("UPDATE documents SET metadata = '{}'");
     assert!(changed.contains("is damaged") && changed.contains("add it again"), "{changed}");
-    assert!(sql("DELETE FROM log WHERE sequence > 1").contains("the log has"));
+    let log = sql("UPDATE log SET checksum = checksum + 1");
+    assert!(log.contains("the log row") && log.contains("checksum"), "{log}");
     let twice = sql("UPDATE documents SET id = 'twice'");
     assert!(twice.contains("several documents have the id 'twice'"), "{twice}");
 

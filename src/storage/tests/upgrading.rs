@@ -107,6 +107,25 @@ async fn a_log_that_is_not_what_was_written_is_refused_and_stays() {
     home.open();
 }
 
+/// Stores that were kept as the first two formats made them.
+#[tokio::test]
+async fn stores_of_the_first_formats_are_read() {
+    let kept: [(&str, &[u64]); 2] =
+        [(include_str!("format_1.sql"), &[2]), (include_str!("format_2.sql"), &[0, 1, 2])];
+    for (sql, ordinals) in kept {
+        let home = Home::new();
+        home.raw().execute_batch(sql).unwrap();
+        let store = home.open();
+        for &ordinal in ordinals {
+            assert_eq!(fetch(&store, ordinal).await.unwrap(), Some(record(ordinal)));
+        }
+        assert_eq!(store.last_sequence().unwrap(), ordinals.len() as u64);
+        drop(store);
+        let verified = verify(home.path(), &home.settings, IDENTITY, shingler()).unwrap();
+        assert_eq!(verified, ordinals.len() as u64);
+    }
+}
+
 /// Rows of format 3 store sets beside contents; they are kept, so even another shingler reads them.
 #[tokio::test]
 async fn a_store_of_the_third_format_keeps_its_rows_and_their_sets() {
