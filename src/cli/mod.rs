@@ -79,7 +79,7 @@ pub fn main() -> ExitCode {
         Command::Restore(arguments) => restore::run(arguments),
         Command::Reindex(arguments) => reindex::run(arguments),
         Command::Keys(arguments) => keys::run(arguments),
-        Command::Verify(arguments) => verify::run(arguments),
+        Command::Verify(arguments) => verify::run(&arguments),
         Command::Similar(arguments) => similar::run(&arguments),
         Command::Compare(arguments) => compare::run(arguments),
         Command::Curve(arguments) => curve::run(arguments),

@@ -30,8 +30,8 @@ pub struct Arguments {
     json: bool,
 }
 
-pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    match verified(&arguments) {
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    match verified(arguments) {
         Ok(verification) => {
             let text = match arguments.json {
                 true => format!("{:#}\n", as_json(&verification)),

@@ -140,10 +140,11 @@ mod tests {
 
     #[test]
     fn the_example_is_what_is_written() {
-        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        let expected = "414b494e4d41524b00505c18a30100001100000000000000117ceecab8594c46";
         let bytes = encode(1_800_000_000_000, 17);
-        assert_eq!(hex(&bytes), expected);
+        assert_eq!(&bytes[..8], b"AKINMARK");
+        let numbers = bytes[8..].as_chunks().0.iter().map(|bytes| u64::from_be_bytes(*bytes));
+        let expected = [0x0050_5c18_a301_0000, 0x1100_0000_0000_0000, 0x117c_eeca_b859_4c46];
+        assert!(numbers.eq(expected), "{bytes:02x?}");
         assert_eq!(decode(&bytes), Some((1_800_000_000_000, 17)));
     }
 

@@ -131,7 +131,8 @@ impl Model {
         let mut lines = String::new();
         for id in ids {
             let text = self.text();
-            lines += &format!("{}\n", json!({"id": id, "text": text}));
+            lines.push_str(&json!({"id": id, "text": text}).to_string());
+            lines.push('\n');
             self.states(DEFAULT, id).texts.push(Some(text));
         }
         let (status, body) =

@@ -153,10 +153,14 @@ fn what_was_acknowledged_survives_a_power_cut_at_any_call() {
         for chain in running {
             let (of_chain, model) = chain.join().unwrap();
             acknowledged += model.acknowledged;
-            of_chain.into_iter().for_each(|(kind, cuts)| *tally.entry(kind).or_default() += cuts);
+            for (kind, cuts) in of_chain {
+                *tally.entry(kind).or_default() += cuts;
+            }
         }
     });
     println!("{} power cuts, {acknowledged} acknowledged writes, none lost", calls.len());
-    tally.iter().for_each(|(kind, cuts)| println!("{cuts:6} {kind}"));
+    for (kind, cuts) in &tally {
+        println!("{cuts:6} {kind}");
+    }
     assert!(acknowledged > calls.len() as u64, "{acknowledged}");
 }

@@ -143,7 +143,7 @@ async fn a_missing_table_poisons() {
 }
 
 /// A store that syncs at intervals, without its write-ahead log.
-async fn without_log(sync_interval_ms: u64) -> (Home, Store) {
+fn without_log(sync_interval_ms: u64) -> (Home, Store) {
     let mut home = Home::new();
     home.settings.sync = Sync::Interval;
     home.settings.sync_interval_ms = sync_interval_ms;
@@ -154,7 +154,7 @@ async fn without_log(sync_interval_ms: u64) -> (Home, Store) {
 
 #[tokio::test]
 async fn a_sync_is_made_also_when_no_more_is_written_and_its_failure_poisons() {
-    let (_home, store) = without_log(1).await;
+    let (_home, store) = without_log(1);
     let _ = store.write(put(&record(0)), |_| ()).await;
     let mut poisoned = store.poisoned();
     let reason = poisoned.wait_for(Option::is_some).await.unwrap().clone().unwrap();
@@ -163,7 +163,7 @@ async fn a_sync_is_made_also_when_no_more_is_written_and_its_failure_poisons() {
 
 #[tokio::test]
 async fn a_sync_that_is_asked_for_does_not_wait_for_its_time() {
-    let (_home, store) = without_log(3_600_000).await;
+    let (_home, store) = without_log(3_600_000);
     write(&store, put(&record(1))).await;
     let error = store.sync().await.unwrap_err();
     assert!(error.to_string().contains("store.sqlite-wal was removed"), "{error}");

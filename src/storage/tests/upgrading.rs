@@ -110,7 +110,7 @@ async fn a_log_that_is_not_what_was_written_is_refused_and_stays() {
 /// Stores that were kept as the first two formats made them.
 #[tokio::test]
 async fn stores_of_the_first_formats_are_read() {
-    let kept: [(&str, &[u64]); 2] =
+    let kept: [(&str, &[u32]); 2] =
         [(include_str!("format_1.sql"), &[2]), (include_str!("format_2.sql"), &[0, 1, 2])];
     for (sql, ordinals) in kept {
         let home = Home::new();
