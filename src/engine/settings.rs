@@ -4,7 +4,9 @@ use utoipa::ToSchema;
 
 use crate::scheme::{Kind, Scheme, SchemeSettings};
 use crate::sketch::SketchSettings;
-use crate::text::{CUTTING_VERSION, Normalize, ShingleSettings, Shingler, Unit};
+use crate::text::{
+    CUTTING_VERSION, Normalize, ShingleSettings, Shingler, Unit, WordHash,
+};
 
 /// A collection's settings. `shingles`, `sketch`, `scheme.kind`, `scheme.bands`, `scheme.rows`,
 /// `scheme.fields`, `scheme.field_sketches` and `store.text` decide what is stored and are fixed
@@ -22,8 +24,8 @@ pub struct CollectionSettings {
 
 impl CollectionSettings {
     /// Everything that decides what is stored, as one line of JSON to compare. Contains stop words
-    /// only for shingles made of them; the normalisation only if there is one, as stores older than
-    /// that setting have none; and the version of text-cutting only from 2 on.
+    /// only for shingles made of them; a normalisation or a keyed hash only if there is one, as
+    /// stores older than these settings have none; and the version of text-cutting only from 2 on.
     pub(super) fn identity(&self, scheme: &Scheme) -> String {
         self.identity_of(scheme, CUTTING_VERSION)
     }
@@ -52,6 +54,9 @@ impl CollectionSettings {
         if self.shingles.normalize == Normalize::None {
             parts.remove("normalize");
         }
+        if self.shingles.word_hash == WordHash::Unkeyed {
+            parts.remove("word_hash");
+        }
         if cutting_version > 1 {
             parts.insert("version".to_owned(), json!(cutting_version));
         }
@@ -77,14 +82,15 @@ impl CollectionSettings {
         ShingleSettings { sample_modulo, ..self.shingles.clone() }
     }
 
-    /// Reads the settings stored with a collection. Those without a normalisation are older than
-    /// that setting and mean none.
+    /// Reads the settings stored with a collection. Those without a normalisation or a hash of
+    /// words are older than that setting and mean none, or the unkeyed one.
     ///
     /// # Errors
     /// The JSON is not valid settings.
     pub(super) fn from_stored(mut stored: Value) -> serde_json::Result<Self> {
         if let Some(shingles) = stored.get_mut("shingles").and_then(Value::as_object_mut) {
             shingles.entry("normalize").or_insert_with(|| json!(Normalize::None));
+            shingles.entry("word_hash").or_insert_with(|| json!(WordHash::Unkeyed));
         }
         serde_json::from_value(stored)
     }

@@ -6,14 +6,15 @@ use std::arch::x86_64::{
     _mm512_and_si512, _mm512_castsi128_si512, _mm512_castsi512_si128, _mm512_cmpeq_epi8_mask,
     _mm512_cmpge_epu8_mask, _mm512_cmpgt_epu64_mask, _mm512_cmplt_epu8_mask, _mm512_cvtepu8_epi32,
     _mm512_cvtepu32_epi64, _mm512_extracti32x4_epi32, _mm512_inserti64x2, _mm512_loadu_si512,
-    _mm512_mask_mov_epi8, _mm512_maskz_compress_epi8, _mm512_max_epi64, _mm512_mullo_epi64,
-    _mm512_or_si512, _mm512_set1_epi8, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setzero_si512,
-    _mm512_slli_epi64, _mm512_srli_epi64, _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_sub_epi8,
-    _mm512_sub_epi64, _mm512_unpackhi_epi64, _mm512_unpacklo_epi64, _mm512_xor_si512,
+    _mm512_mask_mov_epi8, _mm512_maskz_compress_epi8, _mm512_max_epi64, _mm512_mul_epu32,
+    _mm512_mullo_epi64, _mm512_or_si512, _mm512_rol_epi64, _mm512_set1_epi8, _mm512_set1_epi32,
+    _mm512_set1_epi64, _mm512_setzero_si512, _mm512_slli_epi64, _mm512_srli_epi64,
+    _mm512_srlv_epi64, _mm512_storeu_si512, _mm512_sub_epi8, _mm512_sub_epi64,
+    _mm512_unpackhi_epi64, _mm512_unpacklo_epi64, _mm512_xor_si512,
 };
 
 use super::Loop;
-use super::hash::{PRIME_1, PRIME_2, PRIME_3, SHORT_BYTES_MAX, WordMix};
+use super::hash::{KeyedMix, PRIME_1, PRIME_2, SHORT_BYTES_MAX, WordMix};
 use super::words::{AsciiBlock, BLOCK_BYTES, Scan, WordPlaces};
 
 /// Words hashed together.
@@ -115,8 +116,8 @@ fn to_bytes(register: __m512i) -> [u8; BLOCK_BYTES] {
 
 /// Hashes eight words together.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi2,bmi1,bmi2,popcnt")]
-pub(super) fn hash(word_mix: WordMix, words: WordPlaces<'_>, hashes: &mut Vec<u64>) {
-    let mix = Mix::new(word_mix);
+pub(super) fn hash(keyed: KeyedMix, words: WordPlaces<'_>, hashes: &mut Vec<u64>) {
+    let mix = Mix::new(keyed);
     let last_start = words.text.len().checked_sub(SHORT_BYTES_MAX).expect("the text has slack");
     let last_start = _mm512_set1_epi64(last_start as i64);
     let count = hashes.len() + words.count;
@@ -131,7 +132,7 @@ pub(super) fn hash(word_mix: WordMix, words: WordPlaces<'_>, hashes: &mut Vec<u6
         // SAFETY: the text has 16 bytes from each start on.
         let (low, high) = unsafe { load(words.text, starts) };
         let mut eight = [0_u64; LANES];
-        let mixed = mix.apply(keep(low, bytes, 64), keep(high, bytes, 128), bytes);
+        let mixed = mix.apply(keep(low, bytes, 64), keep(high, bytes, 128));
         // SAFETY: writes 64 bytes, at any alignment, to an array of 8 × 8 bytes.
         unsafe { _mm512_storeu_si512(eight.as_mut_ptr().cast(), mixed) };
         let mut long = _mm512_cmpgt_epu64_mask(bytes, _mm512_set1_epi64(SHORT_BYTES_MAX as i64));
@@ -139,7 +140,7 @@ pub(super) fn hash(word_mix: WordMix, words: WordPlaces<'_>, hashes: &mut Vec<u6
             let lane = long.trailing_zeros() as usize;
             if first + lane < words.count {
                 let word = starts[lane] as usize..ends[lane] as usize;
-                eight[lane] = word_mix.hash(&words.text[word]);
+                eight[lane] = WordMix::Keyed(keyed).hash(&words.text[word]);
             }
             long &= long - 1;
         }
@@ -187,33 +188,37 @@ fn keep(half: __m512i, bytes: __m512i, bits: i64) -> __m512i {
     _mm512_and_si512(half, _mm512_srlv_epi64(_mm512_set1_epi64(-1), idle))
 }
 
-/// [`WordMix`] in eight lanes.
+/// [`KeyedMix`] in eight lanes.
 struct Mix {
-    seed: __m512i,
-    primes: [__m512i; 3],
+    keys: [[__m512i; 2]; 2],
+    primes: [__m512i; 2],
 }
 
 impl Mix {
     #[target_feature(enable = "avx512f")]
-    fn new(mix: WordMix) -> Self {
-        let primes = [PRIME_1, PRIME_2, PRIME_3];
-        Self {
-            seed: _mm512_set1_epi64(mix.seed.cast_signed()),
-            primes: primes.map(|prime| _mm512_set1_epi64(prime.cast_signed())),
-        }
+    fn new(mix: KeyedMix) -> Self {
+        let spread = |number: u64| _mm512_set1_epi64(number.cast_signed());
+        Self { keys: mix.keys.map(|keys| keys.map(spread)), primes: [PRIME_1, PRIME_2].map(spread) }
     }
 
-    /// The steps of [`WordMix::mix`].
+    /// The steps of [`KeyedMix::mix`].
     #[target_feature(enable = "avx512f,avx512dq")]
     #[inline]
-    fn apply(&self, low: __m512i, high: __m512i, bytes: __m512i) -> __m512i {
-        let [prime_1, prime_2, prime_3] = self.primes;
-        let h = _mm512_mullo_epi64(_mm512_xor_si512(low, self.seed), prime_1);
-        let h = _mm512_xor_si512(h, _mm512_srli_epi64::<32>(h));
-        let h = _mm512_add_epi64(_mm512_xor_si512(h, high), _mm512_mullo_epi64(bytes, prime_3));
-        let h = _mm512_mullo_epi64(h, prime_2);
-        let h = _mm512_xor_si512(h, _mm512_srli_epi64::<32>(h));
-        let h = _mm512_mullo_epi64(h, prime_1);
-        _mm512_xor_si512(h, _mm512_srli_epi64::<29>(h))
+    fn apply(&self, low: __m512i, high: __m512i) -> __m512i {
+        let sum = |[low_key, high_key]: [__m512i; 2]| {
+            _mm512_add_epi64(keyed_product(low, low_key), keyed_product(high, high_key))
+        };
+        let ([first, second], [prime_1, prime_2]) = (self.keys, self.primes);
+        let h = _mm512_add_epi64(sum(first), _mm512_rol_epi64::<32>(sum(second)));
+        let h = _mm512_mullo_epi64(_mm512_xor_si512(h, _mm512_srli_epi64::<32>(h)), prime_2);
+        let h = _mm512_mullo_epi64(_mm512_xor_si512(h, _mm512_srli_epi64::<29>(h)), prime_1);
+        _mm512_xor_si512(h, _mm512_srli_epi64::<32>(h))
     }
+}
+
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn keyed_product(half: __m512i, key: __m512i) -> __m512i {
+    let numbers = _mm512_add_epi32(half, key);
+    _mm512_mul_epu32(numbers, _mm512_srli_epi64::<32>(numbers))
 }

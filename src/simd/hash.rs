@@ -26,37 +26,97 @@ const fn keep() -> [u128; SHORT_BYTES_MAX + 1] {
     masks
 }
 
-/// The hash function of words.
+/// The hash function of words, chosen by a seed.
 #[derive(Clone, Copy, Debug)]
-pub struct WordMix {
-    pub seed: u64,
+pub enum WordMix {
+    /// Collections from before [`KeyedMix`] have it. Its seed decides little: `abcdefg1…` and
+    /// `abcdefgq…` can be completed to words that collide under every second seed.
+    Unkeyed {
+        seed: u64,
+    },
+    Keyed(KeyedMix),
 }
 
 impl WordMix {
-    /// The hash of a word's bytes, without case folding.
+    #[must_use]
+    pub fn keyed(seed: u64) -> Self {
+        Self::Keyed(KeyedMix::new(seed))
+    }
+
+    /// The hash of a word's bytes, none of which is 0, without case folding.
+    #[must_use]
     #[inline]
-    pub fn hash(self, word: &[u8]) -> u64 {
+    pub fn hash(&self, word: &[u8]) -> u64 {
         if word.len() > SHORT_BYTES_MAX {
-            return xxh3_64_with_seed(word, self.seed);
+            return xxh3_64_with_seed(word, self.seed());
         }
         let mut padded = [0; SHORT_BYTES_MAX];
         padded[..word.len()].copy_from_slice(word);
-        let word_bits = u128::from_le_bytes(padded);
-        self.mix(word_bits as u64, (word_bits >> 64) as u64, word.len())
+        self.mix(u128::from_le_bytes(padded), word.len())
     }
 
-    /// With one multiplication, the last letter of a long word would affect only the highest bits;
-    /// three reach all bits. For a given length every step is a bijection of either half, so words
-    /// that differ in only one half never collide.
-    #[inline(always)]
-    fn mix(self, low: u64, high: u64, bytes: usize) -> u64 {
-        let mut h = (low ^ self.seed).wrapping_mul(PRIME_1);
-        h ^= h >> 32;
-        h = (h ^ high).wrapping_add((bytes as u64).wrapping_mul(PRIME_3)).wrapping_mul(PRIME_2);
-        h ^= h >> 32;
-        h = h.wrapping_mul(PRIME_1);
-        h ^ h >> 29
+    fn seed(&self) -> u64 {
+        match self {
+            Self::Unkeyed { seed } | Self::Keyed(KeyedMix { seed, .. }) => *seed,
+        }
     }
+
+    #[inline(always)]
+    fn mix(&self, word: u128, bytes: usize) -> u64 {
+        let halves = [word as u64, (word >> 64) as u64];
+        match self {
+            Self::Unkeyed { seed } => mix_unkeyed(*seed, halves, bytes),
+            Self::Keyed(keyed) => keyed.mix(halves),
+        }
+    }
+}
+
+/// For a given length every step is a bijection of either half.
+#[inline(always)]
+fn mix_unkeyed(seed: u64, [low, high]: [u64; 2], bytes: usize) -> u64 {
+    let mut h = (low ^ seed).wrapping_mul(PRIME_1);
+    h ^= h >> 32;
+    h = (h ^ high).wrapping_add((bytes as u64).wrapping_mul(PRIME_3)).wrapping_mul(PRIME_2);
+    h ^= h >> 32;
+    h = h.wrapping_mul(PRIME_1);
+    h ^ h >> 29
+}
+
+/// The hash function NH (Black, Halevi, Krawczyk, Krovetz and Rogaway 1999, UMAC) with two keys,
+/// and a finaliser: who does not know the seed makes two words collide with probability at most
+/// 2⁻³² a pair, whatever the words are, and words that he did not choose collide as of 64 bits.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyedMix {
+    seed: u64,
+    /// Two for each half of a word: a 32-bit number in either half of each.
+    pub(super) keys: [[u64; 2]; 2],
+}
+
+impl KeyedMix {
+    fn new(seed: u64) -> Self {
+        let key = |index| xxh3_64_with_seed(b"a key of the hash of words", seed ^ index);
+        Self { seed, keys: [[key(1), key(2)], [key(3), key(4)]] }
+    }
+
+    /// The second sum is rotated, so that all bits of the hash depend on high bits of a product.
+    #[inline(always)]
+    fn mix(&self, halves: [u64; 2]) -> u64 {
+        let [first, second] = self.keys.map(|[low, high]| {
+            keyed_product(halves[0], low).wrapping_add(keyed_product(halves[1], high))
+        });
+        let mut h = first.wrapping_add(second.rotate_left(32));
+        h = (h ^ h >> 32).wrapping_mul(PRIME_2);
+        h = (h ^ h >> 29).wrapping_mul(PRIME_1);
+        h ^ h >> 32
+    }
+}
+
+/// The product of the two 32-bit numbers in `half`, each with that of the key added.
+#[inline(always)]
+fn keyed_product(half: u64, key: u64) -> u64 {
+    let low = (half as u32).wrapping_add(key as u32);
+    let high = ((half >> 32) as u32).wrapping_add((key >> 32) as u32);
+    u64::from(low) * u64::from(high)
 }
 
 /// Vector multiplication of 64 bits needs AVX-512; without it, hashing words one by one is faster.
@@ -79,10 +139,7 @@ impl Loop for OneByOne<'_> {
             let bytes = (end - start) as usize;
             let loaded = words.text[start as usize..].first_chunk();
             *hash = match (loaded, KEEP.get(bytes)) {
-                (Some(loaded), Some(keep)) => {
-                    let word_bits = u128::from_le_bytes(*loaded) & keep;
-                    mix.mix(word_bits as u64, (word_bits >> 64) as u64, bytes)
-                }
+                (Some(loaded), Some(keep)) => mix.mix(u128::from_le_bytes(*loaded) & keep, bytes),
                 _ => mix.hash(&words.text[start as usize..end as usize]),
             };
         }

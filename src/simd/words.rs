@@ -72,10 +72,12 @@ fn hash(level: Level, mix: WordMix, scan: &mut Scan<'_>, hashes: &mut Vec<u64>) 
         ends: &scan.ends,
         count: words_count,
     };
-    match level.0 {
+    match (level.0, mix) {
         // SAFETY: a level is only made if the machine has its instructions.
         #[cfg(target_arch = "x86_64")]
-        Instructions::Avx512 => unsafe { super::avx512::hash(mix, words, hashes) },
+        (Instructions::Avx512, WordMix::Keyed(mix)) => unsafe {
+            super::avx512::hash(mix, words, hashes);
+        },
         _ => level.run(super::hash::OneByOne { mix, words, hashes }),
     }
     scan.folded.truncate(scan.folded.len() - SLACK.len());

@@ -26,6 +26,7 @@ pub(super) struct Cutter {
     unit: Unit,
     size: usize,
     rules: TextRules,
+    word_mix: WordMix,
     seed: u64,
     stop_words: Option<Arc<StopWordHashes>>,
     pub level: Level,
@@ -68,15 +69,15 @@ impl Cut {
 
 impl Cutter {
     pub(super) fn new(settings: &ShingleSettings, seed: u64) -> Self {
-        let rules = settings.rules();
+        let (rules, word_mix) = (settings.rules(), settings.word_mix(seed));
         let hashes = || {
             let lowercase = settings.lowercase;
-            Arc::new(StopWordHashes::new(&settings.stopwords, rules, lowercase, WordMix { seed }))
+            Arc::new(StopWordHashes::new(&settings.stopwords, rules, lowercase, word_mix))
         };
         let stop_words = (settings.unit == Unit::Stopword).then(hashes);
         let (unit, size) = (settings.unit, settings.size as usize);
         let (level, normalized_bytes_max) = (Level::best(), NORMALIZED_BYTES_MAX);
-        Self { unit, size, rules, seed, stop_words, level, normalized_bytes_max }
+        Self { unit, size, rules, word_mix, seed, stop_words, level, normalized_bytes_max }
     }
 
     /// The shingles of a text.
@@ -94,7 +95,7 @@ impl Cutter {
         if !is_of_words || text.len() > self.normalized_bytes_max {
             return None;
         }
-        self.rules.hash_raw_words(text, WordMix { seed: self.seed }, self.level)
+        self.rules.hash_raw_words(text, self.word_mix, self.level)
     }
 
     /// The shingles of a text, and the bytes of it that each unit covers. Takes longer.
@@ -130,7 +131,7 @@ impl Cutter {
     }
 
     fn words(&self, text: &str, ranges: Option<&mut UnitRanges>) -> Vec<u64> {
-        let mix = WordMix { seed: self.seed };
+        let mix = self.word_mix;
         let Some(ranges) = ranges else {
             return self.rules.hash_words(text, mix, self.level);
         };

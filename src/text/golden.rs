@@ -8,14 +8,43 @@ const MAX: usize = 1_000;
 const ENGLISH: &str = "The quick brown fox, and Characteristically long words";
 const MIXED: &str = "Été à İstanbul: 我们 สวัสดี 3½";
 
-/// Without normalisation, as all collections once were.
+/// Without normalisation and with unkeyed hashes, as all collections once were.
 fn shingles(unit: Unit, size: u32, text: &str) -> Vec<u64> {
     shingles_in(Normalize::None, unit, size, text)
 }
 
 fn shingles_in(normalize: Normalize, unit: Unit, size: u32, text: &str) -> Vec<u64> {
-    let settings = ShingleSettings { unit, size, normalize, ..ShingleSettings::default() };
+    let word_hash = WordHash::Unkeyed;
+    let settings =
+        ShingleSettings { unit, size, normalize, word_hash, ..ShingleSettings::default() };
     Shingler::new(settings, 0, MAX).shingles(text).unwrap()
+}
+
+/// With words of at most 4, 8 and 16 bytes, and longer ones.
+#[test]
+fn keyed_words() {
+    let text = "Fox jumps characteristically incomprehensibilities";
+    let shingles = |seed, size| {
+        let settings = ShingleSettings { size, ..ShingleSettings::default() };
+        Shingler::new(settings, seed, MAX).shingles(text).unwrap()
+    };
+    let found = [shingles(0, 1), shingles(7, 1), shingles(7, 3)];
+    let golden: [&[u64]; 3] = [
+        &[
+            0x5ad8_724f_fb3e_d48d,
+            0x1f00_e116_862e_7548,
+            0xd80f_a070_da26_ea10,
+            0x3c0d_4378_a63d_95f2,
+        ],
+        &[
+            0xc940_8768_b003_6666,
+            0xbc78_9681_27d6_2686,
+            0x3bc6_f2c6_9d24_b93c,
+            0x8c38_e15c_881b_e488,
+        ],
+        &[0x2d3a_d648_e94f_899d, 0x0ae0_7abd_a24d_59ea],
+    ];
+    assert_eq!(found, golden, "{found:x?}");
 }
 
 #[test]
@@ -112,6 +141,7 @@ fn shingles_of_tokens() {
 #[test]
 fn fingerprints() {
     let fingerprint = |settings: ShingleSettings, seed| {
+        let settings = ShingleSettings { word_hash: WordHash::Unkeyed, ..settings };
         let unnormalized = ShingleSettings { normalize: Normalize::None, ..settings.clone() };
         let [first, second] = [settings, unnormalized].map(|settings| {
             Shingler::new(settings, seed, MAX).text(ENGLISH).unwrap().set.fingerprint()

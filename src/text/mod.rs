@@ -20,7 +20,7 @@ pub use fields::NormalisedFields;
 pub use normalize::Normalize;
 pub use sample::Sampling;
 pub use set::ShingleSet;
-pub use settings::{ShingleSettings, Unit};
+pub use settings::{ShingleSettings, Unit, WordHash};
 pub use stop_words::{StopWords, UnknownLanguage};
 
 use std::ops::Range;

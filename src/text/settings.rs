@@ -8,6 +8,7 @@ use super::hash::UNITS_MAX;
 use super::normalize::Normalize;
 use super::stop_words::{StopWords, WrittenStopWords};
 use super::words::TextRules;
+use crate::simd::WordMix;
 
 const SAMPLE_MODULO_MAX: u32 = 65_536;
 
@@ -24,6 +25,7 @@ pub struct ShingleSettings {
     /// Unicode normalisation of texts and fields before they are cut. Ready-made tokens are never
     /// normalised.
     pub normalize: Normalize,
+    pub word_hash: WordHash,
     /// Count repetitions: each occurrence of a shingle is an element of its own, so the Jaccard
     /// similarity is that of bags, Σmin / Σmax of the counts.
     pub multiset: bool,
@@ -60,6 +62,13 @@ impl ShingleSettings {
         faults
     }
 
+    pub(super) fn word_mix(&self, seed: u64) -> WordMix {
+        match self.word_hash {
+            WordHash::Keyed => WordMix::keyed(seed),
+            WordHash::Unkeyed => WordMix::Unkeyed { seed },
+        }
+    }
+
     pub(super) fn rules(&self) -> TextRules {
         TextRules::new(self.normalize, self.lowercase)
     }
@@ -72,12 +81,23 @@ impl Default for ShingleSettings {
             size: 3,
             lowercase: true,
             normalize: Normalize::Nfkc,
+            word_hash: WordHash::Keyed,
             multiset: false,
             sample_modulo: 1,
             stopwords: StopWords::default(),
             equivalents: Equivalents::default(),
         }
     }
+}
+
+/// The hash function of words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WordHash {
+    /// Nobody who does not know the sketch's seed can choose words whose hashes collide.
+    Keyed,
+    /// Words that collide are easily found; kept for existing collections.
+    Unkeyed,
 }
 
 /// What a shingle is made of.

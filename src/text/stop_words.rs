@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn stop_words_are_known_by_their_hashes() {
         for lowercase in [true, false] {
-            let hasher = WordMix { seed: 5 };
+            let hasher = WordMix::keyed(5);
             for code in stop_words::available_languages() {
                 let stop_words = StopWords::of_language(code).unwrap();
                 let rules = TextRules::new(Normalize::Nfkc, lowercase);

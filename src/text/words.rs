@@ -128,7 +128,7 @@ mod tests {
     fn hashes(text: &str, lowercase: bool) -> Vec<u64> {
         let [hashes, _] = [Normalize::None, Normalize::Nfc].map(|form| {
             let rules = TextRules::new(form, lowercase);
-            let mix = WordMix { seed: 0 };
+            let mix = WordMix::keyed(0);
             let mut spelled = Vec::new();
             rules.for_each_word(text, |spelling, _| spelled.push(mix.hash(spelling.as_bytes())));
             for level in Level::available() {

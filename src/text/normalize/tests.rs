@@ -145,7 +145,7 @@ fn growth_is_bounded() {
 /// The words of a text as it is, if it need not be normalised, are those of the normalised text.
 /// Gives whether it is so for the default form.
 fn assert_raw_words(text: &str) -> bool {
-    let mix = WordMix { seed: 0 };
+    let mix = WordMix::keyed(0);
     let forms = [(Normalize::Nfc, true), (Normalize::Nfc, false), (Normalize::Nfkc, false)];
     let mut is_raw = false;
     for (form, lowercase) in forms.into_iter().chain([(Normalize::Nfkc, true)]) {
