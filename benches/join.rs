@@ -94,7 +94,7 @@ struct Made {
 impl Made {
     fn of(count: usize) -> Self {
         let settings = SketchSettings::default();
-        let shingler = Shingler::new(ShingleSettings::default(), settings.seed, usize::MAX);
+        let shingler = Shingler::new(ShingleSettings::default(), settings.seed(), usize::MAX);
         let sketcher = Sketcher::new(settings);
         let mut builder = CorpusBuilder::new(sketcher.sketch_bytes());
         let mut sets = Kept::new(count);

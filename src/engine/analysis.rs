@@ -71,7 +71,7 @@ pub struct Analyser {
 impl Analyser {
     pub fn new(settings: &CollectionSettings) -> Self {
         let whole = ShingleSettings { sample_modulo: 1, ..settings.shingles.clone() };
-        let (seed, shingles_max) = (settings.sketch.seed, settings.limits.shingles_max);
+        let (seed, shingles_max) = (settings.sketch.seed(), settings.limits.shingles_max);
         let scheme = Scheme::new(&settings.scheme, &settings.sketch);
         Self {
             shingler: Shingler::new(settings.shingles_of_sets(), seed, shingles_max),

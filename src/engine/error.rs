@@ -155,13 +155,20 @@ impl From<BackendError> for EngineError {
 
 /// How to open a store that was made with other settings.
 fn hint_for(error: &StorageError) -> &'static str {
-    const KEY: &str = "\"normalize\"";
+    let is_new =
+        |key: &str, stored: &str, given: &str| !stored.contains(key) && given.contains(key);
     match error {
         StorageError::OtherSettings { stored, given, .. }
-            if !stored.contains(KEY) && given.contains(KEY) =>
+            if is_new("\"normalize\"", stored, given) =>
         {
-            ". It was made without normalisation: open it with shingles.normalize = \"none\", \
-             or reindex it then"
+            ". It was made without normalisation: open it with shingles.normalize = \"none\" and \
+             shingles.word_hash = \"unkeyed\", or run `akin reindex`"
+        }
+        StorageError::OtherSettings { stored, given, .. }
+            if is_new("\"word_hash\"", stored, given) =>
+        {
+            ". It was made with unkeyed hashes of words: open it with \
+             shingles.word_hash = \"unkeyed\", or run `akin reindex`"
         }
         StorageError::OtherSettings { .. } => {
             ". Configure the settings that it has, or run `akin reindex` to build it anew under \

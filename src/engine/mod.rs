@@ -94,11 +94,12 @@ impl Engine {
         progress: &Progress,
         clock: Clock,
     ) -> Result<Self, EngineError> {
-        let analyser = Analyser::new(&settings);
-        let identity = settings.identity(&analyser.scheme);
+        let seeded = settings.seeded(dir)?;
+        let analyser = Analyser::new(&seeded);
+        let identity = seeded.identity(&analyser.scheme);
         let local = LocalSettings {
             store: storage.clone(),
-            shingler: settings.unlimited_shingler(),
+            shingler: seeded.unlimited_shingler(),
             keep_content: settings.store.text,
             exact_from: settings.scheme.exact_from(),
             ttl_ms: settings.store.ttl_ms(),
@@ -106,7 +107,7 @@ impl Engine {
             clock: clock.clone(),
         };
         let scheme = analyser.scheme.clone();
-        let backend = Local::open(dir, local, &identity, scheme, &settings.sketch, progress)?;
+        let backend = Local::open(dir, local, &identity, scheme, &seeded.sketch, progress)?;
         Ok(Self {
             settings: Arc::new(settings),
             analyser: Arc::new(analyser),

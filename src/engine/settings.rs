@@ -1,9 +1,14 @@
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
+use super::EngineError;
+use crate::backend::BackendError;
 use crate::scheme::{Kind, Scheme, SchemeSettings};
 use crate::sketch::SketchSettings;
+use crate::storage::stored_identity;
 use crate::text::{
     CUTTING_VERSION, Normalize, ShingleSettings, Shingler, Unit, WordHash,
 };
@@ -72,7 +77,7 @@ impl CollectionSettings {
     /// Makes sets of stored contents, without a limit, as the limit may have been higher when they
     /// were stored.
     pub(super) fn unlimited_shingler(&self) -> Shingler {
-        Shingler::new(self.shingles_of_sets(), self.sketch.seed, usize::MAX)
+        Shingler::new(self.shingles_of_sets(), self.sketch.seed(), usize::MAX)
     }
 
     /// How sets are made. They are sampled only if texts are not stored: otherwise sets are not
@@ -80,6 +85,23 @@ impl CollectionSettings {
     pub(super) fn shingles_of_sets(&self) -> ShingleSettings {
         let sample_modulo = if self.store.text { 1 } else { self.shingles.sample_modulo };
         ShingleSettings { sample_modulo, ..self.shingles.clone() }
+    }
+
+    /// With the seed of the store in `dir` if there is none of their own; a new store gets a secret
+    /// one.
+    ///
+    /// # Errors
+    /// [`EngineError::Store`]
+    pub(super) fn seeded(&self, dir: &Path) -> Result<Self, EngineError> {
+        let mut settings = self.clone();
+        if settings.sketch.seed.is_none() {
+            let identity = stored_identity(dir).map_err(BackendError::from)?;
+            settings.sketch.seed = Some(match identity {
+                Some(identity) => seed_in(&identity)?,
+                None => secret_seed()?,
+            });
+        }
+        Ok(settings)
     }
 
     /// Reads the settings stored with a collection. Those without a normalisation or a hash of
@@ -123,6 +145,20 @@ impl CollectionSettings {
         ];
         misfits.into_iter().flatten().collect()
     }
+}
+
+fn secret_seed() -> Result<u64, EngineError> {
+    getrandom::u64().map_err(|error| EngineError::Store {
+        reason: format!("the system has no random number for the seed: {error}"),
+    })
+}
+
+/// The seed in a store's identity.
+fn seed_in(identity: &str) -> Result<u64, EngineError> {
+    let identity: Value = serde_json::from_str(identity).unwrap_or_default();
+    identity["sketch"]["seed"].as_u64().ok_or_else(|| EngineError::Store {
+        reason: "the store does not say what its seed is".to_owned(),
+    })
 }
 
 /// What is stored of a document, and for how long.

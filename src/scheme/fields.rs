@@ -50,7 +50,7 @@ impl Fields {
     pub(super) fn new(scheme: &SchemeSettings, sketch: &SketchSettings) -> Self {
         Self {
             names: scheme.fields.clone().into(),
-            seed: sketch.seed,
+            seed: sketch.seed(),
             sketched: scheme.field_sketches.then(|| FieldSketcher::new(sketch)),
         }
     }
@@ -127,7 +127,7 @@ impl FieldSketcher {
         };
         let slots = SketchSettings { slots: BANDS * ROWS, bits: SLOT_BITS, ..collection.clone() };
         Self {
-            shingler: Shingler::new(pairs, collection.seed, usize::MAX),
+            shingler: Shingler::new(pairs, collection.seed(), usize::MAX),
             sketcher: Sketcher::new(slots),
         }
     }

@@ -14,7 +14,7 @@ pub(super) fn draw(bands: u32, rows: u32, sketch: &SketchSettings) -> Arc<[u16]>
 
 fn draw_key(key: u32, rows: u32, sketch: &SketchSettings) -> Vec<u16> {
     let mut slots: Vec<u16> = (0..sketch.slots as u16).collect();
-    let mut random = Random { seed: sketch.seed, next: u64::from(key) << 32 };
+    let mut random = Random { seed: sketch.seed(), next: u64::from(key) << 32 };
     random.shuffle(&mut slots, rows as usize);
     slots.truncate(rows as usize);
     slots
@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(drawn[..6], [99, 24, 18, 119, 44, 23]);
         assert_eq!(drawn[372..], [29, 77, 12]);
         assert_eq!(draw(2, 3, &SketchSettings::default())[..], drawn[..6]);
-        let seeded = SketchSettings { seed: 7, ..SketchSettings::default() };
+        let seeded = SketchSettings { seed: Some(7), ..SketchSettings::default() };
         assert_eq!(draw(1, 4, &seeded)[..], [35, 83, 43, 17]);
     }
 }

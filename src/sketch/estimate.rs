@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     fn estimator(slots: u32, bits: u32) -> Estimator {
-        Estimator::new(&SketchSettings { slots, bits, seed: 0, method: Method::Fast32 })
+        Estimator::new(&SketchSettings { slots, bits, seed: Some(0), method: Method::Fast32 })
     }
 
     #[test]

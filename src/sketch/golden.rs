@@ -79,7 +79,7 @@ fn sketches() {
     for (method, bits, count, golden) in GOLDEN {
         let shingles = (1..=count).map(|n| n.wrapping_mul(0x9E37_79B1_85EB_CA87)).collect();
         let set = ShingleSet::from_shingles(shingles).unwrap();
-        let settings = SketchSettings { slots: 16, bits, seed: 7, method };
+        let settings = SketchSettings { slots: 16, bits, seed: Some(7), method };
         let sketch = Sketcher::new(settings).sketch(&set);
         let mut hex = String::new();
         for byte in sketch.as_bytes() {

@@ -32,8 +32,10 @@ pub struct SketchSettings {
     /// Bits kept of each slot: 8, 16 or 32.
     #[schema(minimum = 8, maximum = 32)]
     pub bits: u32,
-    /// Seed of the hash functions.
-    pub seed: u64,
+    /// Seed of all hash functions. A collection that is made without one gets a random seed, which
+    /// is kept secret: those who know it can make unlike documents look alike.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
     pub method: Method,
 }
 
@@ -53,6 +55,12 @@ impl SketchSettings {
         faults
     }
 
+    /// The seed, or 0 where there is no collection that could have a secret one.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.seed.unwrap_or_default()
+    }
+
     /// Bytes per slot in a sketch.
     pub fn slot_bytes(&self) -> usize {
         self.bits as usize / 8
@@ -66,7 +74,7 @@ impl SketchSettings {
 
 impl Default for SketchSettings {
     fn default() -> Self {
-        Self { slots: 128, bits: 8, seed: 0, method: Method::Fast32 }
+        Self { slots: 128, bits: 8, seed: Some(0), method: Method::Fast32 }
     }
 }
 
@@ -122,13 +130,13 @@ impl Sketcher {
     /// If the settings have [`SketchSettings::faults`].
     pub fn new(settings: SketchSettings) -> Self {
         assert!(settings.faults().is_empty(), "{:?}", settings.faults());
-        let (slots, seed) = (settings.slots, settings.seed);
+        let (slots, seed) = (settings.slots, settings.seed());
         let minima = match settings.method {
             Method::Fast32 => Minima::Fast(Fast::Narrow(Fillers::new(slots, seed))),
             Method::Fast => Minima::Fast(Fast::Wide(Permutations::new(slots, seed))),
             Method::Permutations => Minima::Permutations(Permutations::new(slots, seed)),
         };
-        Self { remix: Remix::new(settings.seed), minima, settings, level: Level::best() }
+        Self { remix: Remix::new(seed), minima, settings, level: Level::best() }
     }
 
     /// Limits the instructions to a level, for tests and benchmarks. Sketches do not depend on the

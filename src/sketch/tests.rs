@@ -4,7 +4,7 @@ use super::*;
 const METHODS: [Method; 3] = [Method::Fast32, Method::Fast, Method::Permutations];
 
 fn settings(method: Method, slots: u32, bits: u32) -> SketchSettings {
-    SketchSettings { slots, bits, seed: 0, method }
+    SketchSettings { slots, bits, seed: Some(0), method }
 }
 
 /// The number of elements two sets share, and of those only in one of them.
@@ -204,7 +204,7 @@ fn another_seed_makes_another_sketch() {
     let set = ShingleSet::from_shingles((0..100).collect()).unwrap();
     for method in METHODS {
         let [a, b] = [0, 1].map(|seed| {
-            let settings = SketchSettings { seed, ..settings(method, 128, 16) };
+            let settings = SketchSettings { seed: Some(seed), ..settings(method, 128, 16) };
             Sketcher::new(settings).sketch(&set)
         });
         let agreeing = Estimator::new(&settings(method, 128, 16));

@@ -181,21 +181,24 @@ fn create(connection: &mut Connection, identity: &str) -> Result<(), StorageErro
     Ok(())
 }
 
-/// The identity that the store in a directory was created with.
+/// The identity that the store in a directory was created with, if there is a store.
 ///
 /// # Errors
-/// [`StorageError::NotAkin`] if there is no store; [`StorageError::Database`].
-pub fn stored_identity(dir: &Path) -> Result<String, StorageError> {
+/// [`StorageError::NotAkin`]; [`StorageError::Database`].
+pub fn stored_identity(dir: &Path) -> Result<Option<String>, StorageError> {
     let path = super::store::Files::of(dir).database;
     if !path.exists() {
-        return Err(StorageError::NotAkin { path });
+        return Ok(None);
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(&path, flags)?;
     keep_log(&connection)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
+    if is_empty(&connection).map_err(|error| not_akin(error, &path))? {
+        return Ok(None);
+    }
     check_format(&connection, &path)?;
-    read_identity(&connection)
+    read_identity(&connection).map(Some)
 }
 
 fn read_identity(connection: &Connection) -> Result<String, StorageError> {

@@ -32,6 +32,8 @@ pub async fn rebuild_default(
     let dir = root.join(CollectionName::default().as_str());
     let failed_store = |error: StorageError| EngineError::from(BackendError::from(error));
     let identity = stored_identity(&dir).map_err(failed_store)?;
+    let nothing = || EngineError::Store { reason: format!("no store in {}", dir.display()) };
+    let identity = identity.ok_or_else(nothing)?;
     let shingler = settings.unlimited_shingler();
     let old = Store::open(&dir, &of_all.store, &identity, shingler).map_err(failed_store)?;
     // Only once the store is locked, so that it is not another process's.

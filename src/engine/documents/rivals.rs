@@ -115,7 +115,7 @@ async fn overlap(
     rival: &PreparedDocument,
     long: bool,
 ) -> Result<Option<Overlap>, EngineError> {
-    if rival.fingerprint == query.fingerprint {
+    if rival.fingerprint == query.fingerprint && rival.set == *query.set {
         let shingles = query.set.count();
         return Ok(Some(Overlap { shared: shingles, a: shingles, b: shingles }));
     }

@@ -162,24 +162,16 @@ impl Engine {
     pub(crate) async fn verify(
         &self,
         query: &Query<'_>,
-        candidates: Vec<Candidate>,
+        mut candidates: Vec<Candidate>,
     ) -> Result<Checked, EngineError> {
         let (shingles, threshold) = (query.set.count(), query.threshold.get());
         let mut checked = Checked::default();
-        // Sets equal to the probe's need neither be read nor counted.
-        let is_equal = |candidate: &Candidate| candidate.fingerprint == query.fingerprint;
-        let (equal, mut others): (Vec<_>, Vec<_>) = candidates.into_iter().partition(is_equal);
-        let whole = Overlap { shared: shingles, a: shingles, b: shingles };
         let sampling = self.analyser.shingler.sampling();
         let is_whole = sampling.is_whole(query.set);
-        for candidate in &equal {
-            let similarity = self.analyser.verified(whole, candidate.agreeing, is_whole);
-            score_members(query, candidate, similarity, &mut checked.scored);
-        }
-        others.retain(|candidate| {
+        candidates.retain(|candidate| {
             Overlap::can_reach(shingles, candidate.shingles as usize, threshold)
         });
-        let mut rest = &others[..];
+        let mut rest = &candidates[..];
         while !rest.is_empty() {
             let (now, later) = rest.split_at(fitting(rest));
             rest = later;

@@ -285,9 +285,8 @@ fn compare(sampled: &mut [Sampled], record: &Record, threshold: Threshold) {
     let start = sampled.partition_point(too_small);
     let end = sampled.partition_point(not_too_large);
     for document in sampled[start..end].iter_mut().filter(|document| document.id != record.id) {
-        let is_near = document.near.is_some()
-            && (document.fingerprint == record.fingerprint
-                || Overlap::reaching(&document.set, set, threshold).is_some());
+        let is_near =
+            document.near.is_some() && Overlap::reaching(&document.set, set, threshold).is_some();
         if is_near {
             document.note(record);
         }

@@ -15,7 +15,7 @@ fn scheme(at: f64, bands: Option<u32>, rows: Option<u32>) -> SchemeSettings {
 }
 
 fn sketch(slots: u32, bits: u32) -> SketchSettings {
-    SketchSettings { slots, bits, seed: 0, method: Method::Fast32 }
+    SketchSettings { slots, bits, seed: Some(0), method: Method::Fast32 }
 }
 
 fn usual_bands() -> Bands {

@@ -71,7 +71,7 @@ fn mask(bands: &Bands, table: u32, slots: usize) -> u64 {
 fn the_expected_recall_is_that_of_the_drawn_slots() {
     for (at, keys, rows) in [(0.8, 10, 3), (0.5, 125, 1), (0.93, 4, 8), (0.3, 60, 2), (0.6, 9, 4)] {
         for seed in 0..4 {
-            let sketch = SketchSettings { seed, ..sketch(16, 8) };
+            let sketch = SketchSettings { seed: Some(seed), ..sketch(16, 8) };
             let settings = random_rows(Some(keys), Some(rows));
             let bands =
                 Bands::new(&SchemeSettings { threshold: threshold(at), ..settings }, &sketch);
@@ -95,7 +95,7 @@ fn the_expected_recall_is_that_of_the_drawn_slots() {
 fn as_many_keys_are_probed_as_the_drawn_slots_take() {
     const TRIALS: u64 = 20_000;
     for seed in 0..6 {
-        let sketch = SketchSettings { seed, ..sketch(64, 8) };
+        let sketch = SketchSettings { seed: Some(seed), ..sketch(64, 8) };
         let bands = Bands::new(&random_rows(None, None), &sketch);
         let plan = bands.plan(threshold(0.8));
         let fewer = ProbePlan { bands: plan.bands - 1, ..plan };

@@ -218,7 +218,10 @@ impl Selected {
             let reason = format!("the collection '{name}' exists already");
             return Err(EngineError::Backup { reason });
         }
-        let (configured, saved) = (restoring.default, &self.saved.settings);
+        let saved = &self.saved.settings.seeded(&self.prepared)?;
+        let mut configured = restoring.default.clone();
+        configured.sketch.seed = configured.sketch.seed.or(saved.sketch.seed);
+        let configured = &configured;
         if name.is_default() && identity(configured) != identity(saved) {
             let reason = format!(
                 "the collection 'default' was made with the settings {}, but the configuration \
@@ -237,11 +240,12 @@ impl Selected {
         if let Some((part, fault)) = settings.faults().first() {
             return Err(broken(&format!("{part}: {fault}")));
         }
+        let seeded = settings.seeded(&self.prepared)?;
         let verified = verify(
             &self.prepared,
             &StorageSettings::default(),
-            &identity(settings),
-            settings.unlimited_shingler(),
+            &identity(&seeded),
+            seeded.unlimited_shingler(),
         );
         verified.map_err(|error| broken(&format!("collection '{}': {error}", self.saved.name)))
     }
