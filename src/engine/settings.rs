@@ -346,6 +346,7 @@ mod tests {
     fn what_came_later_has_no_part_in_the_identity_of_others() {
         let mut settings = CollectionSettings::default();
         settings.shingles.normalize = Normalize::None;
+        settings.shingles.word_hash = WordHash::Unkeyed;
         let identity = settings.identity(&Scheme::new(&settings.scheme, &settings.sketch));
         let shingles = json!({
             "lowercase": true, "multiset": false, "sample_modulo": 1, "size": 3, "unit": "word",

@@ -34,7 +34,7 @@ pub struct SketchSettings {
     pub bits: u32,
     /// Seed of all hash functions. A collection that is made without one gets a random seed, which
     /// is kept secret: those who know it can make unlike documents look alike.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
     pub method: Method,
 }
@@ -74,7 +74,7 @@ impl SketchSettings {
 
 impl Default for SketchSettings {
     fn default() -> Self {
-        Self { slots: 128, bits: 8, seed: Some(0), method: Method::Fast32 }
+        Self { slots: 128, bits: 8, seed: None, method: Method::Fast32 }
     }
 }
 

@@ -9,6 +9,7 @@ mod crowd;
 mod discovery;
 mod exact;
 mod expiry;
+mod forgery;
 mod measured;
 mod recall;
 mod records;
@@ -29,7 +30,9 @@ fn open(dir: &Path) -> Engine {
     try_open(dir, CollectionSettings::default()).unwrap()
 }
 
-fn try_open(dir: &Path, settings: CollectionSettings) -> Result<Engine, EngineError> {
+/// With a seed that is always the same, so that tests of recall and estimates repeat themselves.
+fn try_open(dir: &Path, mut settings: CollectionSettings) -> Result<Engine, EngineError> {
+    settings.sketch.seed.get_or_insert(0);
     let storage = StorageSettings::default();
     Engine::open(dir, settings, &storage, CACHE_BYTES, &Progress::default())
 }

@@ -217,3 +217,29 @@ async fn a_store_without_normalisation_opens_as_it_was_made() {
     assert!(message.contains(r#"open it with shingles.normalize = "none""#), "{message}");
     try_open(dir.path(), settings).unwrap();
 }
+
+/// Nobody sees the seed, and each store keeps its own.
+#[tokio::test]
+async fn a_store_without_a_given_seed_keeps_the_secret_one_that_it_was_made_with() {
+    let open = |dir: &Path, seed: Option<u64>| {
+        let mut settings = CollectionSettings::default();
+        settings.sketch.seed = seed;
+        let storage = StorageSettings::default();
+        Engine::open(dir, settings, &storage, CACHE_BYTES, &Progress::default())
+    };
+    let [first, second] = [tempdir().unwrap(), tempdir().unwrap()];
+    let [seed, other_seed] = [&first, &second].map(|dir| {
+        drop(open(dir.path(), None).unwrap());
+        let refusal = open(dir.path(), Some(0)).err().unwrap().to_string();
+        let (_, stored) = refusal.split_once(r#""seed":"#).unwrap();
+        stored.split_once(',').unwrap().0.parse::<u64>().unwrap()
+    });
+    assert_ne!(seed, other_seed);
+    let engine = open(first.path(), None).unwrap();
+    assert_eq!(engine.settings().sketch.seed, None);
+    add(&engine, text("a", "one two three four five six")).await;
+    drop(engine);
+    let engine = open(first.path(), None).unwrap();
+    let added = add(&engine, text("b", "one two three four five six")).await;
+    assert_eq!(added.duplicates.len(), 1);
+}
