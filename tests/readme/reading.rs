@@ -30,6 +30,8 @@ impl Reading {
         let mut server = Command::new(env!("CARGO_BIN_EXE_akin"))
             .args(["serve", "--listen", "127.0.0.1:0"])
             .env_clear()
+            // Estimates are then the same at every run.
+            .env("AKIN__COLLECTION__SKETCH__SEED", "0")
             .current_dir(dir.path())
             .stderr(Stdio::piped())
             .spawn()
