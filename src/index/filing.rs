@@ -128,8 +128,12 @@ impl Index {
 
     /// Prefetches the memory that lookups read for the keys.
     pub(super) fn prefetch_keys(&self, keys: &[Key]) {
-        keys.iter().for_each(|key| self.postings.prefetch_lock(*key));
-        keys.iter().for_each(|key| self.postings.prefetch(*key));
+        for key in keys {
+            self.postings.prefetch_lock(*key);
+        }
+        for key in keys {
+            self.postings.prefetch(*key);
+        }
     }
 
     pub(super) fn alone_with(&self, fingerprint: u64) -> MutexGuard<'_, ()> {
