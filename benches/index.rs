@@ -369,7 +369,7 @@ fn limits(bytes: usize, written: usize, read: usize) {
     let time = lines::at_random(bytes, read, |word| sum += *word);
     println!("  limit: {read} lines read at random: {} ns", time.as_nanos());
     black_box(sum);
-    let [own, shared] = [1, 2].map(|threads| acquisition_ns(threads));
+    let [own, shared] = [1, 2].map(acquisition_ns);
     println!("  limit: a lock: {own:.0} ns, on two threads {shared:.0} ns");
 }
 
