@@ -9,9 +9,7 @@ use crate::backend::BackendError;
 use crate::scheme::{Kind, Scheme, SchemeSettings};
 use crate::sketch::SketchSettings;
 use crate::storage::stored_identity;
-use crate::text::{
-    CUTTING_VERSION, Normalize, ShingleSettings, Shingler, Unit, WordHash,
-};
+use crate::text::{CUTTING_VERSION, Normalize, ShingleSettings, Shingler, Unit, WordHash};
 
 /// A collection's settings. `shingles`, `sketch`, `scheme.kind`, `scheme.bands`, `scheme.rows`,
 /// `scheme.fields`, `scheme.field_sketches` and `store.text` decide what is stored and are fixed
