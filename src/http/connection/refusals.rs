@@ -1,8 +1,8 @@
 //! Bodies for the refusals of the HTTP library.
 //!
-//! hyper answers what it cannot read as a request (400, 414, 431) itself, without a body, and has no
-//! means to change that. So its answer is recognised as it is written, and replaced. Every answer of
-//! the router has an `x-request-id`, hyper's have none.
+//! hyper answers what it cannot read as a request (400, 414, 431) itself, without a body, and has
+//! no means to change that. So its answer is recognised as it is written, and replaced. Every
+//! answer of the router has an `x-request-id`, hyper's have none.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
