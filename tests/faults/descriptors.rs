@@ -17,15 +17,16 @@ fn start(limit: u32, data: &std::path::Path, connections_max: &str) -> Result<Se
     Server::spawn(command)
 }
 
-/// Sends a document on an open connection; the status.
-fn post(connection: &mut TcpStream, id: u32) -> String {
+/// Sends a document on a new connection; the status.
+fn post(address: &str, id: u32) -> std::io::Result<String> {
+    let mut connection = TcpStream::connect(address)?;
     let document = format!("{{\"id\": \"{id}\", \"text\": \"one two three {id}\"}}");
     let head = "POST /documents HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json";
     let length = document.len();
-    write!(connection, "{head}\r\ncontent-length: {length}\r\n\r\n{document}").unwrap();
+    write!(connection, "{head}\r\ncontent-length: {length}\r\n\r\n{document}")?;
     let mut answer = [0; 4096];
-    let bytes = connection.read(&mut answer).unwrap();
-    String::from_utf8_lossy(&answer[9..12.min(bytes)]).into_owned()
+    let bytes = connection.read(&mut answer)?;
+    Ok(String::from_utf8_lossy(answer[..bytes].get(9..12).unwrap_or_default()).into_owned())
 }
 
 #[test]
@@ -34,17 +35,14 @@ fn connections_leave_the_store_what_it_needs() {
     let mut server = start(400, dir.path(), "4096").unwrap();
     assert!(server.log().contains("connections_max is lowered"), "{}", server.log());
     let address = server.url.trim_start_matches("http://").to_owned();
-    let connect = || TcpStream::connect(&address).unwrap();
-    let mut first = connect();
-    assert_eq!(post(&mut first, 0), "201");
-    let mut idle: Vec<TcpStream> = (0..300).map(|_| connect()).collect();
-    // The last of them is not accepted yet, the first is served on.
-    for id in 1..20 {
-        assert_eq!(post(&mut first, id), "201");
+    // More than the server may have open; it closes idle ones for those that come later.
+    let idle: Vec<_> = (0..300).map(|_| TcpStream::connect(&address)).collect();
+    assert!(idle.iter().filter(|connection| connection.is_ok()).count() > 200);
+    for id in 0..20 {
+        let is_stored =
+            |_| post(&address, id).is_ok_and(|status| status == "201" || status == "200");
+        assert!((0..100).any(is_stored), "{id}: {}", server.log());
     }
-    let mut last = idle.pop().unwrap();
-    drop(idle);
-    assert_eq!(post(&mut last, 20), "201");
     assert!(server.is_running());
     assert!(server.stop().0.success());
 }
