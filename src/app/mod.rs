@@ -55,8 +55,8 @@ pub async fn bind(settings: &ServerSettings) -> Result<TcpListener, AppError> {
 /// of `reload`.
 ///
 /// # Errors
-/// `Unprotected`, `Keys` or `Tls`; a store cannot be opened or closed, or goes out of service; or the
-/// listener fails.
+/// `Unprotected`, `Keys` or `Tls`; a store cannot be opened or closed, or goes out of service; or
+/// the listener fails.
 pub async fn run(
     settings: Settings,
     listener: TcpListener,

@@ -1,8 +1,8 @@
 //! Limits on the number of requests in a second, for each key and each address.
 //!
 //! Each caller has a bucket of tokens, kept as one number: the time at which it will be full again
-//! (the generic cell rate algorithm, ITU-T I.371). Buckets are in a table of fixed size and chosen by
-//! a hash with a secret seed, so callers cannot make it grow and need no lock. Two callers may
+//! (the generic cell rate algorithm, ITU-T I.371). Buckets are in a table of fixed size and chosen
+//! by a hash with a secret seed, so callers cannot make it grow and need no lock. Two callers may
 //! share a bucket; each has two, and a request is refused only if both are empty.
 
 use std::hash::{BuildHasher, Hash, RandomState};
@@ -26,8 +26,8 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// `None` for a rate of zero, which means no limit. A bucket takes the tokens of `burst`, and at
-    /// least one.
+    /// `None` for a rate of zero, which means no limit. A bucket takes the tokens of `burst`, and
+    /// at least one.
     pub fn new(per_second: u32, burst: Duration) -> Option<Self> {
         let interval = 1_000_000_000_u64.checked_div(u64::from(per_second))?.max(1);
         Some(Self {
