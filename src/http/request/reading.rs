@@ -171,8 +171,8 @@ impl Patience {
     fn exhausted(&self) -> Problem {
         let (ms, rate) = (self.max.as_millis(), self.bytes_per_s_min);
         let detail = format!(
-            "the body arrived too slowly: the server waits for {ms} ms (body_idle_timeout_ms) beyond \
-             the time that the body takes at {rate} bytes per second (body_bytes_per_s_min)"
+            "the body arrived too slowly: the server waits for {ms} ms (body_idle_timeout_ms) \
+             beyond the time that it takes at {rate} bytes per second (body_bytes_per_s_min)"
         );
         Problem::new(Code::BodyTimeout, detail)
     }
