@@ -58,6 +58,7 @@ impl Estimator {
 
     /// The estimator for sketches of records: a hash of 4 bytes per field, 0 if the record lacks
     /// it, then, with field sketches, slots of 2 bytes for each field.
+    #[must_use]
     pub fn of_records(self, fields: usize) -> Self {
         Self { fields, ..self }
     }

@@ -141,6 +141,7 @@ impl Sketcher {
 
     /// Limits the instructions to a level, for tests and benchmarks. Sketches do not depend on the
     /// level.
+    #[must_use]
     pub fn with_level(self, level: Level) -> Self {
         Self { level, ..self }
     }

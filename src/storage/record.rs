@@ -181,6 +181,7 @@ impl EncodedRecord {
     }
 
     /// Changes the ordinal; cheap.
+    #[must_use]
     pub fn with_ordinal(self, ordinal: Ordinal) -> Self {
         Self { ordinal, ..self }
     }

@@ -100,6 +100,7 @@ impl Shingler {
 
     /// Uses no more than a level's instructions, for tests and benches. Sets do not depend on the
     /// level.
+    #[must_use]
     pub fn with_level(mut self, level: Level) -> Self {
         self.cutter.level = level;
         self
