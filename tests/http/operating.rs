@@ -153,7 +153,7 @@ async fn every_metric_has_a_type_and_a_description_and_is_documented_and_the_oth
     let app = App::new().await;
     app.add(&[json!({"id": "a", "text": "one two three"})]).await;
     app.get("/similar?id=a").await;
-    let scraped = handle.render() + &std::str::from_utf8(&app.get("/metrics").await.body).unwrap();
+    let scraped = handle.render() + std::str::from_utf8(&app.get("/metrics").await.body).unwrap();
 
     let mut exposed = BTreeSet::new();
     let mut headed = BTreeSet::new();
