@@ -26,7 +26,8 @@ async fn resemblance_of_forged_texts(word_hash: WordHash) -> Option<f64> {
     let engine = try_open(dir.path(), settings).unwrap();
     let words = forged_words();
     assert_eq!(words.len(), 30);
-    let of = |side: usize| words.iter().map(|pair| format!("{} ", pair[side])).collect::<String>();
+    let of =
+        |side: usize| words.iter().map(|pair| pair[side].as_str()).collect::<Vec<_>>().join(" ");
     add(&engine, text("honest", &of(0))).await;
     add(&engine, text("forged", &of(1))).await;
     let found = similar(&engine, "honest", 0.5).await;

@@ -120,7 +120,7 @@ impl Made {
                 let mut candidates = self.candidates(index, *fingerprint, sketch).found;
                 if checked {
                     candidates.retain(|candidate| {
-                        let other = &sets[candidate.members[0].0 as usize];
+                        let other = &sets[candidate.members[0].get() as usize];
                         Overlap::reaching(set, other, THRESHOLD).is_some()
                     });
                 }
@@ -128,7 +128,7 @@ impl Made {
             },
             |(number, ..), candidates| {
                 for other in candidates.iter().flat_map(|candidate| &candidate.members) {
-                    found.push(number, other.0);
+                    found.push(number, other.get() as u32);
                 }
             },
         );

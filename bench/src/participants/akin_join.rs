@@ -81,7 +81,7 @@ fn found(corpus: &OfflineCorpus, pairs: &[SetPair]) -> Found {
     let equal = (0..corpus.sets()).map(|set| (set, set));
     for (a, b) in pairs.iter().map(|pair| (pair.a, pair.b)).chain(equal) {
         for (_, left) in documents.of(a) {
-            documents.of(b).iter().for_each(|(_, right)| found.push(*left, *right));
+            documents.of(b).iter().for_each(|(_, right)| found.push(*left as u32, *right as u32));
         }
     }
     found
