@@ -47,6 +47,14 @@ async fn bodies_are_bounded_with_and_without_content_length() {
 }
 
 #[tokio::test]
+async fn the_settings_of_a_collection_have_a_small_body() {
+    let app = App::new().await;
+    let padded = |bytes: usize| format!("{{{}}}", " ".repeat(bytes - 2));
+    app.put_json("/collections/a", padded((1 << 20) + 1)).await.problem(413, "body_too_large");
+    assert_eq!(app.put_json("/collections/a", padded(1 << 20)).await.status, 201);
+}
+
+#[tokio::test]
 async fn a_stalled_body_times_out() {
     let settings = ServerSettings { body_idle_timeout_ms: 20, ..ServerSettings::default() };
     let app = App::with_server(settings).await;

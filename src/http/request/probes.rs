@@ -166,11 +166,13 @@ fn probes(json: &Bytes, probes_max: usize) -> Result<Probes, Problem> {
         let Object(body) = json::read::<Object<LookupBody>>(json, CODE)?;
         return body.probe().map(Probes::One);
     }
-    let bodies: Vec<Object<LookupBody>> = json::read(json, CODE)?;
-    if bodies.len() > probes_max {
-        let detail = format!("{} probes are more than the {probes_max} allowed", bodies.len());
+    // Counted first, which takes no memory: a probe takes a hundred times the bytes of `{},`.
+    let count = json::read::<Vec<IgnoredAny>>(json, CODE)?.len();
+    if count > probes_max {
+        let detail = format!("{count} probes are more than the {probes_max} allowed");
         return Err(Problem::of_field(CODE, "", detail));
     }
+    let bodies: Vec<Object<LookupBody>> = json::read(json, CODE)?;
     let probe = |(at, body): (usize, Object<LookupBody>)| {
         body.0.probe().map_err(|problem| problem.under(&format!("/{at}")))
     };

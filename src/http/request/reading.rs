@@ -62,10 +62,19 @@ pub struct BodyReader {
 
 /// Reads a complete body of JSON.
 pub async fn whole_json(request: Request, state: &AppState) -> Result<Bytes, Problem> {
+    whole_json_within(request, state, state.settings.body_bytes_max).await
+}
+
+/// Reads a complete body of JSON of at most `bytes_max` bytes, or fewer if `body_bytes_max` is.
+pub async fn whole_json_within(
+    request: Request,
+    state: &AppState,
+    bytes_max: usize,
+) -> Result<Bytes, Problem> {
     let (parts, body) = request.into_parts();
     Media::of(&parts.headers, &[Media::Json])?;
     let reader = BodyReader::new(body, state);
-    reader.whole(state.settings.body_bytes_max, Code::BodyTooLarge).await
+    reader.whole(bytes_max.min(state.settings.body_bytes_max), Code::BodyTooLarge).await
 }
 
 impl BodyReader {

@@ -1,6 +1,9 @@
 //! The settings of a `PUT /collections/{collection}`.
 
+use std::collections::BTreeMap;
+
 use axum::extract::{FromRequest, Request};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::engine::CollectionSettings;
@@ -12,35 +15,47 @@ use crate::http::request::reading;
 
 const CODE: Code = Code::InvalidRequest;
 
+/// Room for the longest list of equivalents, 10,000 values of 64 bytes.
+const BYTES_MAX: usize = 1 << 20;
+
+/// Where an unknown key belongs is looked for in bodies up to this size: it takes several copies,
+/// and values take many times the bytes of their JSON.
+const EXPLAINED_BYTES_MAX: usize = 64 << 10;
+
 pub struct Settings(pub CollectionSettings);
 
 impl FromRequest<AppState> for Settings {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
-        let body = reading::whole_json(request, state).await?;
+        let body = reading::whole_json_within(request, state, BYTES_MAX).await?;
         read(&body).map(Self)
     }
 }
 
 fn read(body: &[u8]) -> Result<CollectionSettings, Problem> {
-    let Object(given) = json::read::<Object<Map<String, Value>>>(body, CODE)?;
+    // The values stay text: what is no setting must not take memory.
+    let Object(given) = json::read::<Object<BTreeMap<String, &RawValue>>>(body, CODE)?;
     // serde would take an array of a section's values in their order, too.
     let sections = json!(CollectionSettings::default());
-    let is_array = |(key, value): &(&String, &Value)| {
-        sections.get(key.as_str()).is_some() && !value.is_object()
+    let is_array = |(key, value): &(&String, &&RawValue)| {
+        sections.get(key.as_str()).is_some() && !value.get().starts_with('{')
     };
     if let Some((section, _)) = given.iter().find(is_array) {
         let pointer = pointer::to(section);
         return Err(Problem::of_field(CODE, pointer, "a section of the settings is an object"));
     }
-    json::read(body, CODE).map_err(|problem| with_place(problem, &given, &sections))
+    json::read(body, CODE).map_err(|problem| with_place(problem, body, &sections))
 }
 
 /// Says where an unknown key belongs, if there is one of its name in a section.
-fn with_place(problem: Problem, given: &Map<String, Value>, sections: &Value) -> Problem {
+fn with_place(problem: Problem, body: &[u8], sections: &Value) -> Problem {
     let Some(Unknown { pointer, key }) = json::unknown_field(&problem) else { return problem };
-    let value = Value::Object(given.clone()).pointer(&pointer).cloned().unwrap_or_default();
+    if body.len() > EXPLAINED_BYTES_MAX {
+        return problem;
+    }
+    let given = serde_json::from_slice::<Value>(body).unwrap_or_default();
+    let value = given.pointer(&pointer).cloned().unwrap_or_default();
     let belongs = |section: &&String| {
         let placed = json!({section.as_str(): {key.as_str(): value}});
         let read = serde_json::from_value::<CollectionSettings>(placed);
