@@ -47,7 +47,7 @@ struct Create {
     #[arg(long, value_name = "WHEN", value_parser = expiry)]
     expires: Option<Timestamp>,
     #[command(flatten)]
-    file: KeysFile,
+    file: Location,
 }
 
 #[derive(Args)]
@@ -56,7 +56,7 @@ struct List {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    file: KeysFile,
+    file: Location,
 }
 
 #[derive(Args)]
@@ -64,15 +64,15 @@ struct Revoke {
     /// The key's name
     name: String,
     #[command(flatten)]
-    file: KeysFile,
+    file: Location,
 }
 
 /// Where the keys are: as for the server.
 #[derive(Args)]
-struct KeysFile {
+struct Location {
     /// The file of keys [default: keys.json in the data directory]
-    #[arg(long = "keys-file", value_name = "FILE")]
-    path: Option<PathBuf>,
+    #[arg(long, value_name = "FILE")]
+    keys_file: Option<PathBuf>,
     /// Where documents are kept [default: ./akin-data]
     #[arg(long, value_name = "DIRECTORY")]
     data_dir: Option<String>,
@@ -80,9 +80,9 @@ struct KeysFile {
     config: ConfigFile,
 }
 
-impl KeysFile {
+impl Location {
     fn path(self) -> Result<PathBuf, Failure> {
-        match self.path {
+        match self.keys_file {
             Some(path) => Ok(path),
             None => Ok(self.config.settings(flags(None, self.data_dir))?.keys_file()),
         }
