@@ -30,6 +30,9 @@ impl DocumentId {
     }
 
     /// Checks a text without allocating an id.
+    ///
+    /// # Errors
+    /// As for [`DocumentId::new`].
     pub fn check(id: &str) -> Result<(), DocumentIdError> {
         if id.is_empty() {
             return Err(DocumentIdError::Empty);

@@ -10,6 +10,9 @@ pub(crate) fn cores() -> usize {
 
 /// Calls `work` with each number below `pieces`, on all cores, each of which has a `state` of its
 /// own. After a failure no further pieces are started.
+///
+/// # Errors
+/// One of the errors returned by `work`.
 pub(crate) fn share_out<S, E: Send>(
     pieces: usize,
     state: impl Fn() -> S + Sync,

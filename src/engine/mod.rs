@@ -86,6 +86,9 @@ impl Engine {
     }
 
     /// [`Engine::open`] with a given clock for storing and expiring documents.
+    ///
+    /// # Errors
+    /// Those of [`Engine::open`].
     pub fn open_at(
         dir: &Path,
         settings: CollectionSettings,

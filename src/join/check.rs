@@ -62,6 +62,9 @@ impl PairCheck<'_> {
     }
 
     /// The pair, if the two sets are one.
+    ///
+    /// # Errors
+    /// Errors of reading the sets.
     pub fn pair<S: Sets>(
         &self,
         subject: &mut Subject,

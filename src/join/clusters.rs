@@ -36,6 +36,9 @@ pub fn cluster_name(representative: &DocumentId) -> String {
 impl Join<'_> {
     /// The representative of each set, by number: the lowest number in its cluster, its own if it
     /// is alone.
+    ///
+    /// # Errors
+    /// [`JoinError::Stopped`], and errors of reading the sets.
     pub fn clusters<S: Sets>(
         self,
         linkage: Linkage,

@@ -53,6 +53,9 @@ pub struct Keys<V> {
 
 impl<'c> Join<'c> {
     /// Creates a bucket for each key shared by several sets.
+    ///
+    /// # Errors
+    /// [`Stopped`], if the join was cancelled.
     pub fn by_keys<V: Fn(&[u8], u32) -> Option<u32>>(
         corpus: &'c Corpus,
         keys: &Keys<V>,
@@ -69,6 +72,9 @@ impl<'c> Join<'c> {
 
     /// Creates buckets by prefix: two sets whose resemblance reaches the threshold share one. Reads
     /// all sets twice.
+    ///
+    /// # Errors
+    /// [`JoinError::Stopped`], and errors of reading the sets.
     pub fn exact<S: Sets>(
         corpus: &'c Corpus,
         (estimator, threshold): (Estimator, Threshold),

@@ -54,6 +54,9 @@ impl Progress {
     }
 
     /// Adds to the steps done.
+    ///
+    /// # Errors
+    /// [`Stopped`], once the join was cancelled.
     pub fn advance(&self, done: u64) -> Result<(), Stopped> {
         self.done.fetch_add(done, Ordering::Relaxed);
         self.go_on()
@@ -64,6 +67,8 @@ impl Progress {
         self.found.fetch_add(found, Ordering::Relaxed);
     }
 
+    /// # Errors
+    /// [`Stopped`], once [`Progress::stop`] was called.
     pub fn go_on(&self) -> Result<(), Stopped> {
         if self.stopped.load(Ordering::Relaxed) { Err(Stopped) } else { Ok(()) }
     }

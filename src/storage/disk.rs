@@ -9,6 +9,9 @@ use super::StorageError;
 use super::store::Files;
 
 /// Bytes of the disk of a directory that are free for this process.
+///
+/// # Errors
+/// [`StorageError::Io`].
 pub(super) fn free_bytes(dir: &Path) -> Result<u64, StorageError> {
     let disk = rustix::fs::statvfs(dir).map_err(io::Error::from);
     let disk = disk.map_err(StorageError::io(dir))?;

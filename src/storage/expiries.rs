@@ -26,6 +26,9 @@ pub(super) fn remove(connection: &Connection, ordinal: Ordinal) -> Result<(), St
 }
 
 /// When a document with the flag `EXPIRES` expires.
+///
+/// # Errors
+/// [`StorageError::CorruptDocument`] if the row is missing or not what was written.
 pub(super) fn read(
     connection: &Connection,
     ordinal: Ordinal,
@@ -42,6 +45,9 @@ pub(super) fn read(
 }
 
 /// Visits every document that expires, with the time.
+///
+/// # Errors
+/// [`StorageError::CorruptDocument`] at the first row that is not what was written.
 pub(super) fn visit(
     connection: &Connection,
     mut visit: impl FnMut(Ordinal, i64),

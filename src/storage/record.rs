@@ -95,6 +95,9 @@ impl Record {
     }
 
     /// Reads a row of `ALL_COLUMNS`, and the expiry time from the same state of the database.
+    ///
+    /// # Errors
+    /// [`StorageError::CorruptDocument`] if any of it is not what was written.
     pub(super) fn decode(
         connection: &Connection,
         row: &Row<'_>,

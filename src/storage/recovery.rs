@@ -25,16 +25,25 @@ pub struct Tail {
 /// read concurrently.
 impl Store {
     /// An ordinal greater than any ever assigned, also to removed documents.
+    ///
+    /// # Errors
+    /// [`StorageError::Corrupt`], [`StorageError::Database`].
     pub fn next_ordinal(&self) -> Result<u64, StorageError> {
         self.readers.read_here(Counters::read).map(|counters| counters.next_ordinal)
     }
 
     /// Number of documents.
+    ///
+    /// # Errors
+    /// [`StorageError::Corrupt`], [`StorageError::Database`].
     pub fn documents(&self) -> Result<u64, StorageError> {
         self.readers.read_here(Counters::read).map(|counters| counters.documents)
     }
 
     /// The sequence of the last operation ever logged, even if trimmed; 0 before the first.
+    ///
+    /// # Errors
+    /// [`StorageError::Corrupt`], [`StorageError::Database`].
     pub fn last_sequence(&self) -> Result<u64, StorageError> {
         self.readers.read_here(Counters::read).map(|counters| counters.last_sequence)
     }
@@ -50,6 +59,9 @@ impl Store {
     }
 
     /// Visits the documents in a range of ordinals, ascending.
+    ///
+    /// # Errors
+    /// [`StorageError::CorruptDocument`] at the first row that is not what was written.
     pub fn scan(
         &self,
         ordinals: Range<u64>,
@@ -72,6 +84,9 @@ impl Store {
 
     /// Ranges of at most `length` ordinals that together have every document in a range. None is
     /// empty, however far apart the ordinals in use are.
+    ///
+    /// # Errors
+    /// [`StorageError::Database`].
     pub fn pieces(
         &self,
         ordinals: Range<u64>,
@@ -107,6 +122,9 @@ impl Store {
     }
 
     /// Checks that a start has found every document.
+    ///
+    /// # Errors
+    /// [`StorageError::Corrupt`].
     pub fn check_seen(&self, documents: u64) -> Result<(), StorageError> {
         self.readers.read_here(Counters::read)?.check_seen(documents)
     }

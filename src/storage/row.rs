@@ -167,6 +167,9 @@ pub(super) fn content_digest(content: Option<&[u8]>) -> u64 {
 }
 
 /// The content, which is the third part; `None` if none is stored.
+///
+/// # Errors
+/// [`StorageError::CorruptDocument`] if it is not what was written.
 pub(super) fn read_content(
     columns: &Columns<'_>,
     row: &SketchRow<'_>,

@@ -16,6 +16,8 @@ pub struct SetRow<'a> {
 }
 
 impl SetRow<'_> {
+    /// # Errors
+    /// [`StorageError::CorruptDocument`] if it is not what was written.
     pub fn set(&self) -> Result<ShingleSet, StorageError> {
         let details = DetailsPart::read(&self.columns)?;
         set_of(&self.columns, &self.document, &details, self.shingler)

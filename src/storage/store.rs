@@ -131,6 +131,9 @@ impl Store {
     }
 
     /// Like [`write_all`](Self::write_all), for one write.
+    ///
+    /// # Errors
+    /// Those of [`write_all`](Self::write_all).
     pub async fn write(
         &self,
         write: Write,
@@ -177,6 +180,9 @@ impl Store {
     }
 
     /// Resolves once every write applied before is durable, even under [`super::Sync::Interval`].
+    ///
+    /// # Errors
+    /// [`StorageError::Poisoned`].
     pub async fn sync(&self) -> Result<(), StorageError> {
         self.send(|done| Command::Sync { done }).await
     }
@@ -244,6 +250,9 @@ impl Store {
     }
 
     /// The documents with these ordinals, in the given order; `None` for one that does not exist.
+    ///
+    /// # Errors
+    /// [`StorageError::CorruptDocument`] if one of them is not what was written.
     pub async fn fetch(
         &self,
         ordinals: Vec<Ordinal>,
@@ -258,6 +267,9 @@ impl Store {
 
     /// The details of the documents with these ordinals, in the given order; `None` for one that
     /// does not exist.
+    ///
+    /// # Errors
+    /// [`StorageError::CorruptDocument`] if one of them is not what was written.
     pub async fn details(
         &self,
         ordinals: Vec<Ordinal>,
@@ -267,6 +279,9 @@ impl Store {
 
     /// Every document alive at `now_ms` (milliseconds since the epoch) that matches, ascending,
     /// from one state of the store. Reading ends early if the future is dropped.
+    ///
+    /// # Errors
+    /// [`StorageError::CorruptDocument`] if one of the documents is not what was written.
     pub async fn select(
         &self,
         now_ms: i64,
@@ -289,10 +304,15 @@ impl Store {
 
     /// A consistent view of all documents alive at `now_ms` (milliseconds since the epoch). The
     /// caller limits the number of concurrent views.
+    ///
+    /// # Errors
+    /// [`StorageError::Database`], [`StorageError::Corrupt`].
     pub async fn view(&self, now_ms: i64) -> Result<StoreView, StorageError> {
         self.readers.view(now_ms, &self.shingler).await
     }
 
+    /// # Errors
+    /// [`StorageError::Database`], [`StorageError::Io`], [`StorageError::Corrupt`].
     pub async fn sizes(&self) -> Result<StoreSizes, StorageError> {
         let files = self.files.clone();
         self.readers.read(move |connection| readers::sizes(connection, &files)).await

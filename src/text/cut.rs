@@ -81,6 +81,9 @@ impl Cutter {
     }
 
     /// The shingles of a text.
+    ///
+    /// # Errors
+    /// [`ShingleError::TooLong`]
     pub(super) fn cut(&self, text: &str) -> Result<Cut, ShingleError> {
         match self.raw_words(text) {
             Some(words) => Ok(self.cut_hashes(words)),
@@ -99,6 +102,9 @@ impl Cutter {
     }
 
     /// The shingles of a text, and the bytes of it that each unit covers. Takes longer.
+    ///
+    /// # Errors
+    /// [`ShingleError::TooLong`]
     pub(super) fn cut_with_ranges(&self, text: &str) -> Result<(Cut, UnitRanges), ShingleError> {
         let mut edits = Edits::default();
         let normalized = self.normalize(text, Some(&mut edits))?;

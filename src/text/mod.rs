@@ -106,6 +106,8 @@ impl Shingler {
         self
     }
 
+    /// # Errors
+    /// [`ShingleError`]
     pub fn shingle(&self, content: &Content) -> Result<Shingled, ShingleError> {
         match content {
             Content::Fields(_) => self.record(content),
@@ -132,6 +134,9 @@ impl Shingler {
     }
 
     /// A text that has no shingle becomes one as a whole.
+    ///
+    /// # Errors
+    /// [`ShingleError`]
     pub fn text(&self, text: &str) -> Result<Shingled, ShingleError> {
         let mut cut = self.cutter.cut(text)?;
         let sample = Sample::of(&cut, self.sample_modulo, self.multiset);
@@ -146,6 +151,9 @@ impl Shingler {
 
     /// The set of the tokens as they are: neither lowercased, nor joined, nor sampled. How often
     /// they occur matters in multisets only.
+    ///
+    /// # Errors
+    /// [`ShingleError`]
     pub fn tokens(&self, tokens: &[Token]) -> Result<Shingled, ShingleError> {
         let counted = self.counted(tokens);
         let set = match self.multiset {
@@ -156,6 +164,9 @@ impl Shingler {
     }
 
     /// The content's shingles and how often each occurs, whether sets are multisets or not.
+    ///
+    /// # Errors
+    /// [`ShingleError`]
     pub fn bag(&self, content: &Content) -> Result<Bag, ShingleError> {
         let bag = match content {
             Content::Tokens(tokens) => Bag::from_counted(self.counted(tokens)),
@@ -190,12 +201,18 @@ impl Shingler {
     }
 
     /// Every shingle of the text in order, before they are sampled and counted.
+    ///
+    /// # Errors
+    /// [`ShingleError::TooLong`]
     pub fn shingles(&self, text: &str) -> Result<Vec<u64>, ShingleError> {
         Ok(self.cutter.cut(text)?.shingles)
     }
 
     /// Every element of the text's set in order, as often as it occurs, with the bytes of the
     /// text that it covers: from the first of its first unit to the last of its last.
+    ///
+    /// # Errors
+    /// [`ShingleError::TooLong`]
     pub fn spans(
         &self,
         text: &str,

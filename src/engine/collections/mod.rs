@@ -224,6 +224,9 @@ impl Collections {
     }
 
     /// Closes all collections by [`Engine::close`], even if one fails.
+    ///
+    /// # Errors
+    /// The first error.
     pub async fn close(self: &Arc<Self>) -> Result<(), EngineError> {
         let this = Arc::clone(self);
         off_runtime_if(true, move || this.changes().map(|mut changes| changes.closed = true))

@@ -135,6 +135,9 @@ impl Collections {
     }
 
     /// Cancels the reindex of a collection, if one is running. Returns before it has stopped.
+    ///
+    /// # Errors
+    /// Those of [`Collections::reindex_status`].
     pub fn cancel_reindex(&self, name: &CollectionName) -> Result<ReindexStatus, EngineError> {
         self.get(name)?;
         let reindex = self.last_reindex(name)?;

@@ -125,6 +125,9 @@ impl MeasureSelection {
 }
 
 /// Computes the measures that need the contents.
+///
+/// # Errors
+/// `TextRequired`, `TextsTooLong`, `TooManyShingles`.
 pub(crate) fn measure(
     analyser: &Analyser,
     (a, b): (&Content, &Content),
@@ -155,6 +158,8 @@ pub(crate) fn measure(
     Ok(measured)
 }
 
+/// # Errors
+/// `TooManyShingles`.
 pub(crate) fn bag_overlap(
     analyser: &Analyser,
     contents: (&Content, &Content),

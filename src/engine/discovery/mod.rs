@@ -125,6 +125,9 @@ impl Engine {
 
     /// Every cluster of at least `min_size` documents, in parts, in the order of their
     /// representatives; otherwise as [`Engine::pairs`].
+    ///
+    /// # Errors
+    /// As [`Engine::pairs`].
     pub async fn clusters(
         &self,
         discovery: Discovery,

@@ -173,6 +173,9 @@ impl Engine {
     }
 
     /// Runs `prepare` (on a blocking thread when the content is large), `admit` and `complete`.
+    ///
+    /// # Errors
+    /// Those of the three methods.
     pub async fn add(&self, document: Document, options: AddOptions) -> Result<Added, EngineError> {
         let large = document.content.weight() > CONTENT_INLINE_BYTES_MAX;
         let engine = self.clone();

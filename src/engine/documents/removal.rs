@@ -17,6 +17,9 @@ impl Engine {
     }
 
     /// Removes expired documents from disk and memory; returns their number.
+    ///
+    /// # Errors
+    /// `OutOfService`, `Closed`, `Store`.
     pub async fn remove_expired(&self) -> Result<u64, EngineError> {
         let local = self.local("scheduled removals")?;
         let mut all = 0;

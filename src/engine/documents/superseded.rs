@@ -15,6 +15,9 @@ impl Engine {
     /// Searches near-duplicates, stores the document, and returns once it is durable. Dropping the
     /// future before the write begins leaves nothing behind. It must be polled to completion: later
     /// documents may be waiting for this one.
+    ///
+    /// # Errors
+    /// `OutOfService`, `Store`.
     pub async fn complete(&self, admitted: Admitted) -> Result<Added, EngineError> {
         let addition = addition(&admitted);
         if self.successor.get().is_none() {
@@ -29,6 +32,9 @@ impl Engine {
 
     /// Completes documents that were admitted in this order, like [`complete`](Self::complete). New
     /// ones that need not wait for others are stored together.
+    ///
+    /// # Errors
+    /// For each document those of [`complete`](Self::complete).
     pub async fn complete_all(&self, admitted: Vec<Admitted>) -> Vec<Result<Added, EngineError>> {
         let additions: Vec<Addition> = admitted.iter().map(addition).collect();
         if self.successor.get().is_some() {

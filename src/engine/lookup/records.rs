@@ -66,11 +66,17 @@ impl Engine {
     }
 
     /// Refuses operations that are defined by resemblance alone.
+    ///
+    /// # Errors
+    /// `NotForRecords`.
     pub(crate) fn refuse_records(&self) -> Result<(), EngineError> {
         if self.takes_records() { Err(EngineError::NotForRecords) } else { Ok(()) }
     }
 
     /// The record query of a content; `None` if the collection does not take records.
+    ///
+    /// # Errors
+    /// Those of [`Analyser::analyse`].
     pub(crate) fn record_query(
         &self,
         content: &Content,

@@ -30,6 +30,9 @@ impl Engine {
 
     /// [`Engine::similar`] restricted to documents that match the conditions. The limit applies to
     /// matching documents.
+    ///
+    /// # Errors
+    /// Those of [`Engine::similar`].
     pub async fn similar_where(
         &self,
         probe: Probe,

@@ -73,6 +73,8 @@ impl OfflineGathering {
         Ok(number)
     }
 
+    /// # Errors
+    /// The disk is full.
     pub fn finish(self) -> io::Result<OfflineCorpus> {
         let Self { analyser, builder, position_of, sets, records, points_max } = self;
         let (corpus, documents) = builder.finish();

@@ -19,6 +19,9 @@ impl Engine {
     }
 
     /// The first `limit` ids after `after`, in byte order.
+    ///
+    /// # Errors
+    /// `Store`.
     pub async fn list(
         &self,
         after: Option<DocumentId>,
@@ -41,6 +44,8 @@ impl Engine {
         records.map(|record| Ok(record.map_err(BackendError::from)?))
     }
 
+    /// # Errors
+    /// `Store`.
     pub async fn stats(&self) -> Result<Stats, EngineError> {
         let backend = self.backend.stats().await?;
         let discoveries = self.discoveries.list();
@@ -51,11 +56,17 @@ impl Engine {
 
     /// Writes a snapshot of the index and returns once it is on disk. One is written at a time;
     /// calls during it wait for the next.
+    ///
+    /// # Errors
+    /// `Store`.
     pub async fn snapshot(&self) -> Result<SnapshotInfo, EngineError> {
         Ok(self.local("snapshots")?.snapshot().await?)
     }
 
     /// Writes a snapshot, unless the newest one is up to date.
+    ///
+    /// # Errors
+    /// `Store`.
     pub async fn snapshot_if_changed(&self) -> Result<Option<SnapshotInfo>, EngineError> {
         let stats = self.backend.stats().await?;
         let newest = stats.last_snapshot.map_or(0, |snapshot| snapshot.sequence);
@@ -68,6 +79,8 @@ impl Engine {
         self.local("snapshots").is_ok_and(|local| local.is_snapshot_due(operations_min))
     }
 
+    /// # Errors
+    /// `Store`.
     pub async fn snapshots(&self) -> Result<Vec<SnapshotInfo>, EngineError> {
         Ok(self.local("snapshots")?.snapshots().await?)
     }
@@ -79,6 +92,9 @@ impl Engine {
 
     /// Stops discoveries, writes a last snapshot if anything changed, and closes the store, even if
     /// the snapshot fails.
+    ///
+    /// # Errors
+    /// `Store`.
     pub async fn close(&self) -> Result<(), EngineError> {
         self.discoveries.close();
         let poisoned = self.poisoned().borrow().is_some();
