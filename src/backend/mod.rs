@@ -218,6 +218,9 @@ pub trait Backend: Send + Sync {
 
     /// The backend of this process, for an operation that no other has (`what`, as in "snapshots
     /// are").
+    ///
+    /// # Errors
+    /// [`BackendError::Unsupported`] if the backend is another.
     fn local(&self, what: &'static str) -> Result<&Local, BackendError> {
         Err(BackendError::Unsupported { what })
     }

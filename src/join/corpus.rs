@@ -16,6 +16,8 @@ pub struct Corpus {
 pub trait Sets {
     type Error;
 
+    /// # Errors
+    /// The set cannot be read.
     fn set(&mut self, number: u32) -> Result<ShingleSet, Self::Error>;
 }
 

@@ -51,6 +51,9 @@ impl Store {
     /// Visits the sets of all documents alive at `now_ms` (milliseconds since the epoch) by
     /// ordinal, in one state of the store, on a blocking thread. Stops once the future is dropped.
     /// The caller limits the number of concurrent visits.
+    ///
+    /// # Errors
+    /// [`StorageError::Corrupt`], [`StorageError::Database`]
     pub async fn visit_sets<T: Send + 'static>(
         &self,
         now_ms: i64,

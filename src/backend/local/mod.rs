@@ -284,17 +284,26 @@ impl Backend for Local {
 /// Operations that only this backend has.
 impl Local {
     /// Removes at most `max` expired documents, soonest first, and returns their number.
+    ///
+    /// # Errors
+    /// [`BackendError::OutOfService`], [`BackendError::Storage`]
     pub async fn remove_expired(&self, max: usize) -> Result<u64, BackendError> {
         self.remove_ordinals(self.live.catalog.due(self.now_ms(), max)).await
     }
 
     /// The ids of at most `documents` randomly selected documents, in random order.
+    ///
+    /// # Errors
+    /// [`BackendError::Storage`]
     pub async fn sample(&self, documents: usize) -> Result<Vec<DocumentId>, BackendError> {
         let (live, now_ms) = (Arc::clone(&self.live), self.now_ms());
         Ok(blocking(move || Ok(live.catalog.sample(documents, now_ms))).await?)
     }
 
     /// Checks that there is enough free space for a copy.
+    ///
+    /// # Errors
+    /// [`BackendError::Storage`] if the disk has too little room.
     pub async fn check_room_for_copy(&self) -> Result<(), BackendError> {
         let store = Arc::clone(&self.store);
         Ok(blocking(move || store.check_room_for_copy()).await?)
@@ -302,6 +311,9 @@ impl Local {
 
     /// Copies the whole store, from one consistent view, to a database file that is deleted when it
     /// is closed. Dropping the future stops the copying.
+    ///
+    /// # Errors
+    /// [`BackendError::Storage`] if the database cannot be read or the copy not written.
     pub async fn copy(&self) -> Result<File, BackendError> {
         let (store, stop) = (Arc::clone(&self.store), Arc::new(CopyStop::default()));
         let _stopped_when_dropped = StopOnDrop(Arc::clone(&stop));

@@ -43,6 +43,9 @@ impl Local {
     }
 
     /// Blocks new writes and waits until the pending ones are durable.
+    ///
+    /// # Errors
+    /// [`BackendError::Storage`] if waiting writes cannot be committed.
     pub async fn pause_writes(&self) -> Result<PausedWrites, BackendError> {
         let superseded = Arc::clone(&self.superseded).write_owned().await;
         // Writes of cancelled callers may still be queued.
@@ -51,12 +54,18 @@ impl Local {
     }
 
     /// The operations after a sequence for which the log is kept.
+    ///
+    /// # Errors
+    /// [`BackendError::Storage`] if the log cannot be read.
     pub async fn changes(&self, sequence: u64) -> Result<Tail, BackendError> {
         let store = Arc::clone(&self.store);
         Ok(blocking(move || store.tail(sequence)).await?)
     }
 
     /// The records with these ordinals, without their sets; `None` where one does not exist.
+    ///
+    /// # Errors
+    /// [`BackendError::Storage`] if a document cannot be read.
     pub async fn records(
         &self,
         ordinals: Vec<Ordinal>,
@@ -71,6 +80,9 @@ impl Local {
 
     /// Stores documents under the ordinals they have in another backend. Those that exist already
     /// are skipped; the ids of the others must be new here.
+    ///
+    /// # Errors
+    /// [`BackendError::OutOfService`], [`BackendError::Storage`]
     pub async fn copy_in(&self, documents: Vec<CopiedDocument>) -> Result<(), BackendError> {
         let is_new = |copied: &CopiedDocument| self.live.catalog.listing(copied.ordinal).is_none();
         let new = documents.into_iter().filter(is_new).map(|copied| {

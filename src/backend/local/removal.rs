@@ -30,6 +30,9 @@ impl Local {
 
     /// Removes the documents that still exist and returns their number. Dropping the future stops
     /// it between two documents.
+    ///
+    /// # Errors
+    /// [`BackendError::OutOfService`], [`BackendError::Storage`]
     pub async fn remove_ordinals(&self, ordinals: Vec<Ordinal>) -> Result<u64, BackendError> {
         let removals = ordinals.into_iter().map(|ordinal| self.remove_one(ordinal));
         let removed = stream::iter(removals).buffer_unordered(REMOVALS_AT_ONCE);

@@ -30,6 +30,9 @@ impl Local {
     ///
     /// All documents in the copy are synced to disk before the snapshot is published: a store that
     /// a power cut sets back behind its snapshot would be refused.
+    ///
+    /// # Errors
+    /// [`BackendError::Storage`] if it cannot be written.
     pub async fn snapshot(&self) -> Result<SnapshotInfo, BackendError> {
         // The lock is moved to the blocking threads: they continue if this future is dropped, and
         // two concurrent snapshots would overwrite each other.
@@ -60,6 +63,9 @@ impl Local {
     }
 
     /// The snapshots, newest first.
+    ///
+    /// # Errors
+    /// [`BackendError::Storage`] if the directory cannot be read.
     pub async fn snapshots(&self) -> Result<Vec<SnapshotInfo>, BackendError> {
         let snapshots = self.store.snapshots().clone();
         Ok(super::blocking(move || snapshots.list()).await?)

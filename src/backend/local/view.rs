@@ -27,6 +27,9 @@ pub struct LocalView {
 
 impl Local {
     /// A view of all documents as of now. The caller limits the number of open views.
+    ///
+    /// # Errors
+    /// [`BackendError::Storage`]
     pub async fn view(&self) -> Result<LocalView, BackendError> {
         let store = self.store.view(self.now_ms()).await?;
         let sets = Cache::with_weighter(SETS_EXPECTED, SETS_CACHE_BYTES, SetBytes);
@@ -40,6 +43,9 @@ impl LocalView {
     }
 
     /// Visits each document and its sketch, in any order, until the visitor breaks.
+    ///
+    /// # Errors
+    /// [`BackendError::Storage`] at the first row that cannot be read.
     pub fn sketches(
         &self,
         visit: impl FnMut(SketchRow<'_>) -> ControlFlow<()>,
@@ -48,6 +54,9 @@ impl LocalView {
     }
 
     /// The set of a document visited by [`Self::sketches`].
+    ///
+    /// # Errors
+    /// [`BackendError::Storage`] if it is damaged or absent.
     pub fn set(&mut self, ordinal: Ordinal) -> Result<ShingleSet, BackendError> {
         let key = ordinal.get();
         if let Some(set) = self.sets.get(&key) {
