@@ -205,7 +205,7 @@ mod tests {
     use super::*;
     use crate::document::{Content, Document, DocumentId};
     use crate::engine::{
-        AddOptions, CollectionSettings, CollectionsSettings, LimitSettings, Progress,
+        AddOptions, Clock, CollectionSettings, CollectionsSettings, LimitSettings, Progress,
     };
     use crate::storage::StorageSettings;
 
@@ -215,6 +215,7 @@ mod tests {
             sets_cache_bytes: 1 << 20,
             collections_max: 1,
             ceiling: LimitSettings::ceiling(),
+            clock: Clock::system(),
         };
         let default = CollectionSettings::default();
         Collections::open(dir, default, of_all, &Progress::default()).unwrap()

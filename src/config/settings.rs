@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use tracing_subscriber::filter::Targets;
 
 use super::DEFAULT_TOML;
-use crate::engine::{CollectionSettings, CollectionsSettings, LimitSettings};
+use crate::engine::{Clock, CollectionSettings, CollectionsSettings, LimitSettings};
 use crate::http::{ServerSettings, key_file};
 use crate::storage::StorageSettings;
 
@@ -107,6 +107,7 @@ impl Settings {
             sets_cache_bytes: self.storage.sets_cache_bytes,
             collections_max: self.storage.collections_max,
             ceiling: self.ceiling.clone(),
+            clock: Clock::system(),
         }
     }
 

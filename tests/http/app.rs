@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use akin::engine::{CollectionSettings, Collections, CollectionsSettings, LimitSettings};
+use akin::engine::{Clock, CollectionSettings, Collections, CollectionsSettings, LimitSettings};
 use akin::http::{AppState, KeyRing, ServerSettings, router};
 use akin::storage::StorageSettings;
 use axum::Router;
@@ -61,6 +61,7 @@ impl App {
             sets_cache_bytes: 1 << 20,
             collections_max: COLLECTIONS_MAX,
             ceiling: LimitSettings::ceiling(),
+            clock: Clock::system(),
         };
         let opening = tokio::task::spawn_blocking(move || {
             Collections::open(&dir, collection, of_all, &progress)

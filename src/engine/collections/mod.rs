@@ -16,7 +16,7 @@ use futures_util::future::select_all;
 use tokio::sync::{Semaphore, watch};
 
 use super::{CollectionSettings, Engine, EngineError, LimitSettings, off_runtime_if};
-use crate::backend::{BackendError, Progress};
+use crate::backend::{BackendError, Clock, Progress};
 use crate::storage::StorageSettings;
 use files::CollectionFiles;
 use reindex::Reindex;
@@ -37,6 +37,8 @@ pub struct CollectionsSettings {
     pub collections_max: usize,
     /// The maximum of each limit of a new collection.
     pub ceiling: LimitSettings,
+    /// By which documents are stored and expire.
+    pub clock: Clock,
 }
 
 /// An open collection. If it is removed while a handle exists, reads continue, writes are refused,

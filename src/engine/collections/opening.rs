@@ -98,8 +98,9 @@ impl Collections {
         files: CollectionFiles,
         progress: &Progress,
     ) -> Result<Collection, EngineError> {
-        let CollectionsSettings { store, sets_cache_bytes, .. } = &self.settings;
-        match Engine::open(files.dir(), settings, store, *sets_cache_bytes, progress) {
+        let CollectionsSettings { store, sets_cache_bytes, clock, .. } = &self.settings;
+        let clock = clock.clone();
+        match Engine::open_at(files.dir(), settings, store, *sets_cache_bytes, progress, clock) {
             Ok(engine) => Ok(Collection { name, engine, files }),
             Err(EngineError::Store { reason }) => {
                 let reason = format!("collection '{name}': {reason}");

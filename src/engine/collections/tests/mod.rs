@@ -12,7 +12,8 @@ use crate::engine::AddOptions;
 fn settings() -> CollectionsSettings {
     let store = StorageSettings { readers: 1, ..StorageSettings::default() };
     let ceiling = LimitSettings::ceiling();
-    CollectionsSettings { store, sets_cache_bytes: 1 << 16, collections_max: 3, ceiling }
+    let clock = Clock::system();
+    CollectionsSettings { store, sets_cache_bytes: 1 << 16, collections_max: 3, ceiling, clock }
 }
 
 fn try_open(dir: &TempDir) -> Result<Arc<Collections>, EngineError> {

@@ -1,6 +1,11 @@
+mod model;
+
+use std::sync::Arc;
+
 use super::*;
 use crate::backend::testing::prepared;
-use crate::sketch::SketchSettings;
+use crate::backend::{PreparedDocument, Rival, RivalSearch, Rivals};
+use crate::sketch::{Estimator, SketchSettings};
 
 fn in_flight() -> InFlight {
     InFlight::new(Estimator::new(&SketchSettings::default()))

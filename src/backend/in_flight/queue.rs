@@ -1,0 +1,251 @@
+//! The queue of tickets.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::sets::SetsInFlight;
+use super::{Mutex, MutexGuard, Outcome, PoisonError};
+use crate::backend::{PreparedDocument, Rival, RivalSearch, Rivals};
+use crate::document::DocumentId;
+use crate::sketch::Estimator;
+
+/// Documents of one set that are examined for each rival requested: some may have the id of the
+/// arriving document.
+const EXAMINED_PER_RIVAL: usize = 2;
+
+#[derive(Debug)]
+pub(super) struct Entry {
+    id: DocumentId,
+    /// `None` for a withdrawn document and for a removal, which has a ticket so that removals and
+    /// additions of one id keep their order.
+    document: Option<Arc<PreparedDocument>>,
+    /// The document may be withdrawn because of a near-duplicate.
+    tentative: bool,
+    /// Created when the first waiter subscribes.
+    outcome: Option<watch::Sender<Outcome>>,
+    /// The tickets with the same id immediately before and after this one.
+    previous: Option<u64>,
+    next: Option<u64>,
+    withdrawn: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Queue {
+    next_ticket: u64,
+    pub(super) entries: BTreeMap<u64, Entry>,
+    /// The latest ticket of each id.
+    pub(super) latest: HashMap<DocumentId, u64>,
+    pub(super) sets: SetsInFlight,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct InFlight {
+    queue: Arc<Mutex<Queue>>,
+}
+
+/// A position in the order of arrival. Dropping it withdraws the document.
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    number: u64,
+    in_flight: InFlight,
+    /// The outcome of the previous ticket with the same id, if it is undecided.
+    predecessor: Option<watch::Receiver<Outcome>>,
+    returned: bool,
+}
+
+impl InFlight {
+    pub fn new(estimator: Estimator) -> Self {
+        let queue = Queue {
+            next_ticket: 0,
+            entries: BTreeMap::new(),
+            latest: HashMap::new(),
+            sets: SetsInFlight::new(estimator),
+        };
+        Self { queue: Arc::new(Mutex::new(queue)) }
+    }
+
+    /// Issues a ticket to an arriving document and finds its rivals.
+    pub fn enter(
+        &self,
+        document: &Arc<PreparedDocument>,
+        tentative: bool,
+        search: Option<&RivalSearch>,
+    ) -> (Ticket, Rivals) {
+        let mut queue = self.lock();
+        let number = queue.next_ticket;
+        let rivals = search.map(|search| queue.rivals(number, document, tentative, search));
+        let id = &document.document.id;
+        let ticket = self.issue(&mut queue, id, Some(Arc::clone(document)), tentative);
+        queue.sets.insert(number, document);
+        (ticket, rivals.unwrap_or_default())
+    }
+
+    pub fn enter_removal(&self, id: &DocumentId) -> Ticket {
+        self.issue(&mut self.lock(), id, None, false)
+    }
+
+    fn issue(
+        &self,
+        queue: &mut Queue,
+        id: &DocumentId,
+        document: Option<Arc<PreparedDocument>>,
+        tentative: bool,
+    ) -> Ticket {
+        let number = queue.next_ticket;
+        queue.next_ticket += 1;
+        let previous = queue.latest.insert(id.clone(), number);
+        let earlier = previous.and_then(|number| queue.entries.get_mut(&number));
+        let predecessor = earlier.map(|earlier| {
+            earlier.next = Some(number);
+            earlier.subscribe()
+        });
+        let entry = Entry {
+            id: id.clone(),
+            document,
+            tentative,
+            outcome: None,
+            previous,
+            next: None,
+            withdrawn: false,
+        };
+        queue.entries.insert(number, entry);
+        Ticket { number, in_flight: self.clone(), predecessor, returned: false }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Queue> {
+        // Every change under this lock is a few insertions or removals that do not panic.
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Queue {
+    /// The documents in flight before `ticket` that match the search. The cost is bounded
+    /// regardless of the number in flight.
+    fn rivals(
+        &mut self,
+        ticket: u64,
+        document: &PreparedDocument,
+        tentative: bool,
+        search: &RivalSearch,
+    ) -> Rivals {
+        let Self { entries, sets, .. } = self;
+        let near = sets.near(document, tentative, search);
+        let mut rivals = Rivals { found: Vec::new(), truncated: near.truncated };
+        for set in near.sets {
+            let examined_max = EXAMINED_PER_RIVAL * search.rivals_max;
+            let mut numbers = set.documents.range(..ticket);
+            for number in numbers.by_ref().take(examined_max) {
+                let Some(entry) = entries.get_mut(number) else { continue };
+                if entry.id == document.document.id {
+                    continue;
+                }
+                if rivals.found.len() == search.rivals_max {
+                    return Rivals { truncated: true, ..rivals };
+                }
+                rivals.found.extend(entry.as_rival(tentative));
+            }
+            rivals.truncated |= numbers.next().is_some();
+        }
+        rivals
+    }
+
+    /// Removes a ticket, and the withdrawn ones with its id that were kept only until it left.
+    fn leave(&mut self, number: u64, left: &mut Vec<Entry>) {
+        let mut next = Some(number);
+        while let Some(number) = next {
+            let Some(leaving) = self.entries.remove(&number) else { break };
+            if let Some(document) = &leaving.document {
+                self.sets.remove(number, document.fingerprint);
+            }
+            if self.latest.get(&leaving.id) == Some(&number) {
+                self.latest.remove(&leaving.id);
+            }
+            let is_withdrawn =
+                |next: &u64| self.entries.get(next).is_some_and(|entry| entry.withdrawn);
+            next = leaving.next.filter(is_withdrawn);
+            left.push(leaving);
+        }
+    }
+
+    /// Waiters for this ticket rely on the earlier ones with its id having left, too. So it stays
+    /// as long as its predecessor, but is no longer a rival.
+    fn withdraw(&mut self, number: u64, left: &mut Vec<Entry>) {
+        let Some(entry) = self.entries.get_mut(&number) else { return };
+        entry.withdrawn = true;
+        if let Some(document) = entry.document.take() {
+            self.sets.remove(number, document.fingerprint);
+        }
+        let previous = entry.previous;
+        if previous.is_none_or(|previous| !self.entries.contains_key(&previous)) {
+            self.leave(number, left);
+        }
+    }
+}
+
+impl Entry {
+    /// `None` for a removal. A `tentative` document waits for the outcome of every rival, others
+    /// only for rivals that may be withdrawn.
+    fn as_rival(&mut self, tentative: bool) -> Option<Rival> {
+        let document = Arc::clone(self.document.as_ref()?);
+        let outcome = (tentative || self.tentative).then(|| self.subscribe());
+        Some(Rival { document, outcome })
+    }
+
+    fn subscribe(&mut self) -> watch::Receiver<Outcome> {
+        let outcome = self.outcome.get_or_insert_with(|| watch::Sender::new(Outcome::Undecided));
+        outcome.subscribe()
+    }
+
+    /// Wakes the waiters after the ticket has left.
+    fn announce_outcome(&self) {
+        if let Some(waiting) = &self.outcome {
+            let outcome = if self.withdrawn { Outcome::Withdrawn } else { Outcome::Stored };
+            waiting.send_replace(outcome);
+        }
+    }
+}
+
+impl Ticket {
+    /// Whether an earlier ticket with the same id was undecided.
+    pub fn has_predecessor(&self) -> bool {
+        self.predecessor.is_some()
+    }
+
+    /// Waits until the previous ticket with the same id, if any, is stored or withdrawn.
+    pub async fn wait_for_predecessor(&mut self) {
+        if let Some(mut predecessor) = self.predecessor.take() {
+            // An error means that the sender was dropped, so the outcome is decided.
+            let _ = predecessor.wait_for(|outcome| *outcome != Outcome::Undecided).await;
+        }
+    }
+
+    /// The rivals that are still in flight.
+    pub fn rivals(
+        &self,
+        document: &PreparedDocument,
+        tentative: bool,
+        search: &RivalSearch,
+    ) -> Rivals {
+        self.in_flight.lock().rivals(self.number, document, tentative, search)
+    }
+
+    /// Returns the ticket: the document is in the index now, or was removed from it.
+    pub fn stored(mut self) {
+        self.returned = true;
+        let mut left = Vec::new();
+        self.in_flight.lock().leave(self.number, &mut left);
+        left.iter().for_each(Entry::announce_outcome);
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if !self.returned {
+            let mut left = Vec::new();
+            self.in_flight.lock().withdraw(self.number, &mut left);
+            left.iter().for_each(Entry::announce_outcome);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The engine against a plain model: random operations of one client and of several at once, with
+//! restarts, snapshots, reindexes and expiry between them. After every step of a single client, and
+//! whenever several have paused, every answer is what the model says.
+//!
+//! A failure prints the seed: `AKIN_MODEL_SEED=7` plays that one alone. `AKIN_MODEL_SECONDS=600`
+//! plays new seeds for so long.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod alone;
+mod answers;
+mod contents;
+mod crowd;
+mod numbers;
+mod plain;
+mod rule;
+mod settings;
+mod world;
+
+use std::time::{Duration, Instant, SystemTime};
+
+use numbers::Numbers;
+use settings::Setting;
+use world::World;
+
+const PHASES: usize = 3;
+
+#[test]
+fn bands() {
+    play(Setting::Bands);
+}
+
+#[test]
+fn bands_with_an_index_for_exact_lookups() {
+    play(Setting::Indexed);
+}
+
+#[test]
+fn prefix_filter() {
+    play(Setting::Prefix);
+}
+
+#[test]
+fn multisets_of_shingles() {
+    play(Setting::Multiset);
+}
+
+#[test]
+fn tokens_with_counts() {
+    play(Setting::Tokens);
+}
+
+#[test]
+fn without_texts() {
+    play(Setting::Textless);
+}
+
+#[test]
+fn records() {
+    play(Setting::Records);
+}
+
+fn play(setting: Setting) {
+    let number = |name: &str| std::env::var(name).ok().map(|value| value.parse::<u64>().unwrap());
+    if let Some(seed) = number("AKIN_MODEL_SEED") {
+        return game(setting, seed);
+    }
+    let Some(seconds) = number("AKIN_MODEL_SECONDS") else { return game(setting, 1) };
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    let mut seed = since_epoch.as_secs();
+    while Instant::now() < end {
+        game(setting, seed);
+        seed += 1;
+    }
+}
+
+fn game(setting: Setting, seed: u64) {
+    println!("{setting:?}: AKIN_MODEL_SEED={seed}");
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(4).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut world = World::new(setting, Numbers(seed)).await;
+        for _ in 0..PHASES {
+            alone::play(&mut world).await;
+            world.check_all().await;
+            crowd::play(&mut world).await;
+            world.check_all().await;
+            world.restart().await;
+            world.check_all().await;
+        }
+        world.recall.check();
+    });
+}

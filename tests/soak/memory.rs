@@ -1,0 +1,47 @@
+//! The memory of a process over time.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+#[derive(Default)]
+pub struct Memory {
+    /// Seconds since the begin and KiB.
+    samples: Vec<(f64, f64)>,
+}
+
+impl Memory {
+    pub fn watch(process_id: u32, is_over: &AtomicBool) -> Self {
+        let (begin, mut memory) = (Instant::now(), Self::default());
+        while !is_over.load(Ordering::Relaxed) {
+            let resident = resident_kib(process_id);
+            memory.samples.push((begin.elapsed().as_secs_f64(), resident));
+            std::thread::sleep(Duration::from_millis(250));
+        }
+        memory
+    }
+
+    pub fn most_kib(&self) -> f64 {
+        self.samples.iter().map(|(_, kib)| *kib).fold(0.0, f64::max)
+    }
+
+    pub fn last_kib(&self) -> f64 {
+        self.samples.last().map_or(0.0, |(_, kib)| *kib)
+    }
+
+    /// KiB per second in the second half, by least squares.
+    pub fn slope(&self) -> f64 {
+        let half = &self.samples[self.samples.len() / 2..];
+        let count = half.len() as f64;
+        let mean = |of: fn(&(f64, f64)) -> f64| half.iter().map(of).sum::<f64>() / count;
+        let (time, kib) = (mean(|sample| sample.0), mean(|sample| sample.1));
+        let covariance: f64 = half.iter().map(|(at, its)| (at - time) * (its - kib)).sum();
+        let variance: f64 = half.iter().map(|(at, _)| (at - time).powi(2)).sum();
+        covariance / variance
+    }
+}
+
+fn resident_kib(process_id: u32) -> f64 {
+    let status = std::fs::read_to_string(format!("/proc/{process_id}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.unwrap().trim().trim_end_matches(" kB").trim().parse().unwrap()
+}
