@@ -8,6 +8,14 @@ check:
 test *ARGS:
     cargo test --locked {{ARGS}}
 
+# Random operations against a plain model, with new seeds for so many seconds.
+model SECONDS="600":
+    AKIN_MODEL_SECONDS={{SECONDS}} cargo test --locked --release --test model -- --nocapture
+
+# Mixed load at twice the capacity for so many seconds: latencies, memory, refusals, losses.
+soak SECONDS="600":
+    AKIN_SOAK_SECONDS={{SECONDS}} cargo test --locked --release --test soak -- --nocapture
+
 # Licences, sources, duplicates and advisories of the dependencies (`cargo install --locked cargo-deny`).
 deny:
     cargo deny --locked check

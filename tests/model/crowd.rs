@@ -182,7 +182,9 @@ impl Client {
             if is_skipped { AddStatus::Skipped } else { status(&self.models[0], document) };
         assert_eq!(told, expected, "{document:?}");
         if !is_skipped {
-            self.models.iter_mut().for_each(|model| model.put(document, number));
+            for model in &mut self.models {
+                model.put(document, number);
+            }
         }
     }
 

@@ -93,7 +93,7 @@ impl Model {
             owner(id) == owned_by && plain.number.is_some_and(|its| its < number)
         };
         let meant: Vec<String> = self.alive().filter(meant).map(|(id, _)| id.clone()).collect();
-        meant.iter().for_each(|id| drop(self.documents.remove(id)));
+        self.documents.retain(|id, _| !meant.contains(id));
         meant.len() as u64
     }
 

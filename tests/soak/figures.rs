@@ -61,7 +61,9 @@ impl Display for Figures {
                 f64::from(time.unwrap_or_default()) / 1_000.0
             };
             let mut statuses = BTreeMap::<u16, usize>::new();
-            calls.iter().for_each(|call| *statuses.entry(call.status).or_default() += 1);
+            for call in calls {
+                *statuses.entry(call.status).or_default() += 1;
+            }
             let count = times.len();
             let (p50, p99) = (at(0.5), at(0.99));
             writeln!(f, "{operation:24} {count:>8} {p50:>9.2} {p99:>9.2}  {statuses:?}")?;

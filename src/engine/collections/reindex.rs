@@ -247,9 +247,10 @@ impl Collections {
             return Err(EngineError::CollectionNotFound { name: old.name.clone() });
         }
         new.files.take_over()?;
+        // Listed before writes are redirected to it: who was told of a write then reads it.
+        self.change(|open| open.insert(old.name.clone(), Arc::clone(new)));
         let set = old.engine.successor.set(Arc::clone(new));
         set.unwrap_or_else(|_| unreachable!("a collection is replaced once"));
-        self.change(|open| open.insert(old.name.clone(), Arc::clone(new)));
         paused.supersede();
         if let Err(error) = old.files.remove().and_then(|()| new.files.forget_replaced()) {
             let name = &old.name;

@@ -190,7 +190,9 @@ fn of_one_id_the_last_posted_counts() {
                 })
             })
             .collect();
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        for thread in threads {
+            thread.join().unwrap();
+        }
         assert_eq!(*order.lock().unwrap(), [0, 2, 3, 4]);
         arrivals.check_empty();
     });
