@@ -4,6 +4,7 @@
 //! them to it):
 //!
 //! - [`document`]: id, content, metadata.
+//! - [`budget`]: the memory that requests may take together.
 //! - [`simd`]: the inner loops that vector instructions speed up.
 //! - [`text`]: text → tokens → shingles → set.
 //! - [`sketch`]: set → sketch, and what two sketches say of the resemblance of their sets.
@@ -20,6 +21,7 @@
 
 mod app;
 pub mod backend;
+pub mod budget;
 pub mod cli;
 mod config;
 pub mod document;

@@ -6,8 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The layers, bottom up: each may use only those before it.
-const LAYERS: [&str; 16] = [
+const LAYERS: [&str; 17] = [
     "document",
+    "budget",
     "simd",
     "text",
     "sketch",
@@ -28,7 +29,7 @@ const LAYERS: [&str; 16] = [
 /// What some layers must do without.
 const FORBIDDEN: [(&[&str], &[&str]); 4] = [
     (
-        &["document", "simd", "text", "sketch", "measure", "scheme", "index", "join"],
+        &["document", "budget", "simd", "text", "sketch", "measure", "scheme", "index", "join"],
         &["tokio", "axum", "serde_json", "metrics", "std::fs", "std::net", "std::time", "tracing"],
     ),
     (&["storage"], &["crate::index", "crate::join", "axum", "metrics"]),

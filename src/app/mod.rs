@@ -6,11 +6,13 @@ mod clock;
 mod descriptors;
 mod error;
 mod expiry;
+mod memory;
 mod signals;
 mod snapshots;
 
 pub use descriptors::fit_connections;
 pub use error::AppError;
+pub use memory::fit_memory;
 pub use signals::{reload_signal, stop_signal};
 
 use std::convert::Infallible;

@@ -1,6 +1,7 @@
 use jiff::Timestamp;
 
 use crate::backend::BackendError;
+use crate::budget::Exhausted;
 use crate::document::DocumentId;
 use crate::engine::CollectionName;
 use crate::storage::StorageError;
@@ -107,6 +108,9 @@ pub enum EngineError {
     /// The backup cannot be restored.
     #[error("{reason}")]
     Backup { reason: String },
+    /// Retry later.
+    #[error(transparent)]
+    MemoryExhausted(#[from] Exhausted),
     /// The disk is too full for the operation.
     #[error("{reason}")]
     NoRoom { reason: String },

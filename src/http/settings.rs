@@ -65,6 +65,9 @@ pub struct ServerSettings {
     pub collapse_ids_max: usize,
     /// Documents sampled to measure recall.
     pub recall_sample_max: usize,
+    /// Bytes that requests in flight may take together. The server sets its share of the memory for
+    /// 0, which elsewhere is no limit.
+    pub memory_max: usize,
     /// Requests in flight at once. Further ones are refused with 503.
     pub requests_in_flight_max: usize,
     /// Streamed requests (bulk imports and exports) at once, of those in flight.

@@ -7,6 +7,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::ServerSettings;
+use crate::budget::Budget;
 use crate::engine::{Collections, Progress};
 use crate::http::access::hosts::Hosts;
 use crate::http::access::key_ring::KeyRing;
@@ -43,6 +44,8 @@ pub struct Shared {
     pub(super) request_series: RequestSeries,
     /// When the process started to serve.
     pub started_at: Timestamp,
+    /// The memory of all requests.
+    pub budget: Arc<Budget>,
     /// A permit for each request that may be in flight.
     pub(super) requests: Semaphore,
     /// A permit for each streamed request that may be in flight.
@@ -61,6 +64,10 @@ impl AppState {
             request_series: RequestSeries::default(),
             metrics,
             started_at: Timestamp::now(),
+            budget: Budget::new(match settings.memory_max {
+                0 => usize::MAX,
+                max => max,
+            }),
             requests: Semaphore::new(settings.requests_in_flight_max),
             discoveries: Arc::new(Semaphore::new(settings.discoveries_max)),
             bulk_requests: Arc::new(Semaphore::new(settings.bulk_requests_max)),

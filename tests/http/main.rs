@@ -20,6 +20,7 @@ mod lifecycle;
 mod limits;
 mod lookups;
 mod measures;
+mod memory;
 mod openapi;
 mod operating;
 mod recall;

@@ -210,7 +210,7 @@ impl Engine {
                 registered.find_rivals_again();
                 continue;
             }
-            let (matches, more) = self.best(scored, query.limit).await?;
+            let (matches, more) = self.best(scored, query.limit, query.memory).await?;
             return Ok(Duplicates {
                 matches,
                 more,
@@ -236,6 +236,7 @@ impl Engine {
             limit,
             conditions: None,
             record: self.record_query(&prepared.document.content, minimum)?,
+            memory: None,
             // One more than is reported, as the document itself may be among them.
             members_max: limit + 1,
         })

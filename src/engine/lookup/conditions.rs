@@ -4,13 +4,17 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::backend::Candidate;
+use crate::budget::{Reservation, decoded_json_bytes};
 use crate::document::Ordinal;
 use crate::engine::lookup::Scored;
 use crate::engine::{Engine, EngineError, Filter};
 use crate::storage::DocumentDetails;
 
-/// Documents whose metadata is in memory at once: 8 MiB of the longest by default.
+/// Documents whose metadata is in memory at once, if it is short.
 pub(super) const READ_AT_ONCE: usize = 128;
+
+/// Bytes of metadata in memory at once, unless that of one document alone has more.
+const METADATA_AT_ONCE_BYTES_MAX: usize = 8 << 20;
 
 /// Evaluating a filter on more bytes of metadata than this leaves the runtime's thread.
 const METADATA_INLINE_BYTES_MAX: usize = 65_536;
@@ -49,13 +53,14 @@ impl Engine {
         &self,
         conditions: &Conditions,
         mut candidates: Vec<Candidate>,
+        memory: Option<&Reservation>,
     ) -> Result<Vec<Candidate>, EngineError> {
         let members = candidates.iter().flat_map(|candidate| &candidate.members);
         let ordinals: Vec<Ordinal> = members
             .filter(|member| member.has_metadata || conditions.hold_without_metadata())
             .map(|member| member.ordinal)
             .collect();
-        let meeting = self.ordinals_matching(conditions, ordinals).await?;
+        let meeting = self.ordinals_matching(conditions, ordinals, memory).await?;
         for candidate in &mut candidates {
             candidate.members.retain(|member| meeting.contains(&member.ordinal));
         }
@@ -70,6 +75,7 @@ impl Engine {
         scored: Vec<Scored>,
         limit: usize,
         conditions: &Conditions,
+        memory: Option<&Reservation>,
     ) -> Result<(Vec<Scored>, bool), EngineError> {
         let filtered_max = self.settings.limits.filtered_max;
         let is_cut = scored.len() > filtered_max;
@@ -81,7 +87,7 @@ impl Engine {
                 return Ok((met, is_cut));
             }
             let ordinals = next.iter().filter_map(|scored| scored.ordinal).collect();
-            let meeting = self.ordinals_matching(conditions, ordinals).await?;
+            let meeting = self.ordinals_matching(conditions, ordinals, memory).await?;
             let meets = |scored: &Scored| scored.ordinal.is_some_and(|it| meeting.contains(&it));
             met.extend(next.into_iter().filter(meets));
         }
@@ -89,22 +95,34 @@ impl Engine {
         Ok((met, false))
     }
 
+    /// How many documents' metadata is read at once.
+    pub(super) fn metadata_at_once(&self) -> usize {
+        let longest = self.settings.limits.metadata_bytes_max.max(1);
+        (METADATA_AT_ONCE_BYTES_MAX / longest).clamp(1, READ_AT_ONCE)
+    }
+
     /// The documents for which the conditions hold. One removed in the meantime does not match.
     async fn ordinals_matching(
         &self,
         conditions: &Conditions,
         ordinals: Vec<Ordinal>,
+        memory: Option<&Reservation>,
     ) -> Result<HashSet<Ordinal>, EngineError> {
         let mut meeting = HashSet::new();
-        for ordinals in ordinals.chunks(READ_AT_ONCE) {
+        for ordinals in ordinals.chunks(self.metadata_at_once()) {
             let details = self.backend.details(ordinals.to_vec()).await?;
             let bytes: usize = details.iter().flatten().map(metadata_bytes).sum();
+            let is_long = bytes > METADATA_INLINE_BYTES_MAX;
+            let held = match memory.filter(|_| is_long && conditions.filter.is_some()) {
+                Some(memory) => Some(memory.beside(bytes + evaluated_bytes(&details))?),
+                None => None,
+            };
             let conditions = conditions.clone();
             let evaluate = move || -> Vec<bool> {
+                let _held = held;
                 let meets = |of: Option<DocumentDetails>| of.is_some_and(|of| conditions.hold(&of));
                 details.into_iter().map(meets).collect()
             };
-            let is_long = bytes > METADATA_INLINE_BYTES_MAX;
             let met = crate::engine::off_runtime_if(is_long, evaluate).await?;
             meeting.extend(ordinals.iter().zip(met).filter(|(_, met)| *met).map(|(it, _)| *it));
         }
@@ -112,6 +130,12 @@ impl Engine {
     }
 }
 
-fn metadata_bytes(of: &DocumentDetails) -> usize {
+/// What the metadata of one document at a time takes at most while a filter is evaluated.
+fn evaluated_bytes(details: &[Option<DocumentDetails>]) -> usize {
+    let metadata = details.iter().flatten().filter_map(|of| of.metadata.as_ref());
+    metadata.map(|metadata| decoded_json_bytes(metadata.as_json().as_bytes())).max().unwrap_or(0)
+}
+
+pub(super) fn metadata_bytes(of: &DocumentDetails) -> usize {
     of.metadata.as_ref().map_or(0, |metadata| metadata.as_json().len())
 }

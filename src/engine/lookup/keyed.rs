@@ -148,7 +148,7 @@ impl Engine {
             let mut now: Vec<Candidate> = rest.by_ref().take(at_once.min(to_check)).collect();
             if let Some(conditions) = query.conditions {
                 is_filter_cut |= cut_members(&mut now, &mut to_filter);
-                now = self.members_matching(conditions, now).await?;
+                now = self.members_matching(conditions, now, query.memory).await?;
             }
             to_check = to_check.saturating_sub(now.len());
             let next = self.score(query, now).await?;

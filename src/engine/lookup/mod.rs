@@ -12,8 +12,10 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 
 use crate::backend::{Candidate, Candidates, Member};
+use crate::budget::Reservation;
 use crate::document::{DocumentId, Metadata, Ordinal};
 use crate::engine::analysis::Similarity;
+use crate::engine::lookup::conditions::metadata_bytes;
 use crate::engine::lookup::records::RecordQuery;
 use crate::engine::{Conditions, Engine, EngineError, FoundBy, Match, MatchContainment, Mode};
 use crate::measure::Overlap;
@@ -27,6 +29,12 @@ pub(crate) const SHINGLES_INLINE_MAX: usize = 500_000;
 /// Shingles of candidates in memory at once for verification (32 MiB), unless one candidate alone
 /// has more.
 pub(crate) const SHINGLES_AT_ONCE_MAX: usize = 4 << 20;
+
+/// Bytes reserved for a match and its JSON, without metadata.
+const MATCH_BYTES: usize = 1_024;
+
+/// The metadata of a match, and its JSON in a vector that grows by doubling.
+const COPIES_OF_METADATA: usize = 3;
 
 /// A lookup to be executed.
 pub(crate) struct Query<'a> {
@@ -43,6 +51,8 @@ pub(crate) struct Query<'a> {
     pub conditions: Option<&'a Conditions>,
     /// Records are scored by this instead of set, sketch and threshold.
     pub record: Option<RecordQuery>,
+    /// Where the memory of the answer is counted; `None` if nothing but limits bounds it.
+    pub memory: Option<&'a Reservation>,
     /// Documents listed per distinct set, at most.
     pub members_max: usize,
 }
@@ -142,6 +152,7 @@ impl Engine {
         &self,
         mut scored: Vec<Scored>,
         limit: usize,
+        memory: Option<&Reservation>,
     ) -> Result<(Vec<Match>, bool), EngineError> {
         // A document in flight may be in the index as well, in its new or its previous version.
         if scored.iter().any(|scored| scored.ordinal.is_none()) {
@@ -155,7 +166,8 @@ impl Engine {
             scored.truncate(limit);
         }
         put_in_order(&mut scored);
-        self.read_metadata(&mut scored).await?;
+        reserve(memory, scored.len().saturating_mul(MATCH_BYTES))?;
+        self.read_metadata(&mut scored, memory).await?;
         Ok((scored.into_iter().map(|scored| scored.found).collect(), more))
     }
 
@@ -200,15 +212,22 @@ impl Engine {
         Checked { scored, ..Checked::default() }
     }
 
-    async fn read_metadata(&self, scored: &mut [Scored]) -> Result<(), EngineError> {
+    async fn read_metadata(
+        &self,
+        scored: &mut [Scored],
+        memory: Option<&Reservation>,
+    ) -> Result<(), EngineError> {
         let ordinal = |scored: &Scored| match scored.metadata {
             MetadataAt::Stored(ordinal) => Some(ordinal),
             MetadataAt::Here(_) => None,
         };
         let ordinals: Vec<Ordinal> = scored.iter().filter_map(ordinal).collect();
-        let mut read = Vec::new();
-        if !ordinals.is_empty() {
-            read = self.backend.details(ordinals).await?;
+        let mut read = Vec::with_capacity(ordinals.len());
+        for ordinals in ordinals.chunks(self.metadata_at_once()) {
+            let details = self.backend.details(ordinals.to_vec()).await?;
+            let bytes: usize = details.iter().flatten().map(metadata_bytes).sum();
+            reserve(memory, bytes.saturating_mul(COPIES_OF_METADATA))?;
+            read.extend(details);
         }
         let mut read = read.into_iter();
         for scored in scored {
@@ -219,6 +238,11 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// Reserves memory, if it is counted.
+fn reserve(memory: Option<&Reservation>, bytes: usize) -> Result<(), EngineError> {
+    Ok(memory.map_or(Ok(()), |memory| memory.grow(bytes))?)
 }
 
 /// A scored match for each member of the candidate but the probe itself.

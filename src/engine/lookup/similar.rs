@@ -1,6 +1,7 @@
 //! The operations `similar` and `compare`.
 
 use crate::backend::Sketched;
+use crate::budget::Reservation;
 use crate::document::{Content, DocumentId};
 use crate::engine::analysis::CONTENT_INLINE_BYTES_MAX;
 use crate::engine::compare::{Side, compare_sides};
@@ -39,6 +40,20 @@ impl Engine {
         lookup: Lookup,
         conditions: &Conditions,
     ) -> Result<Answer, EngineError> {
+        self.similar_within(probe, lookup, conditions, None).await
+    }
+
+    /// [`Engine::similar_where`], with the memory that it takes counted in `memory`.
+    ///
+    /// # Errors
+    /// `MemoryExhausted`, and those of [`Engine::similar`].
+    pub async fn similar_within(
+        &self,
+        probe: Probe,
+        lookup: Lookup,
+        conditions: &Conditions,
+        memory: Option<&Reservation>,
+    ) -> Result<Answer, EngineError> {
         let mode = self.mode_of(lookup.mode)?;
         let minimum = self.minimum_score(lookup.threshold, lookup.points)?;
         let (analysis, record) = self.analyse_query(&probe, minimum).await?;
@@ -52,6 +67,7 @@ impl Engine {
             record,
             limit: lookup.limit,
             conditions: (!conditions.is_empty()).then_some(conditions),
+            memory,
             members_max: self.settings.limits.candidates_max,
         };
         let mut found = self.find(&query).await?;
@@ -59,11 +75,11 @@ impl Engine {
         if !conditions.is_empty() && found.by != FoundBy::Keys {
             put_in_order(&mut found.scored);
             let (met, is_cut) =
-                self.filter_matches(found.scored, lookup.limit + 1, conditions).await?;
+                self.filter_matches(found.scored, lookup.limit + 1, conditions, memory).await?;
             found.scored = met;
             found.truncated |= is_cut;
         }
-        let (matches, more) = self.best(found.scored, lookup.limit).await?;
+        let (matches, more) = self.best(found.scored, lookup.limit, memory).await?;
         Ok(Answer {
             matches,
             more,

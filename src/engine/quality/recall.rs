@@ -228,6 +228,7 @@ impl Engine {
             limit: self.settings.limits.candidates_max,
             conditions: None,
             record: None,
+            memory: None,
             members_max: self.settings.limits.candidates_max,
         };
         let found = self.find(&query).await?;

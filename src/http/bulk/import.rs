@@ -74,7 +74,7 @@ impl Bulk {
     ) -> Result<Self, Problem> {
         Ok(Self {
             permit: state.bulk_permit()?,
-            intake: Intake::new(reader, form, &state.settings),
+            intake: Intake::new(reader, form, state),
             in_flight_max: state.settings.bulk_documents_in_flight_max,
             options,
             request_id,
@@ -303,7 +303,7 @@ mod tests {
     async fn a_task_that_panics_breaks_its_answer_off() {
         let (results, read) = mpsc::unbounded_channel();
         tokio::spawn(async move {
-            let _ = results.send(Sent::Results(Bytes::from("{}\n"), None));
+            let _ = results.send(Sent::Results(Bytes::from("{}\n"), BatchPermit::default()));
             panic!("on purpose");
         });
         let pieces: Vec<_> = pieces(read).collect().await;

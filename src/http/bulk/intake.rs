@@ -6,7 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::http::ServerSettings;
+use crate::budget::{Budget, Purpose, Reservation, decoded_json_bytes};
+use crate::http::AppState;
 use crate::http::bulk::split::{Form, Item, SplitError, Splitter};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
@@ -52,8 +53,14 @@ pub struct Batch<T> {
     pub permit: BatchPermit,
 }
 
-/// The permit of a batch, kept until its results are read. `None` for a batch without documents.
-pub type BatchPermit = Option<OwnedSemaphorePermit>;
+/// What a batch takes of the limits of all, kept until its results are read. Empty for a batch
+/// without documents.
+#[derive(Default)]
+pub struct BatchPermit {
+    in_flight: Option<OwnedSemaphorePermit>,
+    /// Given back when it is dropped.
+    memory: Option<Reservation>,
+}
 
 /// A batch that is being assembled.
 #[derive(Default)]
@@ -64,20 +71,37 @@ pub struct Gathered {
 
 impl<T> Default for Batch<T> {
     fn default() -> Self {
-        Self { lines: Vec::new(), permit: None }
+        Self { lines: Vec::new(), permit: BatchPermit::default() }
     }
 }
 
 impl Gathered {
     /// The line that reports why the input ended needs no permit.
-    fn push(&mut self, line: Line<Bytes>, permit: BatchPermit) {
+    fn push(&mut self, line: Line<Bytes>, permit: Option<OwnedSemaphorePermit>) {
         self.bytes += line.content.as_ref().map_or(0, Bytes::len);
         self.batch.lines.push(line);
-        match (&mut self.batch.permit, permit) {
+        match (&mut self.batch.permit.in_flight, permit) {
             (Some(all), Some(further)) => all.merge(further),
             (all @ None, permit) => *all = permit,
             (Some(_), None) => {}
         }
+    }
+
+    /// Reserves the memory of the documents, which are refused without it.
+    fn reserved(mut self, budget: &Arc<Budget>) -> Self {
+        let documents = self.batch.lines.iter().filter_map(|line| line.content.as_ref().ok());
+        let bytes = documents.map(|json| decoded_json_bytes(json)).sum();
+        let memory = budget.reservation(Purpose::Bulk);
+        match memory.grow(bytes) {
+            Ok(()) => self.batch.permit.memory = Some(memory),
+            Err(exhausted) => {
+                self.bytes = 0;
+                for line in self.batch.lines.iter_mut().filter(|line| line.content.is_ok()) {
+                    line.content = Err(exhausted.into());
+                }
+            }
+        }
+        self
     }
 
     fn is_full(&self) -> bool {
@@ -92,11 +116,13 @@ pub struct Intake {
     waiting: Option<Item>,
     in_flight: Arc<Semaphore>,
     in_flight_max: usize,
+    budget: Arc<Budget>,
     ended: bool,
 }
 
 impl Intake {
-    pub fn new(reader: BodyReader, form: Form, settings: &ServerSettings) -> Self {
+    pub fn new(reader: BodyReader, form: Form, state: &AppState) -> Self {
+        let settings = &state.settings;
         let in_flight_max = settings.bulk_documents_in_flight_max;
         Self {
             reader,
@@ -104,6 +130,7 @@ impl Intake {
             waiting: None,
             in_flight: Arc::new(Semaphore::new(in_flight_max)),
             in_flight_max,
+            budget: Arc::clone(&state.budget),
             ended: false,
         }
     }
@@ -111,6 +138,11 @@ impl Intake {
     /// The documents that have arrived, as far as permits allow; waits for at least one. `None` at
     /// the end of the body.
     pub async fn batch(&mut self) -> Option<Gathered> {
+        let gathered = self.gathered().await;
+        gathered.map(|gathered| gathered.reserved(&self.budget))
+    }
+
+    async fn gathered(&mut self) -> Option<Gathered> {
         let mut gathered = Gathered::default();
         loop {
             self.fill(&mut gathered);

@@ -1,6 +1,7 @@
 //! Layers around the handlers: limits of time and number, and panics caught.
 
 use std::any::Any;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Request, State};
@@ -8,13 +9,17 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tokio::sync::SemaphorePermit;
 
+use crate::budget::Purpose;
 use crate::http::AppState;
 use crate::http::problem::code::Code;
 use crate::http::problem::{self, Problem};
 
 /// Refuses requests while `requests_in_flight_max` others are in flight, and those that take longer
 /// than `request_timeout_ms`.
-pub async fn limit(State(state): State<AppState>, request: Request, next: Next) -> Response {
+pub async fn limit(State(state): State<AppState>, mut request: Request, next: Next) -> Response {
+    // What extractors reserve is held until there is an answer.
+    let memory = Arc::new(state.budget.reservation(Purpose::Bodies));
+    request.extensions_mut().insert(Arc::clone(&memory));
     let _permit = match permit(&state) {
         Ok(permit) => permit,
         Err(problem) => return problem.into_response(),

@@ -10,7 +10,8 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 
-use crate::engine::{Batch, Discovery, EngineError, FoundPair};
+use crate::budget::{Purpose, Reservation};
+use crate::engine::{Batch, Discovery, Engine, EngineError, FoundPair};
 use crate::http::AppState;
 use crate::http::bulk::ndjson;
 use crate::http::problem::Problem;
@@ -39,7 +40,7 @@ pub async fn pairs(
     State(state): State<AppState>,
     Ready(engine): Ready,
 ) -> Result<Response, Problem> {
-    let keep = (state.discovery_permit()?, engine.clone());
+    let keep = (state.discovery_permit()?, memory(&state, &engine).await?, engine.clone());
     let pairs = engine.pairs(discovery, keep).await?;
     Ok(streamed(pairs, |pair, text| {
         text.extend_from_slice(&ndjson::line(&pair));
@@ -63,11 +64,23 @@ pub async fn clusters(
     State(state): State<AppState>,
     Ready(engine): Ready,
 ) -> Result<Response, Problem> {
-    let keep = (state.discovery_permit()?, engine.clone());
+    let keep = (state.discovery_permit()?, memory(&state, &engine).await?, engine.clone());
     let (linkage, min_size) = (clusters.linkage.unwrap_or_default(), clusters.min_size());
     let clusters = engine.clusters(discovery, linkage, min_size, keep).await?;
     let mut lines = ClusterLines::default();
     Ok(streamed(clusters, move |part, text| lines.write(part, text)))
+}
+
+/// Bytes of a document in a discovery besides its sketch: its id, its keys and its cluster.
+const DOCUMENT_BYTES: usize = 256;
+
+/// The memory of a discovery in all documents of a collection.
+async fn memory(state: &AppState, engine: &Engine) -> Result<Reservation, Problem> {
+    let documents = engine.stats().await?.backend.documents as usize;
+    let each = engine.settings().sketch.sketch_bytes() + DOCUMENT_BYTES;
+    let memory = state.budget.reservation(Purpose::Discoveries);
+    memory.grow(documents.saturating_mul(each))?;
+    Ok(memory)
 }
 
 /// Sends each batch by itself, so that neither all results nor one long line are in memory at once.

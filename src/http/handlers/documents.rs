@@ -54,7 +54,7 @@ impl FromRequest<AppState> for Posted {
             Query::<(TextParameters, AddOptions)>::from_request_parts(&mut parts, state).await?;
         check_options(&options)?;
         let media = Media::of(&parts.headers, &[Media::Json, Media::Ndjson, Media::Text])?;
-        let mut reader = BodyReader::new(body, state);
+        let mut reader = BodyReader::new(body, &parts.extensions, state);
         let form = match media {
             Media::Text => {
                 let document = text(reader, id, state).await?;
@@ -98,7 +98,7 @@ async fn text(
 
 async fn object(reader: BodyReader, state: &AppState) -> Result<Document, Problem> {
     let bytes_max = state.settings.document_bytes_max;
-    let body = reader.whole(bytes_max, Code::DocumentTooLarge).await?;
+    let body = reader.whole_json(bytes_max, Code::DocumentTooLarge).await?;
     json::off_runtime_if_large(body, |body| bodies::document(&body)).await
 }
 

@@ -66,6 +66,7 @@ pub async fn metrics(State(state): State<AppState>) -> impl IntoResponse {
     let mut text = state.metrics.render();
     // Fails only if the process is stopping.
     text += &tokio::task::spawn_blocking(process::text).await.unwrap_or_default();
+    text += &exposition::memory(&state.budget);
     if let Some(collections) = state.collections.get() {
         let figures = exposition::figures(&collections.list()).await;
         text += &exposition::gauges(&figures, Timestamp::now().as_millisecond());

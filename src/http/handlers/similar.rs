@@ -7,6 +7,7 @@ use axum::extract::State;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use tower_http::request_id::RequestId;
 
+use crate::budget::{Purpose, Reservation};
 use crate::engine::{Conditions, Engine, Lookup, Probe};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
@@ -21,12 +22,16 @@ use crate::http::request::query::Query;
 use crate::http::response::answers::{
     AnswerReply, AnswersReply, FailedProbeReply, ProbeAnswerReply,
 };
-use crate::http::response::json::Json;
+use crate::http::response::json::CountedJson;
 use crate::http::response::timed::Timed;
 use crate::http::{AppState, ServerSettings, metrics, request_id};
 
 /// Probes of one call that are looked up at once.
 const PROBES_AT_ONCE: usize = 4;
+
+/// Memory of an answer about a stored document that is not counted, so that small lookups go on
+/// when the budget is exhausted.
+const SMALL_BYTES_MAX: usize = 128 << 10;
 
 /// Look up a stored document
 ///
@@ -40,9 +45,11 @@ pub async fn stored(
     Query((stored, lookup, conditions)): Query<(StoredId, LookupParameters, ConditionParameters)>,
     State(state): State<AppState>,
     Ready(engine): Ready,
-) -> Result<Json<AnswerReply>, Problem> {
+) -> Result<CountedJson<AnswerReply>, Problem> {
     let options = LookupOptions { lookup, conditions }.read(&state.settings)?;
-    look_up(&engine, Probe::Stored(stored.id), &options).await.map(Json)
+    let memory = state.budget.reservation(Purpose::Answers).with_allowance(SMALL_BYTES_MAX);
+    let answer = look_up(&engine, Probe::Stored(stored.id), &options, &memory).await?;
+    Ok(CountedJson(answer, memory))
 }
 
 /// Look up posted documents
@@ -74,15 +81,15 @@ pub async fn posted(
     State(state): State<AppState>,
     Ready(engine): Ready,
     probes: Probes,
-) -> Result<Json<AnswersReply>, Problem> {
-    let call = Call::new(LookupOptions { lookup, conditions }, &state.settings)?;
+) -> Result<CountedJson<AnswersReply>, Problem> {
+    let call = Call::new(LookupOptions { lookup, conditions }, &state)?;
     let answers = match probes {
         Probes::One(probe) => AnswersReply::One(call.answer(&engine, probe).await?),
         Probes::Many(probes) => {
             AnswersReply::Many(call.answer_all(&engine, probes, request_id::text(&id)).await?)
         }
     };
-    Ok(Json(answers))
+    Ok(CountedJson(answers, call.memory))
 }
 
 /// The options that a call has for all of its probes.
@@ -90,20 +97,26 @@ struct Call<'a> {
     given: LookupOptions,
     read: (Lookup, Conditions),
     settings: &'a ServerSettings,
+    /// The memory of all answers.
+    memory: Reservation,
 }
 
 impl<'a> Call<'a> {
-    fn new(given: LookupOptions, settings: &'a ServerSettings) -> Result<Self, Problem> {
-        Ok(Self { read: given.read(settings)?, given, settings })
+    fn new(given: LookupOptions, state: &'a AppState) -> Result<Self, Problem> {
+        let settings = &state.settings;
+        let memory = state.budget.reservation(Purpose::Answers);
+        Ok(Self { read: given.read(settings)?, given, settings, memory })
     }
 
     async fn answer(&self, engine: &Engine, probe: OwnProbe) -> Result<AnswerReply, Problem> {
-        let (probe, Some(own)) = probe else { return look_up(engine, probe.0, &self.read).await };
+        let (probe, Some(own)) = probe else {
+            return look_up(engine, probe.0, &self.read, &self.memory).await;
+        };
         let options = own.with(&self.given).and_then(|options| options.read(self.settings));
         let in_body = |wrong: WrongOption| {
             Problem::of_field(Code::InvalidRequest, format!("/{}", wrong.name), wrong.detail)
         };
-        look_up(engine, probe, &options.map_err(in_body)?).await
+        look_up(engine, probe, &options.map_err(in_body)?, &self.memory).await
     }
 
     /// # Errors
@@ -136,9 +149,10 @@ async fn look_up(
     engine: &Engine,
     probe: Probe,
     (lookup, conditions): &(Lookup, Conditions),
+    memory: &Reservation,
 ) -> Result<AnswerReply, Problem> {
     let started = Instant::now();
-    let answer = engine.similar_where(probe, *lookup, conditions).await?;
+    let answer = engine.similar_within(probe, *lookup, conditions, Some(memory)).await?;
     let took = started.elapsed();
     metrics::looked_up(&answer, took);
     Ok(Timed::new(answer, took))

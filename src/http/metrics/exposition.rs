@@ -4,6 +4,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use crate::budget::{Budget, Purpose};
 use crate::engine::{ClusterFigures, Collection, CollectionName, Recall, Stats};
 
 /// The statistics of each collection that can give them.
@@ -59,6 +60,21 @@ const MEASURED: [(&str, &str, Share); 2] = [
     ("akin_recall_measured", "Recall of the last measurement.", |recall| recall.all.recall()),
     ("akin_precision_measured", "Precision of the last measurement.", Recall::precision),
 ];
+
+/// The budget of memory and what is reserved of it.
+pub fn memory(budget: &Budget) -> String {
+    let mut text = String::new();
+    let help = "Memory that requests may take together.";
+    let series = [("", budget.max() as f64)];
+    write_sample(&mut text, ("akin_memory_budget_bytes", "gauge", help), series);
+    let reserved = Purpose::ALL.map(|purpose| {
+        (format!("{{what=\"{}\"}}", purpose.name()), budget.reserved(purpose) as f64)
+    });
+    let series = reserved.iter().map(|(labels, bytes)| (labels.as_str(), *bytes));
+    let help = "Memory reserved by requests.";
+    write_sample(&mut text, ("akin_memory_reserved_bytes", "gauge", help), series);
+    text
+}
 
 /// The number of collections that could not be opened.
 pub fn unavailable(collections: usize) -> String {

@@ -73,6 +73,7 @@ codes! {
     OutOfService "out_of_service" 503 "The store is out of service";
     CollectionUnavailable "collection_unavailable" 503 "The collection could not be opened";
     Overloaded "overloaded" 503 "The server is overloaded";
+    MemoryBudgetExhausted "memory_budget_exhausted" 503 "The memory of requests is reserved";
     TimedOut "timed_out" 503 "The request took too long";
     InsufficientStorage "insufficient_storage" 507 "The disk is full";
 }
@@ -85,7 +86,11 @@ impl Code {
     /// The seconds after which the same request may succeed; `None` if it never will.
     pub fn retry_after_s(self) -> Option<u32> {
         match self {
-            Self::NotReady | Self::Overloaded | Self::TimedOut | Self::TooManyRequests => Some(1),
+            Self::NotReady
+            | Self::Overloaded
+            | Self::MemoryBudgetExhausted
+            | Self::TimedOut
+            | Self::TooManyRequests => Some(1),
             Self::OutOfService => Some(10),
             Self::CollectionUnavailable => Some(60),
             _ => None,

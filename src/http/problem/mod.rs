@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::budget::Exhausted;
 use crate::engine::EngineError;
 use crate::http::problem::code::Code;
 
@@ -197,6 +198,12 @@ pub fn internal() -> Problem {
     Problem::new(Code::Internal, "the server failed; its log says why under this request id")
 }
 
+impl From<Exhausted> for Problem {
+    fn from(exhausted: Exhausted) -> Self {
+        Self::new(Code::MemoryBudgetExhausted, exhausted.to_string())
+    }
+}
+
 impl From<EngineError> for Problem {
     fn from(error: EngineError) -> Self {
         let code = match &error {
@@ -242,6 +249,7 @@ impl From<EngineError> for Problem {
             | EngineError::Closed
             | EngineError::Superseded
             | EngineError::ReindexCancelled => Code::OutOfService,
+            EngineError::MemoryExhausted(_) => Code::MemoryBudgetExhausted,
             EngineError::NoRoom { .. } => Code::InsufficientStorage,
             EngineError::DocumentDamaged { .. } => Code::DocumentDamaged,
             EngineError::Store { .. } | EngineError::Backup { .. } => return internal(),

@@ -15,6 +15,7 @@ const PLAIN: &[Code] = &[
     Code::OutOfService,
     Code::CollectionUnavailable,
     Code::Overloaded,
+    Code::MemoryBudgetExhausted,
     Code::TimedOut,
 ];
 

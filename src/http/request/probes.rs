@@ -147,14 +147,14 @@ impl FromRequest<AppState> for Probes {
     async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
         let media = Media::of(&parts.headers, &[Media::Json, Media::Text])?;
-        let reader = BodyReader::new(body, state);
+        let reader = BodyReader::new(body, &parts.extensions, state);
         if media == Media::Text {
             let bytes_max = state.settings.document_bytes_max;
             let body = reader.whole(bytes_max, Code::DocumentTooLarge).await?;
             let probe = Probe::Content(Content::Text(reading::text(body)?));
             return Ok(Self::One((probe, None)));
         }
-        let body = reader.whole(state.settings.body_bytes_max, Code::BodyTooLarge).await?;
+        let body = reader.whole_json(state.settings.body_bytes_max, Code::BodyTooLarge).await?;
         let probes_max = state.settings.probes_max;
         json::off_runtime_if_large(body, move |body| probes(&body, probes_max)).await
     }

@@ -1,17 +1,23 @@
 //! Reading a request's body: in chunks as they arrive, or completely within a limit.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, BodyDataStream, HttpBody};
 use axum::extract::Request;
-use axum::http::{HeaderMap, header};
+use axum::http::{Extensions, HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use tokio::time::Instant;
 
+use crate::budget::{Purpose, Reservation, decoded_json_bytes};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::{AppState, ServerSettings};
+
+/// Bytes of memory reserved for each byte of a body: itself while it is joined from chunks, and the
+/// text and the set that are made from it.
+const BYTES_PER_BYTE: usize = 4;
 
 /// The type of a body, by its `content-type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +62,8 @@ pub struct BodyReader {
     /// Read already, and to be returned again.
     peeked: Option<Bytes>,
     patience: Patience,
+    /// The memory of the request.
+    memory: Arc<Reservation>,
     /// The length that the client announced, if the body is uncompressed.
     bytes_announced: u64,
 }
@@ -73,13 +81,15 @@ pub async fn whole_json_within(
 ) -> Result<Bytes, Problem> {
     let (parts, body) = request.into_parts();
     Media::of(&parts.headers, &[Media::Json])?;
-    let reader = BodyReader::new(body, state);
-    reader.whole(bytes_max.min(state.settings.body_bytes_max), Code::BodyTooLarge).await
+    let reader = BodyReader::new(body, &parts.extensions, state);
+    reader.whole_json(bytes_max.min(state.settings.body_bytes_max), Code::BodyTooLarge).await
 }
 
 impl BodyReader {
-    pub fn new(body: Body, state: &AppState) -> Self {
+    pub fn new(body: Body, extensions: &Extensions, state: &AppState) -> Self {
+        let memory = extensions.get::<Arc<Reservation>>().cloned();
         Self {
+            memory: memory.unwrap_or_else(|| Arc::new(state.budget.reservation(Purpose::Bodies))),
             bytes_announced: body.size_hint().lower(),
             stream: body.into_data_stream(),
             peeked: None,
@@ -123,6 +133,14 @@ impl BodyReader {
         Ok(None)
     }
 
+    /// Reads all of the body, and reserves the memory that its values take.
+    pub async fn whole_json(self, bytes_max: usize, too_large: Code) -> Result<Bytes, Problem> {
+        let memory = Arc::clone(&self.memory);
+        let body = self.whole(bytes_max, too_large).await?;
+        memory.grow(decoded_json_bytes(&body))?;
+        Ok(body)
+    }
+
     /// Reads all of the body, unless it has more than `bytes_max` bytes.
     pub async fn whole(mut self, bytes_max: usize, too_large: Code) -> Result<Bytes, Problem> {
         let refuse = || {
@@ -134,6 +152,7 @@ impl BodyReader {
             return refuse();
         }
         let mut whole = self.chunk().await?.unwrap_or_default();
+        self.memory.grow(whole.len() * BYTES_PER_BYTE)?;
         if whole.len() > bytes_max {
             return refuse();
         }
@@ -144,6 +163,7 @@ impl BodyReader {
             if joined.len() + chunk.len() > bytes_max {
                 return refuse();
             }
+            self.memory.grow(chunk.len() * BYTES_PER_BYTE)?;
             joined.extend_from_slice(&chunk);
             next = self.chunk().await?;
         }

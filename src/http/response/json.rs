@@ -2,8 +2,10 @@
 
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use serde::Serialize;
 
+use crate::budget::Reservation;
 use crate::http::problem;
 
 /// Bytes of most answers.
@@ -13,15 +15,41 @@ const USUAL_BYTES: usize = 1024;
 /// the time.
 pub struct Json<T>(pub T);
 
+/// JSON whose memory is reserved until it was sent.
+pub struct CountedJson<T>(pub T, pub Reservation);
+
+/// The bytes of an answer, with their reservation.
+struct Counted {
+    body: Vec<u8>,
+    _memory: Reservation,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.body
+    }
+}
+
+impl<T: Serialize> IntoResponse for CountedJson<T> {
+    fn into_response(self) -> Response {
+        let Self(value, memory) = self;
+        response(&value, |body| Bytes::from_owner(Counted { body, _memory: memory }))
+    }
+}
+
 impl<T: Serialize> IntoResponse for Json<T> {
     fn into_response(self) -> Response {
-        let mut body = Vec::with_capacity(USUAL_BYTES);
-        match serde_json::to_writer(&mut body, &self.0) {
-            Ok(()) => ([(header::CONTENT_TYPE, "application/json")], body).into_response(),
-            Err(error) => {
-                tracing::error!(%error, "an answer cannot be written as JSON");
-                problem::internal().into_response()
-            }
+        response(&self.0, Bytes::from)
+    }
+}
+
+fn response(value: &impl Serialize, counted: impl FnOnce(Vec<u8>) -> Bytes) -> Response {
+    let mut body = Vec::with_capacity(USUAL_BYTES);
+    match serde_json::to_writer(&mut body, value) {
+        Ok(()) => ([(header::CONTENT_TYPE, "application/json")], counted(body)).into_response(),
+        Err(error) => {
+            tracing::error!(%error, "an answer cannot be written as JSON");
+            problem::internal().into_response()
         }
     }
 }

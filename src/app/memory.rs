@@ -1,0 +1,103 @@
+//! The memory of requests: by default a share of what the process may use.
+
+use std::path::Path;
+
+use crate::http::ServerSettings;
+
+/// Where nothing says how much memory there is.
+const UNKNOWN_BYTES: usize = 2 << 30;
+
+/// Sets the budget of memory that the settings leave open.
+pub fn fit_memory(settings: &mut ServerSettings) {
+    if settings.memory_max == 0 {
+        settings.memory_max = available(Path::new("/")).unwrap_or(UNKNOWN_BYTES) / 2;
+    }
+    tracing::info!(memory_max = settings.memory_max, "memory budget of requests");
+}
+
+/// The least of the machine's memory and the limits of the control groups, in bytes.
+fn available(root: &Path) -> Option<usize> {
+    let groups = std::fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
+    let limits = groups.lines().flat_map(|group| limits_of(root, group));
+    limits.chain(machine(root)).min()
+}
+
+/// `MemTotal:       16303320 kB`
+fn machine(root: &Path) -> Option<usize> {
+    let text = std::fs::read_to_string(root.join("proc/meminfo")).ok()?;
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: usize = total.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+/// The limits of a group, `0::/path` (version 2) or `5:memory:/path` (version 1), and of those
+/// around it. Within a container the path may be one that only exists outside: then the limit is
+/// that of the mounted root.
+fn limits_of(root: &Path, group: &str) -> Vec<usize> {
+    let mut parts = group.splitn(3, ':').skip(1);
+    let (mounted, file) = match parts.next() {
+        Some("") => ("sys/fs/cgroup", "memory.max"),
+        Some(controllers) if controllers.split(',').any(|name| name == "memory") => {
+            ("sys/fs/cgroup/memory", "memory.limit_in_bytes")
+        }
+        _ => return Vec::new(),
+    };
+    let within = Path::new(parts.next().unwrap_or_default().trim_start_matches('/'));
+    let limit = |within: &Path| {
+        let text = std::fs::read_to_string(root.join(mounted).join(within).join(file)).ok()?;
+        // `max` is no limit.
+        text.trim().parse::<usize>().ok()
+    };
+    within.ancestors().filter_map(limit).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn root(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        root
+    }
+
+    #[test]
+    fn the_least_of_machine_and_groups_counts() {
+        let machine = ("proc/meminfo", "MemTotal:       1000 kB\nMemFree: 1 kB\n");
+        let no_limit =
+            [machine, ("proc/self/cgroup", "0::/a\n"), ("sys/fs/cgroup/a/memory.max", "max\n")];
+        let outer = [
+            machine,
+            ("proc/self/cgroup", "0::/a/b\n"),
+            ("sys/fs/cgroup/a/memory.max", "5000\n"),
+            ("sys/fs/cgroup/a/b/memory.max", "max\n"),
+        ];
+        let first = [
+            machine,
+            ("proc/self/cgroup", "5:cpu,memory:/elsewhere\n1:name=systemd:/\n"),
+            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "7000\n"),
+        ];
+        for (files, expected) in
+            [(&[machine][..], 1_024_000), (&no_limit, 1_024_000), (&outer, 5_000), (&first, 7_000)]
+        {
+            assert_eq!(available(root(files).path()), Some(expected), "{files:?}");
+        }
+        assert_eq!(available(root(&[]).path()), None);
+    }
+
+    #[test]
+    fn what_is_set_stays() {
+        let mut settings = ServerSettings { memory_max: 7, ..ServerSettings::default() };
+        fit_memory(&mut settings);
+        assert_eq!(settings.memory_max, 7);
+        settings.memory_max = 0;
+        fit_memory(&mut settings);
+        assert!(settings.memory_max > 0);
+    }
+}

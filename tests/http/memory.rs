@@ -1,0 +1,142 @@
+//! The budget of memory: what exceeds it is refused, and cheap reads go on.
+
+use std::convert::Infallible;
+
+use akin::budget::Purpose;
+use akin::http::ServerSettings;
+use axum::body::Body;
+use bytes::Bytes;
+use futures_util::{FutureExt, StreamExt, stream};
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use crate::app::{App, post, text};
+
+const REFUSED: &str = "memory_budget_exhausted";
+
+async fn with_budget(memory_max: usize) -> App {
+    App::with_server(ServerSettings { memory_max, ..ServerSettings::default() }).await
+}
+
+/// Documents that resemble each other, with metadata of this many bytes.
+fn documents(count: usize, metadata_bytes: usize) -> Vec<Value> {
+    let document = |at: usize| {
+        json!({"id": format!("d{at}"), "text": text(at),
+            "metadata": {"long": "x".repeat(metadata_bytes)}})
+    };
+    (0..count).map(document).collect()
+}
+
+#[track_caller]
+fn nothing_is_reserved(app: &App) {
+    let reserved = Purpose::ALL.map(|purpose| app.state.budget.reserved(purpose));
+    assert_eq!(reserved, [0; Purpose::ALL.len()]);
+    assert!(app.state.budget.peak() <= app.state.budget.max());
+}
+
+#[tokio::test]
+async fn bodies_are_counted_while_they_are_read_and_cheap_reads_go_on() {
+    let app = with_budget(100_000).await;
+    app.add(&documents(2, 10)).await;
+    let long = json!({"text": "x".repeat(30_000)});
+    for path in ["/documents", "/similar", "/resemblance", "/collapse"] {
+        app.post_json(path, &long).await.problem(503, REFUSED);
+    }
+    app.put_json("/collections/a", &long).await.problem(503, REFUSED);
+    nothing_is_reserved(&app);
+
+    let first = format!("{{\"text\": \"{}", "x".repeat(20_000));
+    let first = stream::iter([Ok::<_, Infallible>(Bytes::from(first))]);
+    let unending = Body::from_stream(first.chain(stream::pending()));
+    let request = post("/documents", "application/json", unending);
+    let mut held = Box::pin(app.router.clone().oneshot(request));
+    assert!((&mut held).now_or_never().is_none(), "it is being read");
+    app.post_json("/documents", json!({"text": "y".repeat(5_000)})).await.problem(503, REFUSED);
+    for path in ["/documents/d1", "/similar?id=d1", "/documents", "/healthz", "/readyz"] {
+        assert_eq!(app.get(path).await.status, 200, "{path}");
+    }
+    let metrics = app.get("/metrics").await;
+    let metrics = std::str::from_utf8(&metrics.body).unwrap();
+    assert!(metrics.contains("\nakin_memory_budget_bytes 100000\n"), "{metrics}");
+    assert!(metrics.contains("\nakin_memory_reserved_bytes{what=\"bodies\"} 80040\n"), "{metrics}");
+    drop(held);
+    nothing_is_reserved(&app);
+    app.add(&[json!({"text": "y".repeat(5_000)})]).await;
+}
+
+#[tokio::test]
+async fn many_small_values_are_counted_before_they_are_decoded() {
+    let app = with_budget(64 << 20).await;
+    let probes = format!("[{}{{}}]", "{},".repeat(2 << 20));
+    app.post_json("/similar", probes).await.problem(503, REFUSED);
+    let ids = format!("{{\"ids\": [{}\"\"]}}", "\"\",".repeat(2 << 20));
+    app.post_json("/collapse", ids).await.problem(503, REFUSED);
+    nothing_is_reserved(&app);
+}
+
+#[tokio::test]
+async fn answers_are_counted_before_they_are_written() {
+    let app = with_budget(4 << 20).await;
+    app.add(&documents(20, 20_000)).await;
+    let probes = |count: usize| -> Value { (0..count).map(|_| json!({"text": text(0)})).collect() };
+    // 20 matches of 20 KB take over a megabyte.
+    assert_eq!(app.post_json("/similar?limit=100", probes(1)).await.status, 200);
+    app.post_json("/similar?limit=100", probes(10)).await.problem(503, REFUSED);
+    nothing_is_reserved(&app);
+
+    // An answer is counted until it was sent.
+    let request = post("/similar?limit=100", "application/json", probes(3).to_string());
+    let unread = app.router.clone().oneshot(request).await.unwrap();
+    assert_eq!(unread.status(), 200);
+    assert!(app.state.budget.reserved(Purpose::Answers) > 3 << 20);
+    app.post_json("/similar?limit=100", probes(1)).await.problem(503, REFUSED);
+    app.get("/similar?id=d0&limit=100").await.problem(503, REFUSED);
+    assert_eq!(app.get("/similar?id=d0&limit=1").await.status, 200, "a small one goes on");
+    drop(unread);
+    nothing_is_reserved(&app);
+}
+
+#[tokio::test]
+async fn metadata_is_counted_while_a_filter_is_evaluated() {
+    let app = with_budget(6_000_000).await;
+    // 60 KB of JSON, which may take 4 MB once it is decoded.
+    let metadata = json!({"values": vec![0; 30_000]});
+    for at in 0..2 {
+        let document = json!({"id": format!("d{at}"), "text": text(at), "metadata": metadata});
+        app.add(&[document]).await;
+    }
+    let filtered = "/similar?id=d0&filter=@.values[0]==0";
+    let reply = app.get(filtered).await;
+    assert_eq!(reply.json()["matches"].as_array().unwrap().len(), 1);
+    let held = app.state.budget.reservation(Purpose::Bodies);
+    held.grow(3_000_000).unwrap();
+    app.get(filtered).await.problem(503, REFUSED);
+    drop(held);
+    assert_eq!(app.get(filtered).await.status, 200);
+    nothing_is_reserved(&app);
+}
+
+#[tokio::test]
+async fn a_line_of_an_import_without_memory_is_refused_by_itself() {
+    let app = with_budget(300_000).await;
+    let lines = [json!({"text": "a b c"}), json!({"text": "x".repeat(200_000)})];
+    let body: Vec<Bytes> = lines.iter().map(|line| Bytes::from(format!("{line}\n"))).collect();
+    let body = Body::from_stream(stream::iter(body.into_iter().map(Ok::<_, Infallible>)));
+    let reply = app.post("/documents", "application/x-ndjson", body).await;
+    let results = reply.lines();
+    assert_eq!(results[0]["status"], "created");
+    assert_eq!(results[1]["problem"]["code"], REFUSED);
+    nothing_is_reserved(&app);
+}
+
+#[tokio::test]
+async fn a_discovery_is_counted_by_its_documents() {
+    let app = with_budget(10_000).await;
+    app.add(&documents(20, 10)).await;
+    assert_eq!(app.get("/pairs").await.status, 200);
+    app.add(&documents(50, 10)[20..]).await;
+    for path in ["/pairs", "/clusters"] {
+        app.get(path).await.problem(503, REFUSED);
+    }
+    nothing_is_reserved(&app);
+}
