@@ -55,6 +55,8 @@ pub struct ServerSettings {
     pub body_idle_timeout_ms: u64,
     /// The rate at which the body of a request must arrive; 0: no limit.
     pub body_bytes_per_s_min: u64,
+    /// The rate at which an export must be read; 0: no limit.
+    pub export_bytes_per_s_min: u64,
     /// Bytes of one document as JSON or plain text, decompressed.
     pub document_bytes_max: usize,
     /// Bytes of any other body that is not streamed, decompressed.

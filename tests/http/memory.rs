@@ -108,6 +108,7 @@ async fn metadata_is_counted_while_a_filter_is_evaluated() {
     let filtered = "/similar?id=d0&filter=@.values[0]==0";
     let reply = app.get(filtered).await;
     assert_eq!(reply.json()["matches"].as_array().unwrap().len(), 1);
+    drop(reply);
     let held = app.state.budget.reservation(Purpose::Bodies);
     held.grow(3_000_000).unwrap();
     app.get(filtered).await.problem(503, REFUSED);

@@ -13,7 +13,6 @@ use tower_http::request_id::RequestId;
 
 use crate::document::{Content, Document, DocumentId};
 use crate::engine::{AddOptions, AddStatus, Added, EngineError};
-use crate::http::AppState;
 use crate::http::bulk::import::{Bulk, ResultLine};
 use crate::http::bulk::ndjson;
 use crate::http::bulk::split::Form;
@@ -29,10 +28,12 @@ use crate::http::request::parameters::{
     ExportParameters, GetParameters, ListParameters, TextParameters, check_options,
 };
 use crate::http::request::query::{NoParameters, Query};
-use crate::http::request::reading::{self, BodyReader, Media};
+use crate::http::request::reading::{self, BodyReader, Media, Patience};
 use crate::http::request_id;
 use crate::http::response::json::Json;
+use crate::http::response::pace;
 use crate::http::response::stored::{ExportedLine, IdsReply, StoredReply};
+use crate::http::{AppState, ServerSettings};
 
 /// The documents of a `POST /documents`, in any of their forms.
 pub struct Posted {
@@ -238,6 +239,9 @@ pub async fn export(
         let broken = broken.load(Ordering::Relaxed);
         broken.then(|| Err(io::Error::other("there are damaged documents")))
     });
+    let ServerSettings { body_idle_timeout_ms, export_bytes_per_s_min, .. } = state.settings;
+    let patience = Patience::new(body_idle_timeout_ms, export_bytes_per_s_min);
+    let lines = pace::paced(lines.boxed(), patience);
     let body = Body::from_stream(lines.chain(end.filter_map(std::future::ready)));
     Ok(([(header::CONTENT_TYPE, ndjson::MEDIA)], body).into_response())
 }

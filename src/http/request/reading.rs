@@ -11,9 +11,9 @@ use futures_util::StreamExt;
 use tokio::time::Instant;
 
 use crate::budget::{Purpose, Reservation, decoded_json_bytes};
+use crate::http::AppState;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::{AppState, ServerSettings};
 
 /// Bytes of memory reserved for each byte of a body: itself while it is joined from chunks, and the
 /// text and the set that are made from it.
@@ -93,7 +93,10 @@ impl BodyReader {
             bytes_announced: body.size_hint().lower(),
             stream: body.into_data_stream(),
             peeked: None,
-            patience: Patience::new(&state.settings),
+            patience: Patience::new(
+                state.settings.body_idle_timeout_ms,
+                state.settings.body_bytes_per_s_min,
+            ),
         }
     }
 
@@ -174,16 +177,24 @@ impl BodyReader {
 /// How long a client may still be waited for. Waiting uses it up, and each byte adds the time that
 /// it takes at the minimum rate. So neither a client that pauses nor one that trickles holds what a
 /// request holds.
-struct Patience {
+pub struct Patience {
     left: Duration,
     max: Duration,
     bytes_per_s_min: u64,
 }
 
 impl Patience {
-    fn new(settings: &ServerSettings) -> Self {
-        let max = Duration::from_millis(settings.body_idle_timeout_ms);
-        Self { left: max, max, bytes_per_s_min: settings.body_bytes_per_s_min }
+    /// `bytes_per_s_min`: 0 for no minimum rate.
+    pub fn new(max_ms: u64, bytes_per_s_min: u64) -> Self {
+        let max = Duration::from_millis(max_ms);
+        Self { left: max, max, bytes_per_s_min }
+    }
+
+    /// Uses up the time that a client took for `bytes`; false if it took longer than it may.
+    pub fn allows(&mut self, waited: Duration, bytes: usize) -> bool {
+        let is_within = waited <= self.left;
+        self.arrived(bytes, waited);
+        is_within
     }
 
     fn arrived(&mut self, bytes: usize, waited: Duration) {

@@ -3,6 +3,7 @@
 pub mod answers;
 pub mod found;
 pub mod json;
+pub mod pace;
 pub mod reindex;
 pub mod stats;
 pub mod stored;
