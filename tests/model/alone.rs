@@ -104,7 +104,7 @@ fn arriving(world: &mut World, name: &str) -> (Document, Option<usize>) {
         document(world.setting, name, world.model.now_ms, &mut world.numbers);
     if let Some(plain) = world.model.get(name).filter(|_| world.numbers.one_in(5)) {
         arriving.content = plain.content.clone();
-        arriving.metadata = plain.metadata.clone();
+        arriving.metadata.clone_from(&plain.metadata);
         number = plain.number;
         if world.numbers.one_in(2) {
             arriving.expires_at_ms = plain.expires_at_ms;

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use akin::document::{Content, Document};
+use akin::document::{Content, Document, DocumentId};
 use akin::engine::{AddStatus, Collection, Collections, Match, Probe};
 use futures_util::future::join_all;
 use tokio::task::JoinHandle;
@@ -201,7 +201,7 @@ impl Client {
         let after = (!self.numbers.one_in(3)).then(|| self.any_id());
         let limit = 1 + self.numbers.below(80);
         let page = self.engine().list(after.as_deref().map(id), limit).await.unwrap();
-        let page: Vec<&str> = page.iter().map(|id| id.as_str()).collect();
+        let page: Vec<&str> = page.iter().map(DocumentId::as_str).collect();
         assert!(page.is_sorted() && page.len() <= limit);
         let end = page.last().filter(|_| page.len() == limit);
         let after = after.as_deref().unwrap_or("");
@@ -276,6 +276,8 @@ async fn race(world: &mut World) {
             true => assert_eq!((stored.len(), known[0], known[1]), (1, 0, 1), "{added:?}"),
             false => assert!(known.iter().enumerate().all(|(at, known)| *known >= at), "{known:?}"),
         }
-        stored.into_iter().for_each(|client| world.model.put(&document(client), None));
+        for client in stored {
+            world.model.put(&document(client), None);
+        }
     }
 }

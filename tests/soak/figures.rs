@@ -35,13 +35,13 @@ impl Figures {
                     status => panic!("{operation} was answered {status}"),
                 }
             }
-            assert!(calls.iter().any(is_served), "{operation} was never served");
+            assert!(calls.iter().copied().any(is_served), "{operation} was never served");
         }
         assert!(refused > 0, "the limits were reached");
     }
 }
 
-fn is_served(call: &Call) -> bool {
+fn is_served(call: Call) -> bool {
     call.status < 300
 }
 
@@ -53,7 +53,7 @@ impl Display for Figures {
             "operation", "served", "p50 ms", "p99 ms"
         )?;
         for (operation, calls) in &self.calls {
-            let served = calls.iter().filter(|call| is_served(call));
+            let served = calls.iter().filter(|call| is_served(**call));
             let mut times: Vec<u32> = served.map(|call| call.microseconds).collect();
             times.sort_unstable();
             let at = |share: f64| {
@@ -68,14 +68,9 @@ impl Display for Figures {
             let (p50, p99) = (at(0.5), at(0.99));
             writeln!(f, "{operation:24} {count:>8} {p50:>9.2} {p99:>9.2}  {statuses:?}")?;
         }
-        let memory = &self.memory;
-        writeln!(
-            f,
-            "{} s; memory {:.0} KiB at most, {:.0} KiB at the end; in the second half {:+.2} KiB/s",
-            self.seconds,
-            memory.most_kib(),
-            memory.last_kib(),
-            memory.slope()
-        )
+        let (memory, seconds) = (&self.memory, self.seconds);
+        let (most, slope) = (memory.most_kib(), memory.slope());
+        writeln!(f, "{seconds} s; memory by tenths, KiB: {:.0?}", memory.series_kib())?;
+        writeln!(f, "at most {most:.0} KiB; in the second half {slope:+.2} KiB/s")
     }
 }

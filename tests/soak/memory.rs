@@ -1,4 +1,4 @@
-//! The memory of a process over time.
+//! The resident memory of a process over time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,8 +13,8 @@ impl Memory {
     pub fn watch(process_id: u32, is_over: &AtomicBool) -> Self {
         let (begin, mut memory) = (Instant::now(), Self::default());
         while !is_over.load(Ordering::Relaxed) {
-            let resident = resident_kib(process_id);
-            memory.samples.push((begin.elapsed().as_secs_f64(), resident));
+            let kib = anonymous_kib(process_id);
+            memory.samples.push((begin.elapsed().as_secs_f64(), kib));
             std::thread::sleep(Duration::from_millis(250));
         }
         memory
@@ -24,8 +24,10 @@ impl Memory {
         self.samples.iter().map(|(_, kib)| *kib).fold(0.0, f64::max)
     }
 
-    pub fn last_kib(&self) -> f64 {
-        self.samples.last().map_or(0.0, |(_, kib)| *kib)
+    /// At equal distances, the last one included.
+    pub fn series_kib(&self) -> Vec<f64> {
+        let at = |tenth: usize| self.samples.get((self.samples.len() * tenth / 10).max(1) - 1);
+        (1..=10).filter_map(at).map(|(_, kib)| *kib).collect()
     }
 
     /// KiB per second in the second half, by least squares.
@@ -40,8 +42,9 @@ impl Memory {
     }
 }
 
-fn resident_kib(process_id: u32) -> f64 {
+/// Without mapped files, which the system takes back when it needs room.
+fn anonymous_kib(process_id: u32) -> f64 {
     let status = std::fs::read_to_string(format!("/proc/{process_id}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
     line.unwrap().trim().trim_end_matches(" kB").trim().parse().unwrap()
 }
