@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod access;
+mod adversaries;
 mod app;
 mod backup;
 mod bulk;

@@ -3,6 +3,7 @@
 //! Every request passes [`guard`] before it reaches a handler. What a route needs is said where it
 //! is registered ([`routes`]).
 
+mod framing;
 pub mod headers;
 pub mod hosts;
 pub mod key;
@@ -62,8 +63,8 @@ impl FromRequestParts<AppState> for Caller {
     }
 }
 
-/// Lets a request pass if it names this server, comes from no foreign web page, and its key permits
-/// what its route needs.
+/// Lets a request pass if its end is beyond doubt, it names this server, comes from no foreign web
+/// page, and its key permits what its route needs.
 pub async fn guard(
     State((state, table)): State<(AppState, Arc<Table>)>,
     request: Request,
@@ -92,6 +93,7 @@ async fn admit(
     parts: &mut Parts,
     caller: &mut Caller,
 ) -> Result<(), Problem> {
+    framing::check(&parts.headers)?;
     let host = state.hosts.check(parts)?;
     origin::check(&parts.headers, &host, &state.settings.cors_origins)?;
     let route = parts.extensions.get::<MatchedPath>();

@@ -124,7 +124,8 @@ fn operations(item: &mut PathItem) -> Vec<(Method, &mut Operation)> {
 
 /// Adds to an operation what the access layer may answer.
 fn document(operation: &mut Operation, needs: Needs) {
-    let codes = [Code::InvalidHost, Code::ForeignOrigin, Code::HostNotServed];
+    let codes =
+        [Code::MalformedRequest, Code::InvalidHost, Code::ForeignOrigin, Code::HostNotServed];
     of_calls::add(&mut operation.responses, &codes);
     if needs == Needs::Nothing {
         operation.security = Some(Vec::new());

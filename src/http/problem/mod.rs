@@ -145,6 +145,10 @@ pub fn render(response: Response, request_id: &str) -> Response {
     if let Some(seconds) = problem.code.retry_after_s() {
         headers.insert(header::RETRY_AFTER, seconds.into());
     }
+    if problem.code == Code::MalformedRequest {
+        // Nobody knows where the next request begins.
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     if let Some(challenge) = challenge(problem.code) {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
     }
