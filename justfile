@@ -16,6 +16,10 @@ model SECONDS="600":
 soak SECONDS="600":
     AKIN_SOAK_SECONDS={{SECONDS}} cargo test --locked --release --test soak -- --nocapture
 
+# Every kind of request that openapi.yaml describes, to a server of its own (schemathesis, from PyPI).
+schemathesis:
+    bash tests/schemathesis.sh
+
 # Licences, sources, duplicates and advisories of the dependencies (`cargo install --locked cargo-deny`).
 deny:
     cargo deny --locked check

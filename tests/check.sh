@@ -7,6 +7,7 @@ need=()
 command -v cc > /dev/null || need+=(gcc libc6-dev)
 command -v make > /dev/null || need+=(make) # jemalloc
 command -v curl > /dev/null || need+=(curl)
+python3 -c 'import ensurepip, venv' 2> /dev/null || need+=(python3 python3-venv) # schemathesis
 if [ ${#need[@]} -gt 0 ]; then
     sudo=$([ "$(id -u)" = 0 ] || echo sudo)
     $sudo apt-get update -qq
@@ -25,3 +26,4 @@ if cargo deny --version > /dev/null 2>&1; then
     cargo deny --locked check bans licenses sources
 fi
 cargo test --locked
+bash tests/schemathesis.sh

@@ -1,6 +1,6 @@
 //! The query parameters of each call, but for those of lookups.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -107,13 +107,13 @@ pub struct ClusterParameters {
     /// By default `single`.
     pub linkage: Option<Linkage>,
     /// The fewest documents of a cluster.
-    #[param(value_type = Option<u64>, minimum = 1, default = 2)]
-    min_size: Option<NonZeroUsize>,
+    #[param(value_type = Option<u64>, minimum = 1, maximum = 4_294_967_295_u64, default = 2)]
+    min_size: Option<NonZeroU32>,
 }
 
 impl ClusterParameters {
     pub fn min_size(&self) -> usize {
-        self.min_size.map_or(2, NonZeroUsize::get)
+        self.min_size.map_or(2, |size| size.get() as usize)
     }
 }
 
