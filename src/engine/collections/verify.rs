@@ -71,6 +71,8 @@ impl Verification {
         };
         let inspection = match settings {
             Ok(Some(settings)) => {
+                // A store whose seed cannot be read is inspected as well, and found damaged.
+                let settings = settings.seeded(&dir).unwrap_or(settings);
                 let identity = settings.identity(&Analyser::new(&settings).scheme);
                 inspect(&dir, &identity, &settings.unlimited_shingler())
             }

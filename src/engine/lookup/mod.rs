@@ -154,8 +154,8 @@ impl Engine {
         limit: usize,
         memory: Option<&Reservation>,
     ) -> Result<(Vec<Match>, bool), EngineError> {
-        // A document in flight may be in the index as well, in its new or its previous version.
-        if scored.iter().any(|scored| scored.ordinal.is_none()) {
+        // A document that is being replaced may be found in both versions, one of them in flight.
+        if has_repeated_ids(&scored) {
             put_in_order(&mut scored);
             let mut seen = HashSet::new();
             scored.retain(|scored| seen.insert(scored.found.id.clone()));
@@ -291,6 +291,11 @@ async fn overlaps(
         sets.into_iter().map(reaching).collect()
     };
     crate::engine::off_runtime_if(shingles > SHINGLES_INLINE_MAX, check).await
+}
+
+fn has_repeated_ids(scored: &[Scored]) -> bool {
+    let mut seen = HashSet::with_capacity(scored.len());
+    !scored.iter().all(|scored| seen.insert(&scored.found.id))
 }
 
 /// Sorts by falling resemblance, then by id.
