@@ -29,7 +29,7 @@ const fn keep() -> [u128; SHORT_BYTES_MAX + 1] {
 /// The hash function of words, chosen by a seed.
 #[derive(Clone, Copy, Debug)]
 pub enum WordMix {
-    /// Collections from before [`KeyedMix`] have it. Its seed decides little: `abcdefg1…` and
+    /// Collections from before `KeyedMix` have it. Its seed decides little: `abcdefg1…` and
     /// `abcdefgq…` can be completed to words that collide under every second seed.
     Unkeyed {
         seed: u64,
