@@ -54,7 +54,9 @@ impl App {
         app
     }
 
-    pub async fn open(&self, collection: CollectionSettings) {
+    pub async fn open(&self, mut collection: CollectionSettings) {
+        // Estimates are then the same at every run.
+        collection.sketch.seed.get_or_insert(0);
         let (dir, progress) = (self.dir.path().to_owned(), Arc::clone(&self.state.progress));
         let of_all = CollectionsSettings {
             store: StorageSettings::default(),

@@ -33,8 +33,10 @@ async fn a_collection_is_created_described_listed_and_removed() {
 
     app.post_json("/collections/news/documents", json!({"id": "a", "text": text(0)})).await;
     app.post_json("/collections/news/documents", json!({"id": "b", "text": text(1)})).await;
+    let unlike = json!({"id": "c", "text": "a page that has no words of the other two"});
+    app.post_json("/collections/news/documents", unlike).await;
     let described = app.get("/collections/news").await.json();
-    assert_eq!(described["documents"], 2);
+    assert_eq!(described["documents"], 3);
     assert!(described["postings_skew"].as_f64().unwrap() > 1.0, "{described}");
     for figure in ["keys", "postings", "postings_longest", "index_bytes", "database_bytes"] {
         assert!(described[figure].as_u64().unwrap() > 0, "{figure}: {described}");
