@@ -18,10 +18,10 @@ RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin akin
 COPY --from=build /usr/local/bin/akin /usr/local/bin/akin
 USER akin
 # Reached from outside the container, so it starts only with a key (`keys create`) or --no-keys.
-ENV AKIN__SERVER__LISTEN=0.0.0.0:7700 \
+ENV AKIN__SERVER__LISTEN=0.0.0.0:2546 \
     AKIN__STORAGE__DATA_DIR=/data
 VOLUME /data
-EXPOSE 7700
+EXPOSE 2546
 # Not ready while the index comes back: give a large collection its time before failures count.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=120s --retries=3 CMD ["akin", "health"]
 STOPSIGNAL SIGTERM

@@ -43,7 +43,7 @@ bench FILE="":
     cargo bench --bench http
 
 # What a running server finds of a corpus imported into it, against brute force.
-recall FILE URL="http://127.0.0.1:7700":
+recall FILE URL="http://127.0.0.1:2546":
     cargo bench --bench recall -- {{FILE}} {{URL}}
 
 # akin beside its peers: tables and plots in bench/report. FILE is a corpus; without it a million documents are made up.

@@ -34,7 +34,7 @@ fn main() {
         );
         return;
     };
-    let url = arguments.next().unwrap_or_else(|| "http://127.0.0.1:7700".to_owned());
+    let url = arguments.next().unwrap_or_else(|| "http://127.0.0.1:2546".to_owned());
     let sample = arguments.next().map_or(SAMPLE, |sample| sample.parse().expect("a number"));
 
     let corpus = read(&file);

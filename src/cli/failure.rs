@@ -81,7 +81,7 @@ impl From<AppError> for Failure {
                 Self::with_hint(what, "another akin may be running; choose a port by --listen")
             }
             AppError::Listen { .. } => {
-                Self::with_hint(what, "--listen takes an address and a port: 127.0.0.1:7700")
+                Self::with_hint(what, "--listen takes an address and a port: 127.0.0.1:2546")
             }
             AppError::Unprotected { .. } => Self::with_hint(
                 what,

@@ -12,7 +12,7 @@ use crate::telemetry;
 /// Serve near-duplicate search over HTTP until SIGTERM or Ctrl-C
 #[derive(Args)]
 pub struct Arguments {
-    /// Address and port to listen on; port 0 takes a free one [default: 127.0.0.1:7700]
+    /// Address and port to listen on; port 0 takes a free one [default: 127.0.0.1:2546]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
     /// Where documents are kept [default: ./akin-data]

@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn every_fault_is_named_at_once() {
         let settings = ServerSettings {
-            listen: "7700".to_owned(),
+            listen: "2546".to_owned(),
             probes_max: 0,
             bulk_requests_max: 1_000_001,
             document_bytes_max: (256 << 20) + 1,

@@ -81,7 +81,7 @@ fn check_config_shows_settings_that_can_be_read_back() {
     let shown = akin(&["check-config"]);
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     for line in
-        ["[server]", "listen = \"127.0.0.1:7700\"", "[collection.scheme]", "threshold = 0.8"]
+        ["[server]", "listen = \"127.0.0.1:2546\"", "[collection.scheme]", "threshold = 0.8"]
     {
         assert!(shown.stdout.lines().any(|shown| shown == line), "{line} in {}", shown.stdout);
     }

@@ -187,7 +187,7 @@ async fn requests_for_other_hosts_are_refused() {
     let settings =
         ServerSettings { hosts: vec!["akin.example".to_owned()], ..ServerSettings::default() };
     let app = App::with_server(settings).await;
-    for host in ["localhost:7700", "127.0.0.1", "[::1]:80", "akin.example:443", "192.168.1.2:1"] {
+    for host in ["localhost:2546", "127.0.0.1", "[::1]:80", "akin.example:443", "192.168.1.2:1"] {
         assert_eq!(send(&app, "GET /stats", &[("host", host)]).await.status, 200, "{host}");
     }
     for operation in CONTRACT.operations() {

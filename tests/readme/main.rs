@@ -60,7 +60,7 @@ fn the_readme_shows_every_path() {
     let paths: Vec<&str> = paths.map(|path| path.split('{').next().unwrap()).collect();
     assert!(paths.len() > 8, "{paths:?}");
     for path in paths {
-        assert!(commands.contains(&format!(":7700/{path}")), "no example of /{path}");
+        assert!(commands.contains(&format!(":2546/{path}")), "no example of /{path}");
     }
 }
 

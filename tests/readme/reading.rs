@@ -8,7 +8,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// Where the page says that the server is.
-const ADDRESS_SHOWN: &str = "127.0.0.1:7700";
+const ADDRESS_SHOWN: &str = "127.0.0.1:2546";
 
 pub struct Reading {
     server: Child,

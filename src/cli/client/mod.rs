@@ -40,7 +40,7 @@ const USER_AGENT_VALUE: &str = concat!("akin/", env!("CARGO_PKG_VERSION"));
 #[derive(Args, Clone)]
 pub struct Server {
     /// The server's address
-    #[arg(long, value_name = "URL", env = "AKIN_URL", default_value = "http://127.0.0.1:7700")]
+    #[arg(long, value_name = "URL", env = "AKIN_URL", default_value = "http://127.0.0.1:2546")]
     pub url: String,
     /// File with the key to send; AKIN_KEY may have the key itself
     #[arg(long, value_name = "FILE", env = "AKIN_KEY_FILE")]
@@ -139,7 +139,7 @@ impl Client {
         if host.trim_matches('/').is_empty() {
             return Err(Failure::with_hint(
                 format!("'{url}' is not the URL of an akin"),
-                "it looks like http://127.0.0.1:7700; for https put a proxy in between",
+                "it looks like http://127.0.0.1:2546; for https put a proxy in between",
             ));
         }
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
@@ -260,9 +260,9 @@ mod tests {
 
     #[test]
     fn urls_that_cannot_be_used_are_refused() {
-        for url in ["https://localhost", "localhost:7700", "http://", ""] {
+        for url in ["https://localhost", "localhost:2546", "http://", ""] {
             assert!(Client::new(url).is_err(), "{url}");
         }
-        assert_eq!(Client::new("http://localhost:7700/").unwrap().url(), "http://localhost:7700");
+        assert_eq!(Client::new("http://localhost:2546/").unwrap().url(), "http://localhost:2546");
     }
 }

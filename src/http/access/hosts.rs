@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn loopback_addresses_and_the_names_of_the_settings_are_served() {
         let hosts = Hosts::new(&ServerSettings {
-            listen: "search.example:7700".to_owned(),
+            listen: "search.example:2546".to_owned(),
             hosts: vec!["Akin".to_owned(), "*.internal".to_owned()],
             ..ServerSettings::default()
         });
@@ -121,7 +121,7 @@ mod tests {
         for name in ["akin.example", "*", "*.internal", "::1", "10.0.0.1", "under_score"] {
             assert_eq!(fault(name), None, "{name}");
         }
-        for name in ["", "akin:7700", "http://akin", "a b", "akin/"] {
+        for name in ["", "akin:2546", "http://akin", "a b", "akin/"] {
             assert!(fault(name).is_some(), "{name}");
         }
     }

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     fn is_refused(headers: &[(&'static str, &str)]) -> bool {
-        let host = Authority::from_static("akin.example:7700");
+        let host = Authority::from_static("akin.example:2546");
         let pairs = headers.iter().map(|(name, value)| {
             (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
         });
@@ -113,7 +113,7 @@ mod tests {
     fn pages_of_the_server_and_of_allowed_origins_may_send() {
         assert!(!is_refused(&[]));
         for origin in
-            ["http://akin.example:7700", "https://AKIN.example:7700", "https://shop.example"]
+            ["http://akin.example:2546", "https://AKIN.example:2546", "https://shop.example"]
         {
             assert!(!is_refused(&[("origin", origin)]), "{origin}");
         }
@@ -124,7 +124,7 @@ mod tests {
             "http://akin.example",
             "http://shop.example",
             "https://shop.example.evil.example",
-            "akin.example:7700",
+            "akin.example:2546",
             "é",
         ] {
             assert!(is_refused(&[("origin", origin)]), "{origin}");
