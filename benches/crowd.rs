@@ -194,8 +194,13 @@ async fn look_up(engine: &Engine, documents: usize) -> (Vec<Duration>, usize) {
     for _ in 0..LOOKUPS {
         let id = DocumentId::new(format!("document/{}", random.below(documents)));
         let probe = Probe::Stored(id.expect("a valid id"));
-        let lookup =
-            Lookup { threshold: None, points: None, limit: 20, mode: Some(Mode::Verified) };
+        let lookup = Lookup {
+            threshold: None,
+            points: None,
+            limit: 20,
+            mode: Some(Mode::Verified),
+            ..Lookup::default()
+        };
         let started = Instant::now();
         let answer = engine.similar(probe, lookup).await.expect("an answer");
         times.push(started.elapsed());

@@ -190,6 +190,7 @@ fn prepared(number: u32) -> PreparedDocument {
         sketch,
         whole_document: false,
         sampled_to_one: false,
+        only_over: None,
     }
 }
 

@@ -8,6 +8,9 @@ pub enum BackendError {
     OutOfService { reason: String },
     #[error("all ordinals are used up: export the collection and import it into a new one")]
     OrdinalsExhausted,
+    /// The document was removed or replaced before it could be changed.
+    #[error("the document is being written by others: try again")]
+    Changed,
     /// The collection was reindexed; the write must go to its successor.
     #[error("the collection was reindexed meanwhile: try again")]
     Superseded,

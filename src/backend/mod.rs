@@ -51,6 +51,8 @@ pub struct PreparedDocument {
     pub whole_document: bool,
     /// None of the text's shingles was in the sample.
     pub sampled_to_one: bool,
+    /// It is stored only if its id still has the document with this ordinal.
+    pub only_over: Option<Ordinal>,
 }
 
 /// A document copied from another backend, with its ordinal and times.
@@ -173,12 +175,10 @@ pub trait Backend: Send + Sync {
     async fn sets(&self, candidates: &[Candidate])
     -> Result<Vec<Option<ShingleSet>>, BackendError>;
 
-    /// The content of one member of each candidate, in the same order; `None` where all members
-    /// have been removed. Only for collections that keep contents.
-    async fn contents(
-        &self,
-        candidates: &[Candidate],
-    ) -> Result<Vec<Option<Content>>, BackendError>;
+    /// The content of one document of each group, in the same order; `None` where all of a group
+    /// have been removed, or the collection does not keep contents.
+    async fn contents(&self, groups: &[Vec<Ordinal>])
+    -> Result<Vec<Option<Content>>, BackendError>;
 
     /// The details of documents, in the same order; `None` where a document has been removed.
     async fn details(

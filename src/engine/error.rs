@@ -14,6 +14,9 @@ pub enum EngineError {
     EmptyDocument,
     #[error("the document would have expired already, at {expires_at}")]
     AlreadyExpired { expires_at: Timestamp },
+    /// Retry later.
+    #[error("the document is being written by others: try again")]
+    DocumentChanged,
     #[error("there is no document '{id}'")]
     DocumentNotFound { id: DocumentId },
     #[error("{reason}")]
@@ -137,6 +140,7 @@ impl From<BackendError> for EngineError {
     fn from(error: BackendError) -> Self {
         match error {
             BackendError::OutOfService { reason } => Self::OutOfService { reason },
+            BackendError::Changed => Self::DocumentChanged,
             BackendError::Superseded => Self::Superseded,
             BackendError::Unsupported { what } => Self::UnsupportedByBackend { what },
             BackendError::Storage(StorageError::Closed) => Self::Closed,

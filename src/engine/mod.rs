@@ -41,18 +41,20 @@ pub use compare::measures::{Distance, MeasureSelection, MeasureValues, UnknownMe
 pub use discovery::{
     Batch, ClusterFigures, ClusterPart, Discovery, DiscoveryKind, DiscoveryStats, FoundPair,
 };
+pub use documents::DocumentChange;
 pub use error::EngineError;
 pub use lookup::collapse::{Collapsed, Group, GroupMember};
 pub use lookup::conditions::Conditions;
 pub use lookup::filter::{Filter, FilterError};
 pub use offline::{OfflineCorpus, OfflineGathering, SetPair};
+pub use operations::Page;
 pub use operations::backup::{Restored, Restoring, check_backup, restore};
 pub use quality::{CurveAnswer, CurveOf, curve_of};
 pub use quality::{Recall, Tally};
 pub use settings::{CollectionSettings, LimitSettings, StoreSettings};
 pub use types::{
-    AddOptions, AddStatus, Added, Admitted, Answer, FoundBy, Lookup, Match, MatchContainment, Mode,
-    OnDuplicate, Policy, Probe, Stats,
+    AddOptions, AddStatus, Added, Admitted, Answer, FoundBy, Lookup, Match, MatchContainment,
+    MatchDetails, Mode, OnDuplicate, Policy, Probe, Stats,
 };
 
 /// One open collection. Clones are handles to the same collection.

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::backend::{BackendStats, Registered};
-use crate::document::{Content, DocumentId, Metadata};
+use crate::document::{Content, DocumentId, Metadata, Token};
 use crate::engine::{ClusterFigures, DiscoveryStats, Recall};
 use crate::measure::Overlap;
 use crate::scheme::Threshold;
@@ -146,8 +146,32 @@ pub struct Lookup {
     pub points: Option<u32>,
     /// Matches reported, at most.
     pub limit: usize,
+    /// Matches left out before the first that is reported.
+    pub offset: usize,
     /// The collection's default mode if `None`.
     pub mode: Option<Mode>,
+    pub include: MatchDetails,
+}
+
+impl Default for Lookup {
+    fn default() -> Self {
+        let include = MatchDetails::default();
+        Self { threshold: None, points: None, limit: 20, offset: 0, mode: None, include }
+    }
+}
+
+/// What is read of each match besides its scores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MatchDetails {
+    pub metadata: bool,
+    /// Its text, tokens or fields, in collections that keep them.
+    pub content: bool,
+}
+
+impl Default for MatchDetails {
+    fn default() -> Self {
+        Self { metadata: true, content: false }
+    }
 }
 
 /// The near-duplicates of a probe: `resemblance` falling, then by id.
@@ -210,6 +234,14 @@ pub struct Match {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub metadata: Option<Metadata>,
+    /// By `include=text`, as `tokens` and `fields` are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<serde_json::Value>>)]
+    pub tokens: Option<Vec<Token>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fields: Option<BTreeMap<String, String>>,
     /// Of records only: the points of all fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 296)]
@@ -239,6 +271,16 @@ impl Serialize for Metadata {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let raw: &RawValue = serde_json::from_str(self.as_json()).map_err(S::Error::custom)?;
         raw.serialize(serializer)
+    }
+}
+
+/// A string, or `[string, count]` if it occurs more than once.
+impl Serialize for Token {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.count {
+            1 => serializer.serialize_str(&self.text),
+            count => (&self.text, count).serialize(serializer),
+        }
     }
 }
 

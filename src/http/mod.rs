@@ -46,8 +46,8 @@ use access::origin;
 use access::routes::{ADMIN, Needs, READ, Routes, Table, WRITE};
 use connection::{decompression, layers, observe};
 use handlers::{
-    backup, collapse, collections, curve, discovery, documents, operate, recall, reindex, removal,
-    resemblance, similar,
+    backup, collapse, collections, curve, discovery, document, documents, fetch, operate, recall,
+    reindex, removal, resemblance, similar,
 };
 use problem::Problem;
 use problem::code::Code;
@@ -87,8 +87,9 @@ fn on_one_collection() -> Routes {
     Routes::new()
         .routes(READ, routes!(documents::list))
         .routes(WRITE, routes!(documents::add))
-        .routes(READ, routes!(documents::get))
-        .routes(WRITE, routes!(documents::remove))
+        .routes(READ, routes!(document::get))
+        .routes(WRITE, routes!(document::put, document::change, document::remove))
+        .routes(READ, routes!(fetch::fetch))
         .routes(READ, routes!(documents::export))
         .routes(READ, routes!(similar::stored, similar::posted))
         .routes(READ, routes!(resemblance::stored, resemblance::posted))
@@ -104,7 +105,10 @@ fn on_one_collection() -> Routes {
 
 /// Routes that may take any time. They stop when their client goes away.
 fn without_timeout() -> Routes {
-    let on_one = || Routes::new().routes(WRITE, routes!(removal::remove));
+    let on_one = || {
+        let by_conditions = Routes::new().routes(WRITE, routes!(removal::remove));
+        by_conditions.routes(WRITE, routes!(removal::remove_named))
+    };
     Routes::new()
         .merge(on_one())
         .nest_in_collection(on_one())

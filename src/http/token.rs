@@ -16,10 +16,7 @@ pub struct WireToken(pub Token);
 
 impl Serialize for WireToken {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0.count {
-            1 => serializer.serialize_str(&self.0.text),
-            count => (&self.0.text, count).serialize(serializer),
-        }
+        self.0.serialize(serializer)
     }
 }
 

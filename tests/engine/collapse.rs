@@ -53,7 +53,7 @@ async fn lists_are_collapsed_as_brute_force_does_it() {
     let ids: Vec<DocumentId> = texts.iter().map(|(name, _)| id(name)).collect();
     for threshold in [0.6, 0.8, 1.0] {
         let given = Some(threshold.try_into().unwrap());
-        let collapsed = engine.collapse(ids.clone(), given).await.unwrap();
+        let collapsed = engine.collapse(ids.clone(), given, None).await.unwrap();
         let expected = by_brute_force(&sets, threshold);
         assert!(collapsed.unknown.is_empty());
         assert_eq!(flattened(&collapsed, &ids), expected, "at {threshold}");

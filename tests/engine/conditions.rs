@@ -42,7 +42,8 @@ fn open_ticking(dir: &Path) -> Engine {
 
 async fn look_up(engine: &Engine, name: &str, limit: usize, conditions: &Conditions) -> Answer {
     let threshold = Some(0.6.try_into().unwrap());
-    let lookup = Lookup { threshold, points: None, limit, mode: Some(Mode::Verified) };
+    let lookup =
+        Lookup { threshold, points: None, limit, mode: Some(Mode::Verified), ..Lookup::default() };
     engine.similar_where(Probe::Stored(id(name)), lookup, conditions).await.unwrap()
 }
 
@@ -108,7 +109,8 @@ async fn a_lookup_that_looks_at_no_more_matches_says_so() {
     let look_up = async |limit, conditions: &Conditions| {
         let (threshold, mode) = (Some(0.6.try_into().unwrap()), Mode::Verified);
         let probe = Probe::Content(Content::Text(page.to_owned()));
-        let lookup = Lookup { threshold, points: None, limit, mode: Some(mode) };
+        let lookup =
+            Lookup { threshold, points: None, limit, mode: Some(mode), ..Lookup::default() };
         engine.similar_where(probe, lookup, conditions).await.unwrap()
     };
     let all = look_up(1_000, &Conditions::default()).await;

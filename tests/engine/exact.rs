@@ -142,7 +142,8 @@ async fn a_prefix_collection_tells_every_near_duplicate_of_what_is_added() {
     let stats = engine.stats().await.unwrap().backend;
     assert!(stats.keys > 0 && stats.postings >= stats.keys);
     let probe = || Probe::Stored(id("f0/0"));
-    let usual = Lookup { threshold: None, points: None, limit: 20, mode: None };
+    let usual =
+        Lookup { threshold: None, points: None, limit: 20, mode: None, ..Lookup::default() };
     assert_eq!(engine.similar(probe(), usual).await.unwrap().mode, Mode::Exact);
     let verified = engine.similar(probe(), lookup(0.8, Mode::Verified)).await.unwrap();
     assert_eq!((verified.mode, verified.found_by), (Mode::Verified, FoundBy::Prefix));

@@ -52,7 +52,7 @@ async fn add(engine: &Engine, document: Document) -> Added {
 
 fn lookup(threshold: f64, mode: Mode) -> Lookup {
     let threshold = Some(threshold.try_into().unwrap());
-    Lookup { threshold, points: None, limit: 10_000, mode: Some(mode) }
+    Lookup { threshold, points: None, limit: 10_000, mode: Some(mode), ..Lookup::default() }
 }
 
 /// Ids and resemblances of a stored document's near-duplicates.

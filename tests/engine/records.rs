@@ -46,7 +46,13 @@ fn record(name: &str, fields: &Fields<'_>) -> Document {
 }
 
 fn lookup(points: Option<u32>) -> Lookup {
-    Lookup { threshold: None, points, limit: 10_000, mode: Some(Mode::Verified) }
+    Lookup {
+        threshold: None,
+        points,
+        limit: 10_000,
+        mode: Some(Mode::Verified),
+        ..Lookup::default()
+    }
 }
 
 /// Ids and points of a probe's matches.

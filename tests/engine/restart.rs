@@ -31,7 +31,13 @@ async fn answers(engine: &Engine) -> Vec<String> {
     for name in engine.list(None, 10_000).await.unwrap() {
         for mode in [Mode::Verified, Mode::Estimated] {
             let threshold = Some(0.7.try_into().unwrap());
-            let lookup = Lookup { threshold, points: None, limit: 100, mode: Some(mode) };
+            let lookup = Lookup {
+                threshold,
+                points: None,
+                limit: 100,
+                mode: Some(mode),
+                ..Lookup::default()
+            };
             let answer = engine.similar(Probe::Stored(name.clone()), lookup).await.unwrap();
             all.push(format!("{name} {answer:?}"));
         }

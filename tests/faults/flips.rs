@@ -148,7 +148,8 @@ async fn assert_true(engine: &Engine, damage: &str) {
     assert!(is_told || export.len() == whole, "{damage}: {} exported", export.len());
     for number in (0..DOCUMENTS).step_by(7).filter(|number| !is_removed(*number)) {
         let probe = Probe::Content(Content::Text(text(number)));
-        let lookup = Lookup { threshold: None, points: None, limit: 10, mode: None };
+        let lookup =
+            Lookup { threshold: None, points: None, limit: 10, mode: None, ..Lookup::default() };
         let Ok(answer) = engine.similar(probe, lookup).await else { continue };
         let is_found = answer.matches.iter().any(|found| found.id == id(number));
         assert!(is_found, "{damage}: {number} is not found by its text");

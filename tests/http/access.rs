@@ -94,7 +94,7 @@ fn action(operation: &str) -> Action {
         | ("PUT" | "DELETE", "")
         | ("POST", "/snapshots")
         | ("POST" | "DELETE", "/reindex") => Action::Admin,
-        ("POST", "/documents") | ("DELETE", _) => Action::Write,
+        ("POST", "/documents" | "/remove") | ("PUT" | "PATCH" | "DELETE", _) => Action::Write,
         _ => Action::Read,
     }
 }

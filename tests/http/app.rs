@@ -135,6 +135,11 @@ impl App {
         self.call(request.body(Body::from(body.to_string())).unwrap()).await
     }
 
+    pub async fn patch_json(&self, path: &str, body: impl ToString) -> Reply {
+        let request = Request::patch(path).header("content-type", "application/merge-patch+json");
+        self.call(request.body(Body::from(body.to_string())).unwrap()).await
+    }
+
     pub async fn post(&self, path: &str, media: &str, body: impl Into<Body>) -> Reply {
         self.call(post(path, media, body)).await
     }
@@ -213,11 +218,21 @@ impl Reply {
         lines(&self.body)
     }
 
-    /// Whether a document of a bulk import was refused.
+    /// The elements of an answer that is an array.
+    pub fn elements(&self) -> Vec<Value> {
+        assert_eq!(self.header("content-type"), "application/json");
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    /// Whether one of many documents or probes was refused.
     pub fn has_failed_lines(&self) -> bool {
-        self.header("content-type") == "application/x-ndjson"
-            && self.header("content-encoding").is_empty()
-            && self.lines().iter().any(|line| line["status"] == "error")
+        let is_error = |result: &Value| result["status"] == "error" || result["error"].is_object();
+        match self.header("content-type") {
+            _ if !self.header("content-encoding").is_empty() => false,
+            "application/x-ndjson" => self.lines().iter().any(is_error),
+            _ => serde_json::from_slice(&self.body)
+                .is_ok_and(|results: Vec<Value>| results.iter().any(is_error)),
+        }
     }
 
     /// The reply as a problem with this status and code, whole as every problem must be.

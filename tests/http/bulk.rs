@@ -69,13 +69,13 @@ async fn an_array_is_imported_like_lines() {
     for body in [documents.to_string(), format!("{documents:#}"), format!(" \n{documents}\n ")] {
         let app = App::new().await;
         let reply = app.post("/documents", "application/json", chunked(&body, 5)).await;
-        let lines = reply.lines();
+        let lines = reply.elements();
         let expected = [(1, "created"), (2, "invalid_document"), (3, "created")];
         assert_eq!(summary(&lines), expected);
         assert_eq!(lines[2]["id"], "[\"]}");
     }
     let empty = App::new().await.post_json("/documents", "[]").await;
-    assert_eq!((empty.status.as_u16(), empty.lines()), (200, vec![]));
+    assert_eq!((empty.status.as_u16(), empty.elements()), (200, vec![]));
 }
 
 #[tokio::test]
@@ -87,7 +87,7 @@ async fn a_malformed_array_is_stored_up_to_the_fault() {
         (r#"[{"id": "c", "text": "x"}, {"id": "z", "text""#, 2),
     ];
     for (body, line) in broken {
-        let lines = app.post_json("/documents?check=false", body).await.lines();
+        let lines = app.post_json("/documents?check=false", body).await.elements();
         assert_eq!(summary(&lines), [(1, "created"), (line, "malformed_json")], "{body}");
     }
     assert_eq!(app.get("/documents").await.json()["ids"], json!(["a", "b", "c"]));
@@ -144,7 +144,7 @@ async fn more_documents_than_may_be_in_flight_are_all_imported() {
     let documents: Vec<_> =
         (0..300).map(|n| if n == 150 { large.clone() } else { document(n) }).collect();
     let body = serde_json::to_string(&documents).unwrap();
-    let lines = app.post_json("/documents?check=false", body).await.lines();
+    let lines = app.post_json("/documents?check=false", body).await.elements();
     let numbers: Vec<_> = lines.iter().map(|line| line["line"].as_u64().unwrap()).collect();
     assert_eq!(numbers, (1..=300).collect::<Vec<_>>());
     assert!(lines.iter().all(|line| line["status"] == "created"));
@@ -155,7 +155,7 @@ async fn of_equal_ids_the_last_document_is_kept() {
     let app = App::new().await;
     let documents: Vec<_> =
         (0..100).map(|n| json!({"id": "a", "text": format!("take {n}")})).collect();
-    let lines = app.post_json("/documents", json!(documents)).await.lines();
+    let lines = app.post_json("/documents", json!(documents)).await.elements();
     assert_eq!(lines[0]["status"], "created");
     assert!(lines[1..].iter().all(|line| line["status"] == "replaced"));
     assert_eq!(app.get("/documents/a").await.json()["text"], "take 99");
@@ -166,7 +166,7 @@ async fn of_near_duplicates_the_first_is_stored() {
     let app = App::new().await;
     let documents: Vec<_> =
         (0..50).map(|n| json!({"id": format!("{n:02}"), "text": text(n)})).collect();
-    let lines = app.post_json("/documents?on_duplicate=skip", json!(documents)).await.lines();
+    let lines = app.post_json("/documents?on_duplicate=skip", json!(documents)).await.elements();
     assert_eq!(lines[0]["status"], "created");
     assert!(lines[1..].iter().all(|line| line["status"] == "skipped"), "{lines:?}");
     assert_eq!(app.get("/documents").await.json()["ids"], json!(["00"]));

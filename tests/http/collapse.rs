@@ -27,12 +27,13 @@ async fn the_first_of_each_group_is_kept() {
     let exact = app.get("/resemblance?a=a&b=a,%20edited").await.json()["exact"]["value"].clone();
     let member = |id: &str| json!({"id": id, "resemblance": exact});
     let expected = json!({
-        "kept": ["far", "a, edited", "b"],
+        "kept": ["far", "unheard of", "a, edited", "b", "nor this"],
         "groups": [{
             "representative": "a, edited",
             "members": [member("a"), member("a, copied")],
         }],
         "unknown": ["unheard of", "nor this"],
+        "more": false,
         "threshold": 0.8,
     });
     assert_eq!(answer, expected);
@@ -48,6 +49,23 @@ async fn at_threshold_1_only_equal_sets_are_one() {
     assert_eq!(answer["groups"], json!([{"representative": "a", "members": members}]));
     let answer = app.post_json("/collapse", json!({"ids": []})).await.json();
     assert_eq!((&answer["kept"], &answer["unknown"]), (&json!([]), &json!([])));
+}
+
+#[tokio::test]
+async fn only_so_many_are_kept_and_the_rest_still_joins_their_groups() {
+    let app = app_with_groups().await;
+    let ids = json!(["unheard of", "a", "far", "b", "a, edited"]);
+    let in_body = app.post_json("/collapse", json!({"ids": ids, "limit": 2})).await.json();
+    let in_query = app.post_json("/collapse?limit=2", json!({"ids": ids})).await.json();
+    for answer in [in_body, in_query] {
+        assert_eq!(answer["kept"], json!(["unheard of", "a"]), "{answer}");
+        assert_eq!(answer["groups"][0]["members"][0]["id"], "a, edited");
+        assert_eq!(answer["more"], true);
+    }
+    let one = app.post_json("/collapse", json!({"ids": ids, "limit": 1})).await.json();
+    assert_eq!((&one["kept"], &one["groups"]), (&json!(["unheard of"]), &json!([])));
+    let both = app.post_json("/collapse?limit=1", json!({"ids": ids, "limit": 2})).await;
+    both.problem(400, "invalid_parameter");
 }
 
 #[tokio::test]
@@ -76,7 +94,8 @@ async fn an_invalid_list_is_refused_with_a_pointer() {
         (json!({"ids": ["a", ""]}), "/ids/1", "at least one character"),
         (json!({"ids": ["a", 7]}), "/ids/1", "expected a string"),
         (json!({"ids": [], "threshold": 1.5}), "/threshold", "above 0 and at most 1"),
-        (json!({"ids": [], "limit": 3}), "/limit", "unknown field `limit`"),
+        (json!({"ids": [], "limt": 3}), "/limt", "unknown field `limt`"),
+        (json!({"ids": [], "limit": 0}), "/limit", "nonzero"),
         (json!(["a", "b"]), "", "expected an object"),
     ];
     for (body, pointer, detail) in invalid {
@@ -87,7 +106,7 @@ async fn an_invalid_list_is_refused_with_a_pointer() {
     }
     app.post_json("/collapse", "{\"ids\": [").await.problem(400, "malformed_json");
     app.post("/collapse", "text/plain", "a").await.problem(415, "unsupported_media_type");
-    app.post_json("/collapse?limit=1", json!({"ids": []})).await.problem(400, "invalid_parameter");
+    app.post_json("/collapse?limt=1", json!({"ids": []})).await.problem(400, "invalid_parameter");
 }
 
 #[tokio::test]

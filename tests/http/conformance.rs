@@ -107,6 +107,7 @@ async fn call_every_operation(app: &App, at: &str, documents: &Value) {
     ok("/documents/a?include=sketch,shingles").await;
     ok("/export?order=id").await;
     ok("/similar?id=a").await;
+    ok("/similar?id=a&limit=1&offset=1&include=text,metadata").await;
     ok("/similar?id=a&limit=1&filter=%40.site%20%3D%3D%201").await;
     app.get(&format!("{at}/similar?id=a&mode=exact")).await;
     app.get(&format!("{at}/similar?id=a&mode=estimated")).await;
@@ -120,18 +121,32 @@ async fn call_every_operation(app: &App, at: &str, documents: &Value) {
     let ranked = json!({"ids": ["b", "a", "unheard of"]});
     app.post_json(&format!("{at}/collapse"), ranked).await;
     app.post_json(&format!("{at}/similar"), json!([{"id": "a"}, {"id": "b"}])).await;
+    let lines = "{\"id\": \"a\"}\n{\"id\": 7}\n";
+    app.post(&format!("{at}/similar"), "application/x-ndjson", lines).await;
     let pair = json!({"a": {"id": "a"}, "b": {"id": "c"}});
     app.post_json(&format!("{at}/resemblance?measures=cosine,euclidean"), pair).await;
     assert_eq!(app.post(&format!("{at}/snapshots"), "", "").await.status, 202);
     ok("/snapshots").await;
     assert_eq!(app.delete(&format!("{at}/documents/c")).await.status, 204);
+    app.put_json(&format!("{at}/documents/put"), documents[0].clone()).await;
+    let named = json!({"id": "b", "text": documents[0]["text"], "tokens": documents[0]["tokens"],
+        "fields": documents[0]["fields"]});
+    let named: serde_json::Map<_, _> =
+        named.as_object().unwrap().clone().into_iter().filter(|(_, of)| !of.is_null()).collect();
+    let put = app.put_json(&format!("{at}/documents/b"), Value::Object(named)).await;
+    assert_eq!(put.status, 200, "{:?}", put.body);
+    app.patch_json(&format!("{at}/documents/b"), json!({"metadata": {"x": 1}})).await;
+    ok("/documents?count=true&filter=%40.site%20%3D%3D%201").await;
+    let ids = json!({"ids": ["a", "nobody", "a"], "include": ["sketch"]});
+    assert_eq!(app.post_json(&format!("{at}/fetch"), ids).await.status, 200);
+    assert_eq!(app.post_json(&format!("{at}/remove"), json!({"ids": ["b"]})).await.status, 200);
     let old = format!("{at}/documents?stored_before=2000-01-01T00:00:00Z");
     assert_eq!(app.delete(&old).await.status, 200);
 }
 
 async fn add(app: &App, at: &str, documents: &Value) {
     let path = format!("{at}/documents");
-    for line in app.post_json(&path, documents).await.lines() {
+    for line in app.post_json(&path, documents).await.elements() {
         assert_eq!(line["status"], "created", "{at}: {line}");
     }
     let document = &documents[0];

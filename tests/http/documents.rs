@@ -1,5 +1,7 @@
+use std::sync::Arc;
+
 use akin::engine::{CollectionSettings, StoreSettings};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::app::{App, text};
 
@@ -164,4 +166,95 @@ async fn texts_that_are_not_kept_are_not_returned() {
     assert_eq!(app.get("/documents/a").await.json().get("text"), None);
     app.get("/resemblance?a=a&b=b&explain=true").await.problem(422, "text_not_kept");
     assert_eq!(app.get("/resemblance?a=a&b=b").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_document_is_put_under_the_id_of_its_path() {
+    let app = App::new().await;
+    let created = app.put_json("/documents/x%2Fy", json!({"text": text(0)})).await;
+    assert_eq!((created.status.as_u16(), &created.json()["id"]), (201, &json!("x/y")));
+    let replaced = app.put_json("/documents/x%2Fy", json!({"id": "x/y", "text": text(1)})).await;
+    assert_eq!((replaced.status.as_u16(), &replaced.json()["status"]), (200, &json!("replaced")));
+    let other = json!({"id": "z", "text": text(0)});
+    let problem = app.put_json("/documents/x%2Fy", other).await.problem(422, "invalid_document");
+    assert_eq!(problem["errors"][0]["pointer"], "/id");
+    let skipped = app.put_json("/documents/copy?on_duplicate=skip", json!({"text": text(2)})).await;
+    assert_eq!(skipped.json()["status"], "skipped");
+    assert_eq!(app.get("/documents").await.json()["ids"], json!(["x/y"]));
+}
+
+#[tokio::test]
+async fn metadata_is_changed_by_a_merge_patch() {
+    let app = App::new().await;
+    let metadata = json!({"lang": "en", "draft": true, "author": {"name": "A", "age": 7}});
+    let document = json!({"id": "a", "text": text(0), "metadata": metadata,
+        "expires_at": "2999-01-01T00:00:00Z"});
+    app.post_json("/documents", document).await;
+    let patch = json!({"metadata": {"lang": "de", "draft": null, "author": {"age": null}}});
+    let changed = app.patch_json("/documents/a", &patch).await;
+    assert_eq!((changed.status.as_u16(), &changed.json()["status"]), (200, &json!("replaced")));
+    let stored = app.get("/documents/a").await.json();
+    assert_eq!(stored["metadata"], json!({"lang": "de", "author": {"name": "A"}}));
+    assert_eq!(stored["text"], text(0));
+    assert_eq!(stored["expires_at"], "2999-01-01T00:00:00.000Z");
+    assert_eq!(app.patch_json("/documents/a", &patch).await.json()["status"], "unchanged");
+
+    let cleared = json!({"metadata": null, "expires_at": null});
+    assert_eq!(app.patch_json("/documents/a", cleared).await.status, 200);
+    let stored = app.get("/documents/a").await.json();
+    assert_eq!((&stored["metadata"], &stored["expires_at"]), (&Value::Null, &Value::Null));
+
+    for (body, pointer) in [
+        (json!({"metadata": [1]}), "/metadata"),
+        (json!({"text": "other"}), "/text"),
+        (json!({"expires_at": "2000-01-01T00:00:00Z"}), "/expires_at"),
+    ] {
+        let problem = app.patch_json("/documents/a", body).await.problem(422, "invalid_document");
+        assert_eq!(problem["errors"][0]["pointer"], pointer);
+    }
+    app.patch_json("/documents/b", json!({})).await.problem(404, "document_not_found");
+}
+
+/// Each change adds a field, so none may overwrite what another has added meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn concurrent_changes_of_a_document_are_all_kept() {
+    let app = Arc::new(App::new().await);
+    app.post_json("/documents", json!({"id": "a", "text": text(0)})).await;
+    let change = |at: usize| {
+        let app = Arc::clone(&app);
+        tokio::spawn(async move {
+            let patch = json!({"metadata": {format!("field{at}"): at}});
+            while app.patch_json("/documents/a", &patch).await.status == 503 {}
+        })
+    };
+    for change in (0..20).map(change).collect::<Vec<_>>() {
+        change.await.unwrap();
+    }
+    let stored = app.get("/documents/a").await.json();
+    assert_eq!(stored["metadata"].as_object().unwrap().len(), 20, "{stored}");
+}
+
+#[tokio::test]
+async fn many_documents_are_fetched_and_removed_by_their_ids() {
+    let app = App::new().await;
+    for id in ["a", "b", "c/d"] {
+        app.post_json("/documents", json!({"id": id, "text": id})).await;
+    }
+    let wanted = json!({"ids": ["c/d", "nobody", "a", "c/d"], "include": ["sketch"]});
+    let fetched = app.post_json("/fetch", wanted).await.json();
+    assert_eq!(fetched["unknown"], json!(["nobody"]));
+    let documents = fetched["documents"].as_array().unwrap();
+    assert_eq!(documents.len(), 2);
+    assert_eq!(documents[0], app.get("/documents/c%2Fd?include=sketch").await.json());
+    assert_eq!(documents[1]["text"], "a");
+
+    let removed = app.post_json("/remove", json!({"ids": ["b", "nobody", "c/d"]})).await.json();
+    assert_eq!((&removed["matched"], &removed["removed"]), (&json!(2), &json!(2)));
+    assert_eq!(app.get("/documents").await.json()["ids"], json!(["a"]));
+    let removed = app.post_json("/remove", json!({"stored_after": "2000-01-01T00:00:00Z"})).await;
+    assert_eq!(removed.json()["removed"], 1);
+    for body in [json!({}), json!({"ids": ["a"], "stored_after": "2000-01-01T00:00:00Z"})] {
+        let problem = app.post_json("/remove", body).await.problem(422, "invalid_request");
+        assert!(problem["detail"].as_str().unwrap().contains("either ids"), "{problem}");
+    }
 }

@@ -70,7 +70,7 @@ async fn an_invalid_or_past_time_is_refused_with_a_pointer() {
         let problem = app.post_json("/documents", &document).await.problem(422, "invalid_document");
         assert_eq!(problem["errors"][0]["pointer"], "/expires_at", "{problem}");
         assert!(problem["detail"].as_str().unwrap().contains(said), "{problem}");
-        let line = &app.post_json("/documents", json!([document])).await.lines()[0];
+        let line = &app.post_json("/documents", json!([document])).await.elements()[0];
         assert_eq!(line["problem"]["errors"][0]["pointer"], "/expires_at", "{line}");
     }
     assert_eq!(app.get("/documents").await.json()["ids"], json!([]));
@@ -219,4 +219,30 @@ async fn a_bulk_removal_has_no_timeout_and_takes_a_bulk_permit() {
     drop(export);
     let removed = app.delete("/documents?filter=@").await;
     assert_eq!(removed.json()["removed"], 1_000);
+}
+
+#[tokio::test]
+async fn documents_that_meet_conditions_are_listed_and_counted() {
+    let app = App::new().await;
+    let document = |at: usize| json!({"id": format!("{at:04}"), "text": "x", "metadata": {"third": at % 3 == 0}});
+    let lines: Vec<String> = (0..2_500).map(|at| document(at).to_string()).collect();
+    app.post("/documents?check=false", "application/x-ndjson", lines.join("\n")).await;
+    let (mut found, mut after) = (Vec::new(), String::new());
+    loop {
+        let page = format!("/documents?limit=300&filter={}{after}", encoded("@.third == true"));
+        let page = app.get(&page).await.json();
+        let ids = page["ids"].as_array().unwrap();
+        assert!(ids.len() <= 300);
+        found.extend(ids.iter().map(|id| id.as_str().unwrap().to_owned()));
+        let Some(next) = page["next"].as_str() else { break };
+        after = format!("&after={next}");
+    }
+    let expected: Vec<String> = (0..2_500).step_by(3).map(|at| format!("{at:04}")).collect();
+    assert_eq!(found, expected);
+    let counted = async |query: &str| app.get(query).await.json()["count"].clone();
+    let filter = encoded("@.third == true");
+    assert_eq!(counted(&format!("/documents?count=true&limit=1&filter={filter}")).await, 834);
+    assert_eq!(counted("/documents?count=true&limit=1").await, 2_500);
+    assert_eq!(counted("/documents").await, Value::Null);
+    assert_eq!(counted("/documents?count=true&stored_before=2000-01-01T00:00:00Z").await, 0);
 }

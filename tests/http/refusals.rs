@@ -39,7 +39,7 @@ async fn an_invalid_document_is_refused_with_a_pointer() {
 #[tokio::test]
 async fn an_array_of_fields_is_not_a_document() {
     let app = App::new().await;
-    let results = app.post_json("/documents", r#"[["a", "text", null, null]]"#).await.lines();
+    let results = app.post_json("/documents", r#"[["a", "text", null, null]]"#).await.elements();
     assert_eq!(results[0]["problem"]["code"], "invalid_document", "{results:?}");
     let pair = r#"{"a": ["id", null, null, null], "b": {"id": "b"}}"#;
     let problem = app.post_json("/resemblance", pair).await.problem(422, "invalid_request");
@@ -78,9 +78,8 @@ async fn an_invalid_probe_is_refused_with_a_pointer() {
     let invalid = [
         ("/similar", "{}", ""),
         ("/similar", r#"{"id": "a", "text": "b"}"#, ""),
-        ("/similar", r#"[{"text": "a"}, {"id": ""}]"#, "/1/id"),
-        ("/similar", r#"[{"text": "a"}, {"tokens": [["b", 0]]}]"#, "/1/tokens/0"),
-        ("/similar", r#"[{"text": "a"}, 7]"#, "/1"),
+        ("/similar", r#"{"id": ""}"#, "/id"),
+        ("/similar", r#"{"tokens": [["b", 0]]}"#, "/tokens/0"),
         ("/resemblance", r#"{"a": {"id": "a"}}"#, ""),
         ("/resemblance", r#"{"a": {"id": "a"}, "b": {"x/y": 1}}"#, "/b/x~1y"),
         ("/resemblance", r#"{"a": {"id": "a"}, "b": {"id": 1}}"#, "/b/id"),
@@ -89,6 +88,23 @@ async fn an_invalid_probe_is_refused_with_a_pointer() {
     for (path, body, pointer) in invalid {
         let problem = app.post_json(path, body).await.problem(422, "invalid_request");
         assert_eq!(problem["errors"][0]["pointer"], pointer, "{body}: {problem}");
+    }
+}
+
+#[tokio::test]
+async fn an_invalid_probe_of_many_fails_alone() {
+    let app = App::new().await;
+    let probes = [r#"{"text": "a"}"#, r#"{"id": ""}"#, r#"{"tokens": [["b", 0]]}"#, "7"];
+    let pointers = [Value::Null, json!("/1/id"), json!("/2/tokens/0"), json!("/3")];
+    let array = app.post_json("/similar", format!("[{}]", probes.join(","))).await.elements();
+    let lines = probes.join("\n\n") + "\n";
+    let lines = app.post("/similar", "application/x-ndjson", lines).await.lines();
+    for answers in [array, lines] {
+        assert_eq!(answers.len(), 4);
+        for (answer, pointer) in answers.iter().zip(&pointers) {
+            assert_eq!(answer["error"]["errors"][0]["pointer"], *pointer, "{answer}");
+        }
+        assert_eq!(answers[0]["matches"], json!([]));
     }
 }
 
@@ -156,7 +172,7 @@ async fn an_unsupported_media_type_is_refused_naming_the_supported() {
     let refused = [
         ("/documents", "application/xml"),
         ("/documents", "text/plain; charset=iso-8859-1"),
-        ("/similar", "application/x-ndjson"),
+        ("/similar", "text/html"),
         ("/resemblance", "text/plain"),
     ];
     for (path, media) in refused {
@@ -212,11 +228,9 @@ async fn unreadable_metadata_is_refused_with_a_pointer() {
         let problem = problem.problem(422, "invalid_document");
         let found = problem["errors"][0]["pointer"].as_str().unwrap();
         assert!(found.starts_with(pointer), "{found} for {metadata}");
-        for (media, body) in [
-            ("application/json", format!("[{document}]")),
-            ("application/x-ndjson", format!("{document}\n")),
-        ] {
-            let lines = app.post("/documents", media, body).await.lines();
+        let array = app.post_json("/documents", format!("[{document}]")).await.elements();
+        let lines = app.post("/documents", "application/x-ndjson", document + "\n").await.lines();
+        for lines in [array, lines] {
             assert_eq!(lines[0]["problem"]["code"], "invalid_document");
             assert_eq!(lines[0]["problem"]["errors"][0]["pointer"], found);
         }

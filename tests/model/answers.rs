@@ -35,7 +35,7 @@ pub fn lookup(least: Least, mode: Mode) -> Lookup {
         Least::Resemblance(least) => (Some(least.try_into().unwrap()), None),
         Least::Points(points) => (None, Some(points)),
     };
-    Lookup { threshold, points, limit: 10_000, mode: Some(mode) }
+    Lookup { threshold, points, limit: 10_000, mode: Some(mode), ..Lookup::default() }
 }
 
 /// All are near-duplicates, scored and ordered as in the model, and those that must be found are.

@@ -76,15 +76,15 @@ impl Local {
 
     pub(super) async fn read_contents(
         &self,
-        candidates: &[Candidate],
+        groups: &[Vec<Ordinal>],
     ) -> Result<Vec<Option<Content>>, BackendError> {
-        let firsts = candidates.iter().map(|candidate| candidate.members[0].ordinal).collect();
+        let firsts = groups.iter().map(|group| group[0]).collect();
         let mut contents = self.contents_of(firsts).await?;
-        for (content, candidate) in contents.iter_mut().zip(candidates) {
-            // The first member was removed meanwhile; another may still exist.
-            let mut others = candidate.members[1..].iter();
-            while let (None, Some(member)) = (&content, others.next()) {
-                *content = self.contents_of(vec![member.ordinal]).await?.pop().flatten();
+        for (content, group) in contents.iter_mut().zip(groups) {
+            // The first was removed meanwhile; another may still exist.
+            let mut others = group[1..].iter();
+            while let (None, Some(ordinal)) = (&content, others.next()) {
+                *content = self.contents_of(vec![*ordinal]).await?.pop().flatten();
             }
         }
         Ok(contents)
@@ -128,27 +128,18 @@ pub(super) fn content_hash(document: &Document) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use smallvec::SmallVec;
     use tempfile::tempdir;
 
     use super::*;
     use crate::backend::testing::prepared;
-    use crate::backend::{Backend, LocalSettings, Member, Progress};
+    use crate::backend::{Backend, LocalSettings, Progress};
     use crate::scheme::{Scheme, SchemeSettings};
     use crate::sketch::SketchSettings;
     use crate::storage::StorageSettings;
     use crate::text::{ShingleSettings, Shingler};
 
-    fn candidate(ordinals: &[Ordinal]) -> Candidate {
-        let id = prepared("a", "x").document.id;
-        let member =
-            |ordinal: &Ordinal| Member { ordinal: *ordinal, id: id.clone(), has_metadata: false };
-        let members: SmallVec<_> = ordinals.iter().map(member).collect();
-        Candidate { fingerprint: 0, shingles: 1, agreeing: 0, keys_shared: 1, members }
-    }
-
     #[tokio::test]
-    async fn whichever_member_is_left_tells_the_content() {
+    async fn whichever_document_of_a_group_is_left_tells_the_content() {
         let dir = tempdir().unwrap();
         let settings = LocalSettings {
             store: StorageSettings::default(),
@@ -167,8 +158,8 @@ mod tests {
         let (id, content) = (prepared.document.id.clone(), prepared.document.content.clone());
         local.store(local.register(prepared, false, None).await.unwrap()).await.unwrap();
         let (there, gone) = (local.live.catalog.ordinal(&id).unwrap(), Ordinal::from(77));
-        let candidates = [candidate(&[gone, gone, there]), candidate(&[gone]), candidate(&[there])];
-        let contents = local.contents(&candidates).await.unwrap();
+        let groups = [vec![gone, gone, there], vec![gone], vec![there]];
+        let contents = local.contents(&groups).await.unwrap();
         assert_eq!(contents, [Some(content.clone()), None, Some(content)]);
     }
 }

@@ -205,9 +205,9 @@ impl Backend for Local {
 
     async fn contents(
         &self,
-        candidates: &[Candidate],
+        groups: &[Vec<Ordinal>],
     ) -> Result<Vec<Option<Content>>, BackendError> {
-        self.read_contents(candidates).await
+        self.read_contents(groups).await
     }
 
     async fn details(

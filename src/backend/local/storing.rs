@@ -74,6 +74,10 @@ impl Local {
         let document = &prepared.document;
         let times = self.times_of(document);
         let old = self.live.catalog.alive(&document.id, times.stored_at_ms);
+        let is_over = |over| old.as_ref().is_some_and(|old| old.ordinal == over);
+        if !prepared.only_over.is_none_or(is_over) {
+            return Err(BackendError::Changed);
+        }
         let expires_as_before =
             old.as_ref().is_some_and(|old| old.expires_at_ms() == times.expires_at_ms);
         if expires_as_before && self.is_stored(document).await? {

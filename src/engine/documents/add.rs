@@ -6,10 +6,10 @@ use futures_util::future::{join, join_all};
 use jiff::Timestamp;
 
 use crate::backend::{Candidates, PreparedDocument, Registered, Rival, Stored};
-use crate::document::Document;
+use crate::document::{Document, Ordinal};
 use crate::engine::analysis::{Analysis, CONTENT_INLINE_BYTES_MAX};
 use crate::engine::documents::rivals::is_certain;
-use crate::engine::lookup::Query;
+use crate::engine::lookup::{Page, Query};
 use crate::engine::{
     AddOptions, AddStatus, Added, Admitted, Engine, EngineError, Match, Mode, OnDuplicate, Policy,
 };
@@ -56,6 +56,15 @@ impl Engine {
         Ok(self.prepared(document, analysis))
     }
 
+    /// [`prepare`](Self::prepare)s a document that is stored only over the one with this ordinal.
+    pub(super) fn prepare_over(
+        &self,
+        document: Document,
+        ordinal: Ordinal,
+    ) -> Result<PreparedDocument, EngineError> {
+        Ok(PreparedDocument { only_over: Some(ordinal), ..self.prepare(document)? })
+    }
+
     pub(crate) fn prepared(&self, document: Document, analysis: Analysis) -> PreparedDocument {
         PreparedDocument {
             document,
@@ -65,6 +74,7 @@ impl Engine {
             sketch: analysis.sketch,
             whole_document: analysis.whole_document,
             sampled_to_one: analysis.sampled_to_one,
+            only_over: None,
         }
     }
 
@@ -79,7 +89,7 @@ impl Engine {
         options: AddOptions,
     ) -> Result<Admitted, EngineError> {
         let search = self.rival_search(&prepared, &options)?;
-        let tentative = options.on_duplicate == OnDuplicate::Skip;
+        let tentative = options.on_duplicate == OnDuplicate::Skip || prepared.only_over.is_some();
         let registered = self.backend.register(prepared, tentative, search).await?;
         Ok(Admitted { registered, options })
     }
@@ -210,7 +220,7 @@ impl Engine {
                 registered.find_rivals_again();
                 continue;
             }
-            let (matches, more) = self.best(scored, query.limit, query.memory).await?;
+            let (matches, more) = self.best(scored, Page::first(query.limit), query.memory).await?;
             return Ok(Duplicates {
                 matches,
                 more,

@@ -4,3 +4,6 @@ mod add;
 mod removal;
 mod rivals;
 mod superseded;
+mod update;
+
+pub use update::DocumentChange;

@@ -60,7 +60,9 @@ impl Engine {
         };
         let (engine, count) = (next.clone(), additions.len());
         let prepare = move |(prepared, options): Addition| {
-            (engine.prepare(prepared.document.clone()), options)
+            let again = engine.prepare(prepared.document.clone());
+            let over = |new| PreparedDocument { only_over: prepared.only_over, ..new };
+            (again.map(over), options)
         };
         let prepare_all = move || additions.into_iter().map(prepare).collect::<Vec<_>>();
         let prepared = match off_runtime_if(true, prepare_all).await {

@@ -22,12 +22,14 @@ const IDS_INLINE_MAX: usize = 256;
 /// A ranked list without the near-duplicates of what ranks higher.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub struct Collapsed {
-    /// In their order.
+    /// In their order, with those that are not stored.
     pub kept: Vec<DocumentId>,
     /// The kept documents that have near-duplicates in the list, in their order.
     pub groups: Vec<Group>,
     /// The ids that are not stored, in their order.
     pub unknown: Vec<DocumentId>,
+    /// More were kept than `limit`, and are left out.
+    pub more: bool,
     #[schema(value_type = f64, example = 0.8)]
     pub threshold: Threshold,
 }
@@ -56,13 +58,14 @@ struct Ranked {
     documents: Vec<Sketched>,
     /// For each document, the ranks of earlier ones whose sketches are similar, ascending.
     earlier: Vec<Vec<usize>>,
-    unknown: Vec<DocumentId>,
+    /// Ids that are not stored, each with the number of stored ones before it.
+    unknown: Vec<(usize, DocumentId)>,
 }
 
 impl Engine {
     /// Visits the ids in order: each joins the highest-ranked kept document whose exact similarity
     /// reaches the threshold (the collection's if `None`), or is kept itself. Pairs are pruned by
-    /// their sketches, as in a lookup, then verified by their sets.
+    /// their sketches, as in a lookup, then verified by their sets. Reports the first `limit` kept.
     ///
     /// # Errors
     /// `NotForRecords`, `TooMuchToCollapse`, `OutOfService`, `Store`.
@@ -70,6 +73,7 @@ impl Engine {
         &self,
         ids: Vec<DocumentId>,
         threshold: Option<Threshold>,
+        limit: Option<usize>,
     ) -> Result<Collapsed, EngineError> {
         self.refuse_records()?;
         let threshold = threshold.unwrap_or(self.settings.scheme.threshold);
@@ -77,7 +81,9 @@ impl Engine {
             let ranked = self.rank(ids.clone(), threshold).await?;
             let sets = self.candidate_sets(&ranked).await?;
             if sets.values().all(Option::is_some) || attempt == ATTEMPTS_MAX {
-                return decide(ranked, sets, threshold).await;
+                let mut collapsed = decide(ranked, sets, threshold).await?;
+                collapsed.cut(limit.unwrap_or(usize::MAX));
+                return Ok(collapsed);
             }
         }
         unreachable!("the last attempt returns");
@@ -125,7 +131,7 @@ impl Ranked {
         let agreeing_min = analyser.scheme.plan(threshold).agreeing_min;
         for (id, document) in ids.into_iter().zip(sketched) {
             let Some(document) = document else {
-                ranked.unknown.push(id);
+                ranked.unknown.push((ranked.ids.len(), id));
                 continue;
             };
             let near = |other: &Sketched| {
@@ -202,16 +208,36 @@ fn greedy(
             group.push(GroupMember { id: ranked.ids[rank].clone(), resemblance });
         }
     }
-    let kept = ranked.ids.into_iter().zip(members);
-    let kept: Vec<_> = kept.filter_map(|(id, members)| Some((id, members?))).collect();
-    let stands_for_others = |(id, members): &(DocumentId, Vec<GroupMember>)| {
-        let (representative, members) = (id.clone(), members.clone());
-        (!members.is_empty()).then_some(Group { representative, members })
-    };
-    Collapsed {
-        groups: kept.iter().filter_map(stands_for_others).collect(),
-        kept: kept.into_iter().map(|(id, _)| id).collect(),
-        unknown: ranked.unknown,
+    let mut unknown = ranked.unknown.into_iter().peekable();
+    let mut collapsed = Collapsed {
+        kept: Vec::new(),
+        groups: Vec::new(),
+        unknown: unknown.clone().map(|(_, id)| id).collect(),
+        more: false,
         threshold,
+    };
+    for (rank, (id, members)) in ranked.ids.into_iter().zip(members).enumerate() {
+        while let Some((_, unknown)) = unknown.next_if(|(before, _)| *before <= rank) {
+            collapsed.kept.push(unknown);
+        }
+        let Some(members) = members else { continue };
+        if !members.is_empty() {
+            collapsed.groups.push(Group { representative: id.clone(), members });
+        }
+        collapsed.kept.push(id);
+    }
+    collapsed.kept.extend(unknown.map(|(_, id)| id));
+    collapsed
+}
+
+impl Collapsed {
+    /// Leaves out what is kept beyond `limit`.
+    fn cut(&mut self, limit: usize) {
+        self.more = self.kept.len() > limit;
+        self.kept.truncate(limit);
+        if self.more {
+            let kept: HashSet<&DocumentId> = self.kept.iter().collect();
+            self.groups.retain(|group| kept.contains(&group.representative));
+        }
     }
 }

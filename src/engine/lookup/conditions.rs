@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::backend::Candidate;
+use crate::backend::{Candidate, Sketched};
 use crate::budget::{Reservation, decoded_json_bytes};
-use crate::document::Ordinal;
+use crate::document::{DocumentId, Ordinal};
 use crate::engine::lookup::Scored;
 use crate::engine::{Engine, EngineError, Filter};
 use crate::storage::DocumentDetails;
@@ -93,6 +93,22 @@ impl Engine {
         }
         met.truncate(limit);
         Ok((met, false))
+    }
+
+    /// The ids whose documents match the conditions, in their order.
+    pub(crate) async fn ids_matching(
+        &self,
+        conditions: &Conditions,
+        ids: Vec<DocumentId>,
+    ) -> Result<Vec<DocumentId>, EngineError> {
+        let documents = self.backend.sketched(&ids).await?;
+        let ordinal = |document: Option<Sketched>| Some(document?.candidate.members[0].ordinal);
+        let ordinals: Vec<Option<Ordinal>> = documents.into_iter().map(ordinal).collect();
+        let stored = ordinals.iter().flatten().copied().collect();
+        let meeting = self.ordinals_matching(conditions, stored, None).await?;
+        let meets = |ordinal: Option<Ordinal>| ordinal.is_some_and(|it| meeting.contains(&it));
+        let both = ids.into_iter().zip(ordinals);
+        Ok(both.filter(|(_, ordinal)| meets(*ordinal)).map(|(id, _)| id).collect())
     }
 
     /// How many documents' metadata is read at once.

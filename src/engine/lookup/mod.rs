@@ -13,11 +13,13 @@ use std::collections::HashSet;
 
 use crate::backend::{Candidate, Candidates, Member};
 use crate::budget::Reservation;
-use crate::document::{DocumentId, Metadata, Ordinal};
+use crate::document::{Content, DocumentId, Metadata, Ordinal};
 use crate::engine::analysis::Similarity;
 use crate::engine::lookup::conditions::metadata_bytes;
 use crate::engine::lookup::records::RecordQuery;
-use crate::engine::{Conditions, Engine, EngineError, FoundBy, Match, MatchContainment, Mode};
+use crate::engine::{
+    Conditions, Engine, EngineError, FoundBy, Lookup, Match, MatchContainment, MatchDetails, Mode,
+};
 use crate::measure::Overlap;
 use crate::scheme::Threshold;
 use crate::sketch::Sketch;
@@ -35,6 +37,9 @@ const MATCH_BYTES: usize = 1_024;
 
 /// The metadata of a match, and its JSON in a vector that grows by doubling.
 const COPIES_OF_METADATA: usize = 3;
+
+/// Contents read at once for matches: any may be as long as a document can be.
+const CONTENTS_AT_ONCE: usize = 4;
 
 /// A lookup to be executed.
 pub(crate) struct Query<'a> {
@@ -55,6 +60,32 @@ pub(crate) struct Query<'a> {
     pub memory: Option<&'a Reservation>,
     /// Documents listed per distinct set, at most.
     pub members_max: usize,
+}
+
+/// Which of the best matches are reported, and what is read of each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Page {
+    pub offset: usize,
+    pub limit: usize,
+    pub include: MatchDetails,
+}
+
+impl Page {
+    /// The first matches with their metadata.
+    pub fn first(limit: usize) -> Self {
+        Self { offset: 0, limit, include: MatchDetails::default() }
+    }
+
+    /// How many of the best matches are needed.
+    pub fn end(self) -> usize {
+        self.offset.saturating_add(self.limit)
+    }
+}
+
+impl From<Lookup> for Page {
+    fn from(lookup: Lookup) -> Self {
+        Self { offset: lookup.offset, limit: lookup.limit, include: lookup.include }
+    }
 }
 
 /// Where the metadata of a match is: at hand, or in the store.
@@ -122,8 +153,19 @@ impl Match {
             union: overlap.map(|overlap| overlap.union()),
             keys_shared: 0,
             metadata: None,
+            text: None,
+            tokens: None,
+            fields: None,
             points: None,
             field_points: None,
+        }
+    }
+
+    fn include(&mut self, content: Content) {
+        match content {
+            Content::Text(text) => self.text = Some(text),
+            Content::Tokens(tokens) => self.tokens = Some(tokens),
+            Content::Fields(fields) => self.fields = Some(fields),
         }
     }
 }
@@ -146,12 +188,12 @@ impl Engine {
         }
     }
 
-    /// The best `limit` matches, by falling resemblance and then by id, with their metadata; and
-    /// whether there were more.
+    /// A page of the best matches, by falling resemblance and then by id, with what is read of each;
+    /// and whether there were more.
     pub(crate) async fn best(
         &self,
         mut scored: Vec<Scored>,
-        limit: usize,
+        page: Page,
         memory: Option<&Reservation>,
     ) -> Result<(Vec<Match>, bool), EngineError> {
         // A document that is being replaced may be found in both versions, one of them in flight.
@@ -160,14 +202,21 @@ impl Engine {
             let mut seen = HashSet::new();
             scored.retain(|scored| seen.insert(scored.found.id.clone()));
         }
-        let more = scored.len() > limit;
+        let end = page.end();
+        let more = scored.len() > end;
         if more {
-            scored.select_nth_unstable_by(limit, in_order);
-            scored.truncate(limit);
+            scored.select_nth_unstable_by(end, in_order);
+            scored.truncate(end);
         }
         put_in_order(&mut scored);
+        scored.drain(..page.offset.min(scored.len()));
         reserve(memory, scored.len().saturating_mul(MATCH_BYTES))?;
-        self.read_metadata(&mut scored, memory).await?;
+        if page.include.metadata {
+            self.read_metadata(&mut scored, memory).await?;
+        }
+        if page.include.content {
+            self.read_contents(&mut scored, memory).await?;
+        }
         Ok((scored.into_iter().map(|scored| scored.found).collect(), more))
     }
 
@@ -235,6 +284,25 @@ impl Engine {
                 MetadataAt::Here(metadata) => metadata.take(),
                 MetadataAt::Stored(_) => read.next().flatten().and_then(|of| of.metadata),
             };
+        }
+        Ok(())
+    }
+
+    /// A document that was removed in the meantime is left without its content.
+    async fn read_contents(
+        &self,
+        scored: &mut [Scored],
+        memory: Option<&Reservation>,
+    ) -> Result<(), EngineError> {
+        for some in scored.chunks_mut(CONTENTS_AT_ONCE) {
+            let ordinals = some.iter().filter_map(|scored| scored.ordinal);
+            let groups: Vec<Vec<Ordinal>> = ordinals.map(|ordinal| vec![ordinal]).collect();
+            let mut contents = self.backend.contents(&groups).await?.into_iter();
+            for scored in some.iter_mut().filter(|scored| scored.ordinal.is_some()) {
+                let Some(content) = contents.next().flatten() else { continue };
+                reserve(memory, content.weight().saturating_mul(COPIES_OF_METADATA))?;
+                scored.found.include(content);
+            }
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use crate::document::{Content, DocumentId};
 use crate::engine::analysis::CONTENT_INLINE_BYTES_MAX;
 use crate::engine::compare::{Side, compare_sides};
 use crate::engine::lookup::records::{MinimumScore, RecordQuery};
-use crate::engine::lookup::{Query, put_in_order};
+use crate::engine::lookup::{Page, Query, put_in_order};
 use crate::engine::{
     Analysis, Answer, CompareOptions, Comparison, Conditions, Engine, EngineError, FoundBy, Lookup,
     Mode, Probe,
@@ -57,6 +57,7 @@ impl Engine {
         let mode = self.mode_of(lookup.mode)?;
         let minimum = self.minimum_score(lookup.threshold, lookup.points)?;
         let (analysis, record) = self.analyse_query(&probe, minimum).await?;
+        let page = Page::from(lookup);
         let query = Query {
             set: &analysis.set,
             fingerprint: analysis.fingerprint,
@@ -65,7 +66,7 @@ impl Engine {
             threshold: minimum.threshold,
             mode,
             record,
-            limit: lookup.limit,
+            limit: page.end(),
             conditions: (!conditions.is_empty()).then_some(conditions),
             memory,
             members_max: self.settings.limits.candidates_max,
@@ -75,11 +76,11 @@ impl Engine {
         if !conditions.is_empty() && found.by != FoundBy::Keys {
             put_in_order(&mut found.scored);
             let (met, is_cut) =
-                self.filter_matches(found.scored, lookup.limit + 1, conditions, memory).await?;
+                self.filter_matches(found.scored, page.end() + 1, conditions, memory).await?;
             found.scored = met;
             found.truncated |= is_cut;
         }
-        let (matches, more) = self.best(found.scored, lookup.limit, memory).await?;
+        let (matches, more) = self.best(found.scored, page, memory).await?;
         Ok(Answer {
             matches,
             more,

@@ -1,6 +1,9 @@
 //! Reading documents, statistics, snapshots and closing.
 
 pub(crate) mod backup;
+mod listing;
+
+pub use listing::Page;
 
 use futures_util::{Stream, StreamExt, stream};
 use tokio::sync::{mpsc, watch};
@@ -16,18 +19,6 @@ impl Engine {
     pub async fn get(&self, id: &DocumentId) -> Result<Record, EngineError> {
         let record = self.backend.record(id).await?;
         record.ok_or_else(|| EngineError::not_found(id))
-    }
-
-    /// The first `limit` ids after `after`, in byte order.
-    ///
-    /// # Errors
-    /// `Store`.
-    pub async fn list(
-        &self,
-        after: Option<DocumentId>,
-        limit: usize,
-    ) -> Result<Vec<DocumentId>, EngineError> {
-        Ok(self.backend.list(after, limit).await?)
     }
 
     /// Every document, from one consistent view. Stops when the stream is dropped.

@@ -49,6 +49,7 @@ const BATCHES_AT_ONCE: usize = 8;
 
 /// A bulk import that has not started yet.
 pub struct Bulk {
+    form: Form,
     intake: Intake,
     options: AddOptions,
     request_id: RequestId,
@@ -60,8 +61,9 @@ pub struct Bulk {
 enum Sent {
     /// The result lines of a batch, and its permit, which is released once they are read.
     Results(Bytes, BatchPermit),
-    /// The end of the results. Without it the task has failed, and the response is aborted.
-    End,
+    /// The end of the results, and what closes them. Without it the task has failed, and the
+    /// response is aborted.
+    End(&'static str),
 }
 
 impl Bulk {
@@ -73,6 +75,7 @@ impl Bulk {
         state: &AppState,
     ) -> Result<Self, Problem> {
         Ok(Self {
+            form,
             permit: state.bulk_permit()?,
             intake: Intake::new(reader, form, state),
             in_flight_max: state.settings.bulk_documents_in_flight_max,
@@ -83,30 +86,35 @@ impl Bulk {
 
     /// Starts the work and streams its results.
     pub fn answer(self, engine: Arc<Collection>) -> Response {
+        let media = match self.form {
+            Form::Lines => ndjson::MEDIA,
+            Form::Array => "application/json",
+        };
         let (results, read) = mpsc::unbounded_channel();
         tokio::spawn(self.work(engine, results).in_current_span());
         let body = Body::from_stream(pieces(read).fuse());
-        ([(header::CONTENT_TYPE, ndjson::MEDIA)], body).into_response()
+        ([(header::CONTENT_TYPE, media)], body).into_response()
     }
 
     /// Runs until the body ends or the client disconnects.
     async fn work(self, engine: Arc<Collection>, results: mpsc::UnboundedSender<Sent>) {
-        let Self { intake, options, request_id, in_flight_max, permit } = self;
+        let Self { form, intake, options, request_id, in_flight_max, permit } = self;
         let started = Instant::now();
-        let mut reporter = Reporter { request_id, fault_logged: false, tally: Tally::default() };
+        let mut reporter = Reporter::new(form, request_id);
         let completed = added(&engine, intake, options).buffered(in_flight_max);
         let sending = completed.for_each(|batch| {
             let lines = reporter.results(batch.lines);
             let _ = results.send(Sent::Results(lines, batch.permit));
             std::future::ready(())
         });
-        let ended = tokio::select! {
-            () = results.closed() => "client disconnected",
-            () = sending => {
-                let _ = results.send(Sent::End);
-                "complete"
-            }
+        let is_complete = tokio::select! {
+            () = results.closed() => false,
+            () = sending => true,
         };
+        if is_complete {
+            let _ = results.send(Sent::End(reporter.end()));
+        }
+        let ended = if is_complete { "complete" } else { "client disconnected" };
         reporter.tally.log(ended, started.elapsed());
         drop(permit);
     }
@@ -178,8 +186,11 @@ fn prepare_one(engine: &Engine, json: &[u8]) -> Result<PreparedDocument, Problem
     Ok(engine.prepare(bodies::document(json)?)?)
 }
 
-/// Writes the result lines.
+/// Writes the results: lines, or an array if the documents came as one.
 struct Reporter {
+    form: Form,
+    /// What stands before the next result.
+    before: &'static str,
     request_id: RequestId,
     /// A failing store fails for every following document, too: it is logged once.
     fault_logged: bool,
@@ -222,6 +233,20 @@ pub struct ErrorLine {
 }
 
 impl Reporter {
+    fn new(form: Form, request_id: RequestId) -> Self {
+        let before = if form == Form::Array { "[" } else { "" };
+        Self { form, before, request_id, fault_logged: false, tally: Tally::default() }
+    }
+
+    /// What closes the results.
+    fn end(&self) -> &'static str {
+        match (self.form, self.before) {
+            (Form::Lines, _) => "",
+            (Form::Array, "[") => "[]\n",
+            (Form::Array, _) => "]\n",
+        }
+    }
+
     fn results(&mut self, lines: Vec<Line<Added>>) -> Bytes {
         let mut results = Vec::with_capacity(RESULT_BYTES_USUAL * lines.len());
         for line in lines {
@@ -232,6 +257,10 @@ impl Reporter {
 
     fn write(&mut self, results: &mut Vec<u8>, line: Line<Added>) {
         let number = line.number;
+        results.extend_from_slice(self.before.as_bytes());
+        if self.form == Form::Array {
+            self.before = ",";
+        }
         match line.content {
             Ok(added) => {
                 metrics::added(added.status);
@@ -285,7 +314,10 @@ fn pieces(results: mpsc::UnboundedReceiver<Sent>) -> impl Stream<Item = io::Resu
         for sent in received {
             match sent {
                 Sent::Results(lines, _permit) => piece.extend_from_slice(&lines),
-                Sent::End => return (!piece.is_empty()).then(|| (Ok(piece.into()), None)),
+                Sent::End(end) => {
+                    piece.extend_from_slice(end.as_bytes());
+                    return (!piece.is_empty()).then(|| (Ok(piece.into()), None));
+                }
             }
         }
         if more {

@@ -1,21 +1,23 @@
 //! Collapsing a ranked list.
 
-use std::collections::HashSet;
+use std::num::NonZeroUsize;
 
 use axum::extract::{FromRequest, Request};
 use bytes::Bytes;
 use serde::Deserialize;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::document::DocumentId;
 use crate::engine::Collapsed;
 use crate::http::AppState;
+use crate::http::handlers::fetch::distinct;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::Collapsing;
 use crate::http::request::extract::Ready;
 use crate::http::request::json::{self, Object};
-use crate::http::request::query::{NoParameters, Query};
+use crate::http::request::lookup::inherit;
+use crate::http::request::query::Query;
 use crate::http::request::reading;
 use crate::http::response::json::Json;
 use crate::http::response::timed::{Timed, timed};
@@ -23,7 +25,7 @@ use crate::scheme::Threshold;
 
 type CollapsedReply = Timed<Collapsed>;
 
-/// A ranked list.
+/// A ranked list. Options may stand in the query instead.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Ranked)]
@@ -32,6 +34,20 @@ pub struct RankedBody {
     ids: Vec<DocumentId>,
     /// By default the collection's threshold.
     threshold: Option<Threshold>,
+    /// The most ids in `kept`; by default all. The rest of the list still joins their groups.
+    #[schema(value_type = Option<usize>, minimum = 1)]
+    limit: Option<NonZeroUsize>,
+}
+
+/// How a list is collapsed, if the body does not say.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct CollapseParameters {
+    /// By default the collection's threshold.
+    threshold: Option<Threshold>,
+    /// The most ids in `kept`; by default all.
+    #[param(value_type = Option<usize>, minimum = 1)]
+    limit: Option<NonZeroUsize>,
 }
 
 impl FromRequest<AppState> for RankedBody {
@@ -47,12 +63,7 @@ impl FromRequest<AppState> for RankedBody {
 /// Reads a list of at most `ids_max` ids, each at its first occurrence.
 fn ranked(json: &Bytes, ids_max: usize) -> Result<RankedBody, Problem> {
     let Object(mut body) = json::read::<Object<RankedBody>>(json, Code::InvalidRequest)?;
-    if body.ids.len() > ids_max {
-        let detail = format!("{} ids are more than the {ids_max} allowed", body.ids.len());
-        return Err(Problem::of_field(Code::InvalidRequest, "/ids", detail));
-    }
-    let mut seen = HashSet::new();
-    body.ids.retain(|id| seen.insert(id.clone()));
+    body.ids = distinct(body.ids, ids_max)?;
     Ok(body)
 }
 
@@ -60,10 +71,12 @@ fn ranked(json: &Bytes, ids_max: usize) -> Result<RankedBody, Problem> {
 ///
 /// Keeps the highest-ranked of each group of near-duplicates: going through the ids in their order,
 /// each joins the first kept document whose similarity to it is at least the threshold, and is kept
-/// itself if there is none. Pairs whose sketches differ too much are not checked, which misses one
+/// itself if there is none. Ids that are not stored are kept in their places, and listed in
+/// `unknown`, too. Pairs whose sketches differ too much are not checked, which misses one
 /// pair of 10,000 whose similarity is exactly the threshold; all other pairs are checked exactly.
 #[utoipa::path(
     post, path = "/collapse", operation_id = "collapse", tag = "Looking up",
+    params(CollapseParameters),
     request_body(
         content = RankedBody,
         example = json!({"ids": ["best", "nearly the best", "next"], "threshold": 0.9}),
@@ -74,9 +87,11 @@ fn ranked(json: &Bytes, ids_max: usize) -> Result<RankedBody, Problem> {
     ),
 )]
 pub async fn collapse(
-    _: Query<NoParameters>,
+    Query(parameters): Query<CollapseParameters>,
     Ready(engine): Ready,
-    RankedBody { ids, threshold }: RankedBody,
+    RankedBody { ids, mut threshold, mut limit }: RankedBody,
 ) -> Result<Json<CollapsedReply>, Problem> {
-    timed(engine.collapse(ids, threshold)).await
+    inherit("threshold", &mut threshold, &parameters.threshold)?;
+    inherit("limit", &mut limit, &parameters.limit)?;
+    timed(engine.collapse(ids, threshold, limit.map(NonZeroUsize::get))).await
 }

@@ -1,4 +1,4 @@
-//! Adding, getting, removing, listing and exporting documents.
+//! Adding, listing and exporting documents.
 
 use std::io;
 use std::sync::Arc;
@@ -10,29 +10,30 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, stream};
 use tower_http::request_id::RequestId;
+use utoipa::ToSchema;
 
 use crate::document::{Content, Document, DocumentId};
-use crate::engine::{AddOptions, AddStatus, Added, EngineError};
+use crate::engine::{AddOptions, AddStatus, Added, EngineError, Page};
 use crate::http::bulk::import::{Bulk, ResultLine};
 use crate::http::bulk::ndjson;
 use crate::http::bulk::split::Form;
 use crate::http::metrics;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::problem::of_calls::{Adding, ById, Plain};
+use crate::http::problem::of_calls::{Adding, Plain};
 use crate::http::request::bodies::{self, DocumentBody, DocumentsBody};
-use crate::http::request::extract::{PathId, Ready};
+use crate::http::request::extract::Ready;
 use crate::http::request::json;
-use crate::http::request::lookup;
+use crate::http::request::lookup::{self, ConditionParameters};
 use crate::http::request::parameters::{
-    ExportParameters, GetParameters, ListParameters, TextParameters, check_options,
+    ExportParameters, ListParameters, TextParameters, check_options,
 };
-use crate::http::request::query::{NoParameters, Query};
+use crate::http::request::query::Query;
 use crate::http::request::reading::{self, BodyReader, Media, Patience};
 use crate::http::request_id;
 use crate::http::response::json::Json;
 use crate::http::response::pace;
-use crate::http::response::stored::{ExportedLine, IdsReply, StoredReply};
+use crate::http::response::stored::{ExportedLine, IdsReply};
 use crate::http::{AppState, ServerSettings};
 
 /// The documents of a `POST /documents`, in any of their forms.
@@ -68,7 +69,7 @@ impl FromRequest<AppState> for Posted {
                 Some(Form::Lines)
             }
             Media::Json if reader.peek().await? == Some(b'[') => Some(Form::Array),
-            Media::Json => None,
+            Media::Json | Media::MergePatch => None,
         };
         if id.is_some() {
             let detail = "the parameter 'id' is for text/plain: a JSON document has its own";
@@ -103,12 +104,23 @@ async fn object(reader: BodyReader, state: &AppState) -> Result<Document, Proble
     json::off_runtime_if_large(body, |body| bodies::document(&body)).await
 }
 
+/// The result of one document, or an array with one for each.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[schema(as = AddedAnswer)]
+#[expect(dead_code, reason = "arrays are streamed, so no value is ever made")]
+pub enum AddedReply {
+    One(Added),
+    Many(Vec<ResultLine>),
+}
+
 /// Add documents
 ///
 /// Adds or replaces one document (a JSON object, or plain text), or many (a JSON array, or NDJSON
-/// with a document on each line). Many documents are answered by one line of NDJSON for each, in
-/// the order of the input, streamed while the body still arrives; an invalid document gets an error
-/// line and does not affect the others. A document that is answered without an error is on disk.
+/// with a document on each line). An array is answered by an array with a result for each, and
+/// NDJSON by NDJSON with a line for each, in the order of the input, streamed while the body still
+/// arrives; the result of an invalid document is an error, which does not affect the others. A
+/// document that is answered without an error is on disk.
 #[utoipa::path(
     post, path = "/documents", operation_id = "add_documents", tag = "Documents",
     params(TextParameters, AddOptions),
@@ -125,8 +137,8 @@ async fn object(reader: BodyReader, state: &AppState) -> Result<Document, Proble
     responses(
         (status = 201, description = "The document is new.", body = Added),
         (status = 200, description = "The document was replaced, unchanged or skipped; \
-            or a line for each of many documents.",
-            content((Added = "application/json"), (ResultLine = "application/x-ndjson"))),
+            or a result for each of many documents.",
+            content((AddedReply = "application/json"), (ResultLine = "application/x-ndjson"))),
         Adding,
     ),
 )]
@@ -142,58 +154,26 @@ pub async fn add(Ready(engine): Ready, posted: Posted) -> Result<Response, Probl
     Ok((status, Json(added)).into_response())
 }
 
-/// Get a document
-///
-/// Returns a document as it is stored.
-#[utoipa::path(
-    get, path = "/documents/{*id}", operation_id = "get_document", tag = "Documents",
-    params(("id" = DocumentId, Path, description = "The document's id, percent-encoded.",
-        example = "https%3A%2F%2Fexample.org%2Fa"), GetParameters),
-    responses((status = 200, description = "The document.", body = StoredReply), ById),
-)]
-pub async fn get(
-    PathId(id): PathId,
-    Query(parameters): Query<GetParameters>,
-    Ready(engine): Ready,
-) -> Result<Json<StoredReply>, Problem> {
-    let stored = engine.get(&id).await?;
-    Ok(Json(StoredReply::new(stored, parameters.include)))
-}
-
-/// Remove a document
-///
-/// Removes a document, which is then no longer returned.
-#[utoipa::path(
-    delete, path = "/documents/{*id}", operation_id = "remove_document", tag = "Documents",
-    params(("id" = DocumentId, Path, description = "The document's id, percent-encoded.",
-        example = "https%3A%2F%2Fexample.org%2Fa")),
-    responses((status = 204, description = "The document is gone."), ById),
-)]
-pub async fn remove(
-    PathId(id): PathId,
-    _: Query<NoParameters>,
-    Ready(engine): Ready,
-) -> Result<StatusCode, Problem> {
-    engine.remove(&id).await?;
-    Ok(StatusCode::NO_CONTENT)
-}
-
 /// List ids
 ///
-/// Returns ids in byte order, in pages.
+/// Returns the ids of the documents that meet the conditions, in byte order, in pages. With
+/// conditions a page may have fewer ids than `limit`, even none: it is the last if it has no
+/// `next`.
 #[utoipa::path(
     get, path = "/documents", operation_id = "list_documents", tag = "Documents",
-    params(ListParameters),
+    params(ListParameters, ConditionParameters),
     responses((status = 200, description = "A page of ids.", body = IdsReply), Plain),
 )]
 pub async fn list(
-    Query(page): Query<ListParameters>,
+    Query((page, conditions)): Query<(ListParameters, ConditionParameters)>,
     State(state): State<AppState>,
     Ready(engine): Ready,
 ) -> Result<Json<IdsReply>, Problem> {
     let limit = lookup::limit(page.limit, &state.settings)?;
-    let ids = engine.list(page.after, limit + 1).await?;
-    Ok(Json(IdsReply::new(&ids, limit)))
+    let conditions = conditions.conditions(&state.settings)?;
+    let count = if page.count { Some(engine.count(&conditions).await?) } else { None };
+    let Page { ids, next } = engine.list_where(page.after, limit, &conditions).await?;
+    Ok(Json(IdsReply { ids, next, count }))
 }
 
 /// Export all documents

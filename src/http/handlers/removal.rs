@@ -2,17 +2,26 @@
 
 use std::time::Instant;
 
-use axum::extract::State;
+use axum::extract::{FromRequest, Request, State};
+use bytes::Bytes;
+use serde::Deserialize;
+use utoipa::ToSchema;
 
-use crate::engine::Removed;
+use crate::document::DocumentId;
+use crate::engine::{Collection, Removed};
 use crate::http::AppState;
+use crate::http::handlers::fetch::distinct;
 use crate::http::problem::Problem;
-use crate::http::problem::of_calls::RemovingMany;
+use crate::http::problem::code::Code;
+use crate::http::problem::of_calls::{RemovingMany, RemovingNamed};
 use crate::http::request::extract::Ready;
+use crate::http::request::json::{self, Object};
 use crate::http::request::lookup::ConditionParameters;
-use crate::http::request::query::Query;
+use crate::http::request::query::{NoParameters, Query};
+use crate::http::request::reading;
 use crate::http::response::json::Json;
 use crate::http::response::timed::Timed;
+use crate::http::time::Time;
 
 type RemovedReply = Timed<Removed>;
 
@@ -35,12 +44,87 @@ pub async fn remove(
     State(state): State<AppState>,
     Ready(engine): Ready,
 ) -> Result<Json<RemovedReply>, Problem> {
+    remove_where(parameters, &state, &engine).await.map(Json)
+}
+
+async fn remove_where(
+    parameters: ConditionParameters,
+    state: &AppState,
+    engine: &Collection,
+) -> Result<RemovedReply, Problem> {
     let conditions = parameters.conditions(&state.settings)?;
     let _permit = state.bulk_permit()?;
     let started = Instant::now();
     let outcome = engine.remove_where(conditions).await?;
+    Ok(logged(outcome, started, engine))
+}
+
+fn logged(outcome: Removed, started: Instant, engine: &Collection) -> RemovedReply {
     let took = started.elapsed();
     let (Removed { matched, removed }, took_us) = (outcome, took.as_micros() as u64);
     tracing::info!(collection = %engine.name(), matched, removed, took_us, "removal");
-    Ok(Json(Timed::new(outcome, took)))
+    Timed::new(outcome, took)
+}
+
+/// Which documents are removed: those with these ids, or those that meet all conditions.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Unwanted)]
+pub struct UnwantedBody {
+    ids: Option<Vec<DocumentId>>,
+    #[schema(max_length = 2048, example = "@.lang == \"en\"")]
+    filter: Option<String>,
+    stored_after: Option<Time>,
+    stored_before: Option<Time>,
+}
+
+impl FromRequest<AppState> for UnwantedBody {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
+        let body = reading::whole_json(request, state).await?;
+        let ids_max = state.settings.limit_max;
+        json::off_runtime_if_large(body, move |body| unwanted(&body, ids_max)).await
+    }
+}
+
+fn unwanted(json: &Bytes, ids_max: usize) -> Result<UnwantedBody, Problem> {
+    let Object(mut body) = json::read::<Object<UnwantedBody>>(json, Code::InvalidRequest)?;
+    body.ids = body.ids.map(|ids| distinct(ids, ids_max)).transpose()?;
+    let UnwantedBody { ids, filter, stored_after, stored_before } = &body;
+    let has_conditions = filter.is_some() || stored_after.is_some() || stored_before.is_some();
+    if ids.is_some() == has_conditions {
+        let detail = "takes either ids, or at least one of filter, stored_after and stored_before";
+        return Err(Problem::of_field(Code::InvalidRequest, "", detail));
+    }
+    Ok(body)
+}
+
+/// Remove documents that the body names
+///
+/// Removes the documents with these ids, or, like `DELETE /documents`, all that meet the
+/// conditions. Ids that are not stored are passed over: `matched` is the number of those that are.
+/// If the call fails, some may be removed; the same call removes the rest.
+#[utoipa::path(
+    post, path = "/remove", operation_id = "remove_named_documents", tag = "Documents",
+    request_body(content = UnwantedBody, example = json!({"ids": ["a", "b"]})),
+    responses(
+        (status = 200, description = "The documents are removed.", body = RemovedReply),
+        RemovingNamed,
+    ),
+)]
+pub async fn remove_named(
+    _: Query<NoParameters>,
+    State(state): State<AppState>,
+    Ready(engine): Ready,
+    UnwantedBody { ids, filter, stored_after, stored_before }: UnwantedBody,
+) -> Result<Json<RemovedReply>, Problem> {
+    let Some(ids) = ids else {
+        let conditions = ConditionParameters { filter, stored_after, stored_before };
+        return remove_where(conditions, &state, &engine).await.map(Json);
+    };
+    let _permit = state.bulk_permit()?;
+    let started = Instant::now();
+    let outcome = engine.remove_all(ids).await?;
+    Ok(Json(logged(outcome, started, &engine)))
 }

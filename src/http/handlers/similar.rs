@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use axum::Extension;
 use axum::extract::State;
+use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use tower_http::request_id::RequestId;
 
@@ -17,12 +18,12 @@ use crate::http::request::lookup::{
     ConditionParameters, LookupOptions, LookupParameters, WrongOption,
 };
 use crate::http::request::parameters::StoredId;
-use crate::http::request::probes::{OwnProbe, Probes, ProbesBody};
+use crate::http::request::probes::{LookupBody, OwnProbe, Probes, ProbesBody};
 use crate::http::request::query::Query;
 use crate::http::response::answers::{
     AnswerReply, AnswersReply, FailedProbeReply, ProbeAnswerReply,
 };
-use crate::http::response::json::CountedJson;
+use crate::http::response::json::{CountedJson, CountedLines};
 use crate::http::response::timed::Timed;
 use crate::http::{AppState, ServerSettings, metrics, request_id};
 
@@ -56,8 +57,8 @@ pub async fn stored(
 ///
 /// Returns the near-duplicates of a probe, or of each of an array of probes; nothing is stored.
 /// Options may stand in the query, for all probes, or in a probe. If a probe of an array cannot be
-/// looked up, its answer is `{"error": problem}`, and the others are answered; if one is not a
-/// probe at all, the call is refused, and `errors` points at it.
+/// looked up, or is not a probe at all, its answer is `{"error": problem}`, and the others are
+/// answered. To NDJSON with a probe on each line the answer is NDJSON, too.
 #[utoipa::path(
     post, path = "/similar", operation_id = "similar_to_posted", tag = "Looking up",
     params(LookupParameters, ConditionParameters),
@@ -65,13 +66,17 @@ pub async fn stored(
         content(
             (ProbesBody = "application/json",
                 example = json!({"text": "the quick brown fox", "limit": 5})),
+            (LookupBody = "application/x-ndjson",
+                example = "{\"text\": \"the quick brown fox\"}\n"),
             (String = "text/plain", example = "the quick brown fox"),
         ),
-        description = "One probe, an array of probes, or a text.",
+        description = "One probe, an array of probes, NDJSON, or a text.",
     ),
     responses(
-        (status = 200, description = "An answer; to an array of probes an array of answers.",
-            body = AnswersReply),
+        (status = 200, description = "An answer; to an array of probes an array of answers, and \
+            to NDJSON a line for each probe.",
+            content((AnswersReply = "application/json"),
+                (ProbeAnswerReply = "application/x-ndjson"))),
         Probing,
     ),
 )]
@@ -81,15 +86,22 @@ pub async fn posted(
     State(state): State<AppState>,
     Ready(engine): Ready,
     probes: Probes,
-) -> Result<CountedJson<AnswersReply>, Problem> {
+) -> Result<Response, Problem> {
     let call = Call::new(LookupOptions { lookup, conditions }, &state)?;
-    let answers = match probes {
-        Probes::One(probe) => AnswersReply::One(call.answer(&engine, probe).await?),
-        Probes::Many(probes) => {
-            AnswersReply::Many(call.answer_all(&engine, probes, request_id::text(&id)).await?)
+    let id = request_id::text(&id);
+    Ok(match probes {
+        Probes::One(probe) => {
+            let answer = AnswersReply::One(call.answer(&engine, probe).await?);
+            CountedJson(answer, call.memory).into_response()
         }
-    };
-    Ok(CountedJson(answers, call.memory))
+        Probes::Array(probes) => {
+            let answers = AnswersReply::Many(call.answer_all(&engine, probes, id).await?);
+            CountedJson(answers, call.memory).into_response()
+        }
+        Probes::Lines(probes) => {
+            CountedLines(call.answer_all(&engine, probes, id).await?, call.memory).into_response()
+        }
+    })
 }
 
 /// The options that a call has for all of its probes.
@@ -124,11 +136,15 @@ impl<'a> Call<'a> {
     async fn answer_all(
         &self,
         engine: &Engine,
-        probes: Vec<OwnProbe>,
+        probes: Vec<Result<OwnProbe, Problem>>,
         request_id: &str,
     ) -> Result<Vec<ProbeAnswerReply>, Problem> {
-        let answer = |(at, probe)| async move {
-            match self.answer(engine, probe).await {
+        let answer = |(at, probe): (usize, Result<OwnProbe, Problem>)| async move {
+            let answer = match probe {
+                Ok(probe) => self.answer(engine, probe).await,
+                Err(problem) => Err(problem),
+            };
+            match answer {
                 Ok(answer) => Ok(ProbeAnswerReply::Found(answer)),
                 Err(problem) if problem.code.status().is_server_error() => Err(problem),
                 Err(problem) => {

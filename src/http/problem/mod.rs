@@ -247,7 +247,9 @@ impl From<EngineError> for Problem {
             EngineError::ReindexNotFound { .. } => Code::ReindexNotFound,
             EngineError::Unfit { .. } => Code::InvalidDocument,
             EngineError::CollectionSettings { faults } => return of_settings(faults),
-            EngineError::MeasurementUnderWay | EngineError::BackupUnderWay => Code::Overloaded,
+            EngineError::DocumentChanged
+            | EngineError::MeasurementUnderWay
+            | EngineError::BackupUnderWay => Code::Overloaded,
             EngineError::TooManyCollections { .. } => Code::TooManyCollections,
             EngineError::OutOfService { .. }
             | EngineError::Closed

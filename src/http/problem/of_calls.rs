@@ -81,14 +81,26 @@ problems! {
     OfTexts: [&[Code::WrongContent]];
     /// Of a call that takes a list of ids.
     Collapsing: [JSON_BODY, &[Code::TooManyShingles, Code::WrongContent]];
+    /// Of a call that takes a list of ids to return.
+    Fetching: [JSON_BODY];
     /// Of a call that takes documents.
     Adding: [BODY, &[
         Code::InvalidDocument,
         Code::MetadataTooLarge,
         Code::InsufficientStorage,
     ]];
+    /// Of a call that changes a document.
+    Changing: [JSON_BODY, &[
+        Code::DocumentNotFound,
+        Code::TextNotKept,
+        Code::InvalidDocument,
+        Code::MetadataTooLarge,
+        Code::InsufficientStorage,
+    ]];
     /// Of a call that removes many documents.
     RemovingMany: [&[Code::InvalidRequest, Code::InsufficientStorage]];
+    /// Of a call that removes the documents that its body names.
+    RemovingNamed: [JSON_BODY, &[Code::InsufficientStorage]];
     /// Of a call that names a collection.
     OfCollection: [&[Code::CollectionNotFound]];
     /// Of a call that creates a collection.

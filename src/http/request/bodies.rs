@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::document::{Content, Document, DocumentId, Metadata};
+use crate::engine::DocumentChange;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::json::{self, Object};
@@ -38,6 +41,35 @@ pub struct DocumentBody<'a> {
     /// In the future. From then on the document is no longer returned, and its id can be reused.
     /// By default documents expire as the collection's `store.ttl_s` says, or never.
     expires_at: Option<Time>,
+}
+
+/// What changes of a document. What is absent stays as it is.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = DocumentChange)]
+pub struct ChangeBody {
+    /// A merge patch (RFC 7396): a field that is `null` is removed; `null` removes all.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<Object>, example = json!({"lang": "en", "draft": null}))]
+    metadata: Option<Value>,
+    /// `null`: as the collection's `store.ttl_s` says, or never.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(value_type = Option<Time>)]
+    #[expect(clippy::option_option, reason = "absent, null or a time")]
+    expires_at: Option<Option<Time>>,
+}
+
+/// Tells `null` from what is absent.
+fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+/// The id that a document has itself.
+#[derive(Deserialize)]
+struct Named {
+    id: Option<DocumentId>,
 }
 
 /// One document, or an array of them.
@@ -110,6 +142,33 @@ pub fn document(json: &[u8]) -> Result<Document, Problem> {
     let metadata = body.metadata.map(metadata).transpose()?;
     let id = body.id.unwrap_or_else(new_id);
     Ok(Document { id, content, metadata, expires_at_ms: body.expires_at.map(|time| time.0) })
+}
+
+/// Reads a document whose id is given by the path.
+pub fn document_named(json: &[u8], id: DocumentId) -> Result<Document, Problem> {
+    let Object(named) = json::read::<Object<Named>>(json, Code::InvalidDocument)?;
+    if named.id.is_some_and(|own| own != id) {
+        let detail = "is not the id of the path: leave it out";
+        return Err(Problem::of_field(Code::InvalidDocument, "/id", detail));
+    }
+    Ok(Document { id, ..document(json)? })
+}
+
+/// Reads what changes of a document.
+pub fn change(json: &[u8]) -> Result<DocumentChange, Problem> {
+    const CODE: Code = Code::InvalidDocument;
+    let Object(body) = json::read::<Object<ChangeBody>>(json, CODE)?;
+    if let Some(patch) = &body.metadata {
+        if !patch.is_object() && !patch.is_null() {
+            return Err(Problem::of_field(CODE, "/metadata", "must be an object or null"));
+        }
+        let patch = patch.to_string();
+        json::check(&patch, CODE).map_err(|problem| problem.under("/metadata"))?;
+    }
+    Ok(DocumentChange {
+        metadata: body.metadata.map(Arc::new),
+        expires_at_ms: body.expires_at.map(|at| at.map(|time| time.0)),
+    })
 }
 
 /// Metadata is kept as text, so it is parsed here to make sure that filters can read it.

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use crate::engine::{Conditions, Filter, Lookup, Mode};
+use crate::engine::{Conditions, Filter, Lookup, MatchDetails, Mode};
 use crate::http::ServerSettings;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
+use crate::http::request::include::MatchInclude;
 use crate::http::time::Time;
 use crate::scheme::Threshold;
 
@@ -30,10 +31,18 @@ pub struct LookupParameters {
     /// The most matches that are returned.
     #[param(value_type = Option<usize>, minimum = 1, maximum = 10_000, default = 20)]
     pub limit: Option<NonZeroUsize>,
+    /// Matches to leave out before the first that is returned.
+    #[param(minimum = 0, maximum = 9_999, default = 0)]
+    pub offset: Option<u32>,
     /// `verified`: candidates share a key of the MinHash sketch, and each is checked exactly;
     /// `estimated`: they are scored by their sketches alone; `exact`: checked exactly, and no
     /// match is missed. By default `verified`, and `exact` where the kind is `prefix`.
     pub mode: Option<Mode>,
+    /// What each match has besides its scores: `text` (its text, tokens or fields), `metadata`, or
+    /// both with a comma between. By default `metadata`.
+    #[param(value_type = Option<String>, pattern = "^(text|metadata)(,(text|metadata))*$",
+        example = "text,metadata")]
+    pub include: Option<MatchInclude>,
 }
 
 /// Conditions on documents, all of which must be met.
@@ -78,13 +87,32 @@ pub fn limit(given: Option<NonZeroUsize>, settings: &ServerSettings) -> Result<u
     Err(WrongOption { name: "limit", detail })
 }
 
+/// # Errors
+/// An offset that together with `limit` is over `limit_max`.
+fn offset(
+    given: Option<u32>,
+    limit: usize,
+    settings: &ServerSettings,
+) -> Result<usize, WrongOption> {
+    let offset = given.unwrap_or(0) as usize;
+    if offset + limit <= settings.limit_max {
+        return Ok(offset);
+    }
+    let max = settings.limit_max;
+    let detail = format!("must be at most {max} together with 'limit', not {offset} + {limit}");
+    Err(WrongOption { name: "offset", detail })
+}
+
 impl LookupParameters {
     pub fn lookup(&self, settings: &ServerSettings) -> Result<Lookup, WrongOption> {
+        let limit = limit(self.limit, settings)?;
         Ok(Lookup {
             threshold: self.threshold,
             points: self.points.map(NonZeroU32::get),
-            limit: limit(self.limit, settings)?,
+            limit,
+            offset: offset(self.offset, limit, settings)?,
             mode: self.mode,
+            include: self.include.map_or_else(MatchDetails::default, |include| include.0),
         })
     }
 }
@@ -126,7 +154,9 @@ impl LookupOptions {
         inherit("threshold", &mut lookup.threshold, &call.lookup.threshold)?;
         inherit("points", &mut lookup.points, &call.lookup.points)?;
         inherit("limit", &mut lookup.limit, &call.lookup.limit)?;
+        inherit("offset", &mut lookup.offset, &call.lookup.offset)?;
         inherit("mode", &mut lookup.mode, &call.lookup.mode)?;
+        inherit("include", &mut lookup.include, &call.lookup.include)?;
         inherit("filter", &mut conditions.filter, &call.conditions.filter)?;
         inherit("stored_after", &mut conditions.stored_after, &call.conditions.stored_after)?;
         inherit("stored_before", &mut conditions.stored_before, &call.conditions.stored_before)?;
@@ -134,8 +164,12 @@ impl LookupOptions {
     }
 }
 
+/// Takes an option that a body does not have from the query.
+///
+/// # Errors
+/// Both give it, with different values.
 #[expect(clippy::ref_option, reason = "the option of a struct that is kept")]
-fn inherit<T: Clone + PartialEq>(
+pub fn inherit<T: Clone + PartialEq>(
     name: &'static str,
     own: &mut Option<T>,
     of_call: &Option<T>,

@@ -3,6 +3,7 @@
 pub mod bodies;
 pub mod extract;
 mod hint;
+pub mod include;
 pub mod json;
 pub mod lookup;
 pub mod parameters;

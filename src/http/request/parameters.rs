@@ -9,6 +9,7 @@ use crate::document::DocumentId;
 use crate::engine::{AddOptions, CurveOf, Linkage, OnDuplicate, Order};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
+use crate::http::request::include::Include;
 use crate::scheme::Threshold;
 
 /// Which stored document.
@@ -57,30 +58,6 @@ pub struct GetParameters {
     pub include: Option<Include>,
 }
 
-/// What is returned of a document on request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct Include {
-    pub sketch: bool,
-    pub shingles: bool,
-}
-
-impl TryFrom<String> for Include {
-    type Error = &'static str;
-
-    fn try_from(text: String) -> Result<Self, &'static str> {
-        let mut include = Self::default();
-        for name in text.split(',') {
-            match name {
-                "sketch" => include.sketch = true,
-                "shingles" => include.shingles = true,
-                _ => return Err("must be sketch, shingles or both with a comma between"),
-            }
-        }
-        Ok(include)
-    }
-}
-
 /// A page of ids.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -90,6 +67,10 @@ pub struct ListParameters {
     /// The most ids of a page.
     #[param(value_type = Option<usize>, minimum = 1, maximum = 10_000, default = 20)]
     pub limit: Option<NonZeroUsize>,
+    /// Whether the documents are counted, too, which examines all of them if there are conditions.
+    #[serde(default)]
+    #[param(default = false)]
+    pub count: bool,
 }
 
 /// How documents are exported.

@@ -6,6 +6,7 @@ use axum::extract::{FromRequest, Request};
 use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::document::{Content, DocumentId};
@@ -14,6 +15,7 @@ use crate::http::AppState;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::bodies::{FieldsBody, content};
+use crate::http::request::include::MatchInclude;
 use crate::http::request::json::{self, Object};
 use crate::http::request::lookup::{ConditionParameters, LookupOptions, LookupParameters};
 use crate::http::request::reading::{self, BodyReader, Media};
@@ -59,7 +61,11 @@ pub struct LookupBody {
     points: Option<NonZeroU32>,
     #[schema(value_type = Option<usize>, minimum = 1, maximum = 10_000)]
     limit: Option<NonZeroUsize>,
+    #[schema(minimum = 0, maximum = 9_999)]
+    offset: Option<u32>,
     mode: Option<Mode>,
+    #[schema(value_type = Option<Vec<String>>, example = json!(["text", "metadata"]))]
+    include: Option<MatchInclude>,
     #[schema(max_length = 2048)]
     filter: Option<String>,
     stored_after: Option<Time>,
@@ -77,10 +83,13 @@ pub struct LookupBody {
 /// A probe with the options that it has itself.
 pub type OwnProbe = (Probe, Option<LookupOptions>);
 
-/// The probes of a `POST /similar`.
+/// The probes of a `POST /similar`. What is not a probe does not fail the others.
 pub enum Probes {
     One(OwnProbe),
-    Many(Vec<OwnProbe>),
+    /// An array, which is answered by one.
+    Array(Vec<Result<OwnProbe, Problem>>),
+    /// NDJSON, which is answered by NDJSON.
+    Lines(Vec<Result<OwnProbe, Problem>>),
 }
 
 /// One probe, or an array of them.
@@ -123,9 +132,10 @@ impl ProbeBody {
 
 impl LookupBody {
     fn probe(self) -> Result<OwnProbe, Problem> {
-        let Self { threshold, points, limit, mode, filter, stored_after, stored_before, .. } = self;
+        let Self { threshold, points, limit, offset, mode, include, .. } = self;
+        let Self { filter, stored_after, stored_before, .. } = self;
         let options = LookupOptions {
-            lookup: LookupParameters { threshold, points, limit, mode },
+            lookup: LookupParameters { threshold, points, limit, offset, mode, include },
             conditions: ConditionParameters { filter, stored_after, stored_before },
         };
         let has_options = options != LookupOptions::default();
@@ -146,7 +156,7 @@ impl FromRequest<AppState> for Probes {
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
         let (parts, body) = request.into_parts();
-        let media = Media::of(&parts.headers, &[Media::Json, Media::Text])?;
+        let media = Media::of(&parts.headers, &[Media::Json, Media::Ndjson, Media::Text])?;
         let reader = BodyReader::new(body, &parts.extensions, state);
         if media == Media::Text {
             let bytes_max = state.settings.document_bytes_max;
@@ -156,27 +166,43 @@ impl FromRequest<AppState> for Probes {
         }
         let body = reader.whole_json(state.settings.body_bytes_max, Code::BodyTooLarge).await?;
         let probes_max = state.settings.probes_max;
-        json::off_runtime_if_large(body, move |body| probes(&body, probes_max)).await
+        json::off_runtime_if_large(body, move |body| match media {
+            Media::Ndjson => lines(&body, probes_max).map(Self::Lines),
+            _ if body.trim_ascii_start().first() == Some(&b'[') => {
+                array(&body, probes_max).map(Self::Array)
+            }
+            _ => probe(&body).map(Self::One),
+        })
+        .await
     }
 }
 
-/// Reads one probe or an array of at most `probes_max`.
-fn probes(json: &Bytes, probes_max: usize) -> Result<Probes, Problem> {
-    if json.trim_ascii_start().first() != Some(&b'[') {
-        let Object(body) = json::read::<Object<LookupBody>>(json, CODE)?;
-        return body.probe().map(Probes::One);
-    }
+fn probe(json: &[u8]) -> Result<OwnProbe, Problem> {
+    let Object(body) = json::read::<Object<LookupBody>>(json, CODE)?;
+    body.probe()
+}
+
+/// Reads an array of at most `probes_max` probes.
+fn array(json: &Bytes, probes_max: usize) -> Result<Vec<Result<OwnProbe, Problem>>, Problem> {
     // Counted first, which takes no memory: a probe takes a hundred times the bytes of `{},`.
-    let count = json::read::<Vec<IgnoredAny>>(json, CODE)?.len();
-    if count > probes_max {
-        let detail = format!("{count} probes are more than the {probes_max} allowed");
-        return Err(Problem::of_field(CODE, "", detail));
+    check_count(json::read::<Vec<IgnoredAny>>(json, CODE)?.len(), probes_max)?;
+    let elements: Vec<&RawValue> = json::read(json, CODE)?;
+    Ok(elements.into_iter().map(|element| probe(element.get().as_bytes())).collect())
+}
+
+/// Reads at most `probes_max` lines with a probe on each; empty ones are passed over.
+fn lines(body: &Bytes, probes_max: usize) -> Result<Vec<Result<OwnProbe, Problem>>, Problem> {
+    let lines = || body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    check_count(lines().count(), probes_max)?;
+    Ok(lines().map(probe).collect())
+}
+
+fn check_count(count: usize, probes_max: usize) -> Result<(), Problem> {
+    if count <= probes_max {
+        return Ok(());
     }
-    let bodies: Vec<Object<LookupBody>> = json::read(json, CODE)?;
-    let probe = |(at, body): (usize, Object<LookupBody>)| {
-        body.0.probe().map_err(|problem| problem.under(&format!("/{at}")))
-    };
-    bodies.into_iter().enumerate().map(probe).collect::<Result<_, _>>().map(Probes::Many)
+    let detail = format!("{count} probes are more than the {probes_max} allowed");
+    Err(Problem::of_field(CODE, "", detail))
 }
 
 impl FromRequest<AppState> for Pair {

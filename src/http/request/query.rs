@@ -239,12 +239,16 @@ mod tests {
         refused::<AddOptions>("on_duplicate=merge", "expected `keep` or `skip`");
         refused::<AddOptions>("check=no", "expected true or false");
         refused::<GetParameters>("include=texts", "'include' must be sketch, shingles");
+        refused::<Lookup>("include=sketch", "'include' must be text, metadata");
     }
 
     #[test]
     fn unknown_repeated_and_missing_parameters_are_named() {
         refused::<Lookup>("limit=1&limit=2", "'limit' is given more than once");
-        refused::<Lookup>("sort=id", "'sort': this call takes only threshold, points, limit, mode");
+        refused::<Lookup>(
+            "sort=id",
+            "'sort': this call takes only threshold, points, limit, offset",
+        );
         refused::<Lookup>("limti=1", "did you mean 'limit'?");
         refused::<NoParameters>("a=b", "this call takes no parameters");
         refused::<StoredId>("", "'id' is missing");

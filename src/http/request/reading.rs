@@ -23,6 +23,7 @@ const BYTES_PER_BYTE: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Media {
     Json,
+    MergePatch,
     Ndjson,
     Text,
 }
@@ -31,6 +32,7 @@ impl Media {
     fn name(self) -> &'static str {
         match self {
             Self::Json => "application/json",
+            Self::MergePatch => "application/merge-patch+json",
             Self::Ndjson => "application/x-ndjson",
             Self::Text => "text/plain",
         }

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use crate::budget::Reservation;
+use crate::http::bulk::ndjson;
 use crate::http::problem;
 
 /// Bytes of most answers.
@@ -17,6 +18,9 @@ pub struct Json<T>(pub T);
 
 /// JSON whose memory is reserved until it was sent.
 pub struct CountedJson<T>(pub T, pub Reservation);
+
+/// NDJSON whose memory is reserved until it was sent.
+pub struct CountedLines<T>(pub Vec<T>, pub Reservation);
 
 /// The bytes of an answer, with their reservation.
 struct Counted {
@@ -34,6 +38,18 @@ impl<T: Serialize> IntoResponse for CountedJson<T> {
     fn into_response(self) -> Response {
         let Self(value, memory) = self;
         response(&value, |body| Bytes::from_owner(Counted { body, _memory: memory }))
+    }
+}
+
+impl<T: Serialize> IntoResponse for CountedLines<T> {
+    fn into_response(self) -> Response {
+        let Self(values, memory) = self;
+        let mut body = Vec::with_capacity(USUAL_BYTES);
+        for value in &values {
+            ndjson::write_line(&mut body, value);
+        }
+        let body = Bytes::from_owner(Counted { body, _memory: memory });
+        ([(header::CONTENT_TYPE, ndjson::MEDIA)], body).into_response()
     }
 }
 

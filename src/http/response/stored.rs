@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use crate::document::{Content, DocumentId, Metadata};
 use crate::engine::{Policy, Record};
 use crate::http::problem::ProblemReply;
-use crate::http::request::parameters::Include;
+use crate::http::request::include::Include;
 use crate::http::time::Time;
 use crate::http::token::WireToken;
 use crate::sketch::Sketch;
@@ -131,20 +131,11 @@ fn shingles(set: &ShingleSet) -> Vec<String> {
 #[derive(Serialize, ToSchema)]
 #[schema(as = Ids)]
 pub struct IdsReply {
-    pub ids: Vec<String>,
+    pub ids: Vec<DocumentId>,
     /// What `after` must be for the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
-}
-
-impl IdsReply {
-    /// Takes one id more than the page holds, if there is one, to know that there is a next page.
-    pub fn new(ids: &[DocumentId], limit: usize) -> Self {
-        let page = &ids[..ids.len().min(limit)];
-        let next = if ids.len() > limit { page.last() } else { None };
-        Self {
-            ids: page.iter().map(ToString::to_string).collect(),
-            next: next.map(ToString::to_string),
-        }
-    }
+    pub next: Option<DocumentId>,
+    /// By `count=true`: how many documents there are that meet the conditions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
 }

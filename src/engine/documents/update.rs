@@ -1,0 +1,142 @@
+//! Changes the metadata or the expiry of a document, and leaves its content as it is.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::document::{Document, DocumentId, Metadata, Ordinal};
+use crate::engine::analysis::CONTENT_INLINE_BYTES_MAX;
+use crate::engine::{AddOptions, Added, Engine, EngineError, Record, off_runtime_if};
+
+/// How often a change is tried again because another write of the same document came first.
+const ATTEMPTS_MAX: usize = 16;
+
+/// What changes of a document. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct DocumentChange {
+    /// A merge patch of the metadata (RFC 7396): `null` removes a field, or all of the metadata.
+    pub metadata: Option<Arc<Value>>,
+    /// `Some(None)`: it expires as if it were added now without a time of its own.
+    pub expires_at_ms: Option<Option<i64>>,
+}
+
+impl Engine {
+    /// Stores the document again with the change. What others write meanwhile is not lost: the
+    /// change is then applied to that. Near-duplicates are not searched.
+    ///
+    /// # Errors
+    /// `DocumentNotFound`, `TextNotKept`, `MetadataTooLarge`, `AlreadyExpired`, `DocumentChanged`
+    /// if others keep writing it, `OutOfService`, `Store`.
+    pub async fn update(
+        &self,
+        id: &DocumentId,
+        change: &DocumentChange,
+    ) -> Result<Added, EngineError> {
+        for _ in 0..ATTEMPTS_MAX {
+            match self.update_once(id, change.clone()).await {
+                Err(EngineError::DocumentChanged) => {}
+                outcome => return outcome,
+            }
+        }
+        Err(EngineError::DocumentChanged)
+    }
+
+    async fn update_once(
+        &self,
+        id: &DocumentId,
+        change: DocumentChange,
+    ) -> Result<Added, EngineError> {
+        if let Some(next) = self.successor.get() {
+            return Box::pin(next.engine.update(id, &change)).await;
+        }
+        let record = self.get(id).await?;
+        let (engine, weight) = (self.clone(), record.weight());
+        let prepare = move || {
+            let (ordinal, document) = changed(record, &change)?;
+            engine.prepare_over(document, ordinal)
+        };
+        let prepared = off_runtime_if(weight > CONTENT_INLINE_BYTES_MAX, prepare).await??;
+        let options = AddOptions { check: false, ..AddOptions::default() };
+        let admitted = self.admit(prepared, options).await?;
+        self.complete(admitted).await
+    }
+}
+
+impl Record {
+    fn weight(&self) -> usize {
+        let content = self.content.as_ref().map_or(0, crate::document::Content::weight);
+        content + self.metadata.as_ref().map_or(0, |metadata| metadata.as_json().len())
+    }
+}
+
+/// The document of a record, with the change, and the ordinal of the record.
+fn changed(record: Record, change: &DocumentChange) -> Result<(Ordinal, Document), EngineError> {
+    let Record { ordinal, id, content, metadata, expires_at_ms, .. } = record;
+    let Some(content) = content else { return Err(EngineError::TextNotKept { id }) };
+    let metadata = match &change.metadata {
+        Some(patch) => patched(metadata, patch),
+        None => metadata,
+    };
+    let expires_at_ms = change.expires_at_ms.unwrap_or(expires_at_ms);
+    Ok((ordinal, Document { id, content, metadata, expires_at_ms }))
+}
+
+fn patched(metadata: Option<Metadata>, patch: &Value) -> Option<Metadata> {
+    let metadata = metadata.and_then(|metadata| serde_json::from_str(metadata.as_json()).ok());
+    let mut value = metadata.unwrap_or_default();
+    merge(&mut value, patch);
+    if value.is_null() {
+        return None;
+    }
+    Some(Metadata::from_json(&value.to_string()).expect("an object is patched by an object"))
+}
+
+/// Applies a merge patch as RFC 7396, section 2, defines it.
+fn merge(target: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = Value::Object(Map::new());
+    }
+    let Value::Object(target) = target else { unreachable!("it was made one") };
+    for (name, patch) in patch {
+        if patch.is_null() {
+            target.remove(name);
+        } else {
+            merge(target.entry(name).or_insert(Value::Null), patch);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_patch_merges_as_in_the_appendix_of_rfc_7396() {
+        for (target, patch, merged) in [
+            (json!({"a": "b"}), json!({"a": "c"}), json!({"a": "c"})),
+            (json!({"a": "b"}), json!({"b": "c"}), json!({"a": "b", "b": "c"})),
+            (json!({"a": "b"}), json!({"a": null}), json!({})),
+            (json!({"a": "b", "b": "c"}), json!({"a": null}), json!({"b": "c"})),
+            (json!({"a": ["b"]}), json!({"a": "c"}), json!({"a": "c"})),
+            (json!({"a": "c"}), json!({"a": ["b"]}), json!({"a": ["b"]})),
+            (
+                json!({"a": {"b": "c"}}),
+                json!({"a": {"b": "d", "c": null}}),
+                json!({"a": {"b": "d"}}),
+            ),
+            (json!({"a": [{"b": "c"}]}), json!({"a": [1]}), json!({"a": [1]})),
+            (json!({"e": null}), json!({"a": 1}), json!({"e": null, "a": 1})),
+            (json!({}), json!({"a": {"bb": {"ccc": null}}}), json!({"a": {"bb": {}}})),
+        ] {
+            let mut value = target.clone();
+            merge(&mut value, &patch);
+            assert_eq!(value, merged, "{target} and {patch}");
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! One document, named by the path: getting, putting, changing and removing it.
+
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+
+use crate::document::{Content, Document, DocumentId};
+use crate::engine::{AddOptions, AddStatus, Added, DocumentChange};
+use crate::http::AppState;
+use crate::http::metrics;
+use crate::http::problem::Problem;
+use crate::http::problem::code::Code;
+use crate::http::problem::of_calls::{Adding, ById, Changing};
+use crate::http::request::bodies::{self, ChangeBody, DocumentBody};
+use crate::http::request::extract::{PathId, Ready};
+use crate::http::request::json;
+use crate::http::request::parameters::{GetParameters, check_options};
+use crate::http::request::query::{NoParameters, Query};
+use crate::http::request::reading::{self, BodyReader, Media};
+use crate::http::response::json::Json;
+use crate::http::response::stored::StoredReply;
+
+/// Get a document
+///
+/// Returns a document as it is stored.
+#[utoipa::path(
+    get, path = "/documents/{*id}", operation_id = "get_document", tag = "Documents",
+    params(("id" = DocumentId, Path, description = "The document's id, percent-encoded.",
+        example = "https%3A%2F%2Fexample.org%2Fa"), GetParameters),
+    responses((status = 200, description = "The document.", body = StoredReply), ById),
+)]
+pub async fn get(
+    PathId(id): PathId,
+    Query(parameters): Query<GetParameters>,
+    Ready(engine): Ready,
+) -> Result<Json<StoredReply>, Problem> {
+    let stored = engine.get(&id).await?;
+    Ok(Json(StoredReply::new(stored, parameters.include)))
+}
+
+/// Remove a document
+///
+/// Removes a document, which is then no longer returned.
+#[utoipa::path(
+    delete, path = "/documents/{*id}", operation_id = "remove_document", tag = "Documents",
+    params(("id" = DocumentId, Path, description = "The document's id, percent-encoded.",
+        example = "https%3A%2F%2Fexample.org%2Fa")),
+    responses((status = 204, description = "The document is gone."), ById),
+)]
+pub async fn remove(
+    PathId(id): PathId,
+    _: Query<NoParameters>,
+    Ready(engine): Ready,
+) -> Result<StatusCode, Problem> {
+    engine.remove(&id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// The document of a `PUT /documents/{id}`.
+pub struct Put {
+    options: AddOptions,
+    document: Document,
+}
+
+impl FromRequest<AppState> for Put {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
+        let (mut parts, body) = request.into_parts();
+        let PathId(id) = PathId::from_request_parts(&mut parts, state).await?;
+        let Query(options) = Query::<AddOptions>::from_request_parts(&mut parts, state).await?;
+        check_options(&options)?;
+        let media = Media::of(&parts.headers, &[Media::Json, Media::Text])?;
+        let reader = BodyReader::new(body, &parts.extensions, state);
+        let bytes_max = state.settings.document_bytes_max;
+        let document = if media == Media::Text {
+            let text = reading::text(reader.whole(bytes_max, Code::DocumentTooLarge).await?)?;
+            Document { id, content: Content::Text(text), metadata: None, expires_at_ms: None }
+        } else {
+            let body = reader.whole_json(bytes_max, Code::DocumentTooLarge).await?;
+            let read = move |body: bytes::Bytes| bodies::document_named(&body, id);
+            json::off_runtime_if_large(body, read).await?
+        };
+        Ok(Self { options, document })
+    }
+}
+
+/// Put a document
+///
+/// Adds the document under the id in the path, or replaces the one that has it; otherwise like
+/// adding a document. The body needs no `id`; if it has one, it must be that of the path.
+#[utoipa::path(
+    put, path = "/documents/{*id}", operation_id = "put_document", tag = "Documents",
+    params(("id" = DocumentId, Path, description = "The document's id, percent-encoded.",
+        example = "https%3A%2F%2Fexample.org%2Fa"), AddOptions),
+    request_body(
+        content(
+            (DocumentBody = "application/json", example = json!({"text": "the quick brown fox"})),
+            (String = "text/plain", example = "the quick brown fox"),
+        ),
+        description = "A document, or a text.",
+    ),
+    responses(
+        (status = 201, description = "The document is new.", body = Added),
+        (status = 200, description = "The document was replaced, unchanged or skipped.",
+            body = Added),
+        Adding,
+    ),
+)]
+pub async fn put(Ready(engine): Ready, put: Put) -> Result<Response, Problem> {
+    let added = engine.add(put.document, put.options).await?;
+    metrics::added(added.status);
+    let created = added.status == AddStatus::Created;
+    let status = if created { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, Json(added)).into_response())
+}
+
+impl FromRequest<AppState> for DocumentChange {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        Media::of(&parts.headers, &[Media::Json, Media::MergePatch])?;
+        let reader = BodyReader::new(body, &parts.extensions, state);
+        let bytes_max = state.settings.document_bytes_max;
+        let body = reader.whole_json(bytes_max, Code::BodyTooLarge).await?;
+        json::off_runtime_if_large(body, |body| bodies::change(&body)).await
+    }
+}
+
+/// Change a document's metadata
+///
+/// Changes the metadata or the expiry of a stored document by a merge patch (RFC 7396), and leaves
+/// its content as it is: `{"metadata": {"lang": "en", "draft": null}}` sets one field and removes
+/// another, and `{"metadata": null}` removes all of them. The fields of changed metadata are stored
+/// in the order of their names. Near-duplicates are not searched. A write of the same document that
+/// comes in between is not lost: the change is applied to what it wrote.
+#[utoipa::path(
+    patch, path = "/documents/{*id}", operation_id = "change_document", tag = "Documents",
+    params(("id" = DocumentId, Path, description = "The document's id, percent-encoded.",
+        example = "https%3A%2F%2Fexample.org%2Fa")),
+    request_body(
+        content(
+            (ChangeBody = "application/merge-patch+json"),
+            (ChangeBody = "application/json", example = json!({"metadata": {"lang": "en"}})),
+        ),
+        description = "What changes.",
+    ),
+    responses(
+        (status = 200, description = "The document is changed, or was so before.", body = Added),
+        Changing,
+    ),
+)]
+pub async fn change(
+    PathId(id): PathId,
+    _: Query<NoParameters>,
+    Ready(engine): Ready,
+    change: DocumentChange,
+) -> Result<Json<Added>, Problem> {
+    let added = engine.update(&id, &change).await?;
+    metrics::added(added.status);
+    Ok(Json(added))
+}

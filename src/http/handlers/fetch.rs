@@ -1,0 +1,113 @@
+//! Getting many documents by their ids.
+
+use std::collections::HashSet;
+
+use axum::extract::{FromRequest, Request, State};
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::budget::Purpose;
+use crate::document::DocumentId;
+use crate::engine::{EngineError, Record};
+use crate::http::AppState;
+use crate::http::problem::Problem;
+use crate::http::problem::code::Code;
+use crate::http::problem::of_calls::Fetching;
+use crate::http::request::extract::Ready;
+use crate::http::request::include::Include;
+use crate::http::request::json::{self, Object};
+use crate::http::request::query::{NoParameters, Query};
+use crate::http::request::reading;
+use crate::http::response::json::CountedJson;
+use crate::http::response::stored::StoredReply;
+
+/// A record, its reply, and its JSON in a vector that grows by doubling.
+const COPIES: usize = 4;
+
+/// Which documents are wanted.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Wanted)]
+pub struct WantedBody {
+    /// An id that comes again counts once.
+    ids: Vec<DocumentId>,
+    #[schema(value_type = Option<Vec<String>>, example = json!(["sketch"]))]
+    include: Option<Include>,
+}
+
+/// The documents that are stored, in the order of the ids.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Fetched)]
+pub struct FetchedReply {
+    documents: Vec<StoredReply>,
+    /// The ids that are not stored, in their order.
+    unknown: Vec<DocumentId>,
+}
+
+impl FromRequest<AppState> for WantedBody {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
+        let body = reading::whole_json(request, state).await?;
+        let ids_max = state.settings.limit_max;
+        json::off_runtime_if_large(body, move |body| wanted(&body, ids_max)).await
+    }
+}
+
+fn wanted(json: &Bytes, ids_max: usize) -> Result<WantedBody, Problem> {
+    let Object(mut body) = json::read::<Object<WantedBody>>(json, Code::InvalidRequest)?;
+    body.ids = distinct(body.ids, ids_max)?;
+    Ok(body)
+}
+
+/// The ids, each at its first place.
+///
+/// # Errors
+/// More than `ids_max` of them.
+pub fn distinct(mut ids: Vec<DocumentId>, ids_max: usize) -> Result<Vec<DocumentId>, Problem> {
+    if ids.len() > ids_max {
+        let detail = format!("{} ids are more than the {ids_max} allowed", ids.len());
+        return Err(Problem::of_field(Code::InvalidRequest, "/ids", detail));
+    }
+    let mut seen = HashSet::new();
+    ids.retain(|id| seen.insert(id.clone()));
+    Ok(ids)
+}
+
+/// Get many documents
+///
+/// Returns the documents with these ids as they are stored.
+#[utoipa::path(
+    post, path = "/fetch", operation_id = "fetch_documents", tag = "Documents",
+    request_body(content = WantedBody, example = json!({"ids": ["a", "b"]})),
+    responses((status = 200, description = "The documents.", body = FetchedReply), Fetching),
+)]
+pub async fn fetch(
+    _: Query<NoParameters>,
+    State(state): State<AppState>,
+    Ready(engine): Ready,
+    WantedBody { ids, include }: WantedBody,
+) -> Result<CountedJson<FetchedReply>, Problem> {
+    let memory = state.budget.reservation(Purpose::Answers);
+    let mut reply = FetchedReply { documents: Vec::new(), unknown: Vec::new() };
+    for id in ids {
+        match engine.get(&id).await {
+            Ok(record) => {
+                memory.grow(bytes(&record).saturating_mul(COPIES))?;
+                reply.documents.push(StoredReply::new(record, include));
+            }
+            Err(EngineError::DocumentNotFound { .. }) => reply.unknown.push(id),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(CountedJson(reply, memory))
+}
+
+fn bytes(record: &Record) -> usize {
+    const OF_A_RECORD: usize = 1_024;
+    let content = record.content.as_ref().map_or(0, crate::document::Content::weight);
+    let metadata = record.metadata.as_ref().map_or(0, |metadata| metadata.as_json().len());
+    let set = record.set.as_ref().map_or(0, |set| set.count() * 24);
+    OF_A_RECORD + content + metadata + set
+}

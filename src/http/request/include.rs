@@ -1,0 +1,104 @@
+//! What is returned besides what a call always returns: names with commas between, in a body also
+//! an array of them.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+
+use crate::engine::MatchDetails;
+
+/// What is returned of a document on request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Include {
+    pub sketch: bool,
+    pub shingles: bool,
+}
+
+/// What is returned of a match: by default its metadata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MatchInclude(pub MatchDetails);
+
+/// A choice of names.
+trait Names: Sized {
+    const EXPECTED: &'static str;
+
+    fn none() -> Self;
+
+    /// Adds what has this name; `false` if nothing has.
+    fn add(&mut self, name: &str) -> bool;
+}
+
+impl Names for Include {
+    const EXPECTED: &'static str = "must be sketch, shingles or both with a comma between";
+
+    fn none() -> Self {
+        Self::default()
+    }
+
+    fn add(&mut self, name: &str) -> bool {
+        match name {
+            "sketch" => self.sketch = true,
+            "shingles" => self.shingles = true,
+            _ => return false,
+        }
+        true
+    }
+}
+
+impl Names for MatchInclude {
+    const EXPECTED: &'static str = "must be text, metadata or both with a comma between";
+
+    fn none() -> Self {
+        Self(MatchDetails { metadata: false, content: false })
+    }
+
+    fn add(&mut self, name: &str) -> bool {
+        match name {
+            "text" => self.0.content = true,
+            "metadata" => self.0.metadata = true,
+            _ => return false,
+        }
+        true
+    }
+}
+
+impl<'de> Deserialize<'de> for Include {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NamesVisitor(Self::none()))
+    }
+}
+
+impl<'de> Deserialize<'de> for MatchInclude {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NamesVisitor(Self::none()))
+    }
+}
+
+struct NamesVisitor<T>(T);
+
+impl<T: Names> NamesVisitor<T> {
+    fn add<E: Error>(&mut self, name: &str) -> Result<(), E> {
+        self.0.add(name).then_some(()).ok_or_else(|| E::custom(T::EXPECTED))
+    }
+}
+
+impl<'de, T: Names> Visitor<'de> for NamesVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("names with commas between, or an array of names")
+    }
+
+    fn visit_str<E: Error>(mut self, text: &str) -> Result<T, E> {
+        text.split(',').try_for_each(|name| self.add(name))?;
+        Ok(self.0)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut names: A) -> Result<T, A::Error> {
+        while let Some(name) = names.next_element::<String>()? {
+            self.add(&name)?;
+        }
+        Ok(self.0)
+    }
+}
