@@ -28,6 +28,14 @@ deny:
 sbom:
     cargo cyclonedx --format json --target x86_64-unknown-linux-gnu
 
+# The Debian package, in target/debian (`cargo install --locked cargo-deb`).
+deb:
+    bash packaging/deb.sh
+
+# Installs that package on this machine, starts it, and removes it again: on a machine to throw away.
+test-deb:
+    sudo bash packaging/test-deb.sh
+
 # Rewrites openapi.yaml from the code.
 openapi:
     cargo run --quiet -- openapi > openapi.yaml

@@ -8,12 +8,14 @@ mod curve;
 mod dedup;
 mod demo;
 mod evaluate;
+mod examples;
 mod export;
 mod failure;
 mod health;
 mod import;
 mod input;
 mod keys;
+mod man;
 mod meter;
 mod output;
 mod pairs;
@@ -27,7 +29,7 @@ mod verify;
 use std::io::{Write, stdout};
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 use self::failure::Failure;
@@ -64,6 +66,7 @@ enum Command {
     Completions {
         shell: Shell,
     },
+    Man(man::Arguments),
     /// Write the OpenAPI document
     Openapi,
 }
@@ -71,7 +74,9 @@ enum Command {
 /// Exit code 0: success; 1: failure; 2: wrong arguments.
 #[must_use]
 pub fn main() -> ExitCode {
-    let done = match Cli::parse().command {
+    let matches = command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let done = match cli.command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Import(arguments) => import::run(arguments),
         Command::Export(arguments) => export::run(&arguments),
@@ -90,14 +95,20 @@ pub fn main() -> ExitCode {
         Command::CheckConfig(arguments) => check_config::run(arguments),
         Command::Health(arguments) => health::run(&arguments),
         Command::Completions { shell } => write(&completions(shell)),
+        Command::Man(arguments) => man::run(&arguments),
         Command::Openapi => write(openapi_yaml().as_bytes()),
     };
     done.unwrap_or_else(Failure::report)
 }
 
+/// The whole command line, as `--help`, manual pages and completions show it.
+fn command() -> clap::Command {
+    examples::add(Cli::command())
+}
+
 fn completions(shell: Shell) -> Vec<u8> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "akin", &mut script);
+    clap_complete::generate(shell, &mut command(), "akin", &mut script);
     script
 }
 

@@ -128,6 +128,23 @@ fn completions_are_written() {
 }
 
 #[test]
+fn manual_pages_are_what_help_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let pages = dir.path().join("man1");
+    let ended = akin(&["man", pages.to_str().unwrap()]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let help = akin(&["keys", "create", "--help"]).stdout;
+    let page = std::fs::read_to_string(pages.join("akin-keys-create.1")).unwrap();
+    assert!(page.starts_with(".ie") && page.contains("\n.TH AKIN-KEYS-CREATE 1 \"\" \"akin "));
+    let examples = help.lines().skip_while(|line| *line != "Examples:").skip(1);
+    let page = page.replace("\\-", "-");
+    assert!(page.contains(".SH EXAMPLES\n"), "{page}");
+    for line in examples {
+        assert!(page.contains(line), "{line} in {page}");
+    }
+}
+
+#[test]
 fn a_closed_pipe_is_not_an_error() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);

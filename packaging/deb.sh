@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# The Debian package: target/debian/akin_VERSION_ARCHITECTURE.deb. Needs `cargo install --locked
+# cargo-deb`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cargo build --release --locked --bin akin
+bash packaging/documentation.sh target/release/akin target/packaging
+cargo deb --locked --no-build
