@@ -43,6 +43,7 @@ pub use discovery::{
 };
 pub use documents::DocumentChange;
 pub use error::EngineError;
+pub use lookup::cluster::{ClusterOf, Linked};
 pub use lookup::collapse::{Collapsed, Group, GroupMember};
 pub use lookup::conditions::Conditions;
 pub use lookup::filter::{Filter, FilterError};

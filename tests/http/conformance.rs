@@ -115,6 +115,7 @@ async fn call_every_operation(app: &App, at: &str, documents: &Value) {
     app.get(&format!("{at}/resemblance?a=a&b=b&measures=hamming")).await;
     app.get(&format!("{at}/pairs?mode=exact")).await;
     app.get(&format!("{at}/clusters?linkage=representative&min_size=1")).await;
+    app.get(&format!("{at}/clusters?id=a&limit=2")).await;
     app.get(&format!("{at}/curve")).await;
     app.get(&format!("{at}/recall?sample=3")).await;
     ok("/stats").await;

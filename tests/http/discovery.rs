@@ -172,3 +172,44 @@ async fn a_failure_breaks_the_stream_off() {
         assert!(to_bytes(response.into_body(), usize::MAX).await.is_err(), "{path}");
     }
 }
+
+/// A chain: each resembles the next, and the ends do not resemble each other.
+#[tokio::test]
+async fn the_cluster_of_one_document_is_that_of_a_discovery() {
+    let app = App::new().await;
+    let words = |from: usize| (from..from + 60).map(|at| format!("w{at}")).collect::<Vec<_>>();
+    for at in 0..8 {
+        let document = json!({"id": format!("chain{at}"), "text": words(at * 4).join(" ")});
+        app.post_json("/documents", document).await;
+    }
+    app.post_json("/documents", json!({"id": "copy", "text": words(12).join(" ")})).await;
+    app.post_json("/documents", json!({"id": "alone", "text": "something else entirely"})).await;
+    let all = app.get("/clusters?min_size=1").await.lines();
+    for id in ["chain0", "chain5", "copy", "alone"] {
+        let own = app.get(&format!("/clusters?id={id}")).await.json();
+        let is_own = |cluster: &&Value| {
+            cluster["members"].as_array().unwrap().iter().any(|member| member["id"] == id)
+        };
+        let expected = all.iter().find(is_own).unwrap();
+        for field in ["cluster", "representative", "size"] {
+            assert_eq!(own[field], expected[field], "{field} of {id}");
+        }
+        let ids = |cluster: &Value| -> Vec<Value> {
+            cluster["members"].as_array().unwrap().iter().map(|of| of["id"].clone()).collect()
+        };
+        assert_eq!(ids(&own), ids(expected));
+        for member in own["members"].as_array().unwrap() {
+            let is_root = member["id"] == id;
+            assert_eq!(member["linked_to"].is_null(), is_root, "{member}");
+            assert!(is_root || member["resemblance"].as_f64().unwrap() >= 0.8, "{member}");
+        }
+    }
+    let some = app.get("/clusters?id=chain0&limit=3").await.json();
+    assert_eq!(
+        (&some["size"], &some["more"], &some["cluster"]),
+        (&json!(3), &json!(true), &Value::Null)
+    );
+    app.get("/clusters?id=nobody").await.problem(404, "document_not_found");
+    app.get("/clusters?id=copy&min_size=2").await.problem(400, "invalid_parameter");
+    app.get("/clusters?limit=2").await.problem(400, "invalid_parameter");
+}

@@ -1,5 +1,6 @@
 //! Finds and scores near-duplicates of a set: shared by lookups and by adding documents.
 
+pub(crate) mod cluster;
 pub(crate) mod collapse;
 pub(crate) mod conditions;
 mod exact;

@@ -11,15 +11,18 @@ use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 
 use crate::budget::{Purpose, Reservation};
-use crate::engine::{Batch, Discovery, Engine, EngineError, FoundPair};
+use crate::engine::{Batch, ClusterOf, Discovery, Engine, EngineError, FoundPair};
 use crate::http::AppState;
 use crate::http::bulk::ndjson;
 use crate::http::problem::Problem;
-use crate::http::problem::of_calls::Discovering;
+use crate::http::problem::of_calls::{Clustering, Discovering};
 use crate::http::request::extract::Ready;
 use crate::http::request::parameters::ClusterParameters;
 use crate::http::request::query::Query;
 use crate::http::response::found::{ClusterLines, ClusterReply};
+use crate::http::response::timed::{Timed, timed};
+
+type ClusterOfReply = Timed<ClusterOf>;
 
 /// All pairs
 ///
@@ -53,17 +56,30 @@ pub async fn pairs(
 /// representatives, from one consistent view while writes go on. Clusters, their names and
 /// representatives do not depend on the order of arrival. The first line is sent when all documents
 /// have been compared. Progress, stop and failure are as for `GET /pairs`.
+///
+/// With `id` it returns the cluster of that document alone, as one JSON object: its near-duplicates
+/// are looked up, and theirs, until nothing new is found. That takes a lookup for each distinct set
+/// of the cluster, however many documents there are.
 #[utoipa::path(
     get, path = "/clusters", operation_id = "clusters", tag = "Discovery",
     params(Discovery, ClusterParameters),
-    responses((status = 200, description = "A cluster for each line.", body = ClusterReply,
-        content_type = "application/x-ndjson"), Discovering),
+    responses(
+        (status = 200, description = "A cluster for each line; with `id` the document's cluster.",
+            content((ClusterReply = "application/x-ndjson"),
+                (ClusterOfReply = "application/json"))),
+        Clustering,
+    ),
 )]
 pub async fn clusters(
     Query((discovery, clusters)): Query<(Discovery, ClusterParameters)>,
     State(state): State<AppState>,
     Ready(engine): Ready,
 ) -> Result<Response, Problem> {
+    if let Some(id) = clusters.id.clone() {
+        let lookup = clusters.of_document(discovery, &state.settings)?;
+        return Ok(timed(engine.cluster_of(id, lookup)).await?.into_response());
+    }
+    clusters.check_limit()?;
     let keep = (state.discovery_permit()?, memory(&state, &engine).await?, engine.clone());
     let (linkage, min_size) = (clusters.linkage.unwrap_or_default(), clusters.min_size());
     let clusters = engine.clusters(discovery, linkage, min_size, keep).await?;

@@ -77,6 +77,8 @@ problems! {
     Comparing: [BODY, BY_ID, MEASURES, POSTED];
     /// Of a discovery of pairs or clusters.
     Discovering: [&[Code::UnsupportedMode, Code::WrongContent]];
+    /// Of a discovery of clusters, or of the cluster of one document.
+    Clustering: [BY_ID, &[Code::WrongContent]];
     /// Of a call that collections of records refuse.
     OfTexts: [&[Code::WrongContent]];
     /// Of a call that takes a list of ids.

@@ -6,10 +6,12 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::document::DocumentId;
-use crate::engine::{AddOptions, CurveOf, Linkage, OnDuplicate, Order};
+use crate::engine::{AddOptions, CurveOf, Discovery, Linkage, Lookup, OnDuplicate, Order};
+use crate::http::ServerSettings;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::include::Include;
+use crate::http::request::lookup;
 use crate::scheme::Threshold;
 
 /// Which stored document.
@@ -85,6 +87,11 @@ pub struct ExportParameters {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct ClusterParameters {
+    /// The id of a stored document, for the cluster of this document alone.
+    pub id: Option<DocumentId>,
+    /// With `id`: the most members that are returned.
+    #[param(value_type = Option<usize>, minimum = 1, maximum = 10_000, default = 20)]
+    limit: Option<NonZeroUsize>,
     /// By default `single`.
     pub linkage: Option<Linkage>,
     /// The fewest documents of a cluster.
@@ -93,6 +100,35 @@ pub struct ClusterParameters {
 }
 
 impl ClusterParameters {
+    /// The lookups that find the cluster of one document.
+    ///
+    /// # Errors
+    /// Parameters that are of all clusters.
+    pub fn of_document(
+        &self,
+        discovery: Discovery,
+        settings: &ServerSettings,
+    ) -> Result<Lookup, Problem> {
+        if self.min_size.is_some() || self.linkage.is_some_and(|linkage| linkage != Linkage::Single)
+        {
+            let detail = "the parameter 'id' is for the single linkage, and has no 'min_size'";
+            return Err(Problem::new(Code::InvalidParameter, detail));
+        }
+        let limit = lookup::limit(self.limit, settings)?;
+        let Discovery { threshold, mode } = discovery;
+        Ok(Lookup { threshold, mode, limit, ..Lookup::default() })
+    }
+
+    /// # Errors
+    /// A limit without an id.
+    pub fn check_limit(&self) -> Result<(), Problem> {
+        if self.limit.is_none() {
+            return Ok(());
+        }
+        let detail = "the parameter 'limit' is for the cluster of one document: give its 'id'";
+        Err(Problem::new(Code::InvalidParameter, detail))
+    }
+
     pub fn min_size(&self) -> usize {
         self.min_size.map_or(2, |size| size.get() as usize)
     }
