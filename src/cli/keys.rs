@@ -99,7 +99,8 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
 
 fn create(arguments: Create) -> Result<ExitCode, Failure> {
     let path = arguments.file.path()?;
-    let key = generate().map_err(|_| Failure::new("the system gives no random bits"))?;
+    let key = generate()
+        .map_err(|error| Failure::new(format!("the system gives no random bits: {error}")))?;
     let mut actions = arguments.actions;
     actions.sort_unstable();
     actions.dedup();

@@ -9,7 +9,6 @@ use std::fmt;
 
 use jiff::Timestamp;
 use ring::digest::{SHA256, digest};
-use ring::rand::{SecureRandom, SystemRandom};
 use serde::{Deserialize, Serialize};
 use subtle::{Choice, ConstantTimeEq};
 
@@ -185,9 +184,9 @@ impl TryFrom<String> for Hash {
 ///
 /// # Errors
 /// The system gives no random bits.
-pub fn generate() -> Result<String, ring::error::Unspecified> {
+pub fn generate() -> Result<String, getrandom::Error> {
     let mut bits = [0; 32];
-    SystemRandom::new().fill(&mut bits)?;
+    getrandom::fill(&mut bits)?;
     Ok(format!("{PREFIX}{}", hex(&bits)))
 }
 
