@@ -97,7 +97,7 @@ fn time_level(level: Level, documents: &[String], bytes: usize) {
         Ok::<_, ShingleError>(sketcher.sketch_shingles(&shingled).as_bytes().len())
     };
     print("text → sketch", count(&|text| sketch(text).unwrap_or(0)));
-    let mut random = corpus::Random(3);
+    let mut random = corpus::Numbers(3);
     for size in [100, 725, 8_192, 65_536] {
         let shingles: Vec<Vec<u64>> =
             (0..200_000 / size).map(|_| (0..size).map(|_| random.next()).collect()).collect();
@@ -241,7 +241,7 @@ fn time_plans() {
 
 /// Small sets leave bins empty, which costs a pass over the set for each.
 fn time_small_sets() {
-    let mut random = corpus::Random(2);
+    let mut random = corpus::Numbers(2);
     let sketcher = Sketcher::new(SketchSettings::default());
     for count in [10, 50, 128, 256, 512, 1024, 8192] {
         let mut set = || ShingleSet::from_shingles((0..count).map(|_| random.next()).collect());

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use akin::document::{Content, Document, DocumentId};
 use akin::engine::{AddOptions, CollectionSettings, Engine, Lookup, Mode, Probe, Progress};
 use akin::storage::{StorageSettings, Sync};
-use corpus::Random;
+use corpus::Numbers;
 use futures_util::{StreamExt, stream};
 use servers::Akin;
 
@@ -189,7 +189,7 @@ async fn add_all(engine: &Engine, texts: Vec<String>) -> Vec<Duration> {
 
 /// The time of each lookup, and how many were truncated.
 async fn look_up(engine: &Engine, documents: usize) -> (Vec<Duration>, usize) {
-    let mut random = Random(7);
+    let mut random = Numbers(7);
     let (mut times, mut truncated) = (Vec::with_capacity(LOOKUPS), 0);
     for _ in 0..LOOKUPS {
         let id = DocumentId::new(format!("document/{}", random.below(documents)));

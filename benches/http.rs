@@ -12,7 +12,7 @@ mod servers;
 use std::time::{Duration, Instant};
 
 use client::Load;
-use corpus::Random;
+use corpus::Numbers;
 use servers::{Akin, Echo};
 
 const DOCUMENTS: usize = 20_000;
@@ -69,7 +69,7 @@ fn collapse(akin: &Akin, documents: usize) {
 
 /// Documents as JSON, `d0`, `d1`…
 fn bodies(count: usize, bytes: usize) -> Vec<String> {
-    let mut random = Random(7);
+    let mut random = Numbers(7);
     let mut texts = corpus::each_document(bytes).take(count).collect::<Vec<_>>();
     for number in (1..count).filter(|number| number % 5 == 0) {
         let copy = texts[number - 1].clone();

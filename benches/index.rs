@@ -14,8 +14,8 @@
 
 #[path = "corpus/lines.rs"]
 mod lines;
-#[path = "corpus/random.rs"]
-mod random;
+#[path = "../tests/numbers/mod.rs"]
+mod numbers;
 #[path = "corpus/sketches.rs"]
 mod sketches;
 #[path = "corpus/times.rs"]
@@ -33,7 +33,7 @@ use akin::engine::{Analyser, CollectionSettings};
 use akin::index::Index;
 use akin::scheme::{Bands, Key, ProbePlan, SchemeSettings, Threshold};
 use akin::sketch::{Estimator, Sketch, SketchSettings};
-use random::Random;
+use numbers::Numbers;
 use sketches::{fingerprint, made_up, new_set};
 use times::Times;
 
@@ -241,7 +241,7 @@ fn look_up_while_filling(threads: usize, read: &Bench<'_>, written: &Bench<'_>) 
             is_done.store(true, Ordering::Relaxed);
         });
         on_threads(threads.div_ceil(2), |thread| {
-            let mut random = Random(100 + thread as u64);
+            let mut random = Numbers(100 + thread as u64);
             let mut times = Times::with_room(LOOKUPS);
             while !is_done.load(Ordering::Relaxed) {
                 read.look_up_one(&mut random, &mut times);
@@ -295,7 +295,7 @@ impl<'a> Bench<'a> {
     }
 
     fn look_up(&self, lookups: usize, seed: u64) -> Times {
-        let mut random = Random(seed);
+        let mut random = Numbers(seed);
         let mut times = Times::with_room(lookups);
         for _ in 0..lookups {
             self.look_up_one(&mut random, &mut times);
@@ -304,7 +304,7 @@ impl<'a> Bench<'a> {
     }
 
     /// A lookup at 0.8, from a sketch to candidates pruned by sketch.
-    fn look_up_one(&self, random: &mut Random, times: &mut Times) {
+    fn look_up_one(&self, random: &mut Numbers, times: &mut Times) {
         let number = self.numbers.start + random.below(self.numbers.len());
         let sketch = self.sketches.get(number);
         times.time(|| {
@@ -313,7 +313,7 @@ impl<'a> Bench<'a> {
     }
 
     fn remove(&self) -> Times {
-        let mut random = Random(6);
+        let mut random = Numbers(6);
         let count = REMOVALS.min(self.sketches.len() / 2);
         let mut times = Times::with_room(count);
         for _ in 0..count {
@@ -379,7 +379,7 @@ fn acquisition_ns(threads: usize) -> f64 {
     let locks: Vec<Lock> = (0..LOCKS).map(|_| Lock(Mutex::new(0))).collect();
     let started = Instant::now();
     on_threads(threads, |thread| {
-        let mut random = Random(thread as u64);
+        let mut random = Numbers(thread as u64);
         for _ in 0..ACQUISITIONS {
             let lock = &locks[random.below(LOCKS)];
             *lock.0.lock().unwrap_or_else(PoisonError::into_inner) += 1;

@@ -9,8 +9,8 @@
 //! where the seconds are all of the row before it, and the peak that of the process so far. From
 //! the second number of documents on, the exponent says how the time grows with them.
 
-#[path = "corpus/random.rs"]
-mod random;
+#[path = "../tests/numbers/mod.rs"]
+mod numbers;
 #[path = "corpus/texts.rs"]
 mod texts;
 
@@ -25,7 +25,7 @@ use akin::join::{Corpus, CorpusBuilder, Join, Keys, Linkage, Progress, Scoring, 
 use akin::scheme::{Bands, SchemeSettings, Threshold};
 use akin::sketch::{Estimator, SketchSettings, Sketcher};
 use akin::text::{ShingleSet, ShingleSettings, Shingler};
-use random::Random;
+use numbers::Numbers;
 use texts::each_document;
 
 const DOCUMENT_BYTES: usize = 1_000;
@@ -226,7 +226,7 @@ fn timed<T>(seconds: &mut f64, work: impl FnOnce() -> T) -> T {
 
 /// Names and texts, family by family.
 fn families() -> impl Iterator<Item = (String, String)> {
-    let mut random = Random(2);
+    let mut random = Numbers(2);
     each_document(DOCUMENT_BYTES).enumerate().flat_map(move |(family, original)| {
         let edited = |member: usize| {
             let words = if member == 0 { 0 } else { random.below(WORDS_EXCHANGED_MAX) };
@@ -237,7 +237,7 @@ fn families() -> impl Iterator<Item = (String, String)> {
 }
 
 /// The text with so many words exchanged, or fewer.
-fn edited(text: &str, words: usize, random: &mut Random) -> String {
+fn edited(text: &str, words: usize, random: &mut Numbers) -> String {
     let mut split: Vec<&str> = text.split(' ').collect();
     let others: Vec<_> = (0..words).map(|_| format!("edit{}", random.below(1_000_000))).collect();
     for other in &others {

@@ -6,8 +6,8 @@
 //! the directory already is opened as it is, and stays. One without a directory of its own goes,
 //! after nine documents of ten are removed from it (`thin DIR` does that to one that stays).
 
-#[path = "corpus/random.rs"]
-mod random;
+#[path = "../tests/numbers/mod.rs"]
+mod numbers;
 
 use std::fmt::Write;
 use std::fs::{self, File};
@@ -24,7 +24,7 @@ use akin::sketch::{Sketch, SketchSettings};
 use akin::storage::{StorageSettings, Sync};
 use akin::text::{ShingleSettings, Shingler};
 use futures_util::{StreamExt, TryStreamExt, stream};
-use random::Random;
+use numbers::Numbers;
 use tokio::runtime::Runtime;
 use tracing::Level;
 use tracing_subscriber::Layer as _;
@@ -167,7 +167,7 @@ fn shingler() -> Shingler {
 
 /// Words of text, their set, and a sketch of nothing.
 fn prepared(number: u32) -> PreparedDocument {
-    let mut random = Random(u64::from(number) + 1);
+    let mut random = Numbers(u64::from(number) + 1);
     let mut text = String::with_capacity(TEXT_BYTES + 8);
     while text.len() < TEXT_BYTES {
         let word = random.below(20_000).wrapping_mul(0x9e37_79b9) % 0xfff_ffff;

@@ -2,12 +2,12 @@
 
 #[path = "../../benches/corpus/lines.rs"]
 pub mod lines;
-#[path = "../../benches/corpus/random.rs"]
-mod random;
+#[path = "../../tests/numbers/mod.rs"]
+mod numbers;
 #[path = "../../benches/corpus/sketches.rs"]
 pub mod sketches;
 #[path = "../../benches/corpus/texts.rs"]
 mod texts;
 
-pub use random::Random;
+pub use numbers::Numbers;
 pub use texts::each_document;

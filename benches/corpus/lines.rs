@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use akin::simd::prefer_huge_pages;
 
-use super::random::Random;
+use super::numbers::Numbers;
 
 const LINE_BYTES: usize = 64;
 const ROUNDS: u32 = 100_000;
@@ -15,7 +15,7 @@ pub fn at_random(bytes: usize, count: usize, mut visit: impl FnMut(&mut u64)) ->
     let mut lines = Vec::with_capacity(bytes / LINE_BYTES);
     prefer_huge_pages(lines.spare_capacity_mut());
     lines.resize(bytes / LINE_BYTES, [1_u64; LINE_BYTES / 8]);
-    let mut random = Random(7);
+    let mut random = Numbers(7);
     let started = Instant::now();
     for _ in 0..ROUNDS {
         for _ in 0..count {

@@ -1,7 +1,8 @@
 //! A corpus that is the same on every machine: made-up words by Zipf's law.
 
-mod random;
+#[path = "../../tests/numbers/mod.rs"]
+mod numbers;
 mod texts;
 
-pub use random::Random;
+pub use numbers::Numbers;
 pub use texts::each_document;

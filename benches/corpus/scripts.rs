@@ -2,7 +2,7 @@
 
 use icu_normalizer::DecomposingNormalizerBorrowed;
 
-use crate::corpus::Random;
+use crate::corpus::Numbers;
 
 /// Name, letters, letters in a word, and what stands between words.
 const SCRIPTS: [(&str, &str, usize, &str); 9] = [
@@ -19,7 +19,7 @@ const SCRIPTS: [(&str, &str, usize, &str); 9] = [
 
 /// Each script's name and a text of it; Vietnamese and Korean decomposed, too.
 pub fn each_script(bytes: usize) -> Vec<(String, String)> {
-    let mut random = Random(5);
+    let mut random = Numbers(5);
     let mut texts = Vec::new();
     for (name, letters, letters_in_word, separator) in SCRIPTS {
         let letters: Vec<char> = letters.chars().collect();

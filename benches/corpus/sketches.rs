@@ -7,15 +7,15 @@ use akin::index::{Index, NewSet, Search};
 use akin::scheme::{Bands, Key, ProbePlan};
 use akin::sketch::Sketch;
 
-use super::random::Random;
+use super::numbers::Numbers;
 
 const FAMILY: u64 = 5;
 
 /// Sixteen slots from two random numbers: values from one, and which of them differ from the
 /// family's from the other.
 pub fn made_up(number: u64) -> Sketch {
-    let mut of_family = Random(number / FAMILY);
-    let mut own = Random(!number);
+    let mut of_family = Numbers(number / FAMILY);
+    let mut own = Numbers(!number);
     let mut slots = Vec::with_capacity(128);
     for _ in 0..16 {
         let (first, other) = (of_family.next().to_le_bytes(), own.next().to_le_bytes());

@@ -1,6 +1,6 @@
 //! Made-up texts: words by Zipf's law, in sentences.
 
-use super::random::Random;
+use super::numbers::Numbers;
 
 /// Words of the made-up language.
 const VOCABULARY: usize = 30_000;
@@ -8,12 +8,12 @@ const VOCABULARY: usize = 30_000;
 /// Documents of about `document_bytes` each, without end: sentences with capitals and punctuation,
 /// in lines of uneven length.
 pub fn each_document(document_bytes: usize) -> impl Iterator<Item = String> {
-    let mut random = Random(1);
+    let mut random = Numbers(1);
     let vocabulary: Vec<String> = (0..VOCABULARY).map(|rank| word(rank, &mut random)).collect();
     std::iter::repeat_with(move || document(&vocabulary, document_bytes, &mut random))
 }
 
-fn document(vocabulary: &[String], bytes: usize, random: &mut Random) -> String {
+fn document(vocabulary: &[String], bytes: usize, random: &mut Numbers) -> String {
     let mut text = String::with_capacity(bytes + 32);
     while text.len() < bytes {
         let sentence_words = 5 + random.below(20);
@@ -37,12 +37,12 @@ fn document(vocabulary: &[String], bytes: usize, random: &mut Random) -> String 
 }
 
 /// A number from 0 to 1, 1 excluded.
-fn share(random: &mut Random) -> f64 {
+fn share(random: &mut Numbers) -> f64 {
     (random.next() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 /// Frequent words are short: one syllable more at each tenfold rank, give or take.
-fn word(rank: usize, random: &mut Random) -> String {
+fn word(rank: usize, random: &mut Numbers) -> String {
     let syllables = 1 + (rank + 2).ilog10() as usize / 2 + random.below(3);
     let mut word = String::new();
     for _ in 0..syllables {

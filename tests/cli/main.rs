@@ -11,6 +11,8 @@ mod keys;
 mod logs;
 mod offline;
 mod portable;
+#[path = "../serving/mod.rs"]
+mod process;
 mod server;
 mod serving;
 mod tls;

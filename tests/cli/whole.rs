@@ -100,7 +100,7 @@ fn a_demo_shows_near_duplicates() {
 
 #[test]
 fn a_store_that_fails_ends_the_server_with_an_error() {
-    let mut serving = Serving::start();
+    let serving = Serving::start();
     let post = |id: &str| {
         let add = ureq::post(format!("{}/documents?id={id}", serving.url));
         let add = add.config().http_status_as_error(false).build().content_type("text/plain");
@@ -115,5 +115,5 @@ fn a_store_that_fails_ends_the_server_with_an_error() {
     let (status, problem) = post("b");
     assert_eq!(status, 503);
     assert!(problem.contains("\"out_of_service\""), "{problem}");
-    assert_eq!(serving.child.wait().unwrap().code(), Some(1));
+    assert_eq!(serving.ended().code(), Some(1));
 }

@@ -6,6 +6,8 @@
 mod collections;
 mod reindex;
 mod server;
+#[path = "../serving/mod.rs"]
+mod serving;
 mod writer;
 
 use std::collections::HashMap;

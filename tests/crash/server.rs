@@ -1,15 +1,16 @@
 //! The real binary on a free port.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 use ureq::Agent;
 
+use crate::serving::Process;
+
 pub struct Server {
-    child: Child,
+    process: Process,
     pub url: String,
     agent: Agent,
 }
@@ -17,27 +18,15 @@ pub struct Server {
 impl Server {
     /// Starts it and waits until it is ready.
     pub fn start(dir: &Path) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_akin"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_akin"));
+        command
             .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
             .arg(dir)
             .env("AKIN__LOG__FORMAT", "json")
-            .env("AKIN__STORAGE__EXPIRY_INTERVAL_S", "1")
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
-        let url = log.by_ref().map(Result::unwrap).find_map(|line| address(&line));
-        let url = url.expect("the log says where it listens");
-        let ready = log.by_ref().any(|line| line.unwrap().contains(r#""message":"ready""#));
-        assert!(ready, "it ended before it was ready");
-        // The pipe must be emptied, or the server would wait for it.
-        std::thread::spawn(move || log.for_each(drop));
-        let server = Self { child, url, agent: Agent::new_with_defaults() };
-        // The log says so an instant before it is.
-        while server.get("/readyz").is_err() {
-            std::thread::yield_now();
-        }
-        server
+            .env("AKIN__STORAGE__EXPIRY_INTERVAL_S", "1");
+        let mut process = Process::spawn(command).unwrap();
+        process.await_ready().unwrap();
+        Self { url: process.url.clone(), process, agent: Agent::new_with_defaults() }
     }
 
     pub fn add(&self, document: &Value) {
@@ -50,8 +39,7 @@ impl Server {
     }
 
     pub fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+        self.process.kill();
     }
 
     /// Every document's text by its id, once it is seen that each expires as it should.
@@ -106,19 +94,4 @@ impl Server {
         let mut answer = self.agent.get(format!("{}{path}", self.url)).call()?;
         answer.body_mut().with_config().limit(u64::MAX).read_to_string()
     }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // Killed already, mostly.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn address(line: &str) -> Option<String> {
-    let start = line.find("127.0.0.1:")?;
-    let address = &line[start..];
-    let end = address.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ':');
-    Some(format!("http://{}", &address[..end.unwrap_or(address.len())]))
 }

@@ -7,7 +7,8 @@ use akin::engine::{
 use akin::storage::StorageSettings;
 use tempfile::tempdir;
 
-use crate::corpus::{Numbers, edited, words};
+use crate::corpus::{edited, words};
+use crate::numbers::Numbers;
 use crate::{add, id, lookup, open, similar, text};
 
 const SKIP: AddOptions =

@@ -13,7 +13,8 @@ use akin::storage::StorageSettings;
 use futures_util::{FutureExt, future::join_all};
 use tempfile::tempdir;
 
-use crate::corpus::{Numbers, families, words};
+use crate::corpus::{families, words};
+use crate::numbers::Numbers;
 use crate::{CACHE_BYTES, add, id, lookup, open, text, try_open};
 
 fn by_filter(expression: &str) -> Conditions {

@@ -1,21 +1,6 @@
 //! Texts made up for the tests, always the same.
 
-/// A small generator of numbers that look random (Steele, Lea and Flood, "SplitMix", 2014).
-pub struct Numbers(pub u64);
-
-impl Numbers {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-}
+use crate::numbers::Numbers;
 
 /// So many words of a vocabulary in which low numbers are common.
 pub fn words(numbers: &mut Numbers, count: usize) -> Vec<String> {
@@ -27,7 +12,7 @@ pub fn words(numbers: &mut Numbers, count: usize) -> Vec<String> {
 }
 
 /// The text with some of its words exchanged: about one in `one_in`.
-pub fn edited(words: &[String], one_in: u64, numbers: &mut Numbers) -> Vec<String> {
+pub fn edited(words: &[String], one_in: usize, numbers: &mut Numbers) -> Vec<String> {
     let edit = |word: &String| match numbers.below(one_in) {
         0 => format!("edit{}", numbers.below(1_000_000)),
         _ => word.clone(),
@@ -40,7 +25,7 @@ pub fn families(families: usize, seed: u64) -> Vec<(String, String)> {
     let mut numbers = Numbers(seed);
     let mut texts = Vec::new();
     for family in 0..families {
-        let length = 30 + numbers.below(200) as usize;
+        let length = 30 + numbers.below(200);
         let original = words(&mut numbers, length);
         texts.push((format!("f{family}/0"), original.join(" ")));
         for (member, one_in) in [300, 60, 30, 20, 12].into_iter().enumerate() {

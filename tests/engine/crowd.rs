@@ -4,7 +4,8 @@ use akin::document::Content;
 use tempfile::tempdir;
 
 use super::*;
-use crate::corpus::{Numbers, words};
+use crate::corpus::words;
+use crate::numbers::Numbers;
 
 const CROWD: usize = 500;
 

@@ -12,7 +12,8 @@ use futures_util::future::join_all;
 use tempfile::tempdir;
 
 use super::*;
-use crate::corpus::{Numbers, edited, families, words};
+use crate::corpus::{edited, families, words};
+use crate::numbers::Numbers;
 
 fn threshold(value: f64) -> Threshold {
     value.try_into().unwrap()

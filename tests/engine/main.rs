@@ -11,6 +11,8 @@ mod exact;
 mod expiry;
 mod forgery;
 mod measured;
+#[path = "../numbers/mod.rs"]
+mod numbers;
 mod recall;
 mod records;
 mod restart;

@@ -13,7 +13,7 @@ use akin::text::{Equivalents, Unit};
 use futures_util::future::join_all;
 use tempfile::tempdir;
 
-use crate::corpus::Numbers;
+use crate::numbers::Numbers;
 use crate::{add, id, text, try_open};
 
 const NAMES: [&str; 3] = ["name", "address", "phone"];

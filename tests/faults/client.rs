@@ -1,51 +1,34 @@
 //! A client that knows the difference between a refusal and silence.
 
-use std::time::Duration;
-
 use serde_json::Value;
-use ureq::Agent;
-use ureq::http::Request;
+
+use crate::serving::client::Caller;
 
 /// A status and a body. The error: the server is gone, so whether it did anything is unknown.
 pub type Answer = Result<(u16, String), ureq::Error>;
 
 #[derive(Clone)]
 pub struct Client {
-    agent: Agent,
-    pub url: String,
+    caller: Caller,
 }
 
 impl Client {
     pub fn new(url: &str) -> Self {
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            .timeout_global(Some(Duration::from_secs(60)))
-            .build();
-        Self { agent: config.into(), url: url.to_owned() }
+        Self { caller: Caller::new(url) }
     }
 
     pub fn call(&self, method: &str, path: &str, media: &str, body: &str) -> Answer {
-        let request = Request::builder()
-            .method(method)
-            .uri(format!("{}{path}", self.url))
-            .header("content-type", media)
-            .body(body.to_owned())
-            .unwrap();
-        let mut answer = self.agent.run(request)?;
-        let status = answer.status().as_u16();
-        let body = answer.body_mut().with_config().limit(u64::MAX).read_to_string()?;
-        Ok((status, body))
+        let answer = self.caller.call(method, path, (media, body.to_owned()))?;
+        Ok((answer.status, answer.body))
     }
 
     pub fn get(&self, path: &str) -> Answer {
-        let mut answer = self.agent.get(format!("{}{path}", self.url)).call()?;
-        let status = answer.status().as_u16();
-        Ok((status, answer.body_mut().with_config().limit(u64::MAX).read_to_string()?))
+        let (status, body) = self.caller.get(path)?;
+        Ok((status, String::from_utf8(body).unwrap()))
     }
 
     pub fn bytes(&self, path: &str) -> Result<Vec<u8>, ureq::Error> {
-        let mut answer = self.agent.get(format!("{}{path}", self.url)).call()?;
-        answer.body_mut().with_config().limit(u64::MAX).read_to_vec()
+        self.caller.get(path).map(|(_, body)| body)
     }
 
     pub fn json(&self, path: &str) -> Result<Value, ureq::Error> {
@@ -57,8 +40,6 @@ impl Client {
     }
 
     pub fn delete(&self, path: &str) -> Answer {
-        let mut answer = self.agent.delete(format!("{}{path}", self.url)).call()?;
-        let status = answer.status().as_u16();
-        Ok((status, answer.body_mut().read_to_string()?))
+        self.call("DELETE", path, "text/plain", "")
     }
 }

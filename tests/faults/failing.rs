@@ -1,7 +1,8 @@
-//! Calls that fail, are short or slow, one after the other: a request is answered with what was
+//! Calls that fail or are short, one after the other: a request is answered with what was
 //! done, or the server ends; and what was acknowledged is there after a power cut.
 
 use std::collections::BTreeMap;
+use std::thread;
 
 use crate::client::Client;
 use crate::model::Model;
@@ -12,11 +13,15 @@ use crate::{Random, is_whole};
 /// Faults of each kind in the ordinary form.
 const FAULTS: u64 = 4;
 
+/// Directories in which faults happen at the same time.
+const CHAINS: usize = 4;
+
 /// What a fault did: of a kind of call, and how the server ended.
 type Tally = BTreeMap<(String, &'static str), u64>;
 
-fn fail_at_each(kind: &str, calls: &[u64], tally: &mut Tally) {
-    let (disk, mut model) = (Disk::new(), Model::new());
+/// At each of the calls, one after the other in one directory.
+fn fail_at_each(kind: &str, calls: &[u64]) -> Tally {
+    let (disk, mut model, mut tally) = (Disk::new(), Model::new(), Tally::new());
     for (round, call) in (0..).zip(calls) {
         let fault = format!("{kind}:{call}:{round}");
         println!("{fault}");
@@ -47,20 +52,43 @@ fn fail_at_each(kind: &str, calls: &[u64], tally: &mut Tally) {
         model.check(&Client::new(&server.url)).unwrap();
         server.kill();
     }
+    tally
+}
+
+/// The calls at which a fault of this kind can happen, of a scenario without faults.
+fn calls_with(kind: &str) -> Vec<u64> {
+    let calls = match kind {
+        "readfail" => calls_of_scenario("readfail:0:0"),
+        _ => calls_of_scenario("none:0:0"),
+    };
+    let can_happen = |call: &str| kind != "short" || kind_of(call).starts_with("write ");
+    (1..).zip(&calls).filter(|(_, call)| can_happen(call)).map(|(number, _)| number).collect()
 }
 
 #[test]
 fn nothing_is_lost_or_panics_when_a_call_fails() {
     let mut random = Random::new("failing");
-    let end = calls_of_scenario().len() as u64;
     for kind in ["fail", "full", "short", "readfail"] {
-        let calls: Vec<u64> = match is_whole() {
-            true => (1..=end).collect(),
-            false => (0..FAULTS).map(|n| 1 + (n * end + random.below(end)) / FAULTS).collect(),
-        };
+        let mut calls = calls_with(kind);
+        let count = calls.len() as u64;
+        if !is_whole() {
+            let of_part = |n| calls[((n * count + random.below(count)) / FAULTS) as usize];
+            calls = (0..FAULTS).map(of_part).collect();
+        }
         let mut tally = Tally::new();
-        fail_at_each(kind, &calls, &mut tally);
-        println!("{kind}: {} calls", calls.len());
+        // Mostly they wait, so several at once.
+        thread::scope(|scope| {
+            let chain = |first| calls.iter().copied().skip(first).step_by(CHAINS).collect();
+            let chains: Vec<Vec<u64>> = (0..CHAINS).map(chain).collect();
+            let run = |calls| scope.spawn(move || fail_at_each(kind, &calls));
+            let running: Vec<_> = chains.into_iter().map(run).collect();
+            for chain in running {
+                for (what, count) in chain.join().unwrap() {
+                    *tally.entry(what).or_default() += count;
+                }
+            }
+        });
+        println!("{kind}: {} of {count} calls", calls.len());
         for ((call, end), count) in &tally {
             println!("{count:6} {end:14} {call}");
         }

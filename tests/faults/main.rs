@@ -14,6 +14,8 @@ mod model;
 mod offline;
 mod power;
 mod server;
+#[path = "../serving/mod.rs"]
+mod serving;
 mod threads;
 
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -78,9 +78,9 @@ fn reindex(client: &Client, round: u64) -> Result<(), Gone> {
 }
 
 /// Runs the scenario and stops the server; the log of the calls that it made.
-pub fn calls_of_scenario() -> Vec<String> {
+pub fn calls_of_scenario(fault: &str) -> Vec<String> {
     let (disk, mut model) = (Disk::new(), Model::new());
-    let server = Server::start(&disk, "none:0:0").unwrap();
+    let server = Server::start(&disk, fault).unwrap();
     scenario(&mut model, &Client::new(&server.url), 0).unwrap();
     let (status, log) = server.stop();
     assert!(status.success(), "{log}");
@@ -133,7 +133,7 @@ pub fn kind_of(call: &str) -> String {
 #[test]
 fn what_was_acknowledged_survives_a_power_cut_at_any_call() {
     let mut random = Random::new("power");
-    let end = calls_of_scenario().len() as u64;
+    let end = calls_of_scenario("none:0:0").len() as u64;
     let calls: Vec<u64> = match is_whole() {
         true => (1..=end).collect(),
         // One in each part, so that the sample is spread.

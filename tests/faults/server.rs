@@ -1,12 +1,12 @@
 //! The real binary with the shim under it.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::{Arc, LazyLock, Mutex};
-use std::thread::JoinHandle;
+use std::process::{Command, ExitStatus, Output};
+use std::sync::LazyLock;
 
 use tempfile::TempDir;
+
+use crate::serving::Process;
 
 /// How the process ends when the power is cut.
 pub const EXIT_CUT: i32 = 86;
@@ -107,10 +107,8 @@ pub fn verify(data_dir: &Path) -> Output {
 }
 
 pub struct Server {
-    child: Child,
+    process: Process,
     pub url: String,
-    log: Arc<Mutex<Vec<String>>>,
-    reader: Option<JoinHandle<()>>,
 }
 
 impl Server {
@@ -120,79 +118,28 @@ impl Server {
         Self::spawn(disk.akin(fault, &listen))
     }
 
-    /// Starts it and waits until it is ready. `Err` with its log if it ends before that because the
-    /// power was cut.
-    pub fn spawn(mut command: Command) -> Result<Self, String> {
-        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let log = Arc::new(Mutex::new(Vec::new()));
-        let mut url = None;
-        for line in lines.by_ref().map_while(Result::ok) {
-            url = url.or_else(|| address(&line));
-            let is_ready = line.contains(r#""message":"ready""#);
-            log.lock().unwrap().push(line);
-            if is_ready {
-                break;
-            }
-        }
-        let copy = Arc::clone(&log);
-        let reader = std::thread::spawn(move || {
-            lines.map_while(Result::ok).for_each(|line| copy.lock().unwrap().push(line));
-        });
-        let mut server = Self { child, url: url.unwrap_or_default(), log, reader: Some(reader) };
-        // The log says so an instant before it is.
-        loop {
-            if server.child.try_wait().unwrap().is_some() {
-                let (status, log) = server.end();
-                return Err(format!("{status}: {log}"));
-            }
-            if ureq::get(format!("{}/readyz", server.url)).call().is_ok() {
-                return Ok(server);
-            }
-            std::thread::yield_now();
-        }
+    /// Starts it and waits until it is ready. `Err` with its log if it ends before that.
+    pub fn spawn(command: Command) -> Result<Self, String> {
+        let mut process = Process::spawn(command)?;
+        process.await_ready()?;
+        Ok(Self { url: process.url.clone(), process })
     }
 
     pub fn log(&self) -> String {
-        self.log.lock().unwrap().join("\n")
+        self.process.log()
     }
 
     pub fn is_running(&mut self) -> bool {
-        self.child.try_wait().unwrap().is_none()
+        self.process.is_running()
     }
 
     pub fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.end();
+        self.process.kill();
     }
 
     /// Stops it as an operator does, or hears how it ended by itself; with its log.
     pub fn stop(mut self) -> (ExitStatus, String) {
-        let pid = self.child.id().to_string();
-        let _ = Command::new("sh").args(["-c", "kill -TERM \"$0\" 2>&-", &pid]).status();
-        self.end()
+        self.process.signal("TERM");
+        self.process.end()
     }
-
-    fn end(&mut self) -> (ExitStatus, String) {
-        let status = self.child.wait().unwrap();
-        if let Some(reader) = self.reader.take() {
-            reader.join().unwrap();
-        }
-        (status, self.log())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // Ended already, unless a test has failed.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn address(line: &str) -> Option<String> {
-    let start = line.find("127.0.0.1:")?;
-    let address = &line[start..];
-    let end = address.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ':');
-    Some(format!("http://{}", &address[..end.unwrap_or(address.len())]))
 }

@@ -23,7 +23,6 @@
  *              the power is cut when the process ends
  *     full     it fails with ENOSPC
  *     short    it writes half of what it was to write
- *     delay    it takes a fifth of a second
  *     readfail reads are numbered instead, and read N fails with EIO
  */
 #define _GNU_SOURCE
@@ -44,7 +43,7 @@
 #include <unistd.h>
 
 enum { SECTOR = 512, EXIT_CUT = 86 };
-enum fault { NONE, CUT, FAIL, FULL, SHORT, DELAY, READ_FAIL };
+enum fault { NONE, CUT, FAIL, FULL, SHORT, READ_FAIL };
 enum kind { DATA, TRUNCATE, CREATE, REMOVE, RENAME, MAKE_DIR, REMOVE_DIR };
 
 /* A file or directory, open for as long as the process lives, so that its number is not reused. */
@@ -120,8 +119,8 @@ __attribute__((constructor)) static void begin(void) {
     unsigned long long given = 1;
     if (what) sscanf(what, "%15[a-z]:%ld:%llu", kind, &strikes_at, &given);
     seed = (given + 1) * 0x9E3779B97F4A7C15ULL;
-    const char *kinds[] = {"none", "cut", "fail", "full", "short", "delay", "readfail"};
-    for (int i = 0; i < 7; i++)
+    const char *kinds[] = {"none", "cut", "fail", "full", "short", "readfail"};
+    for (int i = 0; i < 6; i++)
         if (!strcmp(kind, kinds[i])) fault = (enum fault)i;
 }
 
@@ -295,11 +294,6 @@ static enum fault count(const char *what, const char *path) {
         SYS(SYS_write, log_fd, line, bytes);
     }
     if (fault == NONE || fault == READ_FAIL || calls != strikes_at) return NONE;
-    if (fault == DELAY) {
-        struct timespec fifth = {0, 200000000};
-        nanosleep(&fifth, NULL);
-        return NONE;
-    }
     if (fault == CUT && coin()) cut();
     return fault;
 }

@@ -10,6 +10,7 @@ mod alone;
 mod answers;
 mod contents;
 mod crowd;
+#[path = "../numbers/mod.rs"]
 mod numbers;
 mod plain;
 mod rule;

@@ -10,6 +10,8 @@ mod json;
 mod output;
 mod page;
 mod reading;
+#[path = "../serving/mod.rs"]
+mod serving;
 
 use std::fs;
 use std::path::PathBuf;

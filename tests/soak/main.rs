@@ -8,6 +8,8 @@ mod client;
 mod figures;
 mod memory;
 mod server;
+#[path = "../serving/mod.rs"]
+mod serving;
 mod windows;
 mod writer;
 

@@ -1,5 +1,7 @@
 //! A small generator of numbers that look random (Steele, Lea and Flood, "SplitMix", 2014).
 
+#![allow(dead_code, reason = "each test crate and benchmark uses a part of it")]
+
 #[derive(Clone)]
 pub struct Numbers(pub u64);
 

@@ -1,0 +1,54 @@
+//! A client of one server that takes every status as an answer.
+
+use std::time::Duration;
+
+use ureq::Agent;
+use ureq::http::Request;
+
+pub struct Answer {
+    pub status: u16,
+    pub body: String,
+    pub says_when_to_retry: bool,
+}
+
+#[derive(Clone)]
+pub struct Caller {
+    pub agent: Agent,
+    pub url: String,
+}
+
+impl Caller {
+    pub fn new(url: &str) -> Self {
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_global(Some(Duration::from_secs(60)))
+            .build();
+        Self { agent: config.into(), url: url.to_owned() }
+    }
+
+    /// # Errors
+    /// The server is gone, so whether it did anything is unknown.
+    pub fn call(
+        &self,
+        method: &str,
+        path: &str,
+        (media, body): (&str, String),
+    ) -> Result<Answer, ureq::Error> {
+        let request = Request::builder().method(method).uri(format!("{}{path}", self.url));
+        let request = request.header("content-type", media).body(body).unwrap();
+        let mut answer = self.agent.run(request)?;
+        Ok(Answer {
+            status: answer.status().as_u16(),
+            body: answer.body_mut().with_config().limit(u64::MAX).read_to_string()?,
+            says_when_to_retry: answer.headers().contains_key("retry-after"),
+        })
+    }
+
+    /// # Errors
+    /// As [`Self::call`].
+    pub fn get(&self, path: &str) -> Result<(u16, Vec<u8>), ureq::Error> {
+        let mut answer = self.agent.get(format!("{}{path}", self.url)).call()?;
+        let status = answer.status().as_u16();
+        Ok((status, answer.body_mut().with_config().limit(u64::MAX).read_to_vec()?))
+    }
+}
