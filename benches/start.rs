@@ -21,7 +21,7 @@ use akin::backend::{Backend, Clock, Local, LocalSettings, PreparedDocument, Prog
 use akin::document::{Content, Document, DocumentId, Ordinal};
 use akin::scheme::{Scheme, SchemeSettings, Threshold};
 use akin::sketch::{Sketch, SketchSettings};
-use akin::storage::{StorageSettings, Sync};
+use akin::storage::{StorageSettings, Store, Sync};
 use akin::text::{ShingleSettings, Shingler};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use numbers::Numbers;
@@ -130,7 +130,8 @@ fn local(dir: &Path, exact_from: Option<Threshold>) -> Local {
     };
     let sketch = SketchSettings::default();
     let scheme = Scheme::new(&SchemeSettings::default(), &sketch);
-    Local::open(dir, settings, "{}", scheme, &sketch, &Progress::default()).expect("it opens")
+    let opened = Store::prepare(dir, &settings.store).expect("it is there or made");
+    Local::open(opened, settings, "{}", scheme, &sketch, &Progress::default()).expect("it opens")
 }
 
 /// Ends without closing the store.

@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use crate::backend::{Backend, BackendError, Local, LocalSettings};
-use crate::storage::StorageSettings;
+use crate::storage::{StorageSettings, Store};
 use discovery::Discoveries;
 use quality::recall::RecallMeter;
 
@@ -100,7 +100,8 @@ impl Engine {
         progress: &Progress,
         clock: Clock,
     ) -> Result<Self, EngineError> {
-        let seeded = settings.seeded(dir)?;
+        let store = Store::prepare(dir, storage).map_err(BackendError::from)?;
+        let seeded = settings.seeded(store.identity())?;
         let analyser = Analyser::new(&seeded);
         let identity = seeded.identity(&analyser.scheme);
         let local = LocalSettings {
@@ -113,7 +114,7 @@ impl Engine {
             clock: clock.clone(),
         };
         let scheme = analyser.scheme.clone();
-        let backend = Local::open(dir, local, &identity, scheme, &seeded.sketch, progress)?;
+        let backend = Local::open(store, local, &identity, scheme, &seeded.sketch, progress)?;
         Ok(Self {
             settings: Arc::new(settings),
             analyser: Arc::new(analyser),

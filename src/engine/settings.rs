@@ -1,14 +1,10 @@
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::EngineError;
-use crate::backend::BackendError;
 use crate::scheme::{Kind, Scheme, SchemeSettings};
 use crate::sketch::SketchSettings;
-use crate::storage::stored_identity;
 use crate::text::{CUTTING_VERSION, Normalize, ShingleSettings, Shingler, Unit, WordHash};
 
 /// A collection's settings. `shingles`, `sketch`, `scheme.kind`, `scheme.bands`, `scheme.rows`,
@@ -85,17 +81,16 @@ impl CollectionSettings {
         ShingleSettings { sample_modulo, ..self.shingles.clone() }
     }
 
-    /// With the seed of the store in `dir` if there is none of their own; a new store gets a secret
-    /// one.
+    /// With the seed of the store that has this identity if there is none of their own; a new store
+    /// gets a secret one.
     ///
     /// # Errors
     /// [`EngineError::Store`]
-    pub(super) fn seeded(&self, dir: &Path) -> Result<Self, EngineError> {
+    pub(super) fn seeded(&self, stored: Option<&str>) -> Result<Self, EngineError> {
         let mut settings = self.clone();
         if settings.sketch.seed.is_none() {
-            let identity = stored_identity(dir).map_err(BackendError::from)?;
-            settings.sketch.seed = Some(match identity {
-                Some(identity) => seed_in(&identity)?,
+            settings.sketch.seed = Some(match stored {
+                Some(identity) => seed_in(identity)?,
                 None => secret_seed()?,
             });
         }

@@ -67,7 +67,7 @@ pub struct Inspection {
 }
 
 /// Reads everything in the store in `dir`. `identity` and `shingler` are those of its settings.
-/// Blocks. Creates no file but SQLite's `-shm`.
+/// Blocks. Changes and creates no file.
 pub fn inspect(dir: &Path, identity: &str, shingler: &Shingler) -> Inspection {
     let mut inspection = Inspection::default();
     inspection.list_files(dir);
@@ -98,7 +98,7 @@ fn is_being_created(dir: &Path, files: &Files) -> bool {
     }
     // A rollback journal is there only until the database has a write-ahead log.
     dir.join(JOURNAL).exists()
-        || schema::open_reader(&files.database, PAGE_CACHE_KIB)
+        || schema::open_unchanged(&files.database, PAGE_CACHE_KIB)
             .is_ok_and(|connection| schema::is_empty(&connection).unwrap_or(false))
 }
 
@@ -135,7 +135,7 @@ impl Inspection {
         identity: &str,
         shingler: &Shingler,
     ) -> Result<(), StorageError> {
-        let connection = schema::open_reader(&files.database, PAGE_CACHE_KIB)?;
+        let connection = schema::open_unchanged(&files.database, PAGE_CACHE_KIB)?;
         // One state of the database, though nobody should write to it.
         connection.execute_batch("BEGIN")?;
         let format = schema::check_format(&connection, &files.database)?;

@@ -161,7 +161,7 @@ pub use snapshot_file::{
 };
 pub use snapshot_reader::SnapshotReader;
 pub use snapshot_writer::SnapshotWriter;
-pub use store::Store;
+pub use store::{PreparedStore, Store};
 pub use verify::verify;
 pub use view::StoreView;
 

@@ -1,12 +1,14 @@
 //! Creates and opens the database file, and refuses files of other programs, versions or settings.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use form_urlencoded::byte_serialize;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, params};
 
 use super::counters::Counters;
+use super::store::Files;
 use super::{StorageError, StorageSettings, acknowledged, upgrade};
 
 /// "akin" in ASCII, in the database header.
@@ -72,40 +74,79 @@ const PAGE_BYTES: u32 = 8192;
 /// The length of the write-ahead log that triggers a checkpoint: 16 MiB.
 const CHECKPOINT_PAGES: u32 = 2000;
 
+/// Page cache of a connection that reads a few rows.
+const SMALL_CACHE_KIB: i64 = 256;
+
 /// A write-ahead log that grew during a long read is truncated to this.
 const WAL_KEPT_BYTES: u32 = 64 << 20;
 
-/// Opens the only connection that writes; creates the database if there is none, and upgrades one
-/// of an older format.
-pub(super) fn open_writer(
-    path: &Path,
-    settings: &StorageSettings,
-    identity: &str,
-) -> Result<Connection, StorageError> {
-    let mut connection = Connection::open(path)?;
-    keep_log(&connection)?;
-    connection.busy_timeout(BUSY_TIMEOUT)?;
-    let empty = is_empty(&connection).map_err(|error| not_akin(error, path))?;
-    let found = if empty { FORMAT } else { check_format(&connection, path)? };
-    if empty {
-        connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+/// The only connection that writes, to a database that was not changed yet.
+pub(super) struct Writer {
+    connection: Connection,
+    path: PathBuf,
+    /// `None`: the database is empty.
+    found: Option<Found>,
+}
+
+struct Found {
+    format: u32,
+    identity: String,
+}
+
+impl Writer {
+    /// Creates an empty file if there is none.
+    pub fn connect(path: &Path) -> Result<Self, StorageError> {
+        let connection = Connection::open(path)?;
+        keep_log(&connection)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        let is_empty = is_empty(&connection).map_err(|error| not_akin(error, path))?;
+        let found = match is_empty {
+            true => None,
+            false => Some(Found {
+                format: check_format(&connection, path)?,
+                identity: read_identity(&connection)?,
+            }),
+        };
+        Ok(Self { connection, path: path.to_owned(), found })
     }
-    connection.pragma_update(None, "journal_mode", "WAL")?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
-    connection.pragma_update(None, "journal_size_limit", WAL_KEPT_BYTES)?;
-    connection.pragma_update(None, "cache_size", -settings.page_cache_kib_each())?;
-    if empty {
-        acknowledged::check_new(path.parent().unwrap_or(path))?;
-        create(&mut connection, identity)?;
-        // Else the database would be empty without its log, and be taken for one to be created.
-        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+
+    /// What the database was created with, unless it is empty.
+    pub fn identity(&self) -> Option<&str> {
+        self.found.as_ref().map(|found| found.identity.as_str())
     }
-    check_identity(&connection, path, identity)?;
-    upgrade(&mut connection, found)?;
-    // From here on the committer syncs the log; SQLite does so only when it restarts the log.
-    connection.pragma_update(None, "synchronous", "NORMAL")?;
-    Ok(connection)
+
+    /// Fills an empty database, and upgrades one of an older format.
+    pub fn open(
+        self,
+        settings: &StorageSettings,
+        identity: &str,
+    ) -> Result<Connection, StorageError> {
+        let Self { mut connection, path, found } = self;
+        if found.is_none() {
+            connection.pragma_update(None, "page_size", PAGE_BYTES)?;
+        }
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+        connection.pragma_update(None, "journal_size_limit", WAL_KEPT_BYTES)?;
+        connection.pragma_update(None, "cache_size", -settings.page_cache_kib_each())?;
+        match found {
+            None => {
+                acknowledged::check_new(path.parent().unwrap_or(&path))?;
+                create(&mut connection, identity)?;
+                // Else the database would be empty without its log, and be taken for one to be
+                // created.
+                connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+            }
+            Some(found) => {
+                check_identity(&connection, &path, identity)?;
+                upgrade(&mut connection, found.format)?;
+            }
+        }
+        // From here on the committer syncs the log; SQLite does so only when it restarts the log.
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+        Ok(connection)
+    }
 }
 
 /// Opens a read-only connection. The writer must be open already.
@@ -113,6 +154,30 @@ pub(super) fn open_reader(path: &Path, page_cache_kib: i64) -> Result<Connection
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.pragma_update(None, "cache_size", -page_cache_kib)?;
+    Ok(connection)
+}
+
+/// Opens a database that no other connection has open, and creates or changes no file: neither the
+/// write-ahead log, nor its index, nor a rollback journal.
+pub(super) fn open_unchanged(path: &Path, page_cache_kib: i64) -> Result<Connection, StorageError> {
+    let log = Files::of(path.parent().unwrap_or(path)).wal;
+    let has_log = log.metadata().is_ok_and(|log| log.len() > 0);
+    // SQLite creates a log that is missing unless the file is said never to change. With a log it
+    // takes the locks of an only user, which a read-only file does not admit, so it has none.
+    let how = if has_log { "vfs=unix-none" } else { "immutable=1" };
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_URI;
+    let name: String = byte_serialize(path.as_os_str().as_encoded_bytes()).collect();
+    // A form has `+` for a space, and `%2B` for itself.
+    let uri = format!("file:{}?{how}", name.replace('+', "%20"));
+    let connection = Connection::open_with_flags(uri, flags)?;
+    keep_log(&connection)?;
+    if has_log {
+        // The index of the log is then kept in memory.
+        connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+    }
     connection.pragma_update(None, "cache_size", -page_cache_kib)?;
     Ok(connection)
 }
@@ -181,19 +246,17 @@ fn create(connection: &mut Connection, identity: &str) -> Result<(), StorageErro
     Ok(())
 }
 
-/// The identity that the store in a directory was created with, if there is a store.
+/// The identity that the store in a directory was created with, if there is a store. No process
+/// has it open. Changes nothing.
 ///
 /// # Errors
 /// [`StorageError::NotAkin`]; [`StorageError::Database`].
 pub fn stored_identity(dir: &Path) -> Result<Option<String>, StorageError> {
-    let path = super::store::Files::of(dir).database;
+    let path = Files::of(dir).database;
     if !path.exists() {
         return Ok(None);
     }
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(&path, flags)?;
-    keep_log(&connection)?;
-    connection.busy_timeout(BUSY_TIMEOUT)?;
+    let connection = open_unchanged(&path, SMALL_CACHE_KIB)?;
     if is_empty(&connection).map_err(|error| not_akin(error, &path))? {
         return Ok(None);
     }

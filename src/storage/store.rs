@@ -15,9 +15,38 @@ use super::committer::Committer;
 use super::details::{self, DocumentDetails};
 use super::readers::{self, Readers, StoreSizes};
 use super::record::{Detail, Order, Record};
-use super::{Snapshots, StorageError, StorageSettings, StoreView, copy, directory, schema};
+use super::schema::Writer;
+use super::{Snapshots, StorageError, StorageSettings, StoreView, copy, directory};
 use crate::document::Ordinal;
 use crate::text::Shingler;
+
+/// A store that is locked and not open yet.
+pub struct PreparedStore {
+    lock: File,
+    files: Files,
+    writer: Writer,
+    settings: StorageSettings,
+}
+
+impl PreparedStore {
+    /// What the store was created with; `None` if there is none yet.
+    pub fn identity(&self) -> Option<&str> {
+        self.writer.identity()
+    }
+
+    /// As [`Store::open`]. Blocks.
+    ///
+    /// # Errors
+    /// Those of [`Store::open`].
+    pub fn open(self, identity: &str, shingler: Shingler) -> Result<Store, StorageError> {
+        let Self { lock, files, writer, settings } = self;
+        let connection = writer.open(&settings, identity)?;
+        let dir = files.dir();
+        directory::sync(dir)?;
+        let snapshots = Snapshots::open(dir.join("snapshots"), settings.snapshots_kept as usize)?;
+        Store::start(lock, files, connection, snapshots, &settings, shingler)
+    }
+}
 
 /// The durable store of one collection.
 ///
@@ -62,6 +91,25 @@ impl Files {
 }
 
 impl Store {
+    /// Locks `dir` and looks at the store in it, or at nothing yet, without changing it. Blocks.
+    ///
+    /// # Errors
+    /// [`StorageError::InUse`], [`StorageError::NotAkin`], [`StorageError::NewerFormat`];
+    /// [`StorageError::Settings`] for settings with faults; [`StorageError::Database`] and
+    /// [`StorageError::Io`].
+    pub fn prepare(dir: &Path, settings: &StorageSettings) -> Result<PreparedStore, StorageError> {
+        let faults = settings.faults();
+        if !faults.is_empty() {
+            return Err(StorageError::Settings { faults });
+        }
+        directory::make(dir)?;
+        let lock = directory::lock(dir)?;
+        copy::clear(dir)?;
+        let files = Files::of(dir);
+        let writer = Writer::connect(&files.database)?;
+        Ok(PreparedStore { lock, files, writer, settings: settings.clone() })
+    }
+
     /// Opens the store in `dir`, or creates one. Blocks.
     ///
     /// `identity` is the canonical form of the settings that decide what is stored: a store created
@@ -79,18 +127,7 @@ impl Store {
         identity: &str,
         shingler: Shingler,
     ) -> Result<Self, StorageError> {
-        let faults = settings.faults();
-        if !faults.is_empty() {
-            return Err(StorageError::Settings { faults });
-        }
-        directory::make(dir)?;
-        let lock = directory::lock(dir)?;
-        copy::clear(dir)?;
-        let files = Files::of(dir);
-        let connection = schema::open_writer(&files.database, settings, identity)?;
-        directory::sync(dir)?;
-        let snapshots = Snapshots::open(dir.join("snapshots"), settings.snapshots_kept as usize)?;
-        Self::start(lock, files, connection, snapshots, settings, shingler)
+        Self::prepare(dir, settings)?.open(identity, shingler)
     }
 
     /// Starts the committer on an open connection.

@@ -80,7 +80,7 @@ fn nothing_is_lost_or_panics_when_a_call_fails() {
         thread::scope(|scope| {
             let chain = |first| calls.iter().copied().skip(first).step_by(CHAINS).collect();
             let chains: Vec<Vec<u64>> = (0..CHAINS).map(chain).collect();
-            let run = |calls| scope.spawn(move || fail_at_each(kind, &calls));
+            let run = |calls: Vec<u64>| scope.spawn(move || fail_at_each(kind, &calls));
             let running: Vec<_> = chains.into_iter().map(run).collect();
             for chain in running {
                 for (what, count) in chain.join().unwrap() {

@@ -1,5 +1,6 @@
 //! Power cuts during restores, and what `akin verify` says.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -76,6 +77,54 @@ fn a_restore_that_is_cut_off_can_be_repeated() {
         }
     }
     println!("{} power cuts during a restore", calls.len());
+}
+
+/// Every file and what is in it.
+fn contents(data: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let entries = fs::read_dir(data).unwrap().map(|entry| entry.unwrap().path());
+    let below = |path: PathBuf| match path.is_dir() {
+        true => contents(&path).into_iter().chain([(path, Vec::new())]).collect(),
+        false => vec![(path.clone(), fs::read(&path).unwrap())],
+    };
+    entries.flat_map(below).collect()
+}
+
+#[test]
+fn verify_leaves_every_byte_as_it_was() {
+    let mut filled = Filled::new();
+    let data = filled.disk.data();
+    let store = data.join("collections/default/store.sqlite");
+    let [log, index] =
+        ["-wal", "-shm"].map(|end| PathBuf::from(format!("{}{end}", store.display())));
+    let is_unchanged = || {
+        let before = contents(&data);
+        assert_eq!(damage(&data), Vec::<String>::new());
+        assert!(contents(&data) == before);
+    };
+    is_unchanged();
+    for path in [&log, &index] {
+        let _ = fs::remove_file(path);
+    }
+    is_unchanged();
+
+    let server = Server::start(&filled.disk, "none:0:0").unwrap();
+    let client = Client::new(&server.url);
+    filled.model.add(&client, "default", "before-the-kill").unwrap();
+    server.kill();
+    assert!(log.metadata().unwrap().len() > 0, "what was written last is in the log alone");
+    is_unchanged();
+    fs::remove_file(&index).unwrap();
+    is_unchanged();
+    let server = Server::start(&filled.disk, "none:0:0").unwrap();
+    filled.model.check(&Client::new(&server.url)).unwrap();
+    assert!(server.stop().0.success());
+
+    // A rollback journal that a start would roll back.
+    let journal = PathBuf::from(format!("{}-journal", store.display()));
+    fs::write(&journal, [0xd9, 0xd5, 5, 0xf9, 0x20, 0xa1, 0x63, 0xd7].repeat(512)).unwrap();
+    let before = contents(&data);
+    let _ = damage(&data);
+    assert!(contents(&data) == before);
 }
 
 /// The findings about damage, after the exit code was held against them.

@@ -285,14 +285,17 @@ __attribute__((destructor)) static void end(void) {
 
 /* ---- Numbering the calls ---- */
 
+static void note(long number, const char *what, const char *path) {
+    if (log_fd < 0) return;
+    char line[PATH_MAX + 64];
+    int bytes = snprintf(line, sizeof line, "%ld %s %s\n", number, what, path);
+    SYS(SYS_write, log_fd, line, bytes);
+}
+
 /* Counts a call and returns the fault that strikes it. Called with the mutex held. */
 static enum fault count(const char *what, const char *path) {
     calls++;
-    if (log_fd >= 0) {
-        char line[PATH_MAX + 64];
-        int bytes = snprintf(line, sizeof line, "%ld %s %s\n", calls, what, path);
-        SYS(SYS_write, log_fd, line, bytes);
-    }
+    if (fault != READ_FAIL) note(calls, what, path);
     if (fault == NONE || fault == READ_FAIL || calls != strikes_at) return NONE;
     if (fault == CUT && coin()) cut();
     return fault;
@@ -612,6 +615,7 @@ static int read_fails(int fd) {
     if (fault != READ_FAIL || is_over || !is_ours(fd, path)) return 0;
     pthread_mutex_lock(&mutex);
     int fails = ++reads == strikes_at;
+    note(reads, "read", path);
     pthread_mutex_unlock(&mutex);
     if (fails) errno = EIO;
     return fails;

@@ -153,7 +153,8 @@ mod tests {
         let sketch = SketchSettings::default();
         let scheme = Scheme::new(&SchemeSettings::default(), &sketch);
         let progress = Progress::default();
-        let local = Local::open(dir.path(), settings, "", scheme, &sketch, &progress).unwrap();
+        let store = crate::storage::Store::prepare(dir.path(), &settings.store).unwrap();
+        let local = Local::open(store, settings, "", scheme, &sketch, &progress).unwrap();
         let prepared = prepared("a", "one two three");
         let (id, content) = (prepared.document.id.clone(), prepared.document.content.clone());
         local.store(local.register(prepared, false, None).await.unwrap()).await.unwrap();

@@ -21,7 +21,6 @@ mod view;
 mod wide;
 
 use std::fs::File;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -37,7 +36,9 @@ use crate::document::{Content, Document, DocumentId, Ordinal};
 use crate::index::{ExactSearch, Search};
 use crate::scheme::Scheme;
 use crate::sketch::{Estimator, SketchSettings};
-use crate::storage::{CopyStop, Detail, DocumentDetails, Order, Record, StorageError, Store};
+use crate::storage::{
+    CopyStop, Detail, DocumentDetails, Order, PreparedStore, Record, StorageError, Store,
+};
 use crate::text::ShingleSet;
 use contents::content_hash;
 use live::Live;
@@ -68,21 +69,21 @@ pub struct Local {
 }
 
 impl Local {
-    /// Opens or creates the collection in `dir` and recovers its index. `identity` names the
+    /// Opens or creates the collection of a store and recovers its index. `identity` names the
     /// settings that decide what is stored: a collection created with others is refused. Blocks, so
     /// it must not run on a runtime thread.
     /// # Errors
     /// Those of [`Store::open`]; a store that ends before its snapshot; a snapshot with other
     /// settings.
     pub fn open(
-        dir: &Path,
+        store: PreparedStore,
         settings: LocalSettings,
         identity: &str,
         scheme: Scheme,
         sketch: &SketchSettings,
         progress: &Progress,
     ) -> Result<Self, BackendError> {
-        let store = Store::open(dir, &settings.store, identity, settings.shingler.clone())?;
+        let store = store.open(identity, settings.shingler.clone())?;
         let recovered = recovery::recover(&store, identity, &scheme, sketch, progress)?;
         let index = recovery::with_prefix(recovered.index, settings.exact_from, &store)?;
         let sketch_bytes = scheme.sketch_bytes() as u32;

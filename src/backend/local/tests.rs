@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use super::*;
 use crate::backend::testing::prepared;
@@ -20,7 +21,8 @@ fn open(dir: &Path) -> Local {
     };
     let sketch = SketchSettings::default();
     let scheme = Scheme::new(&SchemeSettings::default(), &sketch);
-    Local::open(dir, settings, "", scheme, &sketch, &Progress::default()).unwrap()
+    let store = crate::storage::Store::prepare(dir, &settings.store).unwrap();
+    Local::open(store, settings, "", scheme, &sketch, &Progress::default()).unwrap()
 }
 
 fn text(id: &str, version: u32) -> String {

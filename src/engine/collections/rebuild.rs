@@ -7,7 +7,7 @@ use super::files::{WorkDirectory, failed, remove_directory, sync};
 use super::{CollectionName, CollectionsSettings};
 use crate::backend::{BackendError, Clock, Progress};
 use crate::engine::{CollectionSettings, Engine, EngineError};
-use crate::storage::{Detail, Order, Record, StorageError, Store, lock_directory, stored_identity};
+use crate::storage::{Detail, Order, Record, StorageError, Store, lock_directory};
 
 /// The directory in which it is built. Not a valid collection name.
 const BUILDING: &str = ".reindexing";
@@ -31,11 +31,14 @@ pub async fn rebuild_default(
 ) -> Result<u64, EngineError> {
     let dir = root.join(CollectionName::default().as_str());
     let failed_store = |error: StorageError| EngineError::from(BackendError::from(error));
-    let identity = stored_identity(&dir).map_err(failed_store)?;
     let nothing = || EngineError::Store { reason: format!("no store in {}", dir.display()) };
-    let identity = identity.ok_or_else(nothing)?;
+    if !dir.join("store.sqlite").exists() {
+        return Err(nothing());
+    }
+    let old = Store::prepare(&dir, &of_all.store).map_err(failed_store)?;
+    let identity = old.identity().ok_or_else(nothing)?.to_owned();
     let shingler = settings.unlimited_shingler();
-    let old = Store::open(&dir, &of_all.store, &identity, shingler).map_err(failed_store)?;
+    let old = old.open(&identity, shingler).map_err(failed_store)?;
     // Only once the store is locked, so that it is not another process's.
     let building = WorkDirectory::create(root.join(BUILDING))?;
     let new = Engine::open_at(

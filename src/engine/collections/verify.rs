@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::CollectionName;
 use super::files::{self, failed, name_of, settings_in};
 use crate::engine::{Analyser, CollectionSettings, EngineError};
-use crate::storage::{Finding, Inspection, inspect, lock_existing};
+use crate::storage::{Finding, Inspection, inspect, lock_existing, stored_identity};
 
 const TWINS: &str = "move the one with fewer documents away; if it is needed, give it another name \
                      and export it";
@@ -72,7 +72,8 @@ impl Verification {
         let inspection = match settings {
             Ok(Some(settings)) => {
                 // A store whose seed cannot be read is inspected as well, and found damaged.
-                let settings = settings.seeded(&dir).unwrap_or(settings);
+                let stored = stored_identity(&dir).ok().flatten();
+                let settings = settings.seeded(stored.as_deref()).unwrap_or(settings);
                 let identity = settings.identity(&Analyser::new(&settings).scheme);
                 inspect(&dir, &identity, &settings.unlimited_shingler())
             }

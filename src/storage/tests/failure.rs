@@ -3,12 +3,14 @@
 use std::fs;
 
 use super::*;
+use crate::storage::schema::Writer;
 use crate::storage::store::Files;
 
 /// A store whose database is limited to a number of pages, which simulates a full disk.
 fn open_with_pages(home: &Home, pages: u32) -> Store {
     let files = Files::of(home.path());
-    let connection = schema::open_writer(&files.database, &home.settings, IDENTITY).unwrap();
+    let connection =
+        Writer::connect(&files.database).unwrap().open(&home.settings, IDENTITY).unwrap();
     connection.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(())).unwrap();
     start(home, files, connection)
 }

@@ -20,12 +20,17 @@ fn other_settings_are_refused_and_both_are_named() {
 }
 
 #[test]
-fn a_newer_format_is_refused_and_both_are_named() {
+fn a_newer_format_is_refused_untouched_and_both_are_named() {
     let home = Home::new();
     drop(home.open());
     home.raw().pragma_update(None, "user_version", 7).unwrap();
+    let files = ["store.sqlite", "store.sqlite-wal", "acknowledged"];
+    // SQLite creates an empty log where there is none.
+    let contents = || files.map(|name| fs::read(home.path().join(name)).unwrap_or_default());
+    let before = contents();
     let error = home.try_open().err().unwrap();
     assert!(matches!(error, StorageError::NewerFormat { found: 7, known: 4, .. }), "{error}");
+    assert!(contents() == before, "another version's store stays as it is");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 use super::{FORMAT, MANIFEST, MANIFEST_CHECKSUM, Manifest, SavedCollection, hexadecimal};
 use crate::engine::collections::files::{self, CollectionFiles, WorkDirectory};
 use crate::engine::{Analyser, CollectionName, CollectionSettings, EngineError};
-use crate::storage::{StorageSettings, lock_directory, verify};
+use crate::storage::{StorageSettings, lock_directory, stored_identity, verify};
 
 /// The directory in which collections are unpacked and verified. Not a valid collection name.
 const PREPARED: &str = ".restoring";
@@ -203,6 +203,12 @@ fn select(
 }
 
 impl Selected {
+    /// Its settings with the seed of the unpacked store.
+    fn seeded(&self) -> Result<CollectionSettings, EngineError> {
+        let identity = stored_identity(&self.prepared).map_err(|error| store(&error))?;
+        self.saved.settings.seeded(identity.as_deref())
+    }
+
     /// Checks that the collection does not exist and fits the configuration.
     fn check_target(&self, restoring: &Restoring<'_>) -> Result<(), EngineError> {
         let name = &self.name;
@@ -218,7 +224,7 @@ impl Selected {
             let reason = format!("the collection '{name}' exists already");
             return Err(EngineError::Backup { reason });
         }
-        let saved = &self.saved.settings.seeded(&self.prepared)?;
+        let saved = &self.seeded()?;
         let mut configured = restoring.default.clone();
         configured.sketch.seed = configured.sketch.seed.or(saved.sketch.seed);
         let configured = &configured;
@@ -240,7 +246,7 @@ impl Selected {
         if let Some((part, fault)) = settings.faults().first() {
             return Err(broken(&format!("{part}: {fault}")));
         }
-        let seeded = settings.seeded(&self.prepared)?;
+        let seeded = self.seeded()?;
         let verified = verify(
             &self.prepared,
             &StorageSettings::default(),
