@@ -1,75 +1,146 @@
-//! Does what README.md says, in its order, and compares what comes with what it shows.
+//! Does what README.md and the pages in docs/ say, in their order, and compares what comes with
+//! what they show.
 //!
-//! A ```sh block is run by bash; the ```json or ```text block that follows it is what it prints.
-//! ```console blocks are for reading only. `UPDATE=1 cargo test --test readme` rewrites what is
-//! shown from what came.
+//! Each page has a server, a directory and a bash of its own. A ```sh block is run by bash; the
+//! ```json or ```text block that follows it is what it prints. A ```toml block is a configuration
+//! that `akin check-config` accepts. ```console blocks need what a test has not (root, a network,
+//! Docker) and are counted in `NOT_RUN`. `UPDATE=1 cargo test --test readme` rewrites what is shown
+//! from what came, and the plots.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod json;
+mod links;
 mod output;
 mod page;
+mod plots;
 mod reading;
 #[path = "../serving/mod.rs"]
 mod serving;
 
+use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use self::page::Page;
 use self::reading::Reading;
 
-fn page() -> (PathBuf, Page) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let page = Page::parse(&fs::read_to_string(&path).unwrap());
-    (path, page)
+/// How many blocks of a page no test runs.
+const NOT_RUN: [(&str, usize); 5] = [
+    ("README.md", 3),
+    ("docs/benchmarks.md", 1),
+    ("docs/operations.md", 1),
+    ("docs/quickstart.md", 1),
+    ("docs/security.md", 1),
+];
+
+/// Pages that are tried at the same time.
+const READERS: usize = 4;
+
+const README_LINES_MAX: usize = 300;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn pages() -> Vec<Page> {
+    let documented = |path: &PathBuf| path.starts_with("docs") || path == Path::new("README.md");
+    let paths = links::markdown_files(root()).into_iter().filter(documented);
+    paths.map(|path| Page::parse(&path, &fs::read_to_string(root().join(&path)).unwrap())).collect()
+}
+
+fn is_update() -> bool {
+    std::env::var_os("UPDATE").is_some()
 }
 
 #[test]
-fn the_readme_shows_what_happens() {
-    let (path, mut page) = page();
+fn the_pages_show_what_happens() {
+    let waiting = Mutex::new(pages());
+    let differences = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..READERS {
+            scope.spawn(|| {
+                loop {
+                    let Some(mut page) = waiting.lock().unwrap().pop() else { return };
+                    let found = differences_of(&mut page);
+                    differences.lock().unwrap().extend(found);
+                }
+            });
+        }
+    });
+    let differences = differences.into_inner().unwrap();
+    assert!(is_update() || differences.is_empty(), "{}", differences.join("\n\n"));
+}
+
+/// What a page shows otherwise than it comes; with `UPDATE` the page then shows it as it came.
+fn differences_of(page: &mut Page) -> Vec<String> {
+    if page.examples().is_empty() && page.settings().is_empty() {
+        return Vec::new();
+    }
     let reading = Reading::start();
     let mut differences = Vec::new();
+    for (line, lines) in page.settings() {
+        if let Err(faults) = reading.accepts(&page.text(lines)) {
+            differences.push(format!("{}:{line}: {faults}", page.name()));
+        }
+    }
     let mut printed = Vec::new();
     for example in page.examples() {
         let came = reading.run(&example.commands);
         let shown = example.shown.as_ref();
         let shown = shown.map(|shown| (shown.language, page.text(&shown.lines)));
         if let Err(difference) = output::compare(shown.as_ref(), &came) {
-            differences.push(format!("README.md:{}: {difference}", example.line));
+            differences.push(format!("{}:{}: {difference}", page.name(), example.line));
             printed.push((example.clone(), came.text));
         }
     }
-    if std::env::var_os("UPDATE").is_none() {
-        assert!(differences.is_empty(), "{}", differences.join("\n\n"));
-        return;
+    if is_update() {
+        update(page, printed);
     }
+    differences
+}
+
+fn update(page: &mut Page, printed: Vec<(page::Example, String)>) {
     for (example, text) in printed.into_iter().rev() {
         let Some(shown) = example.shown else { continue };
         let lines = output::show(shown.language, &page.text(&shown.lines), &text);
         page.replace(shown.lines, &lines);
     }
-    fs::write(path, page.to_string()).unwrap();
+    fs::write(root().join(page.name()), page.to_string()).unwrap();
 }
 
 #[test]
-fn the_readme_shows_every_path() {
-    let (_, page) = page();
-    let commands: Vec<&str> = page.examples().iter().map(|e| e.commands.as_str()).collect();
+fn few_blocks_are_not_run() {
+    let mut counted = String::new();
+    for page in pages().iter().filter(|page| page.not_run() > 0) {
+        writeln!(counted, "{} {}", page.name(), page.not_run()).unwrap();
+    }
+    let known: String = NOT_RUN.map(|(page, blocks)| format!("{page} {blocks}\n")).concat();
+    assert_eq!(counted, known, "the pages' ```console blocks, and those in NOT_RUN");
+}
+
+#[test]
+fn every_path_has_an_example() {
+    let pages = pages();
+    let commands: Vec<&str> =
+        pages.iter().flat_map(Page::examples).map(|e| e.commands.as_str()).collect();
     let commands = commands.join("\n");
     let openapi = include_str!("../../openapi.yaml");
     let paths = openapi.lines().filter_map(|line| line.strip_prefix("  /")?.strip_suffix(':'));
     let paths: Vec<&str> = paths.map(|path| path.split('{').next().unwrap()).collect();
     assert!(paths.len() > 8, "{paths:?}");
     for path in paths {
-        assert!(commands.contains(&format!(":2546/{path}")), "no example of /{path}");
+        assert!(commands.contains(&format!(":2546/{path}")), "no example of /{path} in docs/");
     }
 }
 
 #[test]
-fn the_readme_fits_a_window() {
-    let (_, page) = page();
-    for (number, line) in page.to_string().lines().enumerate() {
+fn the_readme_is_short_and_fits_a_window() {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let lines = readme.lines().count();
+    assert!(lines <= README_LINES_MAX, "README.md has {lines} lines");
+    for (number, line) in readme.lines().enumerate() {
         assert!(line.chars().count() <= 120, "README.md:{} is too long", number + 1);
     }
 }

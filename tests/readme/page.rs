@@ -2,10 +2,19 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::path::Path;
+
+/// Blocks that are neither run nor compared here: code of other languages and drawings.
+const SHOWN_ONLY: [&str; 9] =
+    ["", "css", "html", "ini", "javascript", "promql", "python", "typescript", "yaml"];
 
 pub struct Page {
+    name: String,
     lines: Vec<String>,
     examples: Vec<Example>,
+    /// Configurations: the line of each, from 1, and where it stands.
+    settings: Vec<(usize, Range<usize>)>,
+    not_run: usize,
 }
 
 /// Commands, and what they print where the page shows that.
@@ -39,32 +48,64 @@ struct Block {
 impl Page {
     /// # Panics
     /// A block is of no known kind, is not closed, or shows the output of nothing.
-    pub fn parse(markdown: &str) -> Self {
+    pub fn parse(path: &Path, markdown: &str) -> Self {
+        let name = path.display().to_string();
         let lines: Vec<String> = markdown.lines().map(str::to_owned).collect();
-        let mut examples: Vec<Example> = Vec::new();
+        let blocks = blocks(&name, &lines);
+        let (examples, settings) = (Vec::new(), Vec::new());
+        let mut page = Self { name, lines, examples, settings, not_run: 0 };
         let mut follows_commands = false;
-        for Block { kind, lines: range } in blocks(&lines) {
-            let line = range.start + 1;
-            let language = match kind.as_str() {
-                "sh" => {
-                    let commands = lines[range].join("\n");
-                    examples.push(Example { line, commands, shown: None });
-                    follows_commands = true;
-                    continue;
-                }
-                "json" => Language::Json,
-                "text" => Language::Text,
-                "console" => {
-                    follows_commands = false;
-                    continue;
-                }
-                other => panic!("README.md:{line}: a block of the kind '{other}'"),
-            };
-            assert!(follows_commands, "README.md:{line}: the output of no command");
-            examples.last_mut().unwrap().shown = Some(Shown { language, lines: range });
-            follows_commands = false;
+        for block in blocks {
+            let is_output = matches!(block.kind.as_str(), "json" | "text");
+            assert!(
+                !is_output || follows_commands,
+                "{}: the output of no command",
+                page.at(&block)
+            );
+            follows_commands = block.kind == "sh";
+            page.take(block);
         }
-        Self { lines, examples }
+        page
+    }
+
+    fn take(&mut self, block: Block) {
+        let line = block.lines.start + 1;
+        match block.kind.as_str() {
+            "sh" => {
+                let commands = self.text(&block.lines);
+                self.examples.push(Example { line, commands, shown: None });
+            }
+            "json" => self.shows(Language::Json, block.lines),
+            "text" => self.shows(Language::Text, block.lines),
+            "toml" => self.settings.push((line, block.lines)),
+            "console" => self.not_run += 1,
+            kind if SHOWN_ONLY.contains(&kind) => {
+                let text = self.text(&block.lines);
+                let is_command = text.lines().any(|line| line.starts_with("$ "));
+                assert!(!is_command, "{}: commands belong into ```sh", self.at(&block));
+            }
+            kind => panic!("{}: a block of the kind '{kind}'", self.at(&block)),
+        }
+    }
+
+    fn shows(&mut self, language: Language, lines: Range<usize>) {
+        self.examples.last_mut().unwrap().shown = Some(Shown { language, lines });
+    }
+
+    fn at(&self, block: &Block) -> String {
+        format!("{}:{}", self.name, block.lines.start)
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn settings(&self) -> &[(usize, Range<usize>)] {
+        &self.settings
+    }
+
+    pub fn not_run(&self) -> usize {
+        self.not_run
     }
 
     pub fn examples(&self) -> &[Example] {
@@ -87,12 +128,13 @@ impl fmt::Display for Page {
     }
 }
 
-fn blocks(lines: &[String]) -> Vec<Block> {
+fn blocks(page: &str, lines: &[String]) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut fences =
         lines.iter().enumerate().filter_map(|(at, l)| Some((at, l.strip_prefix("```")?)));
     while let Some((start, kind)) = fences.next() {
-        let (end, _) = fences.next().unwrap_or_else(|| panic!("README.md:{start}: never closed"));
+        let (end, _) =
+            fences.next().unwrap_or_else(|| panic!("{page}:{}: never closed", start + 1));
         blocks.push(Block { kind: kind.to_owned(), lines: start + 1..end });
     }
     blocks
@@ -104,7 +146,10 @@ mod tests {
 
     #[test]
     fn an_example_is_commands_and_what_follows() {
-        let page = Page::parse("a\n```sh\nls\n```\n\n```text\nb\nc\n```\n```sh\ntrue\n```\n");
+        let page = Page::parse(
+            Path::new("a.md"),
+            "a\n```sh\nls\n```\n\n```text\nb\nc\n```\n```sh\ntrue\n```\n",
+        );
         let [first, second] = page.examples() else { panic!("{:?}", page.examples) };
         assert_eq!((first.line, first.commands.as_str()), (3, "ls"));
         let shown = first.shown.clone().unwrap();

@@ -1,5 +1,6 @@
 //! A reader: a server of their own, an empty directory, and bash.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -36,6 +37,19 @@ impl Reading {
         let mut server = Process::spawn(command).unwrap();
         server.await_ready().unwrap();
         Self { server, dir }
+    }
+
+    /// # Errors
+    /// What `akin check-config` says of the configuration.
+    pub fn accepts(&self, configuration: &str) -> Result<(), String> {
+        self.write("shown.toml", configuration);
+        let came = self.run("akin check-config --config shown.toml");
+        if came.well { Ok(()) } else { Err(came.text) }
+    }
+
+    /// A file in the directory of the commands.
+    pub fn write(&self, name: &str, text: &str) {
+        fs::write(self.dir.path().join(name), text).unwrap();
     }
 
     /// Runs commands one after the other; the first that fails is the last.
