@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::corpus::{CorpusOptions, Fate, Gathered, gather, with_progress};
 use super::failure::Failure;
-use super::input::{self, Cancelled, Columns, Event, Item, Selection, read_inputs};
+use super::input::{self, Cancelled, Event, Item, Selection, read_inputs};
 use super::meter::{Meter, Unit};
 use super::output::{Destination, Output};
 use crate::document::DocumentId;
@@ -144,7 +144,7 @@ impl Rewriting<'_> {
     fn run(&self, selection: &Selection, fates: &[Fate], mut out: Output) -> Result<(), Failure> {
         let mut fates = fates.iter();
         let mut written = Ok(());
-        let read = read_inputs(selection, &Columns::default(), &AtomicU64::new(0), &mut |event| {
+        let read = read_inputs(selection, &AtomicU64::new(0), &mut |event| {
             let Event::Item(item) = event else { return Ok(()) };
             self.meter.add(1);
             let fate = fates.next().ok_or_else(changed);
@@ -161,7 +161,7 @@ impl Rewriting<'_> {
     fn write(&self, item: &Item, fate: &Fate, out: &mut Output) -> Result<(), Failure> {
         if !self.annotate {
             if self.clusters.is_kept(fate) {
-                out.write_all(&item.json)?;
+                out.write_all(item.line())?;
                 out.write_all(b"\n")?;
             }
             return Ok(());
@@ -185,7 +185,7 @@ fn write_annotated(
     representative: &DocumentId,
     out: &mut Output,
 ) -> std::io::Result<()> {
-    let line = item.json.trim_ascii_end();
+    let line = item.line().trim_ascii_end();
     let open = line.strip_suffix(b"}").unwrap_or(line);
     out.write_all(open)?;
     let name = cluster_name(representative);

@@ -55,12 +55,12 @@ fn verbose_reports_each_failure_once() {
 }
 
 #[test]
-fn an_import_without_documents_is_noted() {
+fn an_import_without_documents_fails() {
     let server = Server::start();
     let dir = tempfile::tempdir().unwrap();
     let ended = akin(&["import", dir.path().to_str().unwrap(), "--url", &server.url()]);
-    assert_eq!(ended.code, Some(0));
-    assert_eq!(ended.stderr, "note: there was nothing to import\n");
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.starts_with("error: there was nothing to import\n"), "{}", ended.stderr);
 }
 
 #[test]

@@ -10,13 +10,13 @@ use serde_json::json;
 use crate::server::Server;
 use crate::{akin, akin_with_stdin};
 
-fn gz(data: &[u8]) -> Vec<u8> {
+pub fn gz(data: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(data).unwrap();
     encoder.finish().unwrap()
 }
 
-fn put(dir: &Path, name: &str, data: impl AsRef<[u8]>) -> String {
+pub fn put(dir: &Path, name: &str, data: impl AsRef<[u8]>) -> String {
     let path = dir.join(name);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(&path, data).unwrap();
@@ -51,7 +51,7 @@ fn a_directory_of_compressed_and_plain_texts_is_imported() {
     assert_eq!(server.received()[0].content_type, "application/x-ndjson");
     let report: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(report["files"], 4);
-    assert_eq!(report["files_skipped"], json!({"binary": 2, "empty": 2}));
+    assert_eq!(report["files_skipped"], json!({"not_read": 2, "empty": 2}));
     assert_eq!(report["documents"]["created"], 4);
 }
 
@@ -99,7 +99,7 @@ fn records_of_csv_become_documents_with_metadata() {
     let ended = akin(&["import", &file, "--url", &server.url()]);
     assert_eq!(ended.code, Some(1));
     assert!(
-        ended.stderr.contains("there is no column 'id' but url, body, lang"),
+        ended.stderr.contains("there is no column 'text' but url, body, lang"),
         "{}",
         ended.stderr
     );

@@ -4,7 +4,9 @@
 
 mod backup;
 mod commands;
+mod crawls;
 mod curve;
+mod formats;
 mod import;
 mod inputs;
 mod keys;

@@ -114,6 +114,13 @@ impl Gatherer<'_> {
 
     fn finish(self) -> Result<Gathered, Failure> {
         let Self { gathering, meter, fates, failed, repeated, .. } = self;
+        if fates.iter().all(|fate| *fate == Fate::LeftOut) {
+            return Err(Failure::with_hint(
+                "there is no document in the inputs",
+                "a file in a directory is skipped if it is in no format that is read; named by \
+                 itself it is refused with a reason",
+            ));
+        }
         let corpus = gathering.finish().map_err(|error| disk_failed(&error))?;
         if failed > FAILURES_SHOWN_MAX {
             meter.print(&format!("failed: {} more", HumanCount(failed - FAILURES_SHOWN_MAX)));

@@ -18,7 +18,7 @@ use serde::de::IntoDeserializer;
 use serde::de::value::Error as DeserializeError;
 
 use super::failure::Failure;
-use super::input::{self, Format, Selection};
+use super::input::{self, InputOptions, Selection};
 use super::meter::{self, Meter};
 use super::serve::ConfigFile;
 use crate::engine::CollectionSettings;
@@ -43,9 +43,8 @@ pub struct CorpusOptions {
     settings: Option<PathBuf>,
     #[command(flatten)]
     config: ConfigFile,
-    /// The format of all inputs, in place of what their names say
-    #[arg(long, value_name = "FORMAT")]
-    format: Option<Format>,
+    #[command(flatten)]
+    input: InputOptions,
     /// Whether several documents may have one id
     #[arg(long, value_name = "WHAT", default_value = "refuse")]
     duplicate_ids: DuplicateIds,
@@ -98,8 +97,8 @@ impl CorpusOptions {
     /// # Errors
     /// One of the paths does not exist.
     pub fn selection(&self, paths: Vec<PathBuf>) -> Result<Selection, Failure> {
-        let selection = Selection { paths, format: self.format, extensions: Vec::new() };
-        selection.check_exists()?;
+        let mut selection = self.input.selection(paths)?;
+        selection.reading.columns.further_are_ignored = true;
         Ok(selection)
     }
 

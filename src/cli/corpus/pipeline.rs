@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
-use crate::cli::input::{Cancelled, Columns, Event, Item, Origin, Selection, read_inputs};
+use crate::cli::input::{Cancelled, Event, Item, Origin, Selection, read_inputs};
 use crate::cli::meter::Meter;
 use crate::document::DocumentId;
 use crate::engine::{Analyser, Analysis, EngineError};
@@ -70,7 +70,7 @@ struct Reader {
 impl Reader {
     fn read_all(mut self, selection: &Selection, bytes_read: &AtomicU64) -> Result<(), Cancelled> {
         let mut take = |event| self.take(event);
-        read_inputs(selection, &Columns::default(), bytes_read, &mut take)?;
+        read_inputs(selection, bytes_read, &mut take)?;
         self.send()
     }
 
@@ -114,7 +114,7 @@ fn analyse_chunk(analyser: &Analyser, chunk: &[Read], threads: usize) -> Vec<Ana
 
 fn analyse_one(analyser: &Analyser, read: &Read) -> Analysed {
     let (json, origin) = match read {
-        Read::Item(Item { json, origin }) => (json, origin.clone()),
+        Read::Item(Item { json, origin, .. }) => (json, origin.clone()),
         Read::Unread { origin, reason } => {
             return Analysed::Unread { origin: origin.clone(), reason: reason.clone() };
         }

@@ -20,7 +20,7 @@ use self::pairs::{Pair, Pairs};
 use super::client::{Client, query_value};
 use super::failure::Failure;
 use super::import::{Import, Report, import};
-use super::input::{Columns, Format, Selection};
+use super::input::{InputOptions, Selection};
 use super::meter::{Meter, Unit};
 use super::serve::flags;
 use crate::app::{self, AppError};
@@ -45,6 +45,8 @@ pub struct Arguments {
     /// Where documents are kept [default: a directory that is removed at the end]
     #[arg(long, value_name = "DIRECTORY")]
     data_dir: Option<String>,
+    #[command(flatten)]
+    input: InputOptions,
     /// Go on serving until Ctrl-C
     #[arg(long)]
     keep: bool,
@@ -115,9 +117,10 @@ async fn show(arguments: Arguments, settings: Settings) -> Result<ExitCode, Fail
     let mut serving = Serving::start(settings).await?;
     let meter = Arc::new(Meter::new(arguments.quiet, "importing", Unit::Bytes, 0));
     let import = tokio::task::spawn_blocking({
-        let (paths, url) = (arguments.paths.clone(), serving.url.clone());
+        let selection = arguments.input.unchecked(arguments.paths.clone());
+        let url = serving.url.clone();
         let meter = Arc::clone(&meter);
-        move || find_pairs(&paths, &url, &meter)
+        move || find_pairs(&selection, &url, &meter)
     });
     let found = tokio::select! {
         found = import => found.map_err(|_| Failure::new("the import panicked, see the log"))?,
@@ -159,21 +162,18 @@ fn nothing_to_show(paths: &[PathBuf]) -> Failure {
 }
 
 /// Imports over HTTP, as any client would, and collects the pairs that were found.
-fn find_pairs(paths: &[PathBuf], url: &str, meter: &Meter) -> Result<(Report, Pairs), Failure> {
+fn find_pairs(selection: &Selection, url: &str, meter: &Meter) -> Result<(Report, Pairs), Failure> {
     let client = Client::new(url)?;
     // If the server cannot become ready the process ends, and this thread with it.
     while !client.get("/readyz").is_ok_and(|response| response.status().is_success()) {
         thread::sleep(READY_POLL);
     }
-    let roots = paths.iter().map(|path| path.display().to_string()).collect();
+    let roots = selection.paths.iter().map(|path| path.display().to_string()).collect();
     let pairs = Arc::new(Mutex::new(Pairs::new(roots)));
-    let selection =
-        Selection { paths: paths.to_vec(), format: Some(Format::Text), ..Selection::default() };
     let (report, ended) = import(&Import {
         client: &client,
         path: "/documents",
-        selection: &selection,
-        columns: Columns::default(),
+        selection,
         jobs: 2,
         patience: Duration::from_secs(60),
         meter,

@@ -17,7 +17,7 @@ use clap::Args;
 
 use super::client::{Client, InCollection, Server, read_whole, with_query};
 use super::failure::Failure;
-use super::input::{Columns, Format, Selection, read_text_file, threshold};
+use super::input::{InputOptions, read_text_file, threshold};
 use super::meter::{Meter, Unit};
 use super::output::write_json;
 use crate::engine::OnDuplicate;
@@ -25,12 +25,13 @@ use crate::scheme::Threshold;
 
 /// Send documents from files or directories to a server, and count their near-duplicates
 ///
-/// A text file is one document whose id is its path. Files with the extension .jsonl, .ndjson or
-/// .csv have a document on each line. All of them may be compressed by gzip or zstd.
+/// Lines of JSON, arrays of JSON, CSV, TSV, Parquet, WARC, WET and HTML are told by their content,
+/// whatever their names; a text file is one document whose id is its path. All of them may be
+/// compressed by gzip or zstd.
 #[derive(Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct Arguments {
-    /// Files, directories, or - for stdin (NDJSON unless --format is given)
+    /// Files, directories, or - for stdin
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -40,18 +41,8 @@ pub struct Arguments {
     /// Create the collection with the settings in this file, as `akin export --settings` writes it
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
-    /// The format of all inputs, in place of what their names say
-    #[arg(long, value_name = "FORMAT")]
-    format: Option<Format>,
-    /// Only files with this extension, of those in directories; may be given several times
-    #[arg(long, value_name = "EXTENSION")]
-    include: Vec<String>,
-    /// The column of a CSV file with the ids
-    #[arg(long, value_name = "NAME", default_value = "id")]
-    id_column: String,
-    /// The column of a CSV file with the texts; other columns become metadata
-    #[arg(long, value_name = "NAME", default_value = "text")]
-    text_column: String,
+    #[command(flatten)]
+    input: InputOptions,
     /// Whether to store a document that has a near-duplicate already
     #[arg(long, value_name = "WHAT", default_value = "keep")]
     on_duplicate: OnDuplicate,
@@ -97,17 +88,12 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if let Some(settings) = &arguments.settings {
         make_collection(&client, &arguments.within, settings)?;
     }
-    let selection = Selection {
-        paths: arguments.paths,
-        format: arguments.format,
-        extensions: arguments.include,
-    };
+    let selection = arguments.input.unchecked(arguments.paths);
     let meter = Meter::new(arguments.quiet, "importing", Unit::Bytes, 0);
     let (report, ended) = import(&Import {
         client: &client,
         path: &path,
         selection: &selection,
-        columns: Columns { id: arguments.id_column, text: arguments.text_column },
         jobs: arguments.jobs.get(),
         patience: Duration::from_secs(arguments.patience),
         meter: &meter,
@@ -119,13 +105,15 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         report.write_failures(&mut stderr().lock())?;
     }
     if ended.is_ok() && report.is_empty() {
-        eprintln!("note: there was nothing to import");
+        eprintln!(
+            "error: there was nothing to import\nhint: --verbose names what was skipped, and why"
+        );
     }
     if ended.is_ok() || report.documents.accepted() > 0 {
         write(&report, arguments.json)?;
     }
     ended?;
-    Ok(ExitCode::from(u8::from(report.documents.failed > 0)))
+    Ok(ExitCode::from(u8::from(report.is_failure())))
 }
 
 /// Does nothing where the collection exists with these settings.

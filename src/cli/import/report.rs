@@ -28,7 +28,8 @@ pub struct Report {
 
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct FilesSkipped {
-    pub binary: u64,
+    /// In no format that is read.
+    pub not_read: u64,
     pub empty: u64,
 }
 
@@ -79,9 +80,9 @@ impl Report {
         }
     }
 
-    pub fn skip(&mut self, why: Skip) {
+    pub fn skip(&mut self, why: &Skip) {
         match why {
-            Skip::Binary => self.files_skipped.binary += 1,
+            Skip::NotRead(_) => self.files_skipped.not_read += 1,
             Skip::Empty => self.files_skipped.empty += 1,
         }
     }
@@ -89,6 +90,11 @@ impl Report {
     /// Nothing was found that could be a document.
     pub fn is_empty(&self) -> bool {
         self.documents.accepted() + self.documents.failed == 0
+    }
+
+    /// Something failed, or nothing was imported.
+    pub fn is_failure(&self) -> bool {
+        self.documents.failed > 0 || self.documents.accepted() == 0
     }
 
     pub fn finish(&mut self, bytes: u64, took: Duration) {
@@ -116,9 +122,12 @@ impl Report {
         let files = HumanCount(self.files);
         let (bytes, rate) = (HumanBytes(self.bytes), HumanBytes(rate as u64));
         writeln!(out, "files      {files} ({bytes} in {:.1} s, {rate}/s)", self.seconds)?;
-        let FilesSkipped { binary, empty } = self.files_skipped;
-        if binary + empty > 0 {
-            writeln!(out, "           {binary} not UTF-8 text and {empty} empty were skipped")?;
+        let FilesSkipped { not_read, empty } = self.files_skipped;
+        if not_read + empty > 0 {
+            writeln!(
+                out,
+                "           {not_read} in no known format and {empty} empty were skipped"
+            )?;
         }
         writeln!(out, "documents  {} accepted", HumanCount(self.documents.accepted()))?;
         let kinds = [

@@ -10,7 +10,7 @@ use super::report::Report;
 use super::send::{Answer, SendError, Sender};
 use crate::cli::client::{CallError, Client};
 use crate::cli::failure::Failure;
-use crate::cli::input::{Cancelled, Columns, Event, Item, Origin, Selection, Skip, read_inputs};
+use crate::cli::input::{Cancelled, Event, Item, Origin, Selection, Skip, read_inputs};
 use crate::cli::meter::Meter;
 
 /// A batch is sent once it has this many documents or bytes.
@@ -23,7 +23,6 @@ pub struct Import<'a> {
     /// `/documents` with its query.
     pub path: &'a str,
     pub selection: &'a Selection,
-    pub columns: Columns,
     /// Connections.
     pub jobs: usize,
     /// How long to retry without progress.
@@ -111,9 +110,8 @@ impl Shared<'_> {
 
     fn read_all(&self, batches: SyncSender<Vec<Item>>) -> Result<(), Cancelled> {
         let mut batch = Batch { items: Vec::new(), bytes: 0, full: batches };
-        let Import { selection, columns, .. } = self.task;
         let mut emit = |event| self.take_event(event, &mut batch);
-        read_inputs(selection, columns, &self.bytes_read, &mut emit)?;
+        read_inputs(self.task.selection, &self.bytes_read, &mut emit)?;
         batch.send()
     }
 
@@ -129,9 +127,11 @@ impl Shared<'_> {
             }
             Event::Failed { origin, reason } => self.fail(&origin, &reason),
             Event::Skipped { file, why } => {
-                let why_text = if why == Skip::Binary { "not UTF-8 text" } else { "empty" };
-                self.print_if_verbose(|| format!("skipped: {file}: {why_text}"));
-                self.report().skip(why);
+                self.print_if_verbose(|| match &why {
+                    Skip::NotRead(reason) => format!("skipped: {file}: {reason}"),
+                    Skip::Empty => format!("skipped: {file}: empty"),
+                });
+                self.report().skip(&why);
             }
         }
         Ok(())

@@ -7,18 +7,29 @@ use std::sync::Arc;
 /// The largest document that is read into memory. Servers set a lower limit of their own.
 pub const ITEM_BYTES_MAX: usize = 32 << 20;
 
-/// A document: a line of NDJSON without its end.
+/// A document.
 #[derive(Debug)]
 pub struct Item {
+    /// As the API takes it: a line of NDJSON without its end.
     pub json: Vec<u8>,
+    /// The line of JSON that it was made of, if that is another.
+    pub line: Option<Vec<u8>>,
     pub origin: Origin,
+}
+
+impl Item {
+    /// The line as it stands in the file, or the document where the file has no lines of JSON.
+    pub fn line(&self) -> &[u8] {
+        self.line.as_deref().unwrap_or(&self.json)
+    }
 }
 
 /// Where a document came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     pub file: Arc<str>,
-    /// From 1; `None` for a file that is one document.
+    /// From 1, the number of a line, or of a record in a format without lines; `None` for a file
+    /// that is one document.
     pub line: Option<u64>,
 }
 
@@ -48,10 +59,10 @@ pub enum Event {
     FileRead,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Skip {
-    /// It has a NUL early on, or is not UTF-8.
-    Binary,
+    /// It was found in a directory and is in no format that is read: why, and what to do.
+    NotRead(String),
     /// It has no letter and no digit.
     Empty,
 }
@@ -65,8 +76,19 @@ pub struct Cancelled;
 /// Why reading a file ended early.
 pub enum Stop {
     Cancelled,
-    Skip(Skip),
-    Failed { line: Option<u64>, reason: String },
+    Empty,
+    /// The whole file is in no format that is read: why, and what to do.
+    NotRead(String),
+    Failed {
+        line: Option<u64>,
+        reason: String,
+    },
+}
+
+impl Stop {
+    pub fn at(line: u64, reason: impl ToString) -> Self {
+        Self::Failed { line: Some(line), reason: reason.to_string() }
+    }
 }
 
 impl From<Cancelled> for Stop {

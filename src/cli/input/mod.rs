@@ -1,16 +1,30 @@
 //! From paths on the command line to documents.
+//!
+//! `selection` finds the files, `open` decompresses one, `detect` says what it is, and the reader of
+//! that format puts its records into a `sink`, where `columns` make documents of them.
 
+mod columns;
+mod detect;
+mod encoding;
 mod event;
+mod html;
+mod lines;
 mod open;
+mod options;
+mod parquet;
 mod read;
 mod selection;
+mod sink;
 mod table;
+mod text;
+mod values;
+mod warc;
 
 pub use event::{Cancelled, Event, Item, Origin, Skip};
 pub use open::{open_file, read_text_file};
+pub use options::InputOptions;
 pub use read::read_inputs;
-pub use selection::{Format, Selection};
-pub use table::Columns;
+pub use selection::Selection;
 
 use clap::ValueEnum;
 

@@ -6,13 +6,14 @@ use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 
-use super::event::{ITEM_BYTES_MAX, Skip, Stop};
+use super::encoding::decoded;
+use super::event::Stop;
+use super::text::whole;
 use crate::cli::failure::Failure;
 
 const BUFFER_BYTES: usize = 64 << 10;
-/// How much of a file is searched for NUL, which a text has none of.
-const SNIFFED_BYTES: usize = 8 << 10;
-pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// The longest mark of the byte order.
+const MARK_BYTES: usize = 3;
 
 /// The content of a file, or of stdin for `-`, decompressed if it begins like gzip or zstd.
 ///
@@ -40,37 +41,32 @@ pub fn decompressed<'a>(raw: impl Read + 'a) -> io::Result<Box<dyn BufRead + 'a>
     Ok(Box::new(raw))
 }
 
+/// The first bytes, and a reader of all.
+pub fn peeked<'a>(
+    mut reader: Box<dyn BufRead + 'a>,
+    bytes: usize,
+) -> io::Result<(Vec<u8>, Box<dyn BufRead + 'a>)> {
+    let mut start = Vec::new();
+    reader.by_ref().take(bytes as u64).read_to_end(&mut start)?;
+    Ok((start.clone(), Box::new(io::Cursor::new(start).chain(reader))))
+}
+
 /// The text of one file, or of stdin for `-`; gzip and zstd are decompressed.
 ///
 /// # Errors
 /// It cannot be read, or is not text.
 pub fn read_text_file(path: &Path) -> Result<String, Failure> {
-    let text = open_file(path).map_err(Stop::from).and_then(whole_text);
-    text.map_err(|stop| {
+    let read = |path| {
+        let (start, reader) = peeked(open_file(path)?, MARK_BYTES)?;
+        whole(decoded(&start, reader, None))
+    };
+    read(path).map_err(|stop| {
         let reason = match stop {
             Stop::Failed { reason, .. } => reason,
-            Stop::Skip(_) | Stop::Cancelled => "it is not UTF-8 text".into(),
+            Stop::NotRead(_) | Stop::Empty | Stop::Cancelled => "it is not UTF-8 text".into(),
         };
         Failure::unreadable(path, reason)
     })
-}
-
-pub fn whole_text(reader: impl BufRead) -> Result<String, Stop> {
-    let mut bytes = Vec::new();
-    let mut limited = reader.take(ITEM_BYTES_MAX as u64 + 1);
-    limited.by_ref().take(SNIFFED_BYTES as u64).read_to_end(&mut bytes)?;
-    if bytes.contains(&0) {
-        return Err(Stop::Skip(Skip::Binary));
-    }
-    limited.read_to_end(&mut bytes)?;
-    if bytes.len() > ITEM_BYTES_MAX {
-        let reason = format!("it is larger than {ITEM_BYTES_MAX} bytes");
-        return Err(Stop::Failed { line: None, reason });
-    }
-    if bytes.starts_with(BYTE_ORDER_MARK) {
-        bytes.drain(..BYTE_ORDER_MARK.len());
-    }
-    String::from_utf8(bytes).map_err(|_| Stop::Skip(Skip::Binary))
 }
 
 #[cfg(test)]

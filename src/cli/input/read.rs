@@ -1,16 +1,19 @@
 //! From files to documents, in bounded memory.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde::Serialize;
-
-use super::event::{Cancelled, Emit, Event, ITEM_BYTES_MAX, Item, Origin, Skip, Stop};
-use super::open::{BYTE_ORDER_MARK, decompressed, source, whole_text};
-use super::selection::{Format, Input, Selection};
-use super::table::{self, Columns};
+use super::detect::{Detected, Format, START_BYTES, chosen, detect};
+use super::encoding::decoded;
+use super::event::{Cancelled, Emit, Event, Origin, Skip, Stop};
+use super::open::{decompressed, peeked, source};
+use super::options::Reading;
+use super::selection::{Input, Selection};
+use super::sink::Sink;
+use super::warc::Pages;
+use super::{html, lines, parquet, table, text, values, warc};
 
 /// Reads every input of the selection. `bytes_read` counts the bytes before decompression.
 ///
@@ -18,13 +21,12 @@ use super::table::{self, Columns};
 /// `emit` failed.
 pub fn read_inputs(
     selection: &Selection,
-    columns: &Columns,
     bytes_read: &AtomicU64,
     emit: &mut Emit<'_>,
 ) -> Result<(), Cancelled> {
     for input in selection.inputs() {
         match input {
-            Ok(input) => read_input(&input, columns, bytes_read, emit)?,
+            Ok(input) => read_input(&input, &selection.reading, bytes_read, emit)?,
             Err(unreadable) => {
                 let origin = Origin { file: unreadable.name.into(), line: None };
                 emit(Event::Failed { origin, reason: unreadable.reason })?;
@@ -36,26 +38,76 @@ pub fn read_inputs(
 
 fn read_input(
     input: &Input,
-    columns: &Columns,
+    reading: &Reading,
     bytes_read: &AtomicU64,
     emit: &mut Emit<'_>,
 ) -> Result<(), Cancelled> {
     let file = Arc::clone(&input.name);
-    let reader = source(input.path.as_deref().unwrap_or(Path::new("-")))
-        .and_then(|inner| decompressed(Counted { inner, bytes: bytes_read }));
-    let outcome = reader.map_err(Stop::from).and_then(|reader| match input.format {
-        Format::Text => read_text(reader, &file, emit),
-        Format::Jsonl => read_lines(reader, &file, emit),
-        Format::Csv => table::read(reader, &file, columns, emit),
-    });
-    match outcome {
+    let mut sink = Sink {
+        file: Arc::clone(&file),
+        names_places: input.path.is_some(),
+        columns: &reading.columns,
+        emit: &mut *emit,
+    };
+    match read_file(input, reading, bytes_read, &mut sink) {
         Ok(()) => emit(Event::FileRead),
         Err(Stop::Cancelled) => Err(Cancelled),
-        Err(Stop::Skip(why)) => emit(Event::Skipped { file, why }),
+        Err(Stop::Empty) => emit(Event::Skipped { file, why: Skip::Empty }),
+        Err(Stop::NotRead(reason)) if !input.is_named => {
+            emit(Event::Skipped { file, why: Skip::NotRead(reason) })
+        }
+        Err(Stop::NotRead(reason)) => {
+            emit(Event::Failed { origin: Origin { file, line: None }, reason })
+        }
         Err(Stop::Failed { line, reason }) => {
             emit(Event::Failed { origin: Origin { file, line }, reason })
         }
     }
+}
+
+fn read_file(
+    input: &Input,
+    reading: &Reading,
+    bytes_read: &AtomicU64,
+    sink: &mut Sink<'_, '_>,
+) -> Result<(), Stop> {
+    let inner = source(input.path.as_deref().unwrap_or(Path::new("-")))?;
+    let reader = decompressed(Counted { inner, bytes: bytes_read })?;
+    let (start, reader) = peeked(reader, START_BYTES)?;
+    if start.is_empty() {
+        return Err(Stop::Empty);
+    }
+    let encoding = reading.encoding;
+    let detected = match reading.format {
+        Some(format) => chosen(format, &start),
+        None => detect(&start, &input.name, &reading.columns, encoding).map_err(Stop::NotRead)?,
+    };
+    let decoded = |reader| decoded(&start, reader, encoding);
+    match detected {
+        Detected::Table(separator) => table::read(decoded(reader), separator, sink),
+        Detected::As(Format::Text) if is_unmarked_stdin(input, reading) => {
+            Err(Stop::NotRead(NOT_A_FORMAT.into()))
+        }
+        Detected::As(Format::Text) => text::read(decoded(reader), sink),
+        Detected::As(Format::Json) => values::read(decoded(reader), sink),
+        Detected::As(Format::Jsonl) => lines::read(decoded(reader), sink),
+        Detected::As(Format::Html) => html::read(reader, encoding, reading.extract, sink),
+        Detected::As(Format::Warc) => {
+            warc::read(reader, Pages { encoding, extract: reading.extract }, sink)
+        }
+        Detected::As(Format::Parquet) => {
+            parquet::read(parquet::seekable(input.path.as_deref(), reader)?, bytes_read, sink)
+        }
+        Detected::As(Format::Csv) => table::read(decoded(reader), b',', sink),
+        Detected::As(Format::Tsv) => table::read(decoded(reader), b'\t', sink),
+    }
+}
+
+const NOT_A_FORMAT: &str = "it is neither JSON nor a table with a column of texts; --text-column \
+                            names the column, and --format text takes it as one text";
+
+fn is_unmarked_stdin(input: &Input, reading: &Reading) -> bool {
+    input.path.is_none() && reading.format.is_none()
 }
 
 /// Counts what is read through it.
@@ -70,53 +122,4 @@ impl<R: Read> Read for Counted<'_, R> {
         self.bytes.fetch_add(read as u64, Ordering::Relaxed);
         Ok(read)
     }
-}
-
-#[derive(Serialize)]
-struct TextDocument<'a> {
-    id: &'a str,
-    text: &'a str,
-}
-
-fn read_text(reader: impl BufRead, file: &Arc<str>, emit: &mut Emit<'_>) -> Result<(), Stop> {
-    let text = whole_text(reader)?;
-    if !text.chars().any(char::is_alphanumeric) {
-        return Err(Stop::Skip(Skip::Empty));
-    }
-    let document = TextDocument { id: file, text: &text };
-    let json = serde_json::to_vec(&document).expect("two strings always make JSON");
-    let origin = Origin { file: Arc::clone(file), line: None };
-    Ok(emit(Event::Item(Item { json, origin }))?)
-}
-
-fn read_lines(mut reader: impl BufRead, file: &Arc<str>, emit: &mut Emit<'_>) -> Result<(), Stop> {
-    for number in 1.. {
-        let line = Some(number);
-        let mut json = Vec::new();
-        let at_line = |e: io::Error| Stop::Failed { line, reason: e.to_string() };
-        if reader
-            .by_ref()
-            .take(ITEM_BYTES_MAX as u64)
-            .read_until(b'\n', &mut json)
-            .map_err(at_line)?
-            == 0
-        {
-            break;
-        }
-        let origin = Origin { file: Arc::clone(file), line };
-        if json.len() == ITEM_BYTES_MAX && json.last() != Some(&b'\n') {
-            reader.skip_until(b'\n').map_err(at_line)?;
-            let reason = format!("the line is longer than {ITEM_BYTES_MAX} bytes");
-            emit(Event::Failed { origin, reason })?;
-            continue;
-        }
-        json.truncate(json.trim_ascii_end().len());
-        if number == 1 && json.starts_with(BYTE_ORDER_MARK) {
-            json.drain(..BYTE_ORDER_MARK.len());
-        }
-        if !json.trim_ascii_start().is_empty() {
-            emit(Event::Item(Item { json, origin }))?;
-        }
-    }
-    Ok(())
 }

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use clap::ValueEnum;
 use walkdir::WalkDir;
 
+use super::detect::extension;
+use super::options::Reading;
 use crate::cli::failure::Failure;
 
 /// Something to read documents from.
@@ -15,26 +16,15 @@ pub struct Input {
     pub path: Option<PathBuf>,
     /// Its name in messages and ids: the path as given, joined with the path below it.
     pub name: Arc<str>,
-    pub format: Format,
-}
-
-/// How a file holds documents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// The whole file is one document.
-    Text,
-    /// A document, as the API takes it, on each line.
-    Jsonl,
-    /// A document in each record.
-    Csv,
+    /// It was not found in a directory.
+    pub is_named: bool,
 }
 
 /// The inputs of a command.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     pub paths: Vec<PathBuf>,
-    /// The format of all inputs, in place of what their names say.
-    pub format: Option<Format>,
+    pub reading: Reading,
     /// If not empty: of the files in directories, only those with one of these extensions (before
     /// `.gz` and `.zst`).
     pub extensions: Vec<String>,
@@ -81,20 +71,16 @@ impl Selection {
         path: &'a Path,
     ) -> Box<dyn Iterator<Item = Result<Input, Unreadable>> + 'a> {
         if path == Path::new("-") {
-            let format = self.format.unwrap_or(Format::Jsonl);
-            return Box::new(std::iter::once(Ok(Input {
-                path: None,
-                name: "stdin".into(),
-                format,
-            })));
+            let stdin = Input { path: None, name: "stdin".into(), is_named: true };
+            return Box::new(std::iter::once(Ok(stdin)));
         }
         let entries = WalkDir::new(path).sort_by_file_name().into_iter();
         Box::new(entries.filter_map(move |entry| match entry {
             Ok(entry) if entry.depth() == 0 && !entry.path().is_dir() => {
-                Some(self.input(entry.path()))
+                Some(input(entry.path(), true))
             }
             Ok(entry) if !entry.file_type().is_file() || !self.wants(entry.path()) => None,
-            Ok(entry) => Some(self.input(entry.path())),
+            Ok(entry) => Some(input(entry.path(), false)),
             Err(error) => {
                 let name = error.path().unwrap_or(path).display().to_string();
                 let reason = error
@@ -113,49 +99,20 @@ impl Selection {
                 .iter()
                 .any(|wanted| extension(name) == wanted.trim_start_matches('.'))
     }
-
-    fn input(&self, path: &Path) -> Result<Input, Unreadable> {
-        let Some(name) = path.to_str() else {
-            let reason = "its name is not UTF-8, so it cannot be an id".into();
-            return Err(Unreadable { name: path.display().to_string(), reason });
-        };
-        let name = name.strip_prefix("./").unwrap_or(name);
-        let format = self.format.unwrap_or_else(|| format_of(name));
-        Ok(Input { path: Some(path.to_owned()), name: name.into(), format })
-    }
 }
 
-fn format_of(name: &str) -> Format {
-    match extension(name) {
-        "jsonl" | "ndjson" => Format::Jsonl,
-        "csv" => Format::Csv,
-        _ => Format::Text,
-    }
-}
-
-/// What follows the last dot, compression left aside: `csv` of `a.csv.gz`.
-fn extension(name: &str) -> &str {
-    let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
-    name.rsplit_once('.').map_or("", |(_, extension)| extension)
+fn input(path: &Path, is_named: bool) -> Result<Input, Unreadable> {
+    let Some(name) = path.to_str() else {
+        let reason = "its name is not UTF-8, so it cannot be an id".into();
+        return Err(Unreadable { name: path.display().to_string(), reason });
+    };
+    let name = name.strip_prefix("./").unwrap_or(name);
+    Ok(Input { path: Some(path.to_owned()), name: name.into(), is_named })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_extension_decides_the_format() {
-        for (name, format) in [
-            ("a.txt", Format::Text),
-            ("a", Format::Text),
-            ("a.jsonl.gz", Format::Jsonl),
-            ("a.ndjson", Format::Jsonl),
-            ("b.d/a.csv.zst", Format::Csv),
-            ("changelog.gz", Format::Text),
-        ] {
-            assert_eq!(format_of(name), format, "{name}");
-        }
-    }
 
     #[test]
     fn a_directory_is_walked_in_order_and_by_extension() {

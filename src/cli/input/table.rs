@@ -1,45 +1,22 @@
 //! Documents in the records of a CSV file.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::io::{self, Read};
 use std::rc::Rc;
-use std::sync::Arc;
 
 use csv::StringRecord;
-use serde_json::{Map, Value};
 
-use super::event::{Emit, Event, ITEM_BYTES_MAX, Item, Origin, Stop};
+use super::columns::{Columns, Member, no_column, text_member};
+use super::event::{ITEM_BYTES_MAX, Stop};
+use super::sink::Sink;
 
-/// Which columns make a document. The others become its metadata.
-#[derive(Clone, Debug)]
-pub struct Columns {
-    pub id: String,
-    pub text: String,
-}
-
-impl Default for Columns {
-    fn default() -> Self {
-        Self { id: "id".into(), text: "text".into() }
-    }
-}
-
-/// The positions of the two columns that make a document.
-struct Positions {
-    id: usize,
-    text: usize,
-}
-
-pub fn read(
-    reader: impl Read,
-    file: &Arc<str>,
-    columns: &Columns,
-    emit: &mut Emit<'_>,
-) -> Result<(), Stop> {
+pub fn read(reader: impl Read, separator: u8, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
     let allowance = Rc::new(Cell::new(ITEM_BYTES_MAX));
     let bounded = Bounded { inner: reader, allowance: Rc::clone(&allowance) };
-    let mut records = csv::Reader::from_reader(bounded);
+    let mut records = csv::ReaderBuilder::new().delimiter(separator).from_reader(bounded);
     let names = records.headers().map_err(|error| failed(&error, 1))?.clone();
-    let positions = columns.positions(&names)?;
+    check(sink.columns, &names)?;
     let mut record = StringRecord::new();
     loop {
         allowance.set(ITEM_BYTES_MAX);
@@ -47,56 +24,33 @@ pub fn read(
         match records.read_record(&mut record) {
             Ok(false) => return Ok(()),
             Ok(true) => {
-                let line = record.position().map(csv::Position::line);
-                let json = document(&names, &record, &positions);
-                let origin = Origin { file: Arc::clone(file), line };
-                emit(Event::Item(Item { json, origin }))?;
+                let members: Vec<Member<'_>> = names
+                    .iter()
+                    .zip(&record)
+                    .filter(|(name, _)| sink.columns.wants(name))
+                    .map(|(name, cell)| text_member(Cow::Borrowed(name), cell))
+                    .collect();
+                sink.record(record.position().map(csv::Position::line), &members)?;
             }
             Err(error) if error.is_io_error() => return Err(failed(&error, line_before)),
             Err(error) => {
-                let line = Some(error.position().map_or(line_before, csv::Position::line));
-                let origin = Origin { file: Arc::clone(file), line };
-                emit(Event::Failed { origin, reason: reason(&error) })?;
+                let line = error.position().map_or(line_before, csv::Position::line);
+                sink.failed(Some(line), reason(&error))?;
             }
         }
     }
 }
 
-impl Columns {
-    fn positions(&self, names: &StringRecord) -> Result<Positions, Stop> {
-        let position = |wanted: &str, option: &str| {
-            names.iter().position(|name| name == wanted).ok_or_else(|| {
-                let columns = names.iter().collect::<Vec<_>>().join(", ");
-                Stop::Failed {
-                    line: Some(1),
-                    reason: format!(
-                        "there is no column '{wanted}' but {columns}; name the column by {option}"
-                    ),
-                }
-            })
-        };
-        Ok(Positions {
-            id: position(&self.id, "--id-column")?,
-            text: position(&self.text, "--text-column")?,
-        })
+/// A table without the columns has no document at all, which is said once.
+fn check(columns: &Columns, names: &StringRecord) -> Result<(), Stop> {
+    let id = columns.id.as_deref().map(|id| (id, "--id-column"));
+    let metadata = columns.metadata.iter().flatten();
+    let wanted = [(columns.text_name(), "--text-column")].into_iter().chain(id);
+    let mut wanted = wanted.chain(metadata.map(|name| (name.as_str(), "--metadata-columns")));
+    match wanted.find(|(name, _)| !names.iter().any(|known| known == *name)) {
+        None => Ok(()),
+        Some((name, option)) => Err(Stop::at(1, no_column(name, option, names.iter()))),
     }
-}
-
-fn document(names: &StringRecord, record: &StringRecord, positions: &Positions) -> Vec<u8> {
-    let cell = |at: usize| Value::String(record.get(at).unwrap_or_default().into());
-    let mut document = Map::new();
-    document.insert("id".into(), cell(positions.id));
-    document.insert("text".into(), cell(positions.text));
-    let metadata: Map<String, Value> = names
-        .iter()
-        .enumerate()
-        .filter(|(at, _)| *at != positions.id && *at != positions.text)
-        .map(|(at, name)| (name.to_owned(), cell(at)))
-        .collect();
-    if !metadata.is_empty() {
-        document.insert("metadata".into(), Value::Object(metadata));
-    }
-    serde_json::to_vec(&document).expect("strings always make JSON")
 }
 
 fn failed(error: &csv::Error, line: u64) -> Stop {

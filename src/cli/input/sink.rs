@@ -1,0 +1,54 @@
+//! Where readers put what they find in a file.
+
+use std::sync::Arc;
+
+use super::columns::{Columns, Member};
+use super::event::{Cancelled, Emit, Event, Item, Origin};
+
+/// Takes the records of one file, and passes documents on.
+pub struct Sink<'a, 'e> {
+    pub file: Arc<str>,
+    /// Whether a record without an id gets its place as its id. Places in stdin mean nothing.
+    pub names_places: bool,
+    pub columns: &'a Columns,
+    pub emit: &'a mut Emit<'e>,
+}
+
+impl Sink<'_, '_> {
+    /// A line of JSON.
+    pub fn json(&mut self, number: u64, line: Vec<u8>) -> Result<(), Cancelled> {
+        let origin = self.origin(Some(number));
+        let id = self.names_places.then(|| origin.to_string());
+        match self.columns.of_line(&line, id.as_deref()) {
+            Ok(None) => (self.emit)(Event::Item(Item { json: line, line: None, origin })),
+            Ok(Some(json)) => (self.emit)(Event::Item(Item { json, line: Some(line), origin })),
+            Err(reason) => (self.emit)(Event::Failed { origin, reason }),
+        }
+    }
+
+    /// A record that is not JSON.
+    pub fn record(&mut self, number: Option<u64>, members: &[Member<'_>]) -> Result<(), Cancelled> {
+        let origin = self.origin(number);
+        let id = self.names_places.then(|| origin.to_string());
+        match self.columns.document(members, false, id.as_deref()) {
+            Ok(json) => (self.emit)(Event::Item(Item { json, line: None, origin })),
+            Err(reason) => (self.emit)(Event::Failed { origin, reason }),
+        }
+    }
+
+    /// A document that is made up already.
+    pub fn document(&mut self, json: Vec<u8>) -> Result<(), Cancelled> {
+        let origin = self.origin(None);
+        (self.emit)(Event::Item(Item { json, line: None, origin }))
+    }
+
+    /// A record that cannot be read, while those after it may be.
+    pub fn failed(&mut self, number: Option<u64>, reason: String) -> Result<(), Cancelled> {
+        let origin = self.origin(number);
+        (self.emit)(Event::Failed { origin, reason })
+    }
+
+    fn origin(&self, line: Option<u64>) -> Origin {
+        Origin { file: Arc::clone(&self.file), line }
+    }
+}

@@ -1,0 +1,43 @@
+//! A file that is one document.
+
+use std::io::{BufRead, Read};
+
+use serde::Serialize;
+
+use super::event::{ITEM_BYTES_MAX, Stop};
+use super::sink::Sink;
+
+#[derive(Serialize)]
+struct TextDocument<'a> {
+    id: &'a str,
+    text: &'a str,
+}
+
+pub fn read(reader: impl BufRead, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
+    let text = whole(reader)?;
+    if !text.chars().any(char::is_alphanumeric) {
+        return Err(Stop::Empty);
+    }
+    let document = TextDocument { id: &sink.file, text: &text };
+    let json = serde_json::to_vec(&document).expect("two strings always make JSON");
+    Ok(sink.document(json)?)
+}
+
+/// All of a text.
+pub fn whole(reader: impl BufRead) -> Result<String, Stop> {
+    let bytes = whole_bytes(reader)?;
+    if bytes.contains(&0) {
+        return Err(Stop::NotRead("it is not text: it has a NUL".into()));
+    }
+    String::from_utf8(bytes).map_err(|_| Stop::NotRead(super::detect::NOT_UTF_8.into()))
+}
+
+pub fn whole_bytes(reader: impl BufRead) -> Result<Vec<u8>, Stop> {
+    let mut bytes = Vec::new();
+    reader.take(ITEM_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > ITEM_BYTES_MAX {
+        let reason = format!("it is larger than {ITEM_BYTES_MAX} bytes");
+        return Err(Stop::Failed { line: None, reason });
+    }
+    Ok(bytes)
+}

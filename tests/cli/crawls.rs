@@ -1,0 +1,221 @@
+//! Corpora as crawls come: Parquet, WARC, WET, pages.
+
+use std::fs;
+use std::sync::Arc;
+
+use parquet::basic::Compression;
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::parser::parse_message_type;
+use serde_json::json;
+
+use crate::akin;
+use crate::formats::{import, imported, refused};
+use crate::inputs::{gz, put};
+
+/// A file like those of FineWeb: texts, ids, and columns of several types.
+fn fine_web(rows: usize) -> Vec<u8> {
+    let schema = "message schema {
+        REQUIRED BYTE_ARRAY text (STRING);
+        OPTIONAL BYTE_ARRAY id (STRING);
+        OPTIONAL BYTE_ARRAY dump (STRING);
+        OPTIONAL DOUBLE language_score;
+        OPTIONAL INT64 token_count;
+        REQUIRED GROUP tags (LIST) { REPEATED GROUP list { REQUIRED INT32 element; } }
+    }";
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_key_value_metadata(Some(vec![KeyValue::new("made".into(), "by a test".to_owned())]));
+    let mut file = Vec::new();
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let mut writer =
+        SerializedFileWriter::new(&mut file, schema, properties.build().into()).unwrap();
+    for half in [0..rows / 2, rows / 2..rows] {
+        let mut group = writer.next_row_group().unwrap();
+        let texts = |text: &dyn Fn(usize) -> String| -> Vec<ByteArray> {
+            half.clone().map(|n| ByteArray::from(text(n).into_bytes())).collect()
+        };
+        let words = |n: usize| {
+            // Rows come in pairs that differ in one word of sixty.
+            let word = |at: usize| format!("w{}x{at}", if at == 0 { n } else { n / 2 * 1000 });
+            (0..60).map(word).collect::<Vec<_>>().join(" ")
+        };
+        let there = vec![1_i16; half.len()];
+        let mut column = |write: &dyn Fn(&mut SerializedColumnWriter<'_>)| {
+            let mut column = group.next_column().unwrap().unwrap();
+            write(&mut column);
+            column.close().unwrap();
+        };
+        column(&|c| {
+            c.typed::<ByteArrayType>().write_batch(&texts(&words), None, None).unwrap();
+        });
+        column(&|c| {
+            let ids = texts(&|n| format!("<urn:uuid:{n}>"));
+            c.typed::<ByteArrayType>().write_batch(&ids, Some(&there), None).unwrap();
+        });
+        column(&|c| {
+            // No row has a dump.
+            let absent = vec![0; half.len()];
+            c.typed::<ByteArrayType>().write_batch(&[], Some(&absent), None).unwrap();
+        });
+        column(&|c| {
+            let scores = vec![0.5; half.len()];
+            c.typed::<DoubleType>().write_batch(&scores, Some(&there), None).unwrap();
+        });
+        column(&|c| {
+            let counts: Vec<i64> = half.clone().map(|n| n as i64).collect();
+            c.typed::<Int64Type>().write_batch(&counts, Some(&there), None).unwrap();
+        });
+        column(&|c| {
+            // Row n has the tags n and n + 1.
+            let tags: Vec<i32> = half.clone().flat_map(|n| [n as i32, n as i32 + 1]).collect();
+            let (defined, repeated) = (vec![1; tags.len()], [0, 1].repeat(half.len()));
+            c.typed::<Int32Type>().write_batch(&tags, Some(&defined), Some(&repeated)).unwrap();
+        });
+        group.close().unwrap();
+    }
+    writer.close().unwrap();
+    file
+}
+
+#[test]
+fn parquet_like_that_of_fineweb_goes_in_by_one_command() {
+    let file = fine_web(300);
+    let documents = imported(&file, &[]);
+    assert_eq!(documents.len(), 300);
+    let known = |n: usize| {
+        let id = json!(format!("<urn:uuid:{n}>"));
+        documents.iter().find(|document| document["id"] == id).unwrap()
+    };
+    assert!(known(7)["text"].as_str().unwrap().starts_with("w7x0 w3000x1 "));
+    let metadata = json!({"dump": null, "language_score": 0.5, "token_count": 7, "tags": [7, 8]});
+    assert_eq!(known(7)["metadata"], metadata);
+    let pruned = imported(&file, &["--metadata-columns", "token_count"]);
+    assert!(pruned.iter().all(|document| document["metadata"].as_object().unwrap().len() == 1));
+    refused(&file, &["--text-column", "body"], "there is no column 'body' but text, id, dump");
+    let (documents, ended) = import(&file[..file.len() - 4], &[]);
+    assert_eq!((documents.len(), ended.code), (0, Some(1)), "{}", ended.stderr);
+    assert!(ended.stderr.contains("data: "), "{}", ended.stderr);
+}
+
+#[test]
+fn damaged_parquet_is_an_error_and_no_crash() {
+    let file = fine_web(20);
+    let dir = tempfile::tempdir().unwrap();
+    for at in (4..file.len()).step_by(file.len() / 40) {
+        let mut damaged = file.clone();
+        damaged[at] ^= 0xff;
+        let name = put(dir.path(), "data", damaged);
+        let ended = akin(&["pairs", &name, "--duplicate-ids", "keep-first"]);
+        assert!(matches!(ended.code, Some(0 | 1)), "{at}: {:?} {}", ended.code, ended.stderr);
+        let reported = ended.stderr.contains("failed: ");
+        assert_eq!(reported, ended.code == Some(1), "{at}: {}", ended.stderr);
+    }
+}
+
+fn record(kind: &str, content: &str, n: usize, block: &[u8]) -> Vec<u8> {
+    let head = format!(
+        "WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: https://a.example/{n}\r\n\
+         WARC-Date: 2024-05-18T01:58:10Z\r\nWARC-Record-ID: <urn:uuid:{n}>\r\n\
+         Content-Type: {content}\r\nContent-Length: {}\r\n\r\n",
+        block.len()
+    );
+    [head.as_bytes(), block, b"\r\n\r\n"].concat()
+}
+
+#[test]
+fn the_texts_and_pages_of_a_crawl_are_read() {
+    let text = |n: usize| format!("Page {n}\nhas a text.\n");
+    let mut wet = record("warcinfo", "application/warc-fields", 0, b"software: x\r\n\r\n");
+    let texts = (1..4).map(|n| record("conversion", "text/plain", n, text(n).as_bytes()));
+    wet.extend(texts.flatten());
+    let documents = imported(&wet, &[]);
+    let metadata = json!({"url": "https://a.example/2", "date": "2024-05-18T01:58:10Z"});
+    let expected =
+        json!({"id": "<urn:uuid:2>", "text": "Page 2\nhas a text.", "metadata": metadata});
+    assert_eq!((documents.len(), &documents[1]), (3, &expected));
+    // A record of a crawl is a member of its own.
+    let members: Vec<u8> = (1..4)
+        .flat_map(|n| gz(&record("conversion", "text/plain", n, text(n).as_bytes())))
+        .collect();
+    let options = ["--id-column", "url", "--metadata-columns", ""];
+    let (documents, _) = import(&members, &options);
+    assert_eq!(documents[2], json!({"id": "https://a.example/3", "text": "Page 3\nhas a text."}));
+    assert_eq!(documents.len(), 3);
+
+    let page = b"<html><title>T\xe9</title><nav>Menu</nav><p>Caf\xe9 page.</p></html>";
+    let answer =
+        |head: &str, body: &[u8]| [format!("HTTP/1.1 {head}\r\n\r\n").as_bytes(), body].concat();
+    let html = "200 OK\r\nContent-Type: text/html; charset=latin1";
+    let chunks = [
+        b"5\r\n",
+        &page[..5],
+        b"\r\n",
+        format!("{:x}\r\n", page.len() - 5).as_bytes(),
+        &page[5..],
+        b"\r\n0\r\n\r\n",
+    ]
+    .concat();
+    let blocks = [
+        answer(html, page),
+        answer(&format!("{html}\r\nTransfer-Encoding: chunked"), &chunks),
+        answer(&format!("{html}\r\nContent-Encoding: gzip"), &gz(page)),
+        answer("404 Not Found\r\nContent-Type: text/html", page),
+        answer("200 OK\r\nContent-Type: image/png", page),
+    ];
+    let warc: Vec<u8> = (1..)
+        .zip(&blocks)
+        .flat_map(|(n, block)| record("response", "application/http; msgtype=response", n, block))
+        .collect();
+    let documents = imported(&warc, &["--metadata-columns", "title"]);
+    let ids: Vec<_> = documents.iter().map(|document| &document["id"]).collect();
+    assert_eq!(ids, ["<urn:uuid:1>", "<urn:uuid:2>", "<urn:uuid:3>"]);
+    for document in documents {
+        assert_eq!(
+            (&document["text"], &document["metadata"]),
+            (&json!("Café page."), &json!({"title": "Té"}))
+        );
+    }
+    let (documents, ended) = import(&wet[..wet.len() - 12], &[]);
+    assert_eq!((documents.len(), ended.code), (2, Some(1)), "{}", ended.stderr);
+    assert!(ended.stderr.contains("data:4: the record is cut off"), "{}", ended.stderr);
+}
+
+#[test]
+fn pages_with_equal_menus_and_different_texts_are_not_near_duplicates() {
+    let dir = tempfile::tempdir().unwrap();
+    let menu: String =
+        (0..80).map(|n| format!("<li><a href='/{n}'>Topic {n} more</a></li>")).collect();
+    let page = |n: usize| {
+        let words: Vec<String> = (0..120).map(|at| format!("word{}, ", n * 1000 + at)).collect();
+        let words = words.concat();
+        format!(
+            "<!DOCTYPE html><html><head><title>Page {n}</title><script>f()</script></head><body>\
+             <nav><ul>{menu}</ul></nav><div class=\"sidebar menu\"><ul>{menu}</ul></div>\
+             <article><h1>Page {n}</h1><p>{words}</p><p>{words}</p></article></body></html>"
+        )
+    };
+    for n in 0..4 {
+        put(dir.path(), &format!("pages/{n}.html"), page(n));
+    }
+    put(dir.path(), "pages/copy", page(3).replace("word3007", "changed").replace("f()", "g()"));
+    let pages = dir.path().join("pages");
+    let run = |options: &[&str]| {
+        let ended =
+            akin(&[&["pairs", pages.to_str().unwrap(), "--threshold", "0.6"], options].concat());
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        ended.stdout.lines().count()
+    };
+    assert_eq!(run(&["--format", "text"]), 10, "sources are alike");
+    assert_eq!(run(&["--extract", "main"]), 1);
+    // A menu that is not marked up as navigation is seen.
+    let marked =
+        |text: String| text.replace("<div class=\"sidebar menu\">", "<div role=\"navigation\">");
+    for entry in fs::read_dir(&pages).unwrap() {
+        let path = entry.unwrap().path();
+        fs::write(&path, marked(fs::read_to_string(&path).unwrap())).unwrap();
+    }
+    assert_eq!(run(&[]), 1);
+}
