@@ -26,4 +26,5 @@ if cargo deny --version > /dev/null 2>&1; then
     cargo deny --locked check bans licenses sources
 fi
 cargo test --locked
+bash tests/deploy.sh
 bash tests/schemathesis.sh
