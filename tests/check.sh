@@ -28,3 +28,4 @@ fi
 cargo test --locked
 bash tests/deploy.sh
 bash tests/schemathesis.sh
+bash tests/clients.sh
