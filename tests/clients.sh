@@ -17,3 +17,13 @@ fi
     --no-build-isolation --force-reinstall "$root/clients/python"
 (cd clients/python && "$venv/bin/mypy" --cache-dir "$root/target/clients/mypy" &&
     PYTHONDONTWRITEBYTECODE=1 "$venv/bin/python" -m pytest)
+
+# The compiler is installed elsewhere, so that nothing is written among the sources.
+tools="$root/target/clients/js"
+if ! cmp -s clients/js/package-lock.json "$tools/package-lock.json"; then
+    rm -rf "$tools" && mkdir -p "$tools/new"
+    cp clients/js/package.json clients/js/package-lock.json clients/js/.npmrc "$tools/new"
+    (cd "$tools/new" && npm ci --silent --no-progress)
+    mv "$tools"/new/* "$tools"
+fi
+(cd clients/js && "$tools/node_modules/.bin/tsc" -p . && node --test test/*.test.js)
