@@ -2,11 +2,13 @@
 //!
 //! In reading order: `router` below; the `handlers` and, for many documents at once, `bulk`; the
 //! wire types of `request` and `response`, with `problem` for errors; the `openapi` document; the
-//! `connection` and `metrics` around all of them. `access` decides who may.
+//! `connection` and `metrics` around all of them. `access` decides who may. `console` has
+//! the files for browsers, `/` and `/docs`.
 
 mod access;
 mod bulk;
 mod connection;
+mod console;
 mod handlers;
 mod metrics;
 mod openapi;
@@ -81,6 +83,7 @@ fn on_collections() -> Routes {
         .routes(ADMIN, routes!(reindex::begin, reindex::cancel))
         .nest_in_collection(on_one_collection())
         .routes(Needs::Nothing, routes!(operate::openapi))
+        .routes(Needs::Nothing, routes!(operate::openapi_json))
 }
 
 fn on_one_collection() -> Routes {
@@ -122,6 +125,7 @@ fn always_answered() -> Routes {
         .routes(Needs::Nothing, routes!(operate::health))
         .routes(Needs::Nothing, routes!(operate::readiness))
         .routes(Needs::Metrics, routes!(operate::metrics))
+        .pages(console::routes())
 }
 
 /// Puts the layers around the routes; the first is the outermost. All in one call, as each call of
@@ -143,7 +147,7 @@ fn layered(router: Router<AppState>, state: &AppState, table: Table) -> Router<A
 }
 
 async fn not_found() -> Problem {
-    Problem::new(Code::RouteNotFound, "there is no such path; /openapi.yaml lists all paths")
+    Problem::new(Code::RouteNotFound, "there is no such path; /docs lists all paths")
 }
 
 #[cfg(test)]

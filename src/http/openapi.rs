@@ -46,7 +46,7 @@ visible ASCII characters.
 A path without `/collections/{collection}` is that of the collection `default`.
 
 Every error is a problem (RFC 9457) with one of these codes; those that may be retried come with \
-`retry-after`:
+`retry-after`. `GET /docs/problems` says what to do about each:
 
 ";
 
@@ -124,8 +124,17 @@ fn table_of_codes() -> String {
     table
 }
 
+fn document() -> utoipa::openapi::OpenApi {
+    let (_, document, _) = crate::http::all_routes().into_parts();
+    complete(document)
+}
+
 /// The document as `openapi.yaml` holds it.
 pub fn yaml() -> String {
-    let (_, document, _) = crate::http::all_routes().into_parts();
-    complete(document).to_yaml().expect("the document is plain data")
+    document().to_yaml().expect("the document is plain data")
+}
+
+/// The same document as JSON.
+pub fn json() -> String {
+    document().to_json().expect("the document is plain data")
 }

@@ -14,7 +14,7 @@ use crate::app::{App, Reply};
 use crate::contract::CONTRACT;
 
 /// Needs no key, whatever the settings.
-const OPEN: [&str; 3] = ["GET /healthz", "GET /readyz", "GET /openapi.yaml"];
+const OPEN: [&str; 4] = ["GET /healthz", "GET /readyz", "GET /openapi.yaml", "GET /openapi.json"];
 
 fn key(name: &str, actions: &[Action], collections: &[&str]) -> Key {
     Key {

@@ -243,7 +243,7 @@ impl Reply {
         assert_eq!(self.status.as_u16(), status, "{problem}");
         assert_eq!(problem["code"], code, "{problem}");
         assert_eq!(problem["status"], status);
-        assert_eq!(problem["type"], format!("urn:akin:problem:{code}"));
+        assert_eq!(problem["type"], format!("/docs/problems#{code}"));
         assert_eq!(problem["request_id"], self.header("x-request-id"));
         assert!(problem["title"].is_string() && problem["detail"].is_string(), "{problem}");
         assert_eq!(

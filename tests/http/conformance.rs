@@ -52,7 +52,9 @@ fn records() -> Value {
 #[tokio::test]
 async fn every_operation_answers_as_documented_in_collections_of_all_kinds() {
     let app = App::new().await;
-    for path in ["/healthz", "/readyz", "/metrics", "/openapi.yaml", "/collections"] {
+    for path in
+        ["/healthz", "/readyz", "/metrics", "/openapi.yaml", "/openapi.json", "/collections"]
+    {
         assert_eq!(app.get(path).await.status, 200, "{path}");
     }
     call_every_operation(&app, "", &texts()).await;

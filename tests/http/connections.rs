@@ -124,7 +124,7 @@ async fn what_is_no_request_is_answered_with_a_problem() {
     connection.add("a");
     connection.write("NOT HTTP\r\n\r\n");
     assert_eq!(connection.head(), "HTTP/1.1 400 Bad Request", "after a request, too");
-    assert!(connection.rest().starts_with(b"{\"type\":\"urn:akin:problem:malformed_request\""));
+    assert!(connection.rest().starts_with(b"{\"type\":\"/docs/problems#malformed_request\""));
     server.stop().await;
 }
 

@@ -11,6 +11,7 @@ mod collapse;
 mod collections;
 mod conformance;
 mod connections;
+mod console;
 mod contract;
 mod curve;
 mod discovery;

@@ -184,7 +184,7 @@ async fn an_unsupported_media_type_is_refused_naming_the_supported() {
 #[tokio::test]
 async fn unknown_paths_and_methods_are_problems() {
     let app = App::new().await;
-    for path in ["/", "/document", "/documents/", "/collections/", "/docs"] {
+    for path in ["/console", "/document", "/documents/", "/collections/", "/docs/"] {
         app.get(path).await.problem(404, "route_not_found");
     }
     let reply = app.put_json("/documents", "{}").await;

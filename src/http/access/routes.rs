@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use axum::Router;
 use axum::http::Method;
+use axum::routing::MethodRouter;
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::security::SecurityRequirement;
@@ -83,6 +84,18 @@ impl Routes {
             self.table.extend([(path.clone(), methods)]);
         }
         Self { router: self.router.routes(routes), ..self }
+    }
+
+    /// Adds pages for browsers, which need no key and are not part of the API.
+    pub fn pages(
+        mut self,
+        pages: impl Iterator<Item = (&'static str, MethodRouter<AppState>)>,
+    ) -> Self {
+        for (path, page) in pages {
+            self.table.extend([(path.to_owned(), vec![(Method::GET, Needs::Nothing)])]);
+            self.router = self.router.route(path, page);
+        }
+        self
     }
 
     /// Adds the routes of `inner` below the path of a collection.

@@ -135,6 +135,18 @@ pub async fn snapshots(
     Ok(Json(SnapshotsReply { snapshots }))
 }
 
+/// This document as JSON
+///
+/// Returns the OpenAPI document of the server. `GET /docs` shows it as pages.
+#[utoipa::path(
+    get, path = "/openapi.json", operation_id = "openapi_json", tag = "Operating",
+    responses((status = 200, description = "The OpenAPI document.", body = Object)),
+)]
+pub async fn openapi_json() -> impl IntoResponse {
+    static JSON: LazyLock<String> = LazyLock::new(crate::http::openapi::json);
+    ([(header::CONTENT_TYPE, "application/json")], JSON.as_str())
+}
+
 /// This document
 ///
 /// Returns the OpenAPI document of the server.

@@ -1,5 +1,6 @@
 //! Errors as clients see them: RFC 9457, with a stable `code`.
 
+mod advice;
 pub mod code;
 pub mod of_calls;
 pub mod pointer;
@@ -49,7 +50,8 @@ pub struct Problem {
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Problem)]
 pub struct ProblemReply {
-    #[schema(example = "urn:akin:problem:document_not_found")]
+    /// Where the code is documented, as an address on this server.
+    #[schema(example = "/docs/problems#document_not_found")]
     pub r#type: String,
     /// The same for every problem of this code.
     #[schema(example = "No such document")]
@@ -99,7 +101,7 @@ impl Problem {
     pub fn reply(&self, request_id: &str) -> ProblemReply {
         let (code, status, title) = self.code.facts();
         ProblemReply {
-            r#type: format!("urn:akin:problem:{code}"),
+            r#type: format!("/docs/problems#{code}"),
             title,
             status: status.as_u16(),
             detail: self.detail.clone(),

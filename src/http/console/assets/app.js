@@ -1,0 +1,111 @@
+// The frame around the pages: navigation, the collection, the key.
+
+import { call, key, onKeyNeeded, within } from "./api.js";
+import { el, replace } from "./dom.js";
+import { current, link } from "./route.js";
+import { problem } from "./problem.js";
+import * as lookup from "./lookup.js";
+import * as compare from "./compare.js";
+import * as clusters from "./clusters.js";
+import * as tuning from "./tuning.js";
+import * as corpus from "./corpus.js";
+
+const PAGES = {
+  lookup: ["Look up", lookup],
+  compare: ["Compare", compare],
+  clusters: ["Clusters", clusters],
+  tuning: ["Tuning", tuning],
+  corpus: ["Corpus", corpus],
+};
+
+const at = (id) => document.getElementById(id);
+let shown = new AbortController();
+
+async function show() {
+  const { page, parameters } = current();
+  if (!PAGES[page]) return location.replace(link("lookup"));
+  shown.abort();
+  shown = new AbortController();
+  const { signal } = shown;
+  const [title, module] = PAGES[page];
+  document.title = `${title} · akin`;
+  drawNavigation(page, parameters.get("collection"));
+  const main = at("main");
+  replace(main, el("p", { class: "hint" }, "Loading…"));
+  try {
+    const collection = await choose(parameters.get("collection"));
+    const { settings, documents } = await call(within(collection, ""), { signal });
+    if (signal.aborted) return;
+    const body = el("div", { class: "page" });
+    replace(main, el("h1", {}, title), body);
+    await module.show(body, { collection, settings, documents, parameters, signal });
+  } catch (error) {
+    if (error.name !== "AbortError" && !signal.aborted) main.append(problem(error));
+    main.querySelector(":scope > .hint")?.remove();
+  }
+}
+
+function drawNavigation(page, collection) {
+  const entry = ([name, [title]]) => el("a", {
+    href: link(name, { collection }),
+    "aria-current": name === page ? "page" : undefined,
+  }, title);
+  replace(at("nav"), Object.entries(PAGES).map(entry));
+}
+
+/** The collection of the address if there is one, and the list of all. */
+async function choose(wanted) {
+  const { collections } = await call("collections");
+  const names = collections.map(({ name }) => name);
+  const chosen = wanted ?? (names.includes("default") ? "default" : names[0] ?? "default");
+  if (!names.includes(chosen)) names.push(chosen);
+  replace(at("collection"), names.map((name) => el("option", { value: name }, name)));
+  at("collection").value = chosen;
+  return chosen;
+}
+
+/** Whether the reader has given another key. */
+function askForKey(reason) {
+  const dialog = at("key-dialog");
+  at("key-reason").textContent = reason ?? "";
+  at("key-value").value = "";
+  dialog.returnValue = "cancel";
+  dialog.showModal();
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => {
+      const value = at("key-value").value.trim();
+      if (dialog.returnValue === "use" && value) key.set(value);
+      if (dialog.returnValue === "forget") key.forget();
+      at("key-value").value = "";
+      resolve(dialog.returnValue === "use" && value !== "");
+    }, { once: true });
+  });
+}
+
+/** 1 to 5 open the pages, and / leads to the first field, where nothing is being typed. */
+function onKey(event) {
+  const typing = event.target.closest("input, textarea, select, dialog");
+  if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  const page = Object.keys(PAGES)[Number(event.key) - 1];
+  if (page) location.hash = link(page, { collection: at("collection").value });
+  if (event.key === "/") {
+    event.preventDefault();
+    at("main").querySelector("textarea, input, select, button")?.focus();
+  }
+}
+
+onKeyNeeded(askForKey);
+addEventListener("hashchange", show);
+addEventListener("keydown", onKey);
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  at("main").focus();
+});
+at("collection").addEventListener("change", () => {
+  location.hash = link(current().page, { collection: at("collection").value });
+});
+at("key").addEventListener("click", async () => {
+  const had = key.get();
+  if (await askForKey(had ? "There is a key; another replaces it." : "No key is set.") || had !== key.get()) show();
+});
+show();

@@ -1,0 +1,207 @@
+// Tuning: the S-curve of a scheme over the similarities that this corpus has.
+
+import { call, within } from "./api.js";
+import { area, bottomAxis, chart, logScale, logTicks, path, sideAxis } from "./charts.js";
+import { debounced, el, figure, replace, svg } from "./dom.js";
+import { bytes, count, counted, duration, share } from "./format.js";
+import { BINS, DOCUMENTS_EXACT_MAX, histogram, sum } from "./histogram.js";
+import { problem } from "./problem.js";
+
+const SAMPLE = 200;
+
+export async function show(page, context) {
+  const { collection, signal } = context;
+  const own = await call(within(collection, "/curve"), { signal });
+  const state = { own, shown: own, pairs: null };
+  const drawing = chart("", 340, (width, height) => drawn(state, width, height));
+  const figures = el("dl", { class: "figures", "aria-live": "polite" });
+  const fault = el("div", {});
+  const redraw = () => {
+    drawing.describe(described(state));
+    drawing.redraw();
+    replace(figures, figuresOf(state, context));
+  };
+  const request = debounced(async () => {
+    try {
+      state.shown = await call(within(collection, "/curve"), { query: controls.read(), signal });
+      replace(fault);
+      redraw();
+    } catch (error) {
+      if (error.name !== "AbortError") replace(fault, problem(error));
+    }
+  }, 60);
+  const controls = controlsOf(own, request);
+  replace(page, controls.node, fault, el("figure", {}, drawing.node, legend()), figures,
+    pairsPart(state, context, redraw), recallPart(context, () => state.shown.threshold));
+  redraw();
+}
+
+/** A slider with its value beside it. */
+function slider(name, { min, max, step, value }, onchange) {
+  const output = el("output", {}, String(value));
+  const id = `slider-${name.toLowerCase().replace(" ", "-")}`;
+  const input = el("input", { type: "range", id, min, max, step, value });
+  input.addEventListener("input", () => {
+    output.textContent = input.value;
+    onchange();
+  });
+  const set = (to) => {
+    input.value = to;
+    output.textContent = input.value;
+  };
+  const node = el("div", {}, el("label", { for: id }, name), " ", output, input);
+  return { node, input, set, value: () => input.value };
+}
+
+function controlsOf(own, request) {
+  let scheme = "own";
+  const threshold = slider("Threshold", { min: 0.1, max: 1, step: 0.01, value: own.threshold }, request);
+  const recall = slider("Wanted recall", { min: 0.5, max: 0.999, step: 0.001, value: 0.99 }, request);
+  const rows = slider("Rows", { min: 1, max: 16, step: 1, value: own.rows }, fit);
+  const bands = slider("Bands", { min: 1, max: own.slots, step: 1, value: own.keys_probed }, request);
+  function fit() {
+    bands.input.max = Math.floor(own.slots / Number(rows.value()));
+    bands.set(bands.value());
+    request();
+  }
+  const enable = () => {
+    recall.input.disabled = scheme !== "wanted";
+    bands.input.disabled = rows.input.disabled = scheme !== "keys";
+  };
+  const choice = (name, text) => el("label", { class: "choice" }, el("input", {
+    type: "radio", name: "scheme", value: name, checked: name === scheme,
+    onchange: () => {
+      scheme = name;
+      enable();
+      request();
+    },
+  }), text);
+  enable();
+  bands.input.max = Math.floor(own.slots / own.rows);
+  const node = el("form", { class: "controls" },
+    el("fieldset", {}, el("legend", {}, "Scheme"), choice("own", "this collection's"),
+      choice("wanted", "chosen for a recall"), choice("keys", "bands of rows")),
+    el("div", { class: "sliders" }, threshold.node, recall.node, bands.node, rows.node));
+  const chosen = { own: () => ({}), wanted: () => ({ recall: recall.value() }), keys: () => ({ bands: bands.value(), rows: rows.value() }) };
+  return { node, read: () => ({ threshold: threshold.value(), ...chosen[scheme]() }) };
+}
+
+function drawn({ own, shown, pairs }, width, height) {
+  const within_ = area(width, height);
+  const { x, y } = within_;
+  const tenths = Array.from({ length: 11 }, (_, i) => [i / 10, (i / 10).toFixed(1)]);
+  const ticks = width < 500 ? tenths.filter((_, i) => i % 2 === 0) : tenths;
+  const curve = (of, name) => path(within_, of.points.map((point) => [point.similarity, point[name]]), name);
+  return [
+    sideAxis(within_, [0, 0.25, 0.5, 0.75, 1].map((v) => [v, String(v)]), "chance"),
+    pairs ? columns(pairs, within_) : null,
+    bottomAxis(within_, ticks, "Jaccard similarity"),
+    svg("line", { class: "threshold", x1: x(shown.threshold), x2: x(shown.threshold), y1: y(0), y2: y(1) }),
+    shown === own ? null : path(within_, own.points.map((p) => [p.similarity, p.found]), "own"),
+    curve(shown, "candidate"), curve(shown, "found"),
+  ];
+}
+
+function columns(pairs, within_) {
+  const { x, y, w } = within_;
+  const most = Math.max(...pairs.counts);
+  const height = logScale(most);
+  const bars = pairs.counts.map((n, i) => (n === 0 ? null : svg("rect", {
+    class: "column", x: x(i / BINS) + 0.5, width: w / BINS - 1, y: y(height(n)), height: y(0) - y(height(n)),
+  }, svg("title", {}, `${counted(n, "pair")} from ${(i / BINS).toFixed(2)} to ${((i + 1) / BINS).toFixed(2)}`))));
+  return [bars, sideAxis(within_, logTicks(most, height), "pairs", "right")];
+}
+
+function legend() {
+  const key = (name, text) => el("span", {}, svg("svg", { width: 26, height: 12, "aria-hidden": "true" },
+    name === "column" ? svg("rect", { class: name, x: 8, y: 1, width: 10, height: 11 })
+      : svg("line", { class: `line ${name}`, x1: 1, x2: 25, y1: 6, y2: 6 })), " ", text);
+  return el("figcaption", { class: "legend" }, key("found", "found"), key("candidate", "shares a probed key"),
+    key("own", "found now"), key("column", "pairs of this corpus"), key("threshold", "threshold"));
+}
+
+function described({ shown, pairs }) {
+  return `S-curve of ${shown.bands} bands of ${shown.rows} rows, ${shown.keys_probed} probed: at the threshold ${shown.threshold} ` +
+    `a document is found with a chance of ${share(shown.expected_recall)}.` +
+    (pairs ? ` Behind it, ${count(pairs.pairs)} pairs of this corpus by similarity.` : "");
+}
+
+/** A chance at any similarity, between the points of the curve. */
+function at(points, name) {
+  return (similarity) => {
+    const place = similarity * (points.length - 1);
+    const below = Math.min(Math.floor(place), points.length - 2);
+    return points[below][name] + (place - below) * (points[below + 1][name] - points[below][name]);
+  };
+}
+
+function figuresOf({ shown, pairs }, { documents }) {
+  const { threshold, points } = shown;
+  const ofPairs = () => {
+    const wanted = sum(pairs, threshold, 2);
+    const found = sum(pairs, threshold, 2, at(points, "found"));
+    const falsely = sum(pairs, 0, threshold, at(points, "candidate"));
+    return [
+      figure("Pairs over the threshold", count(wanted)),
+      figure("Expected recall on them", wanted === 0 ? "–" : share(found / wanted), "The chance to be found, on average over these pairs"),
+      // A pair is seen from both of its documents.
+      figure("False candidates a lookup", (2 * falsely / Math.max(1, documents)).toFixed(2),
+        `Candidates under the threshold, on average; of pairs from ${pairs.from.toFixed(2)} up`),
+    ];
+  };
+  return [
+    figure("Scheme", `${shown.bands} × ${shown.rows}`, "Bands of rows"),
+    figure("Keys probed", count(shown.keys_probed)),
+    figure("Expected recall at the threshold", share(shown.expected_recall)),
+    pairs ? ofPairs() : null,
+    figure("Bytes a document", [bytes(shown.bytes_per_document), shown.measured_bytes_per_document
+      ? el("small", {}, ` measured ${bytes(shown.measured_bytes_per_document)}`) : null], "Memory of the index, computed from its layout"),
+  ];
+}
+
+/** The histogram: at once if the collection is small. */
+function pairsPart(state, context, redraw) {
+  const said = el("span", { class: "hint", role: "status" });
+  const button = el("button", { type: "button" }, "Read the pairs of this corpus");
+  const read = async () => {
+    button.disabled = true;
+    said.textContent = "Comparing all documents…";
+    try {
+      state.pairs = await histogram(context);
+      const { pairs, from, isWhole, isExact } = state.pairs;
+      said.textContent = `${counted(pairs, "pair")} of a similarity from ${from.toFixed(2)} up` +
+        `${isExact ? "" : ", those that share a key"}${isWhole ? "" : "; there are more, which were not read"}`;
+      redraw();
+    } catch (error) {
+      if (error.name !== "AbortError") said.textContent = error.message;
+    }
+    button.disabled = false;
+  };
+  button.addEventListener("click", read);
+  if (context.documents <= DOCUMENTS_EXACT_MAX) read();
+  return el("p", { class: "row" }, button, said);
+}
+
+/** Recall as it is measured, of the collection as it stands. */
+function recallPart({ collection, signal }, threshold) {
+  const said = el("span", { class: "hint", role: "status" },
+    `Looks up to ${SAMPLE} random documents up and compares them with all.`);
+  const button = el("button", { type: "button" }, "Measure recall");
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    said.textContent = "Measuring…";
+    try {
+      const query = { sample: SAMPLE, threshold: threshold() };
+      const measured = await call(within(collection, "/recall"), { query, signal });
+      said.textContent = measured.pairs === 0 ? "No document of the sample has a near-duplicate at this threshold."
+        : `Measured recall ${share(measured.recall)} of ${counted(measured.pairs, "pair")} at ${measured.threshold}` +
+          ` (${share(measured.recall_unequal)} of the ${count(measured.pairs_unequal)} with unlike sets),` +
+          ` precision ${share(measured.precision)}; ${count(measured.sampled)} documents, ${duration(measured.took_us / 1e6)}.` +
+          " It is that of the collection's own scheme.";
+    } catch (error) {
+      if (error.name !== "AbortError") said.textContent = error.message;
+    }
+    button.disabled = false;
+  });
+  return el("p", { class: "row" }, button, said);
+}

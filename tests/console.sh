@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# The console and /docs in Debian's Chromium, on a server of the tests' own. With AKIN_PICTURES=1 the
+# pictures in docs/images are taken anew.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+need=()
+command -v chromium > /dev/null || need+=(chromium)
+command -v node > /dev/null || need+=(nodejs)
+command -v npm > /dev/null || need+=(npm)
+if [ ${#need[@]} -gt 0 ]; then
+    sudo=$([ "$(id -u)" = 0 ] || echo sudo)
+    $sudo apt-get update -qq
+    $sudo apt-get install -y -qq --no-install-recommends "${need[@]}"
+fi
+
+# Not `cargo build`: without the features of the tests it would build the dependencies once more.
+cargo test --quiet --locked --no-run --test http
+cd tests/console
+if ! cmp -s package-lock.json node_modules/installed.json; then
+    npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+    cp package-lock.json node_modules/installed.json
+fi
+CHROMIUM=$(command -v chromium) node --test ./*.test.mjs

@@ -1,0 +1,236 @@
+// Each page does its job, on a small corpus in a server of the tests' own.
+
+import assert from "node:assert/strict";
+import { after, afterEach, before, test } from "node:test";
+import { corpus, HOSTILE } from "./corpus.mjs";
+import { fill, launch, open, serve } from "./server.mjs";
+
+let server, browser, session, page, go;
+
+before(async () => {
+  [server, browser] = await Promise.all([serve(), launch()]);
+  await fill(server);
+  session = await open(browser, server);
+  ({ page, go } = session);
+});
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+afterEach(async () => {
+  assert.deepEqual(session.faults.splice(0), []);
+  assert.equal(await page.evaluate(() => window.hacked), undefined, "a document's markup was run");
+});
+
+const three = (x) => (x > 0.9995 && x < 1 ? "> 0.999" : x === 1 ? "1" : x.toFixed(3));
+const textsOf = (selector) => page.locator(selector).allTextContents();
+const figure = (term) => page.locator(".figure", { has: page.locator(`dt:text-is("${term}")`) }).locator("dd");
+
+/** The shared parts of two texts, cut from them by the byte ranges of the API. */
+async function shared(a, b) {
+  const path = `/resemblance?${new URLSearchParams({ a: a.id, b: b.id, explain: true })}`;
+  const { explanation } = await server.call("GET", path);
+  const cut = (text, ranges) => ranges.map(([from, to]) => Buffer.from(text).subarray(from, to).toString());
+  return [...cut(a.text, explanation.a.shared), ...cut(b.text, explanation.b.shared)];
+}
+
+test("a stored document is looked up, and a match shows what both share", async () => {
+  const documents = corpus();
+  await go("#/lookup?id=article-12");
+  await page.locator(".match").first().waitFor();
+  const { matches } = await server.call("GET", "/similar?id=article-12");
+  assert.ok(matches.length >= 4);
+  assert.deepEqual(await textsOf(".match summary .id"), matches.map(({ id }) => id));
+  assert.deepEqual(await textsOf(".match .exact"), matches.map(({ exact }) => `exact ${three(exact)}`));
+  assert.deepEqual(await textsOf(".match .estimated"), matches.map(({ estimated }) => `estimated ${three(estimated)}`));
+
+  const at = matches.findIndex(({ exact }) => exact < 1);
+  await page.locator(".match summary").nth(at).click();
+  await page.locator(".match mark").first().waitFor();
+  const [a, b] = ["article-12", matches[at].id].map((id) => documents.find((one) => one.id === id));
+  assert.deepEqual(await textsOf(".match .text mark"), await shared(a, b));
+  assert.deepEqual(await textsOf(".match .text"), [a.text, b.text]);
+  const compared = await server.call("GET", `/resemblance?${new URLSearchParams({ a: a.id, b: b.id })}`);
+  const [low, high] = compared.estimated.interval.map(three);
+  assert.equal(await figure("Estimated").textContent(), `${three(compared.estimated.value)} ${low} to ${high}`);
+});
+
+test("the interval that is drawn for a match is the one that the server computes", async () => {
+  await go("#/lookup?id=article-24");
+  await page.locator(".match").first().waitFor();
+  const { matches } = await server.call("GET", "/similar?id=article-24");
+  const labels = await page.locator(".match .similarity").evaluateAll((all) => all.map((one) => one.getAttribute("aria-label")));
+  for (const [i, { id }] of matches.entries()) {
+    const path = `/resemblance?${new URLSearchParams({ a: "article-24", b: id })}`;
+    const { estimated: { interval } } = await server.call("GET", path);
+    const drawn = labels[i].match(/interval (\S+) to (\S+)$/).slice(1).map(Number);
+    interval.forEach((bound, end) => assert.ok(Math.abs(bound - drawn[end]) < 0.002, `${labels[i]}: ${interval}`));
+  }
+});
+
+test("a text is typed, and looked up without a mouse", async () => {
+  const { text } = corpus().find(({ id }) => id === "article-24");
+  await go("#/lookup");
+  await page.getByRole("heading", { name: "Look up" }).waitFor();
+  await page.getByLabel("Text", { exact: true }).waitFor();
+  await page.keyboard.press("/");
+  await page.keyboard.insertText(text);
+  await page.keyboard.press("Control+Enter");
+  await page.locator('.match:has-text("article-24")').first().waitFor();
+  await page.locator(".match summary").first().focus();
+  await page.keyboard.press("Enter");
+  await page.locator(".match mark").first().waitFor();
+  assert.match(await page.locator(".match h3").first().textContent(), /your text/);
+  await page.locator("h1").click();
+  await page.keyboard.press("3");
+  await page.getByRole("heading", { name: "Clusters", level: 1 }).waitFor();
+});
+
+test("a file is opened, and another is dropped", async () => {
+  const [first, second] = ["article-04", "article-08"].map((id) => corpus().find((one) => one.id === id));
+  await go("#/lookup");
+  await page.locator('input[type="file"]').setInputFiles({
+    name: "a.txt", mimeType: "text/plain", buffer: Buffer.from(first.text),
+  });
+  await page.getByRole("button", { name: "Look up" }).click();
+  await page.locator('.match:has-text("article-04")').first().waitFor();
+  await page.getByLabel("Text", { exact: true }).evaluate((area, text) => {
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File([text], "b.txt", { type: "text/plain" }));
+    area.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true }));
+  }, second.text);
+  await page.waitForFunction((text) => document.querySelector("textarea").value === text, second.text);
+  await page.getByRole("button", { name: "Look up" }).click();
+  await page.locator('.match:has-text("article-08")').first().waitFor();
+});
+
+test("options are passed on, and what is wrong with one is said with what to do", async () => {
+  await go("#/lookup?id=article-12&threshold=0.5");
+  await page.locator(".match").first().waitFor();
+  const { matches } = await server.call("GET", "/similar?id=article-12&threshold=0.5");
+  assert.deepEqual(await textsOf(".match summary .id"), matches.map(({ id }) => id));
+  await page.getByLabel("Filter on metadata").fill("@.copy >= 3");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction((n) => document.querySelectorAll(".match").length < n, matches.length);
+  assert.ok((await textsOf(".match summary .id")).every((id) => Number(id.split("-").pop()) >= 3));
+  await page.getByLabel("Filter on metadata").fill("@.copy >>");
+  await page.keyboard.press("Enter");
+  const problem = page.getByRole("alert");
+  assert.match(await problem.textContent(), /filter/);
+  await problem.getByRole("link").click();
+  await page.waitForURL(/docs\/problems#invalid_parameter$/);
+  assert.ok(await page.locator("#invalid_parameter").isVisible());
+});
+
+test("two texts are compared while they are typed", async () => {
+  await go("#/compare");
+  const areas = page.getByLabel("Text", { exact: true });
+  await areas.first().fill("one two three four five six");
+  await areas.last().fill("one two three four five six");
+  await page.waitForFunction(() => document.querySelector(".figure dd")?.textContent === "1");
+  await areas.last().pressSequentially(" seven");
+  await page.waitForFunction(() => document.querySelector(".figure dd")?.textContent === "0.800");
+  assert.deepEqual(await textsOf("main .text ins"), ["seven"]);
+});
+
+test("clusters are counted and drawn, and any two members compared", async () => {
+  await go("#/clusters");
+  await page.locator(".edge").first().waitFor({ state: "attached" });
+  const clusters = await server.call("GET", "/clusters");
+  const largest = [...clusters].sort((a, b) => b.size - a.size)[0];
+  const documents = clusters.reduce((sum, { size }) => sum + size, 0);
+  assert.equal(await page.locator(".summary").textContent(), `${clusters.length} clusters of ${documents} documents`);
+  assert.equal(await page.locator(".node").count(), largest.size);
+  const drawn = await page.locator("figure .column title").allTextContents();
+  assert.equal(drawn.reduce((sum, text) => sum + Number(text.split(" ")[0]), 0), clusters.length);
+  const links = new Set();
+  for (const { id } of largest.members) {
+    const { matches } = await server.call("GET", `/similar?${new URLSearchParams({ id, limit: 200 })}`);
+    matches.forEach((match) => links.add([id, match.id].sort().join("\n")));
+  }
+  assert.equal(await page.locator(".edge").count(), links.size);
+
+  const chosen = largest.members[3].id;
+  await page.getByRole("checkbox", { name: chosen }).check();
+  await page.locator(`.columns h3:text-is("${chosen}")`).waitFor();
+  assert.equal(await page.getByRole("checkbox", { checked: true }).count(), 2);
+  await page.locator(".node").nth(4).click();
+  await page.locator(`.columns h3:text-is("${largest.members[4].id}")`).waitFor();
+});
+
+test("the curve is that of the sliders, over the pairs of the corpus", async () => {
+  await go("#/tuning");
+  await page.locator(".chart .column").first().waitFor();
+  const own = await server.call("GET", "/curve");
+  assert.equal(await figure("Scheme").textContent(), `${own.bands} × ${own.rows}`);
+  const pairs = await server.call("GET", "/pairs?threshold=0.2&mode=exact");
+  const over = pairs.filter(({ resemblance }) => Math.floor(resemblance * 50) >= 40).length;
+  assert.equal(await figure("Pairs over the threshold").textContent(), String(over));
+  const drawn = await page.locator(".chart .column title").allTextContents();
+  assert.equal(drawn.reduce((sum, text) => sum + Number(text.split(" ")[0].replace(",", "")), 0), pairs.length);
+
+  await page.getByLabel("bands of rows").check();
+  await page.getByRole("slider", { name: "Rows" }).focus();
+  await page.keyboard.press("ArrowRight");
+  await page.locator('.figure dd:text-is("9 × 5")').waitFor();
+  const other = await server.call("GET", `/curve?bands=9&rows=5&threshold=${own.threshold}`);
+  assert.equal(await figure("Expected recall at the threshold").textContent(), three(other.expected_recall));
+  const low = Number(await figure("Expected recall on them").textContent());
+  assert.ok(low < 1 && low > other.expected_recall, `${low}`);
+
+  await page.getByLabel("chosen for a recall").check();
+  const wanted = await server.call("GET", `/curve?recall=0.99&threshold=${own.threshold}`);
+  await page.locator(`.figure dd:text-is("${wanted.bands} × ${wanted.rows}")`).waitFor();
+  await page.getByRole("button", { name: "Measure recall" }).click();
+  await page.getByText(/Measured recall (0\.9\d\d|1|> 0\.999) of \d+ pairs at 0.8/).waitFor();
+});
+
+test("the corpus is followed while it grows", async () => {
+  await go("#/corpus");
+  const before_ = corpus().length;
+  await page.locator(`.figure dd:text-is("${before_}")`).first().waitFor();
+  const more = [1, 2, 3].map((n) => ({ id: `new-${n}`, text: `a document that is new in the corpus ${n}` }));
+  await server.call("POST", "/documents", more);
+  await page.locator(`.figure dd:text-is("${before_ + 3}")`).first().waitFor();
+  await page.getByText("GET /collections/{collection}/stats").waitFor();
+  await page.getByRole("button", { name: "Take a snapshot" }).click();
+  await page.getByRole("region", { name: "Complete snapshots" }).waitFor();
+  assert.deepEqual(await textsOf("section td a"), ["default", "people", "textless"]);
+});
+
+test("a collection is chosen: records have fields, and no passages are shown where no text is kept", async () => {
+  await go("#/lookup");
+  await page.getByLabel("Collection").selectOption("people");
+  await page.getByLabel("name", { exact: true }).fill("William Smith");
+  await page.getByLabel("phone").fill("555-1234");
+  await page.getByRole("button", { name: "Look up" }).click();
+  await page.locator('.match:has-text("p2")').waitFor();
+  await page.locator('.match:has-text("p2") summary').click();
+  await page.getByRole("cell", { name: "wiliam smith" }).waitFor();
+  await page.getByLabel("Collection").selectOption("textless");
+  await page.getByPlaceholder("an id").fill("article-00");
+  await page.keyboard.press("Control+Enter");
+  await page.locator(".match summary").first().click();
+  await page.getByText("keeps no texts").waitFor();
+});
+
+test("documents that are markup are shown as text, on every page", async () => {
+  const [id, other] = [`${HOSTILE}1`, `${HOSTILE}2`];
+  await go(`#/lookup?${new URLSearchParams({ id })}`);
+  await page.locator(".match summary").first().click();
+  await page.locator(".match mark").first().waitFor();
+  assert.equal(await page.locator(".match summary .id").textContent(), other);
+  assert.ok((await textsOf(".match .text"))[0].includes(HOSTILE));
+  await page.locator(".metadata summary").click();
+  assert.ok((await page.locator(".metadata pre").first().textContent()).includes("onerror"));
+  await go(`#/compare?${new URLSearchParams({ a: id, b: other })}`);
+  await page.locator("main mark").first().waitFor();
+  await go("#/clusters");
+  await page.getByRole("button", { name: id }).click();
+  await page.locator(`.columns h3:text-is('${other}')`).waitFor();
+  await go(`#/lookup?${new URLSearchParams({ id: `${HOSTILE}none`, collection: HOSTILE })}`);
+  await page.getByRole("alert").waitFor();
+  await go("#/corpus");
+  await page.locator("main table").first().waitFor();
+  assert.equal(await page.locator("img, main script").count(), 0);
+});
