@@ -36,6 +36,18 @@ deb:
 test-deb:
     sudo bash packaging/test-deb.sh
 
+# The portable archive, in target/archive (musl-tools; `rustup target add x86_64-unknown-linux-musl`).
+archive:
+    bash packaging/archive.sh
+
+# Runs that archive in a minimal root of Debian 11 (debootstrap).
+test-archive:
+    sudo bash packaging/test-archive.sh
+
+# Kubernetes' schemas, alert rules, Dockerfile, workflows, unit and manual pages.
+deploy-check:
+    bash packaging/check-deploy.sh
+
 # Rewrites openapi.yaml from the code.
 openapi:
     cargo run --quiet -- openapi > openapi.yaml

@@ -26,7 +26,7 @@ done
 dpkg-query -W -f='${Conffiles}' akin | grep -q /etc/akin/akin.toml
 if command -v systemd-analyze > /dev/null; then
     systemd-analyze verify --man=no $unit
-    systemd-analyze security --offline=true --threshold=25 $unit | tail -1
+    systemd-analyze security --offline=true --threshold=20 $unit | tail -1
 fi
 
 command=$(sed -n 's/^ExecStart=//p' $unit)

@@ -8,6 +8,8 @@ command -v cc > /dev/null || need+=(gcc libc6-dev)
 command -v make > /dev/null || need+=(make) # jemalloc
 command -v curl > /dev/null || need+=(curl)
 python3 -c 'import ensurepip, venv' 2> /dev/null || need+=(python3 python3-venv) # schemathesis
+command -v node > /dev/null || need+=(nodejs) # clients/js
+command -v npm > /dev/null || need+=(npm)
 if [ ${#need[@]} -gt 0 ]; then
     sudo=$([ "$(id -u)" = 0 ] || echo sudo)
     $sudo apt-get update -qq
@@ -26,5 +28,7 @@ if cargo deny --version > /dev/null 2>&1; then
     cargo deny --locked check bans licenses sources
 fi
 cargo test --locked
+bash tests/deploy.sh
 bash tests/schemathesis.sh
+bash tests/clients.sh
 bash tests/console.sh

@@ -6,6 +6,7 @@ mod backup;
 mod commands;
 mod crawls;
 mod curve;
+mod deploy;
 mod formats;
 mod import;
 mod inputs;

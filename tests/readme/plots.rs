@@ -110,7 +110,7 @@ fn edits(reading: &Reading) -> Plot {
 }
 
 fn estimates(reading: &Reading) -> Plot {
-    let texts: Vec<String> = (0..60).map(|nth| text(nth * 2, nth)).collect();
+    let texts: Vec<String> = (0..60_u64).map(|nth| text(nth + nth * nth / 60, nth)).collect();
     let points = compared(reading, "estimates", 3, &texts);
     let estimated = Series { name: "a pair".into(), kind: Kind::Points, points };
     Plot {
@@ -196,7 +196,7 @@ impl Plot {
         let middle = LEFT + WIDTH / 2.0;
         writeln!(svg, "{}", label(middle, 22.0, "middle", self.title)).unwrap();
         writeln!(svg, "{}", label(middle, TOP + HEIGHT + 44.0, "middle", self.x)).unwrap();
-        writeln!(svg, "{}", label(LEFT, TOP - 10.0, "end", self.y)).unwrap();
+        writeln!(svg, "{}", label(4.0, TOP - 12.0, "start", self.y)).unwrap();
         self.grid(&mut svg);
         for (series, colour) in self.series.iter().zip(COLOURS) {
             self.series(&mut svg, series, colour);

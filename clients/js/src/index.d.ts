@@ -1,0 +1,319 @@
+/** How candidates are found and scored. */
+export type Mode = "verified" | "estimated" | "exact";
+/** An element of a ready-made set, or one with how often it occurs. */
+export type Token = string | [string, number];
+export type Metadata = Record<string, unknown>;
+
+export interface Content {
+  text?: string;
+  tokens?: Token[];
+  /** Of a record. */
+  fields?: Record<string, string>;
+}
+
+/** Has exactly one of `text`, `tokens` and `fields`. */
+export interface Document extends Content {
+  /** By default a random one. */
+  id?: string;
+  metadata?: Metadata;
+  expires_at?: string;
+}
+
+/** What a lookup searches for: exactly one of `id` (of a stored document), `text`, … */
+export interface Probe extends Content {
+  id?: string;
+}
+
+export interface Match {
+  id: string;
+  resemblance: number;
+  keys_shared: number;
+  estimated?: number;
+  interval?: [number, number];
+  exact?: number;
+  containment?: { of_probe: number; of_match: number };
+  shared?: number;
+  union?: number;
+  metadata?: Metadata;
+  points?: number;
+  field_points?: Record<string, number>;
+}
+
+export interface Added {
+  id: string;
+  status: "created" | "replaced" | "unchanged" | "skipped";
+  /** The near-duplicates that were stored before it. */
+  duplicates: Match[];
+  shingles: number;
+  policy: string[];
+  more?: boolean;
+  truncated?: boolean;
+}
+
+/** An error, as RFC 9457 has it. */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  /** Stays the same between versions. */
+  code: string;
+  request_id: string;
+  errors?: { pointer: string; detail: string }[];
+}
+
+/** The result of one document of many; `line` is its place in the input, from 1. */
+export type BulkResult =
+  | (Added & { line: number })
+  | { line: number; id: string; status: "error"; problem: Problem };
+
+export interface Progress {
+  documents: number;
+  created: number;
+  replaced: number;
+  unchanged: number;
+  skipped: number;
+  failed: number;
+  retries: number;
+}
+
+export interface Answer {
+  matches: Match[];
+  candidates: number;
+  more: boolean;
+  truncated: boolean;
+  expected_recall: number;
+  threshold: number;
+  mode: Mode;
+  found_by: string;
+  took_us: number;
+}
+
+export interface StoredDocument extends Content {
+  id: string;
+  metadata?: Metadata;
+  expires_at?: string;
+  stored_at: string;
+  shingles: number;
+  fingerprint: string;
+  policy: string[];
+  included?: { sketch?: string; shingles?: string[] };
+}
+
+export interface Comparison {
+  estimated?: { value: number; standard_error: number; interval: [number, number] };
+  exact?: { value: number; intersection: number; union: number };
+  containment?: { a_in_b: number; b_in_a: number };
+  probability_reported: number;
+  measures?: Record<string, Record<string, number>>;
+  explanation?: { a: Passages; b: Passages; bands_shared: number[] };
+  took_us: number;
+}
+
+/** Byte ranges of the text in UTF-8. */
+export interface Passages {
+  shared: [number, number][];
+  differing: [number, number][];
+}
+
+export interface Collapsed {
+  kept: string[];
+  groups: { representative: string; members: { id: string; resemblance: number }[] }[];
+  unknown: string[];
+  threshold: number;
+  took_us: number;
+}
+
+export interface Pair {
+  a: string;
+  b: string;
+  resemblance: number;
+  estimated?: number;
+  exact?: number;
+  containment?: { a_in_b: number; b_in_a: number };
+}
+
+export interface Cluster {
+  cluster: string;
+  representative: string;
+  size: number;
+  members: { id: string; resemblance: number }[];
+}
+
+export interface Collection {
+  name: string;
+  settings: Record<string, any>;
+  documents: number;
+  index_bytes: number;
+}
+
+export interface CallOptions {
+  signal?: AbortSignal;
+}
+
+/** Conditions on documents. */
+export interface Conditions {
+  /** On metadata, such as `@.lang == "en" && @.year >= 2020`. */
+  filter?: string;
+  storedAfter?: Date | string;
+  storedBefore?: Date | string;
+}
+
+export interface CheckOptions {
+  check?: boolean;
+  /** `skip`: a document that has a near-duplicate is not stored. */
+  onDuplicate?: "keep" | "skip";
+  threshold?: number;
+  points?: number;
+}
+
+export interface LookupOptions extends Conditions {
+  threshold?: number;
+  points?: number;
+  limit?: number;
+  mode?: Mode;
+}
+
+export interface BulkOptions extends CheckOptions {
+  /** Called after each request. */
+  progress?: (progress: Progress) => void;
+  /** How long to wait, in sum and without progress, before further tries: 60,000. */
+  patienceMs?: number;
+}
+
+export interface ClientOptions {
+  /** By default that in AKIN_URL, else http://127.0.0.1:2546. */
+  url?: string;
+  /** By default that in AKIN_API_KEY, else in AKIN_KEY. */
+  key?: string;
+  collection?: string;
+  /**
+   * How long a call waits, in sum, for a server that refuses it for the time being (429, 503) or is
+   * not there: 10,000.
+   */
+  patienceMs?: number;
+  /** Instead of the platform's. */
+  fetch?: typeof globalThis.fetch;
+}
+
+/** A client of akin. Every call may be aborted by a `signal`. */
+export class Client {
+  constructor(options?: ClientOptions);
+  readonly url: string;
+  /** The collection that calls act on. */
+  readonly name: string;
+
+  /** A client of this collection. */
+  collection(name: string): Client;
+
+  /** Adds a document, or replaces the one with its id. It is on disk when this resolves. */
+  insert(document: Document, options?: CheckOptions & CallOptions): Promise<Added>;
+
+  /** Finds the near-duplicates of a text, or of what the probe names. */
+  query(probe: string | Probe, options?: LookupOptions & CallOptions): Promise<Answer>;
+
+  /** Looks up several probes in one request: an answer for each, in their order. */
+  queryMany(
+    probes: Probe[],
+    options?: LookupOptions & CallOptions,
+  ): Promise<(Answer | { error: Problem })[]>;
+
+  get(id: string, options?: { include?: string[] } & CallOptions): Promise<StoredDocument>;
+
+  /** Removes a document; rejects with `document_not_found` if there is none. */
+  remove(id: string, options?: CallOptions): Promise<void>;
+
+  /** Removes every document that meets the conditions, of which at least one is needed. */
+  removeWhere(
+    conditions: Conditions & CallOptions,
+  ): Promise<{ matched: number; removed: number; took_us: number }>;
+
+  /** Compares two documents, each the id of a stored one or a probe. */
+  compare(
+    a: string | Probe,
+    b: string | Probe,
+    options?: { explain?: boolean; measures?: string[] } & CallOptions,
+  ): Promise<Comparison>;
+
+  /** Keeps the highest-ranked of each group of near-duplicates in a ranked list of ids. */
+  collapse(
+    ids: Iterable<string>,
+    options?: { threshold?: number } & CallOptions,
+  ): Promise<Collapsed>;
+
+  /** Every pair of near-duplicates, while the server finds them. */
+  pairs(
+    options?: { threshold?: number; mode?: Mode } & CallOptions,
+  ): AsyncGenerator<Pair, void, undefined>;
+
+  /** All clusters of near-duplicates. */
+  clusters(
+    options?: {
+      threshold?: number;
+      mode?: Mode;
+      linkage?: "single" | "representative";
+      minSize?: number;
+    } & CallOptions,
+  ): AsyncGenerator<Cluster, void, undefined>;
+
+  /** Every document, from one consistent view. */
+  export(
+    options?: { order?: "stored" | "id" } & CallOptions,
+  ): AsyncGenerator<Document & { id: string; problem?: Problem }, void, undefined>;
+
+  /** All ids in byte order, `page` of them a request. */
+  ids(
+    options?: { after?: string; page?: number } & CallOptions,
+  ): AsyncGenerator<string, void, undefined>;
+
+  /**
+   * Inserts any number of documents, in requests of at most 512 documents or 1 MiB, and yields a
+   * result for each; a refused one has the status `error`. Nothing is sent before the first result
+   * is taken. What was refused for the time being, or lost with a connection, is sent again.
+   */
+  bulk(
+    documents: Iterable<Document> | AsyncIterable<Document>,
+    options?: BulkOptions & CallOptions,
+  ): AsyncGenerator<BulkResult, void, undefined>;
+
+  stats(options?: CallOptions): Promise<Record<string, any>>;
+
+  /** The names of all collections that the key covers. */
+  collections(options?: CallOptions): Promise<string[]>;
+
+  /** Creates a collection, or finds it with these settings; else `collection_exists`. */
+  createCollection(
+    name: string,
+    settings?: Record<string, unknown>,
+    options?: CallOptions,
+  ): Promise<Collection>;
+  describeCollection(name: string, options?: CallOptions): Promise<Collection>;
+  removeCollection(name: string, options?: CallOptions): Promise<void>;
+
+  /** Any other call that is answered by JSON, such as `POST /snapshots`. */
+  request(
+    method: string,
+    path: string,
+    options?: { query?: Record<string, unknown>; body?: unknown } & CallOptions,
+  ): Promise<any>;
+}
+
+/** The base of all errors of this package. */
+export class AkinError extends Error {}
+
+/** The server was not reached, or the connection ended before the answer did. */
+export class ConnectionFailed extends AkinError {}
+
+/** The server refused a request. */
+export class ProblemError extends AkinError {
+  constructor(problem: Problem, retryAfterS?: number);
+  readonly problem: Problem;
+  /** Stays the same between versions. */
+  readonly code: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly requestId?: string;
+  readonly retryAfterS?: number;
+  /** Whether the same request may succeed later. */
+  readonly isTemporary: boolean;
+}

@@ -1,0 +1,177 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { readFile } from "node:fs/promises";
+
+import { AkinError, Client, ConnectionFailed, ProblemError } from "akin-client";
+import { Server, ndjson, problem, script } from "./server.js";
+
+const BUS = "The night bus will stop at the old fish market instead of the pier, from Monday on.";
+const server = new Server();
+
+before(() => server.start());
+after(() => server.stop());
+
+/** A client of a collection of the test's own. */
+async function collection(name) {
+  const client = new Client({ url: server.url });
+  await client.createCollection(name);
+  return client.collection(name);
+}
+
+async function all(values) {
+  const taken = [];
+  for await (const value of values) taken.push(value);
+  return taken;
+}
+
+function* numbered(n) {
+  for (let i = 0; i < n; i += 1) {
+    const words = Array.from({ length: 12 }, (_, k) => `w${i * 7 + k}`);
+    yield { id: `d/${i}`, text: words.join(" ") };
+  }
+}
+
+test("documents come, are found, and go", async () => {
+  const client = await collection("come-and-go");
+  const added = await client.insert({ id: "news/1", text: BUS, metadata: { lang: "en" } });
+  assert.equal(added.status, "created");
+  const second = await client.insert({ id: "ä/?#", text: BUS });
+  assert.deepEqual(second.duplicates.map(({ id }) => id), ["news/1"]);
+  const skipped = await client.insert({ text: BUS }, { onDuplicate: "skip" });
+  assert.equal(skipped.status, "skipped");
+
+  const found = await client.query(BUS, { filter: '@.lang == "en"', threshold: 0.9 });
+  assert.deepEqual(found.matches.map(({ id, exact }) => [id, exact]), [["news/1", 1]]);
+  assert.equal((await client.query({ id: "news/1" })).matches[0].id, "ä/?#");
+  const [known, unknown] = await client.queryMany([{ id: "news/1" }, { id: "nobody" }]);
+  assert.equal(known.matches.length, 1);
+  assert.equal(unknown.error.code, "document_not_found");
+
+  assert.equal((await client.compare("news/1", { text: BUS }, { explain: true })).exact.value, 1);
+  const collapsed = await client.collapse(["ä/?#", "news/1"]);
+  assert.deepEqual(collapsed.groups.map(({ representative }) => representative), ["ä/?#"]);
+  assert.deepEqual((await all(client.pairs({ mode: "exact" }))).map(({ a, b }) => [a, b]),
+    [["news/1", "ä/?#"]]);
+  assert.equal((await all(client.clusters({ minSize: 2 })))[0].size, 2);
+  assert.equal((await all(client.export({ order: "id" })))[0].text, BUS);
+  assert.deepEqual(await all(client.ids({ page: 1 })), ["news/1", "ä/?#"]);
+  assert.equal((await client.get("ä/?#")).text, BUS);
+  assert.equal((await client.stats()).documents, 2);
+
+  await client.remove("ä/?#");
+  await assert.rejects(client.remove("ä/?#"), (error) =>
+    error instanceof ProblemError && error.code === "document_not_found" && error.status === 404);
+  assert.equal((await client.removeWhere({ filter: '@.lang == "en"' })).removed, 1);
+  assert.ok((await client.collections()).includes("come-and-go"));
+  assert.equal((await client.describeCollection("come-and-go")).documents, 0);
+  await client.removeCollection("come-and-go");
+  await assert.rejects(client.stats(), { code: "collection_not_found" });
+});
+
+test("bulk answers each document once, in requests of bounded size", async () => {
+  const client = await collection("bulk");
+  const seen = [];
+  const documents = [...numbered(600), { id: "bad" }, { text: "no id" }];
+  const results = await all(client.bulk(documents, { progress: (p) => seen.push(p.documents) }));
+  assert.deepEqual(results.map(({ line }) => line), documents.map((_, i) => i + 1));
+  assert.deepEqual(seen, [512, 602]);
+  const [bad, unnamed] = results.slice(-2);
+  assert.deepEqual([bad.id, bad.status, bad.problem.code], ["bad", "error", "invalid_document"]);
+  assert.match(unnamed.id, /^[0-9a-f]{32}$/);
+});
+
+test("a server that is killed on the way loses nothing", async () => {
+  const crashing = new Server();
+  await crashing.start();
+  try {
+    const client = new Client({ url: crashing.url });
+    async function* documents() {
+      for (const [i, document] of [...numbered(1100)].entries()) {
+        if (i === 600) {
+          await crashing.kill();
+          await crashing.start();
+        }
+        yield document;
+      }
+    }
+    const results = await all(client.bulk(documents()));
+    assert.deepEqual(results.map(({ line }) => line), results.map((_, i) => i + 1));
+    assert.deepEqual(new Set(results.map(({ status }) => status)), new Set(["created"]));
+    assert.equal((await all(client.ids())).length, 1100);
+  } finally {
+    await crashing.stop();
+  }
+});
+
+test("only what was not answered is sent again", async () => {
+  const busy = { line: 2, status: "error", problem: { status: 503, code: "overloaded" } };
+  const fake = await script(
+    problem(429, "too_many_requests", { "retry-after": "0" }),
+    { status: 200, body: ndjson({ line: 1, id: "a", status: "created" }, busy), cut: true },
+    { status: 200, body: ndjson({ line: 1, id: "b", status: "created" },
+      { line: 2, id: "c", status: "created" }) },
+  );
+  const client = new Client({ url: fake.url });
+  const documents = ["a", "b", "c"].map((id) => ({ id, text: id }));
+  const results = await all(client.bulk(documents));
+  assert.deepEqual(results.map(({ line, id }) => [line, id]), [[1, "a"], [2, "b"], [3, "c"]]);
+  const sent = fake.requests.map(({ body }) => body.trim().split("\n").length);
+  assert.deepEqual(sent, [3, 3, 2]);
+  fake.stop();
+});
+
+test("refusals are retried after the time that they name, others are not", async () => {
+  const fake = await script(
+    problem(429, "too_many_requests", { "retry-after": "0" }),
+    problem(503, "overloaded", { "retry-after": "0" }),
+    {},
+    { status: 200, body: '{"documents": 1}' },
+    problem(503, "not_ready", { "retry-after": "60" }),
+    { status: 502, body: "<html>bad gateway" },
+  );
+  const client = new Client({ url: `${fake.url}/`, key: "akin_secret" });
+  assert.deepEqual(await client.stats(), { documents: 1 });
+  await assert.rejects(client.stats(), { code: "not_ready", retryAfterS: 60 });
+  await assert.rejects(client.stats(), { code: "unknown", status: 502 });
+  assert.equal(fake.requests.length, 6);
+  assert.equal(fake.requests[0].headers.authorization, "Bearer akin_secret");
+  assert.ok(!JSON.stringify(client).includes("secret"));
+  fake.stop();
+});
+
+test("an answer that is cut off is no answer", async () => {
+  const first = ndjson({ a: "x", b: "y", resemblance: 1 });
+  for (const cut of [true, false]) {
+    const fake = await script({ status: 200, body: `${first}{"a":`, cut });
+    const pairs = new Client({ url: fake.url }).pairs();
+    assert.equal((await pairs.next()).value.a, "x");
+    await assert.rejects(pairs.next(), ConnectionFailed);
+    fake.stop();
+  }
+});
+
+test("a server that is not there, and a call that is given up", async () => {
+  const client = new Client({ url: "http://127.0.0.1:1", patienceMs: 0 });
+  await assert.rejects(client.stats(), (error) =>
+    error instanceof ConnectionFailed && error instanceof AkinError && /:1\/stats/.test(error.message));
+  const patient = new Client({ url: "http://127.0.0.1:1", patienceMs: 600_000 });
+  const signal = AbortSignal.timeout(50);
+  await assert.rejects(patient.stats({ signal }), { name: "TimeoutError" });
+  const late = await script(problem(503, "not_ready", { "retry-after": "500" }));
+  const waiting = new Client({ url: late.url, patienceMs: 600_000 }).stats({ signal: AbortSignal.timeout(50) });
+  await assert.rejects(waiting, { name: "TimeoutError" });
+  late.stop();
+});
+
+test("the programs of the pages run", async () => {
+  process.env.AKIN_URL = server.url;
+  const library = new URL("../src/index.js", import.meta.url).href;
+  for (const page of ["../README.md", "../../../docs/clients.md"]) {
+    const text = await readFile(new URL(page, import.meta.url), "utf8");
+    const programs = [...text.matchAll(/^```javascript\n(.*?)^```/gms)].map(([, program]) => program);
+    assert.ok(programs.length > 0);
+    const program = programs.join("\n").replaceAll('"akin-client"', JSON.stringify(library));
+    const quiet = `const console = { log() {} };\n`;
+    await import(`data:text/javascript,${encodeURIComponent(quiet + program)}`);
+  }
+});

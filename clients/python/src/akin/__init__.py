@@ -1,0 +1,27 @@
+"""Client of akin, the near-duplicate search server.
+
+    client = akin.Client()
+    client.insert("news/1", "The night bus will stop at the old fish market instead of the pier.")
+    client.query("The night bus will stop at the old fish market, not at the pier.", threshold=0.5)
+
+`AsyncClient` is the same for asyncio, and `akin.datasketch` takes the place of datasketch's
+`MinHash` and `MinHashLSH`.
+"""
+
+from . import types
+from ._bulk import Progress
+from .client import AsyncClient, Client
+from .errors import AkinError, ConnectionFailed, ProblemError
+from .rows import documents
+
+__all__ = [
+    "AkinError",
+    "AsyncClient",
+    "Client",
+    "ConnectionFailed",
+    "ProblemError",
+    "Progress",
+    "documents",
+    "types",
+]
+__version__ = "0.1.0"

@@ -1,0 +1,272 @@
+"""The two clients. They differ in how they take the steps of an exchange, and in nothing else."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import os
+from typing import (
+    Any,
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Dict,
+    Generator,
+    Generic,
+    Iterator,
+    Optional,
+    TypeVar,
+    cast,
+)
+
+import httpx
+from typing_extensions import ParamSpec, Self
+
+from . import _calls
+from ._exchange import Call, Exchange, Give, Request, Stream
+from ._wire import AsyncWire, Outcome, Wire
+from .errors import ConnectionFailed
+
+P = ParamSpec("P")
+T = TypeVar("T")
+H = TypeVar("H", httpx.Client, httpx.AsyncClient)
+
+DEFAULT_URL = "http://127.0.0.1:2546"
+
+
+class _Method(Generic[P, T]):
+    """A method for each of `_calls`, with its parameters and its description."""
+
+    def __init__(self, build: Callable[P, T]) -> None:
+        self.build = build
+        self.__doc__ = build.__doc__
+
+    def bind(self, run: Callable[[T], Any]) -> Callable[P, Any]:
+        @functools.wraps(self.build)
+        def method(*args: P.args, **kwargs: P.kwargs) -> Any:
+            return run(self.build(*args, **kwargs))
+
+        return method
+
+
+class _Call(_Method[P, Call[T]]):
+    def __get__(self, client: Optional[Client], owner: type) -> Callable[P, T]:
+        return self.bind(_unbound if client is None else client._call)
+
+
+class _Stream(_Method[P, Stream[T]]):
+    def __get__(self, client: Optional[Client], owner: type) -> Callable[P, Iterator[T]]:
+        return self.bind(_unbound if client is None else client._stream)
+
+
+class _AsyncCall(_Method[P, Call[T]]):
+    def __get__(self, client: Optional[AsyncClient], owner: type) -> Callable[P, Awaitable[T]]:
+        return self.bind(_unbound if client is None else client._call)
+
+
+class _AsyncStream(_Method[P, Stream[T]]):
+    def __get__(self, client: Optional[AsyncClient], owner: type) -> Callable[P, AsyncIterator[T]]:
+        return self.bind(_unbound if client is None else client._stream)
+
+
+def _unbound(_: Any) -> Any:
+    raise TypeError("call this method of a client, not of the class")
+
+
+class _Settings(Generic[H]):
+    """What both clients are made of."""
+
+    def __init__(
+        self,
+        url: Optional[str] = None,
+        *,
+        key: Optional[str] = None,
+        collection: str = "default",
+        patience_s: float = 10.0,
+        timeout_s: float = 60.0,
+        http: Optional[H] = None,
+    ) -> None:
+        """`url` is that in `AKIN_URL` by default, else `http://127.0.0.1:2546`; `key` that in
+        `AKIN_API_KEY` or, as for akin's commands, in `AKIN_KEY`.
+
+        `patience_s` is how long to wait, in sum, before further tries of a call that was refused
+        for the time being (429, 503) or whose connection failed; `timeout_s` how long the server
+        may send nothing. `http` is a client of httpx, for certificates or proxies of your own.
+        """
+        self.url = (url or os.environ.get("AKIN_URL") or DEFAULT_URL).rstrip("/")
+        self.name = collection
+        self.patience_s = patience_s
+        self._key = key or os.environ.get("AKIN_API_KEY") or os.environ.get("AKIN_KEY")
+        self._timeout = httpx.Timeout(timeout_s)
+        self._http: H = self._connect() if http is None else http
+
+    def _connect(self) -> H:
+        raise NotImplementedError
+
+    def collection(self, name: str) -> Self:
+        """A client of this collection, over the same connections."""
+        other = copy.copy(self)
+        other.name = name
+        return other
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.url!r}, collection={self.name!r})"
+
+    def _headers(self) -> Dict[str, str]:
+        headers = {"user-agent": "akin-client-python"}
+        if self._key:
+            headers["authorization"] = f"Bearer {self._key}"
+        return headers
+
+    def _url(self, request: Request) -> str:
+        below = request.in_collection and self.name != "default"
+        return self.url + (_calls._collection(self.name) if below else "") + request.path
+
+    def _build(self, request: Request) -> httpx.Request:
+        media = {"content-type": request.media} if request.body is not None else {}
+        return self._http.build_request(
+            request.method,
+            self._url(request),
+            params=dict(request.params),
+            content=request.body,
+            headers={**self._headers(), **media},
+            timeout=self._timeout,
+        )
+
+
+class Client(_Settings[httpx.Client]):
+    """A client of akin.
+
+    It may be used by several threads, and holds connections until it is closed.
+    """
+
+    insert = _Call(_calls.insert)
+    query = _Call(_calls.query)
+    query_many = _Call(_calls.query_many)
+    remove = _Call(_calls.remove)
+    remove_where = _Call(_calls.remove_where)
+    get = _Call(_calls.get)
+    compare = _Call(_calls.compare)
+    collapse = _Call(_calls.collapse)
+    pairs = _Stream(_calls.pairs)
+    clusters = _Stream(_calls.clusters)
+    export = _Stream(_calls.export)
+    ids = _Stream(_calls.ids)
+    bulk = _Stream(_calls.bulk)
+    stats = _Call(_calls.stats)
+    collections = _Call(_calls.collections)
+    create_collection = _Call(_calls.create_collection)
+    describe_collection = _Call(_calls.describe_collection)
+    remove_collection = _Call(_calls.remove_collection)
+    request = _Call(_calls.request)
+
+    def _connect(self) -> httpx.Client:
+        return httpx.Client()
+
+    def close(self) -> None:
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _call(self, call: Call[T]) -> T:
+        run = self._run(call.exchange(self.patience_s))
+        try:
+            return cast(T, next(run))
+        finally:
+            run.close()
+
+    def _stream(self, stream: Stream[T]) -> Iterator[T]:
+        return self._run(stream.exchange(self.patience_s), stream.documents)
+
+    def _run(self, exchange: Exchange[None], documents: Any = ()) -> Generator[Any, None, None]:
+        wire = Wire(self._http, self._build, documents)
+        outcome = Outcome()
+        try:
+            while True:
+                step = outcome.next_step(exchange)
+                if step is None:
+                    return
+                outcome = Outcome()
+                if isinstance(step, Give):
+                    yield step.item
+                    continue
+                try:
+                    outcome.value = wire.take(step)
+                except ConnectionFailed as failure:
+                    outcome.failure = failure
+        finally:
+            exchange.close()
+            wire.close()
+
+
+class AsyncClient(_Settings[httpx.AsyncClient]):
+    """`Client` for asyncio: calls are awaited, streams are asynchronous iterators."""
+
+    insert = _AsyncCall(_calls.insert)
+    query = _AsyncCall(_calls.query)
+    query_many = _AsyncCall(_calls.query_many)
+    remove = _AsyncCall(_calls.remove)
+    remove_where = _AsyncCall(_calls.remove_where)
+    get = _AsyncCall(_calls.get)
+    compare = _AsyncCall(_calls.compare)
+    collapse = _AsyncCall(_calls.collapse)
+    pairs = _AsyncStream(_calls.pairs)
+    clusters = _AsyncStream(_calls.clusters)
+    export = _AsyncStream(_calls.export)
+    ids = _AsyncStream(_calls.ids)
+    bulk = _AsyncStream(_calls.bulk)
+    stats = _AsyncCall(_calls.stats)
+    collections = _AsyncCall(_calls.collections)
+    create_collection = _AsyncCall(_calls.create_collection)
+    describe_collection = _AsyncCall(_calls.describe_collection)
+    remove_collection = _AsyncCall(_calls.remove_collection)
+    request = _AsyncCall(_calls.request)
+
+    def _connect(self) -> httpx.AsyncClient:
+        return httpx.AsyncClient()
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _call(self, call: Call[T]) -> T:
+        run = self._run(call.exchange(self.patience_s))
+        try:
+            return cast(T, await run.__anext__())
+        finally:
+            await run.aclose()
+
+    def _stream(self, stream: Stream[T]) -> AsyncIterator[T]:
+        return self._run(stream.exchange(self.patience_s), stream.documents)
+
+    async def _run(
+        self, exchange: Exchange[None], documents: Any = ()
+    ) -> AsyncGenerator[Any, None]:
+        wire = AsyncWire(self._http, self._build, documents)
+        outcome = Outcome()
+        try:
+            while True:
+                step = outcome.next_step(exchange)
+                if step is None:
+                    return
+                outcome = Outcome()
+                if isinstance(step, Give):
+                    yield step.item
+                    continue
+                try:
+                    outcome.value = await wire.take(step)
+                except ConnectionFailed as failure:
+                    outcome.failure = failure
+        finally:
+            exchange.close()
+            await wire.close()

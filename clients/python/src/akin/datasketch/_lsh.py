@@ -1,0 +1,228 @@
+"""`MinHashLSH` over a collection of akin."""
+
+from __future__ import annotations
+
+import uuid
+import warnings
+import weakref
+from typing import Any, Callable, Dict, Generic, List, Mapping, Optional, Tuple, Union, cast
+
+from typing_extensions import Self
+
+from .. import types
+from ..client import Client
+from ..errors import AkinError, ProblemError
+from ._minhash import Sketchable, content
+from ._sessions import DeletionSession, InsertionSession, Key, Keys, check
+
+LIMIT_MAX = 10_000
+PROBES_MAX = 100
+# datasketch has no limits: those of the collection are as high as servers allow by default.
+LIMITS = {"candidates_max": 1_000_000, "checked_max": LIMIT_MAX}
+
+
+class MinHashLSH(Generic[Key]):
+    """datasketch's `MinHashLSH`, over a collection of akin.
+
+    `threshold` and `num_perm` are as there; `weights`, `prepickle` and `hashfunc` are accepted and
+    have no effect, as akin chooses for the wanted recall at the threshold (`recall`). `params`
+    fixes bands and rows.
+
+    Without `collection` the index has a collection of its own, which is removed when the index is
+    closed, or at the end of the program. With one it is kept, and whoever names it shares it, as
+    with the storage `redis` there; `storage_config["basename"]` names one, too.
+
+    Ids in akin are strings. Other keys need `key_type`, which makes a key of its own `str()`:
+    `MinHashLSH(key_type=int)`.
+    """
+
+    def __init__(
+        self,
+        threshold: float = 0.9,
+        num_perm: int = 128,
+        weights: Tuple[float, float] = (0.5, 0.5),
+        params: Optional[Tuple[int, int]] = None,
+        storage_config: Optional[Mapping[str, Any]] = None,
+        prepickle: Optional[bool] = None,
+        hashfunc: Optional[Callable[[bytes], bytes]] = None,
+        *,
+        client: Optional[Client] = None,
+        collection: Optional[str] = None,
+        key_type: Callable[[str], Key] = cast(Any, str),
+        recall: float = 0.99,
+    ) -> None:
+        del weights, prepickle, hashfunc
+        if not 0.0 < threshold <= 1.0:
+            raise ValueError("threshold must be above 0.0, and at most 1.0")
+        basename = (storage_config or {}).get("basename")
+        name = collection or (basename.decode() if isinstance(basename, bytes) else basename)
+        self.h = num_perm
+        self.threshold = threshold
+        self.keys = Keys(self)
+        self._key_type = key_type
+        self._params = params
+        self._recall = recall
+        self._signatures: Optional[bool] = None
+        self._queries: List[Sketchable] = []
+        self._root = client or Client()
+        self._client = self._root.collection(name or f"lsh-{uuid.uuid4().hex}")
+        self._removal = None if name else weakref.finalize(self, _remove, self._client)
+
+    def insert(self, key: Key, minhash: Sketchable, check_duplication: bool = True) -> None:
+        """Adds a set; `ValueError` if there is the key. Returns when it is on disk.
+
+        Another program may insert the key between the check and the insert: then the later one
+        replaces the earlier. `check_duplication=False` saves a request.
+        """
+        if check_duplication and key in self:
+            raise ValueError("The given key already exists")
+        document = self._document(key, minhash)
+        self._client.insert(check=False, **document)
+
+    def query(self, minhash: Sketchable) -> List[Key]:
+        """The keys of the sets with at least the threshold's Jaccard similarity, the most first."""
+        return self._query_all([minhash])[0]
+
+    def remove(self, key: Key) -> None:
+        """Removes a set; `ValueError` if there is none of this key."""
+        try:
+            self._client.remove(self._id(key))
+        except ProblemError as problem:
+            if problem.code in ("document_not_found", "collection_not_found"):
+                raise ValueError("The given key does not exist") from problem
+            raise
+
+    def __contains__(self, key: Key) -> bool:
+        try:
+            self._client.get(self._id(key))
+        except ProblemError as problem:
+            if problem.code in ("document_not_found", "collection_not_found"):
+                return False
+            raise
+        return True
+
+    def is_empty(self) -> bool:
+        return len(self.keys) == 0
+
+    def insertion_session(self, buffer_size: int = 50_000) -> InsertionSession[Key]:
+        """Inserts many in few requests; all are on disk when the `with` block ends."""
+        return InsertionSession(self, buffer_size)
+
+    def deletion_session(self, buffer_size: int = 50_000) -> DeletionSession[Key]:
+        """As there. Each removal is a request of its own, made at once."""
+        del buffer_size
+        return DeletionSession(self)
+
+    def merge(self, other: MinHashLSH[Key], check_overlap: bool = False) -> None:
+        """Inserts all sets of another index of sets."""
+        if not other._is_created():
+            return
+        if other._signatures:
+            raise ValueError("an index of signatures does not give them back")
+        if check_overlap and any(key in self for key in other.keys):
+            raise ValueError("The keys are overlapping, duplicate key exists.")
+        self._create(signatures=False)
+        check(self._client.bulk(other._client.export(), check=False))
+
+    def add_to_query_buffer(self, minhash: Sketchable) -> None:
+        self._queries.append(minhash)
+
+    def collect_query_buffer(self) -> List[Key]:
+        """The keys that all buffered queries return."""
+        queries, self._queries = self._queries, []
+        results = self._query_all(queries)
+        if not results:
+            return []
+        first, *others = results
+        return [key for key in first if all(key in keys for keys in others)]
+
+    def close(self) -> None:
+        """Removes the index's own collection; one that was named is kept."""
+        if self._removal is not None:
+            self._removal()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _query_all(self, minhashes: List[Sketchable]) -> List[List[Key]]:
+        contents = [content(minhash, self.h) for minhash in minhashes]
+        if not self._is_created():
+            return [[] for _ in contents]
+        for item in contents:
+            self._expect("signature" in item)
+        results: List[List[Key]] = []
+        for start in range(0, len(contents), PROBES_MAX):
+            probes = cast(List[types.Probe], contents[start : start + PROBES_MAX])
+            answers = self._client.query_many(
+                probes,
+                threshold=self.threshold,
+                limit=LIMIT_MAX,
+                mode="estimated" if self._signatures else None,
+            )
+            results.extend(map(self._keys_of, answers))
+        return results
+
+    def _keys_of(self, answer: Union[types.Answer, types.FailedProbe]) -> List[Key]:
+        if "error" in answer:
+            raise ProblemError(dict(cast(types.FailedProbe, answer)["error"]))
+        if answer["more"] or answer["truncated"]:
+            warnings.warn("a limit was hit: not all keys are returned", stacklevel=4)
+        return [self._key_type(match["id"]) for match in answer["matches"]]
+
+    def _id(self, key: Key) -> str:
+        id = str(key)
+        if self._key_type(id) != key:
+            kind = type(key).__name__
+            raise TypeError(f"a key of type {kind} needs a key_type that makes it of its str()")
+        return id
+
+    def _document(self, key: Key, minhash: Sketchable) -> Dict[str, Any]:
+        given = content(minhash, self.h)
+        self._create("signature" in given)
+        return {"id": self._id(key), **given}
+
+    def _expect(self, signatures: bool) -> None:
+        if self._signatures not in (None, signatures):
+            kinds = "signatures, not sets" if self._signatures else "sets, not signatures"
+            raise TypeError(f"this index is one of {kinds}")
+
+    def _create(self, signatures: bool) -> None:
+        if not self._is_created():
+            self._root.create_collection(self._client.name, self._settings(signatures))
+            self._signatures = signatures
+        self._expect(signatures)
+
+    def _settings(self, signatures: bool) -> Dict[str, Any]:
+        scheme: Dict[str, Any] = {"threshold": self.threshold, "recall": self._recall}
+        if self._params is not None:
+            scheme["bands"], scheme["rows"] = self._params
+        # Sketches of akin's own have a multiple of 4 slots.
+        sketch: Dict[str, Any] = {"slots": max(16, -(-self.h // 4) * 4)}
+        if signatures:
+            sketch = {"method": "foreign", "slots": self.h, "bits": 32}
+        return {"sketch": sketch, "scheme": scheme, "limits": LIMITS}
+
+    def _is_created(self) -> bool:
+        """Learns what the collection is made of, which may be another program's."""
+        if self._signatures is not None or self._removal is not None:
+            return self._signatures is not None
+        try:
+            found = self._root.describe_collection(self._client.name)
+        except ProblemError as problem:
+            if problem.code != "collection_not_found":
+                raise
+            return False
+        self._signatures = found["settings"]["sketch"].get("method") == "foreign"
+        return True
+
+
+def _remove(client: Client) -> None:
+    """Runs at the end of the program, too, when the server may be gone."""
+    client.patience_s = 0
+    try:
+        client.remove_collection(client.name)
+    except AkinError:
+        pass

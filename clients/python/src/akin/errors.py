@@ -1,0 +1,58 @@
+"""What the client raises."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict, List, Optional
+
+RETRIED_STATUS = frozenset({429, 503})
+
+
+class AkinError(Exception):
+    """The base of all errors of this package."""
+
+
+class ConnectionFailed(AkinError):
+    """The server was not reached, or the connection ended before the answer did."""
+
+
+class ProblemError(AkinError):
+    """The server refused a request; `code` says why and stays the same between versions."""
+
+    def __init__(self, problem: Dict[str, Any], retry_after_s: Optional[float] = None) -> None:
+        self.code: str = problem.get("code", "unknown")
+        self.status: int = problem.get("status", 0)
+        self.title: str = problem.get("title", "")
+        self.detail: str = problem.get("detail", "")
+        self.request_id: Optional[str] = problem.get("request_id")
+        self.errors: List[Dict[str, str]] = problem.get("errors", [])
+        self.problem = problem
+        self.retry_after_s = retry_after_s
+        super().__init__(f"{self.code}: {self.detail or self.title}")
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether the same request may succeed later."""
+        return self.status in RETRIED_STATUS
+
+    @classmethod
+    def parse(cls, status: int, content: bytes, retry_after: Optional[str]) -> ProblemError:
+        """Reads the body of an error, which a proxy in between may have written."""
+        try:
+            problem = json.loads(content)
+        except ValueError:
+            problem = None
+        if not isinstance(problem, dict) or "code" not in problem:
+            start = content[:200].decode("utf-8", "replace")
+            detail = f"the answer has status {status} and is no problem of akin's: {start}"
+            problem = {"code": "unknown", "detail": detail}
+        problem["status"] = status
+        return cls(problem, _seconds(retry_after))
+
+
+def _seconds(retry_after: Optional[str]) -> Optional[float]:
+    """akin sends seconds; a date, as proxies may send, counts as absent."""
+    try:
+        return max(0.0, float(retry_after)) if retry_after is not None else None
+    except ValueError:
+        return None

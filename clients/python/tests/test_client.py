@@ -1,0 +1,173 @@
+import asyncio
+import inspect
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+from server import Reply, Script, Server, problem
+
+import akin
+
+BUS = "The night bus will stop at the old fish market instead of the pier, from Monday on."
+BUS_2 = BUS.replace("from Monday on", "from Monday")
+
+
+def test_documents_come_and_go(client: akin.Client) -> None:
+    added = client.insert("news/1", BUS, metadata={"lang": "en"})
+    assert (added["id"], added["status"], added["duplicates"]) == ("news/1", "created", [])
+    assert [d["id"] for d in client.insert("news/2", BUS_2)["duplicates"]] == ["news/1"]
+    skipped = client.insert("news/3", BUS, on_duplicate="skip", threshold=0.95)
+    assert skipped["status"] == "skipped"
+
+    stored = client.get("news/1", include=["sketch", "shingles"])
+    assert stored["text"] == BUS and stored["metadata"] == {"lang": "en"}
+    assert set(stored["included"]) == {"sketch", "shingles"}
+    assert list(client.ids(page=1)) == ["news/1", "news/2"]
+    assert [d["id"] for d in client.export(order="id")] == ["news/1", "news/2"]
+    assert client.stats()["documents"] == 2
+
+    client.remove("news/2")
+    with pytest.raises(akin.ProblemError) as refused:
+        client.remove("news/2")
+    assert (refused.value.code, refused.value.status) == ("document_not_found", 404)
+    assert refused.value.request_id and "'news/2'" in str(refused.value)
+    assert client.remove_where(filter='@.lang == "en"')["removed"] == 1
+
+
+def test_lookups(client: akin.Client) -> None:
+    client.insert("en", BUS, metadata={"lang": "en"})
+    client.insert("fr", BUS, metadata={"lang": "fr"})
+    found = client.query(BUS_2, filter='@.lang == "fr"', limit=5)["matches"]
+    assert [(m["id"], m["metadata"]) for m in found] == [("fr", {"lang": "fr"})]
+    assert [m["id"] for m in client.query(id="en")["matches"]] == ["fr"]
+    assert client.query(BUS, stored_after=datetime.now(timezone.utc))["matches"] == []
+
+    both = client.query_many([{"id": "en"}, {"id": "nobody"}], threshold=0.9)
+    assert both[0]["matches"][0]["id"] == "fr" and both[1]["error"]["code"] == "document_not_found"  # type: ignore[typeddict-item]
+
+    compared = client.compare("en", {"text": BUS_2}, measures=["edit", "cosine"], explain=True)
+    assert set(compared["measures"]) == {"edit", "cosine"} and compared["explanation"]
+    collapsed = client.collapse(["fr", "en", "gone"], threshold=0.9)
+    assert [group["representative"] for group in collapsed["groups"]] == ["fr"]
+    assert [(p["a"], p["b"], p["exact"]) for p in client.pairs(mode="exact")] == [("en", "fr", 1.0)]
+    clusters = list(client.clusters(linkage="representative", min_size=2))
+    assert [(c["representative"], c["size"]) for c in clusters] == [("en", 2)]
+
+
+def test_tokens_and_records(client: akin.Client) -> None:
+    client.insert("basket", tokens={"bread", "milk", "beer"})
+    client.insert("counted", tokens=["bread", ("milk", 2), "beer"])
+    found = client.query(tokens=["beer", "bread", "milk"])["matches"]
+    assert [m["id"] for m in found] == ["basket", "counted"]
+    settings = {
+        "shingles": {"unit": "field"},
+        "scheme": {"kind": "fields", "fields": ["name", "phone"], "points": 100},
+    }
+    client.create_collection("records", settings)
+    people = client.collection("records")
+    people.insert("crm/1", fields={"name": "Bill Smith", "phone": "555-1234"})
+    assert people.query(fields={"phone": "555 1234"})["matches"][0]["points"] == 100
+    assert "records" in client.collections()
+    assert client.describe_collection("records")["documents"] == 1
+    with pytest.raises(akin.ProblemError, match="collection_exists"):
+        client.create_collection("records")
+    client.remove_collection("records")
+    assert "records" not in client.collections()
+
+
+def test_what_is_asked_wrongly() -> None:
+    client = akin.Client("http://127.0.0.1:1", patience_s=0)
+    with pytest.raises(TypeError, match="exactly one of id, text, .* not none"):
+        client.query()
+    with pytest.raises(TypeError, match="not text and tokens"):
+        client.insert("a", "b", tokens=["c"])
+    with pytest.raises(TypeError, match="of a client, not of the class"):
+        akin.Client.stats()
+    with pytest.raises(akin.ConnectionFailed, match="http://127.0.0.1:1/stats"):
+        client.stats()
+    with pytest.raises(akin.AkinError, match="protocol"):
+        akin.Client("localhost:1").stats()
+
+
+def test_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Server(tmp_path, with_keys=True) as server:
+        monkeypatch.setenv("AKIN_URL", server.url)
+        monkeypatch.delenv("AKIN_API_KEY", raising=False)
+        with akin.Client() as client, pytest.raises(akin.ProblemError) as refused:
+            client.stats()
+        assert refused.value.code == "key_required"
+        with akin.Client(key=server.key) as client:
+            assert client.insert(None, "hello")["status"] == "created"
+            assert server.key not in repr(client)
+        monkeypatch.setenv("AKIN_API_KEY", server.key)
+        with akin.Client() as client:
+            assert client.request("GET", "/stats")["documents"] == 1
+
+
+def test_refusals_are_retried_after_the_time_that_they_name() -> None:
+    refused = (429, {"retry-after": "0"}, problem(429, "too_many_requests"))
+    busy = (503, {"retry-after": "0"}, problem(503, "overloaded"))
+    done: Reply = (200, {}, b'{"documents": 1}')
+    with Script(refused, busy, (0, {}, b""), done) as script:
+        with akin.Client(script.url) as client:
+            assert client.stats() == {"documents": 1}
+        assert [path for _, path, _, _ in script.requests] == ["/stats"] * 4
+    # Longer than the caller's patience: the refusal itself is raised, without another try.
+    late = (503, {"retry-after": "60"}, problem(503, "not_ready"))
+    with Script(late) as script, akin.Client(script.url) as client:
+        with pytest.raises(akin.ProblemError) as raised:
+            client.stats()
+        assert (raised.value.code, raised.value.retry_after_s) == ("not_ready", 60.0)
+
+
+def test_other_failures_are_not_retried() -> None:
+    with Script((502, {}, b"<html>bad gateway</html>")) as script:
+        with akin.Client(script.url) as client, pytest.raises(akin.ProblemError) as raised:
+            client.stats()
+        assert (raised.value.code, raised.value.status) == ("unknown", 502)
+        assert "bad gateway" in raised.value.detail
+
+
+def test_an_answer_that_is_cut_off_is_no_answer() -> None:
+    pair = b'{"a": "x", "b": "y", "resemblance": 1.0}\n'
+    cut = (200, {"content-length": "500", "connection": "close"}, pair + b'{"a": ')
+    with Script(cut) as script, akin.Client(script.url) as client:
+        pairs = client.pairs()
+        assert next(pairs)["a"] == "x"
+        with pytest.raises(akin.ConnectionFailed):
+            next(pairs)
+
+
+def test_an_id_is_one_part_of_the_path() -> None:
+    with Script((204, {}, b"")) as script, akin.Client(script.url, collection="a") as client:
+        client.remove("https://example.org/a?b#c d/../e")
+        path = "/collections/a/documents/https%3A%2F%2Fexample.org%2Fa%3Fb%23c%20d%2F..%2Fe"
+        assert script.requests[0][:2] == ("DELETE", path)
+
+
+def test_asynchronously(server: Server) -> None:
+    async def run() -> None:
+        async with akin.AsyncClient(server.url) as root:
+            await root.create_collection("asynchronously")
+            client = root.collection("asynchronously")
+            results = await asyncio.gather(*(client.insert(f"n/{i}", BUS) for i in range(20)))
+            assert sorted(len(added["duplicates"]) for added in results) == list(range(20))
+            assert len([id async for id in client.ids(page=7)]) == 20
+            assert len([pair async for pair in client.pairs()]) == 190
+            with pytest.raises(akin.ProblemError, match="document_not_found"):
+                await client.get("nobody")
+            async for cluster in client.clusters():
+                assert cluster["size"] == 20
+                break
+            await root.remove_collection("asynchronously")
+
+    asyncio.run(run())
+
+
+def test_both_clients_have_the_same_methods() -> None:
+    def methods(kind: type) -> "dict[str, object]":
+        members = inspect.getmembers(kind, callable)
+        return {name: inspect.signature(m) for name, m in members if not name.startswith("_")}
+
+    assert methods(akin.Client).keys() == methods(akin.AsyncClient).keys()
+    assert "near-duplicates" in (akin.Client.query.__doc__ or "")

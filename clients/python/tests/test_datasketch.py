@@ -1,0 +1,151 @@
+import gc
+import subprocess
+import sys
+from typing import Any, Callable, Iterator, List
+
+import datasketch
+import pytest
+from server import Reply, Script, Server, problem
+
+import akin
+from akin.datasketch import MinHash, MinHashLSH, signature
+
+A = "the night bus will stop at the old fish market".split()
+B = [*A[:-1], "pier"]
+
+
+def sketch(words: List[str], kind: Callable[..., Any] = MinHash, **options: Any) -> Any:
+    made = kind(num_perm=128, **options)
+    for word in words:
+        made.update(word.encode())
+    return made
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[akin.Client]:
+    with akin.Client(server.url) as client:
+        yield client
+
+
+@pytest.mark.parametrize("of", [datasketch, akin.datasketch], ids=["datasketch", "akin"])
+def test_both_answer_alike(of: Any, client: akin.Client) -> None:
+    """The same program with either package; what differs is in docs/from-datasketch.md."""
+    options = {"client": client} if of is akin.datasketch else {}
+    lsh = of.MinHashLSH(threshold=0.5, num_perm=128, **options)
+    assert lsh.is_empty() and lsh.query(sketch(A, of.MinHash)) == [] and "a" not in lsh
+    with pytest.raises(ValueError, match="does not exist"):
+        lsh.remove("a")
+    lsh.insert("a", sketch(A, of.MinHash))
+    lsh.insert("b", sketch(B, of.MinHash))
+    with pytest.raises(ValueError, match="already exists"):
+        lsh.insert("a", sketch(B, of.MinHash))
+    with pytest.raises(ValueError, match="length 128"):
+        lsh.insert("c", of.MinHash(num_perm=64))
+    assert sorted(lsh.query(sketch(A, of.MinHash))) == ["a", "b"]
+    assert "a" in lsh and "z" not in lsh and not lsh.is_empty()
+    assert sorted(lsh.keys) == sorted(lsh.keys.keys()) == ["a", "b"]
+    with lsh.insertion_session(buffer_size=40) as session:
+        for i in range(100):
+            session.insert(f"k{i}", sketch([f"{i}x{k}" for k in range(8)], of.MinHash))
+        with pytest.raises(ValueError, match="already exists"):
+            session.insert("a", sketch(A, of.MinHash))
+    assert lsh.query(sketch([f"7x{k}" for k in range(8)], of.MinHash)) == ["k7"]
+    lsh.add_to_query_buffer(sketch(A, of.MinHash))
+    lsh.add_to_query_buffer(sketch(B, of.MinHash))
+    assert sorted(lsh.collect_query_buffer()) == ["a", "b"]
+    with lsh.deletion_session() as deletions:
+        deletions.remove("a")
+    assert "a" not in lsh and lsh.query(sketch(A, of.MinHash)) == ["b"]
+    other = of.MinHashLSH(threshold=0.5, num_perm=128, **options)
+    other.insert("o", sketch(["only", "there"], of.MinHash))
+    lsh.merge(other, check_overlap=True)
+    assert "o" in lsh
+    with pytest.raises(ValueError, match="overlapping"):
+        lsh.merge(other, check_overlap=True)
+    if of is akin.datasketch:
+        other.close()
+        lsh.close()
+
+
+def test_minhash_as_there() -> None:
+    for kind in (MinHash, datasketch.MinHash):
+        a, b = sketch(A, kind), sketch(B, kind)
+        assert a.jaccard(b) == pytest.approx(7 / 9, abs=0.15)
+        assert a.count() == pytest.approx(8 if kind is MinHash else 9, abs=3)
+        both = kind.union(a, b)
+        c = a.copy()
+        c.merge(b)
+        assert c == both and len(c) == 128 and c != a
+        c.clear()
+        assert c.is_empty()
+        many = kind.bulk([[b"x", b"y"], [b"z"]], num_perm=128)
+        again = list(kind.generator([[b"x", b"y"], [b"z"]], num_perm=128))
+        assert [m.jaccard(n) for m, n in zip(many, again)] == [1.0, 1.0]
+
+
+def test_elements_and_keys(client: akin.Client) -> None:
+    with MinHashLSH(threshold=0.5, client=client, key_type=int, params=(16, 4)) as lsh:
+        bytes_ = {b"\xff\xfe", b"\x00", b"a\nb"}
+        lsh.insert(7, bytes_)
+        assert lsh.query(bytes_) == [7] and list(lsh.keys) == [7] and 8 not in lsh
+        assert lsh.query({"fffe", "x", "y"}) == []
+        with pytest.raises(TypeError, match="not a string"):
+            lsh.insert(8, "a text")
+    with MinHashLSH(client=client) as strings, pytest.raises(TypeError, match="key_type"):
+        strings.insert(5, {"x"})  # type: ignore[arg-type]
+
+
+def test_an_index_without_a_name_is_removed(client: akin.Client, server: Server) -> None:
+    lsh = MinHashLSH(client=client)
+    lsh.insert("a", {"x", "y"})
+    assert len(client.collections()) == 2
+    del lsh
+    gc.collect()
+    assert client.collections() == ["default"]
+    program = "from akin.datasketch import *; MinHashLSH().insert('a', {'x'})"
+    subprocess.run([sys.executable, "-c", program], env={"AKIN_URL": server.url}, check=True)
+    assert client.collections() == ["default"]
+
+
+def test_an_index_with_a_name_is_kept_and_shared(client: akin.Client) -> None:
+    early = MinHashLSH(client=client, threshold=0.5, collection="shared")
+    assert early.query({"x", "y"}) == []
+    config = {"type": "redis", "basename": b"shared"}
+    MinHashLSH(client=client, threshold=0.5, storage_config=config).insert("a", {"x", "y"})
+    assert early.query({"x", "y"}) == ["a"]
+    early.close()
+    assert "shared" in client.collections()
+    client.remove_collection("shared")
+
+
+def test_signatures_are_read_off() -> None:
+    for scheme in ("legacy", "affine32", "affine64"):
+        minhash = sketch(A, datasketch.MinHash, scheme=scheme)
+        lean = datasketch.LeanMinHash(minhash)
+        buffer = bytearray(lean.bytesize())
+        lean.serialize(buffer)
+        values = [int(value) for value in minhash.hashvalues]
+        assert signature(minhash) == signature(lean) == signature(bytes(buffer)) == values
+
+
+def test_sets_and_signatures_do_not_mix(client: akin.Client) -> None:
+    with MinHashLSH(client=client) as lsh:
+        lsh.insert("a", {"x"})
+        with pytest.raises(TypeError, match="one of sets, not signatures"):
+            lsh.insert("b", sketch(A, datasketch.MinHash))
+
+
+def test_a_limit_is_not_hidden() -> None:
+    answer = b'[{"matches": [{"id": "a"}], "more": true, "truncated": false}]'
+    refused = b'[{"error": {"code": "overloaded", "status": 503, "detail": "no"}}]'
+    settings = b'{"settings": {"sketch": {"method": "fast32"}}}'
+    replies: List[Reply] = [(200, {}, content) for content in (settings, answer, refused)]
+    replies.append((500, {}, problem(500, "internal")))
+    with Script(*replies) as script, akin.Client(script.url) as client:
+        lsh = MinHashLSH(client=client, collection="c")
+        with pytest.warns(UserWarning, match="not all keys"):
+            assert lsh.query({"x"}) == ["a"]
+        with pytest.raises(akin.ProblemError, match="overloaded"):
+            lsh.query({"x"})
+        with pytest.raises(akin.ProblemError, match="internal"):
+            lsh.remove("a")

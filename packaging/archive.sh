@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# archive.sh [TARGET]: target/archive/akin-VERSION-TARGET.tar.gz and SHA256SUMS. The default target is
+# linked statically and runs on any Linux of the processor's kind; it needs musl-gcc (Debian:
+# musl-tools) and `rustup target add x86_64-unknown-linux-musl`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+target=${1:-x86_64-unknown-linux-musl}
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
+name=akin-$version-$target
+cargo build --release --locked --bin akin --target "$target"
+akin=${CARGO_TARGET_DIR:-target}/$target/release/akin
+
+mkdir -p target/archive
+stage=$(mktemp -d)
+trap 'rm -rf "$stage"' EXIT
+bash packaging/documentation.sh "$akin" "$stage/$name"
+install -m 755 "$akin" "$stage/$name/akin"
+strip "$stage/$name/akin"
+cp README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT config/default.toml packaging/akin.service \
+    "$stage/$name/"
+# Equal contents make equal archives.
+tar -C "$stage" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct)" \
+    -c "$name" | gzip -n9 > "target/archive/$name.tar.gz"
+(cd target/archive && sha256sum ./*.tar.gz | sed 's| \./| |' > SHA256SUMS && cat SHA256SUMS)

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# The clients against real servers: Python (types, tests, examples) and JavaScript (types, tests).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+
+export AKIN_BIN="${AKIN_BIN:-$root/target/debug/akin}"
+venv="$root/target/clients/python"
+wanted=clients/python/tests/requirements.txt
+if ! cmp -s $wanted "$venv/installed.txt"; then
+    python3 -m venv --clear "$venv"
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r $wanted
+    cp $wanted "$venv/installed.txt"
+fi
+# Installed as a user has it, so that a file missing from the package is noticed.
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps \
+    --no-build-isolation --force-reinstall "$root/clients/python"
+(cd clients/python && "$venv/bin/mypy" --cache-dir "$root/target/clients/mypy" &&
+    PYTHONDONTWRITEBYTECODE=1 "$venv/bin/python" -m pytest)
+
+# The compiler is installed elsewhere, so that nothing is written among the sources.
+tools="$root/target/clients/js"
+if ! cmp -s clients/js/package-lock.json "$tools/package-lock.json"; then
+    rm -rf "$tools" && mkdir -p "$tools/new"
+    cp clients/js/package.json clients/js/package-lock.json clients/js/.npmrc "$tools/new"
+    (cd "$tools/new" && npm ci --silent --no-progress)
+    mv "$tools"/new/* "$tools"
+fi
+(cd clients/js && "$tools/node_modules/.bin/tsc" -p . && node --test test/*.test.js)
