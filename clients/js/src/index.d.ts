@@ -35,6 +35,7 @@ export interface Match {
   shared?: number;
   union?: number;
   metadata?: Metadata;
+  text?: string;
   points?: number;
   field_points?: Record<string, number>;
 }
@@ -140,6 +141,15 @@ export interface Cluster {
   members: { id: string; resemblance: number }[];
 }
 
+export interface ClusterOf {
+  cluster?: string;
+  representative: string;
+  size: number;
+  members: { id: string; [field: string]: unknown }[];
+  more: boolean;
+  truncated: boolean;
+}
+
 export interface Collection {
   name: string;
   settings: Record<string, any>;
@@ -171,7 +181,11 @@ export interface LookupOptions extends Conditions {
   threshold?: number;
   points?: number;
   limit?: number;
+  /** Matches to leave out before the first. */
+  offset?: number;
   mode?: Mode;
+  /** What matches have besides their scores; by default metadata. */
+  include?: ("text" | "metadata")[];
 }
 
 export interface BulkOptions extends CheckOptions {
@@ -219,6 +233,25 @@ export class Client {
   ): Promise<(Answer | { error: Problem })[]>;
 
   get(id: string, options?: { include?: string[] } & CallOptions): Promise<StoredDocument>;
+
+  /** The stored documents among these ids, in their order, and the ids that are not stored. */
+  getMany(
+    ids: Iterable<string>,
+    options?: CallOptions,
+  ): Promise<{ documents: StoredDocument[]; unknown: string[] }>;
+
+  /** Changes metadata or expiry by a merge patch and leaves the content as it is. */
+  change(
+    id: string,
+    changes: { metadata?: Metadata | null; expires_at?: string | null },
+    options?: CallOptions,
+  ): Promise<Added>;
+
+  /** The documents that are connected with a stored one by near-duplicates. */
+  clusterOf(
+    id: string,
+    options?: { threshold?: number; mode?: Mode; limit?: number } & CallOptions,
+  ): Promise<ClusterOf>;
 
   /** Removes a document; rejects with `document_not_found` if there is none. */
   remove(id: string, options?: CallOptions): Promise<void>;

@@ -54,6 +54,21 @@ export class Client {
     return this.#call("GET", documentPath(id), { query: { include }, signal });
   }
 
+  /** @param {Iterable<string>} ids @param {Values} [options] */
+  getMany(ids, { signal } = {}) {
+    return this.#call("POST", "/fetch", { body: { ids: [...ids] }, signal });
+  }
+
+  /** @param {string} id @param {Values} changes @param {Values} [options] */
+  change(id, changes, { signal } = {}) {
+    return this.#call("PATCH", documentPath(id), { body: changes, signal });
+  }
+
+  /** @param {string} id @param {Values} [options] */
+  clusterOf(id, { signal, ...query } = {}) {
+    return this.#call("GET", "/clusters", { query: { id, ...query }, signal });
+  }
+
   /** @param {string} id @param {Values} [options] */
   async remove(id, { signal } = {}) {
     await this.#call("DELETE", documentPath(id), { signal });

@@ -58,6 +58,12 @@ test("documents come, are found, and go", async () => {
   assert.equal((await client.get("ä/?#")).text, BUS);
   assert.equal((await client.stats()).documents, 2);
 
+  const fetched = await client.getMany(["ä/?#", "nobody"]);
+  assert.deepEqual([fetched.documents.length, fetched.unknown], [1, ["nobody"]]);
+  const shown = await client.query(BUS, { offset: 1, include: ["text"] });
+  assert.deepEqual(shown.matches.map(({ id, text }) => [id, text]), [["ä/?#", BUS]]);
+  assert.equal((await client.change("ä/?#", { metadata: { a: 1 } })).status, "replaced");
+  assert.equal((await client.clusterOf("ä/?#")).size, 2);
   await client.remove("ä/?#");
   await assert.rejects(client.remove("ä/?#"), (error) =>
     error instanceof ProblemError && error.code === "document_not_found" && error.status === 404);

@@ -140,4 +140,4 @@ def test_memory_does_not_grow_with_the_number_of_documents() -> None:
             return size
 
     peak(512)  # what stays for good
-    assert peak(512 * 16) < 2 * peak(512 * 3)
+    assert peak(512 * 12) < 2 * peak(512 * 3)

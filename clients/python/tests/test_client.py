@@ -26,6 +26,12 @@ def test_documents_come_and_go(client: akin.Client) -> None:
     assert [d["id"] for d in client.export(order="id")] == ["news/1", "news/2"]
     assert client.stats()["documents"] == 2
 
+    fetched = client.get_many(["news/2", "nobody", "news/1"])
+    assert [d["id"] for d in fetched["documents"]] == ["news/2", "news/1"]
+    assert fetched["unknown"] == ["nobody"]
+    assert client.change("news/1", metadata={"year": 2024})["status"] == "replaced"
+    assert client.get("news/1")["metadata"] == {"lang": "en", "year": 2024}
+
     client.remove("news/2")
     with pytest.raises(akin.ProblemError) as refused:
         client.remove("news/2")
@@ -40,6 +46,9 @@ def test_lookups(client: akin.Client) -> None:
     found = client.query(BUS_2, filter='@.lang == "fr"', limit=5)["matches"]
     assert [(m["id"], m["metadata"]) for m in found] == [("fr", {"lang": "fr"})]
     assert [m["id"] for m in client.query(id="en")["matches"]] == ["fr"]
+    second = client.query(BUS, offset=1, include=["text"])["matches"]
+    assert [(m["id"], m["text"], "metadata" in m) for m in second] == [("fr", BUS, False)]
+    assert [m["id"] for m in client.cluster_of("fr", threshold=0.9)["members"]] == ["en", "fr"]
     assert client.query(BUS, stored_after=datetime.now(timezone.utc))["matches"] == []
 
     both = client.query_many([{"id": "en"}, {"id": "nobody"}], threshold=0.9)

@@ -60,10 +60,13 @@ def query(
     filter: Optional[str] = None,
     stored_after: Optional[Time] = None,
     stored_before: Optional[Time] = None,
+    offset: Optional[int] = None,
+    include: Optional[Sequence[str]] = None,
 ) -> Call[types.Answer]:
     """Finds the near-duplicates of a text, a set, a record, or of the stored document `id`.
 
-    `filter` is a condition on metadata, such as `@.lang == "en" && @.year >= 2020`.
+    `filter` is a condition on metadata, such as `@.lang == "en" && @.year >= 2020`; `include` says
+    what matches have besides their scores: `text`, `metadata` (the default), or both.
     """
     probe = {
         **_content(id=id, text=text, tokens=tokens, fields=fields, signature=signature),
@@ -75,7 +78,8 @@ def query(
         "stored_after": None if stored_after is None else timestamp(stored_after),
         "stored_before": None if stored_before is None else timestamp(stored_before),
     }
-    return Call(Request("POST", "/similar", body=encode(_given(probe))), json.loads)
+    options = params(offset=offset, include=include)
+    return Call(Request("POST", "/similar", options, encode(_given(probe))), json.loads)
 
 
 def query_many(
@@ -113,6 +117,20 @@ def remove_where(
 def get(id: str, *, include: Optional[Sequence[str]] = None) -> Call[types.StoredDocument]:
     """A stored document; `include` adds its `sketch`, its `shingles`, or both."""
     return Call(Request("GET", _document(id), params(include=include)), json.loads)
+
+
+def get_many(ids: Sequence[str]) -> Call[types.Fetched]:
+    """The stored documents among these ids, in their order, and the ids that are not stored."""
+    return Call(Request("POST", "/fetch", body=encode({"ids": list(ids)})), json.loads)
+
+
+def change(id: str, **changes: Any) -> Call[types.Added]:
+    """Changes `metadata` or `expires_at` of a stored document and leaves its content as it is.
+
+    The change is a merge patch: `metadata={"lang": "en", "draft": None}` sets one field and removes
+    another, and `metadata=None` removes all.
+    """
+    return Call(Request("PATCH", _document(id), body=encode(changes)), json.loads)
 
 
 def compare(
@@ -153,6 +171,18 @@ def clusters(
     """All clusters of near-duplicates, by their representatives."""
     query = params(threshold=threshold, mode=mode, linkage=linkage, min_size=min_size)
     return Stream(Request("GET", "/clusters", query))
+
+
+def cluster_of(
+    id: str,
+    *,
+    threshold: Optional[float] = None,
+    mode: Optional[types.Mode] = None,
+    limit: Optional[int] = None,
+) -> Call[types.ClusterOf]:
+    """The documents that are connected with a stored one by near-duplicates."""
+    query = params(id=id, threshold=threshold, mode=mode, limit=limit)
+    return Call(Request("GET", "/clusters", query), json.loads)
 
 
 def export(*, order: Optional[types.Order] = None) -> Stream[types.ExportedDocument]:

@@ -59,6 +59,9 @@ class Match(TypedDict):
     shared: NotRequired[int]
     union: NotRequired[int]
     metadata: NotRequired[Dict[str, Any]]
+    text: NotRequired[str]
+    tokens: NotRequired[List[Token]]
+    fields: NotRequired[Dict[str, str]]
     points: NotRequired[int]
     field_points: NotRequired[Dict[str, int]]
 
@@ -134,6 +137,11 @@ class StoredDocument(TypedDict):
     included: NotRequired[Dict[str, Any]]
 
 
+class Fetched(TypedDict):
+    documents: List[StoredDocument]
+    unknown: List[str]
+
+
 class ExportedDocument(TypedDict):
     id: str
     text: NotRequired[str]
@@ -185,6 +193,18 @@ class Cluster(TypedDict):
     representative: str
     size: int
     members: List[Member]
+
+
+class ClusterOf(TypedDict):
+    cluster: NotRequired[str]
+    representative: str
+    size: int
+    members: List[Dict[str, Any]]
+    more: bool
+    truncated: bool
+    threshold: float
+    mode: Mode
+    took_us: int
 
 
 class Group(TypedDict):
