@@ -1,7 +1,7 @@
 //! Does what README.md and the pages in docs/ say, in their order, and compares what comes with
 //! what they show.
 //!
-//! Each page has a server, a directory and a bash of its own. A ```sh block is run by bash; the
+//! Each page has a server, a directory with `dump.parquet` in it, and a bash of its own. A ```sh block is run by bash; the
 //! ```json or ```text block that follows it is what it prints. A ```toml block is a configuration
 //! that `akin check-config` accepts. ```console blocks need what a test has not (root, a network,
 //! Docker) and are counted in `NOT_RUN`. `UPDATE=1 cargo test --test readme` rewrites what is shown
@@ -9,6 +9,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod given;
 mod json;
 mod links;
 mod output;
@@ -27,9 +28,10 @@ use self::page::Page;
 use self::reading::Reading;
 
 /// How many blocks of a page no test runs.
-const NOT_RUN: [(&str, usize); 6] = [
+const NOT_RUN: [(&str, usize); 7] = [
     ("README.md", 3),
     ("docs/benchmarks.md", 1),
+    ("docs/formats.md", 1),
     ("docs/install.md", 6),
     ("docs/operations.md", 1),
     ("docs/quickstart.md", 1),
@@ -133,6 +135,22 @@ fn every_path_has_an_example() {
     assert!(paths.len() > 8, "{paths:?}");
     for path in paths {
         assert!(commands.contains(&format!(":2546/{path}")), "no example of /{path} in docs/");
+    }
+}
+
+#[test]
+fn every_command_has_a_row() {
+    let akin = std::process::Command::new(env!("CARGO_BIN_EXE_akin")).arg("help").output().unwrap();
+    let help = String::from_utf8(akin.stdout).unwrap();
+    let (_, commands) = help.split_once("Commands:\n").unwrap();
+    let names = commands.lines().take_while(|line| !line.is_empty()).filter_map(|line| {
+        let name = line.strip_prefix("  ")?.split(' ').next()?;
+        (!name.is_empty() && name != "help").then_some(name)
+    });
+    let page = fs::read_to_string(root().join("docs/command-line.md")).unwrap();
+    for name in names {
+        let has_row = |line: &str| line.starts_with('|') && line.contains(&format!("`{name}"));
+        assert!(page.lines().any(has_row), "docs/command-line.md has no row for `akin {name}`");
     }
 }
 

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
+use super::given;
 use crate::serving::Process;
 
 /// Where the page says that the server is.
@@ -27,6 +28,7 @@ pub struct Came {
 impl Reading {
     pub fn start() -> Self {
         let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("dump.parquet"), given::dump()).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_akin"));
         command
             .args(["serve", "--listen", "127.0.0.1:0"])
