@@ -29,7 +29,7 @@ use self::reading::Reading;
 
 /// How many blocks of a page no test runs.
 const NOT_RUN: [(&str, usize); 7] = [
-    ("README.md", 3),
+    ("README.md", 1),
     ("docs/benchmarks.md", 1),
     ("docs/formats.md", 1),
     ("docs/install.md", 6),
@@ -152,6 +152,23 @@ fn every_command_has_a_row() {
         let has_row = |line: &str| line.starts_with('|') && line.contains(&format!("`{name}"));
         assert!(page.lines().any(has_row), "docs/command-line.md has no row for `akin {name}`");
     }
+}
+
+/// Those pages' programs are run by the tests of the clients.
+#[test]
+fn programs_are_those_of_the_clients() {
+    let read = |page: &str| fs::read_to_string(root().join(page)).unwrap();
+    let run = ["clients/python/README.md", "clients/js/README.md", "docs/clients.md"].map(read);
+    let readme = read("README.md");
+    let mut programs = 0;
+    for block in readme
+        .split("\n```")
+        .filter(|block| block.starts_with("python\n") || block.starts_with("javascript\n"))
+    {
+        assert!(run.iter().any(|page| page.contains(block)), "no test runs:\n{block}");
+        programs += 1;
+    }
+    assert_eq!(programs, 2);
 }
 
 #[test]
