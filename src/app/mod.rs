@@ -27,9 +27,10 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
-use crate::config::{Settings, StorageSection};
+use crate::config::{Settings, StorageSection, TraceSettings};
 use crate::engine::{Clock, Collection, Collections, EngineError};
 use crate::http::{self, ServerSettings};
+use crate::telemetry;
 use clock::ClockCheck;
 
 /// The collections' directory within the data directory.
@@ -70,6 +71,7 @@ pub async fn run(
     let keys = access::keys(&settings, address)?;
     let tls = http::Tls::open(&settings.server)?.map(Arc::new);
     let state = http::AppState::new(settings.server.clone(), keys, metrics);
+    trace_requests(&settings.traces, &state);
     tracing::info!(%address, tls = tls.is_some(), "listening");
     let (ended, end) = oneshot::channel();
     let until_stopped = {
@@ -89,6 +91,14 @@ pub async fn run(
     http::serve(listener, router, until_stopped, &state.settings, tls).await;
     end.await.unwrap_or(Ok(()))?;
     close(state.collections.get()).await
+}
+
+/// Spans that wait when the process ends are lost.
+fn trace_requests(settings: &TraceSettings, state: &http::AppState) {
+    let Some(endpoint) = settings.otlp_endpoint.clone() else { return };
+    let (tracer, waiting) = http::Tracer::new(settings.ratio);
+    state.tracer.set(tracer).expect("a server starts once");
+    tokio::spawn(async move { telemetry::export_traces(&endpoint, waiting).await });
 }
 
 async fn close(collections: Option<&Arc<Collections>>) -> Result<(), AppError> {

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::interrupt;
+
 const REDRAW_EVERY: Duration = Duration::from_millis(200);
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
@@ -44,6 +46,8 @@ impl Meter {
         if !meter.bar.is_hidden() {
             meter.bar.enable_steady_tick(REDRAW_EVERY);
         }
+        let bar = meter.bar.clone();
+        interrupt::show(Some(Box::new(move || line(doing, unit, &bar))));
         meter
     }
 
@@ -95,6 +99,7 @@ impl Meter {
     /// Removes the bar. Nothing is shown or printed any more, whatever other threads still do.
     pub fn end(&self) {
         self.ended.store(true, Ordering::Relaxed);
+        interrupt::show(None);
         self.bar.finish_and_clear();
     }
 
@@ -103,23 +108,27 @@ impl Meter {
     }
 
     fn line(&self) -> String {
-        let shown = |count| match self.unit {
-            Unit::Bytes => HumanBytes(count).to_string(),
-            Unit::Things(_) => HumanCount(count).to_string(),
-        };
-        let mut line = format!("{}: {}", self.doing, shown(self.bar.position()));
-        if let Some(total) = self.bar.length() {
-            line.push_str(" of ");
-            line.push_str(&shown(total));
-        }
-        if let Unit::Things(name) = self.unit {
-            line.push(' ');
-            line.push_str(name);
-        }
-        match self.bar.message() {
-            message if message.is_empty() => line,
-            message => format!("{line}: {message}"),
-        }
+        line(self.doing, self.unit, &self.bar)
+    }
+}
+
+fn line(doing: &str, unit: Unit, bar: &ProgressBar) -> String {
+    let shown = |count| match unit {
+        Unit::Bytes => HumanBytes(count).to_string(),
+        Unit::Things(_) => HumanCount(count).to_string(),
+    };
+    let mut line = format!("{doing}: {}", shown(bar.position()));
+    if let Some(total) = bar.length() {
+        line.push_str(" of ");
+        line.push_str(&shown(total));
+    }
+    if let Unit::Things(name) = unit {
+        line.push(' ');
+        line.push_str(name);
+    }
+    match bar.message() {
+        message if message.is_empty() => line,
+        message => format!("{line}: {message}"),
     }
 }
 

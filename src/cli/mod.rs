@@ -14,6 +14,7 @@ mod failure;
 mod health;
 mod import;
 mod input;
+mod interrupt;
 mod keys;
 mod man;
 mod meter;
@@ -71,11 +72,16 @@ enum Command {
     Openapi,
 }
 
-/// Exit code 0: success; 1: failure; 2: wrong arguments.
+/// Exit code 0: success; 1: failure; 2: wrong arguments; 130: interrupted.
 #[must_use]
 pub fn main() -> ExitCode {
     let matches = command().get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    // These stop in an order of their own.
+    let stops_itself = matches!(cli.command, Command::Serve(_) | Command::Demo(_));
+    if !stops_itself && let Err(error) = interrupt::watch() {
+        return Failure::new(format!("cannot wait for signals: {error}")).report();
+    }
     let done = match cli.command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Import(arguments) => import::run(arguments),

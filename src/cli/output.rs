@@ -13,6 +13,7 @@ use serde::Serialize;
 use tempfile::TempPath;
 
 use super::failure::Failure;
+use super::interrupt;
 
 const BUFFER_BYTES: usize = 256 << 10;
 /// Whatever the umask allows.
@@ -166,10 +167,13 @@ impl Output {
         }
         // The file that a symbolic link points to is replaced, not the link.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let mut unfinished = interrupt::unfinished();
         let (file, temporary) = tempfile::Builder::new()
             .permissions(Permissions::from_mode(MODE))
             .tempfile_in(parent(&path))?
             .into_parts();
+        unfinished.push(temporary.to_path_buf());
+        drop(unfinished);
         let encoder = Encoder::new(&path, file)?;
         Ok(Self { encoder, target: Some(Target { temporary, path, overwrite }) })
     }
@@ -181,10 +185,14 @@ impl Output {
     pub fn finish(self) -> Result<(), Failure> {
         let file = self.encoder.finish()?;
         let Some(Target { temporary, path, overwrite }) = self.target else { return Ok(()) };
-        let persisted = file.sync_all().and_then(|()| match overwrite {
-            true => Ok(temporary.persist(&path)?),
-            false => Ok(temporary.persist_noclobber(&path)?),
-        });
+        file.sync_all().map_err(|error| failed(&path, &error))?;
+        let mut unfinished = interrupt::unfinished();
+        interrupt::finished(&mut unfinished, &temporary);
+        let persisted = match overwrite {
+            true => temporary.persist(&path),
+            false => temporary.persist_noclobber(&path),
+        };
+        let persisted = persisted.map_err(|error| error.error);
         persisted.map_err(|error| failed(&path, &error))
     }
 }

@@ -4,7 +4,9 @@ mod layers;
 mod settings;
 
 pub use layers::{Fault, Flag, Sources};
-pub use settings::{BackupSection, LogFormat, LogSettings, Settings, StorageSection};
+pub use settings::{
+    BackupSection, LogFormat, LogSettings, Settings, StorageSection, TraceSettings,
+};
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,5 +1,6 @@
 use std::path::PathBuf;
 
+use hyper::Uri;
 use serde::{Deserialize, Serialize};
 use tracing_subscriber::filter::Targets;
 
@@ -19,6 +20,7 @@ pub struct Settings {
     /// Upper bounds of the limits of any collection.
     pub ceiling: LimitSettings,
     pub log: LogSettings,
+    pub traces: TraceSettings,
 }
 
 impl Default for Settings {
@@ -82,6 +84,17 @@ pub struct LogSettings {
     pub format: LogFormat,
 }
 
+/// Spans of requests for an OpenTelemetry collector.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TraceSettings {
+    /// The address of the collector; without it nothing is traced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub otlp_endpoint: Option<String>,
+    /// The share of requests that are traced, of those whose caller has not decided it.
+    pub ratio: f64,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogFormat {
@@ -121,6 +134,7 @@ impl Settings {
             ("collection.limits", self.collection.limits.faults_over(&self.ceiling)),
             ("ceiling", self.ceiling.faults()),
             ("log", self.log.faults()),
+            ("traces", self.traces.faults()),
         ];
         let of = |(section, faults): (&str, Vec<String>)| {
             let section = section.to_owned();
@@ -164,6 +178,27 @@ impl BackupSection {
         }
         faults
     }
+}
+
+impl TraceSettings {
+    fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        if let Some(endpoint) = &self.otlp_endpoint
+            && !is_plain_http(endpoint)
+        {
+            let what = "must look like http://127.0.0.1:4318";
+            faults.push(format!("otlp_endpoint {what}, not '{endpoint}'"));
+        }
+        if !(0.0..=1.0).contains(&self.ratio) {
+            faults.push(format!("ratio must be 0..=1, not {}", self.ratio));
+        }
+        faults
+    }
+}
+
+fn is_plain_http(address: &str) -> bool {
+    let Ok(uri) = address.parse::<Uri>() else { return false };
+    uri.scheme_str() == Some("http") && uri.host().is_some() && uri.query().is_none()
 }
 
 impl LogSettings {

@@ -26,6 +26,7 @@ pub use access::key_file;
 pub use access::key_ring::KeyRing;
 pub use connection::serve::serve;
 pub use connection::tls::{Tls, TlsError};
+pub use connection::trace::{Span, Tracer};
 pub use metrics::describe as describe_metrics;
 pub use openapi::yaml as openapi_yaml;
 pub use request::bodies::corpus_document;

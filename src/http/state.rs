@@ -12,6 +12,7 @@ use crate::engine::{Collections, Progress};
 use crate::http::access::hosts::Hosts;
 use crate::http::access::key_ring::KeyRing;
 use crate::http::access::rates::Rates;
+use crate::http::connection::trace::Tracer;
 use crate::http::metrics::requests::RequestSeries;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
@@ -44,6 +45,8 @@ pub struct Shared {
     pub(super) request_series: RequestSeries,
     /// When the process started to serve.
     pub started_at: Timestamp,
+    /// Set if requests are traced.
+    pub tracer: OnceLock<Tracer>,
     /// The memory of all requests.
     pub budget: Arc<Budget>,
     /// A permit for each request that may be in flight.
@@ -61,6 +64,7 @@ impl AppState {
         Self(Arc::new(Shared {
             collections: OnceLock::new(),
             progress: Arc::default(),
+            tracer: OnceLock::new(),
             request_series: RequestSeries::default(),
             metrics,
             started_at: Timestamp::now(),

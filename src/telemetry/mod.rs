@@ -1,4 +1,8 @@
-//! Logs on stderr, metrics for Prometheus.
+//! Logs on stderr, metrics for Prometheus, traces to a collector.
+
+mod traces;
+
+pub use traces::export as export_traces;
 
 use std::io::{BufWriter, IsTerminal, Write, stderr};
 use std::sync::{OnceLock, mpsc};
@@ -53,7 +57,7 @@ pub fn start_logs(settings: &LogSettings) -> Logs {
     let lost = writer.error_counter();
     let layer = tracing_subscriber::fmt::layer().with_writer(writer);
     let layer = match text {
-        true => layer.with_ansi(terminal).boxed(),
+        true => layer.with_ansi(terminal && !no_color()).boxed(),
         false => layer.json().flatten_event(true).boxed(),
     };
     let started = tracing_subscriber::registry().with(layer.with_filter(filter)).try_init();
@@ -61,6 +65,11 @@ pub fn start_logs(settings: &LogSettings) -> Logs {
         std::panic::set_hook(Box::new(log_panic));
     }
     Logs { _guard: guard, lost }
+}
+
+/// Whether the user wants no colours (no-color.org).
+fn no_color() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
 /// Writes the waiting lines when it is dropped.

@@ -1,5 +1,7 @@
 //! The other commands: what they print, and how they end.
 
+use std::io::{Read, Write};
+
 use axum::body::Body;
 use axum::http::{Response, StatusCode};
 
@@ -151,4 +153,40 @@ fn a_closed_pipe_is_not_an_error() {
     let ended = command(&["completions", "bash"]).stdout(writer).output().unwrap();
     assert_eq!(ended.status.code(), Some(0));
     assert!(ended.stderr.is_empty());
+}
+
+#[test]
+fn ctrl_c_removes_what_is_unfinished_and_says_what_was_done() {
+    let dir = tempfile::tempdir().unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    // A server whose answer begins and never ends, held until the test ends.
+    let (hold, held) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let mut connection = connection.unwrap();
+            let _ = connection.read(&mut [0; 4096]);
+            let _ =
+                connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\nbegun");
+            hold.send(connection).unwrap();
+        }
+    });
+    let path = dir.path().join("backup.tar");
+    let child = command(&["snapshot", "--url", &url, "--output", path.to_str().unwrap()])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    while std::fs::read_dir(dir.path()).unwrap().next().is_none() {
+        std::thread::yield_now();
+    }
+    let pid = child.id().to_string();
+    let kill = std::process::Command::new("sh").args(["-c", "kill -INT \"$0\"", &pid]).status();
+    assert!(kill.unwrap().success());
+    let ended = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(130), "{stderr}");
+    assert!(stderr.starts_with("interrupted: saving: "), "{stderr}");
+    assert!(stderr.ends_with("what was written so far is removed\n"), "{stderr}");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    drop(held);
 }

@@ -19,6 +19,7 @@ mod process;
 mod server;
 mod serving;
 mod tls;
+mod traces;
 mod whole;
 
 use std::io::Write;

@@ -7,4 +7,5 @@ mod open;
 mod refusals;
 pub mod serve;
 pub mod tls;
+pub mod trace;
 mod transport;

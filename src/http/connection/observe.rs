@@ -1,6 +1,6 @@
 //! Counts and logs each request, and renders every error as a problem.
 
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::Method;
@@ -10,13 +10,16 @@ use tracing::Instrument;
 use tracing::field::Empty;
 
 use crate::http::access::{Caller, headers};
+use crate::http::connection::trace::Span;
 use crate::http::{AppState, problem, request_id};
 
 /// Requested every few seconds by machines, so they are logged at `debug`.
 const PROBES: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 pub async fn observe(State(state): State<AppState>, request: Request, next: Next) -> Response {
-    let started = Instant::now();
+    let (started, began) = (Instant::now(), SystemTime::now());
+    let tracer = state.tracer.get();
+    let context = tracer.and_then(|tracer| tracer.begin(request.headers()));
     let id = request_id::of(request.extensions());
     let request_id = request_id::text(&id);
     let method = method_label(request.method());
@@ -36,6 +39,10 @@ pub async fn observe(State(state): State<AppState>, request: Request, next: Next
     match PROBES.contains(&route) {
         true => tracing::debug!(request_id, key, method, route, status, took_us, "request"),
         false => tracing::info!(request_id, key, method, route, status, took_us, "request"),
+    }
+    if let (Some(tracer), Some(context)) = (tracer, context) {
+        let (route, request_id) = (route.to_owned(), request_id.to_owned());
+        tracer.end(Span { context, method, route, status, request_id, began, took });
     }
     state.request_series.answered(method, route, status, took);
     response

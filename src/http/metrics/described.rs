@@ -10,6 +10,10 @@ pub fn describe() {
         "akin_http_request_duration_seconds",
         "Time from the head of a request to the head of its response."
     );
+    describe_counter!(
+        "akin_trace_spans_lost_total",
+        "Spans that were not exported because too many waited."
+    );
     describe_counter!("akin_documents_added_total", "Documents posted, by what became of them.");
     describe_histogram!("akin_lookup_duration_seconds", "Time of a lookup without its HTTP.");
     describe_histogram!("akin_lookup_candidates", "Candidates of a lookup.");
