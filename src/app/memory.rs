@@ -10,9 +10,14 @@ const UNKNOWN_BYTES: usize = 2 << 30;
 /// Sets the budget of memory that the settings leave open.
 pub fn fit_memory(settings: &mut ServerSettings) {
     if settings.memory_max == 0 {
-        settings.memory_max = available(Path::new("/")).unwrap_or(UNKNOWN_BYTES) / 2;
+        settings.memory_max = available_memory() / 2;
     }
     tracing::info!(memory_max = settings.memory_max, "memory budget of requests");
+}
+
+/// What this process may use, in bytes.
+pub fn available_memory() -> usize {
+    available(Path::new("/")).unwrap_or(UNKNOWN_BYTES)
 }
 
 /// The least of the machine's memory and the limits of the control groups, in bytes.

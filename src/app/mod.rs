@@ -12,7 +12,7 @@ mod snapshots;
 
 pub use descriptors::fit_connections;
 pub use error::AppError;
-pub use memory::fit_memory;
+pub use memory::{available_memory, fit_memory};
 pub use signals::{reload_signal, stop_signal};
 
 use std::convert::Infallible;

@@ -55,6 +55,15 @@ impl Destination {
         }
     }
 
+    pub fn to_file(output: PathBuf, force: bool) -> Self {
+        Self { output, force }
+    }
+
+    /// Whether the file is called so.
+    pub fn is_parquet(&self) -> bool {
+        self.output.extension().is_some_and(|extension| extension == "parquet")
+    }
+
     /// # Errors
     /// The bytes would go to a terminal.
     pub fn check_binary(&self) -> Result<(), Failure> {

@@ -35,7 +35,7 @@ pub struct Arguments {
     #[arg(long, value_name = "0..1", value_parser = input::threshold)]
     threshold: Option<Threshold>,
     /// How pairs are found
-    #[arg(long, value_name = "MODE", default_value = "exact")]
+    #[arg(long, value_name = "MODE", default_value = "verified")]
     mode: Mode,
     /// Of documents with equal sets only the one with the lowest id
     #[arg(long)]
@@ -73,6 +73,13 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let Writer { out, pairs } = writer;
     out.finish()?;
     eprintln!("pairs: {}", HumanCount(pairs));
+    if points_max.is_none() && mode != Mode::Exact {
+        eprintln!(
+            "a pair with a Jaccard similarity of {} is found with a chance of {:.1} %",
+            threshold.get(),
+            corpus.expected_recall(mode, threshold) * 100.0
+        );
+    }
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 

@@ -121,7 +121,7 @@ impl Analyser {
         self.estimator.estimate(0).slots
     }
 
-    pub(super) fn sketch_bytes(&self) -> usize {
+    pub fn sketch_bytes(&self) -> usize {
         self.sketcher.sketch_bytes()
     }
 

@@ -49,7 +49,7 @@ pub struct PushedSet {
     pub is_new: bool,
 }
 
-/// The documents with each set, in the byte order of their ids.
+/// The documents with each set, by their ranks and then in the byte order of their ids.
 #[derive(Clone, Debug)]
 pub struct Documents {
     documents: Vec<(DocumentId, u64)>,
@@ -84,15 +84,21 @@ impl CorpusBuilder {
 
     /// Numbers the sets in the byte order of their smallest ids.
     pub fn finish(self) -> (Corpus, Documents) {
+        self.finish_ranked(|_| 0)
+    }
+
+    /// Numbers the sets by their best documents: those whose tag has the lowest rank, of these the
+    /// one with the smallest id.
+    pub fn finish_ranked(self, rank: impl Fn(u64) -> u64) -> (Corpus, Documents) {
         let Self { mut corpus, sets, mut documents } = self;
         drop(sets);
-        documents.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+        documents.sort_unstable_by(|a, b| (rank(a.tag), &a.id).cmp(&(rank(b.tag), &b.id)));
         let numbers = numbers(&documents, corpus.count());
         for document in &mut documents {
             document.set = numbers[document.set as usize];
         }
         corpus.renumber(numbers);
-        // A stable sort keeps the documents of a set in the order of their ids.
+        // A stable sort keeps the documents of a set in their order.
         documents.sort_by_key(|document| document.set);
         let starts = starts(&documents, corpus.count());
         let documents = documents.into_iter().map(|document| (document.id, document.tag)).collect();

@@ -131,16 +131,20 @@ impl Join<'_> {
         for rank in self.buckets.ranks() {
             ranks[self.buckets.number(rank) as usize] = rank;
         }
-        let mut representatives = vec![NONE; count as usize];
+        let protected = self.protected;
+        let mut representatives: Vec<u32> = (0..protected).collect();
+        representatives.resize(count as usize, NONE);
         let mut neighbours = Neighbours::new(count);
         for number in 0..count {
-            if representatives[number as usize] == NONE {
+            if number < protected || representatives[number as usize] == NONE {
                 representatives[number as usize] = number;
                 let mut subject = Subject::new(number);
                 let is_free = |number: u32| representatives[number as usize] == NONE;
+                // A protected set stays in its buckets until it has been compared.
+                let stays = |other: u32| is_free(other) || (number < other && other < protected);
                 let mut joining = Vec::new();
-                for other in self.free_neighbours(ranks[number as usize], is_free, &mut neighbours)
-                {
+                let rank = ranks[number as usize];
+                for other in self.free_neighbours(rank, is_free, stays, &mut neighbours) {
                     progress.go_on()?;
                     let other = self.buckets.number(*other);
                     if self.check.pair(&mut subject, other, sets)?.is_some() {
@@ -162,6 +166,7 @@ impl Join<'_> {
         &mut self,
         rank: u32,
         is_free: impl Fn(u32) -> bool,
+        stays: impl Fn(u32) -> bool,
         neighbours: &'m mut Neighbours,
     ) -> &'m [u32] {
         neighbours.begin(rank);
@@ -174,7 +179,7 @@ impl Join<'_> {
                     neighbours.add(other.rank, || self.buckets.admit(members[at], *other));
                 }
             }
-            self.buckets.retain(bucket, &is_free);
+            self.buckets.retain(bucket, &stays);
         }
         neighbours.finish(|_, _| true)
     }

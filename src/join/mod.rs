@@ -38,6 +38,8 @@ use check::PairCheck;
 pub struct Join<'c> {
     check: PairCheck<'c>,
     buckets: Buckets,
+    /// Sets with lower numbers never become members of a cluster by representative.
+    protected: u32,
 }
 
 /// The keys by which sets are put into buckets.
@@ -67,7 +69,14 @@ impl<'c> Join<'c> {
         let agreeing_min = keys.agreeing_min;
         let check =
             PairCheck { corpus, estimator, threshold: threshold.get(), scoring, agreeing_min };
-        Ok(Self { check, buckets })
+        Ok(Self { check, buckets, protected: 0 })
+    }
+
+    /// Leaves each of the first sets a representative of its own, so that every further set is
+    /// compared with all of them.
+    #[must_use]
+    pub fn protecting(self, sets: u32) -> Self {
+        Self { protected: sets, ..self }
     }
 
     /// Creates buckets by prefix: two sets whose resemblance reaches the threshold share one. Reads
@@ -84,7 +93,7 @@ impl<'c> Join<'c> {
         let buckets = Buckets::by_prefix(corpus, threshold, sets, progress)?;
         let (threshold, scoring) = (threshold.get(), Scoring::Verified);
         let check = PairCheck { corpus, estimator, threshold, scoring, agreeing_min: 0 };
-        Ok(Self { check, buckets })
+        Ok(Self { check, buckets, protected: 0 })
     }
 }
 

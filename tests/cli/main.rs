@@ -6,6 +6,7 @@ mod backup;
 mod commands;
 mod crawls;
 mod curve;
+mod dedup;
 mod deploy;
 mod formats;
 mod import;

@@ -63,7 +63,8 @@ impl Corpus {
     }
 
     fn pairs(&self, options: &[&str]) -> BTreeSet<(String, String)> {
-        let ended = Self::run(&[&["pairs", &self.path("docs.jsonl")], options].concat());
+        let exact: &[&str] = if options.contains(&"--mode") { &[] } else { &["--mode", "exact"] };
+        let ended = Self::run(&[&["pairs", &self.path("docs.jsonl")], options, exact].concat());
         let pair = |line: &str| {
             let mut columns = line.split('\t').map(str::to_owned);
             (columns.next().unwrap(), columns.next().unwrap())

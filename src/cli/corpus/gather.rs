@@ -9,6 +9,8 @@ use std::sync::Arc;
 use indicatif::HumanCount;
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::keep::Keep;
+use super::memory::Memory;
 use super::pipeline::{Analysed, analyse};
 use super::{CorpusOptions, DuplicateIds};
 use crate::cli::failure::Failure;
@@ -47,8 +49,23 @@ pub fn gather(
     settings: &CollectionSettings,
     options: &CorpusOptions,
 ) -> Result<Gathered, Failure> {
+    gather_against(None, selection, settings, options, &Keep::default())
+}
+
+/// The fates are those of the new documents; `keep` says which of them are rather kept.
+///
+/// # Errors
+/// As [`gather`].
+pub fn gather_against(
+    old: Option<&Selection>,
+    selection: &Selection,
+    settings: &CollectionSettings,
+    options: &CorpusOptions,
+    keep: &Keep,
+) -> Result<Gathered, Failure> {
     let analyser = Analyser::new(settings);
-    let total = selection.bytes(|| true).unwrap_or(0);
+    let sizes = [old, Some(selection)].into_iter().flatten().map(|s| s.bytes(|| true).unwrap_or(0));
+    let total = sizes.sum();
     let meter = Meter::new(options.quiet, "reading", Unit::Bytes, total);
     let mut gatherer = Gatherer {
         gathering: OfflineGathering::new(settings).map_err(|error| disk_failed(&error))?,
@@ -58,8 +75,15 @@ pub fn gather(
         fates: Vec::new(),
         failed: 0,
         repeated: 0,
+        keeps_first: *keep == Keep::First,
+        memory: Memory::new(options, analyser.sketch_bytes()),
     };
-    analyse(selection, &analyser, options.threads(), &meter, |analysed| gatherer.take(analysed))?;
+    let (how, threads) = ((&analyser, keep), options.threads());
+    if let Some(old) = old {
+        analyse(old, how, threads, &meter, |analysed| gatherer.take(analysed))?;
+        gatherer.end_old();
+    }
+    analyse(selection, how, threads, &meter, |analysed| gatherer.take(analysed))?;
     gatherer.finish()
 }
 
@@ -71,9 +95,18 @@ struct Gatherer<'a> {
     fates: Vec<Fate>,
     failed: u64,
     repeated: u64,
+    keeps_first: bool,
+    memory: Memory,
 }
 
 impl Gatherer<'_> {
+    /// Ids need not differ from those of old documents.
+    fn end_old(&mut self) {
+        self.gathering.end_old();
+        self.origins = Origins::default();
+        self.fates = Vec::new();
+    }
+
     fn take(&mut self, analysed: Analysed) -> Result<(), Failure> {
         let fate = match analysed {
             Analysed::Unread { origin, reason } => {
@@ -84,7 +117,8 @@ impl Gatherer<'_> {
                 self.fail(&origin, &reason);
                 Fate::LeftOut
             }
-            Analysed::Document { id, origin, analysis, record } => {
+            Analysed::Document { id, origin, analysis, record, rank } => {
+                self.memory.take(&id)?;
                 match (self.origins.insert(&id, &origin), self.duplicate_ids, analysis) {
                     (Some(first), DuplicateIds::Refuse, _) => {
                         return Err(repeated_id(&id, &first, &origin));
@@ -95,7 +129,8 @@ impl Gatherer<'_> {
                     }
                     (None, _, None) => Fate::Empty(id),
                     (None, _, Some(analysis)) => {
-                        let number = self.gathering.push(id, &analysis, record);
+                        let rank = if self.keeps_first { self.fates.len() as u64 } else { rank };
+                        let number = self.gathering.push(id, &analysis, record, rank);
                         Fate::Document(number.map_err(|error| disk_failed(&error))?)
                     }
                 }

@@ -1,9 +1,12 @@
 //! A corpus in files, for the commands that work without a server.
 
 mod gather;
+mod keep;
+mod memory;
 mod pipeline;
 
-pub use gather::{Fate, Gathered, gather};
+pub use gather::{Fate, Gathered, gather, gather_against};
+pub use keep::Keep;
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -51,6 +54,9 @@ pub struct CorpusOptions {
     /// Threads that cut texts into shingles [default: one for each core]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
+    /// Fail before more memory than this is used, in MiB [default: four fifths of what there is]
+    #[arg(long, value_name = "MIB")]
+    memory_max_mib: Option<u64>,
     /// Show no progress
     #[arg(long, short)]
     pub quiet: bool,
@@ -99,6 +105,7 @@ impl CorpusOptions {
     pub fn selection(&self, paths: Vec<PathBuf>) -> Result<Selection, Failure> {
         let mut selection = self.input.selection(paths)?;
         selection.reading.columns.further_are_ignored = true;
+        selection.reading.columns.prunes = true;
         Ok(selection)
     }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
+use super::keep::Keep;
 use crate::cli::input::{Cancelled, Event, Item, Origin, Selection, read_inputs};
 use crate::cli::meter::Meter;
 use crate::document::DocumentId;
@@ -25,6 +26,7 @@ pub enum Analysed {
         analysis: Option<Box<Analysis>>,
         /// The fields of a record.
         record: Option<NormalisedFields>,
+        rank: u64,
     },
     /// The line or file is not a document.
     Invalid { origin: Origin, reason: String },
@@ -41,7 +43,7 @@ enum Read {
 /// Visits everything in the order of the input, until the first error of `visit`.
 pub fn analyse<E>(
     selection: &Selection,
-    analyser: &Analyser,
+    (analyser, keep): (&Analyser, &Keep),
     threads: usize,
     meter: &Meter,
     mut visit: impl FnMut(Analysed) -> Result<(), E>,
@@ -54,7 +56,9 @@ pub fn analyse<E>(
         scope.spawn(|| reader.read_all(selection, &bytes_read));
         for chunk in chunks {
             meter.set(bytes_read.load(Ordering::Relaxed));
-            analyse_chunk(analyser, &chunk, threads).into_iter().try_for_each(&mut visit)?;
+            analyse_chunk((analyser, keep), &chunk, threads)
+                .into_iter()
+                .try_for_each(&mut visit)?;
         }
         Ok(())
     })
@@ -95,9 +99,9 @@ impl Reader {
 }
 
 /// Thread t of n analyses the elements t, t + n, t + 2n, ….
-fn analyse_chunk(analyser: &Analyser, chunk: &[Read], threads: usize) -> Vec<Analysed> {
+fn analyse_chunk(how: (&Analyser, &Keep), chunk: &[Read], threads: usize) -> Vec<Analysed> {
     let every_nth = |thread| -> Vec<Analysed> {
-        chunk.iter().skip(thread).step_by(threads).map(|read| analyse_one(analyser, read)).collect()
+        chunk.iter().skip(thread).step_by(threads).map(|read| analyse_one(how, read)).collect()
     };
     let mut shares: Vec<_> = thread::scope(|scope| {
         let workers: Vec<_> =
@@ -112,24 +116,27 @@ fn analyse_chunk(analyser: &Analyser, chunk: &[Read], threads: usize) -> Vec<Ana
     in_order.map(|analysed| analysed.expect("each thread analyses its share")).collect()
 }
 
-fn analyse_one(analyser: &Analyser, read: &Read) -> Analysed {
-    let (json, origin) = match read {
-        Read::Item(Item { json, origin, .. }) => (json, origin.clone()),
+fn analyse_one((analyser, keep): (&Analyser, &Keep), read: &Read) -> Analysed {
+    let (item, origin) = match read {
+        Read::Item(item) => (item, item.origin.clone()),
         Read::Unread { origin, reason } => {
             return Analysed::Unread { origin: origin.clone(), reason: reason.clone() };
         }
     };
-    let analysed = corpus_document(json).and_then(|(id, content)| {
+    let analysed = corpus_document(&item.json).and_then(|(id, content)| {
         let analysis = match analyser.analyse(&content) {
             Ok(analysis) => Some(Box::new(analysis)),
             Err(EngineError::EmptyDocument) => None,
             Err(error) => return Err(error.to_string()),
         };
         let named = || DocumentId::new(origin.to_string()).map_err(|error| error.to_string());
-        Ok((id.map_or_else(named, Ok)?, analysis, analyser.record(&content)))
+        let rank = keep.rank(item, &content);
+        Ok((id.map_or_else(named, Ok)?, analysis, analyser.record(&content), rank))
     });
     match analysed {
-        Ok((id, analysis, record)) => Analysed::Document { id, origin, analysis, record },
+        Ok((id, analysis, record, rank)) => {
+            Analysed::Document { id, origin, analysis, record, rank }
+        }
         Err(reason) => Analysed::Invalid { origin, reason },
     }
 }

@@ -24,6 +24,8 @@ pub struct Columns {
     pub metadata: Option<Vec<String>>,
     /// Who takes the documents ignores further members, so that lines of JSON may keep them.
     pub further_are_ignored: bool,
+    /// Nor are the further columns of tables needed, so they are not read.
+    pub prunes: bool,
 }
 
 /// A member whose value is a text.
@@ -71,7 +73,10 @@ impl Columns {
     pub fn wants(&self, name: &str) -> bool {
         name == self.text_name()
             || name == self.id_name()
-            || self.metadata.as_ref().is_none_or(|wanted| wanted.iter().any(|one| one == name))
+            || match &self.metadata {
+                None => !self.prunes,
+                Some(wanted) => wanted.iter().any(|one| one == name),
+            }
     }
 
     /// The document of a line of JSON; `None` if that is the line as it stands, or if it is no
@@ -209,6 +214,7 @@ mod tests {
             text: Some(text.into()),
             metadata: Some(metadata.iter().map(|name| (*name).to_owned()).collect()),
             further_are_ignored: false,
+            prunes: false,
         }
     }
 

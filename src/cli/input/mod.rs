@@ -1,6 +1,6 @@
 //! From paths on the command line to documents.
 //!
-//! `selection` finds the files, `open` decompresses one, `detect` says what it is, and the reader of
+//! `selection` finds files, `open` decompresses them, `detect` says what each is, and the reader of
 //! that format puts its records into a `sink`, where `columns` make documents of them.
 
 mod columns;
@@ -23,6 +23,7 @@ mod warc;
 pub use event::{Cancelled, Event, Item, Origin, Skip};
 pub use open::{open_file, read_text_file};
 pub use options::InputOptions;
+pub use parquet::open_parquet;
 pub use read::read_inputs;
 pub use selection::Selection;
 

@@ -74,6 +74,7 @@ impl InputOptions {
             text: self.text_column.clone(),
             metadata: self.metadata_columns.as_ref().map(wanted),
             further_are_ignored: false,
+            prunes: false,
         };
         let (format, encoding, extract) = (self.format, self.encoding, self.extract);
         let reading = Reading { format, encoding, extract, columns };

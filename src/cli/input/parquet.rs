@@ -18,11 +18,13 @@ use serde_json::{Map, Value};
 
 use super::columns::{Columns, Member, no_column, text_member};
 use super::event::{ITEM_BYTES_MAX, Stop};
+use super::open::{open_file, peeked};
 use super::sink::Sink;
+use crate::cli::failure::Failure;
 
 /// Rows are decoded so many at a time.
 const ROWS: usize = 64;
-pub const MAGIC: &[u8] = b"PAR1";
+const MAGIC: &[u8] = b"PAR1";
 
 /// A file that can be read at any place: this one, or an unnamed copy of what it unpacks to.
 pub fn seekable(path: Option<&Path>, mut unpacked: impl BufRead) -> io::Result<File> {
@@ -36,6 +38,18 @@ pub fn seekable(path: Option<&Path>, mut unpacked: impl BufRead) -> io::Result<F
     let mut copy = tempfile::tempfile()?;
     io::copy(&mut unpacked, &mut copy)?;
     Ok(copy)
+}
+
+/// The file, unpacked; `None` if it is not Parquet.
+///
+/// # Errors
+/// It cannot be read.
+pub fn open_parquet(path: &Path) -> Result<Option<File>, Failure> {
+    let open = || {
+        let (start, reader) = peeked(open_file(path)?, MAGIC.len())?;
+        (start == MAGIC).then(|| seekable(Some(path), reader)).transpose()
+    };
+    open().map_err(|error| Failure::unreadable(path, error))
 }
 
 pub fn read(file: File, bytes_read: &AtomicU64, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {

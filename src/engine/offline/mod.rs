@@ -27,6 +27,10 @@ pub struct OfflineGathering {
     /// The record of each distinct set, in order of arrival; `None` if documents are not records.
     records: Option<Vec<NormalisedFields>>,
     points_max: u32,
+    /// Of each document: the lower, the rather it is kept.
+    ranks: Vec<u64>,
+    /// How many documents are old.
+    old: u32,
 }
 
 impl OfflineGathering {
@@ -41,10 +45,21 @@ impl OfflineGathering {
             sets: SetWriter::create()?,
             records: (settings.scheme.kind == Kind::Fields).then(Vec::new),
             points_max: settings.scheme.points_max(),
+            ranks: Vec::new(),
+            old: 0,
         })
     }
 
-    /// Adds a document and returns its number; numbers are consecutive from 0.
+    /// The documents so far are old: each represents itself, and further ones are compared with all
+    /// of them. Returns how many there are.
+    pub fn end_old(&mut self) -> u32 {
+        self.old = self.ranks.len() as u32;
+        self.ranks.fill(0);
+        self.old
+    }
+
+    /// Adds a document and returns its number; numbers are consecutive from 0. Of a cluster, the
+    /// document with the lowest rank is the representative.
     ///
     /// # Errors
     /// The disk is full, or there are more documents than 32-bit numbers.
@@ -56,6 +71,7 @@ impl OfflineGathering {
         id: DocumentId,
         analysis: &Analysis,
         record: Option<NormalisedFields>,
+        rank: u64,
     ) -> io::Result<u32> {
         let too_many = |_| io::Error::other("there are more than 4294967295 documents");
         let number = u32::try_from(self.position_of.len()).map_err(too_many)?;
@@ -70,32 +86,39 @@ impl OfflineGathering {
             }
         }
         self.position_of.push(arrival.set);
+        self.ranks.push(if self.old > 0 { rank.max(1) } else { rank });
         Ok(number)
     }
 
     /// # Errors
     /// The disk is full.
     pub fn finish(self) -> io::Result<OfflineCorpus> {
-        let Self { analyser, builder, position_of, sets, records, points_max } = self;
-        let (corpus, documents) = builder.finish();
+        let Self { analyser, builder, position_of, sets, records, points_max, ranks, old } = self;
+        let (corpus, documents) = builder.finish_ranked(|number| ranks[number as usize]);
+        drop(ranks);
+        let is_old = |set: &u32| documents.of(*set)[0].1 < u64::from(old);
+        let protected = (0..corpus.count()).take_while(is_old).count() as u32;
         let first = |set| position_of[documents.of(set)[0].1 as usize];
         let positions: Vec<u32> = (0..corpus.count()).map(first).collect();
         let by_number = |records: Vec<NormalisedFields>| {
             positions.iter().map(|position| records[*position as usize].clone()).collect()
         };
         let records = records.map(|all| Records { by_number: by_number(all), points_max });
-        Ok(OfflineCorpus { analyser, sets: sets.finish(positions)?, corpus, documents, records })
+        let sets = sets.finish(positions)?;
+        Ok(OfflineCorpus { analyser, sets, corpus, documents, records, protected })
     }
 }
 
-/// A corpus that can be searched repeatedly. Sets are numbered in the byte order of their smallest
-/// ids.
+/// A corpus that can be searched repeatedly. Sets are numbered by the ranks of
+/// their documents, then in the byte order of their smallest ids.
 pub struct OfflineCorpus {
     analyser: Analyser,
     corpus: Corpus,
     documents: Documents,
     sets: SetReader,
     records: Option<Records>,
+    /// The first sets are those of old documents.
+    protected: u32,
 }
 
 impl OfflineCorpus {
@@ -137,7 +160,7 @@ impl OfflineCorpus {
         progress: &Progress,
         mut visit: impl FnMut(&Documents, SetPair) -> ControlFlow<()>,
     ) -> Result<(), JoinError<io::Error>> {
-        let Self { analyser, corpus, documents, sets, records } = self;
+        let Self { analyser, corpus, documents, sets, records, .. } = self;
         if let Some(records) = records {
             let comparing = Comparing::new(records, corpus, analyser, (mode, threshold));
             return Ok(comparing.pairs(progress, |a, b, resemblance| {
@@ -162,13 +185,13 @@ impl OfflineCorpus {
         linkage: Linkage,
         progress: &Progress,
     ) -> Result<Vec<u32>, JoinError<io::Error>> {
-        let Self { analyser, corpus, sets, records, .. } = self;
+        let Self { analyser, corpus, sets, records, protected, .. } = self;
         if let Some(records) = records {
             let comparing = Comparing::new(records, corpus, analyser, (mode, threshold));
-            return Ok(comparing.clusters(linkage, progress)?);
+            return Ok(comparing.clusters(linkage, *protected, progress)?);
         }
         let join = analyser.join(corpus, sets, (mode, threshold), progress)?;
-        join.clusters(linkage, sets, progress)
+        join.protecting(*protected).clusters(linkage, sets, progress)
     }
 }
 

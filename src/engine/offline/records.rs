@@ -85,7 +85,13 @@ impl<'r> Comparing<'r> {
     }
 
     /// The representative of each record: the lowest number in its cluster.
-    pub fn clusters(&self, linkage: Linkage, progress: &Progress) -> Result<Vec<u32>, Stopped> {
+    /// The first `protected` represent themselves.
+    pub fn clusters(
+        &self,
+        linkage: Linkage,
+        protected: u32,
+        progress: &Progress,
+    ) -> Result<Vec<u32>, Stopped> {
         let numbers = 0..self.corpus.count();
         let mut forest = Forest::new(numbers.end);
         let mut representatives: Vec<u32> = numbers.clone().collect();
@@ -93,7 +99,7 @@ impl<'r> Comparing<'r> {
             forest.connect(a, b);
             // Pairs ascend by `a`, so it is decided whether `a` is a representative.
             let is_free = |number: u32| representatives[number as usize] == number;
-            if is_free(a) && is_free(b) {
+            if b >= protected && is_free(a) && is_free(b) {
                 representatives[b as usize] = a;
             }
             Ok(())

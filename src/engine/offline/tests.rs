@@ -16,7 +16,7 @@ fn corpus(documents: &[(&str, usize)]) -> OfflineCorpus {
     let mut gathering = OfflineGathering::new(&settings).unwrap();
     for (number, (id, from)) in documents.iter().enumerate() {
         let analysis = analyser.analyse(&text(*from)).unwrap();
-        let given = gathering.push(DocumentId::new(*id).unwrap(), &analysis, None).unwrap();
+        let given = gathering.push(DocumentId::new(*id).unwrap(), &analysis, None, 0).unwrap();
         assert_eq!(given as usize, number);
     }
     gathering.finish().unwrap()
@@ -87,7 +87,7 @@ fn records_are_compared_by_their_points() {
         let content = Content::Fields(fields);
         let analysis = analyser.analyse(&content).unwrap();
         let id = DocumentId::new(id).unwrap();
-        gathering.push(id, &analysis, analyser.record(&content)).unwrap();
+        gathering.push(id, &analysis, analyser.record(&content), 0).unwrap();
     }
     let mut corpus = gathering.finish().unwrap();
     assert_eq!((corpus.points_max(), corpus.resemblance_of_equal(0)), (Some(300), 1.0));
@@ -106,4 +106,37 @@ fn records_are_compared_by_their_points() {
         let clusters = corpus.clusters(Mode::Verified, threshold, linkage, &progress).unwrap();
         assert_eq!(clusters, [0, 1, 2, 1]);
     }
+}
+
+#[test]
+fn of_a_cluster_the_lowest_rank_is_kept_and_old_documents_stay_apart() {
+    let settings = CollectionSettings::default();
+    let analyser = Analyser::new(&settings);
+    let clusters = |old: &[usize], new: &[(usize, u64)], linkage| {
+        let mut gathering = OfflineGathering::new(&settings).unwrap();
+        let push = |gathering: &mut OfflineGathering, from: usize, rank| {
+            let id = DocumentId::new(format!("{from:03}")).unwrap();
+            let analysis = analyser.analyse(&text(from)).unwrap();
+            gathering.push(id, &analysis, None, rank).unwrap();
+        };
+        old.iter().for_each(|from| push(&mut gathering, *from, 7));
+        gathering.end_old();
+        new.iter().for_each(|(from, rank)| push(&mut gathering, *from, *rank));
+        let mut corpus = gathering.finish().unwrap();
+        let threshold = Threshold::new(0.8).unwrap();
+        let found = corpus.clusters(Mode::Exact, threshold, linkage, &Progress::default()).unwrap();
+        let id = |set: u32| corpus.documents().of(set)[0].0.to_string();
+        let pairs: BTreeSet<_> = (0..).zip(found).map(|(set, by)| (id(set), id(by))).collect();
+        pairs.into_iter().map(|(set, by)| format!("{set} {by}")).collect::<Vec<_>>()
+    };
+    // Texts up to five words apart are pairs.
+    let by = Linkage::Representative;
+    assert_eq!(clusters(&[], &[(0, 2), (4, 1), (8, 3)], by), ["000 004", "004 004", "008 004"]);
+    assert_eq!(clusters(&[], &[(0, 1), (4, 1), (8, 1)], by), ["000 000", "004 000", "008 008"]);
+    // The third is near the second only, which is near the first.
+    let expected = ["000 000", "004 004", "008 004"];
+    assert_eq!(clusters(&[0, 4], &[(8, 0)], by), expected);
+    assert_eq!(clusters(&[4, 0], &[(8, 0)], by), expected);
+    assert_eq!(clusters(&[0, 4], &[(8, 0)], Linkage::Single)[2], "008 000");
+    assert_eq!(clusters(&[100], &[(8, 0)], by), ["008 008", "100 100"]);
 }

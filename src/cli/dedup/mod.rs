@@ -1,0 +1,134 @@
+//! `akin dedup`: a corpus in, a corpus without near-duplicates out.
+
+mod clusters;
+mod rows;
+mod write;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::AtomicU64;
+
+use clap::Args;
+
+use self::clusters::Clusters;
+use self::write::{Place, Writer};
+use super::corpus::{CorpusOptions, Fate, Gathered, Keep, gather_against, with_progress};
+use super::failure::Failure;
+use super::input::{self, Cancelled, Event, Selection, read_inputs};
+use super::meter::{Meter, Unit};
+use super::output::Destination;
+use crate::engine::{Linkage, Mode};
+use crate::scheme::Threshold;
+
+/// Write a corpus without its near-duplicates (deduplication); needs no server
+///
+/// Of each cluster of near-duplicates one document is kept, by default that with the lowest id: its
+/// line, unchanged, in the order of the input; what is not JSON becomes lines of JSON, and Parquet
+/// stays Parquet if the output is called .parquet. Equal documents, also equal records, are copies
+/// of each other whatever the threshold. The input is read twice. Items that are not documents are
+/// reported and left out.
+#[derive(Args)]
+pub struct Arguments {
+    /// Files or directories of documents, as `akin import` takes them
+    #[arg(required = true, value_name = "IN")]
+    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    destination: Destination,
+    /// Write a file for each input, under its name, into this directory
+    #[arg(long, value_name = "DIRECTORY", conflicts_with = "output")]
+    output_dir: Option<PathBuf>,
+    /// Which document of a cluster is kept: that with the lowest `id`, the `first`, the `longest`,
+    /// the `newest` (by date, timestamp, …), or that with the highest number or date in this field
+    #[arg(long, value_name = "WHICH", default_value = "id")]
+    keep: Keep,
+    /// Leave out what is near a document of these files, too, which are not written; may be given
+    /// several times
+    #[arg(long, value_name = "OLD")]
+    against: Vec<PathBuf>,
+    /// Write every document, each with its "cluster" and the id of its "representative"
+    #[arg(long)]
+    annotate: bool,
+    /// Jaccard similarity from which documents are near-duplicates [default: the configuration's];
+    /// of records the share of the points that all fields could have
+    #[arg(long, value_name = "0..1", value_parser = input::threshold)]
+    threshold: Option<Threshold>,
+    /// What makes a cluster
+    #[arg(long, value_name = "LINKAGE", default_value = "representative")]
+    linkage: Linkage,
+    /// How near-duplicates are found
+    #[arg(long, value_name = "MODE", default_value = "verified")]
+    mode: Mode,
+    #[command(flatten)]
+    corpus: CorpusOptions,
+}
+
+pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let Arguments { paths, corpus: options, mode, .. } = arguments;
+    if paths.iter().any(|path| path.as_os_str() == "-") {
+        return Err(Failure::new("the input is read twice, which stdin cannot be: name a file"));
+    }
+    let mut selection = options.selection(paths)?;
+    // Rows are copied whole, whatever was read of them; lines are made of what was read.
+    let is_copied = arguments.output_dir.is_none() && arguments.destination.is_parquet();
+    selection.reading.columns.prunes = is_copied && !arguments.keep.needs_members();
+    let against = !arguments.against.is_empty();
+    let old = against.then(|| options.selection(arguments.against)).transpose()?;
+    let inputs = old.iter().chain([&selection]).flat_map(|s| s.paths.clone()).collect::<Vec<_>>();
+    let place = match arguments.output_dir {
+        Some(directory) => Place::shards(directory, &inputs, arguments.destination.force)?,
+        None => {
+            arguments.destination.check(&inputs)?;
+            Place::One(arguments.destination)
+        }
+    };
+    let settings = options.collection(arguments.threshold)?;
+    let threshold = settings.scheme.threshold;
+    let Gathered { mut corpus, fates, failed } =
+        gather_against(old.as_ref(), &selection, &settings, &options, &arguments.keep)?;
+    let representatives = with_progress(options.quiet, |progress| {
+        corpus.clusters(mode, threshold, arguments.linkage, progress)
+    })?;
+    let clusters = Clusters::new(corpus.documents(), &representatives);
+    let total = fates.len() as u64;
+    let meter = Meter::new(options.quiet, "writing", Unit::Things("documents"), total);
+    let writer = Writer::new(place, &selection, arguments.annotate)?;
+    rewrite(&selection, &fates, &clusters, &meter, writer)?;
+    drop(meter);
+    clusters.print_summary(&fates);
+    if corpus.points_max().is_none() {
+        eprintln!(
+            "a pair with a Jaccard similarity of {} is found with a chance of {:.1} %",
+            threshold.get(),
+            corpus.expected_recall(mode, threshold) * 100.0
+        );
+    }
+    Ok(ExitCode::from(u8::from(failed > 0)))
+}
+
+/// Writes documents while the input is read for the second time.
+fn rewrite(
+    selection: &Selection,
+    fates: &[Fate],
+    clusters: &Clusters<'_>,
+    meter: &Meter,
+    mut writer: Writer,
+) -> Result<(), Failure> {
+    let mut fates = fates.iter();
+    let mut written = Ok(());
+    let read = read_inputs(selection, &AtomicU64::new(0), &mut |event| {
+        let Event::Item(item) = event else { return Ok(()) };
+        meter.add(1);
+        let fate = fates.next().ok_or_else(changed);
+        written = fate.and_then(|fate| writer.take(&item, &clusters.decide(fate)));
+        if written.is_ok() { Ok(()) } else { Err(Cancelled) }
+    });
+    written?;
+    if read.is_err() || fates.next().is_some() {
+        return Err(changed());
+    }
+    writer.finish()
+}
+
+fn changed() -> Failure {
+    Failure::new("the input changed while it was read: the output is not complete")
+}

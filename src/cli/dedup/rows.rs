@@ -1,0 +1,163 @@
+//! Copies rows of Parquet files, column by column, with their types and all that is nested in them.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::column::writer::ColumnWriterImpl;
+use parquet::data_type::DataType;
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::writer::SerializedFileWriter;
+
+use crate::cli::failure::Failure;
+use crate::cli::input::open_parquet;
+use crate::cli::output::Output;
+
+/// Rows are copied so many at a time.
+const ROWS: usize = 256;
+
+/// Writes rows of files with one schema.
+pub struct RowsWriter {
+    writer: SerializedFileWriter<Output>,
+}
+
+impl RowsWriter {
+    /// `like`: a file whose schema and metadata the output has.
+    pub fn new(output: Output, like: &Path) -> Result<Self, Failure> {
+        let reader = open(like)?;
+        let metadata = reader.metadata().file_metadata();
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_key_value_metadata(metadata.key_value_metadata().cloned())
+            .build();
+        let schema = Arc::clone(&metadata.schema_descr().root_schema_ptr());
+        let writer = SerializedFileWriter::new(output, schema, properties.into());
+        Ok(Self { writer: writer.map_err(|error| failed(like, &error))? })
+    }
+
+    /// Appends the rows with these numbers, ascending from 1.
+    pub fn copy(&mut self, path: &Path, rows: &[u64]) -> Result<(), Failure> {
+        let reader = open(path)?;
+        if reader.metadata().file_metadata().schema() != self.writer.schema_descr().root_schema() {
+            return Err(Failure::with_hint(
+                format!("{} has other columns than the file before it", path.display()),
+                "--output-dir writes a file for each input",
+            ));
+        }
+        let mut left = rows;
+        let mut first = 1;
+        for group in 0..reader.num_row_groups() {
+            let group = reader.get_row_group(group).map_err(|error| failed(path, &error))?;
+            let end = first + group.metadata().num_rows() as u64;
+            let (within, after) = left.split_at(left.partition_point(|row| *row < end));
+            if !within.is_empty() {
+                self.copy_group(&*group, within, first).map_err(|error| failed(path, &error))?;
+            }
+            (left, first) = (after, end);
+        }
+        Ok(())
+    }
+
+    fn copy_group(
+        &mut self,
+        from: &dyn RowGroupReader,
+        rows: &[u64],
+        first: u64,
+    ) -> Result<(), ParquetError> {
+        let mut kept = vec![false; from.metadata().num_rows() as usize];
+        rows.iter().for_each(|row| kept[(row - first) as usize] = true);
+        let mut to = self.writer.next_row_group()?;
+        let mut column = 0;
+        while let Some(mut writer) = to.next_column()? {
+            macro_rules! copy {
+                ($($kind:ident),*) => {
+                    match from.get_column_reader(column)? {
+                        $(ColumnReader::$kind(reader) => copy(reader, writer.typed(), &kept)?,)*
+                    }
+                };
+            }
+            copy!(
+                BoolColumnReader,
+                Int32ColumnReader,
+                Int64ColumnReader,
+                Int96ColumnReader,
+                FloatColumnReader,
+                DoubleColumnReader,
+                ByteArrayColumnReader,
+                FixedLenByteArrayColumnReader
+            );
+            writer.close()?;
+            column += 1;
+        }
+        to.close().map(drop)
+    }
+
+    pub fn finish(self) -> Result<(), Failure> {
+        let out = self.writer.into_inner();
+        out.map_err(|error| Failure::new(format!("cannot write the output: {error}")))?.finish()
+    }
+}
+
+/// Copies the kept rows of a column. A row begins where nothing is repeated; it has a value at each
+/// level that is defined in full.
+fn copy<T: DataType>(
+    mut reader: ColumnReaderImpl<T>,
+    writer: &mut ColumnWriterImpl<'_, T>,
+    kept: &[bool],
+) -> Result<(), ParquetError> {
+    let descriptor = Arc::clone(writer.get_descriptor());
+    let (deepest, repeats) = (descriptor.max_def_level(), descriptor.max_rep_level() > 0);
+    let mut kept = kept.iter();
+    let mut is_kept = false;
+    loop {
+        let (mut defined, mut repeated, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        let (rows, found, levels) =
+            reader.read_records(ROWS, Some(&mut defined), Some(&mut repeated), &mut values)?;
+        if rows == 0 {
+            return Ok(());
+        }
+        let mut values = values.into_iter();
+        let (mut its_defined, mut its_repeated, mut its_values) =
+            (Vec::new(), Vec::new(), Vec::new());
+        for level in 0..levels.max(found) {
+            if !repeats || repeated[level] == 0 {
+                is_kept = *kept.next().ok_or_else(disagree)?;
+            }
+            let has_value = deepest == 0 || defined[level] == deepest;
+            let value = has_value.then(|| values.next().ok_or_else(disagree)).transpose()?;
+            if is_kept {
+                its_defined.extend(defined.get(level));
+                its_repeated.extend(repeated.get(level));
+                its_values.extend(value);
+            }
+        }
+        let levels = |wanted: bool, levels: Vec<i16>| wanted.then_some(levels);
+        writer.write_batch(
+            &its_values,
+            levels(deepest > 0, its_defined).as_deref(),
+            levels(repeats, its_repeated).as_deref(),
+        )?;
+    }
+}
+
+fn disagree() -> ParquetError {
+    ParquetError::General("its columns have different numbers of rows".into())
+}
+
+fn open(path: &Path) -> Result<SerializedFileReader<File>, Failure> {
+    let file = open_parquet(path)?.ok_or_else(|| {
+        Failure::with_hint(
+            format!("{} is not Parquet, and the output is", path.display()),
+            "name an output that ends in .jsonl, or inputs that are all Parquet",
+        )
+    })?;
+    SerializedFileReader::new(file).map_err(|error| failed(path, &error))
+}
+
+fn failed(path: &Path, error: &ParquetError) -> Failure {
+    Failure::new(format!("cannot copy rows of {}: {error}", path.display()))
+}

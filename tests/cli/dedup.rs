@@ -1,0 +1,178 @@
+//! Which documents `dedup` keeps, and where it writes them.
+
+use std::fs::{self, File};
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::akin;
+use crate::crawls::fine_web;
+use crate::inputs::put;
+
+/// Words of a family; of two of its texts all but the last few words are equal.
+fn words(family: usize, last: usize) -> String {
+    let word = |n: usize| format!("f{family}w{n}");
+    (0..60).map(word).chain((0..last).map(|n| format!("end{n}"))).collect::<Vec<_>>().join(" ")
+}
+
+fn line(id: &str, text: &str, further: &Value) -> String {
+    let mut document = json!({"id": id, "text": text});
+    document.as_object_mut().unwrap().extend(further.as_object().unwrap().clone());
+    document.to_string() + "\n"
+}
+
+#[track_caller]
+fn dedup(arguments: &[&str]) -> String {
+    let ended = akin(&[&["dedup", "--mode", "exact"], arguments].concat());
+    assert_eq!(ended.code, Some(0), "{arguments:?}: {}", ended.stderr);
+    ended.stdout
+}
+
+fn ids(lines: &str) -> Vec<String> {
+    let id = |line: &str| {
+        let value: Value = serde_json::from_str(line).unwrap();
+        value["id"].as_str().unwrap().to_owned()
+    };
+    lines.lines().map(id).collect()
+}
+
+fn path(dir: &TempDir, name: &str) -> String {
+    dir.path().join(name).to_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_document_to_keep_is_chosen() {
+    let dir = tempfile::tempdir().unwrap();
+    let lines = [
+        line("c", &words(1, 1), &json!({"date": "2024-05-01", "score": 0.5})),
+        line("a", &words(1, 0), &json!({"date": "2023-12-31", "score": 0.25})),
+        line("d", &words(1, 2), &json!({"date": "2024-04-30", "score": 0.75})),
+        line("z", &words(2, 0), &json!({})),
+    ];
+    let file = put(dir.path(), "docs", lines.concat());
+    for (keep, kept) in
+        [("id", "a"), ("first", "c"), ("longest", "d"), ("newest", "c"), ("score", "d")]
+    {
+        for linkage in ["representative", "single"] {
+            let written = dedup(&[&file, "--keep", keep, "--linkage", linkage]);
+            assert_eq!(ids(&written), [kept, "z"], "{keep} {linkage}");
+        }
+    }
+}
+
+#[test]
+fn new_documents_are_compared_with_all_old_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    // Each is near the next only.
+    let chain =
+        |n: usize| (n * 5..n * 5 + 60).map(|n| format!("w{n}")).collect::<Vec<_>>().join(" ");
+    let old = [line("o1", &chain(0), &json!({})), line("o2", &chain(1), &json!({}))].concat();
+    let new = [
+        line("n1", &chain(2), &json!({})),
+        line("o1", &words(1, 0), &json!({})),
+        line("n3", &words(1, 1), &json!({})),
+        line("n4", &words(2, 1), &json!({})),
+    ];
+    let (old, new) = (put(dir.path(), "old", old), put(dir.path(), "new", new.concat()));
+    let threshold = ["--threshold", "0.8"];
+    let alone = dedup(&[&[new.as_str()], &threshold[..]].concat());
+    assert_eq!(ids(&alone), ["n1", "n3", "n4"]);
+    // The id of an old document is free, and an old one is never written.
+    let kept = dedup(&[&[new.as_str(), "--against", &old], &threshold[..]].concat());
+    assert_eq!(ids(&kept), ["n3", "n4"]);
+    let parts = dedup(&[
+        &new,
+        "--against",
+        &old,
+        "--against",
+        &alone_in(&dir, &alone),
+        "--threshold",
+        "0.8",
+    ]);
+    assert_eq!(ids(&parts), Vec::<String>::new());
+}
+
+fn alone_in(dir: &TempDir, lines: &str) -> String {
+    put(dir.path(), "alone", lines)
+}
+
+#[test]
+fn each_input_has_a_shard() {
+    let dir = tempfile::tempdir().unwrap();
+    put(
+        dir.path(),
+        "in/a.jsonl.gz",
+        crate::inputs::gz(line("a", &words(1, 0), &json!({})).as_bytes()),
+    );
+    put(dir.path(), "in/sub/b.csv", format!("id,text\nb,{}\nc,{}\n", words(1, 1), words(2, 0)));
+    put(dir.path(), "in/sub/d.jsonl", line("d", &words(2, 1), &json!({})));
+    put(dir.path(), "in/rows", fine_web(6));
+    let out = path(&dir, "out");
+    let arguments = ["dedup", &path(&dir, "in"), "--output-dir", &out, "--quiet"];
+    let ended = akin(&arguments);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let file = |name: &str| fs::read(format!("{out}/{name}")).unwrap();
+    let lines = |name: &str| ids(&String::from_utf8(file(name)).unwrap());
+    assert_eq!(file("a.jsonl.gz")[..2], [0x1f, 0x8b]);
+    assert_eq!(lines("sub/b.csv.jsonl"), ["c"]);
+    assert_eq!(lines("sub/d.jsonl"), Vec::<String>::new());
+    let rows = SerializedFileReader::new(File::open(format!("{out}/rows")).unwrap()).unwrap();
+    assert_eq!(rows.metadata().file_metadata().num_rows(), 3);
+    let again = akin(&arguments);
+    assert_eq!(again.code, Some(1));
+    assert!(again.stderr.contains("exists already"), "{}", again.stderr);
+    let inside = akin(&["dedup", &path(&dir, "in"), "--output-dir", &path(&dir, "in/out")]);
+    assert!(inside.stderr.contains("is an input, too"), "{}", inside.stderr);
+}
+
+#[test]
+fn rows_of_parquet_keep_all_their_columns() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = put(dir.path(), "crawl", fine_web(1000));
+    let out = path(&dir, "out.parquet");
+    dedup(&[&file, "--output", &out, "--keep", "token_count"]);
+    let rows = |path: &str| {
+        let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
+        let rows: Vec<String> =
+            reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
+        (rows, reader.metadata().file_metadata().clone())
+    };
+    let ((before, was), (after, is)) = (rows(&file), rows(&out));
+    // Of each pair the second has the higher count.
+    let expected: Vec<_> = before.iter().skip(1).step_by(2).cloned().collect();
+    assert_eq!(after, expected);
+    assert_eq!((is.schema(), is.key_value_metadata()), (was.schema(), was.key_value_metadata()));
+    let lines = dedup(&[&file, "--output", &path(&dir, "out.jsonl")]);
+    assert_eq!(lines, "");
+    let written = fs::read_to_string(path(&dir, "out.jsonl")).unwrap();
+    assert_eq!((ids(&written).len(), ids(&written)[0].as_str()), (500, "<urn:uuid:0>"));
+    let lines = put(dir.path(), "lines", line("a", &words(1, 0), &json!({})));
+    for (arguments, why) in [
+        (vec!["dedup", &lines, "--output", &path(&dir, "x.parquet")], "is not Parquet"),
+        (
+            vec!["dedup", &file, "--annotate", "--output", &path(&dir, "y.parquet")],
+            "--annotate does not",
+        ),
+    ] {
+        let ended = akin(&arguments);
+        assert_eq!(ended.code, Some(1));
+        assert!(ended.stderr.contains(why), "{}", ended.stderr);
+    }
+    assert!(!dir.path().join("x.parquet").exists());
+}
+
+#[test]
+fn a_corpus_that_does_not_fit_is_refused_before_memory_runs_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let lines: String =
+        (0..3000).map(|n| line(&format!("d{n}"), &words(n, 0), &json!({}))).collect();
+    let file = put(dir.path(), "docs", lines);
+    for command in ["dedup", "pairs"] {
+        let ended = akin(&[command, &file, "--memory-max-mib", "2"]);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""));
+        assert!(ended.stderr.contains("2.00 MiB of memory that are allowed"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("--against"), "{}", ended.stderr);
+    }
+    assert_eq!(akin(&["pairs", &file, "--memory-max-mib", "100"]).code, Some(0));
+}
