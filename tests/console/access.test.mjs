@@ -27,7 +27,10 @@ const PAGES = {
 let server, browser, key, readOnly;
 
 before(async () => {
-  [server, browser] = await Promise.all([serve({ actions: ["read,write,admin,metrics", "read"] }), launch()]);
+  [server, browser] = await Promise.all([
+    serve({ actions: ["read,write,admin,metrics", "read"] }),
+    launch(),
+  ]);
   [key, readOnly] = server.keys;
   await fill(server);
 });
@@ -84,8 +87,16 @@ test("the reference has every operation and works without a key", async () => {
   await page.locator(".operation").first().waitFor();
   const { paths } = await (await fetch(`${server.url}/openapi.json`)).json();
   // What is there for `default` and for named collections is described once.
-  const once = Object.entries(paths).filter(([path]) => !paths[path.replace("/collections/{collection}/", "/")] || !path.startsWith("/collections/{collection}/"));
-  const ids = once.flatMap(([, item]) => Object.values(item).map(({ operationId }) => operationId).filter(Boolean));
+  const once = Object.entries(paths).filter(
+    ([path]) =>
+      !paths[path.replace("/collections/{collection}/", "/")] ||
+      !path.startsWith("/collections/{collection}/"),
+  );
+  const ids = once.flatMap(([, item]) =>
+    Object.values(item)
+      .map(({ operationId }) => operationId)
+      .filter(Boolean),
+  );
   assert.ok(ids.length > 20);
   const shown = await page.locator(".operation").evaluateAll((all) => all.map(({ id }) => id));
   assert.deepEqual(shown.sort(), ids.sort());
@@ -104,7 +115,10 @@ test("the reference has every operation and works without a key", async () => {
 });
 
 // Dark pages differ in colours alone.
-for (const [colorScheme, rules] of [["light", undefined], ["dark", ["color-contrast"]]]) {
+for (const [colorScheme, rules] of [
+  ["light", undefined],
+  ["dark", ["color-contrast"]],
+]) {
   test(`axe finds nothing serious, ${colorScheme}`, async () => {
     const session = await withKey({ colorScheme });
     // The pages' policy forbids scripts from elsewhere; this one comes from the browser.
@@ -112,9 +126,16 @@ for (const [colorScheme, rules] of [["light", undefined], ["dark", ["color-contr
     for (const name of Object.keys(PAGES)) {
       await session.page.goto("about:blank");
       await whole(session, name);
-      const { violations } = await session.page.evaluate((runOnly) => window.axe.run({ runOnly }), rules);
+      const { violations } = await session.page.evaluate(
+        (runOnly) => window.axe.run({ runOnly }),
+        rules,
+      );
       const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
-      const told = serious.map(({ id, nodes }) => [name, id, nodes.slice(0, 3).map(({ html }) => html)]);
+      const told = serious.map(({ id, nodes }) => [
+        name,
+        id,
+        nodes.slice(0, 3).map(({ html }) => html),
+      ]);
       assert.deepEqual(told, []);
     }
     assert.deepEqual(session.faults, []);
@@ -127,7 +148,9 @@ test("no page is wider than a phone", async () => {
     const session = await withKey({ viewport: { width, height: 700 } });
     for (const name of Object.keys(PAGES)) {
       await whole(session, name);
-      const wider = await session.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      const wider = await session.page.evaluate(
+        () => document.documentElement.scrollWidth - innerWidth,
+      );
       assert.ok(wider <= 0, `${name} is ${wider} pixels wider than ${width}`);
     }
     await session.context.close();

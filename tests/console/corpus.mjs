@@ -10,17 +10,58 @@ export function random(seed) {
   };
 }
 
-const SUBJECTS = ["The city council", "A local farmer", "The ferry company", "The museum", "An amateur astronomer",
-  "The national library", "A group of students", "The harbour master", "The weather service", "A retired teacher"];
-const VERBS = ["announced", "rejected", "presented", "discussed", "published", "delayed", "defended", "tested"];
-const OBJECTS = ["a plan to rebuild the old bridge", "the results of a long survey", "new rules for night trains",
-  "a map of every tree in the park", "the budget for the coming year", "a collection of forgotten letters",
-  "an exhibition about the lighthouse", "a proposal to open the archive"];
-const PLACES = ["on Monday morning", "after months of debate", "in front of a small crowd", "at the spring meeting",
-  "near the northern gate", "despite heavy rain", "with support from neighbours", "for the third time this decade"];
-const ENDINGS = ["and expects an answer by autumn", "which surprised nobody who had followed the matter",
-  "although several questions remain open", "and invited everyone to comment", "but gave no date",
-  "because the earlier attempt had failed", "and thanked the volunteers", "while critics asked for more time"];
+const SUBJECTS = [
+  "The city council",
+  "A local farmer",
+  "The ferry company",
+  "The museum",
+  "An amateur astronomer",
+  "The national library",
+  "A group of students",
+  "The harbour master",
+  "The weather service",
+  "A retired teacher",
+];
+const VERBS = [
+  "announced",
+  "rejected",
+  "presented",
+  "discussed",
+  "published",
+  "delayed",
+  "defended",
+  "tested",
+];
+const OBJECTS = [
+  "a plan to rebuild the old bridge",
+  "the results of a long survey",
+  "new rules for night trains",
+  "a map of every tree in the park",
+  "the budget for the coming year",
+  "a collection of forgotten letters",
+  "an exhibition about the lighthouse",
+  "a proposal to open the archive",
+];
+const PLACES = [
+  "on Monday morning",
+  "after months of debate",
+  "in front of a small crowd",
+  "at the spring meeting",
+  "near the northern gate",
+  "despite heavy rain",
+  "with support from neighbours",
+  "for the third time this decade",
+];
+const ENDINGS = [
+  "and expects an answer by autumn",
+  "which surprised nobody who had followed the matter",
+  "although several questions remain open",
+  "and invited everyone to comment",
+  "but gave no date",
+  "because the earlier attempt had failed",
+  "and thanked the volunteers",
+  "while critics asked for more time",
+];
 
 function sentence(next) {
   const pick = (list) => list[Math.floor(next() * list.length)];
@@ -30,7 +71,10 @@ function sentence(next) {
 /** The text with some of its words exchanged. */
 function edited(text, share, next) {
   const words = ["today", "quietly", "again", "reportedly", "later", "perhaps"];
-  return text.split(" ").map((word) => (next() < share ? words[Math.floor(next() * words.length)] : word)).join(" ");
+  return text
+    .split(" ")
+    .map((word) => (next() < share ? words[Math.floor(next() * words.length)] : word))
+    .join(" ");
 }
 
 export const HOSTILE = '<img src=x onerror="window.hacked=1">';
@@ -46,12 +90,20 @@ export function corpus() {
     documents.push({ id: name, text, metadata });
     for (let copy = 1; copy <= copies; copy += 1) {
       const changed = copy === 3 ? text : edited(text, 0.004 + 0.005 * copy, next);
-      documents.push({ id: `${name}/copy-${copy}`, text: changed, metadata: { ...metadata, copy } });
+      documents.push({
+        id: `${name}/copy-${copy}`,
+        text: changed,
+        metadata: { ...metadata, copy },
+      });
     }
   }
   const hostile = `${HOSTILE} </script><script>window.hacked=1</script> a text that tries to be markup & more \u202e${sentence(next)}`;
   for (const n of [1, 2]) {
-    documents.push({ id: `${HOSTILE}${n}`, text: `${hostile} ${"again ".repeat(n)}`, metadata: { [HOSTILE]: HOSTILE } });
+    documents.push({
+      id: `${HOSTILE}${n}`,
+      text: `${hostile} ${"again ".repeat(n)}`,
+      metadata: { [HOSTILE]: HOSTILE },
+    });
   }
   return documents;
 }

@@ -24,13 +24,15 @@ afterEach(async () => {
 
 const three = (x) => (x > 0.9995 && x < 1 ? "> 0.999" : x === 1 ? "1" : x.toFixed(3));
 const textsOf = (selector) => page.locator(selector).allTextContents();
-const figure = (term) => page.locator(".figure", { has: page.locator(`dt:text-is("${term}")`) }).locator("dd");
+const figure = (term) =>
+  page.locator(".figure", { has: page.locator(`dt:text-is("${term}")`) }).locator("dd");
 
 /** The shared parts of two texts, cut from them by the byte ranges of the API. */
 async function shared(a, b) {
   const path = `/resemblance?${new URLSearchParams({ a: a.id, b: b.id, explain: true })}`;
   const { explanation } = await server.call("GET", path);
-  const cut = (text, ranges) => ranges.map(([from, to]) => Buffer.from(text).subarray(from, to).toString());
+  const cut = (text, ranges) =>
+    ranges.map(([from, to]) => Buffer.from(text).subarray(from, to).toString());
   return [...cut(a.text, explanation.a.shared), ...cut(b.text, explanation.b.shared)];
 }
 
@@ -40,9 +42,18 @@ test("a stored document is looked up, and a match shows what both share", async 
   await page.locator(".match").first().waitFor();
   const { matches } = await server.call("GET", "/similar?id=article-12");
   assert.ok(matches.length >= 4);
-  assert.deepEqual(await textsOf(".match summary .id"), matches.map(({ id }) => id));
-  assert.deepEqual(await textsOf(".match .exact"), matches.map(({ exact }) => `exact ${three(exact)}`));
-  assert.deepEqual(await textsOf(".match .estimated"), matches.map(({ estimated }) => `estimated ${three(estimated)}`));
+  assert.deepEqual(
+    await textsOf(".match summary .id"),
+    matches.map(({ id }) => id),
+  );
+  assert.deepEqual(
+    await textsOf(".match .exact"),
+    matches.map(({ exact }) => `exact ${three(exact)}`),
+  );
+  assert.deepEqual(
+    await textsOf(".match .estimated"),
+    matches.map(({ estimated }) => `estimated ${three(estimated)}`),
+  );
 
   const at = matches.findIndex(({ exact }) => exact < 1);
   await page.locator(".match summary").nth(at).click();
@@ -50,21 +61,36 @@ test("a stored document is looked up, and a match shows what both share", async 
   const [a, b] = ["article-12", matches[at].id].map((id) => documents.find((one) => one.id === id));
   assert.deepEqual(await textsOf(".match .text mark"), await shared(a, b));
   assert.deepEqual(await textsOf(".match .text"), [a.text, b.text]);
-  const compared = await server.call("GET", `/resemblance?${new URLSearchParams({ a: a.id, b: b.id })}`);
+  const compared = await server.call(
+    "GET",
+    `/resemblance?${new URLSearchParams({ a: a.id, b: b.id })}`,
+  );
   const [low, high] = compared.estimated.interval.map(three);
-  assert.equal(await figure("Estimated").textContent(), `${three(compared.estimated.value)} ${low} to ${high}`);
+  assert.equal(
+    await figure("Estimated").textContent(),
+    `${three(compared.estimated.value)} ${low} to ${high}`,
+  );
 });
 
 test("the interval that is drawn for a match is the one that the server computes", async () => {
   await go("#/lookup?id=article-24");
   await page.locator(".match").first().waitFor();
   const { matches } = await server.call("GET", "/similar?id=article-24");
-  const labels = await page.locator(".match .similarity").evaluateAll((all) => all.map((one) => one.getAttribute("aria-label")));
+  const labels = await page
+    .locator(".match .similarity")
+    .evaluateAll((all) => all.map((one) => one.getAttribute("aria-label")));
   for (const [i, { id }] of matches.entries()) {
     const path = `/resemblance?${new URLSearchParams({ a: "article-24", b: id })}`;
-    const { estimated: { interval } } = await server.call("GET", path);
-    const drawn = labels[i].match(/interval (\S+) to (\S+)$/).slice(1).map(Number);
-    interval.forEach((bound, end) => assert.ok(Math.abs(bound - drawn[end]) < 0.002, `${labels[i]}: ${interval}`));
+    const {
+      estimated: { interval },
+    } = await server.call("GET", path);
+    const drawn = labels[i]
+      .match(/interval (\S+) to (\S+)$/)
+      .slice(1)
+      .map(Number);
+    interval.forEach((bound, end) =>
+      assert.ok(Math.abs(bound - drawn[end]) < 0.002, `${labels[i]}: ${interval}`),
+    );
   }
 });
 
@@ -87,10 +113,14 @@ test("a text is typed, and looked up without a mouse", async () => {
 });
 
 test("a file is opened, and another is dropped", async () => {
-  const [first, second] = ["article-04", "article-08"].map((id) => corpus().find((one) => one.id === id));
+  const [first, second] = ["article-04", "article-08"].map((id) =>
+    corpus().find((one) => one.id === id),
+  );
   await go("#/lookup");
   await page.locator('input[type="file"]').setInputFiles({
-    name: "a.txt", mimeType: "text/plain", buffer: Buffer.from(first.text),
+    name: "a.txt",
+    mimeType: "text/plain",
+    buffer: Buffer.from(first.text),
   });
   await page.getByRole("button", { name: "Look up" }).click();
   await page.locator('.match:has-text("article-04")').first().waitFor();
@@ -99,7 +129,10 @@ test("a file is opened, and another is dropped", async () => {
     dataTransfer.items.add(new File([text], "b.txt", { type: "text/plain" }));
     area.dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true }));
   }, second.text);
-  await page.waitForFunction((text) => document.querySelector("textarea").value === text, second.text);
+  await page.waitForFunction(
+    (text) => document.querySelector("textarea").value === text,
+    second.text,
+  );
   await page.getByRole("button", { name: "Look up" }).click();
   await page.locator('.match:has-text("article-08")').first().waitFor();
 });
@@ -108,7 +141,10 @@ test("options are passed on, and what is wrong with one is said with what to do"
   await go("#/lookup?id=article-12&threshold=0.5");
   await page.locator(".match").first().waitFor();
   const { matches } = await server.call("GET", "/similar?id=article-12&threshold=0.5");
-  assert.deepEqual(await textsOf(".match summary .id"), matches.map(({ id }) => id));
+  assert.deepEqual(
+    await textsOf(".match summary .id"),
+    matches.map(({ id }) => id),
+  );
   await page.getByLabel("Filter on metadata").fill("@.copy >= 3");
   await page.keyboard.press("Enter");
   await page.waitForFunction((n) => document.querySelectorAll(".match").length < n, matches.length);
@@ -139,13 +175,22 @@ test("clusters are counted and drawn, and any two members compared", async () =>
   const clusters = await server.call("GET", "/clusters");
   const largest = [...clusters].sort((a, b) => b.size - a.size)[0];
   const documents = clusters.reduce((sum, { size }) => sum + size, 0);
-  assert.equal(await page.locator(".summary").textContent(), `${clusters.length} clusters of ${documents} documents`);
+  assert.equal(
+    await page.locator(".summary").textContent(),
+    `${clusters.length} clusters of ${documents} documents`,
+  );
   assert.equal(await page.locator(".node").count(), largest.size);
   const drawn = await page.locator("figure .column title").allTextContents();
-  assert.equal(drawn.reduce((sum, text) => sum + Number(text.split(" ")[0]), 0), clusters.length);
+  assert.equal(
+    drawn.reduce((sum, text) => sum + Number(text.split(" ")[0]), 0),
+    clusters.length,
+  );
   const links = new Set();
   for (const { id } of largest.members) {
-    const { matches } = await server.call("GET", `/similar?${new URLSearchParams({ id, limit: 200 })}`);
+    const { matches } = await server.call(
+      "GET",
+      `/similar?${new URLSearchParams({ id, limit: 200 })}`,
+    );
     matches.forEach((match) => links.add([id, match.id].sort().join("\n")));
   }
   assert.equal(await page.locator(".edge").count(), links.size);
@@ -167,14 +212,20 @@ test("the curve is that of the sliders, over the pairs of the corpus", async () 
   const over = pairs.filter(({ resemblance }) => Math.floor(resemblance * 50) >= 40).length;
   assert.equal(await figure("Pairs over the threshold").textContent(), String(over));
   const drawn = await page.locator(".chart .column title").allTextContents();
-  assert.equal(drawn.reduce((sum, text) => sum + Number(text.split(" ")[0].replace(",", "")), 0), pairs.length);
+  assert.equal(
+    drawn.reduce((sum, text) => sum + Number(text.split(" ")[0].replace(",", "")), 0),
+    pairs.length,
+  );
 
   await page.getByLabel("bands of rows").check();
   await page.getByRole("slider", { name: "Rows" }).focus();
   await page.keyboard.press("ArrowRight");
   await page.locator('.figure dd:text-is("9 × 5")').waitFor();
   const other = await server.call("GET", `/curve?bands=9&rows=5&threshold=${own.threshold}`);
-  assert.equal(await figure("Expected recall at the threshold").textContent(), three(other.expected_recall));
+  assert.equal(
+    await figure("Expected recall at the threshold").textContent(),
+    three(other.expected_recall),
+  );
   const low = Number(await figure("Expected recall on them").textContent());
   assert.ok(low < 1 && low > other.expected_recall, `${low}`);
 
@@ -189,16 +240,22 @@ test("the corpus is followed while it grows", async () => {
   await go("#/corpus");
   const before_ = corpus().length;
   await page.locator(`.figure dd:text-is("${before_}")`).first().waitFor();
-  const more = [1, 2, 3].map((n) => ({ id: `new-${n}`, text: `a document that is new in the corpus ${n}` }));
+  const more = [1, 2, 3].map((n) => ({
+    id: `new-${n}`,
+    text: `a document that is new in the corpus ${n}`,
+  }));
   await server.call("POST", "/documents", more);
-  await page.locator(`.figure dd:text-is("${before_ + 3}")`).first().waitFor();
+  await page
+    .locator(`.figure dd:text-is("${before_ + 3}")`)
+    .first()
+    .waitFor();
   await page.getByText("GET /collections/{collection}/stats").waitFor();
   await page.getByRole("button", { name: "Take a snapshot" }).click();
   await page.getByRole("region", { name: "Complete snapshots" }).waitFor();
   assert.deepEqual(await textsOf("section td a"), ["default", "people", "textless"]);
 });
 
-test("a collection is chosen: records have fields, and no passages are shown where no text is kept", async () => {
+test("records have fields, and where no text is kept no passages are shown", async () => {
   await go("#/lookup");
   await page.getByLabel("Collection").selectOption("people");
   await page.getByLabel("name", { exact: true }).fill("William Smith");

@@ -15,11 +15,18 @@ const MARK = '"address":"';
 /** `{url, call, stop}`; with keys, `keys` has one for each list of actions. */
 export async function serve({ actions = [] } = {}) {
   const data = mkdtempSync(join(tmpdir(), "akin-console-"));
-  const keys = actions.map((list, i) => execFileSync(BINARY,
-    ["keys", "create", "--data-dir", data, "--name", `key-${i}`, "--actions", list],
-    { stdio: ["ignore", "pipe", "ignore"] }).toString().trim());
-  const server = spawn(BINARY, ["serve", "--listen", "127.0.0.1:0", "--data-dir", data],
-    { stdio: ["ignore", "ignore", "pipe"] });
+  const keys = actions.map((list, i) =>
+    execFileSync(
+      BINARY,
+      ["keys", "create", "--data-dir", data, "--name", `key-${i}`, "--actions", list],
+      { stdio: ["ignore", "pipe", "ignore"] },
+    )
+      .toString()
+      .trim(),
+  );
+  const server = spawn(BINARY, ["serve", "--listen", "127.0.0.1:0", "--data-dir", data], {
+    stdio: ["ignore", "ignore", "pipe"],
+  });
   const url = `http://${await addressOf(server)}`;
   const call = caller(url, keys[0]);
   while ((await fetch(`${url}/readyz`)).status === 503) await new Promise(setImmediate);
@@ -51,12 +58,19 @@ function caller(url, key) {
     const isLines = Array.isArray(body);
     const headers = { "content-type": isLines ? "application/x-ndjson" : "application/json" };
     if (key) headers.authorization = `Bearer ${key}`;
-    const sent = isLines ? body.map((line) => JSON.stringify(line)).join("\n") : JSON.stringify(body);
+    const sent = isLines
+      ? body.map((line) => JSON.stringify(line)).join("\n")
+      : JSON.stringify(body);
     const response = await fetch(url + path, { method, headers, body: sent });
     const text = await response.text();
     if (!response.ok) throw new Error(`${method} ${path}: ${text}`);
     const isNdjson = response.headers.get("content-type")?.includes("ndjson");
-    return isNdjson ? text.trim().split("\n").map((line) => JSON.parse(line)) : JSON.parse(text);
+    return isNdjson
+      ? text
+          .trim()
+          .split("\n")
+          .map((line) => JSON.parse(line))
+      : JSON.parse(text);
   };
 }
 
@@ -64,21 +78,36 @@ function caller(url, key) {
 export async function fill({ call }) {
   await call("POST", "/documents", corpus());
   await call("PUT", "/collections/people", {
-    shingles: { unit: "field" }, scheme: { kind: "fields", fields: ["name", "phone"] },
+    shingles: { unit: "field" },
+    scheme: { kind: "fields", fields: ["name", "phone"] },
   });
   await call("POST", "/collections/people/documents", [
     { id: "p1", fields: { name: "William Smith", phone: "555-1234" } },
     { id: "p2", fields: { name: "Wiliam Smith", phone: "555-1234" } },
   ]);
   await call("PUT", "/collections/textless", { store: { text: false } });
-  await call("POST", "/collections/textless/documents", corpus().slice(0, 12).map(({ id, text }) => ({ id, text })));
+  await call(
+    "POST",
+    "/collections/textless/documents",
+    corpus()
+      .slice(0, 12)
+      .map(({ id, text }) => ({ id, text })),
+  );
 }
 
 export function launch() {
   return chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-    args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-      "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+    args: [
+      "--headless",
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
   });
 }
 
@@ -90,7 +119,10 @@ export async function open(browser, server, options = {}) {
   const faults = [];
   const isExpected = (text) => /status of 4\d\d/.test(text);
   page.on("pageerror", (error) => faults.push(error.message));
-  page.on("console", (said) => said.type() === "error" && !isExpected(said.text()) && faults.push(said.text()));
+  page.on(
+    "console",
+    (said) => said.type() === "error" && !isExpected(said.text()) && faults.push(said.text()),
+  );
   page.on("request", (request) => {
     const known = [`${server.url}/`, "data:"].some((start) => request.url().startsWith(start));
     if (!known) faults.push(`a request to ${request.url()}`);

@@ -36,7 +36,9 @@ export function within(collection, path) {
 }
 
 function address(path, query) {
-  const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== "" && value !== null);
+  const given = Object.entries(query ?? {}).filter(
+    ([, value]) => value !== undefined && value !== "" && value !== null,
+  );
   const text = new URLSearchParams(given).toString();
   return text ? `${path}?${text}` : path;
 }
@@ -47,11 +49,12 @@ async function send(path, { method = "GET", query, body, signal } = {}) {
   if (sent) headers.authorization = `Bearer ${sent}`;
   if (body !== undefined) headers["content-type"] = "application/json";
   const text = body === undefined ? undefined : JSON.stringify(body);
-  const response = await fetch(address(path, query), { method, headers, body: text, signal })
-    .catch((error) => {
+  const response = await fetch(address(path, query), { method, headers, body: text, signal }).catch(
+    (error) => {
       if (error.name === "AbortError") throw error;
       throw new Problem({ code: "unreachable", detail: "The server cannot be reached." });
-    });
+    },
+  );
   if (response.ok) return response;
   const problem = await response.json().catch(() => ({ status: response.status }));
   if (response.status === 401) {

@@ -46,10 +46,15 @@ async function show() {
 }
 
 function drawNavigation(page, collection) {
-  const entry = ([name, [title]]) => el("a", {
-    href: link(name, { collection }),
-    "aria-current": name === page ? "page" : undefined,
-  }, title);
+  const entry = ([name, [title]]) =>
+    el(
+      "a",
+      {
+        href: link(name, { collection }),
+        "aria-current": name === page ? "page" : undefined,
+      },
+      title,
+    );
   replace(at("nav"), Object.entries(PAGES).map(entry));
 }
 
@@ -57,9 +62,12 @@ function drawNavigation(page, collection) {
 async function choose(wanted) {
   const { collections } = await call("collections");
   const names = collections.map(({ name }) => name);
-  const chosen = wanted ?? (names.includes("default") ? "default" : names[0] ?? "default");
+  const chosen = wanted ?? (names.includes("default") ? "default" : (names[0] ?? "default"));
   if (!names.includes(chosen)) names.push(chosen);
-  replace(at("collection"), names.map((name) => el("option", { value: name }, name)));
+  replace(
+    at("collection"),
+    names.map((name) => el("option", { value: name }, name)),
+  );
   at("collection").value = chosen;
   return chosen;
 }
@@ -72,13 +80,17 @@ function askForKey(reason) {
   dialog.returnValue = "cancel";
   dialog.showModal();
   return new Promise((resolve) => {
-    dialog.addEventListener("close", () => {
-      const value = at("key-value").value.trim();
-      if (dialog.returnValue === "use" && value) key.set(value);
-      if (dialog.returnValue === "forget") key.forget();
-      at("key-value").value = "";
-      resolve(dialog.returnValue === "use" && value !== "");
-    }, { once: true });
+    dialog.addEventListener(
+      "close",
+      () => {
+        const value = at("key-value").value.trim();
+        if (dialog.returnValue === "use" && value) key.set(value);
+        if (dialog.returnValue === "forget") key.forget();
+        at("key-value").value = "";
+        resolve(dialog.returnValue === "use" && value !== "");
+      },
+      { once: true },
+    );
   });
 }
 
@@ -106,6 +118,10 @@ at("collection").addEventListener("change", () => {
 });
 at("key").addEventListener("click", async () => {
   const had = key.get();
-  if (await askForKey(had ? "There is a key; another replaces it." : "No key is set.") || had !== key.get()) show();
+  if (
+    (await askForKey(had ? "There is a key; another replaces it." : "No key is set.")) ||
+    had !== key.get()
+  )
+    show();
 });
 show();

@@ -11,28 +11,50 @@ const percent = (x) => `${(100 * x).toFixed(2)}%`;
 export function bar({ exact, estimated, threshold }) {
   const said = [
     exact === undefined ? null : `exact ${exact.toFixed(3)}`,
-    estimated ? `estimated ${estimated[0].toFixed(3)}, interval ${estimated[1].toFixed(3)} to ${estimated[2].toFixed(3)}` : null,
-  ].filter(Boolean).join("; ");
-  return svg("svg", { class: "similarity", role: "img", "aria-label": said, height: 18 },
+    estimated
+      ? `estimated ${estimated[0].toFixed(3)}, interval ${estimated[1].toFixed(3)} to ${estimated[2].toFixed(3)}`
+      : null,
+  ]
+    .filter(Boolean)
+    .join("; ");
+  return svg(
+    "svg",
+    { class: "similarity", role: "img", "aria-label": said, height: 18 },
     svg("rect", { class: "track", y: 5, height: 8, width: "100%", rx: 2 }),
-    exact === undefined ? null : svg("rect", { class: "value", y: 5, height: 8, width: percent(exact), rx: 2 }),
-    threshold === undefined ? null
-      : svg("line", { class: "threshold", x1: percent(threshold), x2: percent(threshold), y1: 0, y2: 18 }),
-    estimated ? whisker(estimated) : null);
+    exact === undefined
+      ? null
+      : svg("rect", { class: "value", y: 5, height: 8, width: percent(exact), rx: 2 }),
+    threshold === undefined
+      ? null
+      : svg("line", {
+          class: "threshold",
+          x1: percent(threshold),
+          x2: percent(threshold),
+          y1: 0,
+          y2: 18,
+        }),
+    estimated ? whisker(estimated) : null,
+  );
 }
 
 function whisker([value, low, high]) {
   const cap = (x) => svg("line", { x1: percent(x), x2: percent(x), y1: 5, y2: 13 });
-  return svg("g", { class: "whisker" },
-    svg("line", { x1: percent(low), x2: percent(high), y1: 9, y2: 9 }), cap(low), cap(high),
-    svg("circle", { cx: percent(value), cy: 9, r: 3.5 }));
+  return svg(
+    "g",
+    { class: "whisker" },
+    svg("line", { x1: percent(low), x2: percent(high), y1: 9, y2: 9 }),
+    cap(low),
+    cap(high),
+    svg("circle", { cx: percent(value), cy: 9, r: 3.5 }),
+  );
 }
 
 /** A chart that `draw(width, height)` fills again whenever its width changes. */
 export function chart(label, height, draw) {
   const node = svg("svg", { class: "chart", role: "img", "aria-label": label, height });
   let width = 0;
-  const redraw = () => width > 0 && node.replaceChildren(...draw(width, height).flat(Infinity).filter(Boolean));
+  const redraw = () =>
+    width > 0 && node.replaceChildren(...draw(width, height).flat(Infinity).filter(Boolean));
   new ResizeObserver(([{ contentRect }]) => {
     if (contentRect.width === width) return;
     width = contentRect.width;
@@ -67,13 +89,26 @@ export function sideAxis({ x, y, h }, ticks, label, side = "left") {
   const at = isLeft ? x(0) : x(1);
   const tick = ([value, text]) => [
     isLeft ? svg("line", { class: "grid", x1: x(0), x2: x(1), y1: y(value), y2: y(value) }) : null,
-    svg("text", { x: at + (isLeft ? -6 : 6), y: y(value) + 4, "text-anchor": isLeft ? "end" : "start" }, text),
+    svg(
+      "text",
+      { x: at + (isLeft ? -6 : 6), y: y(value) + 4, "text-anchor": isLeft ? "end" : "start" },
+      text,
+    ),
   ];
   const middle = y(0) - h / 2;
   const beside = at + (isLeft ? -34 : 38);
   return [
     ticks.map(tick),
-    svg("text", { transform: `rotate(-90 ${beside} ${middle})`, x: beside, y: middle, "text-anchor": "middle" }, label),
+    svg(
+      "text",
+      {
+        transform: `rotate(-90 ${beside} ${middle})`,
+        x: beside,
+        y: middle,
+        "text-anchor": "middle",
+      },
+      label,
+    ),
   ];
 }
 
@@ -92,14 +127,26 @@ export function logScale(most) {
 /** 1, 10, 100, … up to the most, at their heights. */
 export function logTicks(most, height) {
   const ticks = [];
-  for (let n = 1; n <= Math.max(most, 9); n *= 10) ticks.push([height(n), n >= 1000 ? `${n / 1000}k` : String(n)]);
+  for (let n = 1; n <= Math.max(most, 9); n *= 10)
+    ticks.push([height(n), n >= 1000 ? `${n / 1000}k` : String(n)]);
   return ticks;
 }
 
 /** The course of a value in time. */
 export function sparkline(label, values) {
   const most = Math.max(1, ...values);
-  const points = values.map((value, i) => `${(i / Math.max(1, values.length - 1)) * 100},${30 - (28 * value) / most}`);
-  return svg("svg", { class: "sparkline", role: "img", "aria-label": label, viewBox: "0 0 100 32", preserveAspectRatio: "none" },
-    svg("polyline", { points: points.join(" ") }));
+  const points = values.map(
+    (value, i) => `${(i / Math.max(1, values.length - 1)) * 100},${30 - (28 * value) / most}`,
+  );
+  return svg(
+    "svg",
+    {
+      class: "sparkline",
+      role: "img",
+      "aria-label": label,
+      viewBox: "0 0 100 32",
+      preserveAspectRatio: "none",
+    },
+    svg("polyline", { points: points.join(" ") }),
+  );
 }

@@ -15,19 +15,31 @@ const MEMBERS_MAX = 300;
 /** Larger collections are searched on request only. */
 const DOCUMENTS_AT_ONCE = 20_000;
 const LISTED = 25;
-const LINKAGES = [["single", "single"], ["representative", "representative"]];
+const LINKAGES = [
+  ["single", "single"],
+  ["representative", "representative"],
+];
 
 export function show(page, context) {
   const { settings, documents, parameters } = context;
   const threshold = el("input", {
-    type: "number", min: 0, max: 1, step: "any", placeholder: settings.scheme.threshold,
+    type: "number",
+    min: 0,
+    max: 1,
+    step: "any",
+    placeholder: settings.scheme.threshold,
     value: parameters.get("threshold") ?? "",
   });
   const linkage = select(LINKAGES, parameters.get("linkage") ?? "single");
   const button = el("button", { class: "primary" }, "Find clusters");
   const results = el("div", {});
-  const form = el("form", { class: "row options" }, el("label", {}, "Threshold", threshold),
-    el("label", {}, "Linkage", linkage), button);
+  const form = el(
+    "form",
+    { class: "row options" },
+    el("label", {}, "Threshold", threshold),
+    el("label", {}, "Linkage", linkage),
+    button,
+  );
   let running = null;
   const find = async () => {
     if (running) return running.abort();
@@ -46,8 +58,14 @@ export function show(page, context) {
   });
   replace(page, form, results);
   if (documents <= DOCUMENTS_AT_ONCE) return find();
-  replace(results, el("p", { class: "hint" },
-    `All ${count(documents)} documents are compared, which may take a while.`));
+  replace(
+    results,
+    el(
+      "p",
+      { class: "hint" },
+      `All ${count(documents)} documents are compared, which may take a while.`,
+    ),
+  );
 }
 
 async function discover(results, context, query, signal) {
@@ -56,7 +74,8 @@ async function discover(results, context, query, signal) {
   const found = { sizes: new Map(), clusters: [], total: 0, documents: 0 };
   const progress = follow(said, context, signal, found);
   try {
-    for await (const cluster of lines(within(context.collection, "/clusters"), { query, signal })) take(found, cluster);
+    for await (const cluster of lines(within(context.collection, "/clusters"), { query, signal }))
+      take(found, cluster);
     draw(results, context, found, "");
   } catch (error) {
     if (context.signal.aborted) return;
@@ -85,20 +104,28 @@ function keepLargest(found) {
 function follow(said, { collection }, signal, found) {
   return setInterval(async () => {
     if (found.total > 0) return (said.textContent = `${counted(found.total, "cluster")} so far…`);
-    const { discoveries } = await call(within(collection, "/stats"), { signal }).catch(() => ({ discoveries: [] }));
+    const { discoveries } = await call(within(collection, "/stats"), { signal }).catch(() => ({
+      discoveries: [],
+    }));
     const own = discoveries.find(({ kind }) => kind === "clusters");
-    if (own && found.total === 0) said.textContent = `${own.stage}: ${count(own.done)} of ${count(own.total)}…`;
+    if (own && found.total === 0)
+      said.textContent = `${own.stage}: ${count(own.done)} of ${count(own.total)}…`;
   }, 1000);
 }
 
 function draw(results, context, found, ending) {
   keepLargest(found);
-  const said = el("p", { class: "summary", role: "status" },
-    `${counted(found.total, "cluster")} of ${counted(found.documents, "document")}${ending}`);
+  const said = el(
+    "p",
+    { class: "summary", role: "status" },
+    `${counted(found.total, "cluster")} of ${counted(found.documents, "document")}${ending}`,
+  );
   if (found.total === 0) return replace(results, said);
   const detail = el("section", { "aria-label": "A cluster" });
   const open = (cluster, button) => {
-    results.querySelectorAll("button[aria-pressed]").forEach((other) => other.setAttribute("aria-pressed", other === button));
+    results
+      .querySelectorAll("button[aria-pressed]")
+      .forEach((other) => other.setAttribute("aria-pressed", other === button));
     showCluster(detail, context, cluster);
   };
   const list = listed(found.clusters, open);
@@ -112,8 +139,12 @@ function listed(clusters, open) {
   let shown = 0;
   const extend = () => {
     for (const cluster of clusters.slice(shown, shown + LISTED)) {
-      const button = el("button", { type: "button", "aria-pressed": "false", onclick: () => open(cluster, button) },
-        el("span", { class: "id" }, cut(cluster.representative, 80)), el("span", { class: "badge" }, count(cluster.size)));
+      const button = el(
+        "button",
+        { type: "button", "aria-pressed": "false", onclick: () => open(cluster, button) },
+        el("span", { class: "id" }, cut(cluster.representative, 80)),
+        el("span", { class: "badge" }, count(cluster.size)),
+      );
       list.append(el("li", {}, button));
     }
     shown += LISTED;
@@ -121,7 +152,13 @@ function listed(clusters, open) {
   };
   more.addEventListener("click", extend);
   extend();
-  return el("nav", { "aria-label": "Clusters, the largest first" }, el("h2", {}, "Largest"), list, more);
+  return el(
+    "nav",
+    { "aria-label": "Clusters, the largest first" },
+    el("h2", {}, "Largest"),
+    list,
+    more,
+  );
 }
 
 /** How many clusters have each size; large sizes share a column. */
@@ -130,21 +167,35 @@ function sizesChart(sizes) {
   const most = Math.max(...columns.map(([, n]) => n));
   const height = logScale(most);
   const drawing = chart(
-    `Clusters by size: ${columns.map(([text, n]) => `${n} of ${text}`).join(", ")}`, 180,
+    `Clusters by size: ${columns.map(([text, n]) => `${n} of ${text}`).join(", ")}`,
+    180,
     (width, tall) => {
       const within_ = area(width, tall);
       const step = 1 / columns.length;
       const wide = Math.min(within_.w * step * 0.8, 80);
-      const column = ([text, n], i) => svg("rect", {
-        class: "column", x: within_.x(step * (i + 0.5)) - wide / 2, width: wide,
-        y: within_.y(height(n)), height: within_.y(0) - within_.y(height(n)),
-      }, svg("title", {}, `${counted(n, "cluster")} of ${text} documents`));
+      const column = ([text, n], i) =>
+        svg(
+          "rect",
+          {
+            class: "column",
+            x: within_.x(step * (i + 0.5)) - wide / 2,
+            width: wide,
+            y: within_.y(height(n)),
+            height: within_.y(0) - within_.y(height(n)),
+          },
+          svg("title", {}, `${counted(n, "cluster")} of ${text} documents`),
+        );
       return [
         sideAxis(within_, logTicks(most, height), "clusters"),
         columns.map(column),
-        bottomAxis(within_, columns.map(([text], i) => [step * (i + 0.5), text]), "documents in a cluster"),
+        bottomAxis(
+          within_,
+          columns.map(([text], i) => [step * (i + 0.5), text]),
+          "documents in a cluster",
+        ),
       ];
-    });
+    },
+  );
   return el("figure", {}, drawing.node);
 }
 
@@ -162,7 +213,11 @@ function columnsOf(sizes) {
 async function showCluster(detail, context, cluster) {
   const compared = el("div", { "aria-live": "polite" });
   const chosen = cluster.members.slice(0, 2).map(({ id }) => id);
-  const boxes = cluster.members.map(({ id, resemblance }) => [id, el("input", { type: "checkbox" }), resemblance]);
+  const boxes = cluster.members.map(({ id, resemblance }) => [
+    id,
+    el("input", { type: "checkbox" }),
+    resemblance,
+  ]);
   const drawn = graph(cluster, choose);
   function choose(id) {
     if (chosen.includes(id)) return mark();
@@ -175,22 +230,50 @@ async function showCluster(detail, context, cluster) {
     drawn.mark(chosen);
     replace(compared, el("p", { class: "hint" }, "Comparing…"));
     const [a, b] = chosen;
-    compareInto(compared, context, { id: a }, { id: b }, { withBar: true })
-      .catch((error) => error.name !== "AbortError" && replace(compared, problem(error)));
+    compareInto(compared, context, { id: a }, { id: b }, { withBar: true }).catch(
+      (error) => error.name !== "AbortError" && replace(compared, problem(error)),
+    );
   }
   const member = ([id, box, resemblance]) => {
     box.addEventListener("change", () => choose(id));
-    return el("li", {}, el("label", {}, box, el("span", { class: "id" }, cut(id, 80)), el("small", {}, share(resemblance))),
-      el("a", { href: link("lookup", { collection: context.collection, id }), "aria-label": `Look up ${cut(id, 80)}` }, "look up"));
+    return el(
+      "li",
+      {},
+      el(
+        "label",
+        {},
+        box,
+        el("span", { class: "id" }, cut(id, 80)),
+        el("small", {}, share(resemblance)),
+      ),
+      el(
+        "a",
+        {
+          href: link("lookup", { collection: context.collection, id }),
+          "aria-label": `Look up ${cut(id, 80)}`,
+        },
+        "look up",
+      ),
+    );
   };
   const beyond = cluster.size - cluster.members.length;
-  replace(detail,
+  replace(
+    detail,
     el("h2", {}, counted(cluster.size, "document")),
-    el("div", { class: "beside" }, drawn.node,
-      el("fieldset", { class: "members" }, el("legend", {}, "Compare two; beside each its similarity to the first"),
+    el(
+      "div",
+      { class: "beside" },
+      drawn.node,
+      el(
+        "fieldset",
+        { class: "members" },
+        el("legend", {}, "Compare two; beside each its similarity to the first"),
         el("ul", { class: "list" }, boxes.map(member)),
-        beyond > 0 ? el("p", { class: "hint" }, `and ${count(beyond)} more`) : null)),
-    compared);
+        beyond > 0 ? el("p", { class: "hint" }, `and ${count(beyond)} more`) : null,
+      ),
+    ),
+    compared,
+  );
   mark();
   await edges(drawn, context, cluster).catch(() => {});
 }
@@ -199,9 +282,18 @@ async function showCluster(detail, context, cluster) {
 async function edges(drawn, { collection, settings, signal, parameters }, cluster) {
   const probes = cluster.members.slice(0, MEMBERS_DRAWN_MAX).map(({ id }) => ({ id }));
   const threshold = Number(parameters.get("threshold")) || undefined;
-  const query = { limit: 200, threshold: settings.scheme.kind === "fields" ? undefined : threshold };
-  const answers = await call(within(collection, "/similar"), { method: "POST", query, body: probes, signal });
-  const found = answers.flatMap((answer, i) => (answer.matches ?? [])
-    .map(({ id, resemblance }) => [probes[i].id, id, resemblance]));
+  const query = {
+    limit: 200,
+    threshold: settings.scheme.kind === "fields" ? undefined : threshold,
+  };
+  const answers = await call(within(collection, "/similar"), {
+    method: "POST",
+    query,
+    body: probes,
+    signal,
+  });
+  const found = answers.flatMap((answer, i) =>
+    (answer.matches ?? []).map(({ id, resemblance }) => [probes[i].id, id, resemblance]),
+  );
   drawn.link(found);
 }

@@ -18,7 +18,11 @@ export function show(page, context) {
     const own = { ...context, signal: AbortSignal.any([signal, running.signal]) };
     const [left, right] = [a.read(), b.read()];
     note({ a: left?.id, b: right?.id });
-    if (!left || !right) return replace(result, el("p", { class: "hint" }, "Two documents are compared as soon as there are two."));
+    if (!left || !right)
+      return replace(
+        result,
+        el("p", { class: "hint" }, "Two documents are compared as soon as there are two."),
+      );
     try {
       await compareInto(result, own, left, right, { withBar: true });
     } catch (error) {

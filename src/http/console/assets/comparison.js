@@ -13,11 +13,18 @@ const SHOWN_BYTES = 100_000;
 export async function compareInto(node, context, a, b, { withBar = false } = {}) {
   const { signal } = context;
   const [compared, left, right] = await Promise.all([
-    comparison(context, a, b), named(context, a), named(context, b),
+    comparison(context, a, b),
+    named(context, a),
+    named(context, b),
   ]);
   if (signal?.aborted) return;
-  replace(node, withBar ? barOf(compared, context) : null, figures(compared, context), passages(compared.explanation, left, right),
-    metadata([left, right]));
+  replace(
+    node,
+    withBar ? barOf(compared, context) : null,
+    figures(compared, context),
+    passages(compared.explanation, left, right),
+    metadata([left, right]),
+  );
 }
 
 /** Where texts are not kept there is nothing to explain. */
@@ -48,20 +55,40 @@ function barOf({ exact, estimated, points }, { settings }) {
 function figures(compared, { settings }) {
   const { exact, estimated, containment, points, field_points: ofFields } = compared;
   const error = estimated && [estimated.value, ...interval(estimated, settings)];
-  return el("dl", { class: "figures" },
-      points !== undefined ? figure("Points", `${points} of ${100 * Object.keys(ofFields).length}`) : null,
-      figure("Exact", share(exact?.value), "Jaccard similarity of the sets of shingles"),
-      estimated ? figure("Estimated", [share(estimated.value),
-        el("small", {}, ` ${share(error[1])} to ${share(error[2])}`)], "By the sketches, with its 95 % interval") : null,
-      exact ? figure("Shared shingles", `${count(exact.intersection)} of ${count(exact.union)}`) : null,
-      containment ? figure("Left in right", share(containment.a_in_b)) : null,
-      containment ? figure("Right in left", share(containment.b_in_a)) : null,
-      figure("Chance to be reported", share(compared.probability_reported),
-        "That a lookup of one at the collection's threshold reports the other"));
+  return el(
+    "dl",
+    { class: "figures" },
+    points !== undefined
+      ? figure("Points", `${points} of ${100 * Object.keys(ofFields).length}`)
+      : null,
+    figure("Exact", share(exact?.value), "Jaccard similarity of the sets of shingles"),
+    estimated
+      ? figure(
+          "Estimated",
+          [share(estimated.value), el("small", {}, ` ${share(error[1])} to ${share(error[2])}`)],
+          "By the sketches, with its 95 % interval",
+        )
+      : null,
+    exact
+      ? figure("Shared shingles", `${count(exact.intersection)} of ${count(exact.union)}`)
+      : null,
+    containment ? figure("Left in right", share(containment.a_in_b)) : null,
+    containment ? figure("Right in left", share(containment.b_in_a)) : null,
+    figure(
+      "Chance to be reported",
+      share(compared.probability_reported),
+      "That a lookup of one at the collection's threshold reports the other",
+    ),
+  );
 }
 
 function passages(explanation, left, right) {
-  if (!explanation) return el("p", { class: "hint" }, "The collection keeps no texts, so there are no passages to show.");
+  if (!explanation)
+    return el(
+      "p",
+      { class: "hint" },
+      "The collection keeps no texts, so there are no passages to show.",
+    );
   if (explanation.fields?.length > 0) return fieldsTable(explanation.fields, left, right);
   if (left.text === undefined || right.text === undefined) {
     return el("p", { class: "hint" }, "Tokens have no passages to show.");
@@ -78,11 +105,20 @@ function fieldsTable(fields, left, right) {
 }
 
 function column({ name, text }, { shared, differing }) {
-  const body = el("div", { class: "text", tabindex: 0, role: "region", "aria-label": `Text of ${cut(name, 80)}` });
+  const body = el("div", {
+    class: "text",
+    tabindex: 0,
+    role: "region",
+    "aria-label": `Text of ${cut(name, 80)}`,
+  });
   const encoded = new TextEncoder().encode(text);
   const draw = (end) => {
     const cutAt = encoded.length > end;
-    const more = el("button", { type: "button", onclick: () => draw(Infinity) }, "Show the whole text");
+    const more = el(
+      "button",
+      { type: "button", onclick: () => draw(Infinity) },
+      "Show the whole text",
+    );
     replace(body, pieces(encoded, shared, differing, end), cutAt ? [" … ", more] : null);
   };
   draw(SHOWN_BYTES);
@@ -91,7 +127,10 @@ function column({ name, text }, { shared, differing }) {
 
 /** The text as nodes. Ranges are of bytes, `[from, to)`, and do not overlap. */
 function pieces(encoded, shared, differing, end) {
-  const ranges = [...shared.map((range) => ["mark", range]), ...differing.map((range) => ["ins", range])]
+  const ranges = [
+    ...shared.map((range) => ["mark", range]),
+    ...differing.map((range) => ["ins", range]),
+  ]
     .sort(([, [a]], [, [b]]) => a - b)
     .filter(([, [from]]) => from < end);
   const decoder = new TextDecoder();
@@ -109,7 +148,17 @@ function pieces(encoded, shared, differing, end) {
 function metadata(documents) {
   const have = documents.filter((document) => document.metadata !== undefined);
   if (have.length === 0) return null;
-  return el("details", { class: "metadata" }, el("summary", {}, "Metadata"),
-    have.map(({ name, metadata: of }) => el("section", {}, el("h3", { class: "id" }, cut(name, 200)),
-      el("pre", { tabindex: 0 }, JSON.stringify(of, null, 2)))));
+  return el(
+    "details",
+    { class: "metadata" },
+    el("summary", {}, "Metadata"),
+    have.map(({ name, metadata: of }) =>
+      el(
+        "section",
+        {},
+        el("h3", { class: "id" }, cut(name, 200)),
+        el("pre", { tabindex: 0 }, JSON.stringify(of, null, 2)),
+      ),
+    ),
+  );
 }

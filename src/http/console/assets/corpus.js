@@ -15,10 +15,23 @@ const COLLECTIONS_SHOWN = 20;
 const ROUTES_SHOWN = 10;
 
 export function show(page, context) {
-  const parts = Object.fromEntries(["figures", "rate", "discoveries", "slow", "collections", "snapshots"]
-    .map((name) => [name, el("section", {})]));
+  const parts = Object.fromEntries(
+    ["figures", "rate", "discoveries", "slow", "collections", "snapshots"].map((name) => [
+      name,
+      el("section", {}),
+    ]),
+  );
   const fault = el("div", {});
-  replace(page, fault, parts.figures, parts.rate, parts.discoveries, parts.snapshots, parts.collections, parts.slow);
+  replace(
+    page,
+    fault,
+    parts.figures,
+    parts.rate,
+    parts.discoveries,
+    parts.snapshots,
+    parts.collections,
+    parts.slow,
+  );
   const course = { last: null, rates: [] };
   const poll = async () => {
     try {
@@ -37,10 +50,14 @@ async function repeat(act, signal) {
     if (!document.hidden) await act();
     await new Promise((resolve) => {
       const timer = setTimeout(resolve, INTERVAL_MS);
-      signal.addEventListener("abort", () => {
-        clearTimeout(timer);
-        resolve();
-      }, { once: true });
+      signal.addEventListener(
+        "abort",
+        () => {
+          clearTimeout(timer);
+          resolve();
+        },
+        { once: true },
+      );
     });
   }
 }
@@ -52,7 +69,9 @@ async function refresh(parts, context, course) {
     call(within(collection, ""), { signal }),
     call(within(collection, "/snapshots"), { signal }),
     // A key may not permit metrics.
-    text("metrics", { signal }).then(parsed).catch(() => null),
+    text("metrics", { signal })
+      .then(parsed)
+      .catch(() => null),
   ]);
   const listed = await collections(context);
   if (signal.aborted) return;
@@ -60,7 +79,9 @@ async function refresh(parts, context, course) {
   replace(parts.figures, figures(stats, described, samples));
   replace(parts.rate, rate(course));
   replace(parts.discoveries, discoveries(stats));
-  keepFocus(parts.snapshots, () => replace(parts.snapshots, snapshotsPart(snapshots, stats, context)));
+  keepFocus(parts.snapshots, () =>
+    replace(parts.snapshots, snapshotsPart(snapshots, stats, context)),
+  );
   keepFocus(parts.collections, () => replace(parts.collections, collectionsPart(listed)));
   keepFocus(parts.slow, () => replace(parts.slow, slow(samples)));
 }
@@ -85,73 +106,155 @@ function notePace(course, { sequence, documents }) {
 
 function figures(stats, described, samples) {
   const metric = (name) => (samples ? value(samples, name) : undefined);
-  return el("dl", { class: "figures" },
+  return el(
+    "dl",
+    { class: "figures" },
     figure("Documents", count(stats.documents)),
-    figure("Distinct sets", count(stats.distinct_sets), "Documents with equal sets are indexed once"),
-    figure("Index", [bytes(stats.index_bytes), stats.bytes_per_document
-      ? el("small", {}, ` ${bytes(stats.bytes_per_document)} a document`) : null]),
-    figure("On disk", [bytes(stats.database_bytes), el("small", {}, ` log ${bytes(stats.wal_bytes)}`)]),
-    figure("Skew", described.postings_skew === undefined ? "–" : `${described.postings_skew.toFixed(1)} ×`,
-      "Documents under the fullest key, divided by the average"),
+    figure(
+      "Distinct sets",
+      count(stats.distinct_sets),
+      "Documents with equal sets are indexed once",
+    ),
+    figure("Index", [
+      bytes(stats.index_bytes),
+      stats.bytes_per_document
+        ? el("small", {}, ` ${bytes(stats.bytes_per_document)} a document`)
+        : null,
+    ]),
+    figure("On disk", [
+      bytes(stats.database_bytes),
+      el("small", {}, ` log ${bytes(stats.wal_bytes)}`),
+    ]),
+    figure(
+      "Skew",
+      described.postings_skew === undefined ? "–" : `${described.postings_skew.toFixed(1)} ×`,
+      "Documents under the fullest key, divided by the average",
+    ),
     figure("Fullest key", count(stats.postings_longest)),
-    samples ? figure("Memory of the process", bytes(metric("process_resident_memory_bytes"))) : null,
+    samples
+      ? figure("Memory of the process", bytes(metric("process_resident_memory_bytes")))
+      : null,
     samples ? figure("Requests in flight", count(metric("akin_http_requests_in_flight"))) : null,
-    figure("Up", [duration(stats.uptime_s), el("small", {}, ` version ${stats.version}`)]));
+    figure("Up", [duration(stats.uptime_s), el("small", {}, ` version ${stats.version}`)]),
+  );
 }
 
 function rate({ rates }) {
   const now = rates.at(-1);
-  return [el("h2", {}, "Writes"),
-    el("div", { class: "row rate" },
+  return [
+    el("h2", {}, "Writes"),
+    el(
+      "div",
+      { class: "row rate" },
       el("strong", { class: "number" }, now === undefined ? "…" : `${count(now)} / s`),
-      sparkline(`Writes a second in the last ${counted(rates.length * INTERVAL_MS / 1000, "second")}`, rates),
-      el("span", { class: "hint" }, "additions, replacements and removals"))];
+      sparkline(
+        `Writes a second in the last ${counted((rates.length * INTERVAL_MS) / 1000, "second")}`,
+        rates,
+      ),
+      el("span", { class: "hint" }, "additions, replacements and removals"),
+    ),
+  ];
 }
 
 function discoveries(stats) {
   if (stats.discoveries.length === 0) return null;
-  const rows = stats.discoveries.map((one) => [one.kind, String(one.threshold), one.mode, one.stage,
-    `${count(one.done)} of ${count(one.total)}`, count(one.found)]);
-  return table("Discoveries under way", ["kind", "threshold", "mode", "stage", "done", "found"], rows);
+  const rows = stats.discoveries.map((one) => [
+    one.kind,
+    String(one.threshold),
+    one.mode,
+    one.stage,
+    `${count(one.done)} of ${count(one.total)}`,
+    count(one.found),
+  ]);
+  return table(
+    "Discoveries under way",
+    ["kind", "threshold", "mode", "stage", "done", "found"],
+    rows,
+  );
 }
 
 function snapshotsPart(snapshots, stats, { collection, signal }) {
-  const said = el("span", { class: "hint", role: "status" }, `${counted(stats.log_rows, "write")} since the last one`);
+  const said = el(
+    "span",
+    { class: "hint", role: "status" },
+    `${counted(stats.log_rows, "write")} since the last one`,
+  );
   const take = el("button", { type: "button" }, "Take a snapshot");
   take.addEventListener("click", async () => {
     const path = within(collection, "/snapshots");
-    await call(path, { method: "POST", signal }).then(() => (said.textContent = "started"), (error) => (said.textContent = error.message));
+    await call(path, { method: "POST", signal }).then(
+      () => (said.textContent = "started"),
+      (error) => (said.textContent = error.message),
+    );
   });
-  const rows = snapshots.map((one) => [time(one.created_at), count(one.documents), bytes(one.bytes)]);
-  return [el("h2", {}, "Snapshots"), rows.length > 0 ? table("Complete snapshots of the index", ["created", "documents", "size"], rows) : null,
-    el("p", { class: "row" }, take, said)];
+  const rows = snapshots.map((one) => [
+    time(one.created_at),
+    count(one.documents),
+    bytes(one.bytes),
+  ]);
+  return [
+    el("h2", {}, "Snapshots"),
+    rows.length > 0
+      ? table("Complete snapshots of the index", ["created", "documents", "size"], rows)
+      : null,
+    el("p", { class: "row" }, take, said),
+  ];
 }
 
 async function collections({ signal }) {
   const { collections: open, unavailable = [] } = await call("collections", { signal });
   const names = open.map(({ name }) => name);
   const shown = names.slice(0, COLLECTIONS_SHOWN);
-  const described = await Promise.all(shown.map((name) => call(within(name, ""), { signal }).catch(() => ({ name }))));
+  const described = await Promise.all(
+    shown.map((name) => call(within(name, ""), { signal }).catch(() => ({ name }))),
+  );
   return { described, beyond: names.length - shown.length, unavailable };
 }
 
 function collectionsPart({ described, beyond, unavailable }) {
   const rows = described.map((one) => [
-    el("a", { href: link("corpus", { collection: one.name }) }, one.name), count(one.documents), bytes(one.index_bytes),
-    bytes(one.database_bytes), one.settings ? `${one.settings.scheme.kind}, ${share(one.settings.scheme.threshold)}` : "–",
+    el("a", { href: link("corpus", { collection: one.name }) }, one.name),
+    count(one.documents),
+    bytes(one.index_bytes),
+    bytes(one.database_bytes),
+    one.settings ? `${one.settings.scheme.kind}, ${share(one.settings.scheme.threshold)}` : "–",
   ]);
-  return [el("h2", {}, "Collections"),
+  return [
+    el("h2", {}, "Collections"),
     table("Collections", ["name", "documents", "index", "on disk", "scheme, threshold"], rows),
     beyond > 0 ? el("p", { class: "hint" }, `and ${count(beyond)} more`) : null,
-    unavailable.length > 0 ? el("p", { class: "problem" },
-      `Could not be opened: ${unavailable.map(({ name }) => name).join(", ")}. The server's log says why.`) : null];
+    unavailable.length > 0
+      ? el(
+          "p",
+          { class: "problem" },
+          `Could not be opened: ${unavailable.map(({ name }) => name).join(", ")}. The server's log says why.`,
+        )
+      : null,
+  ];
 }
 
 function slow(samples) {
-  if (!samples) return el("p", { class: "hint" }, "This key does not permit metrics, so there is nothing about what is slow.");
-  const rows = routes(samples).slice(0, ROUTES_SHOWN).map(({ route, requests, seconds, p99 }) => [
-    el("code", {}, route), count(requests), duration(seconds / requests), p99 === Infinity ? "–" : `≤ ${duration(p99)}`, duration(seconds),
-  ]);
-  return [el("h2", {}, "Where the time went since the start"),
-    table("Requests since the start, by route", ["route", "requests", "average", "99 %", "in all"], rows)];
+  if (!samples)
+    return el(
+      "p",
+      { class: "hint" },
+      "This key does not permit metrics, so there is nothing about what is slow.",
+    );
+  const rows = routes(samples)
+    .slice(0, ROUTES_SHOWN)
+    .map(({ route, requests, seconds, p99 }) => [
+      el("code", {}, route),
+      count(requests),
+      duration(seconds / requests),
+      p99 === Infinity ? "–" : `≤ ${duration(p99)}`,
+      duration(seconds),
+    ]);
+  return [
+    el("h2", {}, "Where the time went since the start"),
+    table(
+      "Requests since the start, by route",
+      ["route", "requests", "average", "99 %", "in all"],
+      rows,
+    ),
+  ];
 }

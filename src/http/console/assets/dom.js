@@ -1,5 +1,6 @@
-// Makes elements. Whatever comes from the server becomes text or an attribute's value, never markup:
-// nothing is parsed as HTML anywhere, and the content security policy forbids inline scripts besides.
+// Makes elements. Whatever comes from the server becomes text or an attribute's value, never
+// markup: nothing is parsed as HTML anywhere, and the content security policy forbids inline
+// scripts besides.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -24,7 +25,9 @@ function filled(node, attributes, children) {
 }
 
 export function replace(node, ...children) {
-  node.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  node.replaceChildren(
+    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined),
+  );
 }
 
 /** A term and its value, for `<dl>`. */
@@ -33,15 +36,30 @@ export function figure(term, value, hint) {
 }
 
 export function table(caption, heads, rows) {
-  const head = el("tr", {}, heads.map((name) => el("th", { scope: "col" }, name)));
-  const body = rows.map((cells) => el("tr", {}, cells.map((cell) => el("td", {}, cell))));
+  const head = el(
+    "tr",
+    {},
+    heads.map((name) => el("th", { scope: "col" }, name)),
+  );
+  const body = rows.map((cells) =>
+    el(
+      "tr",
+      {},
+      cells.map((cell) => el("td", {}, cell)),
+    ),
+  );
   // It scrolls by itself on a narrow screen, so it must be reachable by keyboard.
-  return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
-    el("table", {}, el("caption", {}, caption), el("thead", {}, head), el("tbody", {}, body)));
+  return el(
+    "div",
+    { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
+    el("table", {}, el("caption", {}, caption), el("thead", {}, head), el("tbody", {}, body)),
+  );
 }
 
 export function select(options, value) {
-  const made = options.map(([name, text]) => el("option", { value: name, selected: name === value }, text));
+  const made = options.map(([name, text]) =>
+    el("option", { value: name, selected: name === value }, text),
+  );
   return el("select", {}, made);
 }
 

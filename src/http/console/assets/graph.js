@@ -12,17 +12,33 @@ export function graph(cluster, choose) {
   const ids = cluster.members.slice(0, MEMBERS_DRAWN_MAX).map(({ id }) => id);
   const beyond = cluster.size - ids.length;
   const picture = svg("svg", {
-    class: "graph", viewBox: `0 0 ${SIZE} ${SIZE}`, role: "img",
-    "aria-label": `Members of the cluster and which are similar; ${ids.length} are drawn. The list beside it has the same members.`,
+    class: "graph",
+    viewBox: `0 0 ${SIZE} ${SIZE}`,
+    role: "img",
+    "aria-label": `${ids.length} members of the cluster, and which of them are similar`,
   });
   const links = svg("g", {});
   // Who uses a keyboard chooses in the list, which has the same members.
-  const nodes = ids.map((id) => svg("circle", { r: 7, class: "node", onclick: () => choose(id) }, svg("title", {}, cut(id, 200))));
+  const nodes = ids.map((id) =>
+    svg(
+      "circle",
+      { r: 7, class: "node", onclick: () => choose(id) },
+      svg("title", {}, cut(id, 200)),
+    ),
+  );
   picture.append(links, ...nodes);
   place(nodes, arranged(ids.length, []));
   return {
-    node: el("figure", {}, picture, beyond > 0 ? el("figcaption", { class: "hint" }, `${count(beyond)} more are not drawn`) : null),
-    mark: (chosen) => nodes.forEach((node, i) => node.classList.toggle("chosen", chosen.includes(ids[i]))),
+    node: el(
+      "figure",
+      {},
+      picture,
+      beyond > 0
+        ? el("figcaption", { class: "hint" }, `${count(beyond)} more are not drawn`)
+        : null,
+    ),
+    mark: (chosen) =>
+      nodes.forEach((node, i) => node.classList.toggle("chosen", chosen.includes(ids[i]))),
     link: (found) => {
       const edges = edgesOf(ids, found);
       const at = arranged(ids.length, edges);
@@ -45,8 +61,11 @@ function edgesOf(ids, found) {
 
 function line([x1, y1], [x2, y2], similarity) {
   const strength = Math.max(0.12, (similarity - 0.4) / 0.6);
-  return svg("line", { class: "edge", x1, y1, x2, y2, "stroke-opacity": strength.toFixed(2) },
-    svg("title", {}, similarity.toFixed(3)));
+  return svg(
+    "line",
+    { class: "edge", x1, y1, x2, y2, "stroke-opacity": strength.toFixed(2) },
+    svg("title", {}, similarity.toFixed(3)),
+  );
 }
 
 function place(nodes, at) {
@@ -64,7 +83,8 @@ function arranged(n, edges) {
     return [Math.cos(angle) * (1 + (i % 3) / 10), Math.sin(angle) * (1 + (i % 3) / 10)];
   });
   const rest = 1 / Math.sqrt(Math.max(n, 1));
-  for (let round = 0; edges.length > 0 && round < ROUNDS; round += 1) step(at, edges, rest, 0.1 * (1 - round / ROUNDS));
+  for (let round = 0; edges.length > 0 && round < ROUNDS; round += 1)
+    step(at, edges, rest, 0.1 * (1 - round / ROUNDS));
   return fitted(at);
 }
 
@@ -83,7 +103,8 @@ function step(at, edges, rest, most) {
   for (let i = 0; i < at.length; i += 1) {
     for (let j = 0; j < i; j += 1) push(i, j, (distance) => (rest * rest) / distance);
   }
-  for (const [a, b, similarity] of edges) push(a, b, (distance) => (-distance * distance * similarity) / rest);
+  for (const [a, b, similarity] of edges)
+    push(a, b, (distance) => (-distance * distance * similarity) / rest);
   at.forEach((point, i) => {
     const length = Math.hypot(...force[i]) || 1;
     point[0] += (force[i][0] / length) * Math.min(length, most);
@@ -99,5 +120,7 @@ function fitted(at) {
   const scale = (SIZE - 2 * border) / span;
   const shift = (values, least) => (SIZE - (Math.max(...values) - least) * scale) / 2;
   const [dx, dy] = [shift(xs, left), shift(ys, top)];
-  return at.map(([x, y]) => [(x - left) * scale + dx, (y - top) * scale + dy].map((v) => Number(v.toFixed(1))));
+  return at.map(([x, y]) =>
+    [(x - left) * scale + dx, (y - top) * scale + dy].map((v) => Number(v.toFixed(1))),
+  );
 }

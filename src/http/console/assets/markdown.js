@@ -24,7 +24,12 @@ function inline(text) {
 function block(text) {
   const rows = text.split("\n");
   if (rows[0].startsWith("|")) {
-    const [head, , ...body] = rows.map((row) => row.split("|").slice(1, -1).map((cell) => inline(cell.trim())));
+    const [head, , ...body] = rows.map((row) =>
+      row
+        .split("|")
+        .slice(1, -1)
+        .map((cell) => inline(cell.trim())),
+    );
     return table("Table", head, body);
   }
   if (/^[-*] /.test(rows[0])) {
@@ -35,5 +40,8 @@ function block(text) {
 }
 
 export function blocks(text) {
-  return (text ?? "").split(/\n{2,}/).filter((part) => part.trim()).map((part) => block(part.trim()));
+  return (text ?? "")
+    .split(/\n{2,}/)
+    .filter((part) => part.trim())
+    .map((part) => block(part.trim()));
 }

@@ -7,7 +7,8 @@ export function parsed(text) {
     const match = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/.exec(line);
     if (!match) continue;
     const labels = {};
-    for (const [, name, value] of (match[2] ?? "").matchAll(/([a-z]+)="((?:[^"\\]|\\.)*)"/g)) labels[name] = value;
+    for (const [, name, value] of (match[2] ?? "").matchAll(/([a-z]+)="((?:[^"\\]|\\.)*)"/g))
+      labels[name] = value;
     samples.push({ name: match[1], labels, value: Number(match[3]) });
   }
   return samples;
@@ -29,8 +30,14 @@ export function routes(samples) {
     else entry[part] = n;
     found.set(route, entry);
   }
-  const rows = [...found.values()].filter(({ count }) => count > 0)
-    .map(({ route, buckets, sum, count }) => ({ route, requests: count, seconds: sum, p99: quantile(buckets, count, 0.99) }));
+  const rows = [...found.values()]
+    .filter(({ count }) => count > 0)
+    .map(({ route, buckets, sum, count }) => ({
+      route,
+      requests: count,
+      seconds: sum,
+      p99: quantile(buckets, count, 0.99),
+    }));
   return rows.sort((a, b) => b.seconds - a.seconds);
 }
 

@@ -21,8 +21,13 @@ export function probeInput(legend, context, { onchange = () => {}, id = "", text
     content.clear();
     onchange();
   });
-  const node = el("fieldset", { class: "probe" }, el("legend", {}, legend), content.node,
-    el("div", { class: "row" }, stored.node, content.file));
+  const node = el(
+    "fieldset",
+    { class: "probe" },
+    el("legend", {}, legend),
+    content.node,
+    el("div", { class: "row" }, stored.node, content.file),
+  );
   return {
     node,
     read: () => (stored.input.value ? { id: stored.input.value } : content.read()),
@@ -31,7 +36,10 @@ export function probeInput(legend, context, { onchange = () => {}, id = "", text
 
 function textInput(value) {
   const area = el("textarea", {
-    "aria-label": "Text", rows: 5, spellcheck: "false", value,
+    "aria-label": "Text",
+    rows: 5,
+    spellcheck: "false",
+    value,
     placeholder: "Type or paste a text, or drop a file here",
   });
   const said = el("span", { class: "hint", role: "status" });
@@ -42,7 +50,11 @@ function textInput(value) {
     area.dispatchEvent(new Event("input", { bubbles: true }));
   };
   onDrop(area, read);
-  const input = el("input", { type: "file", class: "hidden", onchange: () => input.files[0] && read(input.files[0]) });
+  const input = el("input", {
+    type: "file",
+    class: "hidden",
+    onchange: () => input.files[0] && read(input.files[0]),
+  });
   return {
     node: area,
     file: [el("label", { class: "file" }, "Open a file", input), said],
@@ -69,12 +81,17 @@ function onDrop(area, read) {
 
 function fieldsInput(names) {
   const inputs = names.map((name) => [name, el("input", { spellcheck: "false" })]);
-  const node = el("div", { class: "fields" },
-    inputs.map(([name, input]) => el("label", {}, name, input)));
+  const node = el(
+    "div",
+    { class: "fields" },
+    inputs.map(([name, input]) => el("label", {}, name, input)),
+  );
   return {
     node,
     read: () => {
-      const filled = inputs.filter(([, input]) => input.value).map(([name, input]) => [name, input.value]);
+      const filled = inputs
+        .filter(([, input]) => input.value)
+        .map(([name, input]) => [name, input.value]);
       return filled.length > 0 ? { fields: Object.fromEntries(filled) } : null;
     },
     clear: () => inputs.forEach(([, input]) => (input.value = "")),
@@ -85,12 +102,21 @@ function fieldsInput(names) {
 function idInput({ collection, signal }, value) {
   const list = el("datalist", { id: `ids-${(made += 1)}` });
   const input = el("input", {
-    list: list.id, value, autocomplete: "off", spellcheck: "false", placeholder: "an id",
+    list: list.id,
+    value,
+    autocomplete: "off",
+    spellcheck: "false",
+    placeholder: "an id",
   });
   const suggest = debounced(async () => {
     const query = { after: input.value, limit: SUGGESTIONS };
-    const { ids } = await call(within(collection, "/documents"), { query, signal }).catch(() => ({ ids: [] }));
-    replace(list, ids.filter((id) => id.startsWith(input.value)).map((id) => el("option", { value: id })));
+    const { ids } = await call(within(collection, "/documents"), { query, signal }).catch(() => ({
+      ids: [],
+    }));
+    replace(
+      list,
+      ids.filter((id) => id.startsWith(input.value)).map((id) => el("option", { value: id })),
+    );
   }, 150);
   input.addEventListener("input", suggest);
   input.addEventListener("focus", suggest);

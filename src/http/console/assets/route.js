@@ -7,7 +7,9 @@ export function current() {
 }
 
 export function link(page, parameters = {}) {
-  const given = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  const given = Object.entries(parameters).filter(
+    ([, value]) => value !== undefined && value !== null && value !== "",
+  );
   const query = new URLSearchParams(given).toString();
   return `#/${page}${query ? `?${query}` : ""}`;
 }

@@ -31,8 +31,15 @@ export async function show(page, context) {
     }
   }, 60);
   const controls = controlsOf(own, request);
-  replace(page, controls.node, fault, el("figure", {}, drawing.node, legend()), figures,
-    pairsPart(state, context, redraw), recallPart(context, () => state.shown.threshold));
+  replace(
+    page,
+    controls.node,
+    fault,
+    el("figure", {}, drawing.node, legend()),
+    figures,
+    pairsPart(state, context, redraw),
+    recallPart(context, () => state.shown.threshold),
+  );
   redraw();
 }
 
@@ -55,10 +62,22 @@ function slider(name, { min, max, step, value }, onchange) {
 
 function controlsOf(own, request) {
   let scheme = "own";
-  const threshold = slider("Threshold", { min: 0.1, max: 1, step: 0.01, value: own.threshold }, request);
-  const recall = slider("Wanted recall", { min: 0.5, max: 0.999, step: 0.001, value: 0.99 }, request);
+  const threshold = slider(
+    "Threshold",
+    { min: 0.1, max: 1, step: 0.01, value: own.threshold },
+    request,
+  );
+  const recall = slider(
+    "Wanted recall",
+    { min: 0.5, max: 0.999, step: 0.001, value: 0.99 },
+    request,
+  );
   const rows = slider("Rows", { min: 1, max: 16, step: 1, value: own.rows }, fit);
-  const bands = slider("Bands", { min: 1, max: own.slots, step: 1, value: own.keys_probed }, request);
+  const bands = slider(
+    "Bands",
+    { min: 1, max: own.slots, step: 1, value: own.keys_probed },
+    request,
+  );
   function fit() {
     bands.input.max = Math.floor(own.slots / Number(rows.value()));
     bands.set(bands.value());
@@ -68,21 +87,43 @@ function controlsOf(own, request) {
     recall.input.disabled = scheme !== "wanted";
     bands.input.disabled = rows.input.disabled = scheme !== "keys";
   };
-  const choice = (name, text) => el("label", { class: "choice" }, el("input", {
-    type: "radio", name: "scheme", value: name, checked: name === scheme,
-    onchange: () => {
-      scheme = name;
-      enable();
-      request();
-    },
-  }), text);
+  const choice = (name, text) =>
+    el(
+      "label",
+      { class: "choice" },
+      el("input", {
+        type: "radio",
+        name: "scheme",
+        value: name,
+        checked: name === scheme,
+        onchange: () => {
+          scheme = name;
+          enable();
+          request();
+        },
+      }),
+      text,
+    );
   enable();
   bands.input.max = Math.floor(own.slots / own.rows);
-  const node = el("form", { class: "controls" },
-    el("fieldset", {}, el("legend", {}, "Scheme"), choice("own", "this collection's"),
-      choice("wanted", "chosen for a recall"), choice("keys", "bands of rows")),
-    el("div", { class: "sliders" }, threshold.node, recall.node, bands.node, rows.node));
-  const chosen = { own: () => ({}), wanted: () => ({ recall: recall.value() }), keys: () => ({ bands: bands.value(), rows: rows.value() }) };
+  const node = el(
+    "form",
+    { class: "controls" },
+    el(
+      "fieldset",
+      {},
+      el("legend", {}, "Scheme"),
+      choice("own", "this collection's"),
+      choice("wanted", "chosen for a recall"),
+      choice("keys", "bands of rows"),
+    ),
+    el("div", { class: "sliders" }, threshold.node, recall.node, bands.node, rows.node),
+  );
+  const chosen = {
+    own: () => ({}),
+    wanted: () => ({ recall: recall.value() }),
+    keys: () => ({ bands: bands.value(), rows: rows.value() }),
+  };
   return { node, read: () => ({ threshold: threshold.value(), ...chosen[scheme]() }) };
 }
 
@@ -91,14 +132,36 @@ function drawn({ own, shown, pairs }, width, height) {
   const { x, y } = within_;
   const tenths = Array.from({ length: 11 }, (_, i) => [i / 10, (i / 10).toFixed(1)]);
   const ticks = width < 500 ? tenths.filter((_, i) => i % 2 === 0) : tenths;
-  const curve = (of, name) => path(within_, of.points.map((point) => [point.similarity, point[name]]), name);
+  const curve = (of, name) =>
+    path(
+      within_,
+      of.points.map((point) => [point.similarity, point[name]]),
+      name,
+    );
   return [
-    sideAxis(within_, [0, 0.25, 0.5, 0.75, 1].map((v) => [v, String(v)]), "chance"),
+    sideAxis(
+      within_,
+      [0, 0.25, 0.5, 0.75, 1].map((v) => [v, String(v)]),
+      "chance",
+    ),
     pairs ? columns(pairs, within_) : null,
     bottomAxis(within_, ticks, "Jaccard similarity"),
-    svg("line", { class: "threshold", x1: x(shown.threshold), x2: x(shown.threshold), y1: y(0), y2: y(1) }),
-    shown === own ? null : path(within_, own.points.map((p) => [p.similarity, p.found]), "own"),
-    curve(shown, "candidate"), curve(shown, "found"),
+    svg("line", {
+      class: "threshold",
+      x1: x(shown.threshold),
+      x2: x(shown.threshold),
+      y1: y(0),
+      y2: y(1),
+    }),
+    shown === own
+      ? null
+      : path(
+          within_,
+          own.points.map((p) => [p.similarity, p.found]),
+          "own",
+        ),
+    curve(shown, "candidate"),
+    curve(shown, "found"),
   ];
 }
 
@@ -106,24 +169,60 @@ function columns(pairs, within_) {
   const { x, y, w } = within_;
   const most = Math.max(...pairs.counts);
   const height = logScale(most);
-  const bars = pairs.counts.map((n, i) => (n === 0 ? null : svg("rect", {
-    class: "column", x: x(i / BINS) + 0.5, width: w / BINS - 1, y: y(height(n)), height: y(0) - y(height(n)),
-  }, svg("title", {}, `${counted(n, "pair")} from ${(i / BINS).toFixed(2)} to ${((i + 1) / BINS).toFixed(2)}`))));
+  const bars = pairs.counts.map((n, i) =>
+    n === 0
+      ? null
+      : svg(
+          "rect",
+          {
+            class: "column",
+            x: x(i / BINS) + 0.5,
+            width: w / BINS - 1,
+            y: y(height(n)),
+            height: y(0) - y(height(n)),
+          },
+          svg(
+            "title",
+            {},
+            `${counted(n, "pair")} from ${(i / BINS).toFixed(2)} to ${((i + 1) / BINS).toFixed(2)}`,
+          ),
+        ),
+  );
   return [bars, sideAxis(within_, logTicks(most, height), "pairs", "right")];
 }
 
 function legend() {
-  const key = (name, text) => el("span", {}, svg("svg", { width: 26, height: 12, "aria-hidden": "true" },
-    name === "column" ? svg("rect", { class: name, x: 8, y: 1, width: 10, height: 11 })
-      : svg("line", { class: `line ${name}`, x1: 1, x2: 25, y1: 6, y2: 6 })), " ", text);
-  return el("figcaption", { class: "legend" }, key("found", "found"), key("candidate", "shares a probed key"),
-    key("own", "found now"), key("column", "pairs of this corpus"), key("threshold", "threshold"));
+  const key = (name, text) =>
+    el(
+      "span",
+      {},
+      svg(
+        "svg",
+        { width: 26, height: 12, "aria-hidden": "true" },
+        name === "column"
+          ? svg("rect", { class: name, x: 8, y: 1, width: 10, height: 11 })
+          : svg("line", { class: `line ${name}`, x1: 1, x2: 25, y1: 6, y2: 6 }),
+      ),
+      " ",
+      text,
+    );
+  return el(
+    "figcaption",
+    { class: "legend" },
+    key("found", "found"),
+    key("candidate", "shares a probed key"),
+    key("own", "found now"),
+    key("column", "pairs of this corpus"),
+    key("threshold", "threshold"),
+  );
 }
 
 function described({ shown, pairs }) {
-  return `S-curve of ${shown.bands} bands of ${shown.rows} rows, ${shown.keys_probed} probed: at the threshold ${shown.threshold} ` +
+  return (
+    `S-curve of ${shown.bands} bands of ${shown.rows} rows, ${shown.keys_probed} probed: at the threshold ${shown.threshold} ` +
     `a document is found with a chance of ${share(shown.expected_recall)}.` +
-    (pairs ? ` Behind it, ${count(pairs.pairs)} pairs of this corpus by similarity.` : "");
+    (pairs ? ` Behind it, ${count(pairs.pairs)} pairs of this corpus by similarity.` : "")
+  );
 }
 
 /** A chance at any similarity, between the points of the curve. */
@@ -143,10 +242,17 @@ function figuresOf({ shown, pairs }, { documents }) {
     const falsely = sum(pairs, 0, threshold, at(points, "candidate"));
     return [
       figure("Pairs over the threshold", count(wanted)),
-      figure("Expected recall on them", wanted === 0 ? "–" : share(found / wanted), "The chance to be found, on average over these pairs"),
+      figure(
+        "Expected recall on them",
+        wanted === 0 ? "–" : share(found / wanted),
+        "The chance to be found, on average over these pairs",
+      ),
       // A pair is seen from both of its documents.
-      figure("False candidates a lookup", (2 * falsely / Math.max(1, documents)).toFixed(2),
-        `Candidates under the threshold, on average; of pairs from ${pairs.from.toFixed(2)} up`),
+      figure(
+        "False candidates a lookup",
+        ((2 * falsely) / Math.max(1, documents)).toFixed(2),
+        `Candidates under the threshold, on average; of pairs from ${pairs.from.toFixed(2)} up`,
+      ),
     ];
   };
   return [
@@ -154,8 +260,16 @@ function figuresOf({ shown, pairs }, { documents }) {
     figure("Keys probed", count(shown.keys_probed)),
     figure("Expected recall at the threshold", share(shown.expected_recall)),
     pairs ? ofPairs() : null,
-    figure("Bytes a document", [bytes(shown.bytes_per_document), shown.measured_bytes_per_document
-      ? el("small", {}, ` measured ${bytes(shown.measured_bytes_per_document)}`) : null], "Memory of the index, computed from its layout"),
+    figure(
+      "Bytes a document",
+      [
+        bytes(shown.bytes_per_document),
+        shown.measured_bytes_per_document
+          ? el("small", {}, ` measured ${bytes(shown.measured_bytes_per_document)}`)
+          : null,
+      ],
+      "Memory of the index, computed from its layout",
+    ),
   ];
 }
 
@@ -169,7 +283,8 @@ function pairsPart(state, context, redraw) {
     try {
       state.pairs = await histogram(context);
       const { pairs, from, isWhole, isExact } = state.pairs;
-      said.textContent = `${counted(pairs, "pair")} of a similarity from ${from.toFixed(2)} up` +
+      said.textContent =
+        `${counted(pairs, "pair")} of a similarity from ${from.toFixed(2)} up` +
         `${isExact ? "" : ", those that share a key"}${isWhole ? "" : "; there are more, which were not read"}`;
       redraw();
     } catch (error) {
@@ -184,8 +299,11 @@ function pairsPart(state, context, redraw) {
 
 /** Recall as it is measured, of the collection as it stands. */
 function recallPart({ collection, signal }, threshold) {
-  const said = el("span", { class: "hint", role: "status" },
-    `Looks up to ${SAMPLE} random documents up and compares them with all.`);
+  const said = el(
+    "span",
+    { class: "hint", role: "status" },
+    `Looks up to ${SAMPLE} random documents up and compares them with all.`,
+  );
   const button = el("button", { type: "button" }, "Measure recall");
   button.addEventListener("click", async () => {
     button.disabled = true;
@@ -193,11 +311,13 @@ function recallPart({ collection, signal }, threshold) {
     try {
       const query = { sample: SAMPLE, threshold: threshold() };
       const measured = await call(within(collection, "/recall"), { query, signal });
-      said.textContent = measured.pairs === 0 ? "No document of the sample has a near-duplicate at this threshold."
-        : `Measured recall ${share(measured.recall)} of ${counted(measured.pairs, "pair")} at ${measured.threshold}` +
-          ` (${share(measured.recall_unequal)} of the ${count(measured.pairs_unequal)} with unlike sets),` +
-          ` precision ${share(measured.precision)}; ${count(measured.sampled)} documents, ${duration(measured.took_us / 1e6)}.` +
-          " It is that of the collection's own scheme.";
+      said.textContent =
+        measured.pairs === 0
+          ? "No document of the sample has a near-duplicate at this threshold."
+          : `Measured recall ${share(measured.recall)} of ${counted(measured.pairs, "pair")} at ${measured.threshold}` +
+            ` (${share(measured.recall_unequal)} of the ${count(measured.pairs_unequal)} with unlike sets),` +
+            ` precision ${share(measured.precision)}; ${count(measured.sampled)} documents, ${duration(measured.took_us / 1e6)}.` +
+            " It is that of the collection's own scheme.";
     } catch (error) {
       if (error.name !== "AbortError") said.textContent = error.message;
     }
