@@ -249,7 +249,7 @@ test("the corpus is followed while it grows", async () => {
     .locator(`.figure dd:text-is("${before_ + 3}")`)
     .first()
     .waitFor();
-  await page.getByText("GET /collections/{collection}/stats").waitFor();
+  await page.getByText("POST /documents", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Take a snapshot" }).click();
   await page.getByRole("region", { name: "Complete snapshots" }).waitFor();
   assert.deepEqual(await textsOf("section td a"), ["default", "people", "textless"]);
