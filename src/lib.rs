@@ -5,6 +5,7 @@
 //!
 //! - [`document`]: id, content, metadata.
 //! - [`budget`]: the memory that requests may take together.
+//! - [`connector`]: connections to other servers, and whom they trust.
 //! - [`simd`]: the inner loops that vector instructions speed up.
 //! - [`text`]: text → tokens → shingles → set.
 //! - [`sketch`]: set → sketch, and what two sketches say of the resemblance of their sets.
@@ -24,6 +25,7 @@ pub mod backend;
 pub mod budget;
 pub mod cli;
 mod config;
+pub mod connector;
 pub mod document;
 pub mod engine;
 pub mod http;

@@ -6,9 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The layers, bottom up: each may use only those before it.
-const LAYERS: [&str; 17] = [
+const LAYERS: [&str; 18] = [
     "document",
     "budget",
+    "connector",
     "simd",
     "text",
     "sketch",

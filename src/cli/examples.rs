@@ -120,7 +120,7 @@ const EXAMPLES: &[Examples] = &[
             ("akin check-config --config /etc/akin/akin.toml", "before a restart"),
         ],
     ),
-    ("health", &[("akin health --url http://127.0.0.1:2546", "for a supervisor")]),
+    ("health", &[("akin health", "for a supervisor, beside `akin serve`")]),
     (
         "completions",
         &[

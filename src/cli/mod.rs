@@ -99,7 +99,7 @@ pub fn main() -> ExitCode {
         Command::Evaluate(arguments) => evaluate::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),
         Command::CheckConfig(arguments) => check_config::run(arguments),
-        Command::Health(arguments) => health::run(&arguments),
+        Command::Health(arguments) => health::run(arguments),
         Command::Completions { shell } => write(&completions(shell)),
         Command::Man(arguments) => man::run(&arguments),
         Command::Openapi => write(openapi_yaml().as_bytes()),

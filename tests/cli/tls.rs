@@ -104,3 +104,78 @@ fn a_start_without_a_usable_certificate_says_why() {
     assert_eq!(one.code, Some(1));
     assert!(one.stderr.contains("tls_cert"), "{}", one.stderr);
 }
+
+/// A server with the first certificate, once it is ready; its port, and the files' directory.
+fn serve(address: &str) -> (Serving, String, tempfile::TempDir) {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), FIRST);
+    fs::write(dir.path().join("other.pem"), SECOND[0]).unwrap();
+    let config = settings(dir.path(), &format!("{address}:0"), "cert.pem");
+    let serving = Serving::start_with(&dir.path().join("data"), &["--config", &config]);
+    serving.wait_for_log("\"ready\"");
+    let port = serving.url.rsplit_once(':').unwrap().1.to_owned();
+    (serving, port, dir)
+}
+
+/// A file with these settings; its path.
+fn settings(dir: &Path, listen: &str, cert: &str) -> String {
+    let [cert, key] = [cert, "key.pem"].map(|name| dir.join(name));
+    let lines = format!("[server]\nlisten = '{listen}'\ntls_cert = {cert:?}\ntls_key = {key:?}\n");
+    let path = dir.join(format!("{}.toml", lines.len()));
+    fs::write(&path, lines).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn commands_speak_tls_and_trust_the_named_authority_only() {
+    let (serving, port, dir) = serve("127.0.0.1");
+    let url = format!("https://localhost:{port}");
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (cert, other, text) = (path("cert.pem"), path("other.pem"), path("a.txt"));
+    fs::write(&text, "The museum opens at ten, from Tuesday to Sunday.").unwrap();
+    let imported = akin(&["import", "--url", &url, "--ca", &cert, &text]);
+    assert_eq!(imported.code, Some(0), "{}", imported.stderr);
+    let found = akin(&["similar", "--url", &url, "--ca", &cert, &text]);
+    assert_eq!(found.code, Some(0), "{}", found.stderr);
+    assert!(found.stdout.contains(&text), "{}", found.stdout);
+
+    let foreign = akin(&["similar", "--url", &url, "--ca", &other, &text]);
+    assert_eq!(foreign.code, Some(1));
+    assert!(foreign.stderr.contains("cannot be trusted"), "{}", foreign.stderr);
+    assert!(foreign.stderr.contains("by --ca"), "{}", foreign.stderr);
+    let unnamed = akin(&["import", "--url", &url, &text]);
+    assert_eq!(unnamed.code, Some(1));
+    assert!(unnamed.stderr.contains("--ca"), "{}", unnamed.stderr);
+    let plain = akin(&["similar", "--url", &url.replace("https", "http"), &text]);
+    assert_eq!(plain.code, Some(1));
+    assert!(plain.stderr.contains("https://"), "{}", plain.stderr);
+    let absent = akin(&["similar", "--url", &url, "--ca", "/nowhere.pem", &text]);
+    assert!(absent.stderr.contains("cannot read /nowhere.pem"), "{}", absent.stderr);
+    let empty = akin(&["similar", "--url", &url, "--ca", &text, &text]);
+    assert!(empty.stderr.contains("has no certificate in PEM"), "{}", empty.stderr);
+    assert!(serving.stop().success());
+}
+
+/// Of this machine, and not among the names of the certificates.
+const ADDRESS: &str = "127.0.0.2";
+
+#[test]
+fn health_trusts_the_certificate_of_the_settings() {
+    let (serving, port, dir) = serve(ADDRESS);
+    let listen = format!("{ADDRESS}:{port}");
+    let own = settings(dir.path(), &listen, "cert.pem");
+    let healthy = akin(&["health", "--config", &own]);
+    assert_eq!(healthy.code, Some(0), "{}", healthy.stderr);
+    let url = format!("https://{listen}");
+    let named = akin(&["health", "--config", &own, "--url", &url]);
+    assert_eq!(named.code, Some(0), "{}", named.stderr);
+    let foreign = akin(&["health", "--config", &settings(dir.path(), &listen, "other.pem")]);
+    assert_eq!(foreign.code, Some(1));
+    assert!(foreign.stderr.contains("cannot be trusted"), "{}", foreign.stderr);
+    let ca = dir.path().join("cert.pem");
+    let by_name = akin(&["health", "--config", &own, "--url", &url, "--ca", ca.to_str().unwrap()]);
+    assert_eq!(by_name.code, Some(1), "an authority vouches for names");
+    assert!(by_name.stderr.contains("a name that its certificate has"), "{}", by_name.stderr);
+    assert!(serving.stop().success());
+    assert_eq!(akin(&["health", "--config", &own]).code, Some(1));
+}

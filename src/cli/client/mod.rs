@@ -21,12 +21,11 @@ use hyper::body::Bytes;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use hyper::{Method, Request};
 use hyper_util::client::legacy;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
 use super::failure::Failure;
+use crate::connector::{HttpClient, Trust, TrustError, http_client, tls_error};
 use crate::engine::CollectionName;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -41,7 +40,17 @@ const USER_AGENT_VALUE: &str = concat!("akin/", env!("CARGO_PKG_VERSION"));
 pub struct Server {
     /// The server's address
     #[arg(long, value_name = "URL", env = "AKIN_URL", default_value = "http://127.0.0.1:2546")]
-    pub url: String,
+    url: String,
+    #[command(flatten)]
+    credentials: Credentials,
+}
+
+/// Whom a command trusts, and how it shows who it is.
+#[derive(Args, Clone)]
+pub struct Credentials {
+    /// Certificates (PEM) of the authorities to trust for https, instead of the machine's
+    #[arg(long, value_name = "FILE", env = "AKIN_CA")]
+    ca: Option<PathBuf>,
     /// File with the key to send; AKIN_KEY may have the key itself
     #[arg(long, value_name = "FILE", env = "AKIN_KEY_FILE")]
     key_file: Option<PathBuf>,
@@ -52,9 +61,25 @@ const KEY_VARIABLE: &str = "AKIN_KEY";
 
 impl Server {
     /// # Errors
-    /// The URL or the key is invalid, or the file of the key cannot be read.
+    /// The URL or the key is invalid, or the file of the key or of the authorities is unusable.
     pub fn client(&self) -> Result<Client, Failure> {
-        let client = Client::new(&self.url)?;
+        self.credentials.client(&self.url, None)
+    }
+}
+
+impl Credentials {
+    /// For an https server, trusts the authorities that are named, else `certificate`, else the
+    /// machine's authorities.
+    ///
+    /// # Errors
+    /// As [`Server::client`].
+    pub fn client(&self, url: &str, certificate: Option<PathBuf>) -> Result<Client, Failure> {
+        let trust = match (&self.ca, certificate) {
+            (Some(ca), _) => Trust::Authorities(ca.clone()),
+            (None, Some(certificate)) => Trust::Certificate(certificate),
+            (None, None) => Trust::Platform,
+        };
+        let client = Client::new(url, trust)?;
         let key = match &self.key_file {
             None => std::env::var(KEY_VARIABLE).unwrap_or_default(),
             Some(path) => fs::read_to_string(path).map_err(|error| {
@@ -102,7 +127,7 @@ pub fn with_query(path: &str, parameters: &[(&str, Option<String>)]) -> String {
 /// One server. Several threads may use it; each call takes a connection of its own.
 pub struct Client {
     runtime: Runtime,
-    http: legacy::Client<HttpConnector, Full<Bytes>>,
+    http: HttpClient,
     url: String,
     /// The header with the key.
     authorization: Option<HeaderValue>,
@@ -117,6 +142,10 @@ pub enum CallError {
     Unreachable { url: String },
     #[error("the connection to {url} failed: {reason}")]
     Lost { url: String, reason: String },
+    #[error("{url} does not speak HTTP: {reason}")]
+    NotHttp { url: String, reason: String },
+    #[error("{url} cannot be trusted: {reason}")]
+    Untrusted { url: String, reason: String },
 }
 
 impl From<CallError> for Failure {
@@ -126,28 +155,37 @@ impl From<CallError> for Failure {
                 error.to_string(),
                 "start one with `akin serve`, or name another by --url",
             ),
+            CallError::NotHttp { .. } => {
+                Self::with_hint(error.to_string(), "if it speaks TLS, its URL begins with https://")
+            }
+            CallError::Untrusted { .. } => Self::with_hint(
+                error.to_string(),
+                "name the certificate of its authority, or its own if it is self-signed, by --ca, \
+                 and the server by a name that its certificate has; a server without TLS has a URL \
+                 that begins with http://",
+            ),
             CallError::Lost { .. } => Self::new(error.to_string()),
         }
     }
 }
 
 impl Client {
+    /// `trust` is for https alone.
+    ///
     /// # Errors
-    /// The URL is not one of plain HTTP.
-    pub fn new(url: &str) -> Result<Self, Failure> {
-        let host = url.strip_prefix("http://").unwrap_or_default();
-        if host.trim_matches('/').is_empty() {
+    /// The URL is invalid, or the certificates to trust cannot be read.
+    pub fn new(url: &str, trust: Trust) -> Result<Self, Failure> {
+        let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+        if host.unwrap_or_default().trim_matches('/').is_empty() {
             return Err(Failure::with_hint(
                 format!("'{url}' is not the URL of an akin"),
-                "it looks like http://127.0.0.1:2546; for https put a proxy in between",
+                "it looks like http://127.0.0.1:2546 or https://akin.example",
             ));
         }
+        let trust = if is_https(url) { trust } else { Trust::Nobody };
+        let http = http_client(&trust, CONNECT_TIMEOUT)?;
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| Failure::new(format!("cannot start: {error}")))?;
-        let mut connector = HttpConnector::new();
-        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
-        connector.set_nodelay(true);
-        let http = legacy::Client::builder(TokioExecutor::new()).build(connector);
         Ok(Self { runtime, http, url: url.trim_end_matches('/').to_owned(), authorization: None })
     }
 
@@ -211,11 +249,36 @@ impl Client {
             .map_err(|_| lost(format!("no answer in {} s", head_timeout.as_secs())))?;
         match answered {
             Ok(response) => Ok(response.map(|body| Body::new(body, self.runtime.handle()))),
-            Err(error) if error.is_connect() => {
-                Err(CallError::Unreachable { url: self.url.clone() })
-            }
-            Err(error) => Err(lost(reason(&error))),
+            Err(error) => Err(self.failed(&error)),
         }
+    }
+
+    fn failed(&self, error: &legacy::Error) -> CallError {
+        let url = self.url.clone();
+        if let Some(cause) = tls_error(error) {
+            return CallError::Untrusted { url, reason: cause.to_string() };
+        }
+        if error.is_connect() {
+            return CallError::Unreachable { url };
+        }
+        let cause = error.source().and_then(|cause| cause.downcast_ref::<hyper::Error>());
+        match cause.is_some_and(hyper::Error::is_parse) {
+            true => CallError::NotHttp { url, reason: reason(error) },
+            false => CallError::Lost { url, reason: reason(error) },
+        }
+    }
+}
+
+fn is_https(url: &str) -> bool {
+    url.starts_with("https://")
+}
+
+impl From<TrustError> for Failure {
+    fn from(error: TrustError) -> Self {
+        Self::with_hint(
+            error.to_string(),
+            "--ca names a PEM file with the certificates of the authorities to trust",
+        )
     }
 }
 
@@ -260,9 +323,10 @@ mod tests {
 
     #[test]
     fn urls_that_cannot_be_used_are_refused() {
-        for url in ["https://localhost", "localhost:2546", "http://", ""] {
-            assert!(Client::new(url).is_err(), "{url}");
+        let client = |url| Client::new(url, Trust::Nobody);
+        for url in ["ftp://localhost", "localhost:2546", "http://", "https:///", ""] {
+            assert!(client(url).is_err(), "{url}");
         }
-        assert_eq!(Client::new("http://localhost:2546/").unwrap().url(), "http://localhost:2546");
+        assert_eq!(client("http://localhost:2546/").unwrap().url(), "http://localhost:2546");
     }
 }

@@ -25,6 +25,7 @@ use super::meter::{Meter, Unit};
 use super::serve::flags;
 use crate::app::{self, AppError};
 use crate::config::{Settings, Sources};
+use crate::connector::Trust;
 use crate::telemetry;
 
 const PAIRS_SHOWN: usize = 10;
@@ -163,7 +164,7 @@ fn nothing_to_show(paths: &[PathBuf]) -> Failure {
 
 /// Imports over HTTP, as any client would, and collects the pairs that were found.
 fn find_pairs(selection: &Selection, url: &str, meter: &Meter) -> Result<(Report, Pairs), Failure> {
-    let client = Client::new(url)?;
+    let client = Client::new(url, Trust::Nobody)?;
     // If the server cannot become ready the process ends, and this thread with it.
     while !client.get("/readyz").is_ok_and(|response| response.status().is_success()) {
         thread::sleep(READY_POLL);

@@ -58,11 +58,13 @@ pub fn import(task: &Import<'_>) -> (Report, Result<(), Failure>) {
         waited_for: Mutex::default(),
     };
     // Any other error may be temporary: the senders retry.
-    let ended = if let Err(error @ CallError::Unreachable { .. }) = task.client.get("/healthz") {
-        Err(error.into())
-    } else {
-        shared.read_and_send();
-        shared.gave_up.lock().expect(UNPOISONED).take().map_or(Ok(()), |error| Err(error.into()))
+    let ended = match task.client.get("/healthz") {
+        Err(error) if !matches!(error, CallError::Lost { .. }) => Err(error.into()),
+        _ => {
+            shared.read_and_send();
+            let gave_up = shared.gave_up.lock().expect(UNPOISONED).take();
+            gave_up.map_or(Ok(()), |error| Err(error.into()))
+        }
     };
     task.meter.end();
     let mut report = shared.report.into_inner().expect(UNPOISONED);
