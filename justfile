@@ -48,6 +48,10 @@ test-archive:
 deploy-check:
     bash packaging/check-deploy.sh
 
+# Writes into README.md and docs/ what their commands print, and draws their plots.
+docs:
+    UPDATE=1 cargo test --locked --test readme
+
 # Rewrites openapi.yaml from the code.
 openapi:
     cargo run --quiet -- openapi > openapi.yaml
