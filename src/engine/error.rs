@@ -123,6 +123,11 @@ pub enum EngineError {
     /// The stored document is corrupt.
     #[error("{reason}")]
     DocumentDamaged { id: String, reason: String },
+    #[error(
+        "the changes since then are no longer kept (storage.changes_kept), or the collection was \
+         reindexed or restored: take the position of now, and read all documents again"
+    )]
+    ChangesGone,
     #[error("{what} are not supported by the backend of this collection")]
     UnsupportedByBackend { what: &'static str },
     /// An internal error, logged at the boundary and not shown to clients.

@@ -25,7 +25,7 @@ use quality::recall::RecallMeter;
 pub use crate::backend::PreparedDocument;
 pub use crate::backend::{BackendStats, Clock, Progress, Recovery, RecoverySource, Removed};
 pub use crate::join::{Linkage, Stage};
-pub use crate::storage::{Finding, Order, Record, SnapshotInfo};
+pub use crate::storage::{Change, Finding, Order, Position, Record, SnapshotInfo};
 pub use analysis::{Analyser, Analysis};
 pub use collections::{
     Collection, CollectionName, Collections, CollectionsSettings, Creation, InvalidCollectionName,

@@ -49,8 +49,8 @@ use access::origin;
 use access::routes::{ADMIN, Needs, READ, Routes, Table, WRITE};
 use connection::{decompression, layers, observe};
 use handlers::{
-    backup, collapse, collections, curve, discovery, document, documents, fetch, operate, recall,
-    reindex, removal, resemblance, similar,
+    backup, changes, collapse, collections, curve, discovery, document, documents, fetch, operate,
+    recall, reindex, removal, resemblance, similar,
 };
 use problem::Problem;
 use problem::code::Code;
@@ -111,7 +111,9 @@ fn on_one_collection() -> Routes {
 fn without_timeout() -> Routes {
     let on_one = || {
         let by_conditions = Routes::new().routes(WRITE, routes!(removal::remove));
-        by_conditions.routes(WRITE, routes!(removal::remove_named))
+        by_conditions
+            .routes(WRITE, routes!(removal::remove_named))
+            .routes(READ, routes!(changes::changes))
     };
     Routes::new()
         .merge(on_one())

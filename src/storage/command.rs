@@ -2,12 +2,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 use tokio::sync::oneshot;
 
 use super::counters::Counters;
 use super::log::{self, Logged, Operation};
-use super::{EncodedRecord, StorageError, expiries};
+use super::{EncodedRecord, StorageError, changes, expiries};
 use crate::document::Ordinal;
 
 /// A change to what is stored.
@@ -34,7 +34,10 @@ impl Write {
         logged: &mut Logged,
     ) -> Result<(), StorageError> {
         match self {
-            Self::Remove { ordinal } => remove(connection, counters, logged, *ordinal),
+            Self::Remove { ordinal } => {
+                let id = remove(connection, counters, logged, *ordinal)?;
+                changes::insert(connection, counters.last_sequence, &id)
+            }
             Self::Put { record, replaces } => {
                 if let Some(replaced) = replaces {
                     remove(connection, counters, logged, *replaced)?;
@@ -88,7 +91,9 @@ impl Command {
             Self::Sync { .. } => {}
             Self::Trim { up_to, .. } => {
                 let written = counters.last_sequence - logged.len() as u64;
-                return log::trim(connection, written, *up_to);
+                let removed = log::trim(connection, written, *up_to)?;
+                changes::trim(connection, log::kept_after(connection, written)?)?;
+                return Ok(removed);
             }
             Self::Write { writes, .. } => {
                 for write in writes {
@@ -149,19 +154,22 @@ fn put(
     Ok(())
 }
 
+/// Returns the id of the document.
 fn remove(
     connection: &Connection,
     counters: &mut Counters,
     logged: &mut Logged,
     ordinal: Ordinal,
-) -> Result<(), StorageError> {
-    let delete = "DELETE FROM documents WHERE ordinal = ?1";
-    if connection.prepare_cached(delete)?.execute([ordinal])? == 0 {
+) -> Result<String, StorageError> {
+    let delete = "DELETE FROM documents WHERE ordinal = ?1 RETURNING id";
+    let id =
+        connection.prepare_cached(delete)?.query_row([ordinal], |row| row.get(0)).optional()?;
+    let id = id.ok_or_else(|| {
         let what = format!("the document to remove, ordinal {}, does not exist", ordinal.get());
-        return Err(StorageError::corrupt(what));
-    }
+        StorageError::corrupt(what)
+    })?;
     expiries::remove(connection, ordinal)?;
     counters.documents -= 1;
     logged.append(counters, Operation::Remove, ordinal);
-    Ok(())
+    Ok(id)
 }

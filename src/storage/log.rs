@@ -1,7 +1,7 @@
 //! The operation log: insertions and removals of documents, numbered without a gap. A row holds
 //! the operations of one transaction.
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
 use super::StorageError;
 use super::checksum::Digest;
@@ -82,13 +82,8 @@ pub(super) fn visit_after(
     let mut rows = statement.query([first.cast_signed()])?;
     while let Some(row) = rows.next()? {
         let sequence = row.get::<_, i64>(0)?.cast_unsigned();
-        let operations = row.get_ref(1)?.as_blob().unwrap_or_default();
-        let Some(decoded) = decode(sequence, operations, row.get(2)?) else {
-            let what = format!("the log row {sequence} does not match its checksum");
-            return Err(StorageError::corrupt(what));
-        };
         let before = usize::try_from(first.saturating_sub(sequence)).unwrap_or(usize::MAX);
-        for (operation, ordinal) in decoded.into_iter().skip(before) {
+        for (operation, ordinal) in operations(row)?.into_iter().skip(before) {
             visit(operation, ordinal);
             visited += 1;
         }
@@ -98,6 +93,43 @@ pub(super) fn visit_after(
         return Err(StorageError::corrupt(what));
     }
     Ok(())
+}
+
+/// The first `max` operations after the sequence `after`, in order.
+///
+/// # Errors
+/// [`StorageError::Corrupt`] if a row is not what was written.
+pub(super) fn page_after(
+    connection: &Connection,
+    after: u64,
+    max: usize,
+) -> Result<Vec<(Operation, Ordinal)>, StorageError> {
+    let query = "SELECT sequence, operations, checksum FROM log
+                 WHERE sequence >= (SELECT coalesce(max(sequence), 0) FROM log WHERE sequence <= ?1)
+                 ORDER BY sequence";
+    let first = after + 1;
+    let mut page = Vec::new();
+    let mut statement = connection.prepare_cached(query)?;
+    let mut rows = statement.query([first.cast_signed()])?;
+    while page.len() < max
+        && let Some(row) = rows.next()?
+    {
+        let sequence = row.get::<_, i64>(0)?.cast_unsigned();
+        let before = usize::try_from(first.saturating_sub(sequence)).unwrap_or(usize::MAX);
+        page.extend(operations(row)?.into_iter().skip(before));
+    }
+    page.truncate(max);
+    Ok(page)
+}
+
+/// The operations of a row of sequence, operations and checksum.
+fn operations(row: &Row<'_>) -> Result<Vec<(Operation, Ordinal)>, StorageError> {
+    let sequence = row.get::<_, i64>(0)?.cast_unsigned();
+    let encoded = row.get_ref(1)?.as_blob().unwrap_or_default();
+    decode(sequence, encoded, row.get(2)?).ok_or_else(|| {
+        let what = format!("the log row {sequence} does not match its checksum");
+        StorageError::corrupt(what)
+    })
 }
 
 /// Each operation as its code (1 byte) and its ordinal (little-endian): in 4 bytes if it has 32

@@ -63,6 +63,16 @@
 //! content_checksum  -5100424419032858321
 //! ```
 //!
+//! ## `removals`: ids of documents that were removed and not replaced, see `changes`
+//! | column | what it is |
+//! |---|---|
+//! | `sequence` | Of the removal in the log. |
+//! | `id` | The document's. |
+//! | `checksum` | Of both columns. |
+//!
+//! A store that an older akin made gets this table when it is opened; the setting
+//! `removals_known_after` tells from which sequence on it is complete.
+//!
 //! ## `log`: insertions and removals of documents, one row per transaction
 //! Operations are numbered 1, 2, 3… without a gap. A row is trimmed when no kept snapshot needs
 //! any of it. A replacement is a removal and an insertion. A transaction of more than 4,096
@@ -110,6 +120,7 @@
 //! `created_at_ms` is when the store was created.
 
 mod acknowledged;
+mod changes;
 mod checksum;
 mod command;
 mod committer;
@@ -142,6 +153,7 @@ mod view;
 mod wal_sync;
 mod width;
 
+pub use changes::{Change, Changes, Position};
 pub use command::Write;
 pub use copy::CopyStop;
 pub use details::DocumentDetails;

@@ -9,7 +9,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, params};
 
 use super::counters::Counters;
 use super::store::Files;
-use super::{StorageError, StorageSettings, acknowledged, upgrade};
+use super::{StorageError, StorageSettings, acknowledged, changes, upgrade};
 
 /// "akin" in ASCII, in the database header.
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"akin");
@@ -134,6 +134,7 @@ impl Writer {
             None => {
                 acknowledged::check_new(path.parent().unwrap_or(&path))?;
                 create(&mut connection, identity)?;
+                changes::prepare(&connection)?;
                 // Else the database would be empty without its log, and be taken for one to be
                 // created.
                 connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
@@ -141,6 +142,7 @@ impl Writer {
             Some(found) => {
                 check_identity(&connection, &path, identity)?;
                 upgrade(&mut connection, found.format)?;
+                changes::prepare(&connection)?;
             }
         }
         // From here on the committer syncs the log; SQLite does so only when it restarts the log.

@@ -32,6 +32,9 @@ pub struct StorageSettings {
     pub group_bytes_max: u64,
     /// Snapshots kept, including the newest.
     pub snapshots_kept: u32,
+    /// Operations of the log that are kept for readers of changes, besides those that a start may
+    /// need; 0: none.
+    pub changes_kept: u64,
     /// Records are refused while the disk has fewer bytes free; 0: never.
     pub disk_free_min_bytes: u64,
     /// Memory for database pages, divided evenly among all connections.
@@ -61,6 +64,7 @@ impl Default for StorageSettings {
             group_writes_max: 1024,
             group_bytes_max: 16 << 20,
             snapshots_kept: 2,
+            changes_kept: 1_000_000,
             disk_free_min_bytes: 64 << 20,
             page_cache_bytes: 64 << 20,
         }
@@ -84,6 +88,7 @@ impl StorageSettings {
         within("group_writes_max", self.group_writes_max.into(), 1, 1 << 20);
         within("group_bytes_max", self.group_bytes_max.into(), 1, 1 << 30);
         within("snapshots_kept", self.snapshots_kept.into(), 1, 1000);
+        within("changes_kept", self.changes_kept.into(), 0, 1 << 40);
         within("disk_free_min_bytes", self.disk_free_min_bytes.into(), 0, 1 << 60);
         within("page_cache_bytes", self.page_cache_bytes.into(), 1 << 20, 1 << 40);
         faults

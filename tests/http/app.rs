@@ -54,12 +54,22 @@ impl App {
         app
     }
 
-    pub async fn open(&self, mut collection: CollectionSettings) {
+    pub async fn with_storage(storage: StorageSettings) -> Self {
+        let app = Self::starting(ServerSettings::default());
+        app.open_with(CollectionSettings::default(), storage).await;
+        app
+    }
+
+    pub async fn open(&self, collection: CollectionSettings) {
+        self.open_with(collection, StorageSettings::default()).await;
+    }
+
+    async fn open_with(&self, mut collection: CollectionSettings, store: StorageSettings) {
         // Estimates are then the same at every run.
         collection.sketch.seed.get_or_insert(0);
         let (dir, progress) = (self.dir.path().to_owned(), Arc::clone(&self.state.progress));
         let of_all = CollectionsSettings {
-            store: StorageSettings::default(),
+            store,
             sets_cache_bytes: 1 << 20,
             collections_max: COLLECTIONS_MAX,
             ceiling: LimitSettings::ceiling(),

@@ -121,6 +121,7 @@ async fn call_every_operation(app: &App, at: &str, documents: &Value) {
     app.get(&format!("{at}/curve")).await;
     app.get(&format!("{at}/recall?sample=3")).await;
     ok("/stats").await;
+    ok("/changes").await;
     let ranked = json!({"ids": ["b", "a", "unheard of"]});
     app.post_json(&format!("{at}/collapse"), ranked).await;
     app.post_json(&format!("{at}/similar"), json!([{"id": "a"}, {"id": "b"}])).await;

@@ -7,6 +7,7 @@ mod adversaries;
 mod app;
 mod backup;
 mod bulk;
+mod changes;
 mod collapse;
 mod collections;
 mod conformance;

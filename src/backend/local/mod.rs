@@ -37,7 +37,8 @@ use crate::index::{ExactSearch, Search};
 use crate::scheme::Scheme;
 use crate::sketch::{Estimator, SketchSettings};
 use crate::storage::{
-    CopyStop, Detail, DocumentDetails, Order, PreparedStore, Record, StorageError, Store,
+    Changes, CopyStop, Detail, DocumentDetails, Order, Position, PreparedStore, Record,
+    StorageError, Store,
 };
 use crate::text::ShingleSet;
 use contents::content_hash;
@@ -284,6 +285,31 @@ impl Backend for Local {
 
 /// Operations that only this backend has.
 impl Local {
+    /// The changes after a position, from at most `operations_max` operations.
+    ///
+    /// # Errors
+    /// [`BackendError::Storage`]
+    pub async fn changes_after(
+        &self,
+        after: Position,
+        operations_max: usize,
+    ) -> Result<Changes, BackendError> {
+        Ok(self.store.changes(after, operations_max).await?)
+    }
+
+    /// The position behind the last change.
+    ///
+    /// # Errors
+    /// [`BackendError::Storage`]
+    pub async fn last_change(&self) -> Result<Position, BackendError> {
+        Ok(self.store.last_change().await?)
+    }
+
+    /// Whether anything changed after a position. Cheap.
+    pub fn has_changed_since(&self, position: Position) -> bool {
+        self.store.applied_sequence() != position.sequence
+    }
+
     /// Removes at most `max` expired documents, soonest first, and returns their number.
     ///
     /// # Errors

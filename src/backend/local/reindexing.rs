@@ -109,6 +109,8 @@ impl Local {
     /// The sequence up to which the log may be trimmed, given the one that snapshots no longer
     /// need.
     pub(super) fn trimmed_up_to(&self, unneeded: u64) -> u64 {
-        unneeded.min(self.log_kept_after.load(Ordering::Relaxed))
+        let changes_kept = self.settings.store.changes_kept;
+        let read = self.store.applied_sequence().saturating_sub(changes_kept);
+        unneeded.min(read).min(self.log_kept_after.load(Ordering::Relaxed))
     }
 }

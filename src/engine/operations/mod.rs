@@ -1,6 +1,7 @@
 //! Reading documents, statistics, snapshots and closing.
 
 pub(crate) mod backup;
+mod changes;
 mod listing;
 
 pub use listing::Page;

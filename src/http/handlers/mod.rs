@@ -1,6 +1,7 @@
 //! A handler is extract → one engine call → reply.
 
 pub mod backup;
+pub mod changes;
 pub mod collapse;
 pub mod collections;
 pub mod curve;

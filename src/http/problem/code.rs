@@ -46,6 +46,7 @@ codes! {
     TooManyCollections "too_many_collections" 409 "Too many collections";
     ReindexUnderWay "reindex_under_way" 409 "A reindex is running";
     ReindexOfDefault "reindex_of_default" 409 "The settings are those of the configuration";
+    ChangesGone "changes_gone" 410 "The changes are no longer kept";
     BodyTooLarge "body_too_large" 413 "The body is too large";
     DocumentTooLarge "document_too_large" 413 "The document is too large";
     UriTooLong "uri_too_long" 414 "The path and query are too long";

@@ -234,6 +234,7 @@ impl From<EngineError> for Problem {
             | EngineError::Curve { .. } => Code::InvalidParameter,
             EngineError::UnsupportedMode { .. } => Code::UnsupportedMode,
             EngineError::UnsupportedByBackend { .. } => Code::UnsupportedByBackend,
+            EngineError::ChangesGone => Code::ChangesGone,
             EngineError::NoConditions => Code::InvalidRequest,
             EngineError::AlreadyExpired { .. } => {
                 return Self::of_field(Code::InvalidDocument, "/expires_at", error.to_string());

@@ -83,6 +83,8 @@ problems! {
     OfTexts: [&[Code::WrongContent]];
     /// Of a call that takes a list of ids.
     Collapsing: [JSON_BODY, &[Code::TooManyShingles, Code::WrongContent]];
+    /// Of a call that reads changes.
+    Following: [&[Code::ChangesGone]];
     /// Of a call that takes a list of ids to return.
     Fetching: [JSON_BODY];
     /// Of a call that takes documents.

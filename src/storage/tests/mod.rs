@@ -1,6 +1,7 @@
 //! Tests of the store through its public interface, one file per behaviour.
 
 mod ahead;
+mod changes;
 mod copies;
 mod corruption;
 mod expiring;

@@ -1,0 +1,158 @@
+//! What happened to documents, in order, for those who keep a copy elsewhere: the operation log,
+//! with the ids of documents that were removed and not replaced.
+//!
+//! A document that is still there needs no entry of its own, as its row has the id; and one that
+//! was replaced or removed since is reported by the later operation.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::checksum::Digest;
+use super::counters::Counters;
+use super::log::{self, Operation};
+use super::row::{Columns, DETAILS_COLUMNS, DetailsPart};
+use super::{SketchRow, StorageError, schema};
+use crate::document::{DocumentId, Ordinal};
+
+/// The ids of removed documents, by the sequence of the removal.
+const REMOVALS: &str = "
+CREATE TABLE removals (
+    sequence INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,
+    checksum INTEGER NOT NULL
+) STRICT;
+";
+
+/// The sequence up to which removals have no ids, because an older akin logged them.
+const KNOWN_AFTER: &str = "removals_known_after";
+
+/// A position between two changes of one store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// When the store was created: a reindexed or restored collection is another.
+    pub store: i64,
+    pub sequence: u64,
+}
+
+/// A change, and the position behind it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub id: DocumentId,
+    /// When the document was stored, in milliseconds since the epoch; `None` if it was removed.
+    pub stored_at_ms: Option<i64>,
+    pub next: Position,
+}
+
+/// The changes after a position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Changes {
+    /// The position behind them; there may be more.
+    Some(Vec<Change>, Position),
+    /// The position is of another store, or its log no longer reaches back to it.
+    Gone,
+}
+
+/// Creates the table in a store that has none.
+pub(super) fn prepare(connection: &Connection) -> Result<(), StorageError> {
+    let query = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'removals'";
+    if connection.prepare(query)?.exists([])? {
+        return Ok(());
+    }
+    let transaction = connection.unchecked_transaction()?;
+    let last = Counters::read(&transaction)?.last_sequence;
+    transaction.execute_batch(REMOVALS)?;
+    let setting = "INSERT INTO settings (name, value) VALUES (?1, ?2)";
+    transaction.execute(setting, params![KNOWN_AFTER, last.to_string()])?;
+    Ok(transaction.commit()?)
+}
+
+pub(super) fn insert(connection: &Connection, sequence: u64, id: &str) -> Result<(), StorageError> {
+    let insert = "INSERT INTO removals (sequence, id, checksum) VALUES (?1, ?2, ?3)";
+    let row = params![sequence.cast_signed(), id, checksum(sequence, id)];
+    connection.prepare_cached(insert)?.execute(row)?;
+    Ok(())
+}
+
+/// Forgets removals that are no longer in the log.
+pub(super) fn trim(connection: &Connection, kept_after: u64) -> Result<(), StorageError> {
+    let delete = "DELETE FROM removals WHERE sequence <= ?1";
+    connection.prepare_cached(delete)?.execute([kept_after.cast_signed()])?;
+    Ok(())
+}
+
+/// The position behind the last change.
+fn last(connection: &Connection) -> Result<Position, StorageError> {
+    let sequence = Counters::read(connection)?.last_sequence;
+    Ok(Position { store: schema::created_at_ms(connection)?, sequence })
+}
+
+/// The changes after a position, from at most `operations_max` operations, and none after `until`,
+/// which is not on disk for certain. The caller has a transaction open.
+pub(super) fn after(
+    connection: &Connection,
+    position: Position,
+    until: u64,
+    operations_max: usize,
+) -> Result<Changes, StorageError> {
+    let end = last(connection)?;
+    let kept_after = log::kept_after(connection, end.sequence)?.max(known_after(connection)?);
+    let is_known =
+        position.store == end.store && (kept_after..=end.sequence).contains(&position.sequence);
+    if !is_known {
+        return Ok(Changes::Gone);
+    }
+    let mut changes = Vec::new();
+    let mut next = position;
+    for (operation, ordinal) in log::page_after(connection, position.sequence, operations_max)? {
+        if next.sequence >= until {
+            break;
+        }
+        next.sequence += 1;
+        let change = match operation {
+            Operation::Put => stored(connection, ordinal)?,
+            Operation::Remove => removed(connection, next.sequence)?.map(|id| (id, None)),
+        };
+        if let Some((id, stored_at_ms)) = change {
+            changes.push(Change { id, stored_at_ms, next });
+        }
+    }
+    Ok(Changes::Some(changes, next))
+}
+
+fn known_after(connection: &Connection) -> Result<u64, StorageError> {
+    let query = "SELECT value FROM settings WHERE name = ?1";
+    let value: String = connection.query_row(query, [KNOWN_AFTER], |row| row.get(0))?;
+    value.parse().map_err(|_| StorageError::corrupt("a sequence in its settings is no number"))
+}
+
+/// The document with this ordinal, unless it was replaced or removed since.
+fn stored(
+    connection: &Connection,
+    ordinal: Ordinal,
+) -> Result<Option<(DocumentId, Option<i64>)>, StorageError> {
+    let query = format!("SELECT {DETAILS_COLUMNS} FROM documents WHERE ordinal = ?1");
+    let mut statement = connection.prepare_cached(&query)?;
+    let mut rows = statement.query([ordinal])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let columns = Columns::new(row)?;
+    let stored_at_ms = DetailsPart::read(&columns)?.stored_at_ms;
+    Ok(Some((SketchRow::read(&columns)?.document_id(), Some(stored_at_ms))))
+}
+
+/// The id of the document that this operation removed; `None` if it replaced it.
+fn removed(connection: &Connection, sequence: u64) -> Result<Option<DocumentId>, StorageError> {
+    let query = "SELECT id, checksum FROM removals WHERE sequence = ?1";
+    let mut statement = connection.prepare_cached(query)?;
+    let row = statement.query_row([sequence.cast_signed()], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))
+    });
+    let Some((id, sum)) = row.optional()? else { return Ok(None) };
+    let corrupt = || StorageError::corrupt(format!("the removal {sequence} is damaged"));
+    if sum != checksum(sequence, &id) {
+        return Err(corrupt());
+    }
+    DocumentId::new(id).map(Some).map_err(|_| corrupt())
+}
+
+fn checksum(sequence: u64, id: &str) -> i64 {
+    Digest::new().number(sequence).bytes(id.as_bytes()).finish().cast_signed()
+}
