@@ -11,7 +11,7 @@ fn read(mut lines: Vec<Value>) -> (Vec<(String, String)>, String) {
     let end = lines.pop().unwrap();
     let of = |line: &Value, field: &str| line[field].as_str().unwrap().to_owned();
     let changes = lines.iter().map(|line| (of(line, "change"), of(line, "id"))).collect();
-    (changes, of(&end, "next"))
+    (changes, of(&end, "position"))
 }
 
 async fn changes(app: &App, query: &str) -> (Vec<(String, String)>, String) {

@@ -15,8 +15,8 @@ const WIDTH: usize = 112;
 const LEFT_OUT: &str = "...";
 
 /// Differs at every run, by member.
-const VOLATILE: [&str; 6] =
-    ["request_id", "uptime_s", "stored_at", "created_at", "started_at", "seconds"];
+const VOLATILE: [&str; 7] =
+    ["request_id", "uptime_s", "stored_at", "created_at", "started_at", "seconds", "position"];
 const VOLATILE_ENDINGS: [&str; 4] = ["took_us", "took_ms", "bytes", "measured_bytes_per_document"];
 
 /// A value whose members stay in order.

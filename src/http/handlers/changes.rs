@@ -27,7 +27,7 @@ const WAIT_S_MAX: u32 = 60;
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct ChangesParameters {
-    /// The `next` of an earlier answer. Without it the answer has the position of now alone.
+    /// The `position` of an earlier answer. Without it the answer has the position of now alone.
     #[param(value_type = Option<String>, example = "1763856000000-42")]
     since: Option<Since>,
     /// The most operations that are read for an answer.
@@ -68,7 +68,7 @@ impl<'de> Deserialize<'de> for Since {
         let position = text.split_once('-').and_then(|(store, sequence)| {
             Some(Position { store: store.parse().ok()?, sequence: sequence.parse().ok()? })
         });
-        position.map(Self).ok_or_else(|| de::Error::custom("must be the `next` of an answer"))
+        position.map(Self).ok_or_else(|| de::Error::custom("must be the `position` of an answer"))
     }
 }
 
@@ -95,7 +95,7 @@ pub enum ChangesLine {
     End {
         /// The `since` of the next call.
         #[schema(example = "1763856000000-42")]
-        next: String,
+        position: String,
     },
 }
 
@@ -112,7 +112,7 @@ impl From<Change> for ChangesLine {
 /// Follow changes
 ///
 /// Returns what happened since a position, in order, a line of NDJSON for each document that was
-/// stored or removed, and last of all a line with `next`, the position for the next call. To keep a
+/// stored or removed, and last of all a line with the `position` for the next call. To keep a
 /// copy elsewhere: take the position of now (a call without `since`), read all documents
 /// (`GET /export`), then follow the changes from that position. Of a document that was stored
 /// several times only the last is reported for certain, and what is reported is on disk. A position
@@ -134,6 +134,6 @@ pub async fn changes(
     for change in changes {
         ndjson::write_line(&mut lines, &ChangesLine::from(change));
     }
-    ndjson::write_line(&mut lines, &ChangesLine::End { next: text_of(next) });
+    ndjson::write_line(&mut lines, &ChangesLine::End { position: text_of(next) });
     Ok(([(header::CONTENT_TYPE, ndjson::MEDIA)], lines).into_response())
 }
