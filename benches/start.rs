@@ -17,7 +17,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Instant;
 
-use akin::backend::{Backend, Clock, Local, LocalSettings, PreparedDocument, Progress};
+use akin::backend::{Backend, Clock, Local, LocalSettings, PreparedDocument, Progress, SetCache};
 use akin::document::{Content, Document, DocumentId, Ordinal};
 use akin::scheme::{Scheme, SchemeSettings, Threshold};
 use akin::sketch::{Sketch, SketchSettings};
@@ -125,7 +125,7 @@ fn local(dir: &Path, exact_from: Option<Threshold>) -> Local {
         keep_content: true,
         exact_from,
         ttl_ms: None,
-        cache_bytes: 64 << 20,
+        sets: SetCache::new(64 << 20),
         clock: Clock::system(),
     };
     let sketch = SketchSettings::default();

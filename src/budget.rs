@@ -1,4 +1,4 @@
-//! The memory that requests may take together.
+//! The memory that requests and caches may take together.
 //!
 //! What takes memory on behalf of a request reserves it here first, and is refused where it would
 //! exceed the budget: so requests that are small by themselves cannot exhaust the memory together.
@@ -18,10 +18,13 @@ pub enum Purpose {
     Answers,
     /// Sketches and ids of discoveries.
     Discoveries,
+    /// What the caches of sets and of database pages may take, for good.
+    Caches,
 }
 
 impl Purpose {
-    pub const ALL: [Self; 4] = [Self::Bodies, Self::Bulk, Self::Answers, Self::Discoveries];
+    pub const ALL: [Self; 5] =
+        [Self::Bodies, Self::Bulk, Self::Answers, Self::Discoveries, Self::Caches];
 
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -30,6 +33,7 @@ impl Purpose {
             Self::Bulk => "bulk",
             Self::Answers => "answers",
             Self::Discoveries => "discoveries",
+            Self::Caches => "caches",
         }
     }
 }
@@ -182,7 +186,7 @@ mod tests {
         let beside = b.beside(60).unwrap();
         assert!(b.beside(1).is_err());
         drop((b, beside));
-        assert_eq!(Purpose::ALL.map(|purpose| budget.reserved(purpose)), [0; 4]);
+        assert_eq!(Purpose::ALL.map(|purpose| budget.reserved(purpose)), [0; Purpose::ALL.len()]);
         assert_eq!(budget.peak(), 100);
     }
 

@@ -1,18 +1,45 @@
-//! The memory of requests: by default a share of what the process may use.
+//! The memory of requests and caches: by default a share of what the process may use.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use crate::http::ServerSettings;
+use crate::budget::{Budget, Purpose, Reservation};
+use crate::config::Settings;
 
 /// Where nothing says how much memory there is.
 const UNKNOWN_BYTES: usize = 2 << 30;
 
-/// Sets the budget of memory that the settings leave open.
-pub fn fit_memory(settings: &mut ServerSettings) {
-    if settings.memory_max == 0 {
-        settings.memory_max = available_memory() / 2;
+/// Sets the budget of memory that the settings leave open, and makes the caches smaller where they
+/// would take more than half of it.
+pub fn fit_memory(settings: &mut Settings) {
+    let Settings { server, storage, .. } = settings;
+    if server.memory_max == 0 {
+        server.memory_max = available_memory() / 2;
     }
-    tracing::info!(memory_max = settings.memory_max, "memory budget of requests");
+    let memory_max = server.memory_max;
+    tracing::info!(memory_max, "memory budget of requests and caches");
+    let (sets, pages) = (&mut storage.sets_cache_bytes, &mut storage.store.page_cache_bytes);
+    let (wanted, most) = (sets.saturating_add(*pages), memory_max as u64 / 2);
+    if wanted > most {
+        let share = |bytes: u64| (u128::from(bytes) * u128::from(most) / u128::from(wanted)) as u64;
+        (*sets, *pages) = (share(*sets), share(*pages));
+        let (sets_cache_bytes, page_cache_bytes) = (*sets, *pages);
+        tracing::warn!(
+            memory_max,
+            sets_cache_bytes,
+            page_cache_bytes,
+            "the caches were made smaller, to half of memory_max"
+        );
+    }
+}
+
+/// Reserves what the caches may take, once the settings [fit](fit_memory).
+pub fn reserve_caches(budget: &Arc<Budget>, settings: &Settings) -> Reservation {
+    let storage = &settings.storage;
+    let caches = budget.reservation(Purpose::Caches);
+    let bytes = storage.sets_cache_bytes + storage.store.page_cache_bytes;
+    caches.grow(bytes as usize).expect("the caches are at most half of the budget");
+    caches
 }
 
 /// What this process may use, in bytes.
@@ -96,13 +123,34 @@ mod tests {
         assert_eq!(available(root(&[]).path()), None);
     }
 
+    fn fitted(memory_max: usize, sets_cache_bytes: u64, page_cache_bytes: u64) -> Settings {
+        let mut settings = Settings::default();
+        settings.server.memory_max = memory_max;
+        settings.storage.sets_cache_bytes = sets_cache_bytes;
+        settings.storage.store.page_cache_bytes = page_cache_bytes;
+        fit_memory(&mut settings);
+        settings
+    }
+
     #[test]
     fn what_is_set_stays() {
-        let mut settings = ServerSettings { memory_max: 7, ..ServerSettings::default() };
-        fit_memory(&mut settings);
-        assert_eq!(settings.memory_max, 7);
-        settings.memory_max = 0;
-        fit_memory(&mut settings);
-        assert!(settings.memory_max > 0);
+        assert_eq!(fitted(7_000, 10, 20).server.memory_max, 7_000);
+        assert!(fitted(0, 10, 20).server.memory_max > 0);
+    }
+
+    #[test]
+    fn the_caches_are_reserved_and_take_half_of_the_budget_at_most() {
+        for (memory_max, sets, pages, expected) in
+            [(100, 30, 20, (30, 20)), (100, 60, 40, (30, 20)), (100, u64::MAX, 0, (50, 0))]
+        {
+            let settings = fitted(memory_max, sets, pages);
+            let storage = &settings.storage;
+            assert_eq!((storage.sets_cache_bytes, storage.store.page_cache_bytes), expected);
+            let budget = Budget::new(settings.server.memory_max);
+            let caches = reserve_caches(&budget, &settings);
+            assert_eq!(budget.reserved(Purpose::Caches), 50);
+            assert!(budget.reservation(Purpose::Bodies).grow(51).is_err());
+            drop(caches);
+        }
     }
 }

@@ -12,7 +12,7 @@ mod snapshots;
 
 pub use descriptors::fit_connections;
 pub use error::AppError;
-pub use memory::{available_memory, fit_memory};
+pub use memory::available_memory;
 pub use signals::{reload_signal, stop_signal};
 
 use std::convert::Infallible;
@@ -61,7 +61,7 @@ pub async fn bind(settings: &ServerSettings) -> Result<TcpListener, AppError> {
 /// `Unprotected`, `Keys` or `Tls`; a store cannot be opened or closed, or goes out of service; or
 /// the listener fails.
 pub async fn run(
-    settings: Settings,
+    mut settings: Settings,
     listener: TcpListener,
     metrics: PrometheusHandle,
     shutdown: impl Future<Output = ()> + Send + 'static,
@@ -70,8 +70,10 @@ pub async fn run(
     let address = listener.local_addr().map_err(AppError::Serve)?;
     let keys = access::keys(&settings, address)?;
     let tls = http::Tls::open(&settings.server)?.map(Arc::new);
+    memory::fit_memory(&mut settings);
     let state = http::AppState::new(settings.server.clone(), keys, metrics);
     trace_requests(&settings.traces, &state);
+    let _caches = memory::reserve_caches(&state.budget, &settings);
     tracing::info!(%address, tls = tls.is_some(), "listening");
     let (ended, end) = oneshot::channel();
     let until_stopped = {

@@ -34,7 +34,7 @@ use crate::text::ShingleSet;
 
 pub use clock::Clock;
 pub use error::BackendError;
-pub use local::{Local, LocalSettings, LocalView, PausedWrites};
+pub use local::{Local, LocalSettings, LocalView, PausedWrites, SetCache};
 pub use rival::{Registered, Rival, RivalSearch, Rivals};
 pub use statistics::{BackendStats, Progress, Recovery, RecoverySource};
 

@@ -63,7 +63,6 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         rlimit::Resource::NOFILE.get_soft()
     });
     app::fit_connections(&mut settings, limit.map_err(AppError::Start)?)?;
-    app::fit_memory(&mut settings.server);
     let runtime = Runtime::new().map_err(AppError::Start)?;
     let ended = runtime.block_on(async {
         let shutdown = app::stop_signal().map_err(AppError::Start)?;

@@ -55,7 +55,7 @@ pub struct StorageSection {
     pub recall_interval_s: u64,
     /// Documents drawn for each measurement.
     pub recall_sample: usize,
-    /// Bytes of each collection's cache of sets.
+    /// Bytes of the cache of sets of all collections.
     pub sets_cache_bytes: u64,
     /// Maximal number of collections.
     pub collections_max: usize,

@@ -17,7 +17,7 @@ mod types;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use crate::backend::{Backend, BackendError, Local, LocalSettings};
+use crate::backend::{Backend, BackendError, Local, LocalSettings, SetCache};
 use crate::storage::{StorageSettings, Store};
 use discovery::Discoveries;
 use quality::recall::RecallMeter;
@@ -100,6 +100,18 @@ impl Engine {
         progress: &Progress,
         clock: Clock,
     ) -> Result<Self, EngineError> {
+        Self::open_sharing(dir, settings, storage, &SetCache::new(cache_bytes), progress, clock)
+    }
+
+    /// [`Engine::open_at`] with a cache of sets that collections share.
+    pub(crate) fn open_sharing(
+        dir: &Path,
+        settings: CollectionSettings,
+        storage: &StorageSettings,
+        sets: &SetCache,
+        progress: &Progress,
+        clock: Clock,
+    ) -> Result<Self, EngineError> {
         let store = Store::prepare(dir, storage).map_err(BackendError::from)?;
         let seeded = settings.seeded(store.identity())?;
         let analyser = Analyser::new(&seeded);
@@ -110,7 +122,7 @@ impl Engine {
             keep_content: settings.store.text,
             exact_from: settings.scheme.exact_from(),
             ttl_ms: settings.store.ttl_ms(),
-            cache_bytes,
+            sets: sets.clone(),
             clock: clock.clone(),
         };
         let scheme = analyser.scheme.clone();

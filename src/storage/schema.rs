@@ -130,6 +130,12 @@ impl Writer {
         connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
         connection.pragma_update(None, "journal_size_limit", WAL_KEPT_BYTES)?;
         connection.pragma_update(None, "cache_size", -settings.page_cache_kib_each())?;
+        // Of the process (0 would be none). Once it is reached, each connection reuses its own pages.
+        connection.pragma_update(
+            None,
+            "soft_heap_limit",
+            settings.page_cache_bytes.max(1) as i64,
+        )?;
         match found {
             None => {
                 acknowledged::check_new(path.parent().unwrap_or(&path))?;

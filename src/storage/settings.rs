@@ -37,7 +37,8 @@ pub struct StorageSettings {
     pub changes_kept: u64,
     /// Records are refused while the disk has fewer bytes free; 0: never.
     pub disk_free_min_bytes: u64,
-    /// Memory for database pages, divided evenly among all connections.
+    /// Memory for database pages of all stores of the process; a store divides it evenly among its
+    /// connections.
     pub page_cache_bytes: u64,
 }
 

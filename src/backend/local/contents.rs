@@ -145,7 +145,7 @@ mod tests {
             store: StorageSettings::default(),
             shingler: Shingler::new(ShingleSettings::default(), 0, usize::MAX),
             keep_content: true,
-            cache_bytes: 1 << 20,
+            sets: crate::backend::SetCache::new(1 << 20),
             exact_from: None,
             ttl_ms: None,
             clock: crate::backend::Clock::system(),

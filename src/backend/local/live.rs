@@ -3,27 +3,16 @@
 
 use std::sync::Arc;
 
-use quick_cache::Weighter;
-use quick_cache::sync::Cache;
 use smallvec::smallvec;
 
 use super::catalog::{Catalog, Listing};
 use super::replacements::Replacements;
+use super::set_cache::SetCache;
 use crate::backend::{Candidate, Member, PreparedDocument, Sketched};
 use crate::document::{DocumentId, Ordinal};
 use crate::index::{Index, NewSet};
 use crate::scheme::{Key, Scheme};
 use crate::text::ShingleSet;
-
-/// Weighs a cached set by its bytes in memory.
-#[derive(Clone)]
-pub(super) struct SetBytes;
-
-impl Weighter<u64, ShingleSet> for SetBytes {
-    fn weight(&self, _fingerprint: &u64, set: &ShingleSet) -> u64 {
-        size_of_val(set.as_slice()) as u64 + 64
-    }
-}
 
 /// A document that is durable, or about to be.
 pub(super) struct DurableDocument {
@@ -35,18 +24,13 @@ pub(super) struct DurableDocument {
 pub(super) struct Live {
     pub index: Index,
     pub catalog: Catalog,
-    /// Sets by fingerprint.
-    pub sets: Cache<u64, ShingleSet, SetBytes>,
+    pub sets: SetCache,
     scheme: Scheme,
     pub replacements: Replacements,
 }
 
 impl Live {
-    pub fn new(index: Index, catalog: Catalog, scheme: Scheme, cache_bytes: u64) -> Self {
-        // The cache needs an estimate of its number of entries: pages have about a thousand
-        // shingles.
-        let sets_expected = usize::try_from(cache_bytes / 8_192).unwrap_or(usize::MAX).max(16);
-        let sets = Cache::with_weighter(sets_expected, cache_bytes, SetBytes);
+    pub fn new(index: Index, catalog: Catalog, scheme: Scheme, sets: SetCache) -> Self {
         Self { index, catalog, sets, scheme, replacements: Replacements::default() }
     }
 
@@ -177,7 +161,7 @@ mod tests {
         let scheme = Scheme::new(&SchemeSettings::default(), &sketch);
         let estimator = Estimator::new(&sketch);
         let index = Index::new(scheme.tables(), sketch.sketch_bytes(), estimator);
-        Live::new(index, Catalog::default(), scheme, 1 << 20)
+        Live::new(index, Catalog::default(), scheme, SetCache::new(1 << 20))
     }
 
     fn keyed(live: &Live, text: &str) -> Arc<PreparedDocument> {

@@ -14,6 +14,7 @@ mod recovery;
 mod reindexing;
 mod removal;
 mod replacements;
+mod set_cache;
 mod settings;
 mod snapshots;
 mod storing;
@@ -45,6 +46,7 @@ use contents::content_hash;
 use live::Live;
 
 pub use reindexing::PausedWrites;
+pub use set_cache::SetCache;
 pub use settings::LocalSettings;
 pub use view::LocalView;
 
@@ -88,7 +90,8 @@ impl Local {
         let recovered = recovery::recover(&store, identity, &scheme, sketch, progress)?;
         let index = recovery::with_prefix(recovered.index, settings.exact_from, &store)?;
         let sketch_bytes = scheme.sketch_bytes() as u32;
-        let live = Live::new(index, recovered.catalog, scheme, settings.cache_bytes);
+        let sets = settings.sets.of_next_collection();
+        let live = Live::new(index, recovered.catalog, scheme, sets);
         Ok(Self {
             live: Arc::new(live),
             in_flight: InFlight::new(Estimator::new(sketch)),
@@ -187,7 +190,7 @@ impl Backend for Local {
         &self,
         candidates: &[Candidate],
     ) -> Result<Vec<Option<ShingleSet>>, BackendError> {
-        let cached = |candidate: &Candidate| self.live.sets.get(&candidate.fingerprint);
+        let cached = |candidate: &Candidate| self.live.sets.get(candidate.fingerprint);
         let mut sets: Vec<_> = candidates.iter().map(cached).collect();
         let missing: Vec<usize> = (0..sets.len()).filter(|&i| sets[i].is_none()).collect();
         if missing.is_empty() {

@@ -70,7 +70,7 @@ impl Local {
     pub(super) async fn set_to_remove(&self, ordinal: Option<Ordinal>) -> Option<ShingleSet> {
         let ordinal = ordinal.filter(|_| self.live.index.has_prefix())?;
         let fingerprint = self.live.catalog.fingerprint(ordinal)?;
-        if let Some(set) = self.live.sets.get(&fingerprint) {
+        if let Some(set) = self.live.sets.get(fingerprint) {
             return Some(set);
         }
         let read = self.read_sets(vec![ordinal]).await;

@@ -1,3 +1,4 @@
+use super::set_cache::SetCache;
 use crate::backend::Clock;
 use crate::scheme::Threshold;
 use crate::storage::StorageSettings;
@@ -15,8 +16,8 @@ pub struct LocalSettings {
     pub exact_from: Option<Threshold>,
     /// The default lifetime of documents; `None` for no limit.
     pub ttl_ms: Option<i64>,
-    /// Memory for the cache of recently used sets.
-    pub cache_bytes: u64,
+    /// The cache of recently used sets.
+    pub sets: SetCache,
     /// Determines the times of storage and expiry.
     pub clock: Clock,
 }

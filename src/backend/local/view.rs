@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use quick_cache::unsync::Cache;
 
 use super::Local;
-use super::live::SetBytes;
+use super::set_cache::SetBytes;
 use crate::backend::BackendError;
 use crate::document::Ordinal;
 use crate::storage::{SketchRow, StoreView};

@@ -16,7 +16,7 @@ use futures_util::future::select_all;
 use tokio::sync::{Semaphore, watch};
 
 use super::{CollectionSettings, Engine, EngineError, LimitSettings, off_runtime_if};
-use crate::backend::{BackendError, Clock, Progress};
+use crate::backend::{BackendError, Clock, Progress, SetCache};
 use crate::storage::StorageSettings;
 use files::CollectionFiles;
 use reindex::Reindex;
@@ -31,7 +31,7 @@ pub use verify::{Verification, VerifiedCollection, verify_directory};
 pub struct CollectionsSettings {
     /// The store of each collection.
     pub store: StorageSettings,
-    /// Size of each collection's cache of recently used sets.
+    /// Size of the cache of recently used sets that all collections share.
     pub sets_cache_bytes: u64,
     /// Maximum number of collections, including `default`: each has its own threads and open files.
     pub collections_max: usize,
@@ -76,6 +76,8 @@ pub struct Collections {
     /// The directory that contains a directory for each collection.
     root: PathBuf,
     settings: CollectionsSettings,
+    /// The cache of all collections.
+    sets: SetCache,
     open: RwLock<BTreeMap<CollectionName, Arc<Collection>>>,
     /// Collections that could not be opened. Their files are left as they are.
     unavailable: BTreeSet<CollectionName>,

@@ -12,8 +12,8 @@ use tokio::sync::{Semaphore, watch};
 
 use super::files::{self, CollectionFiles, Found};
 use super::{Collection, CollectionName, Collections, CollectionsSettings};
-use crate::backend::Progress;
 use crate::backend::parallel::share_out;
+use crate::backend::{Progress, SetCache};
 use crate::engine::{CollectionSettings, Engine, EngineError};
 
 /// A collection that was found but not opened.
@@ -35,6 +35,7 @@ impl Collections {
     ) -> Result<Self, EngineError> {
         let mut collections = Self {
             root: root.to_owned(),
+            sets: SetCache::new(settings.sets_cache_bytes),
             settings,
             open: RwLock::default(),
             unavailable: BTreeSet::new(),
@@ -98,9 +99,9 @@ impl Collections {
         files: CollectionFiles,
         progress: &Progress,
     ) -> Result<Collection, EngineError> {
-        let CollectionsSettings { store, sets_cache_bytes, clock, .. } = &self.settings;
+        let CollectionsSettings { store, clock, .. } = &self.settings;
         let clock = clock.clone();
-        match Engine::open_at(files.dir(), settings, store, *sets_cache_bytes, progress, clock) {
+        match Engine::open_sharing(files.dir(), settings, store, &self.sets, progress, clock) {
             Ok(engine) => Ok(Collection { name, engine, files }),
             Err(EngineError::Store { reason }) => {
                 let reason = format!("collection '{name}': {reason}");

@@ -198,11 +198,11 @@ impl Collections {
     ) -> Result<Collection, EngineError> {
         let replaced = Some(&old.files);
         let files = CollectionFiles::begin_building(&self.root, &old.name, &settings, replaced)?;
-        let engine = Engine::open_at(
+        let engine = Engine::open_sharing(
             files.dir(),
             settings,
             &self.settings.store,
-            self.settings.sets_cache_bytes,
+            &self.sets,
             &Progress::default(),
             old.engine.clock.clone(),
         )?;
