@@ -13,84 +13,132 @@ use crate::{Random, is_whole};
 /// Faults of each kind in the ordinary form.
 const FAULTS: u64 = 4;
 
-/// Directories in which faults happen at the same time.
-const CHAINS: usize = 4;
+/// Directories of each kind in which faults happen one after the other.
+const CHAINS: usize = 2;
 
 /// What a fault did: of a kind of call, and how the server ended.
 type Tally = BTreeMap<(String, &'static str), u64>;
 
-/// At each of the calls, one after the other in one directory.
-fn fail_at_each(kind: &str, calls: &[u64]) -> Tally {
-    let (disk, mut model, mut tally) = (Disk::new(), Model::new(), Tally::new());
-    for (round, call) in (0..).zip(calls) {
-        let fault = format!("{kind}:{call}:{round}");
+/// The n-th of the calls of a kind, so that it is reached whatever came before.
+#[derive(Clone)]
+struct Call {
+    kind: String,
+    number: usize,
+}
+
+impl Call {
+    /// Whether the server that has just run came to it.
+    fn was_reached(&self, disk: &Disk) -> bool {
+        disk.calls().iter().filter(|call| kind_of(call) == self.kind).count() >= self.number
+    }
+}
+
+/// A directory, and what is known of it.
+struct Chain {
+    disk: Disk,
+    model: Model,
+    rounds: u64,
+}
+
+impl Chain {
+    fn new() -> Self {
+        Self { disk: Disk::new(), model: Model::new(), rounds: 0 }
+    }
+
+    /// Runs the scenario with a fault at the call. How the server ended; `None` if the call was
+    /// not reached.
+    fn fail_at(&mut self, fault: &str, call: &Call) -> Option<&'static str> {
+        let fault = format!("{fault}:{}:{}:{}", call.number, self.rounds, call.kind);
         println!("{fault}");
-        let end = match Server::start(&disk, &fault) {
+        let end = self.run(&fault);
+        let was_reached = call.was_reached(&self.disk);
+        self.rounds += 1;
+        self.disk.verify();
+        // What the fault made unavailable is available again.
+        let server = Server::start(&self.disk, "none:0:0").unwrap();
+        self.model.check(&Client::new(&server.url)).unwrap();
+        server.kill();
+        was_reached.then_some(end)
+    }
+
+    fn run(&mut self, fault: &str) -> &'static str {
+        let server = match Server::start(&self.disk, fault) {
+            Ok(server) => server,
             Err(log) => {
                 assert!(!log.contains("panicked"), "{log}");
-                "did not start"
-            }
-            Ok(server) => {
-                let client = Client::new(&server.url);
-                let outcome = scenario(&mut model, &client, round);
-                let (status, log) = server.stop();
-                assert!(!log.contains("panicked"), "{log}");
-                match (status.code(), outcome) {
-                    (Some(0), Ok(())) => "served on",
-                    (Some(1 | EXIT_CUT), _) => "ended",
-                    (code, outcome) => panic!("{code:?} {outcome:?} {log}"),
-                }
+                return "did not start";
             }
         };
-        let calls = disk.calls();
-        let struck =
-            calls.get(*call as usize - 1).map_or("not reached".to_owned(), |call| kind_of(call));
-        *tally.entry((struck, end)).or_default() += 1;
-        disk.verify();
-        // What the fault made unavailable is available again.
-        let server = Server::start(&disk, "none:0:0").unwrap();
-        model.check(&Client::new(&server.url)).unwrap();
-        server.kill();
+        let outcome = scenario(&mut self.model, &Client::new(&server.url), self.rounds);
+        let (status, log) = server.stop();
+        assert!(!log.contains("panicked"), "{log}");
+        match (status.code(), outcome) {
+            (Some(0), Ok(())) => "served on",
+            (Some(1 | EXIT_CUT), _) => "ended",
+            (code, outcome) => panic!("{code:?} {outcome:?} {log}"),
+        }
+    }
+}
+
+/// At each of the calls, one after the other in one directory. What only the first start in a
+/// directory calls fails in a new one.
+fn fail_at_each(fault: &str, calls: &[Call]) -> Tally {
+    let (mut chain, mut tally) = (Chain::new(), Tally::new());
+    for call in calls {
+        let end = chain.fail_at(fault, call).or_else(|| Chain::new().fail_at(fault, call));
+        *tally.entry((call.kind.clone(), end.unwrap_or("not reached"))).or_default() += 1;
     }
     tally
 }
 
 /// The calls at which a fault of this kind can happen, of a scenario without faults.
-fn calls_with(kind: &str) -> Vec<u64> {
-    let calls = match kind {
+fn calls_with(fault: &str) -> Vec<Call> {
+    let calls = match fault {
         "readfail" => calls_of_scenario("readfail:0:0"),
         _ => calls_of_scenario("none:0:0"),
     };
-    let can_happen = |call: &str| kind != "short" || kind_of(call).starts_with("write ");
-    (1..).zip(&calls).filter(|(_, call)| can_happen(call)).map(|(number, _)| number).collect()
+    let mut counts = BTreeMap::<String, usize>::new();
+    let mut numbered = |call: &String| {
+        let kind = kind_of(call);
+        let number = counts.entry(kind.clone()).or_default();
+        *number += 1;
+        Call { kind, number: *number }
+    };
+    let all = calls.iter().map(&mut numbered);
+    all.filter(|call| fault != "short" || call.kind.starts_with("write ")).collect()
 }
 
 #[test]
 fn nothing_is_lost_or_panics_when_a_call_fails() {
     let mut random = Random::new("failing");
-    for kind in ["fail", "full", "short", "readfail"] {
-        let mut calls = calls_with(kind);
+    let planned = ["fail", "full", "short", "readfail"].map(|fault| {
+        let mut calls = calls_with(fault);
         let count = calls.len() as u64;
         if !is_whole() {
-            let of_part = |n| calls[((n * count + random.below(count)) / FAULTS) as usize];
-            calls = (0..FAULTS).map(of_part).collect();
+            let mut of_part =
+                |n| calls[((n * count + random.below(count)) / FAULTS) as usize].clone();
+            calls = (0..FAULTS).map(&mut of_part).collect();
         }
-        let mut tally = Tally::new();
-        // Mostly they wait, so several at once.
-        thread::scope(|scope| {
-            let chain = |first| calls.iter().copied().skip(first).step_by(CHAINS).collect();
-            let chains: Vec<Vec<u64>> = (0..CHAINS).map(chain).collect();
-            let run = |calls: Vec<u64>| scope.spawn(move || fail_at_each(kind, &calls));
-            let running: Vec<_> = chains.into_iter().map(run).collect();
-            for chain in running {
-                for (what, count) in chain.join().unwrap() {
-                    *tally.entry(what).or_default() += count;
-                }
-            }
+        (fault, calls)
+    });
+    // Mostly they wait, so all kinds at once.
+    thread::scope(|scope| {
+        let running = planned.map(|(fault, calls)| {
+            let chains = (0..CHAINS).map(|first| {
+                let of_chain: Vec<_> = calls.iter().skip(first).step_by(CHAINS).cloned().collect();
+                scope.spawn(move || fail_at_each(fault, &of_chain))
+            });
+            (fault, chains.collect::<Vec<_>>())
         });
-        println!("{kind}: {} of {count} calls", calls.len());
-        for ((call, end), count) in &tally {
-            println!("{count:6} {end:14} {call}");
+        for (fault, chains) in running {
+            let mut tally = Tally::new();
+            for (what, count) in chains.into_iter().flat_map(|chain| chain.join().unwrap()) {
+                *tally.entry(what).or_default() += count;
+            }
+            println!("{fault}: {} calls", tally.values().sum::<u64>());
+            for ((call, end), count) in &tally {
+                println!("{count:6} {end:14} {call}");
+            }
         }
-    }
+    });
 }

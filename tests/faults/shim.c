@@ -17,7 +17,9 @@
  *   FAULTS_LOG    a file to which each numbered call is written
  *   FAULTS_FULL   while this file exists, calls that need room fail with ENOSPC
  *   FAULTS_NO_THREADS  while this file exists, no thread can be created
- *   FAULTS        none; or KIND:N:SEED: what happens at call N
+ *   FAULTS        none; or KIND:N:SEED, what happens at call N; or KIND:N:SEED:CALL, at the N-th of
+ *                 the calls CALL: what is done and a file's name without the digits that it begins
+ *                 with, such as "write store.sqlite"
  *     cut      the power is cut before it, after it or, if it writes, in the middle
  *     fail     it fails with EIO; if it is a sync, what it was to sync never becomes durable, and
  *              the power is cut when the process ends
@@ -70,7 +72,8 @@ struct change {
 
 static char root[PATH_MAX], stash[PATH_MAX], full_flag[PATH_MAX], threads_flag[PATH_MAX];
 static enum fault fault = NONE;
-static long strikes_at, calls, reads, stashes;
+static char wanted[NAME_MAX + 32];
+static long strikes_at, calls, reads, hits, stashes;
 static uint64_t seed = 1;
 static int log_fd = -1, cut_at_exit, is_over;
 static pid_t own;
@@ -117,7 +120,7 @@ __attribute__((constructor)) static void begin(void) {
     if (path) log_fd = sys_openat(AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     char kind[16] = "none";
     unsigned long long given = 1;
-    if (what) sscanf(what, "%15[a-z]:%ld:%llu", kind, &strikes_at, &given);
+    if (what) sscanf(what, "%15[a-z]:%ld:%llu:%255[^\n]", kind, &strikes_at, &given, wanted);
     seed = (given + 1) * 0x9E3779B97F4A7C15ULL;
     const char *kinds[] = {"none", "cut", "fail", "full", "short", "readfail"};
     for (int i = 0; i < 6; i++)
@@ -292,11 +295,22 @@ static void note(long number, const char *what, const char *path) {
     SYS(SYS_write, log_fd, line, bytes);
 }
 
+/* Whether the fault happens at this call. Called with the mutex held. */
+static int strikes(const char *what, const char *path) {
+    size_t length = strlen(what);
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    name += strspn(name, "0123456789");
+    if (wanted[0] && (strncmp(wanted, what, length) || wanted[length] != ' '
+                      || strcmp(wanted + length + 1, name)))
+        return 0;
+    return ++hits == strikes_at;
+}
+
 /* Counts a call and returns the fault that strikes it. Called with the mutex held. */
 static enum fault count(const char *what, const char *path) {
     calls++;
     if (fault != READ_FAIL) note(calls, what, path);
-    if (fault == NONE || fault == READ_FAIL || calls != strikes_at) return NONE;
+    if (fault == NONE || fault == READ_FAIL || !strikes(what, path)) return NONE;
     if (fault == CUT && coin()) cut();
     return fault;
 }
@@ -614,8 +628,8 @@ static int read_fails(int fd) {
     char path[PATH_MAX];
     if (fault != READ_FAIL || is_over || !is_ours(fd, path)) return 0;
     pthread_mutex_lock(&mutex);
-    int fails = ++reads == strikes_at;
-    note(reads, "read", path);
+    int fails = strikes("read", path);
+    note(++reads, "read", path);
     pthread_mutex_unlock(&mutex);
     if (fails) errno = EIO;
     return fails;
