@@ -189,8 +189,8 @@ impl Engine {
         }
     }
 
-    /// A page of the best matches, by falling resemblance and then by id, with what is read of each;
-    /// and whether there were more.
+    /// A page of the best matches, by falling resemblance and then by id, with what is read of
+    /// each; and whether there were more.
     pub(crate) async fn best(
         &self,
         mut scored: Vec<Scored>,
