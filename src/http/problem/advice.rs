@@ -31,7 +31,7 @@ const ADVICE: &[(Code, &str)] = &[
         "Check the id and the collection. Documents may have been removed or have expired."),
     (Code::CollectionNotFound, "Create it by PUT /collections/NAME, or check the name."),
     (Code::ChangesGone,
-        "Read the documents anew, for example by GET /export, and go on from the present position."),
+        "Read the documents anew, such as by GET /export, and go on from the newest position."),
     (Code::ReindexNotFound, "Begin one by POST /collections/NAME/reindex."),
     (Code::RouteNotFound, "Check the path against the API reference."),
     (Code::MethodNotAllowed, "Use one of the methods in the response's allow header."),
