@@ -47,6 +47,23 @@ async fn bodies_are_bounded_with_and_without_content_length() {
 }
 
 #[tokio::test]
+async fn white_space_before_a_document_counts_towards_its_limit() {
+    let settings = ServerSettings { document_bytes_max: 1_000, ..ServerSettings::default() };
+    let app = App::with_server(settings).await;
+    let spaces = |count: usize| stream::iter(vec![Ok(Bytes::from(vec![b' '; 100])); count]);
+    let document = format!("{{\"text\": \"{}\"}}", "x".repeat(400));
+    for (count, status) in [(5, 201), (6, 413), (11, 413)] {
+        let whole = stream::iter([Ok::<_, Infallible>(Bytes::from(document.clone()))]);
+        let body = Body::from_stream(spaces(count).chain(whole));
+        let reply = app.post("/documents", "application/json", body).await;
+        assert_eq!(reply.status, status, "{count} pieces of white space");
+    }
+    let endless = Body::from_stream(stream::repeat(Ok::<_, Infallible>(Bytes::from("  "))));
+    let reply = app.post("/documents", "application/json", endless).await;
+    reply.problem(413, "document_too_large");
+}
+
+#[tokio::test]
 async fn the_settings_of_a_collection_have_a_small_body() {
     let app = App::new().await;
     let padded = |bytes: usize| format!("{{{}}}", " ".repeat(bytes - 2));

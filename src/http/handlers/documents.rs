@@ -68,7 +68,7 @@ impl FromRequest<AppState> for Posted {
                 }
                 Some(Form::Lines)
             }
-            Media::Json if reader.peek().await? == Some(b'[') => Some(Form::Array),
+            Media::Json if is_array(&mut reader, state).await? => Some(Form::Array),
             Media::Json | Media::MergePatch => None,
         };
         if id.is_some() {
@@ -84,6 +84,11 @@ impl FromRequest<AppState> for Posted {
         };
         Ok(Self { options, documents })
     }
+}
+
+async fn is_array(reader: &mut BodyReader, state: &AppState) -> Result<bool, Problem> {
+    let bytes_max = state.settings.document_bytes_max;
+    Ok(reader.peek(bytes_max, Code::DocumentTooLarge).await? == Some(b'['))
 }
 
 async fn text(

@@ -63,6 +63,8 @@ pub struct BodyReader {
     stream: BodyDataStream,
     /// Read already, and to be returned again.
     peeked: Option<Bytes>,
+    /// White space that was dropped, which counts towards the limit of the body.
+    dropped_bytes: usize,
     patience: Patience,
     /// The memory of the request.
     memory: Arc<Reservation>,
@@ -95,6 +97,7 @@ impl BodyReader {
             bytes_announced: body.size_hint().lower(),
             stream: body.into_data_stream(),
             peeked: None,
+            dropped_bytes: 0,
             patience: Patience::new(
                 state.settings.body_idle_timeout_ms,
                 state.settings.body_bytes_per_s_min,
@@ -126,46 +129,47 @@ impl BodyReader {
         Ok(())
     }
 
-    /// The first byte that is not white space. It will be read again; white space before it is
-    /// dropped.
-    pub async fn peek(&mut self) -> Result<Option<u8>, Problem> {
+    /// The first byte that is not white space. It will be read again; pieces of white space before
+    /// it are dropped, and count towards `bytes_max`, as [`Self::whole`] has it.
+    pub async fn peek(&mut self, bytes_max: usize, code: Code) -> Result<Option<u8>, Problem> {
         while let Some(chunk) = self.chunk().await? {
             if let Some(first) = chunk.trim_ascii_start().first().copied() {
                 self.peeked = Some(chunk);
                 return Ok(Some(first));
+            }
+            self.dropped_bytes += chunk.len();
+            if self.dropped_bytes > bytes_max {
+                return Err(too_large(code, bytes_max));
             }
         }
         Ok(None)
     }
 
     /// Reads all of the body, and reserves the memory that its values take.
-    pub async fn whole_json(self, bytes_max: usize, too_large: Code) -> Result<Bytes, Problem> {
+    pub async fn whole_json(self, bytes_max: usize, code: Code) -> Result<Bytes, Problem> {
         let memory = Arc::clone(&self.memory);
-        let body = self.whole(bytes_max, too_large).await?;
+        let body = self.whole(bytes_max, code).await?;
         memory.grow(decoded_json_bytes(&body))?;
         Ok(body)
     }
 
     /// Reads all of the body, unless it has more than `bytes_max` bytes.
-    pub async fn whole(mut self, bytes_max: usize, too_large: Code) -> Result<Bytes, Problem> {
-        let refuse = || {
-            let what = if too_large == Code::DocumentTooLarge { "document" } else { "body" };
-            let detail = format!("the {what} has more than the {bytes_max} bytes allowed");
-            Err(Problem::new(too_large, detail))
-        };
-        if self.bytes_announced > bytes_max as u64 {
+    pub async fn whole(mut self, bytes_max: usize, code: Code) -> Result<Bytes, Problem> {
+        let refuse = || Err(too_large(code, bytes_max));
+        if self.bytes_announced > bytes_max as u64 || self.dropped_bytes > bytes_max {
             return refuse();
         }
+        let left = bytes_max - self.dropped_bytes;
         let mut whole = self.chunk().await?.unwrap_or_default();
         self.memory.grow(whole.len() * BYTES_PER_BYTE)?;
-        if whole.len() > bytes_max {
+        if whole.len() > left {
             return refuse();
         }
         let Some(second) = self.chunk().await? else { return Ok(whole) };
         let mut joined = BytesMut::from(std::mem::take(&mut whole));
         let mut next = Some(second);
         while let Some(chunk) = next {
-            if joined.len() + chunk.len() > bytes_max {
+            if joined.len() + chunk.len() > left {
                 return refuse();
             }
             self.memory.grow(chunk.len() * BYTES_PER_BYTE)?;
@@ -174,6 +178,11 @@ impl BodyReader {
         }
         Ok(joined.freeze())
     }
+}
+
+fn too_large(code: Code, bytes_max: usize) -> Problem {
+    let what = if code == Code::DocumentTooLarge { "document" } else { "body" };
+    Problem::new(code, format!("the {what} has more than the {bytes_max} bytes allowed"))
 }
 
 /// How long a client may still be waited for. Waiting uses it up, and each byte adds the time that
