@@ -141,3 +141,26 @@ async fn a_discovery_is_counted_by_its_documents() {
     }
     nothing_is_reserved(&app);
 }
+
+#[tokio::test]
+async fn large_documents_and_collapsed_lists_are_counted_when_they_are_read() {
+    let app = with_budget(32 << 20).await;
+    let long: String = (0..60_000).map(|at| format!("w{at} ")).collect();
+    for id in ["a", "b"] {
+        let document = json!({"id": id, "text": format!("{long}{id}")});
+        app.add(&[document]).await;
+    }
+    let held = app.state.budget.reservation(Purpose::Bodies);
+    held.grow(33_300_000).unwrap();
+    app.get("/documents/a").await.problem(503, REFUSED);
+    app.post_json("/collapse", json!({"ids": ["a", "b"]})).await.problem(503, REFUSED);
+    app.get("/resemblance?a=a&b=b").await.problem(503, REFUSED);
+    drop(held);
+    for path in ["/documents/a", "/resemblance?a=a&b=b"] {
+        assert_eq!(app.get(path).await.status, 200, "{path}");
+    }
+    let collapsed = app.post_json("/collapse", json!({"ids": ["a", "b"]})).await;
+    assert_eq!(collapsed.json()["kept"], json!(["a"]));
+    drop(collapsed);
+    nothing_is_reserved(&app);
+}

@@ -7,9 +7,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::backend::{Candidate, Sketched};
+use crate::budget::Reservation;
 use crate::document::DocumentId;
-use crate::engine::lookup::SHINGLES_INLINE_MAX;
 use crate::engine::lookup::keyed::ATTEMPTS_MAX;
+use crate::engine::lookup::{SHINGLES_INLINE_MAX, reserve};
 use crate::engine::{Analyser, Engine, EngineError};
 use crate::measure::Overlap;
 use crate::scheme::Threshold;
@@ -75,11 +76,25 @@ impl Engine {
         threshold: Option<Threshold>,
         limit: Option<usize>,
     ) -> Result<Collapsed, EngineError> {
+        self.collapse_within(ids, threshold, limit, None).await
+    }
+
+    /// [`Self::collapse`] with a reservation in which the sets that it reads are counted.
+    ///
+    /// # Errors
+    /// Those of [`Self::collapse`], `MemoryExhausted`.
+    pub async fn collapse_within(
+        &self,
+        ids: Vec<DocumentId>,
+        threshold: Option<Threshold>,
+        limit: Option<usize>,
+        memory: Option<&Reservation>,
+    ) -> Result<Collapsed, EngineError> {
         self.refuse_records()?;
         let threshold = threshold.unwrap_or(self.settings.scheme.threshold);
         for attempt in 1.. {
             let ranked = self.rank(ids.clone(), threshold).await?;
-            let sets = self.candidate_sets(&ranked).await?;
+            let sets = self.candidate_sets(&ranked, memory).await?;
             if sets.values().all(Option::is_some) || attempt == ATTEMPTS_MAX {
                 let mut collapsed = decide(ranked, sets, threshold).await?;
                 collapsed.cut(limit.unwrap_or(usize::MAX));
@@ -108,6 +123,7 @@ impl Engine {
     async fn candidate_sets(
         &self,
         ranked: &Ranked,
+        memory: Option<&Reservation>,
     ) -> Result<HashMap<u64, Option<ShingleSet>>, EngineError> {
         let candidates = ranked.to_read();
         let found: usize = candidates.iter().map(|candidate| candidate.shingles as usize).sum();
@@ -115,6 +131,8 @@ impl Engine {
         if found > max {
             return Err(EngineError::TooMuchToCollapse { found, max });
         }
+        // The content from which a set is cut takes about as much.
+        reserve(memory, found.saturating_mul(2 * size_of::<u64>()))?;
         let sets = self.backend.sets(&candidates).await?;
         Ok(candidates.iter().map(|candidate| candidate.fingerprint).zip(sets).collect())
     }

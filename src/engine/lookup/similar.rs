@@ -6,7 +6,7 @@ use crate::document::{Content, DocumentId};
 use crate::engine::analysis::CONTENT_INLINE_BYTES_MAX;
 use crate::engine::compare::{Side, compare_sides};
 use crate::engine::lookup::records::{MinimumScore, RecordQuery};
-use crate::engine::lookup::{Page, Query, put_in_order};
+use crate::engine::lookup::{Page, Query, put_in_order, reserve};
 use crate::engine::{
     Analysis, Answer, CompareOptions, Comparison, Conditions, Engine, EngineError, FoundBy, Lookup,
     Mode, Probe,
@@ -17,6 +17,13 @@ use crate::storage::Record;
 /// Texts whose lengths have a higher product are compared character by character off the runtime's
 /// thread: it takes about a millisecond.
 const PRODUCT_INLINE_MAX: u64 = 10_000_000;
+
+/// Memory of a comparison for each byte of content, or shingle: the content, the set of eight bytes
+/// a shingle, and the words that bags count.
+const COMPARED_BYTES: usize = 16;
+
+/// With an explanation: the passages, too, each of two offsets in every text.
+const EXPLAINED_BYTES: usize = 32;
 
 impl Engine {
     /// The near-duplicates of a content, or of a stored document, which is itself left out.
@@ -118,7 +125,23 @@ impl Engine {
         b: Probe,
         options: CompareOptions,
     ) -> Result<Comparison, EngineError> {
+        self.compare_within(a, b, options, None).await
+    }
+
+    /// [`Self::compare`] with a reservation in which its memory is counted.
+    ///
+    /// # Errors
+    /// Those of [`Self::compare`], `MemoryExhausted`.
+    pub async fn compare_within(
+        &self,
+        a: Probe,
+        b: Probe,
+        options: CompareOptions,
+        memory: Option<&Reservation>,
+    ) -> Result<Comparison, EngineError> {
         let (a, b) = (self.side(a, options).await?, self.side(b, options).await?);
+        let bytes_per_byte = if options.explain { EXPLAINED_BYTES } else { COMPARED_BYTES };
+        reserve(memory, (a.work() + b.work()).saturating_mul(bytes_per_byte))?;
         let analyser = self.analyser.clone();
         let long = a.work() + b.work() > CONTENT_INLINE_BYTES_MAX
             || characters_product(&a, &b, options) > PRODUCT_INLINE_MAX;

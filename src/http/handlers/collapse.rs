@@ -2,11 +2,12 @@
 
 use std::num::NonZeroUsize;
 
-use axum::extract::{FromRequest, Request};
+use axum::extract::{FromRequest, Request, State};
 use bytes::Bytes;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
+use crate::budget::{Purpose, Reservation};
 use crate::document::DocumentId;
 use crate::engine::Collapsed;
 use crate::http::AppState;
@@ -19,8 +20,8 @@ use crate::http::request::json::{self, Object};
 use crate::http::request::lookup::inherit;
 use crate::http::request::query::Query;
 use crate::http::request::reading;
-use crate::http::response::json::Json;
-use crate::http::response::timed::{Timed, timed};
+use crate::http::response::json::ReservedJson;
+use crate::http::response::timed::{Timed, timed_within};
 use crate::scheme::Threshold;
 
 type CollapsedReply = Timed<Collapsed>;
@@ -87,11 +88,17 @@ fn ranked(json: &Bytes, ids_max: usize) -> Result<RankedBody, Problem> {
     ),
 )]
 pub async fn collapse(
+    State(state): State<AppState>,
     Query(parameters): Query<CollapseParameters>,
     Ready(engine): Ready,
     RankedBody { ids, mut threshold, mut limit }: RankedBody,
-) -> Result<Json<CollapsedReply>, Problem> {
+) -> Result<ReservedJson<CollapsedReply>, Problem> {
     inherit("threshold", &mut threshold, &parameters.threshold)?;
     inherit("limit", &mut limit, &parameters.limit)?;
-    timed(engine.collapse(ids, threshold, limit.map(NonZeroUsize::get))).await
+    let limit = limit.map(NonZeroUsize::get);
+    let memory = state.budget.reservation(Purpose::Answers);
+    let collapse = async |memory: &Reservation| {
+        engine.collapse_within(ids, threshold, limit, Some(memory)).await
+    };
+    timed_within(memory, collapse).await
 }

@@ -1,12 +1,14 @@
 //! One document, named by the path: getting, putting, changing and removing it.
 
-use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
+use crate::budget::Purpose;
 use crate::document::{Content, Document, DocumentId};
 use crate::engine::{AddOptions, AddStatus, Added, DocumentChange};
 use crate::http::AppState;
+use crate::http::handlers::similar::SMALL_BYTES_MAX;
 use crate::http::metrics;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
@@ -17,8 +19,8 @@ use crate::http::request::json;
 use crate::http::request::parameters::{GetParameters, check_options};
 use crate::http::request::query::{NoParameters, Query};
 use crate::http::request::reading::{self, BodyReader, Media};
-use crate::http::response::json::Json;
-use crate::http::response::stored::StoredReply;
+use crate::http::response::json::{Json, ReservedJson};
+use crate::http::response::stored::{self, StoredReply};
 
 /// Get a document
 ///
@@ -32,10 +34,13 @@ use crate::http::response::stored::StoredReply;
 pub async fn get(
     PathId(id): PathId,
     Query(parameters): Query<GetParameters>,
+    State(state): State<AppState>,
     Ready(engine): Ready,
-) -> Result<Json<StoredReply>, Problem> {
+) -> Result<ReservedJson<StoredReply>, Problem> {
+    let memory = state.budget.reservation(Purpose::Answers).with_allowance(SMALL_BYTES_MAX);
     let stored = engine.get(&id).await?;
-    Ok(Json(StoredReply::new(stored, parameters.include)))
+    memory.grow(stored::bytes(&stored, parameters.include.as_ref()))?;
+    Ok(ReservedJson(StoredReply::new(stored, parameters.include), memory))
 }
 
 /// Remove a document

@@ -1,14 +1,19 @@
 //! Comparing two documents.
 
+use axum::extract::State;
+
+use crate::budget::{Purpose, Reservation};
 use crate::engine::{CompareOptions, Comparison, Engine, Probe};
+use crate::http::AppState;
+use crate::http::handlers::similar::SMALL_BYTES_MAX;
 use crate::http::problem::Problem;
 use crate::http::problem::of_calls::{Comparing, ComparingStored};
 use crate::http::request::extract::Ready;
 use crate::http::request::parameters::StoredPair;
 use crate::http::request::probes::{Pair, PairBody};
 use crate::http::request::query::Query;
-use crate::http::response::json::Json;
-use crate::http::response::timed::{Timed, timed};
+use crate::http::response::json::ReservedJson;
+use crate::http::response::timed::{Timed, timed_within};
 
 type ComparisonReply = Timed<Comparison>;
 
@@ -26,9 +31,11 @@ type ComparisonReply = Timed<Comparison>;
 )]
 pub async fn stored(
     Query((pair, options)): Query<(StoredPair, CompareOptions)>,
+    State(state): State<AppState>,
     Ready(engine): Ready,
-) -> Result<Json<ComparisonReply>, Problem> {
-    compare(&engine, Probe::Stored(pair.a), Probe::Stored(pair.b), options).await
+) -> Result<ReservedJson<ComparisonReply>, Problem> {
+    let memory = state.budget.reservation(Purpose::Answers).with_allowance(SMALL_BYTES_MAX);
+    compare(&engine, Probe::Stored(pair.a), Probe::Stored(pair.b), options, memory).await
 }
 
 /// Compare posted documents
@@ -46,10 +53,11 @@ pub async fn stored(
 )]
 pub async fn posted(
     Query(options): Query<CompareOptions>,
+    State(state): State<AppState>,
     Ready(engine): Ready,
     Pair(a, b): Pair,
-) -> Result<Json<ComparisonReply>, Problem> {
-    compare(&engine, a, b, options).await
+) -> Result<ReservedJson<ComparisonReply>, Problem> {
+    compare(&engine, a, b, options, state.budget.reservation(Purpose::Answers)).await
 }
 
 async fn compare(
@@ -57,8 +65,12 @@ async fn compare(
     a: Probe,
     b: Probe,
     options: CompareOptions,
-) -> Result<Json<ComparisonReply>, Problem> {
-    let compared = timed(engine.compare(a, b, options)).await;
+    memory: Reservation,
+) -> Result<ReservedJson<ComparisonReply>, Problem> {
+    let compared = timed_within(memory, async |memory| {
+        engine.compare_within(a, b, options, Some(memory)).await
+    })
+    .await;
     // The error may be of either probe, so it points at none.
     compared.map_err(|problem| Problem { errors: Vec::new(), ..problem })
 }

@@ -32,7 +32,7 @@ const PROBES_AT_ONCE: usize = 4;
 
 /// Memory of an answer about a stored document that is not counted, so that small lookups go on
 /// when the budget is exhausted.
-const SMALL_BYTES_MAX: usize = 128 << 10;
+pub(super) const SMALL_BYTES_MAX: usize = 128 << 10;
 
 /// Look up a stored document
 ///

@@ -115,6 +115,17 @@ impl StoredReply {
     }
 }
 
+/// A shingle as a string of 16 digits in a vector, and the shingle itself.
+const BYTES_PER_SHINGLE: usize = 64;
+
+/// Bytes that the value of an answer takes.
+pub fn bytes(stored: &Record, include: Option<&Include>) -> usize {
+    let content = stored.content.as_ref().map_or(0, Content::weight);
+    let metadata = stored.metadata.as_ref().map_or(0, |metadata| metadata.as_json().len());
+    let shingles = stored.set.as_ref().filter(|_| include.is_some_and(|of| of.shingles));
+    content + metadata + shingles.map_or(0, |set| set.count() * BYTES_PER_SHINGLE)
+}
+
 fn sketch(sketch: &Sketch) -> String {
     let mut hex = String::with_capacity(sketch.as_bytes().len() * 2);
     for byte in sketch.as_bytes() {

@@ -8,9 +8,10 @@ use utoipa::openapi::schema::Schema;
 use utoipa::openapi::{ObjectBuilder, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
+use crate::budget::Reservation;
 use crate::engine::EngineError;
 use crate::http::problem::Problem;
-use crate::http::response::json::Json;
+use crate::http::response::json::{Json, ReservedJson};
 
 /// A result of the engine with one more field, `took_us`; in the OpenAPI document under the
 /// result's own name.
@@ -34,6 +35,16 @@ pub async fn timed<T>(
     let started = Instant::now();
     let result = work.await?;
     Ok(Json(Timed::new(result, started.elapsed())))
+}
+
+/// [`timed`], with the memory of the answer reserved.
+pub async fn timed_within<T>(
+    memory: Reservation,
+    work: impl AsyncFnOnce(&Reservation) -> Result<T, EngineError>,
+) -> Result<ReservedJson<Timed<T>>, Problem> {
+    let started = Instant::now();
+    let result = work(&memory).await?;
+    Ok(ReservedJson(Timed::new(result, started.elapsed()), memory))
 }
 
 impl<T: ToSchema> PartialSchema for Timed<T> {
