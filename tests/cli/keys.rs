@@ -128,3 +128,22 @@ fn a_hangup_does_not_end_a_server() {
     assert_eq!(akin(&["health", "--url", &serving.url]).code, Some(0));
     assert!(serving.stop().success());
 }
+
+#[test]
+fn the_log_has_the_name_of_a_key_and_never_the_key() {
+    let serving = Serving::start();
+    serving.wait_until_ready();
+    let data = serving.data_dir.to_str().unwrap();
+    let key = create(data, &["--name", "crawler", "--actions", "read"]).stdout;
+    let key = key.trim_end();
+    until_refused(|| akin_with_key("", &["export", "--url", &serving.url]));
+    for wrong in [&key[..key.len() - 1], "akin_wrong"] {
+        assert!(!akin_with_key(wrong, &["export", "--url", &serving.url]).status.success());
+    }
+    assert!(akin_with_key(key, &["export", "--url", &serving.url]).status.success());
+    // The line of the request.
+    serving.wait_for_log(r#""key":"crawler","method":"GET","route":"/export","status":200"#);
+    let log = serving.log();
+    assert!(!log.contains(&key["akin_".len()..key.len() - 1]) && !log.contains("akin_wrong"));
+    assert!(serving.stop().success());
+}

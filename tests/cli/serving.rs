@@ -46,6 +46,11 @@ impl Serving {
         assert!(self.process.await_line(part), "{part} was never logged");
     }
 
+    /// What it has logged so far.
+    pub fn log(&self) -> String {
+        self.process.log()
+    }
+
     pub fn signal(&self, name: &str) {
         self.process.signal(name);
     }
