@@ -1,5 +1,6 @@
 //! Ctrl-C: unfinished files are removed, and what was done is said.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -54,8 +55,8 @@ fn end(code: i32) {
     };
     for path in unfinished.iter().filter(|path| path.exists()) {
         match fs::remove_file(path) {
-            Ok(()) => words += "what was written so far is removed\n",
-            Err(error) => words += &format!("{} is left: {error}\n", path.display()),
+            Ok(()) => words.push_str("what was written so far is removed\n"),
+            Err(error) => drop(writeln!(words, "{} is left: {error}", path.display())),
         }
     }
     telemetry::say_last(words);

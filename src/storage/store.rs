@@ -364,7 +364,7 @@ impl Store {
     /// [`StorageError::Database`].
     pub async fn last_change(&self) -> Result<Position, StorageError> {
         let sequence = self.applied_sequence();
-        let store = self.readers.read(|connection| schema::created_at_ms(connection)).await?;
+        let store = self.readers.read(schema::created_at_ms).await?;
         Ok(Position { store, sequence })
     }
 

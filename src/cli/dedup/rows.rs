@@ -69,7 +69,9 @@ impl RowsWriter {
         first: u64,
     ) -> Result<(), ParquetError> {
         let mut kept = vec![false; from.metadata().num_rows() as usize];
-        rows.iter().for_each(|row| kept[(row - first) as usize] = true);
+        for row in rows {
+            kept[(row - first) as usize] = true;
+        }
         let mut to = self.writer.next_row_group()?;
         let mut column = 0;
         while let Some(mut writer) = to.next_column()? {

@@ -171,7 +171,7 @@ fn is_html(lower: &str) -> bool {
         "main", "section", "span",
     ];
     let begins = lower.trim_start();
-    let head = &begins[..begins.floor_char_boundary(1024)];
+    let head: String = begins.chars().take(1024).collect();
     if begins.starts_with("<?xml") || begins.starts_with("<!--") {
         return head.contains("<html") || head.contains("<!doctype html");
     }
@@ -179,7 +179,7 @@ fn is_html(lower: &str) -> bool {
         let rest = begins.strip_prefix('<').and_then(|rest| rest.strip_prefix(*tag));
         rest.is_some_and(|rest| rest.starts_with(|c: char| c == '>' || c.is_ascii_whitespace()))
     };
-    begins.starts_with("<!doctype html") || TAGS.iter().any(|known| tag(&known))
+    begins.starts_with("<!doctype html") || TAGS.iter().any(|known| tag(known))
 }
 
 /// The separator of a table whose first line has the column of the texts.

@@ -86,6 +86,7 @@ pub enum Stop {
 }
 
 impl Stop {
+    #[expect(clippy::needless_pass_by_value, reason = "errors are passed as they come")]
     pub fn at(line: u64, reason: impl ToString) -> Self {
         Self::Failed { line: Some(line), reason: reason.to_string() }
     }

@@ -105,7 +105,7 @@ impl OfflineGathering {
         };
         let records = records.map(|all| Records { by_number: by_number(all), points_max });
         let sets = sets.finish(positions)?;
-        Ok(OfflineCorpus { analyser, sets, corpus, documents, records, protected })
+        Ok(OfflineCorpus { analyser, corpus, documents, sets, records, protected })
     }
 }
 

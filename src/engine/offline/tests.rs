@@ -119,9 +119,13 @@ fn of_a_cluster_the_lowest_rank_is_kept_and_old_documents_stay_apart() {
             let analysis = analyser.analyse(&text(from)).unwrap();
             gathering.push(id, &analysis, None, rank).unwrap();
         };
-        old.iter().for_each(|from| push(&mut gathering, *from, 7));
+        for from in old {
+            push(&mut gathering, *from, 7);
+        }
         gathering.end_old();
-        new.iter().for_each(|(from, rank)| push(&mut gathering, *from, *rank));
+        for (from, rank) in new {
+            push(&mut gathering, *from, *rank);
+        }
         let mut corpus = gathering.finish().unwrap();
         let threshold = Threshold::new(0.8).unwrap();
         let found = corpus.clusters(Mode::Exact, threshold, linkage, &Progress::default()).unwrap();

@@ -116,7 +116,7 @@ impl ClusterParameters {
         }
         let limit = lookup::limit(self.limit, settings)?;
         let Discovery { threshold, mode } = discovery;
-        Ok(Lookup { threshold, mode, limit, ..Lookup::default() })
+        Ok(Lookup { threshold, limit, mode, ..Lookup::default() })
     }
 
     /// # Errors
