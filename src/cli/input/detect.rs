@@ -179,7 +179,7 @@ fn is_html(lower: &str) -> bool {
         let rest = begins.strip_prefix('<').and_then(|rest| rest.strip_prefix(*tag));
         rest.is_some_and(|rest| rest.starts_with(|c: char| c == '>' || c.is_ascii_whitespace()))
     };
-    begins.starts_with("<!doctype html") || TAGS.iter().any(|known| tag(known))
+    begins.starts_with("<!doctype html") || TAGS.iter().any(tag)
 }
 
 /// The separator of a table whose first line has the column of the texts.
