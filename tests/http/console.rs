@@ -22,7 +22,7 @@ fn text(reply: &Reply) -> &str {
 /// The addresses that a page or a script names, as paths.
 fn named(text: &str) -> impl Iterator<Item = String> {
     let quoted = text.split('"').filter(|part| {
-        let is_file = part.ends_with(".js") || part.ends_with(".css");
+        let is_file = ["js", "css"].contains(&part.rsplit('.').next().unwrap());
         is_file && !part.contains(char::is_whitespace)
     });
     quoted.map(|part| format!("/console/{}", part.rsplit('/').next().unwrap()))

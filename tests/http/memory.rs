@@ -145,7 +145,7 @@ async fn a_discovery_is_counted_by_its_documents() {
 #[tokio::test]
 async fn large_documents_and_collapsed_lists_are_counted_when_they_are_read() {
     let app = with_budget(32 << 20).await;
-    let long: String = (0..60_000).map(|at| format!("w{at} ")).collect();
+    let long = (0..60_000).map(|at| format!("w{at}")).collect::<Vec<_>>().join(" ");
     for id in ["a", "b"] {
         let document = json!({"id": id, "text": format!("{long}{id}")});
         app.add(&[document]).await;

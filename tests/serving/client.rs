@@ -22,6 +22,10 @@ impl Caller {
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .timeout_global(Some(Duration::from_secs(60)))
+            // The server may close a connection after its answer, and a call that is sent on it
+            // would fail although the server is there.
+            .max_idle_connections(0)
+            .max_idle_connections_per_host(0)
             .build();
         Self { agent: config.into(), url: url.to_owned() }
     }
