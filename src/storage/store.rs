@@ -110,6 +110,10 @@ impl Store {
         copy::clear(dir)?;
         let files = Files::of(dir);
         let writer = Writer::connect(&files.database)?;
+        if writer.identity().is_none() {
+            // SQLite syncs the directory, too, and does not mind if that fails.
+            directory::sync(dir)?;
+        }
         Ok(PreparedStore { lock, files, writer, settings: settings.clone() })
     }
 

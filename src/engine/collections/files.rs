@@ -125,14 +125,18 @@ impl CollectionFiles {
     /// Marks the collection as removed; its files are deleted on drop or by the next start.
     ///
     /// # Errors
-    /// The removal may not survive a power failure; [`Self::is_removed`] tells whether it happened.
+    /// Unless [`Self::is_marked`], nothing happened. Otherwise the removal may not survive a power
+    /// failure, so the files stay: the next start finds out which it is.
     pub fn remove(&self) -> Result<(), EngineError> {
-        let failed = failed(&self.dir);
-        if let Err(error) = fs::rename(self.dir.join(HERE), self.dir.join(GONE)) {
-            return Err(failed(error));
-        }
+        let marked = fs::rename(self.dir.join(HERE), self.dir.join(GONE));
+        marked.and_then(|()| sync(&self.dir)).map_err(failed(&self.dir))?;
         self.removed.store(true, Ordering::Relaxed);
-        sync(&self.dir).map_err(failed)
+        Ok(())
+    }
+
+    /// Whether the directory is marked as that of a removed collection.
+    pub fn is_marked(&self) -> bool {
+        self.dir.join(GONE).exists()
     }
 
     pub fn is_removed(&self) -> bool {
@@ -161,6 +165,8 @@ impl Drop for CollectionFiles {
 
 /// Deletes the remains of a collection, its marker file last.
 pub(super) fn clear(dir: &Path) -> io::Result<()> {
+    // If a power failure took the mark back and not the deletions, it would be a damaged collection.
+    sync(dir)?;
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
         if entry.file_type()?.is_dir() {

@@ -79,8 +79,9 @@ pub struct Collections {
     /// The cache of all collections.
     sets: SetCache,
     open: RwLock<BTreeMap<CollectionName, Arc<Collection>>>,
-    /// Collections that could not be opened. Their files are left as they are.
-    unavailable: BTreeSet<CollectionName>,
+    /// Collections that could not be opened, or of which it is unknown whether their removal will
+    /// survive a power failure. Their files are left as they are.
+    unavailable: RwLock<BTreeSet<CollectionName>>,
     /// Held while a collection is created or removed, which is refused once this is closed.
     changes: Mutex<Changes>,
     /// Incremented with every change of `open`.
@@ -103,16 +104,20 @@ impl Collections {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
         match open.get(name) {
             Some(collection) => Ok(Arc::clone(collection)),
-            None if self.unavailable.contains(name) => {
+            None if self.unavailable().contains(name) => {
                 Err(EngineError::CollectionUnavailable { name: name.clone() })
             }
             None => Err(EngineError::CollectionNotFound { name: name.clone() }),
         }
     }
 
-    /// The collections that could not be opened; the log says why.
-    pub fn unavailable(&self) -> &BTreeSet<CollectionName> {
-        &self.unavailable
+    /// The collections that could not be opened or removed; the log says why.
+    pub fn unavailable(&self) -> BTreeSet<CollectionName> {
+        self.unavailable.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn make_unavailable(&self, name: CollectionName) {
+        self.unavailable.write().unwrap_or_else(PoisonError::into_inner).insert(name);
     }
 
     /// All collections, sorted by name.
@@ -189,24 +194,35 @@ impl Collections {
             return Err(EngineError::CollectionRequired);
         }
         let this = Arc::clone(self);
-        let collection = off_runtime_if(true, move || this.remove_here(&name)).await??;
+        let (collection, removed) = off_runtime_if(true, move || this.remove_here(&name)).await??;
         tokio::spawn(async move {
             if let Err(error) = collection.engine.backend.close().await {
                 let name = &collection.name;
                 tracing::warn!(%name, %error, "a removed collection failed to close");
             }
         });
-        Ok(())
+        removed
     }
 
-    fn remove_here(&self, name: &CollectionName) -> Result<Arc<Collection>, EngineError> {
+    /// The collection, which is no longer open, and whether its removal is durable.
+    fn remove_here(
+        &self,
+        name: &CollectionName,
+    ) -> Result<(Arc<Collection>, Result<(), EngineError>), EngineError> {
         let _changes = self.changes()?;
         let collection = self.get(name)?;
         let removed = collection.files.remove();
-        if collection.files.is_removed() {
-            self.change(|open| open.remove(name));
+        if let Err(error) = &removed {
+            if !collection.files.is_marked() {
+                return Err(error.clone());
+            }
+            // Neither may it be used, nor may its name be given to another, which the old one could
+            // displace after a power failure.
+            tracing::error!(%name, %error, "a removal may not last: unavailable until the next start");
+            self.make_unavailable(name.clone());
         }
-        removed.map(|()| collection)
+        self.change(|open| open.remove(name));
+        Ok((collection, removed))
     }
 
     /// Why a collection has failed, if one has.

@@ -4,7 +4,7 @@
 //! `default` must open: its lock keeps other processes out of the directory, and its settings are
 //! those of the configuration, so a failure is most often a mistake there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -33,12 +33,12 @@ impl Collections {
         settings: CollectionsSettings,
         progress: &Progress,
     ) -> Result<Self, EngineError> {
-        let mut collections = Self {
+        let collections = Self {
             root: root.to_owned(),
             sets: SetCache::new(settings.sets_cache_bytes),
             settings,
             open: RwLock::default(),
-            unavailable: BTreeSet::new(),
+            unavailable: RwLock::default(),
             changes: Mutex::default(),
             generation: watch::Sender::default(),
             reindexes: Mutex::default(),
@@ -60,7 +60,7 @@ impl Collections {
         collections.open_all(whole, &failed, progress);
         for (name, error) in failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             tracing::error!(%name, %error, "a collection is unavailable: run `akin verify`");
-            collections.unavailable.insert(name);
+            collections.make_unavailable(name);
         }
         Ok(collections)
     }

@@ -27,7 +27,8 @@ pub async fn list(
 ) -> Json<CollectionsReply> {
     let mut listed = collections.list();
     listed.retain(|collection| caller.covers(collection.name()));
-    let unavailable = collections.unavailable().iter().filter(|name| caller.covers(name));
+    let unavailable = collections.unavailable();
+    let unavailable = unavailable.iter().filter(|name| caller.covers(name));
     Json(CollectionsReply::new(&listed, unavailable))
 }
 

@@ -162,7 +162,7 @@ async fn a_crash_while_one_is_removed_leaves_nothing() {
 fn unavailable(dir: &TempDir) -> EngineError {
     let collections = open(dir);
     assert_eq!(names(&collections), ["default", "sound"]);
-    assert_eq!(*collections.unavailable(), [name("news")].into());
+    assert_eq!(collections.unavailable(), [name("news")].into());
     collections.get(&name("news")).err().unwrap()
 }
 
