@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use crate::made::{Random, each_document};
+use crate::made::{Numbers, each_document};
 
 const DOCUMENT_BYTES: usize = 1_000;
 
@@ -35,7 +35,7 @@ pub fn made_up_id(number: usize) -> String {
 /// Texts without end, the same on every machine.
 pub fn made_up() -> impl Iterator<Item = String> {
     let mut firsts = each_document(DOCUMENT_BYTES);
-    let mut random = Random(11);
+    let mut random = Numbers(11);
     let mut family = (String::new(), 0);
     std::iter::repeat_with(move || {
         if family.1 == 0 {
@@ -51,7 +51,7 @@ pub fn made_up() -> impl Iterator<Item = String> {
 
 /// The text with some of its words exchanged: of n shingles k words are in 3k, and what is left
 /// is (n − 3k) of (n + 3k).
-fn edited(text: &str, random: &mut Random) -> String {
+fn edited(text: &str, random: &mut Numbers) -> String {
     let mut words: Vec<&str> = text.split(' ').collect();
     let spread = random.below(1_000) as f64 / 999.0;
     let resemblance = RESEMBLANCE_MIN + (1.0 - RESEMBLANCE_MIN) * spread;

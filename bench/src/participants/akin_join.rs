@@ -54,7 +54,7 @@ pub fn gather(documents: impl Iterator<Item = (DocumentId, Content)>) -> (Offlin
     for (id, text) in documents {
         let started = Instant::now();
         let analysis = analyser.analyse(&text).expect("documents have words");
-        builder.push(id, &analysis, None).expect("the disk has room");
+        builder.push(id, &analysis, None, 0).expect("the disk has room");
         taken += started.elapsed();
     }
     let started = Instant::now();

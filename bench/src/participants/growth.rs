@@ -17,7 +17,7 @@ use super::lookups::tell;
 use crate::THRESHOLD;
 use crate::corpus::{made_up, made_up_id};
 use crate::made::lines::at_random;
-use crate::made::{Random, sketches};
+use crate::made::{Numbers, sketches};
 use crate::measured::resident_bytes;
 use crate::outcome::Outcome;
 
@@ -88,7 +88,7 @@ fn fill(index: &Index, bands: &Bands, times: &mut [Duration]) {
 
 fn look_up(index: &Index, bands: &Bands, documents: usize) -> Vec<Duration> {
     let plan = bands.plan(Threshold::new(THRESHOLD).expect("it is one"));
-    let mut random = Random(3);
+    let mut random = Numbers(3);
     let look_up = |_| {
         let sketch = sketches::made_up(random.below(documents) as u64);
         let started = Instant::now();

@@ -11,7 +11,7 @@ use super::servers::Server;
 use crate::client::{self, Load};
 use crate::corpus::{documents, lines};
 use crate::found::Found;
-use crate::made::Random;
+use crate::made::Numbers;
 use crate::measured::{peak_bytes, percentiles_us, processor_s};
 use crate::outcome::Outcome;
 
@@ -52,7 +52,7 @@ impl Requests {
         let posts = posts.map(|body| client::post("/documents", &body)).collect();
         let ids: Vec<String> =
             documents(&job.corpus, job.documents).map(|document| document.id).collect();
-        let mut random = Random(3);
+        let mut random = Numbers(3);
         let lookup = |_| client::get(&look_up(&ids[random.below(ids.len())]));
         let lookups = (0..ids.len()).map(lookup).collect();
         Self { posts, lookups, ids }

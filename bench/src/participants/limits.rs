@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Job;
-use crate::made::Random;
+use crate::made::Numbers;
 use crate::measured::{best, processor_s};
 use crate::outcome::Outcome;
 
@@ -49,7 +49,7 @@ fn sqlite(folder: &Path, outcome: &mut Outcome) {
                   PRAGMA wal_autocheckpoint = 2000;
                   CREATE TABLE rows (number INTEGER PRIMARY KEY, row BLOB NOT NULL) STRICT";
     connection.execute_batch(set_up).expect("it is SQL");
-    let mut random = Random(9);
+    let mut random = Numbers(9);
     let row: Vec<u8> = (0..ROW_BYTES).map(|_| random.next() as u8).collect();
     let (started, before) = (Instant::now(), processor_s(std::process::id()));
     for group in 0..GROUPS {
@@ -82,7 +82,7 @@ fn memory(outcome: &mut Outcome) {
 
 /// Sixteen cells at random that do not depend on each other, so that their misses overlap.
 fn probes(outcome: &mut Outcome) {
-    let mut random = Random(5);
+    let mut random = Numbers(5);
     let mut table: Vec<u64> = Vec::with_capacity(TABLE);
     prefer_huge_pages(table.spare_capacity_mut());
     table.extend(0..TABLE as u64);
