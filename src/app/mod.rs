@@ -133,6 +133,7 @@ async fn work(settings: Settings, state: http::AppState) -> Result<Infallible, A
         never = backups::make(collections, &backup) => match never {},
         never = for_each(collections, measured_every, measure_recall) => match never {},
         never = keep_metrics(metrics) => match never {},
+        never = collections.follow_cluster() => match never {},
         reason = collections.failed() => Err(AppError::OutOfService { reason }),
     }
 }
@@ -230,6 +231,7 @@ mod tests {
             collections_max: 1,
             ceiling: LimitSettings::ceiling(),
             clock: Clock::system(),
+            cluster: None,
         };
         let default = CollectionSettings::default();
         Collections::open(dir, default, of_all, &Progress::default()).unwrap()

@@ -12,6 +12,8 @@
 //! which makes check-and-store atomic.
 
 mod clock;
+mod cluster;
+mod content_hash;
 mod error;
 pub(crate) mod in_flight;
 mod local;
@@ -22,17 +24,22 @@ mod statistics;
 pub(crate) mod testing;
 
 use async_trait::async_trait;
-use tokio::sync::{mpsc, watch};
+use futures_util::stream::BoxStream;
+use tokio::sync::watch;
 
 use crate::document::{Content, Document, DocumentId, Ordinal};
 use crate::index::{self, ExactSearch, Search};
 use crate::measure::Overlap;
 use crate::scheme::Key;
 use crate::sketch::Sketch;
-use crate::storage::{Detail, DocumentDetails, Order, Record, StorageError};
+use crate::storage::{Detail, DocumentDetails, Order, Record};
 use crate::text::ShingleSet;
 
 pub use clock::Clock;
+pub use cluster::{
+    BackendKind, Cluster, ClusterHome, ClusterOptions, ClusterSettings, Listed, Password,
+};
+pub(crate) use content_hash::content_hash;
 pub use error::BackendError;
 pub use local::{Local, LocalSettings, LocalView, PausedWrites, SetCache};
 pub use rival::{Registered, Rival, RivalSearch, Rivals};
@@ -86,6 +93,19 @@ pub struct Member {
     pub has_metadata: bool,
 }
 
+/// One version of a stored document: a document that is replaced gets another ordinal.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Version {
+    pub id: DocumentId,
+    pub ordinal: Ordinal,
+}
+
+impl Member {
+    pub fn version(&self) -> Version {
+        Version { id: self.id.clone(), ordinal: self.ordinal }
+    }
+}
+
 /// The result of an exact search.
 #[derive(Clone, Debug)]
 pub enum ExactCandidates {
@@ -128,6 +148,9 @@ pub struct Removed {
     pub removed: u64,
 }
 
+/// Exported documents. A damaged one is an error, and the others follow.
+pub type Records = BoxStream<'static, Result<Record, BackendError>>;
+
 /// Selects documents by their details.
 pub type Matches = Box<dyn Fn(&DocumentDetails) -> bool + Send>;
 
@@ -144,6 +167,11 @@ pub trait Backend: Send + Sync {
         search: Option<RivalSearch>,
     ) -> Result<Registered, BackendError>;
 
+    /// Shows a registered document that has a search to all who share the collection, and adds
+    /// their earlier documents in flight to its rivals. May be repeated, which finds those that are
+    /// still in flight.
+    async fn announce(&self, registered: &mut Registered) -> Result<(), BackendError>;
+
     /// Makes a registered document durable and findable, replacing an older one with its id. Once
     /// writing has begun, dropping the future does not stop it.
     async fn store(&self, registered: Registered) -> Result<Stored, BackendError>;
@@ -157,6 +185,9 @@ pub trait Backend: Send + Sync {
 
     /// Removes a document; `false` if the id does not exist.
     async fn remove(&self, id: &DocumentId) -> Result<bool, BackendError>;
+
+    /// Removes at most `max` expired documents, soonest first, and returns their number.
+    async fn remove_expired(&self, max: usize) -> Result<u64, BackendError>;
 
     /// Removes the documents that match in one consistent view. Dropping the future stops it
     /// between two documents.
@@ -177,13 +208,13 @@ pub trait Backend: Send + Sync {
 
     /// The content of one document of each group, in the same order; `None` where all of a group
     /// have been removed, or the collection does not keep contents.
-    async fn contents(&self, groups: &[Vec<Ordinal>])
+    async fn contents(&self, groups: &[Vec<Version>])
     -> Result<Vec<Option<Content>>, BackendError>;
 
     /// The details of documents, in the same order; `None` where a document has been removed.
     async fn details(
         &self,
-        ordinals: Vec<Ordinal>,
+        versions: &[Version],
     ) -> Result<Vec<Option<DocumentDetails>>, BackendError>;
 
     /// Stored documents with their sketches, in the same order; `None` where an id does not exist.
@@ -200,13 +231,12 @@ pub trait Backend: Send + Sync {
         limit: usize,
     ) -> Result<Vec<DocumentId>, BackendError>;
 
+    /// The ids of at most `documents` randomly selected documents, in random order.
+    async fn sample(&self, documents: usize) -> Result<Vec<DocumentId>, BackendError>;
+
     /// All documents from one consistent view. A damaged document is returned as an error, and the
     /// export continues.
-    async fn export(
-        &self,
-        detail: Detail,
-        order: Order,
-    ) -> mpsc::Receiver<Result<Record, StorageError>>;
+    async fn export(&self, detail: Detail, order: Order) -> Records;
 
     async fn stats(&self) -> Result<BackendStats, BackendError>;
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use crate::backend::PreparedDocument;
+use crate::backend::cluster::Announced;
 use crate::backend::in_flight::{Outcome, Ticket};
 use crate::scheme::Key;
 
@@ -19,6 +20,8 @@ pub struct Registered {
     pub(crate) tentative: bool,
     pub(crate) search: Option<RivalSearch>,
     pub(crate) ticket: Ticket,
+    /// What the other processes see of it.
+    pub(crate) announced: Option<Announced>,
 }
 
 /// Selects the documents in flight that are rivals of a document.
@@ -51,7 +54,9 @@ pub struct Rival {
 impl Registered {
     /// Drops the rivals that are no longer in flight. Those stored meanwhile are in the index.
     pub fn find_rivals_again(&mut self) {
-        let Some(search) = &self.search else { return };
+        let Some(search) = self.search.as_ref().filter(|_| self.announced.is_none()) else {
+            return;
+        };
         self.rivals = self.ticket.rivals(&self.document, self.tentative, search);
     }
 }

@@ -36,7 +36,7 @@ pub struct Recovery {
 }
 
 /// How the index was restored: `empty` (no documents), `snapshot` (a snapshot and the log), or
-/// `rebuilt` (from the stored sketches).
+/// `rebuilt` (from the stored sketches), or `cluster` (it is there).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RecoverySource {
@@ -45,6 +45,8 @@ pub enum RecoverySource {
     Snapshot,
     /// Rebuilt from the stored sketch of every document.
     Rebuilt,
+    /// There is none in this process: documents are in a cluster.
+    Cluster,
 }
 
 /// Progress of a start, readable while it runs.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use tracing_subscriber::filter::Targets;
 
 use super::DEFAULT_TOML;
+use crate::backend::{BackendKind, ClusterSettings};
 use crate::engine::{Clock, CollectionSettings, CollectionsSettings, LimitSettings};
 use crate::http::{ServerSettings, key_file};
 use crate::storage::StorageSettings;
@@ -15,6 +16,7 @@ use crate::storage::StorageSettings;
 pub struct Settings {
     pub server: ServerSettings,
     pub storage: StorageSection,
+    pub cluster: ClusterSettings,
     pub backup: BackupSection,
     pub collection: CollectionSettings,
     /// Upper bounds of the limits of any collection.
@@ -38,6 +40,8 @@ impl Default for ServerSettings {
 /// Where and how documents are stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StorageSection {
+    /// Where documents are kept.
+    pub backend: BackendKind,
     pub data_dir: PathBuf,
     /// Seconds between snapshots of the index; 0: no periodic snapshots.
     pub snapshot_interval_s: u64,
@@ -121,6 +125,10 @@ impl Settings {
             collections_max: self.storage.collections_max,
             ceiling: self.ceiling.clone(),
             clock: Clock::system(),
+            cluster: match self.storage.backend {
+                BackendKind::Local => None,
+                BackendKind::Cluster => Some(self.cluster.clone()),
+            },
         }
     }
 
@@ -130,6 +138,7 @@ impl Settings {
         let sections = [
             ("server", self.server.faults()),
             ("storage", self.storage.faults()),
+            ("cluster", self.cluster_faults()),
             ("backup", self.backup.faults()),
             ("collection.limits", self.collection.limits.faults_over(&self.ceiling)),
             ("ceiling", self.ceiling.faults()),
@@ -144,6 +153,25 @@ impl Settings {
         let of_collection =
             of_collection.map(|(part, fault)| (format!("collection.{part}"), fault));
         sections.into_iter().flat_map(of).chain(of_collection).collect()
+    }
+}
+
+impl Settings {
+    /// Those of a cluster, if there is to be one.
+    fn cluster_faults(&self) -> Vec<String> {
+        let mut faults = self.cluster.faults();
+        if self.storage.backend == BackendKind::Cluster {
+            if self.cluster.nodes.is_empty() {
+                faults.push("nodes must name a node, as storage.backend is cluster".to_owned());
+            }
+            if self.collection.store.text && self.cluster.contents.is_none() {
+                faults.push(
+                    "contents must say where the texts are kept, or collection.store.text be false"
+                        .to_owned(),
+                );
+            }
+        }
+        faults
     }
 }
 

@@ -17,7 +17,10 @@ mod types;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use crate::backend::{Backend, BackendError, Local, LocalSettings, SetCache};
+use crate::backend::{
+    Backend, BackendError, Cluster, ClusterHome, ClusterOptions, Listed, Local, LocalSettings,
+    SetCache,
+};
 use crate::storage::{StorageSettings, Store};
 use discovery::Discoveries;
 use quality::recall::RecallMeter;
@@ -127,15 +130,75 @@ impl Engine {
         };
         let scheme = analyser.scheme.clone();
         let backend = Local::open(store, local, &identity, scheme, &seeded.sketch, progress)?;
-        Ok(Self {
+        Ok(Self::over(settings, analyser, Arc::new(backend), clock))
+    }
+
+    fn over(
+        settings: CollectionSettings,
+        analyser: Analyser,
+        backend: Arc<dyn Backend>,
+        clock: Clock,
+    ) -> Self {
+        Self {
             settings: Arc::new(settings),
             analyser: Arc::new(analyser),
-            backend: Arc::new(backend),
+            backend,
             discoveries: Arc::default(),
             clock,
             recall_meter: Arc::default(),
             successor: Arc::default(),
-        })
+        }
+    }
+
+    /// Opens the collection of that name in a cluster, or creates it there. Blocks: call it off the
+    /// runtime.
+    ///
+    /// # Errors
+    /// [`EngineError::Store`]: it was made with other settings, or cannot be opened.
+    pub fn open_in_cluster(
+        home: &ClusterHome,
+        name: &CollectionName,
+        settings: CollectionSettings,
+        storage: &StorageSettings,
+        sets: &SetCache,
+        clock: Clock,
+    ) -> Result<(Self, Listed), EngineError> {
+        let there = home.list()?.into_iter().find(|listed| listed.name == name.as_str());
+        let known = there.as_ref().map(|listed| listed.made.identity.as_str());
+        let mut seeded = settings.seeded(known)?;
+        let mut analyser = Analyser::new(&seeded);
+        let identity = seeded.identity(&analyser.scheme);
+        let listed = match there {
+            Some(listed) => listed,
+            None => {
+                let json = serde_json::to_string(&settings).expect("settings are plain JSON");
+                home.create(name.as_str(), json, identity)?.0
+            }
+        };
+        // Another process may have made it meanwhile, with another seed.
+        if settings.sketch.seed.is_none() {
+            seeded = settings.seeded(Some(&listed.made.identity))?;
+            analyser = Analyser::new(&seeded);
+        }
+        let given = seeded.identity(&analyser.scheme);
+        if listed.made.identity != given {
+            let stored = &listed.made.identity;
+            let reason = format!(
+                "the collection '{name}' in the cluster was made with other settings: stored \
+                 {stored}, given {given}"
+            );
+            return Err(EngineError::Store { reason });
+        }
+        let options = ClusterOptions {
+            keep_content: settings.store.text,
+            ttl_ms: settings.store.ttl_ms(),
+            sets: sets.clone(),
+            clock: clock.clone(),
+            scans_max: storage.scans_max as usize,
+        };
+        let scheme = analyser.scheme.clone();
+        let backend = Cluster::open(home, &listed, options, scheme, &seeded.sketch)?;
+        Ok((Self::over(settings, analyser, Arc::new(backend), clock), listed))
     }
 
     pub fn settings(&self) -> &CollectionSettings {

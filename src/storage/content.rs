@@ -15,14 +15,14 @@ use crate::document::{Content, Token};
 
 /// Which of the above encodings a frame holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     Text,
     Tokens,
     Fields,
 }
 
 impl Form {
-    pub(super) fn of(content: &Content) -> Self {
+    pub(crate) fn of(content: &Content) -> Self {
         match content {
             Content::Text(_) => Self::Text,
             Content::Tokens(_) => Self::Tokens,
@@ -41,7 +41,7 @@ const COMPRESSED_FROM_BYTES: usize = 1024;
 /// Texts of this length or longer cannot be tokenised.
 const PLAIN_BYTES_END: usize = 1 << 31;
 
-pub(super) fn encode(content: &Content, level: i32) -> Vec<u8> {
+pub(crate) fn encode(content: &Content, level: i32) -> Vec<u8> {
     let compressed = match content {
         Content::Text(text) => compress(text.as_bytes(), level),
         Content::Tokens(tokens) => compress(&token_bytes(tokens), level),
@@ -51,7 +51,7 @@ pub(super) fn encode(content: &Content, level: i32) -> Vec<u8> {
 }
 
 /// `None` for bytes that [`encode`] cannot have made.
-pub(super) fn decode(bytes: &[u8], form: Form) -> Option<Content> {
+pub(crate) fn decode(bytes: &[u8], form: Form) -> Option<Content> {
     let plain = decompress(bytes, plain_bytes(bytes)?).ok()?;
     match form {
         Form::Text => String::from_utf8(plain).ok().map(Content::Text),

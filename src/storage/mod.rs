@@ -153,6 +153,9 @@ mod view;
 mod wal_sync;
 mod width;
 
+pub(crate) use content::{Form, decode as decode_content, encode as encode_content};
+pub(crate) use elements::{decode as decode_set, encode as encode_set};
+
 pub use changes::{Change, Changes, Position};
 pub use command::Write;
 pub use copy::CopyStop;

@@ -1,15 +1,13 @@
 //! Checking and storing is one step, whatever else arrives meanwhile.
 
 use akin::document::{Content, Metadata};
-use akin::engine::{
-    AddOptions, AddStatus, CollectionSettings, Engine, Mode, OnDuplicate, Probe, Progress,
-};
+use akin::engine::{AddOptions, AddStatus, Clock, CollectionSettings, Mode, OnDuplicate, Probe};
 use akin::storage::StorageSettings;
 use tempfile::tempdir;
 
 use crate::corpus::{edited, words};
 use crate::numbers::Numbers;
-use crate::{add, id, lookup, open, similar, text};
+use crate::{add, id, lookup, open, open_with, similar, text};
 
 const SKIP: AddOptions =
     AddOptions { check: true, on_duplicate: OnDuplicate::Skip, threshold: None, points: None };
@@ -214,7 +212,7 @@ async fn a_document_is_found_while_it_is_replaced_also_from_disk() {
     let dir = tempdir().unwrap();
     let settings = CollectionSettings::default();
     let storage = StorageSettings::default();
-    let engine = Engine::open(dir.path(), settings, &storage, 0, &Progress::default()).unwrap();
+    let engine = open_with(dir.path(), settings, &storage, 0, Clock::system()).unwrap();
     let words = "one two three four five six";
     add(&engine, text("a", words)).await;
     let replacing = {

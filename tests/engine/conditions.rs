@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use akin::document::{Content, Document, Metadata};
 use akin::engine::{
     AddOptions, Answer, Clock, CollectionSettings, Conditions, Engine, EngineError, Filter, Lookup,
-    Mode, Probe, Progress, Removed,
+    Mode, Probe, Removed,
 };
 use akin::storage::StorageSettings;
 use futures_util::{FutureExt, future::join_all};
@@ -15,7 +15,7 @@ use tempfile::tempdir;
 
 use crate::corpus::{families, words};
 use crate::numbers::Numbers;
-use crate::{CACHE_BYTES, add, id, lookup, open, text, try_open};
+use crate::{CACHE_BYTES, add, id, lookup, open, open_with, text, try_open};
 
 fn by_filter(expression: &str) -> Conditions {
     let filter = Filter::parse(expression, 1_000).unwrap();
@@ -37,8 +37,7 @@ fn open_ticking(dir: &Path) -> Engine {
     let now_ms = AtomicI64::new(0);
     let clock = Clock::new(move || now_ms.fetch_add(1, Ordering::Relaxed));
     let (settings, storage) = (CollectionSettings::default(), StorageSettings::default());
-    let progress = Progress::default();
-    Engine::open_at(dir, settings, &storage, CACHE_BYTES, &progress, clock).unwrap()
+    open_with(dir, settings, &storage, CACHE_BYTES, clock).unwrap()
 }
 
 async fn look_up(engine: &Engine, name: &str, limit: usize, conditions: &Conditions) -> Answer {

@@ -215,8 +215,8 @@ async fn a_scan_that_nobody_waits_for_ends() {
     let dir = tempdir().unwrap();
     let storage = StorageSettings { scans_max: 1, ..StorageSettings::default() };
     let settings = CollectionSettings::default();
-    let engine =
-        Engine::open(dir.path(), settings, &storage, CACHE_BYTES, &Progress::default()).unwrap();
+    let clock = Clock::system();
+    let engine = open_with(dir.path(), settings, &storage, CACHE_BYTES, clock).unwrap();
     for n in 0..50 {
         add(&engine, text(&format!("{n}"), &format!("this is page number {n} of them"))).await;
     }

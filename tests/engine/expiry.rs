@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use akin::document::Document;
 use akin::engine::{
     AddOptions, AddStatus, Clock, CollectionSettings, CompareOptions, Engine, EngineError, Mode,
-    OnDuplicate, Order, Probe, Progress, StoreSettings,
+    OnDuplicate, Order, Probe, StoreSettings,
 };
 use akin::storage::StorageSettings;
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use tempfile::tempdir;
 
-use crate::{CACHE_BYTES, add, id, lookup, similar, text};
+use crate::{CACHE_BYTES, add, id, lookup, open_with, similar, text};
 
 const START_MS: i64 = 1_800_000_000_000;
 
@@ -37,10 +37,10 @@ impl Time {
     fn open(&self, dir: &Path, ttl_s: Option<u64>) -> Engine {
         let store = StoreSettings { ttl_s, ..StoreSettings::default() };
         let settings = CollectionSettings { store, ..CollectionSettings::default() };
-        let (storage, progress) = (StorageSettings::default(), Progress::default());
+        let storage = StorageSettings::default();
         let time = self.clone();
         let clock = Clock::new(move || time.0.load(Ordering::Relaxed));
-        Engine::open_at(dir, settings, &storage, CACHE_BYTES, &progress, clock).unwrap()
+        open_with(dir, settings, &storage, CACHE_BYTES, clock).unwrap()
     }
 }
 

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod arrival;
+#[path = "../backends/mod.rs"]
+mod backends;
 mod collapse;
 mod conditions;
 mod corpus;
@@ -16,13 +18,16 @@ mod numbers;
 mod recall;
 mod records;
 mod restart;
+mod shared;
 mod shingles;
 
 use std::path::Path;
 
+use akin::backend::{ClusterHome, SetCache};
 use akin::document::{Content, Document, DocumentId};
 use akin::engine::{
-    AddOptions, Added, CollectionSettings, Engine, EngineError, Lookup, Mode, Probe, Progress,
+    AddOptions, Added, Clock, CollectionName, CollectionSettings, Engine, EngineError, Lookup,
+    Mode, Probe, Progress,
 };
 use akin::storage::StorageSettings;
 
@@ -35,8 +40,25 @@ fn open(dir: &Path) -> Engine {
 /// With a seed that is always the same, so that tests of recall and estimates repeat themselves.
 fn try_open(dir: &Path, mut settings: CollectionSettings) -> Result<Engine, EngineError> {
     settings.sketch.seed.get_or_insert(0);
-    let storage = StorageSettings::default();
-    Engine::open(dir, settings, &storage, CACHE_BYTES, &Progress::default())
+    open_with(dir, settings, &StorageSettings::default(), CACHE_BYTES, Clock::system())
+}
+
+/// Over the backend of the tests.
+fn open_with(
+    dir: &Path,
+    settings: CollectionSettings,
+    storage: &StorageSettings,
+    cache_bytes: u64,
+    clock: Clock,
+) -> Result<Engine, EngineError> {
+    let Some(cluster) = backends::cluster(dir) else {
+        let progress = Progress::default();
+        return Engine::open_at(dir, settings, storage, cache_bytes, &progress, clock);
+    };
+    let home = ClusterHome::open(&cluster).unwrap();
+    let (name, sets) = (CollectionName::default(), SetCache::new(cache_bytes));
+    let opened = Engine::open_in_cluster(&home, &name, settings, storage, &sets, clock);
+    opened.map(|(engine, _)| engine)
 }
 
 fn id(id: &str) -> DocumentId {

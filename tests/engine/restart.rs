@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use akin::document::{Document, Metadata};
-use akin::engine::{CollectionSettings, Engine, Lookup, Mode, Probe, Progress, RecoverySource};
+use akin::engine::{
+    Clock, CollectionSettings, Engine, Lookup, Mode, Probe, Progress, RecoverySource,
+};
 use akin::storage::{StorageSettings, Sync};
 use akin::text::Normalize;
 use futures_util::FutureExt;
@@ -12,7 +14,7 @@ use futures_util::future::join_all;
 use tempfile::tempdir;
 
 use crate::corpus::families;
-use crate::{CACHE_BYTES, add, id, open, text, try_open};
+use crate::{CACHE_BYTES, add, id, open, open_with, text, try_open};
 
 fn documents() -> Vec<Document> {
     let with_metadata = |(n, (name, words)): (usize, (String, String))| {
@@ -231,7 +233,7 @@ async fn a_store_without_a_given_seed_keeps_the_secret_one_that_it_was_made_with
         let mut settings = CollectionSettings::default();
         settings.sketch.seed = seed;
         let storage = StorageSettings::default();
-        Engine::open(dir, settings, &storage, CACHE_BYTES, &Progress::default())
+        open_with(dir, settings, &storage, CACHE_BYTES, Clock::system())
     };
     let [first, second] = [tempdir().unwrap(), tempdir().unwrap()];
     let [seed, other_seed] = [&first, &second].map(|dir| {

@@ -16,6 +16,7 @@ use tempfile::TempDir;
 use tower::ServiceExt;
 use tower::util::MapRequestLayer;
 
+use crate::backends;
 use crate::contract::{CONTRACT, Sent};
 
 /// Of an [`App`].
@@ -74,6 +75,7 @@ impl App {
             collections_max: COLLECTIONS_MAX,
             ceiling: LimitSettings::ceiling(),
             clock: Clock::system(),
+            cluster: backends::cluster(&dir),
         };
         let opening = tokio::task::spawn_blocking(move || {
             Collections::open(&dir, collection, of_all, &progress)

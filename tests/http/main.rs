@@ -5,6 +5,8 @@
 mod access;
 mod adversaries;
 mod app;
+#[path = "../backends/mod.rs"]
+mod backends;
 mod backup;
 mod bulk;
 mod changes;

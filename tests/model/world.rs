@@ -235,6 +235,7 @@ async fn open(dir: &TempDir, now_ms: &Arc<AtomicI64>, sets_cache_bytes: u64) -> 
         collections_max: 2,
         ceiling: LimitSettings::ceiling(),
         clock: Clock::new(move || now_ms.load(Ordering::Relaxed)),
+        cluster: None,
     };
     let open = move || {
         Collections::open(&dir, CollectionSettings::default(), of_all, &Progress::default())

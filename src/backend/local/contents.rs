@@ -1,11 +1,9 @@
 //! Reads the contents of documents.
 
-use xxhash_rust::xxh3::Xxh3Default;
-
 use super::Local;
 use super::catalog::Listing;
-use crate::backend::{BackendError, Candidate};
-use crate::document::{Content, Document, DocumentId, Metadata, Ordinal};
+use crate::backend::{BackendError, Candidate, Version};
+use crate::document::{Content, DocumentId, Ordinal};
 use crate::storage::{Detail, Record, StorageError};
 use crate::text::ShingleSet;
 
@@ -76,15 +74,15 @@ impl Local {
 
     pub(super) async fn read_contents(
         &self,
-        groups: &[Vec<Ordinal>],
+        groups: &[Vec<Version>],
     ) -> Result<Vec<Option<Content>>, BackendError> {
-        let firsts = groups.iter().map(|group| group[0]).collect();
+        let firsts = groups.iter().map(|group| group[0].ordinal).collect();
         let mut contents = self.contents_of(firsts).await?;
         for (content, group) in contents.iter_mut().zip(groups) {
             // The first was removed meanwhile; another may still exist.
             let mut others = group[1..].iter();
-            while let (None, Some(ordinal)) = (&content, others.next()) {
-                *content = self.contents_of(vec![*ordinal]).await?.pop().flatten();
+            while let (None, Some(version)) = (&content, others.next()) {
+                *content = self.contents_of(vec![version.ordinal]).await?.pop().flatten();
             }
         }
         Ok(contents)
@@ -98,32 +96,6 @@ impl Local {
         let content = |record: Option<Record>| record.and_then(|record| record.content);
         Ok(records.into_iter().map(content).collect())
     }
-}
-
-/// A hash of everything in a document except its id.
-pub(super) fn content_hash(document: &Document) -> u64 {
-    let mut hash = Xxh3Default::new();
-    let mut part = |bytes: &[u8]| {
-        hash.update(&(bytes.len() as u64).to_le_bytes());
-        hash.update(bytes);
-    };
-    part(document.metadata.as_ref().map_or("", Metadata::as_json).as_bytes());
-    match &document.content {
-        Content::Text(text) => part(text.as_bytes()),
-        Content::Tokens(tokens) => {
-            for token in tokens {
-                part(token.text.as_bytes());
-                part(&token.count.to_le_bytes());
-            }
-        }
-        Content::Fields(fields) => {
-            for (name, text) in fields {
-                part(name.as_bytes());
-                part(text.as_bytes());
-            }
-        }
-    }
-    hash.digest()
 }
 
 #[cfg(test)]
@@ -158,8 +130,10 @@ mod tests {
         let prepared = prepared("a", "one two three");
         let (id, content) = (prepared.document.id.clone(), prepared.document.content.clone());
         local.store(local.register(prepared, false, None).await.unwrap()).await.unwrap();
-        let (there, gone) = (local.live.catalog.ordinal(&id).unwrap(), Ordinal::from(77));
-        let groups = [vec![gone, gone, there], vec![gone], vec![there]];
+        let version = |ordinal| Version { id: id.clone(), ordinal };
+        let there = || version(local.live.catalog.ordinal(&id).unwrap());
+        let gone = || version(Ordinal::from(77));
+        let groups = [vec![gone(), gone(), there()], vec![gone()], vec![there()]];
         let contents = local.contents(&groups).await.unwrap();
         assert_eq!(contents, [Some(content.clone()), None, Some(content)]);
     }

@@ -26,12 +26,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use async_trait::async_trait;
+use futures_util::{StreamExt, stream};
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::backend::in_flight::InFlight;
 use crate::backend::{
     Backend, BackendError, BackendStats, Candidate, Candidates, ExactCandidates, Matches,
-    PreparedDocument, Progress, Recovery, Registered, Removed, RivalSearch, Sketched, Stored,
+    PreparedDocument, Progress, Records, Recovery, Registered, Removed, RivalSearch, Sketched,
+    Stored, Version, content_hash,
 };
 use crate::document::{Content, Document, DocumentId, Ordinal};
 use crate::index::{ExactSearch, Search};
@@ -42,7 +44,6 @@ use crate::storage::{
     StorageError, Store,
 };
 use crate::text::ShingleSet;
-use contents::content_hash;
 use live::Live;
 
 pub use reindexing::PausedWrites;
@@ -141,7 +142,12 @@ impl Backend for Local {
         // In this order: a document that is no longer in flight is in the catalog.
         let is_new =
             !ticket.has_predecessor() && self.live.catalog.ordinal(&document.document.id).is_none();
-        Ok(Registered { document, rivals, is_new, tentative, search, ticket })
+        Ok(Registered { document, rivals, is_new, tentative, search, ticket, announced: None })
+    }
+
+    /// All documents in flight are in this process.
+    async fn announce(&self, _registered: &mut Registered) -> Result<(), BackendError> {
+        Ok(())
     }
 
     async fn store(&self, registered: Registered) -> Result<Stored, BackendError> {
@@ -161,6 +167,10 @@ impl Backend for Local {
 
     async fn remove(&self, id: &DocumentId) -> Result<bool, BackendError> {
         self.remove_by_id(id).await
+    }
+
+    async fn remove_expired(&self, max: usize) -> Result<u64, BackendError> {
+        self.remove_ordinals(self.live.catalog.due(self.now_ms(), max)).await
     }
 
     async fn remove_where(&self, matches: Matches) -> Result<Removed, BackendError> {
@@ -210,15 +220,16 @@ impl Backend for Local {
 
     async fn contents(
         &self,
-        groups: &[Vec<Ordinal>],
+        groups: &[Vec<Version>],
     ) -> Result<Vec<Option<Content>>, BackendError> {
         self.read_contents(groups).await
     }
 
     async fn details(
         &self,
-        ordinals: Vec<Ordinal>,
+        versions: &[Version],
     ) -> Result<Vec<Option<DocumentDetails>>, BackendError> {
+        let ordinals: Vec<Ordinal> = versions.iter().map(|version| version.ordinal).collect();
         let details = self.store.details(ordinals.clone()).await?;
         self.check_missing(&ordinals, &details).await.map(|()| details)
     }
@@ -242,12 +253,17 @@ impl Backend for Local {
         Ok(blocking(ids).await?)
     }
 
-    async fn export(
-        &self,
-        detail: Detail,
-        order: Order,
-    ) -> mpsc::Receiver<Result<Record, StorageError>> {
-        self.store.export(detail, order, self.now_ms()).await
+    async fn sample(&self, documents: usize) -> Result<Vec<DocumentId>, BackendError> {
+        let (live, now_ms) = (Arc::clone(&self.live), self.now_ms());
+        Ok(blocking(move || Ok(live.catalog.sample(documents, now_ms))).await?)
+    }
+
+    async fn export(&self, detail: Detail, order: Order) -> Records {
+        let records = self.store.export(detail, order, self.now_ms()).await;
+        let next = |mut records: mpsc::Receiver<Result<Record, StorageError>>| async move {
+            records.recv().await.map(|record| (record.map_err(BackendError::from), records))
+        };
+        stream::unfold(records, next).boxed()
     }
 
     async fn stats(&self) -> Result<BackendStats, BackendError> {
@@ -311,23 +327,6 @@ impl Local {
     /// Whether anything changed after a position. Cheap.
     pub fn has_changed_since(&self, position: Position) -> bool {
         self.store.applied_sequence() != position.sequence
-    }
-
-    /// Removes at most `max` expired documents, soonest first, and returns their number.
-    ///
-    /// # Errors
-    /// [`BackendError::OutOfService`], [`BackendError::Storage`]
-    pub async fn remove_expired(&self, max: usize) -> Result<u64, BackendError> {
-        self.remove_ordinals(self.live.catalog.due(self.now_ms(), max)).await
-    }
-
-    /// The ids of at most `documents` randomly selected documents, in random order.
-    ///
-    /// # Errors
-    /// [`BackendError::Storage`]
-    pub async fn sample(&self, documents: usize) -> Result<Vec<DocumentId>, BackendError> {
-        let (live, now_ms) = (Arc::clone(&self.live), self.now_ms());
-        Ok(blocking(move || Ok(live.catalog.sample(documents, now_ms))).await?)
     }
 
     /// Checks that there is enough free space for a copy.

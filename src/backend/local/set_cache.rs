@@ -47,11 +47,11 @@ impl SetCache {
         Self { collection, ..self.clone() }
     }
 
-    pub(super) fn get(&self, fingerprint: u64) -> Option<ShingleSet> {
+    pub(in crate::backend) fn get(&self, fingerprint: u64) -> Option<ShingleSet> {
         self.sets.get(&(self.collection, fingerprint))
     }
 
-    pub(super) fn insert(&self, fingerprint: u64, set: ShingleSet) {
+    pub(in crate::backend) fn insert(&self, fingerprint: u64, set: ShingleSet) {
         self.sets.insert((self.collection, fingerprint), set);
     }
 }

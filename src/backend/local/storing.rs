@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Local;
-use super::contents::content_hash;
 use super::live::DurableDocument;
 use crate::backend::in_flight::Ticket;
-use crate::backend::{Backend, BackendError, PreparedDocument, Registered, Stored};
+use crate::backend::{Backend, BackendError, PreparedDocument, Registered, Stored, content_hash};
 use crate::document::{Document, Ordinal};
 use crate::storage::{EncodedRecord, Record, Write};
 

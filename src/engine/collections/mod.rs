@@ -1,6 +1,7 @@
 //! The collections of one data directory: opening, creating and removing them.
 
 pub(super) mod files;
+mod in_cluster;
 mod name;
 mod opening;
 mod rebuild;
@@ -16,7 +17,9 @@ use futures_util::future::select_all;
 use tokio::sync::{Semaphore, watch};
 
 use super::{CollectionSettings, Engine, EngineError, LimitSettings, off_runtime_if};
-use crate::backend::{BackendError, Clock, Progress, SetCache};
+use crate::backend::{
+    BackendError, Clock, ClusterHome, ClusterSettings, Listed, Progress, SetCache,
+};
 use crate::storage::StorageSettings;
 use files::CollectionFiles;
 use reindex::Reindex;
@@ -39,6 +42,8 @@ pub struct CollectionsSettings {
     pub ceiling: LimitSettings,
     /// By which documents are stored and expire.
     pub clock: Clock,
+    /// Where the collections are, if not in the directory.
+    pub cluster: Option<ClusterSettings>,
 }
 
 /// An open collection. If it is removed while a handle exists, reads continue, writes are refused,
@@ -47,12 +52,26 @@ pub struct Collection {
     name: CollectionName,
     pub(super) engine: Engine,
     /// Last, so that it is dropped after the engine, which has the files open.
-    files: CollectionFiles,
+    place: Place,
+}
+
+/// Where a collection is.
+enum Place {
+    Directory(CollectionFiles),
+    Cluster(Listed),
 }
 
 impl Collection {
     pub fn name(&self) -> &CollectionName {
         &self.name
+    }
+
+    /// Its files; `what` names what needs them, in the plural.
+    fn files(&self, what: &'static str) -> Result<&CollectionFiles, BackendError> {
+        match &self.place {
+            Place::Directory(files) => Ok(files),
+            Place::Cluster(_) => Err(BackendError::Unsupported { what }),
+        }
     }
 }
 
@@ -75,6 +94,8 @@ pub enum Creation {
 pub struct Collections {
     /// The directory that contains a directory for each collection.
     root: PathBuf,
+    /// The cluster that has the collections instead.
+    home: Option<ClusterHome>,
     settings: CollectionsSettings,
     /// The cache of all collections.
     sets: SetCache,
@@ -162,11 +183,14 @@ impl Collections {
         if self.list().len() >= max {
             return Err(EngineError::TooManyCollections { max });
         }
+        if let Some(home) = &self.home {
+            return self.create_in_cluster(home, name, settings);
+        }
         self.check_room()?;
         // Until it takes over, it is no collection: whatever ends this deletes it.
         let files = CollectionFiles::begin_building(&self.root, &name, &settings, None)?;
         let collection = self.open_in(name, settings, files, &Progress::default())?;
-        collection.files.take_over()?;
+        collection.files("directories")?.take_over()?;
         Ok((self.add(collection), Creation::Created))
     }
 
@@ -211,9 +235,18 @@ impl Collections {
     ) -> Result<(Arc<Collection>, Result<(), EngineError>), EngineError> {
         let _changes = self.changes()?;
         let collection = self.get(name)?;
-        let removed = collection.files.remove();
+        let files = match &collection.place {
+            Place::Directory(files) => files,
+            Place::Cluster(listed) => {
+                let home = self.home.as_ref().expect("it was opened from there");
+                home.drop_collection(listed)?;
+                self.change(|open| open.remove(name));
+                return Ok((collection, Ok(())));
+            }
+        };
+        let removed = files.remove();
         if let Err(error) = &removed {
-            if !collection.files.is_marked() {
+            if !files.is_marked() {
                 return Err(error.clone());
             }
             // Neither may it be used, nor may its name be given to another, which the old one could
@@ -295,7 +328,8 @@ async fn reason(collection: Arc<Collection>) -> String {
     let mut poisoned = collection.poisoned();
     let reason = poisoned.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone());
     let Some(reason) = reason else { return std::future::pending().await };
-    let dir = collection.files.dir().to_owned();
+    let Ok(files) = collection.files("directories") else { return reason };
+    let dir = files.dir().to_owned();
     if let Ok(true) = off_runtime_if(true, move || dir.exists()).await {
         return reason;
     }

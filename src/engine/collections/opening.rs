@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tokio::sync::{Semaphore, watch};
 
 use super::files::{self, CollectionFiles, Found};
-use super::{Collection, CollectionName, Collections, CollectionsSettings};
+use super::{Collection, CollectionName, Collections, CollectionsSettings, Place};
 use crate::backend::parallel::share_out;
-use crate::backend::{Progress, SetCache};
+use crate::backend::{ClusterHome, Progress, SetCache};
 use crate::engine::{CollectionSettings, Engine, EngineError};
 
 /// A collection that was found but not opened.
@@ -33,8 +33,14 @@ impl Collections {
         settings: CollectionsSettings,
         progress: &Progress,
     ) -> Result<Self, EngineError> {
+        let home = match &settings.cluster {
+            Some(cluster) => Some(ClusterHome::open(cluster)?),
+            None => None,
+        };
+        let is_in_cluster = home.is_some();
         let collections = Self {
             root: root.to_owned(),
+            home,
             sets: SetCache::new(settings.sets_cache_bytes),
             settings,
             open: RwLock::default(),
@@ -44,6 +50,9 @@ impl Collections {
             reindexes: Mutex::default(),
             backups: Arc::new(Semaphore::new(1)),
         };
+        if is_in_cluster {
+            return collections.open_from_cluster(default);
+        }
         // `default` is opened before anything is removed: its lock keeps other processes out.
         let name = CollectionName::default();
         let files = CollectionFiles::permanent(root.join(name.as_str()));
@@ -102,7 +111,7 @@ impl Collections {
         let CollectionsSettings { store, clock, .. } = &self.settings;
         let clock = clock.clone();
         match Engine::open_sharing(files.dir(), settings, store, &self.sets, progress, clock) {
-            Ok(engine) => Ok(Collection { name, engine, files }),
+            Ok(engine) => Ok(Collection { name, engine, place: Place::Directory(files) }),
             Err(EngineError::Store { reason }) => {
                 let reason = format!("collection '{name}': {reason}");
                 Err(EngineError::Store { reason })

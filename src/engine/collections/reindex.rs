@@ -8,12 +8,13 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};
 
+use futures_util::{StreamExt, TryStreamExt};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::files::CollectionFiles;
-use super::{Collection, CollectionName, Collections};
-use crate::backend::{Backend, BackendError, CopiedDocument, Local, PausedWrites, Progress};
+use super::{Collection, CollectionName, Collections, Place};
+use crate::backend::{Backend, CopiedDocument, Local, PausedWrites, Progress};
 use crate::document::Document;
 use crate::engine::{CollectionSettings, Engine, EngineError, off_runtime_if};
 use crate::storage::{Detail, Order, Record, Tail};
@@ -196,7 +197,7 @@ impl Collections {
         old: &Collection,
         settings: CollectionSettings,
     ) -> Result<Collection, EngineError> {
-        let replaced = Some(&old.files);
+        let replaced = Some(old.files(REINDEXES)?);
         let files = CollectionFiles::begin_building(&self.root, &old.name, &settings, replaced)?;
         let engine = Engine::open_sharing(
             files.dir(),
@@ -206,7 +207,7 @@ impl Collections {
             &Progress::default(),
             old.engine.clock.clone(),
         )?;
-        Ok(Collection { name: old.name.clone(), engine, files })
+        Ok(Collection { name: old.name.clone(), engine, place: Place::Directory(files) })
     }
 
     async fn fill_and_swap(
@@ -246,13 +247,15 @@ impl Collections {
         if !is_current {
             return Err(EngineError::CollectionNotFound { name: old.name.clone() });
         }
-        new.files.take_over()?;
+        new.files(REINDEXES)?.take_over()?;
         // Listed before writes are redirected to it: who was told of a write then reads it.
         self.change(|open| open.insert(old.name.clone(), Arc::clone(new)));
         let set = old.engine.successor.set(Arc::clone(new));
         set.unwrap_or_else(|_| unreachable!("a collection is replaced once"));
         paused.supersede();
-        if let Err(error) = old.files.remove().and_then(|()| new.files.forget_replaced()) {
+        if let Err(error) =
+            old.files(REINDEXES)?.remove().and_then(|()| new.files(REINDEXES)?.forget_replaced())
+        {
             let name = &old.name;
             tracing::error!(%name, %error, "cannot remove the old collection; the next start does");
         }
@@ -288,12 +291,13 @@ impl<'a> Transfer<'a> {
     /// after `sequence`; they are skipped then.
     async fn copy_all(&mut self) -> Result<(), EngineError> {
         let mut records = self.from.export(Detail::Content, Order::Stored).await;
-        let mut batch = Vec::new();
-        while records.recv_many(&mut batch, DOCUMENTS_AT_ONCE).await > 0 {
-            let records: Result<Vec<Record>, _> = batch.drain(..).collect();
-            self.take_over(records.map_err(BackendError::from)?).await?;
+        loop {
+            let batch: Vec<Record> = records.by_ref().take(DOCUMENTS_AT_ONCE).try_collect().await?;
+            if batch.is_empty() {
+                return Ok(());
+            }
+            self.take_over(batch).await?;
         }
-        Ok(())
     }
 
     /// Replays the log since `sequence`; returns the number of operations.

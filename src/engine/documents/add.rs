@@ -165,6 +165,9 @@ impl Engine {
         looked: Option<Candidates>,
     ) -> Result<Checked, EngineError> {
         let Admitted { mut registered, options } = admitted;
+        if options.needs_search() {
+            self.backend.announce(&mut registered).await?;
+        }
         let Duplicates { matches, more, truncated } =
             self.duplicates(&mut registered, &options, looked).await?;
         let is_skipped =
@@ -218,6 +221,7 @@ impl Engine {
             let is_certain = scored.iter().any(|scored| is_certain(&scored.found));
             if skips && !is_certain && scoring.truncated && scoring.withdrawn > 0 {
                 registered.find_rivals_again();
+                self.backend.announce(registered).await?;
                 continue;
             }
             let (matches, more) = self.best(scored, Page::first(query.limit), query.memory).await?;

@@ -45,10 +45,9 @@ impl Engine {
     /// # Errors
     /// `OutOfService`, `Closed`, `Store`.
     pub async fn remove_expired(&self) -> Result<u64, EngineError> {
-        let local = self.local("scheduled removals")?;
         let mut all = 0;
         loop {
-            match local.remove_expired(REMOVED_AT_ONCE).await? {
+            match self.backend.remove_expired(REMOVED_AT_ONCE).await? {
                 0 => return Ok(all),
                 removed => all += removed,
             }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::backend::{Candidate, Sketched};
+use crate::backend::{Candidate, Member, Sketched, Version};
 use crate::budget::{Reservation, decoded_json_bytes};
 use crate::document::{DocumentId, Ordinal};
 use crate::engine::lookup::Scored;
@@ -56,11 +56,11 @@ impl Engine {
         memory: Option<&Reservation>,
     ) -> Result<Vec<Candidate>, EngineError> {
         let members = candidates.iter().flat_map(|candidate| &candidate.members);
-        let ordinals: Vec<Ordinal> = members
+        let versions: Vec<Version> = members
             .filter(|member| member.has_metadata || conditions.hold_without_metadata())
-            .map(|member| member.ordinal)
+            .map(Member::version)
             .collect();
-        let meeting = self.ordinals_matching(conditions, ordinals, memory).await?;
+        let meeting = self.versions_matching(conditions, &versions, memory).await?;
         for candidate in &mut candidates {
             candidate.members.retain(|member| meeting.contains(&member.ordinal));
         }
@@ -86,8 +86,8 @@ impl Engine {
             if next.is_empty() {
                 return Ok((met, is_cut));
             }
-            let ordinals = next.iter().filter_map(|scored| scored.ordinal).collect();
-            let meeting = self.ordinals_matching(conditions, ordinals, memory).await?;
+            let versions: Vec<Version> = next.iter().filter_map(Scored::version).collect();
+            let meeting = self.versions_matching(conditions, &versions, memory).await?;
             let meets = |scored: &Scored| scored.ordinal.is_some_and(|it| meeting.contains(&it));
             met.extend(next.into_iter().filter(meets));
         }
@@ -102,13 +102,11 @@ impl Engine {
         ids: Vec<DocumentId>,
     ) -> Result<Vec<DocumentId>, EngineError> {
         let documents = self.backend.sketched(&ids).await?;
-        let ordinal = |document: Option<Sketched>| Some(document?.candidate.members[0].ordinal);
-        let ordinals: Vec<Option<Ordinal>> = documents.into_iter().map(ordinal).collect();
-        let stored = ordinals.iter().flatten().copied().collect();
-        let meeting = self.ordinals_matching(conditions, stored, None).await?;
-        let meets = |ordinal: Option<Ordinal>| ordinal.is_some_and(|it| meeting.contains(&it));
-        let both = ids.into_iter().zip(ordinals);
-        Ok(both.filter(|(_, ordinal)| meets(*ordinal)).map(|(id, _)| id).collect())
+        let version = |document: Sketched| document.candidate.members[0].version();
+        let stored: Vec<Version> = documents.into_iter().flatten().map(version).collect();
+        let meeting = self.versions_matching(conditions, &stored, None).await?;
+        let meets = |version: &Version| meeting.contains(&version.ordinal);
+        Ok(stored.into_iter().filter(meets).map(|version| version.id).collect())
     }
 
     /// How many documents' metadata is read at once.
@@ -118,15 +116,15 @@ impl Engine {
     }
 
     /// The documents for which the conditions hold. One removed in the meantime does not match.
-    async fn ordinals_matching(
+    async fn versions_matching(
         &self,
         conditions: &Conditions,
-        ordinals: Vec<Ordinal>,
+        versions: &[Version],
         memory: Option<&Reservation>,
     ) -> Result<HashSet<Ordinal>, EngineError> {
         let mut meeting = HashSet::new();
-        for ordinals in ordinals.chunks(self.metadata_at_once()) {
-            let details = self.backend.details(ordinals.to_vec()).await?;
+        for versions in versions.chunks(self.metadata_at_once()) {
+            let details = self.backend.details(versions).await?;
             let bytes: usize = details.iter().flatten().map(metadata_bytes).sum();
             let is_long = bytes > METADATA_INLINE_BYTES_MAX;
             let held = match memory.filter(|_| is_long && conditions.filter.is_some()) {
@@ -140,7 +138,8 @@ impl Engine {
                 details.into_iter().map(meets).collect()
             };
             let met = crate::engine::off_runtime_if(is_long, evaluate).await?;
-            meeting.extend(ordinals.iter().zip(met).filter(|(_, met)| *met).map(|(it, _)| *it));
+            let met = versions.iter().zip(met).filter(|(_, met)| *met);
+            meeting.extend(met.map(|(version, _)| version.ordinal));
         }
         Ok(meeting)
     }

@@ -12,7 +12,7 @@ mod similar;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
-use crate::backend::{Candidate, Candidates, Member};
+use crate::backend::{Candidate, Candidates, Member, Version};
 use crate::budget::Reservation;
 use crate::document::{Content, DocumentId, Metadata, Ordinal};
 use crate::engine::analysis::Similarity;
@@ -92,12 +92,12 @@ impl From<Lookup> for Page {
 /// Where the metadata of a match is: at hand, or in the store.
 pub(crate) enum MetadataAt {
     Here(Option<Metadata>),
-    Stored(Ordinal),
+    Stored,
 }
 
 impl MetadataAt {
     pub fn of(member: &Member) -> Self {
-        if member.has_metadata { Self::Stored(member.ordinal) } else { Self::Here(None) }
+        if member.has_metadata { Self::Stored } else { Self::Here(None) }
     }
 }
 
@@ -111,6 +111,11 @@ pub(crate) struct Scored {
 impl Scored {
     pub fn id(&self) -> &DocumentId {
         &self.found.id
+    }
+
+    /// The stored version; `None` for a document in flight.
+    pub fn version(&self) -> Option<Version> {
+        Some(Version { id: self.found.id.clone(), ordinal: self.ordinal? })
     }
 }
 
@@ -267,14 +272,12 @@ impl Engine {
         scored: &mut [Scored],
         memory: Option<&Reservation>,
     ) -> Result<(), EngineError> {
-        let ordinal = |scored: &Scored| match scored.metadata {
-            MetadataAt::Stored(ordinal) => Some(ordinal),
-            MetadataAt::Here(_) => None,
-        };
-        let ordinals: Vec<Ordinal> = scored.iter().filter_map(ordinal).collect();
-        let mut read = Vec::with_capacity(ordinals.len());
-        for ordinals in ordinals.chunks(self.metadata_at_once()) {
-            let details = self.backend.details(ordinals.to_vec()).await?;
+        let is_stored = |scored: &&Scored| matches!(scored.metadata, MetadataAt::Stored);
+        let versions = scored.iter().filter(is_stored).filter_map(Scored::version);
+        let versions: Vec<Version> = versions.collect();
+        let mut read = Vec::with_capacity(versions.len());
+        for versions in versions.chunks(self.metadata_at_once()) {
+            let details = self.backend.details(versions).await?;
             let bytes: usize = details.iter().flatten().map(metadata_bytes).sum();
             reserve(memory, bytes.saturating_mul(COPIES_OF_METADATA))?;
             read.extend(details);
@@ -283,7 +286,7 @@ impl Engine {
         for scored in scored {
             scored.found.metadata = match &mut scored.metadata {
                 MetadataAt::Here(metadata) => metadata.take(),
-                MetadataAt::Stored(_) => read.next().flatten().and_then(|of| of.metadata),
+                MetadataAt::Stored => read.next().flatten().and_then(|of| of.metadata),
             };
         }
         Ok(())
@@ -296,8 +299,8 @@ impl Engine {
         memory: Option<&Reservation>,
     ) -> Result<(), EngineError> {
         for some in scored.chunks_mut(CONTENTS_AT_ONCE) {
-            let ordinals = some.iter().filter_map(|scored| scored.ordinal);
-            let groups: Vec<Vec<Ordinal>> = ordinals.map(|ordinal| vec![ordinal]).collect();
+            let versions = some.iter().filter_map(Scored::version);
+            let groups: Vec<Vec<Version>> = versions.map(|version| vec![version]).collect();
             let mut contents = self.backend.contents(&groups).await?.into_iter();
             for scored in some.iter_mut().filter(|scored| scored.ordinal.is_some()) {
                 let Some(content) = contents.next().flatten() else { continue };

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::backend::{Candidate, PreparedDocument};
-use crate::document::{Content, DocumentId, Ordinal};
+use crate::backend::{Candidate, Member, PreparedDocument, Version};
+use crate::document::{Content, DocumentId};
 use crate::engine::analysis::{CONTENT_INLINE_BYTES_MAX, Similarity};
 use crate::engine::compare::measures::{Distance, measure};
 use crate::engine::lookup::{Checked, MetadataAt, Query, Scored};
@@ -98,8 +98,8 @@ impl Engine {
         let mut checked = Checked::default();
         for batch in candidates.chunks(RECORDS_AT_ONCE_MAX) {
             let members =
-                |candidate: &Candidate| candidate.members.iter().map(|it| it.ordinal).collect();
-            let groups: Vec<Vec<Ordinal>> = batch.iter().map(members).collect();
+                |candidate: &Candidate| candidate.members.iter().map(Member::version).collect();
+            let groups: Vec<Vec<Version>> = batch.iter().map(members).collect();
             let contents = self.backend.contents(&groups).await?;
             checked.none_gone &= contents.iter().all(Option::is_some);
             let points = self.points(record, contents).await?;

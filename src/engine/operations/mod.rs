@@ -6,10 +6,9 @@ mod listing;
 
 pub use listing::Page;
 
-use futures_util::{Stream, StreamExt, stream};
-use tokio::sync::{mpsc, watch};
+use futures_util::{Stream, StreamExt};
+use tokio::sync::watch;
 
-use crate::backend::BackendError;
 use crate::document::DocumentId;
 use crate::engine::{Engine, EngineError, Order, Record, SnapshotInfo, Stats};
 use crate::storage::Detail;
@@ -27,13 +26,9 @@ impl Engine {
         &self,
         order: Order,
     ) -> impl Stream<Item = Result<Record, EngineError>> + Send + use<> {
-        let next = |mut records: mpsc::Receiver<_>| async move {
-            records.recv().await.map(|record| (record, records))
-        };
         // Compression polls a stream again after its end.
-        let records = self.backend.export(Detail::Content, order).await;
-        let records = stream::unfold(records, next).fuse();
-        records.map(|record| Ok(record.map_err(BackendError::from)?))
+        let records = self.backend.export(Detail::Content, order).await.fuse();
+        records.map(|record| Ok(record?))
     }
 
     /// # Errors

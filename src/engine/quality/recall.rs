@@ -3,16 +3,16 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
-use tokio::sync::mpsc;
+use futures_util::{StreamExt, TryStreamExt};
 
-use crate::backend::BackendError;
+use crate::backend::Records;
 use crate::document::{DocumentId, Ordinal};
 use crate::engine::lookup::{Query, SHINGLES_AT_ONCE_MAX};
 use crate::engine::{Analysis, Engine, EngineError};
 use crate::measure::Overlap;
 use crate::scheme::Threshold;
 use crate::sketch::Sketch;
-use crate::storage::{Detail, Order, Record, StorageError};
+use crate::storage::{Detail, Order, Record};
 use crate::text::ShingleSet;
 
 /// Stored documents compared per batch.
@@ -144,7 +144,7 @@ impl Engine {
     async fn draw(&self, sample: usize) -> Result<Vec<Sampled>, EngineError> {
         let mut drawn = Vec::new();
         let mut shingles = 0;
-        for id in self.local("recall measurements")?.sample(sample).await? {
+        for id in self.backend.sample(sample).await? {
             // It may have been removed in the meantime.
             let Some(Analysis { set, fingerprint, sketch, .. }) = self.stored(&id).await? else {
                 continue;
@@ -261,13 +261,8 @@ impl Engine {
     }
 }
 
-async fn next_batch(
-    records: &mut mpsc::Receiver<Result<Record, StorageError>>,
-) -> Result<Vec<Record>, EngineError> {
-    let mut batch = Vec::new();
-    records.recv_many(&mut batch, RECORDS_AT_ONCE_MAX).await;
-    let records: Result<Vec<Record>, StorageError> = batch.into_iter().collect();
-    records.map_err(|error| BackendError::from(error).into())
+async fn next_batch(records: &mut Records) -> Result<Vec<Record>, EngineError> {
+    Ok(records.take(RECORDS_AT_ONCE_MAX).try_collect().await?)
 }
 
 /// Notes the record as a near-duplicate of each similar document of the sample, which is sorted by

@@ -254,6 +254,7 @@ impl From<EngineError> for Problem {
             | EngineError::MeasurementUnderWay
             | EngineError::BackupUnderWay => Code::Overloaded,
             EngineError::TooManyCollections { .. } => Code::TooManyCollections,
+            EngineError::Unavailable { .. } => Code::BackendUnavailable,
             EngineError::OutOfService { .. }
             | EngineError::Closed
             | EngineError::Superseded

@@ -12,6 +12,7 @@ const PLAIN: &[Code] = &[
     Code::DocumentDamaged,
     Code::Internal,
     Code::NotReady,
+    Code::BackendUnavailable,
     Code::OutOfService,
     Code::CollectionUnavailable,
     Code::Overloaded,

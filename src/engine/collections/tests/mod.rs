@@ -13,7 +13,15 @@ fn settings() -> CollectionsSettings {
     let store = StorageSettings { readers: 1, ..StorageSettings::default() };
     let ceiling = LimitSettings::ceiling();
     let clock = Clock::system();
-    CollectionsSettings { store, sets_cache_bytes: 1 << 16, collections_max: 3, ceiling, clock }
+    let cluster = None;
+    CollectionsSettings {
+        store,
+        sets_cache_bytes: 1 << 16,
+        collections_max: 3,
+        ceiling,
+        clock,
+        cluster,
+    }
 }
 
 fn try_open(dir: &TempDir) -> Result<Arc<Collections>, EngineError> {

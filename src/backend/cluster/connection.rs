@@ -1,0 +1,485 @@
+//! The connections to the cluster: pipelines of commands, each with a deadline.
+//!
+//! They run on a runtime of their own, so that opening a collection may wait for them on any
+//! thread, and that a busy server does not delay their heartbeats.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use fred::clients::{Client, Pool};
+use fred::error::{Error as EngineFailure, ErrorKind};
+use fred::interfaces::{ClientLike, ClusterInterface};
+use fred::types::config::{
+    ClusterDiscoveryPolicy, Config, ConnectionConfig, Options, PerformanceConfig, ReconnectPolicy,
+    Server, ServerConfig, TlsConnector,
+};
+use fred::types::{ClusterHash, CustomCommand, Value};
+use tokio::runtime::Runtime;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::reply::Reply;
+use super::scripts::Script;
+use super::settings::{ClusterSettings, address};
+use crate::backend::BackendError;
+
+/// Threads of the runtime.
+const THREADS: usize = 2;
+
+/// Commands sent in one pipeline.
+const COMMANDS_AT_ONCE: usize = 2_048;
+
+/// Pipelines in flight: further ones wait, which bounds the memory of replies.
+const PIPELINES_MAX: usize = 1_024;
+
+/// Keys tried for a note in the slots of one node.
+const NOTES_MAX: u32 = 100_000;
+
+/// How long a lost connection is waited for between attempts.
+const RECONNECT_MIN_MS: u32 = 20;
+const RECONNECT_MAX_MS: u32 = 1_000;
+
+/// A command and the slot that it is for.
+#[derive(Clone, Debug)]
+pub struct Command {
+    name: &'static str,
+    slot: u16,
+    arguments: Vec<Bytes>,
+    script: Option<Script>,
+}
+
+impl Command {
+    /// A command whose first argument is its key.
+    pub fn new(name: &'static str, key: Bytes, arguments: impl IntoIterator<Item = Bytes>) -> Self {
+        let slot = fred::util::redis_keyslot(&key);
+        let arguments = std::iter::once(key).chain(arguments).collect();
+        Self { name, slot, arguments, script: None }
+    }
+
+    pub(super) fn script(script: Script, keys: Vec<Bytes>, arguments: Vec<Bytes>) -> Self {
+        let slot = keys.first().map_or(0, |key| fred::util::redis_keyslot(key));
+        let head = [script.hash_of(), number(keys.len())];
+        let all = head.into_iter().chain(keys).chain(arguments).collect();
+        Self { name: "EVALSHA", slot, arguments: all, script: Some(script) }
+    }
+
+    fn parts(&self) -> (CustomCommand, Vec<Value>) {
+        let command = CustomCommand::new_static(self.name, ClusterHash::Custom(self.slot), false);
+        (command, self.arguments.iter().cloned().map(Value::Bytes).collect())
+    }
+
+    /// The script with its text, for a node that does not have it.
+    fn with_text(&self, script: Script) -> (CustomCommand, Vec<Value>) {
+        let command = CustomCommand::new_static("EVAL", ClusterHash::Custom(self.slot), false);
+        let mut arguments: Vec<Value> = self.arguments.iter().cloned().map(Value::Bytes).collect();
+        arguments[0] = Value::Bytes(Bytes::from_static(script.text.as_bytes()));
+        (command, arguments)
+    }
+}
+
+/// A number as an argument.
+pub fn number(number: impl ToString) -> Bytes {
+    number.to_string().into_bytes().into()
+}
+
+/// The open connections. Cheap to clone.
+#[derive(Clone)]
+pub struct Connection {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    /// `None` only while it is dropped.
+    runtime: Option<Runtime>,
+    pool: Pool,
+    /// Waits for replicas, which would delay other commands on its connections.
+    waiting: Option<Client>,
+    prefix: String,
+    pipelines: Semaphore,
+    deadline: Duration,
+    wait_replicas: u32,
+    wait_timeout: Duration,
+    /// Held by the one that waits for replicas; the others wait for the next turn together.
+    barrier: tokio::sync::Mutex<u64>,
+    /// Turns that have begun.
+    turns: AtomicU64,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // The client's tasks end with it.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Connection {
+    /// Connects and checks the settings of the nodes. Blocks, on any thread.
+    ///
+    /// # Errors
+    /// [`BackendError::Unreachable`] names what is wrong.
+    pub fn open(settings: &ClusterSettings) -> Result<Self, BackendError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_name("cluster")
+            .enable_all()
+            .build()
+            .map_err(|error| unreachable_because(&error))?;
+        let config = config(settings)?;
+        let wait_replicas = settings.wait_replicas;
+        let (size, performance) = (settings.connections, performance(settings));
+        let policy = ReconnectPolicy::new_exponential(0, RECONNECT_MIN_MS, RECONNECT_MAX_MS, 2);
+        let handle = runtime.handle().clone();
+        let connect = async move {
+            let pool =
+                Pool::new(config, Some(performance), Some(connection()), Some(policy), size)?;
+            pool.init().await?;
+            if wait_replicas == 0 {
+                return Ok((pool, None));
+            }
+            let waiting = pool.next().clone_new();
+            waiting.init().await?;
+            Ok::<_, EngineFailure>((pool, Some(waiting)))
+        };
+        let within = settings.deadline();
+        let connected = block_on(&handle, async move { timeout(within, connect).await });
+        let (pool, waiting) = match connected {
+            Ok(Ok(connected)) => connected,
+            Ok(Err(error)) => return Err(unreachable_because(&error)),
+            Err(_) => {
+                let nodes = settings.nodes.join(", ");
+                return Err(BackendError::Unreachable {
+                    reason: format!("no answer from {nodes} within cluster.deadline_ms"),
+                });
+            }
+        };
+        let inner = Inner {
+            runtime: Some(runtime),
+            pool,
+            waiting,
+            prefix: settings.prefix.clone(),
+            pipelines: Semaphore::new(PIPELINES_MAX),
+            deadline: settings.deadline(),
+            wait_replicas: settings.wait_replicas,
+            wait_timeout: Duration::from_millis(settings.wait_timeout_ms),
+            barrier: tokio::sync::Mutex::default(),
+            turns: AtomicU64::default(),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    fn runtime(&self) -> &Runtime {
+        self.inner.runtime.as_ref().expect("it is taken only by the drop")
+    }
+
+    /// Runs work beside the callers'.
+    pub fn spawn<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> tokio::task::JoinHandle<T> {
+        self.runtime().spawn(work)
+    }
+
+    /// Runs `work` and waits for it, on any thread.
+    pub fn wait_for<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> T {
+        block_on(self.runtime().handle(), work)
+    }
+
+    /// Sends commands to their nodes at once; the replies are in the same order.
+    ///
+    /// # Errors
+    /// The first error of a command; [`BackendError::Unavailable`] after the deadline. Any of the
+    /// commands may have been executed.
+    pub async fn call(&self, commands: Vec<Command>) -> Result<Vec<Reply>, BackendError> {
+        if commands.is_empty() {
+            return Ok(Vec::new());
+        }
+        let inner = Arc::clone(&self.inner);
+        let work = async move {
+            let deadline = inner.deadline;
+            let called = timeout(deadline, inner.call_all(&commands)).await;
+            called.unwrap_or_else(|_| Err(unavailable("no reply within cluster.deadline_ms")))
+        };
+        let done = self.spawn(work).await;
+        done.unwrap_or_else(|_| Err(unavailable("the server is stopping")))
+    }
+
+    /// [`Self::call`] with one command.
+    pub async fn call_one(&self, command: Command) -> Result<Reply, BackendError> {
+        let mut replies = self.call(vec![command]).await?;
+        replies.pop().ok_or_else(|| unavailable("a command without a reply"))
+    }
+
+    /// Returns once as many replicas of every master as the settings ask for have what was written
+    /// before the call. Concurrent calls share one wait.
+    ///
+    /// # Errors
+    /// [`BackendError::Unavailable`] if they do not have it in time.
+    pub async fn wait_for_replicas(&self) -> Result<(), BackendError> {
+        if self.inner.wait_replicas == 0 {
+            return Ok(());
+        }
+        let inner = Arc::clone(&self.inner);
+        let waited = self.spawn(async move { inner.replicated().await }).await;
+        waited.unwrap_or_else(|_| Err(unavailable("the server is stopping")))
+    }
+
+    /// Removes the keys that match a pattern from all nodes; returns their number.
+    ///
+    /// # Errors
+    /// [`BackendError::Unavailable`]
+    pub async fn remove_keys(&self, pattern: &str, at_once: usize) -> Result<usize, BackendError> {
+        let (inner, pattern) = (Arc::clone(&self.inner), pattern.to_owned());
+        let removed = self.spawn(async move { inner.remove_keys(&pattern, at_once).await }).await;
+        removed.unwrap_or_else(|_| Err(unavailable("the server is stopping")))
+    }
+
+    /// The value of a setting at each node; `None` where it may not be read.
+    pub async fn setting_of_nodes(&self, name: &'static str) -> Vec<(String, Option<String>)> {
+        let inner = Arc::clone(&self.inner);
+        let read = self.spawn(async move {
+            let mut values = Vec::new();
+            for node in inner.nodes() {
+                let command = CustomCommand::new_static("CONFIG", None::<u16>, false);
+                let arguments = vec![Value::from("GET"), Value::from(name)];
+                let reply = inner.at(&node, command, arguments).await.ok();
+                let value = reply.and_then(|reply| reply.array().into_iter().nth(1)?.text());
+                values.push((node.to_string(), value));
+            }
+            values
+        });
+        read.await.unwrap_or_default()
+    }
+}
+
+impl Inner {
+    fn client(&self) -> &Client {
+        self.pool.next_connected()
+    }
+
+    fn nodes(&self) -> Vec<Server> {
+        self.client().active_connections()
+    }
+
+    async fn call_all(&self, commands: &[Command]) -> Result<Vec<Reply>, BackendError> {
+        let _permit = self.pipelines.acquire().await.map_err(|error| unavailable(&error))?;
+        let mut replies = Vec::with_capacity(commands.len());
+        for commands in commands.chunks(COMMANDS_AT_ONCE) {
+            replies.extend(self.pipeline(commands).await?);
+        }
+        Ok(replies)
+    }
+
+    async fn pipeline(&self, commands: &[Command]) -> Result<Vec<Reply>, BackendError> {
+        let parts = commands.iter().map(Command::parts);
+        let results = self.send(parts).await?;
+        let mut replies = Vec::with_capacity(results.len());
+        for (command, result) in commands.iter().zip(results) {
+            let is_unknown = |error: &EngineFailure| error.details().starts_with("NOSCRIPT");
+            let result = match (&command.script, result) {
+                (Some(script), Err(error)) if is_unknown(&error) => {
+                    let again = self.send([command.with_text(*script)].into_iter()).await?;
+                    again.into_iter().next().unwrap_or(Ok(Value::Null))
+                }
+                (_, result) => result,
+            };
+            replies.push(Reply::from(result.map_err(|error| failed(&error))?));
+        }
+        Ok(replies)
+    }
+
+    /// One result for each command.
+    async fn send(
+        &self,
+        parts: impl ExactSizeIterator<Item = (CustomCommand, Vec<Value>)>,
+    ) -> Result<Vec<Result<Value, EngineFailure>>, BackendError> {
+        let (pipeline, count) = (self.client().pipeline(), parts.len());
+        for (command, arguments) in parts {
+            let queued = pipeline.custom::<Value, Value>(command, arguments).await;
+            queued.map_err(|error| failed(&error))?;
+        }
+        let mut results = pipeline.try_all::<Value>().await;
+        if results.len() == count {
+            return Ok(results);
+        }
+        // The pipeline as a whole has failed.
+        match results.pop() {
+            Some(Err(error)) => Err(failed(&error)),
+            _ => Err(BackendError::Unexpected { what: "replies to a pipeline" }),
+        }
+    }
+
+    async fn at(
+        &self,
+        node: &Server,
+        command: CustomCommand,
+        arguments: Vec<Value>,
+    ) -> Result<Reply, EngineFailure> {
+        let options = Options { cluster_node: Some(node.clone()), ..Options::default() };
+        let client = self.client().with_options(&options);
+        client.custom::<Value, Value>(command, arguments).await.map(Reply::from)
+    }
+
+    async fn remove_keys(&self, pattern: &str, at_once: usize) -> Result<usize, BackendError> {
+        let mut removed = 0;
+        for node in self.nodes() {
+            let mut cursor = "0".to_owned();
+            loop {
+                let command = CustomCommand::new_static("SCAN", None::<u16>, false);
+                let count = at_once.to_string();
+                let arguments = [cursor.as_str(), "MATCH", pattern, "COUNT", &count];
+                let arguments = arguments.into_iter().map(Value::from).collect();
+                let page = self.at(&node, command, arguments).await;
+                let mut page = page.map_err(|error| failed(&error))?.array().into_iter();
+                cursor = page.next().and_then(Reply::text).unwrap_or_else(|| "0".to_owned());
+                let keys: Vec<Bytes> = page.next().into_iter().flat_map(Reply::strings).collect();
+                removed += keys.len();
+                let unlink = |key| Command::new("UNLINK", key, []);
+                let unlinks: Vec<Command> = keys.into_iter().map(unlink).collect();
+                if !unlinks.is_empty() {
+                    self.call_all(&unlinks).await?;
+                }
+                if cursor == "0" {
+                    break;
+                }
+            }
+        }
+        Ok(removed)
+    }
+
+    async fn replicated(&self) -> Result<(), BackendError> {
+        // A turn that begins after this call covers its writes.
+        let seen = self.turns.load(Ordering::SeqCst);
+        let mut covered = self.barrier.lock().await;
+        if *covered > seen {
+            return Ok(());
+        }
+        let turn = self.turns.fetch_add(1, Ordering::SeqCst) + 1;
+        let Some(client) = &self.waiting else { return Ok(()) };
+        let state = client.cached_cluster_state();
+        let state = state.ok_or_else(|| unavailable("the cluster's slots are unknown"))?;
+        for node in state.unique_primary_nodes() {
+            let slots = state.slots().iter().filter(|range| range.primary == node);
+            let slots: Vec<_> = slots.map(|range| range.start..=range.end).collect();
+            self.replicated_at(client, &slots).await?;
+        }
+        *covered = turn;
+        Ok(())
+    }
+
+    /// A write on the connection that waits, so that what it waits for is after all other writes to
+    /// the node of the slots.
+    async fn replicated_at(
+        &self,
+        client: &Client,
+        slots: &[RangeInclusive<u16>],
+    ) -> Result<(), BackendError> {
+        let key = |n: u32| Bytes::from(format!("{}:w{n}", self.prefix).into_bytes());
+        let slot = |n: u32| fred::util::redis_keyslot(&key(n));
+        let is_there = |n: &u32| slots.iter().any(|range| range.contains(&slot(*n)));
+        // A node has a share of the slots, so one of a few keys is there.
+        let Some(n) = (0..NOTES_MAX).find(is_there) else { return Ok(()) };
+        let hash = ClusterHash::Custom(slot(n));
+        let note = CustomCommand::new_static("SET", hash.clone(), false);
+        let noted = client.custom::<Value, Value>(note, vec![Value::Bytes(key(n)), "".into()]);
+        noted.await.map_err(|error| failed(&error))?;
+        let (wanted, within_ms) =
+            (i64::from(self.wait_replicas), self.wait_timeout.as_millis() as i64);
+        let wait = CustomCommand::new_static("WAIT", hash, false);
+        let reached = client.custom::<Value, Value>(wait, vec![wanted.into(), within_ms.into()]);
+        let reached = Reply::from(reached.await.map_err(|error| failed(&error))?).integer();
+        if reached.is_some_and(|reached| reached >= wanted) {
+            return Ok(());
+        }
+        Err(unavailable(format!(
+            "only {} replicas have the write within cluster.wait_timeout_ms, not {wanted}; it may \
+             last nevertheless",
+            reached.unwrap_or(0)
+        )))
+    }
+}
+
+/// Waits on any thread, even one of a runtime.
+fn block_on<T: Send + 'static>(
+    handle: &tokio::runtime::Handle,
+    work: impl Future<Output = T> + Send + 'static,
+) -> T {
+    let (done, result) = std::sync::mpsc::sync_channel(1);
+    handle.spawn(async move {
+        // Fails only if the caller is gone.
+        let _ = done.send(work.await);
+    });
+    result.recv().expect("the runtime lives as long as the caller")
+}
+
+fn config(settings: &ClusterSettings) -> Result<Config, BackendError> {
+    let hosts = settings.nodes.iter().filter_map(|node| address(node));
+    let hosts = hosts.map(|(host, port)| Server::new(host, port)).collect();
+    let tls = match settings.tls {
+        true => {
+            let connector = TlsConnector::default_rustls();
+            Some(connector.map_err(|error| unreachable_because(&error))?.into())
+        }
+        false => None,
+    };
+    Ok(Config {
+        username: settings.username.clone(),
+        password: password(settings)?,
+        server: ServerConfig::Clustered { hosts, policy: ClusterDiscoveryPolicy::UseCache },
+        tls,
+        ..Config::default()
+    })
+}
+
+fn password(settings: &ClusterSettings) -> Result<Option<String>, BackendError> {
+    let Some(file) = &settings.password_file else {
+        return Ok(settings.password.as_ref().map(|password| password.0.clone()));
+    };
+    let read = std::fs::read_to_string(file);
+    let read = read.map_err(|error| BackendError::Unreachable {
+        reason: format!("cluster.password_file: {}: {error}", file.display()),
+    })?;
+    Ok(Some(read.trim_end_matches(['\r', '\n']).to_owned()))
+}
+
+fn performance(settings: &ClusterSettings) -> PerformanceConfig {
+    PerformanceConfig {
+        default_command_timeout: settings.deadline(),
+        ..PerformanceConfig::default()
+    }
+}
+
+fn connection() -> ConnectionConfig {
+    ConnectionConfig {
+        max_command_attempts: 10,
+        max_redirections: 16,
+        ..ConnectionConfig::default()
+    }
+}
+
+fn unreachable_because(error: &dyn std::fmt::Display) -> BackendError {
+    BackendError::Unreachable { reason: error.to_string() }
+}
+
+pub(super) fn unavailable(reason: impl ToString) -> BackendError {
+    BackendError::Unavailable { reason: reason.to_string() }
+}
+
+/// What a failed command means.
+fn failed(error: &EngineFailure) -> BackendError {
+    let details = error.details();
+    if details.starts_with("OOM") {
+        return BackendError::Full { reason: details.to_owned() };
+    }
+    match error.kind() {
+        ErrorKind::InvalidCommand | ErrorKind::InvalidArgument | ErrorKind::Parse => {
+            tracing::error!(%error, "the cluster refused a command");
+            BackendError::Unexpected { what: "a refusal, see the log" }
+        }
+        _ => unavailable(error),
+    }
+}

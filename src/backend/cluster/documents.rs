@@ -1,0 +1,334 @@
+//! Reading documents by their ids and versions.
+
+use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use smallvec::smallvec;
+
+use super::Shared;
+use super::connection::Command;
+use super::layout::{Entry, PARTS, Stored, flags};
+use super::removal::id_of;
+use super::reply::Reply;
+use crate::backend::{BackendError, Candidate, Member, Sketched, Version};
+use crate::document::{Content, DocumentId};
+use crate::storage::{Detail, DocumentDetails, Record, decode_set};
+use crate::text::ShingleSet;
+
+/// Contents read at once.
+const CONTENTS_AT_ONCE: usize = 16;
+
+/// Ids read of each part at a time, at least.
+const IDS_AT_ONCE: usize = 16;
+
+impl Shared {
+    /// The live versions of documents, expired ones included, in the order of the ids.
+    pub(super) async fn live_of(
+        &self,
+        ids: impl Iterator<Item = &DocumentId>,
+    ) -> Result<Vec<Option<Stored>>, BackendError> {
+        let get = |id: &DocumentId| Command::new("GET", self.layout.document(id), []);
+        let replies = self.connection.call(ids.map(get).collect()).await?;
+        Ok(replies.into_iter().map(|reply| Stored::decode(&reply.bytes()?)).collect())
+    }
+
+    pub(super) async fn live(&self, id: &DocumentId) -> Result<Option<Stored>, BackendError> {
+        Ok(self.live_of(std::iter::once(id)).await?.pop().flatten())
+    }
+
+    /// The versions that are live and not expired.
+    pub(super) async fn standing(
+        &self,
+        versions: &[Version],
+    ) -> Result<Vec<Option<Stored>>, BackendError> {
+        let now_ms = self.now_ms();
+        let live = self.live_of(versions.iter().map(|version| &version.id)).await?;
+        let stands = |(live, version): (Option<Stored>, &Version)| {
+            live.filter(|live| live.ordinal == version.ordinal && live.is_alive(now_ms))
+        };
+        Ok(live.into_iter().zip(versions).map(stands).collect())
+    }
+
+    pub(super) async fn details(
+        &self,
+        versions: &[Version],
+    ) -> Result<Vec<Option<DocumentDetails>>, BackendError> {
+        let details = |stored: Stored| DocumentDetails {
+            stored_at_ms: stored.stored_at_ms,
+            content_hash: stored.content_hash,
+            metadata: stored.metadata,
+        };
+        let standing = self.standing(versions).await?;
+        Ok(standing.into_iter().map(|stored| stored.map(details)).collect())
+    }
+
+    pub(super) async fn contents(
+        &self,
+        groups: &[Vec<Version>],
+    ) -> Result<Vec<Option<Content>>, BackendError> {
+        let Some(contents) = &self.contents else { return Ok(vec![None; groups.len()]) };
+        let read = |group: &Vec<Version>| {
+            let group = group.clone();
+            async move {
+                for version in group {
+                    if let Some(content) = contents.get(version.ordinal).await? {
+                        return Ok::<_, BackendError>(Some(content));
+                    }
+                }
+                Ok(None)
+            }
+        };
+        let read: Vec<_> = groups.iter().map(read).collect();
+        stream::iter(read).buffered(CONTENTS_AT_ONCE).try_collect().await
+    }
+
+    /// Sets by their fingerprints.
+    pub(super) async fn read_sets(
+        &self,
+        fingerprints: &[u64],
+    ) -> Result<Vec<Option<ShingleSet>>, BackendError> {
+        let mut sets: Vec<_> = fingerprints.iter().map(|it| self.sets.get(*it)).collect();
+        let missing: Vec<usize> = (0..sets.len()).filter(|&at| sets[at].is_none()).collect();
+        // The number of elements is with the sketch.
+        let get = |&at: &usize| {
+            let fingerprint = fingerprints[at];
+            [
+                Command::new(
+                    "GETRANGE",
+                    self.layout.sketch(fingerprint),
+                    [Bytes::from_static(b"0"), Bytes::from_static(b"4")],
+                ),
+                Command::new("GET", self.layout.set(fingerprint), []),
+            ]
+        };
+        let mut replies = self.connection.call(missing.iter().flat_map(get).collect()).await?;
+        let mut replies = replies.drain(..);
+        for at in missing {
+            let (head, set) = (replies.next(), replies.next());
+            let head = head.and_then(Reply::bytes).unwrap_or_default();
+            let shingles = head.get(1..5).and_then(|bytes| bytes.try_into().ok());
+            let (Some(shingles), Some(set)) = (shingles, set.and_then(Reply::bytes)) else {
+                continue;
+            };
+            let set = decode_set(&set, u32::from_be_bytes(shingles))
+                .filter(|set| set.fingerprint() == fingerprints[at])
+                .ok_or(BackendError::Unexpected { what: "a stored set" })?;
+            self.sets.insert(fingerprints[at], set.clone());
+            sets[at] = Some(set);
+        }
+        Ok(sets)
+    }
+
+    /// The sketches of entries, in the order of the fingerprints.
+    pub(super) async fn entries(
+        &self,
+        fingerprints: impl Iterator<Item = u64>,
+    ) -> Result<Vec<Option<Entry>>, BackendError> {
+        let get = |fingerprint| Command::new("GET", self.layout.sketch(fingerprint), []);
+        let replies = self.connection.call(fingerprints.map(get).collect()).await?;
+        let decode = |reply: Reply| Entry::decode(&reply.bytes()?, self.sketch_bytes);
+        Ok(replies.into_iter().map(decode).collect())
+    }
+
+    pub(super) async fn sketched(
+        &self,
+        ids: &[DocumentId],
+    ) -> Result<Vec<Option<Sketched>>, BackendError> {
+        let now_ms = self.now_ms();
+        let live = self.live_of(ids.iter()).await?;
+        let live: Vec<_> = live.into_iter().map(|it| it.filter(|it| it.is_alive(now_ms))).collect();
+        let fingerprints = live.iter().flatten().map(|stored| stored.fingerprint);
+        let mut entries = self.entries(fingerprints).await?.into_iter();
+        let mut sketched = Vec::with_capacity(ids.len());
+        for (id, stored) in ids.iter().zip(live) {
+            sketched.push(stored.and_then(|stored| {
+                let sketch = entries.next().flatten()?.sketch;
+                let candidate = Candidate {
+                    fingerprint: stored.fingerprint,
+                    shingles: stored.shingles,
+                    agreeing: 0,
+                    keys_shared: 0,
+                    members: smallvec![member_of(id, &stored)],
+                };
+                Some(Sketched { candidate, sketch })
+            }));
+        }
+        Ok(sketched)
+    }
+
+    /// The records of documents, without those that were replaced or removed meanwhile.
+    pub(super) async fn records(
+        &self,
+        ids: &[DocumentId],
+        detail: Detail,
+    ) -> Result<Vec<Option<Record>>, BackendError> {
+        let now_ms = self.now_ms();
+        let live = self.live_of(ids.iter()).await?;
+        let found: Vec<(DocumentId, Stored)> = ids
+            .iter()
+            .zip(&live)
+            .filter_map(|(id, stored)| Some((id.clone(), stored.clone()?)))
+            .filter(|(_, stored)| stored.is_alive(now_ms))
+            .collect();
+        let fingerprints: Vec<u64> = found.iter().map(|(_, stored)| stored.fingerprint).collect();
+        let entries = self.entries(fingerprints.iter().copied()).await?;
+        let mut sets = vec![None; found.len()];
+        if detail != Detail::Content {
+            sets = self.read_sets(&fingerprints).await?;
+        }
+        let mut contents = vec![None; found.len()];
+        if detail != Detail::Set {
+            let version = |(id, stored): &(DocumentId, Stored)| {
+                vec![Version { id: id.clone(), ordinal: stored.ordinal }]
+            };
+            contents = self.contents(&found.iter().map(version).collect::<Vec<_>>()).await?;
+        }
+        let parts = found.into_iter().zip(entries).zip(sets.into_iter().zip(contents));
+        let mut records = parts.map(|(((id, stored), entry), (set, content))| {
+            let is_whole = (detail == Detail::Content || set.is_some())
+                && (detail == Detail::Set || content.is_some() == stored.has(flags::CONTENT));
+            let record = record(id, stored, entry?, set, content);
+            is_whole.then_some(record)
+        });
+        let of = |stored: &Option<Stored>| {
+            stored.as_ref().filter(|stored| stored.is_alive(now_ms)).and_then(|_| records.next()?)
+        };
+        Ok(live.iter().map(of).collect())
+    }
+
+    pub(super) async fn record(&self, id: &DocumentId) -> Result<Option<Record>, BackendError> {
+        // A version that is replaced while it is read is read again.
+        for _ in 0..super::ATTEMPTS {
+            let found = self.records(std::slice::from_ref(id), Detail::All).await?.pop().flatten();
+            if found.is_some() {
+                return Ok(found);
+            }
+            let live = self.live(id).await?;
+            if live.is_none_or(|live| !live.is_alive(self.now_ms())) {
+                return Ok(None);
+            }
+        }
+        Err(BackendError::DocumentDamaged {
+            id: id.clone(),
+            what: "its set or its content is missing",
+        })
+    }
+
+    /// The lowest ids above `after`, in byte order. Each part is read in pages until the result is
+    /// complete.
+    pub(super) async fn list(
+        &self,
+        after: Option<&DocumentId>,
+        limit: usize,
+    ) -> Result<Vec<DocumentId>, BackendError> {
+        let page = (2 * limit).div_ceil(PARTS as usize).max(IDS_AT_ONCE);
+        let mut parts: Vec<IdsOfPart> =
+            (0..PARTS).map(|part| IdsOfPart::new(part, after)).collect();
+        let mut ids: Vec<DocumentId> = Vec::new();
+        loop {
+            self.refill(&mut parts, page).await?;
+            while ids.len() < limit && parts.iter().all(|part| !part.needs_more()) {
+                let rest = parts.iter_mut().filter(|part| !part.ids.is_empty());
+                let lowest = rest.min_by(|a, b| a.ids.last().cmp(&b.ids.last()));
+                let Some(part) = lowest else { return Ok(ids) };
+                ids.extend(part.ids.pop());
+            }
+            if ids.len() == limit {
+                return Ok(ids);
+            }
+        }
+    }
+
+    /// Reads the next page of each part that has none left.
+    async fn refill(&self, parts: &mut [IdsOfPart], page: usize) -> Result<(), BackendError> {
+        let now_ms = self.now_ms();
+        let empty: Vec<usize> = (0..parts.len()).filter(|&at| parts[at].needs_more()).collect();
+        let read = |&at: &usize| {
+            let part = &parts[at];
+            let range = [part.from.clone(), Bytes::from_static(b"+"), Bytes::from_static(b"LIMIT")];
+            let limit = [Bytes::from_static(b"0"), super::connection::number(page)];
+            Command::new("ZRANGEBYLEX", self.layout.ids(part.part), range.into_iter().chain(limit))
+        };
+        let pages = self.connection.call(empty.iter().map(read).collect()).await?;
+        let pages: Vec<Vec<Bytes>> =
+            pages.into_iter().map(|page| page.strings().collect()).collect();
+        // When those expire that do.
+        let full: Vec<usize> = (0..empty.len()).filter(|&at| !pages[at].is_empty()).collect();
+        let scores = |&at: &usize| {
+            let key = self.layout.expiries(parts[empty[at]].part);
+            Command::new("ZMSCORE", key, pages[at].iter().cloned())
+        };
+        let scores = self.connection.call(full.iter().map(scores).collect()).await?;
+        let mut expiries: Vec<Vec<Reply>> = vec![Vec::new(); empty.len()];
+        for (at, scores) in full.into_iter().zip(scores) {
+            expiries[at] = scores.array();
+        }
+        for ((at, ids), expiries) in empty.into_iter().zip(pages).zip(expiries) {
+            let part = &mut parts[at];
+            part.is_last = ids.len() < page;
+            if let Some(last) = ids.last() {
+                part.from = [b"(", &last[..]].concat().into();
+            }
+            let mut expiries = expiries.into_iter();
+            let is_due = |at: Option<Reply>| {
+                let at = at.and_then(Reply::text).and_then(|at| at.parse::<f64>().ok());
+                at.is_some_and(|at| at <= now_ms as f64)
+            };
+            let alive = ids.iter().filter(|_| !is_due(expiries.next()));
+            part.ids = alive.filter_map(|id| id_of(id)).collect();
+            part.ids.reverse();
+        }
+        Ok(())
+    }
+}
+
+/// What was read of the ids of a part.
+struct IdsOfPart {
+    part: u64,
+    /// Where the next page begins.
+    from: Bytes,
+    /// The ids that are left of the page, in falling order.
+    ids: Vec<DocumentId>,
+    is_last: bool,
+}
+
+impl IdsOfPart {
+    fn new(part: u64, after: Option<&DocumentId>) -> Self {
+        let from = match after {
+            Some(after) => [b"(", after.as_str().as_bytes()].concat().into(),
+            None => Bytes::from_static(b"-"),
+        };
+        Self { part, from, ids: Vec::new(), is_last: false }
+    }
+
+    fn needs_more(&self) -> bool {
+        self.ids.is_empty() && !self.is_last
+    }
+}
+
+pub(super) fn member_of(id: &DocumentId, stored: &Stored) -> Member {
+    Member { ordinal: stored.ordinal, id: id.clone(), has_metadata: stored.metadata.is_some() }
+}
+
+fn record(
+    id: DocumentId,
+    stored: Stored,
+    entry: Entry,
+    set: Option<ShingleSet>,
+    content: Option<Content>,
+) -> Record {
+    Record {
+        ordinal: stored.ordinal,
+        id,
+        stored_at_ms: stored.stored_at_ms,
+        expires_at_ms: stored.expires_at_ms,
+        content,
+        whole_document: stored.has(flags::WHOLE_DOCUMENT),
+        sampled_to_one: stored.has(flags::SAMPLED_TO_ONE),
+        metadata: stored.metadata,
+        set,
+        shingles: stored.shingles,
+        fingerprint: stored.fingerprint,
+        content_hash: stored.content_hash,
+        sketch: entry.sketch,
+    }
+}

@@ -1,0 +1,163 @@
+//! The collections in the cluster: their names, numbers and settings, in one slot.
+//!
+//! | key | type | content |
+//! |---|---|---|
+//! | `{P}:collections` | hash | name → number, a space, JSON of [`Made`] |
+//! | `{P}:changes` | number | changes of the hash, by which processes notice them |
+//! | `{P}:numbers` | number | the last number given |
+//! | `{P}:dropped` | set | numbers of dropped collections whose keys are being removed |
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::connection::{Command, Connection};
+use super::settings::ClusterSettings;
+use super::{check, scripts};
+use crate::backend::BackendError;
+
+/// Keys removed at a time.
+const KEYS_AT_ONCE: usize = 1_000;
+
+/// What all processes know of a collection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Made {
+    /// The settings of the collection, as JSON.
+    pub settings: String,
+    /// The settings that decide what is stored.
+    pub identity: String,
+    /// Bits of a key that choose its block of postings.
+    pub block_bits: u32,
+}
+
+/// A collection of the cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    pub name: String,
+    pub number: u64,
+    pub made: Made,
+    /// As it stands in the hash.
+    raw: Bytes,
+}
+
+/// The cluster, from which collections are opened. Cheap to clone.
+#[derive(Clone)]
+pub struct ClusterHome {
+    pub(super) connection: Connection,
+    pub(super) settings: ClusterSettings,
+}
+
+impl ClusterHome {
+    /// Connects, and warns of settings of the nodes that may lose documents. Blocks, on any thread.
+    ///
+    /// # Errors
+    /// [`BackendError::Unreachable`]
+    pub fn open(settings: &ClusterSettings) -> Result<Self, BackendError> {
+        let connection = Connection::open(settings)?;
+        let checked = connection.clone();
+        connection.wait_for(async move { check::warn_of_settings(&checked).await });
+        Ok(Self { connection, settings: settings.clone() })
+    }
+
+    fn key(&self, name: &str) -> Bytes {
+        format!("{{{}}}:{name}", self.settings.prefix).into_bytes().into()
+    }
+
+    /// All collections. Blocks, on any thread.
+    ///
+    /// # Errors
+    /// [`BackendError::Unavailable`]
+    pub fn list(&self) -> Result<Vec<Listed>, BackendError> {
+        let home = self.clone();
+        self.connection.wait_for(async move { home.listed().await })
+    }
+
+    async fn listed(&self) -> Result<Vec<Listed>, BackendError> {
+        let all = Command::new("HGETALL", self.key("collections"), []);
+        let mut all = self.connection.call_one(all).await?.strings();
+        let mut listed = Vec::new();
+        while let (Some(name), Some(made)) = (all.next(), all.next()) {
+            listed.push(read(&name, made)?);
+        }
+        Ok(listed)
+    }
+
+    /// Makes the collection, unless there is one of that name; returns the one that there is then,
+    /// and whether it was made. Blocks, on any thread.
+    ///
+    /// # Errors
+    /// [`BackendError::Unavailable`]
+    pub fn create(
+        &self,
+        name: &str,
+        settings: String,
+        identity: String,
+    ) -> Result<(Listed, bool), BackendError> {
+        let made = Made { settings, identity, block_bits: self.settings.block_bits() };
+        let made = serde_json::to_string(&made).expect("strings and numbers are JSON");
+        let name = Bytes::copy_from_slice(name.as_bytes());
+        let keys = vec![self.key("collections"), self.key("changes"), self.key("numbers")];
+        let create = scripts::CREATE.call(keys, vec![name.clone(), made.into_bytes().into()]);
+        let connection = self.connection.clone();
+        let reply = self.connection.wait_for(async move { connection.call_one(create).await })?;
+        let mut reply = reply.array().into_iter();
+        let is_new = reply.next().and_then(|is_new| is_new.integer()) == Some(1);
+        let raw = reply.next().and_then(super::reply::Reply::bytes).unwrap_or_default();
+        Ok((read(&name, raw)?, is_new))
+    }
+
+    /// Drops a collection; its keys are removed by and by. Blocks, on any thread.
+    ///
+    /// # Errors
+    /// [`BackendError::Unavailable`]
+    pub fn drop_collection(&self, listed: &Listed) -> Result<(), BackendError> {
+        let keys = vec![self.key("collections"), self.key("changes"), self.key("dropped")];
+        let name = Bytes::copy_from_slice(listed.name.as_bytes());
+        let drop = scripts::DROP.call(keys, vec![name, listed.raw.clone()]);
+        let connection = self.connection.clone();
+        self.connection.wait_for(async move { connection.call_one(drop).await }).map(|_| ())
+    }
+
+    /// A number that differs once collections were created or dropped.
+    ///
+    /// # Errors
+    /// [`BackendError::Unavailable`]
+    pub async fn changes(&self) -> Result<i64, BackendError> {
+        let get = Command::new("GET", self.key("changes"), []);
+        Ok(self.connection.call_one(get).await?.integer().unwrap_or(0))
+    }
+
+    /// Removes the keys of dropped collections. Processes that have not noticed may still write
+    /// some, so numbers are kept, and what comes later is removed by a later call.
+    ///
+    /// # Errors
+    /// [`BackendError::Unavailable`]
+    pub async fn remove_dropped(&self) -> Result<usize, BackendError> {
+        let dropped = Command::new("SMEMBERS", self.key("dropped"), []);
+        let numbers = self.connection.call_one(dropped).await?.strings();
+        let mut removed = 0;
+        for number in numbers {
+            let Ok(number) = str::from_utf8(&number) else { continue };
+            let pattern = format!("{}:{number}:*", self.settings.prefix);
+            removed += self.connection.remove_keys(&pattern, KEYS_AT_ONCE).await?;
+            if let Some(url) = &self.settings.contents {
+                let contents = super::contents::Contents::open(
+                    url,
+                    &super::contents::directory(&self.settings.prefix, number),
+                    self.settings.deadline(),
+                )?;
+                while contents.delete_some(KEYS_AT_ONCE).await? > 0 {}
+            }
+        }
+        Ok(removed)
+    }
+}
+
+fn read(name: &[u8], raw: Bytes) -> Result<Listed, BackendError> {
+    let broken = || BackendError::Unexpected { what: "the settings of a collection" };
+    let text = str::from_utf8(&raw).map_err(|_| broken())?;
+    let (number, made) = text.split_once(' ').ok_or_else(broken)?;
+    let number = number.parse().map_err(|_| broken())?;
+    let made = serde_json::from_str(made).map_err(|_| broken())?;
+    let name = str::from_utf8(name).map_err(|_| broken())?.to_owned();
+    Ok(Listed { name, number, made, raw })
+}

@@ -1,0 +1,113 @@
+//! Finishes what processes that died have left: every version that is pending, replaced or removed
+//! and every entry that is being removed stands in the queue of its part until that is done.
+//!
+//! One process at a time does it for a collection. What is younger than the lease is left alone, as
+//! its process may still be at work. Clocks of processes may differ by less than the lease.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::sleep;
+
+use super::Shared;
+use super::connection::{Command, number};
+use super::layout::{Entry, Leftover, PARTS, Stored, be_bytes, member, part_of_id, part_of_set};
+use super::reply::Reply;
+use crate::backend::{BackendError, Version};
+
+/// Leftovers of a part that are handled in one round.
+const OF_PART_MAX: usize = 256;
+
+impl Shared {
+    /// Repairs now and then, until the collection is closed.
+    pub(super) fn keep_repaired(self: &Arc<Self>) {
+        let every = Duration::from_millis((self.lease_ms.max(4) / 4) as u64);
+        let this = Arc::downgrade(self);
+        self.connection.spawn(async move {
+            loop {
+                sleep(every).await;
+                let Some(shared) = Weak::upgrade(&this).filter(|shared| !shared.is_closed()) else {
+                    return;
+                };
+                match shared.repair_in_turn(every).await {
+                    Ok(0) => {}
+                    Ok(repaired) => tracing::info!(repaired, "repaired what was left"),
+                    Err(error) => tracing::warn!(%error, "the repair is tried again"),
+                }
+            }
+        });
+    }
+
+    async fn repair_in_turn(&self, every: Duration) -> Result<u64, BackendError> {
+        let turn = [b"1".as_slice(), b"NX", b"PX"].map(Bytes::from_static);
+        let turn = turn.into_iter().chain([number(every.as_millis())]);
+        let turn = self.connection.call_one(Command::new("SET", self.layout.turn(), turn)).await?;
+        // Somebody else has the turn.
+        if turn.bytes().is_none() {
+            return Ok(0);
+        }
+        self.repair(self.lease_ms).await
+    }
+
+    /// Handles what is older than `age_ms`; returns how much.
+    pub(super) async fn repair(&self, age_ms: i64) -> Result<u64, BackendError> {
+        let before = self.now_ms().saturating_sub(age_ms);
+        let range = |part| {
+            let range = ["-inf".to_owned(), before.to_string(), "LIMIT".to_owned()];
+            let range = range.into_iter().map(|text| Bytes::from(text.into_bytes()));
+            let range = range.chain([number(0), number(OF_PART_MAX)]);
+            Command::new("ZRANGEBYSCORE", self.layout.queue(part), range)
+        };
+        let queues = self.connection.call((0..PARTS).map(range).collect()).await?;
+        let mut repaired = 0;
+        for leftover in queues.into_iter().flat_map(Reply::strings) {
+            match Leftover::decode(&leftover) {
+                Some(Leftover::Version { version, fingerprint }) => {
+                    self.repair_version(&version, fingerprint, leftover).await?;
+                }
+                Some(Leftover::Entry { fingerprint }) => {
+                    self.repair_entry(fingerprint, leftover).await?;
+                }
+                None => tracing::warn!("an entry of a queue cannot be read"),
+            }
+            repaired += 1;
+        }
+        Ok(repaired)
+    }
+
+    async fn repair_version(
+        &self,
+        version: &Version,
+        fingerprint: u64,
+        leftover: Bytes,
+    ) -> Result<(), BackendError> {
+        let field = Bytes::copy_from_slice(&be_bytes(version.ordinal));
+        let commands = vec![
+            Command::new("HDEL", self.layout.pending(&version.id), [field]),
+            Command::new("GET", self.layout.document(&version.id), []),
+        ];
+        let live = self.connection.call(commands).await?.pop().and_then(Reply::bytes);
+        let live = live.and_then(|live| Stored::decode(&live));
+        if live.is_none_or(|live| live.ordinal != version.ordinal) {
+            return self.clear(version, fingerprint).await;
+        }
+        let queue = self.layout.queue(part_of_id(&version.id));
+        let arriving = self.layout.arriving(fingerprint);
+        let arrived = Command::new("ZREM", arriving, [member(version)]);
+        self.connection.call_one(arrived).await?;
+        self.connection.call_one(Command::new("ZREM", queue, [leftover])).await.map(|_| ())
+    }
+
+    async fn repair_entry(&self, fingerprint: u64, leftover: Bytes) -> Result<(), BackendError> {
+        let get = Command::new("GET", self.layout.sketch(fingerprint), []);
+        let entry = self.connection.call_one(get).await?.bytes();
+        match entry.and_then(|entry| Entry::decode(&entry, self.sketch_bytes)) {
+            Some(entry) if !entry.is_alive => self.end_entry(fingerprint, &entry.sketch).await,
+            _ => {
+                let queue = self.layout.queue(part_of_set(fingerprint));
+                self.connection.call_one(Command::new("ZREM", queue, [leftover])).await.map(|_| ())
+            }
+        }
+    }
+}

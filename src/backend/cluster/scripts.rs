@@ -1,0 +1,188 @@
+//! The steps that must be atomic. Each touches keys of one slot, and a node runs a script without
+//! anything in between. Each may be repeated: a client that lost its connection does not know
+//! whether the reply or the request was lost.
+
+use bytes::Bytes;
+
+use super::connection::Command;
+
+/// A script. Nodes that have it know it by its SHA-1.
+#[derive(Clone, Copy, Debug)]
+pub struct Script {
+    pub text: &'static str,
+}
+
+impl Script {
+    /// The SHA-1 of its text, in hexadecimal digits.
+    pub fn hash_of(&self) -> Bytes {
+        let digest =
+            ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, self.text.as_bytes());
+        let digits: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        digits.into_bytes().into()
+    }
+
+    /// The keys must be in one slot.
+    pub fn call(self, keys: Vec<Bytes>, arguments: Vec<Bytes>) -> Command {
+        Command::script(self, keys, arguments)
+    }
+}
+
+/// Files a member in the entry of its set, which is made if there is none.
+///
+/// Atomic, so that an entry is never without members unless it is being removed, and that of two
+/// who make an entry at once the second compares its set with the first's.
+///
+/// Returns 0; 1 if the entry is being removed, so that the caller must try again; 2 if another set
+/// has the fingerprint.
+///
+/// Keys: sketch, set, members, counters, arriving. Arguments: sketch, set, member, number of keys,
+/// 1 if others wait for the document.
+pub const FILE: Script = Script {
+    text: r"
+local entry = redis.call('GET', KEYS[1])
+if entry then
+  if string.byte(entry) ~= 65 then return 1 end
+  if redis.call('GET', KEYS[2]) ~= ARGV[2] then return 2 end
+else
+  redis.call('SET', KEYS[1], ARGV[1])
+  redis.call('SET', KEYS[2], ARGV[2])
+  redis.call('HINCRBY', KEYS[4], 's', 1)
+  redis.call('HINCRBY', KEYS[4], 'p', ARGV[4])
+end
+redis.call('ZADD', KEYS[3], 0, ARGV[3])
+if ARGV[5] == '1' then redis.call('ZADD', KEYS[5], 0, ARGV[3]) end
+return 0",
+};
+
+/// Takes a member out of an entry, and begins to remove an entry without members.
+///
+/// Atomic, so that nobody files a member between the look at the members and the mark.
+///
+/// Returns the entry's sketch if the caller must take its postings away and then [`END`] it.
+///
+/// Keys: sketch, members, arriving, queue. Arguments: member, now, fingerprint.
+pub const UNFILE: Script = Script {
+    text: r"
+redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('ZREM', KEYS[3], ARGV[1])
+if redis.call('EXISTS', KEYS[2]) == 1 then return false end
+local entry = redis.call('GET', KEYS[1])
+if not entry then return false end
+if string.byte(entry) == 65 then
+  redis.call('SET', KEYS[1], 'D' .. string.sub(entry, 2))
+  redis.call('ZADD', KEYS[4], ARGV[2], 'E' .. ARGV[3])
+end
+return entry",
+};
+
+/// Removes an entry whose postings are gone. Until then none files anything under its fingerprint.
+///
+/// Keys: sketch, set, counters, queue. Arguments: fingerprint, number of keys.
+pub const END: Script = Script {
+    text: r"
+local entry = redis.call('GET', KEYS[1])
+if entry and string.byte(entry) == 68 then
+  redis.call('DEL', KEYS[1], KEYS[2])
+  redis.call('HINCRBY', KEYS[3], 's', -1)
+  redis.call('HINCRBY', KEYS[3], 'p', -tonumber(ARGV[2]))
+end
+redis.call('ZREM', KEYS[4], 'E' .. ARGV[1])
+return 0",
+};
+
+/// Makes a pending version live in place of the one before it.
+///
+/// Atomic, so that readers see the one or the other, and that a version withdrawn by somebody who
+/// took its owner for dead does not become live.
+///
+/// Returns 0 if it is not pending, 1 if `over` is not the live version, or 2 and the record that
+/// was replaced.
+///
+/// Keys: document, pending, ids, expiries, queue. Arguments: ordinal, id, expiry or nothing, now,
+/// over or nothing, the leftover of this version, 1 if that stays for now.
+pub const MAKE_LIVE: Script = Script {
+    text: r"
+local pending = redis.call('HGET', KEYS[2], ARGV[1])
+if not pending then return {0, ''} end
+local old = redis.call('GET', KEYS[1])
+if ARGV[5] ~= '' then
+  local expiry = redis.call('ZSCORE', KEYS[4], ARGV[2])
+  if not old or string.sub(old, 2, 7) ~= ARGV[5] then return {1, ''} end
+  if expiry and tonumber(expiry) <= tonumber(ARGV[4]) then return {1, ''} end
+end
+redis.call('SET', KEYS[1], string.sub(pending, 18))
+redis.call('HDEL', KEYS[2], ARGV[1])
+redis.call('ZADD', KEYS[3], 0, ARGV[2])
+if ARGV[3] ~= '' then
+  redis.call('ZADD', KEYS[4], ARGV[3], ARGV[2])
+else
+  redis.call('ZREM', KEYS[4], ARGV[2])
+end
+if ARGV[7] ~= '1' then redis.call('ZREM', KEYS[5], ARGV[6]) end
+if not old then return {2, ''} end
+redis.call('ZADD', KEYS[5], ARGV[4], 'V' .. string.sub(old, 2, 15) .. ARGV[2])
+return {2, old}",
+};
+
+/// Removes a live version.
+///
+/// Atomic, so that only the version that was looked at is removed, and that its leftover is noted
+/// before nothing else names it.
+///
+/// Returns the record, or nothing.
+///
+/// Keys: document, ids, expiries, queue. Arguments: id, ordinal or nothing, now, `alive` or
+/// `expired`.
+pub const REMOVE: Script = Script {
+    text: r"
+local old = redis.call('GET', KEYS[1])
+if not old then return false end
+if ARGV[2] ~= '' and string.sub(old, 2, 7) ~= ARGV[2] then return false end
+local expiry = redis.call('ZSCORE', KEYS[3], ARGV[1])
+local expired = expiry and tonumber(expiry) <= tonumber(ARGV[3])
+if ARGV[4] == 'alive' and expired then return false end
+if ARGV[4] == 'expired' and not expired then return false end
+redis.call('ZADD', KEYS[4], ARGV[3], 'V' .. string.sub(old, 2, 15) .. ARGV[1])
+redis.call('DEL', KEYS[1])
+redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('ZREM', KEYS[3], ARGV[1])
+return old",
+};
+
+/// Gives a pending version its ticket. Nothing if it was withdrawn meanwhile: a plain `HSET` would
+/// bring it back.
+///
+/// Keys: pending. Arguments: ordinal, the version with its ticket.
+pub const SET_TICKET: Script = Script {
+    text: r"
+if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+return 1",
+};
+
+/// Creates a collection, unless there is one of that name.
+///
+/// Returns the one that there is then. Keys: collections, changes, numbers. Arguments: name, its
+/// settings without the number, 1 if a collection of that name was dropped and this one is new.
+pub const CREATE: Script = Script {
+    text: r"
+local there = redis.call('HGET', KEYS[1], ARGV[1])
+if there then return {0, there} end
+local number = redis.call('INCR', KEYS[3])
+local made = number .. ' ' .. ARGV[2]
+redis.call('HSET', KEYS[1], ARGV[1], made)
+redis.call('INCR', KEYS[2])
+return {1, made}",
+};
+
+/// Drops a collection, and notes its number so that its keys are removed.
+///
+/// Keys: collections, changes, dropped. Arguments: name, what it was.
+pub const DROP: Script = Script {
+    text: r"
+if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
+redis.call('HDEL', KEYS[1], ARGV[1])
+redis.call('SADD', KEYS[3], string.match(ARGV[2], '^%d+'))
+redis.call('INCR', KEYS[2])
+return 1",
+};

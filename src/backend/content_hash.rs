@@ -1,0 +1,31 @@
+//! Recognises documents that are stored again unchanged.
+
+use xxhash_rust::xxh3::Xxh3Default;
+
+use crate::document::{Content, Document, Metadata};
+
+/// A hash of everything in a document except its id.
+pub(crate) fn content_hash(document: &Document) -> u64 {
+    let mut hash = Xxh3Default::new();
+    let mut part = |bytes: &[u8]| {
+        hash.update(&(bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
+    };
+    part(document.metadata.as_ref().map_or("", Metadata::as_json).as_bytes());
+    match &document.content {
+        Content::Text(text) => part(text.as_bytes()),
+        Content::Tokens(tokens) => {
+            for token in tokens {
+                part(token.text.as_bytes());
+                part(&token.count.to_le_bytes());
+            }
+        }
+        Content::Fields(fields) => {
+            for (name, text) in fields {
+                part(name.as_bytes());
+                part(text.as_bytes());
+            }
+        }
+    }
+    hash.digest()
+}

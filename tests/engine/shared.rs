@@ -1,0 +1,79 @@
+//! Servers that share a collection. Two engines with connections of their own know no more of each
+//! other than two processes do.
+
+use std::path::Path;
+
+use akin::engine::{AddOptions, AddStatus, Engine, OnDuplicate};
+use tempfile::tempdir;
+
+use crate::corpus::{edited, words};
+use crate::numbers::Numbers;
+use crate::{add, backends, id, open, similar, text};
+
+const SKIP: AddOptions =
+    AddOptions { check: true, on_duplicate: OnDuplicate::Skip, threshold: None, points: None };
+
+/// `None` without a cluster: a local collection belongs to one process.
+fn two(dir: &Path) -> Option<[Engine; 2]> {
+    backends::is_cluster().then(|| [open(dir), open(dir)])
+}
+
+fn near_copies(round: u64, copies: usize) -> Vec<String> {
+    let mut numbers = Numbers(round);
+    let original = words(&mut numbers, 200);
+    (0..copies).map(|_| edited(&original, 100, &mut numbers).join(" ")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_one_server_stores_the_other_finds_and_replaces_and_removes() {
+    let dir = tempdir().unwrap();
+    let Some([ours, theirs]) = two(dir.path()) else { return };
+    add(&ours, text("a", "one two three four five six")).await;
+    assert_eq!(add(&theirs, text("b", "one two three four five six")).await.duplicates.len(), 1);
+    assert_eq!(similar(&ours, "a", 0.9).await.len(), 1);
+    let replaced = add(&theirs, text("a", "seven eight nine ten eleven twelve")).await;
+    assert_eq!(replaced.status, AddStatus::Replaced);
+    assert_eq!(similar(&ours, "b", 0.9).await, []);
+    assert_eq!(
+        add(&ours, text("a", "seven eight nine ten eleven twelve")).await.status,
+        AddStatus::Unchanged
+    );
+    ours.remove(&id("b")).await.unwrap();
+    assert!(theirs.remove(&id("b")).await.is_err());
+    assert_eq!(theirs.list(None, 10).await.unwrap(), [id("a")]);
+    let stats = theirs.stats().await.unwrap().backend;
+    assert_eq!((stats.documents, stats.distinct_sets, stats.postings), (1, 1, 32));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_two_posted_at_once_to_different_servers_at_least_one_is_told() {
+    let dir = tempdir().unwrap();
+    let Some(engines) = two(dir.path()) else { return };
+    for round in 0..200 {
+        let adds = engines.clone().into_iter().zip(near_copies(round, 2)).enumerate();
+        let adds = adds.map(|(n, (engine, copy))| {
+            let name = format!("r{round}/{n}");
+            tokio::spawn(async move { add(&engine, text(&name, &copy)).await.duplicates.len() })
+        });
+        let told = futures_util::future::join_all(adds.collect::<Vec<_>>()).await;
+        let told: usize = told.into_iter().map(Result::unwrap).sum();
+        assert!(told >= 1, "round {round}: neither reports the other");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_many_posted_at_once_to_different_servers_exactly_one_stays_with_skip() {
+    let dir = tempdir().unwrap();
+    let Some(engines) = two(dir.path()) else { return };
+    for round in 0..100 {
+        let adds = near_copies(5_000 + round, 6).into_iter().enumerate().map(|(n, copy)| {
+            let (engine, name) = (engines[n % 2].clone(), format!("r{round}/{n}"));
+            tokio::spawn(async move { engine.add(text(&name, &copy), SKIP).await.unwrap().status })
+        });
+        let added = futures_util::future::join_all(adds.collect::<Vec<_>>()).await;
+        let stored =
+            added.into_iter().filter(|added| *added.as_ref().unwrap() == AddStatus::Created);
+        assert_eq!(stored.count(), 1, "round {round}");
+    }
+    assert_eq!(engines[0].stats().await.unwrap().backend.documents, 100);
+}
