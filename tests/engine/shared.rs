@@ -20,8 +20,8 @@ fn two(dir: &Path) -> Option<[Engine; 2]> {
 
 fn near_copies(round: u64, copies: usize) -> Vec<String> {
     let mut numbers = Numbers(round);
-    let original = words(&mut numbers, 200);
-    (0..copies).map(|_| edited(&original, 100, &mut numbers).join(" ")).collect()
+    let original = words(&mut numbers, 400);
+    (0..copies).map(|_| edited(&original, 200, &mut numbers).join(" ")).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -3,27 +3,24 @@
 //! They run on a runtime of their own, so that opening a collection may wait for them on any
 //! thread, and that a busy server does not delay their heartbeats.
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use bytes::Bytes;
 use fred::clients::{Client, Pool};
 use fred::error::{Error as EngineFailure, ErrorKind};
-use fred::interfaces::{ClientLike, ClusterInterface};
-use fred::types::config::{
-    ClusterDiscoveryPolicy, Config, ConnectionConfig, Options, PerformanceConfig, ReconnectPolicy,
-    Server, ServerConfig, TlsConnector,
-};
-use fred::types::{ClusterHash, CustomCommand, Value};
+use fred::interfaces::ClientLike;
+use fred::types::config::{Options, ReconnectPolicy, Server};
+use fred::types::{CustomCommand, Value};
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use super::client::{config, connection, performance};
+use super::command::Command;
 use super::reply::Reply;
-use super::scripts::Script;
-use super::settings::{ClusterSettings, address};
+use super::settings::ClusterSettings;
 use crate::backend::BackendError;
 
 /// Threads of the runtime.
@@ -33,57 +30,11 @@ const THREADS: usize = 2;
 const COMMANDS_AT_ONCE: usize = 2_048;
 
 /// Pipelines in flight: further ones wait, which bounds the memory of replies.
-const PIPELINES_MAX: usize = 1_024;
-
-/// Keys tried for a note in the slots of one node.
-const NOTES_MAX: u32 = 100_000;
+const PIPELINES_MAX: usize = 128;
 
 /// How long a lost connection is waited for between attempts.
 const RECONNECT_MIN_MS: u32 = 20;
 const RECONNECT_MAX_MS: u32 = 1_000;
-
-/// A command and the slot that it is for.
-#[derive(Clone, Debug)]
-pub struct Command {
-    name: &'static str,
-    slot: u16,
-    arguments: Vec<Bytes>,
-    script: Option<Script>,
-}
-
-impl Command {
-    /// A command whose first argument is its key.
-    pub fn new(name: &'static str, key: Bytes, arguments: impl IntoIterator<Item = Bytes>) -> Self {
-        let slot = fred::util::redis_keyslot(&key);
-        let arguments = std::iter::once(key).chain(arguments).collect();
-        Self { name, slot, arguments, script: None }
-    }
-
-    pub(super) fn script(script: Script, keys: Vec<Bytes>, arguments: Vec<Bytes>) -> Self {
-        let slot = keys.first().map_or(0, |key| fred::util::redis_keyslot(key));
-        let head = [script.hash_of(), number(keys.len())];
-        let all = head.into_iter().chain(keys).chain(arguments).collect();
-        Self { name: "EVALSHA", slot, arguments: all, script: Some(script) }
-    }
-
-    fn parts(&self) -> (CustomCommand, Vec<Value>) {
-        let command = CustomCommand::new_static(self.name, ClusterHash::Custom(self.slot), false);
-        (command, self.arguments.iter().cloned().map(Value::Bytes).collect())
-    }
-
-    /// The script with its text, for a node that does not have it.
-    fn with_text(&self, script: Script) -> (CustomCommand, Vec<Value>) {
-        let command = CustomCommand::new_static("EVAL", ClusterHash::Custom(self.slot), false);
-        let mut arguments: Vec<Value> = self.arguments.iter().cloned().map(Value::Bytes).collect();
-        arguments[0] = Value::Bytes(Bytes::from_static(script.text.as_bytes()));
-        (command, arguments)
-    }
-}
-
-/// A number as an argument.
-pub fn number(number: impl ToString) -> Bytes {
-    number.to_string().into_bytes().into()
-}
 
 /// The open connections. Cheap to clone.
 #[derive(Clone)]
@@ -91,21 +42,21 @@ pub struct Connection {
     inner: Arc<Inner>,
 }
 
-struct Inner {
+pub(super) struct Inner {
     /// `None` only while it is dropped.
     runtime: Option<Runtime>,
     pool: Pool,
     /// Waits for replicas, which would delay other commands on its connections.
-    waiting: Option<Client>,
-    prefix: String,
+    pub(super) waiting: Option<Client>,
+    pub(super) prefix: String,
     pipelines: Semaphore,
     deadline: Duration,
-    wait_replicas: u32,
-    wait_timeout: Duration,
+    pub(super) wait_replicas: u32,
+    pub(super) wait_timeout: Duration,
     /// Held by the one that waits for replicas; the others wait for the next turn together.
-    barrier: tokio::sync::Mutex<u64>,
+    pub(super) barrier: tokio::sync::Mutex<u64>,
     /// Turns that have begun.
-    turns: AtomicU64,
+    pub(super) turns: AtomicU64,
 }
 
 impl Drop for Inner {
@@ -200,6 +151,7 @@ impl Connection {
         }
         let inner = Arc::clone(&self.inner);
         let work = async move {
+            let _permit = inner.pipelines.acquire().await.map_err(|error| unavailable(&error))?;
             let deadline = inner.deadline;
             let called = timeout(deadline, inner.call_all(&commands)).await;
             called.unwrap_or_else(|_| Err(unavailable("no reply within cluster.deadline_ms")))
@@ -266,7 +218,6 @@ impl Inner {
     }
 
     async fn call_all(&self, commands: &[Command]) -> Result<Vec<Reply>, BackendError> {
-        let _permit = self.pipelines.acquire().await.map_err(|error| unavailable(&error))?;
         let mut replies = Vec::with_capacity(commands.len());
         for commands in commands.chunks(COMMANDS_AT_ONCE) {
             replies.extend(self.pipeline(commands).await?);
@@ -350,57 +301,6 @@ impl Inner {
         }
         Ok(removed)
     }
-
-    async fn replicated(&self) -> Result<(), BackendError> {
-        // A turn that begins after this call covers its writes.
-        let seen = self.turns.load(Ordering::SeqCst);
-        let mut covered = self.barrier.lock().await;
-        if *covered > seen {
-            return Ok(());
-        }
-        let turn = self.turns.fetch_add(1, Ordering::SeqCst) + 1;
-        let Some(client) = &self.waiting else { return Ok(()) };
-        let state = client.cached_cluster_state();
-        let state = state.ok_or_else(|| unavailable("the cluster's slots are unknown"))?;
-        for node in state.unique_primary_nodes() {
-            let slots = state.slots().iter().filter(|range| range.primary == node);
-            let slots: Vec<_> = slots.map(|range| range.start..=range.end).collect();
-            self.replicated_at(client, &slots).await?;
-        }
-        *covered = turn;
-        Ok(())
-    }
-
-    /// A write on the connection that waits, so that what it waits for is after all other writes to
-    /// the node of the slots.
-    async fn replicated_at(
-        &self,
-        client: &Client,
-        slots: &[RangeInclusive<u16>],
-    ) -> Result<(), BackendError> {
-        let key = |n: u32| Bytes::from(format!("{}:w{n}", self.prefix).into_bytes());
-        let slot = |n: u32| fred::util::redis_keyslot(&key(n));
-        let is_there = |n: &u32| slots.iter().any(|range| range.contains(&slot(*n)));
-        // A node has a share of the slots, so one of a few keys is there.
-        let Some(n) = (0..NOTES_MAX).find(is_there) else { return Ok(()) };
-        let hash = ClusterHash::Custom(slot(n));
-        let note = CustomCommand::new_static("SET", hash.clone(), false);
-        let noted = client.custom::<Value, Value>(note, vec![Value::Bytes(key(n)), "".into()]);
-        noted.await.map_err(|error| failed(&error))?;
-        let (wanted, within_ms) =
-            (i64::from(self.wait_replicas), self.wait_timeout.as_millis() as i64);
-        let wait = CustomCommand::new_static("WAIT", hash, false);
-        let reached = client.custom::<Value, Value>(wait, vec![wanted.into(), within_ms.into()]);
-        let reached = Reply::from(reached.await.map_err(|error| failed(&error))?).integer();
-        if reached.is_some_and(|reached| reached >= wanted) {
-            return Ok(());
-        }
-        Err(unavailable(format!(
-            "only {} replicas have the write within cluster.wait_timeout_ms, not {wanted}; it may \
-             last nevertheless",
-            reached.unwrap_or(0)
-        )))
-    }
 }
 
 /// Waits on any thread, even one of a runtime.
@@ -416,52 +316,7 @@ fn block_on<T: Send + 'static>(
     result.recv().expect("the runtime lives as long as the caller")
 }
 
-fn config(settings: &ClusterSettings) -> Result<Config, BackendError> {
-    let hosts = settings.nodes.iter().filter_map(|node| address(node));
-    let hosts = hosts.map(|(host, port)| Server::new(host, port)).collect();
-    let tls = match settings.tls {
-        true => {
-            let connector = TlsConnector::default_rustls();
-            Some(connector.map_err(|error| unreachable_because(&error))?.into())
-        }
-        false => None,
-    };
-    Ok(Config {
-        username: settings.username.clone(),
-        password: password(settings)?,
-        server: ServerConfig::Clustered { hosts, policy: ClusterDiscoveryPolicy::UseCache },
-        tls,
-        ..Config::default()
-    })
-}
-
-fn password(settings: &ClusterSettings) -> Result<Option<String>, BackendError> {
-    let Some(file) = &settings.password_file else {
-        return Ok(settings.password.as_ref().map(|password| password.0.clone()));
-    };
-    let read = std::fs::read_to_string(file);
-    let read = read.map_err(|error| BackendError::Unreachable {
-        reason: format!("cluster.password_file: {}: {error}", file.display()),
-    })?;
-    Ok(Some(read.trim_end_matches(['\r', '\n']).to_owned()))
-}
-
-fn performance(settings: &ClusterSettings) -> PerformanceConfig {
-    PerformanceConfig {
-        default_command_timeout: settings.deadline(),
-        ..PerformanceConfig::default()
-    }
-}
-
-fn connection() -> ConnectionConfig {
-    ConnectionConfig {
-        max_command_attempts: 10,
-        max_redirections: 16,
-        ..ConnectionConfig::default()
-    }
-}
-
-fn unreachable_because(error: &dyn std::fmt::Display) -> BackendError {
+pub(super) fn unreachable_because(error: &dyn std::fmt::Display) -> BackendError {
     BackendError::Unreachable { reason: error.to_string() }
 }
 
@@ -470,7 +325,7 @@ pub(super) fn unavailable(reason: impl ToString) -> BackendError {
 }
 
 /// What a failed command means.
-fn failed(error: &EngineFailure) -> BackendError {
+pub(super) fn failed(error: &EngineFailure) -> BackendError {
     let details = error.details();
     if details.starts_with("OOM") {
         return BackendError::Full { reason: details.to_owned() };

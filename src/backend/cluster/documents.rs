@@ -5,10 +5,11 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use smallvec::smallvec;
 
 use super::Shared;
-use super::connection::Command;
-use super::layout::{Entry, PARTS, Stored, flags};
+use super::command::Command;
+use super::layout::PARTS;
 use super::removal::id_of;
 use super::reply::Reply;
+use super::versions::{Entry, Stored, flags};
 use crate::backend::{BackendError, Candidate, Member, Sketched, Version};
 use crate::document::{Content, DocumentId};
 use crate::storage::{Detail, DocumentDetails, Record, decode_set};
@@ -245,7 +246,7 @@ impl Shared {
         let read = |&at: &usize| {
             let part = &parts[at];
             let range = [part.from.clone(), Bytes::from_static(b"+"), Bytes::from_static(b"LIMIT")];
-            let limit = [Bytes::from_static(b"0"), super::connection::number(page)];
+            let limit = [Bytes::from_static(b"0"), super::command::number(page)];
             Command::new("ZRANGEBYLEX", self.layout.ids(part.part), range.into_iter().chain(limit))
         };
         let pages = self.connection.call(empty.iter().map(read).collect()).await?;

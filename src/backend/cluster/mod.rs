@@ -10,13 +10,13 @@
 //! | key | type | content |
 //! |---|---|---|
 //! | `o`, `t` | number | the last ordinal and the last ticket given |
-//! | `d{part}id` | string | the live version of a document, see [`layout::Stored`] |
-//! | `p{part}id` | hash | ordinal → a pending version, see [`layout::Pending`] |
+//! | `d{part}id` | string | the live version of a document, see [`versions::Stored`] |
+//! | `p{part}id` | hash | ordinal → a pending version, see [`versions::Pending`] |
 //! | `i{part}` | sorted set | the ids of the part, at score 0 |
 //! | `e{part}` | sorted set | the ids of documents that expire, by the time |
 //! | `q{part}` | sorted set | what a crash may leave, by the time since when, see [`layout::Leftover`] |
 //! | `n{part}` | hash | `s`: number of sets, `p`: of their keys |
-//! | `s{part}fingerprint` | string | the entry of a set: its size and sketch, see [`layout::Entry`] |
+//! | `s{part}fingerprint` | string | the entry of a set: its size and sketch, see [`versions::Entry`] |
 //! | `x{part}fingerprint` | string | the set, packed as on disk |
 //! | `m{part}fingerprint` | sorted set | the entry's members at score 0: ordinal and id |
 //! | `w{part}fingerprint` | sorted set | those members that others may have to wait for |
@@ -51,6 +51,8 @@
 //! a process that was taken for dead from removing postings that were filed again.
 
 mod check;
+mod client;
+mod command;
 mod connection;
 mod contents;
 mod documents;
@@ -59,12 +61,15 @@ mod reading;
 mod registry;
 mod removal;
 mod repair;
+mod replicas;
 mod reply;
 mod rivals;
 mod scanning;
 mod scripts;
 mod settings;
+mod statistics;
 mod tickets;
+mod versions;
 mod writing;
 
 use std::ops::Range;
@@ -78,8 +83,8 @@ use tokio::sync::{Semaphore, watch};
 use crate::backend::in_flight::InFlight;
 use crate::backend::{
     Backend, BackendError, BackendStats, Candidate, Candidates, Clock, ExactCandidates, Matches,
-    PreparedDocument, Records, Recovery, RecoverySource, Registered, Removed, RivalSearch, Rivals,
-    SetCache, Sketched, Stored, Version, content_hash,
+    PreparedDocument, Records, Registered, Removed, RivalSearch, Rivals, SetCache, Sketched,
+    Stored, Version, content_hash,
 };
 use crate::document::{Content, Document, DocumentId};
 use crate::index::{ExactSearch, Search};
@@ -87,11 +92,10 @@ use crate::scheme::Scheme;
 use crate::sketch::{Estimator, SketchSettings};
 use crate::storage::{Detail, DocumentDetails, Order, Record};
 use crate::text::ShingleSet;
-use connection::{Command, Connection};
+use connection::Connection;
 use contents::Contents;
-use layout::{Layout, PARTS};
+use layout::Layout;
 use removal::Which;
-use reply::Reply;
 use tickets::Tickets;
 
 pub use registry::{ClusterHome, Listed};
@@ -345,47 +349,7 @@ impl Backend for Cluster {
     }
 
     async fn stats(&self) -> Result<BackendStats, BackendError> {
-        let now = connection::number(self.shared.now_ms());
-        let layout = &self.shared.layout;
-        let of_part = |part| {
-            let due = [bytes::Bytes::from_static(b"-inf"), now.clone()];
-            let fields = [b"s", b"p"].map(|field| bytes::Bytes::from_static(field));
-            [
-                Command::new("ZCARD", layout.ids(part), []),
-                Command::new("ZCOUNT", layout.expiries(part), due),
-                Command::new("HMGET", layout.counters(part), fields),
-            ]
-        };
-        let replies = self.shared.connection.call((0..PARTS).flat_map(of_part).collect()).await?;
-        let (mut documents, mut distinct_sets, mut postings) = (0_u64, 0_u64, 0_u64);
-        let number =
-            |reply: Option<&Reply>| reply.and_then(Reply::integer).unwrap_or(0).max(0) as u64;
-        for replies in replies.chunks(3) {
-            let counters = replies.get(2).cloned().map_or_else(Vec::new, Reply::array);
-            documents += number(replies.first()).saturating_sub(number(replies.get(1)));
-            distinct_sets += number(counters.first());
-            postings += number(counters.get(1));
-        }
-        Ok(BackendStats {
-            documents,
-            distinct_sets,
-            keys: 0,
-            postings,
-            postings_longest: 0,
-            index_bytes: 0,
-            ids_bytes: 0,
-            database_bytes: 0,
-            wal_bytes: 0,
-            log_rows: 0,
-            sequence: 0,
-            recovery: Recovery {
-                source: RecoverySource::Cluster,
-                snapshot_sequence: None,
-                replayed: 0,
-                took_ms: 0,
-            },
-            last_snapshot: None,
-        })
+        self.shared.stats().await
     }
 
     fn poisoned(&self) -> watch::Receiver<Option<String>> {

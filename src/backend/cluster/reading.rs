@@ -8,10 +8,11 @@ use bytes::Bytes;
 use futures_util::future::try_join_all;
 
 use super::Shared;
-use super::connection::{Command, number};
+use super::command::{Command, number};
 use super::documents::member_of;
-use super::layout::{self, Stored, bounds, fingerprint_of};
+use super::layout::{self, bounds, fingerprint_of};
 use super::reply::Reply;
+use super::versions::Stored;
 use crate::backend::{BackendError, Candidate, Candidates, Version};
 use crate::index::{Members, Search};
 use crate::scheme::Key;
@@ -24,6 +25,10 @@ const MEMBERS_MIN: usize = 2;
 
 /// Members read beside those wanted, as some may be pending or left over.
 const MEMBERS_SPARE: usize = 8;
+
+/// Sets read beside those wanted, as some may have no live member: that of a document that looks
+/// for its near-duplicates, at least.
+const SETS_SPARE: usize = 8;
 
 /// The search ends at this multiple of the requested number of agreeing sets.
 const AGREEING_FOR_EACH_FOUND: usize = 4;
@@ -75,10 +80,11 @@ impl Shared {
             (seen, truncated) = (sharing.sets.len(), sharing.truncated);
             listed = self.agreeing(search, sharing.sets).await?;
         }
-        if listed.len() > search.found_max {
+        let listed_max = search.found_max.saturating_add(SETS_SPARE);
+        if listed.len() > listed_max {
             let worth = |set: &Listed| (Reverse(set.agreeing), set.fingerprint);
-            listed.select_nth_unstable_by_key(search.found_max, worth);
-            listed.truncate(search.found_max);
+            listed.select_nth_unstable_by_key(listed_max, worth);
+            listed.truncate(listed_max);
             truncated = true;
         }
         if truncated && !listed.iter().any(|set| set.fingerprint == search.fingerprint) {
@@ -87,6 +93,14 @@ impl Shared {
         }
         let mut candidates = Candidates { found: Vec::new(), seen, truncated };
         self.add_members(search, listed, &mut candidates).await?;
+        if candidates.found.len() > search.found_max {
+            let worth = |found: &Candidate| {
+                (found.fingerprint != search.fingerprint, Reverse(found.agreeing))
+            };
+            candidates.found.sort_by_key(worth);
+            candidates.found.truncate(search.found_max);
+            candidates.truncated = true;
+        }
         Ok(candidates)
     }
 
@@ -182,7 +196,7 @@ impl Shared {
                 let mut members = self.standing_members(versions, &mut live, &mut successors);
                 let members_max = search.members_max.min(members_left.max(MEMBERS_MIN));
                 candidates.truncated |=
-                    members.len() > members_max || read > each_max + MEMBERS_SPARE - 1;
+                    members.len() > members_max || read == each_max + MEMBERS_SPARE;
                 members.truncate(members_max);
                 members_left = members_left.saturating_sub(members.len());
                 if members.is_empty() {

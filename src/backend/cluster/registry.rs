@@ -10,7 +10,8 @@
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::connection::{Command, Connection};
+use super::command::Command;
+use super::connection::Connection;
 use super::settings::ClusterSettings;
 use super::{check, scripts};
 use crate::backend::BackendError;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use super::connection::{Command, number};
+use super::command::{Command, number};
 use super::layout::posting;
-use super::layout::{Entry, Leftover, PARTS, Stored, be_bytes, member, part_of_id, part_of_set};
+use super::layout::{Leftover, PARTS, be_bytes, member, part_of_id, part_of_set};
 use super::reply::Reply;
+use super::versions::{Entry, Stored};
 use super::{Shared, scripts};
 use crate::backend::{BackendError, Version};
 use crate::document::{DocumentId, Ordinal};

@@ -11,9 +11,10 @@ use bytes::Bytes;
 use tokio::time::sleep;
 
 use super::Shared;
-use super::connection::{Command, number};
-use super::layout::{Entry, Leftover, PARTS, Stored, be_bytes, member, part_of_id, part_of_set};
+use super::command::{Command, number};
+use super::layout::{Leftover, PARTS, be_bytes, member, part_of_id, part_of_set};
 use super::reply::Reply;
+use super::versions::{Entry, Stored};
 use crate::backend::{BackendError, Version};
 
 /// Leftovers of a part that are handled in one round.

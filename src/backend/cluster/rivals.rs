@@ -7,9 +7,10 @@ use bytes::Bytes;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::connection::{Command, number};
-use super::layout::{Pending, Stored, be_bytes, flags};
+use super::command::{Command, number};
+use super::layout::be_bytes;
 use super::reading::versions_of;
+use super::versions::{Pending, Stored, flags};
 use super::{Announced, Shared};
 use crate::backend::in_flight::Outcome;
 use crate::backend::{

@@ -9,10 +9,12 @@ use futures_util::{StreamExt, stream};
 use smallvec::smallvec;
 
 use super::Shared;
-use super::connection::{Command, number, unavailable};
+use super::command::{Command, number};
+use super::connection::unavailable;
 use super::documents::member_of;
-use super::layout::{PARTS, Stored};
+use super::layout::PARTS;
 use super::removal::id_of;
+use super::versions::Stored;
 use crate::backend::{BackendError, Candidate, Matches, Records, Removed, Scan, Scanned, Version};
 use crate::document::DocumentId;
 use crate::index::ExactSearch;
@@ -60,7 +62,16 @@ impl Shared {
                 };
                 let (now, later) = rest.split_at(rest.iter().take_while(fits).count().max(1));
                 rest = later;
-                scan.found.extend(self.reaching(search, now).await?);
+                let mut now = now.to_vec();
+                // A document that is replaced meanwhile is read again.
+                for _ in 0..super::ATTEMPTS {
+                    let (found, gone) = self.reaching(search, &now).await?;
+                    scan.found.extend(found);
+                    now = self.standing_of(gone).await?;
+                    if now.is_empty() {
+                        break;
+                    }
+                }
             }
             match next {
                 Some(next) => after = Some(next),
@@ -69,14 +80,27 @@ impl Shared {
         }
     }
 
+    /// The versions of documents that stand now.
+    async fn standing_of(
+        &self,
+        ids: Vec<DocumentId>,
+    ) -> Result<Vec<(DocumentId, Stored)>, BackendError> {
+        let (live, now_ms) = (self.live_of(ids.iter()).await?, self.now_ms());
+        let found = ids.into_iter().zip(live).filter_map(|(id, stored)| Some((id, stored?)));
+        Ok(found.filter(|(_, stored)| stored.is_alive(now_ms)).collect())
+    }
+
+    /// Those that reach the threshold, and those whose sets are gone.
     async fn reaching(
         &self,
         search: &ExactSearch,
         documents: &[(DocumentId, Stored)],
-    ) -> Result<Vec<Scanned>, BackendError> {
+    ) -> Result<(Vec<Scanned>, Vec<DocumentId>), BackendError> {
         let fingerprints: Vec<u64> =
             documents.iter().map(|(_, stored)| stored.fingerprint).collect();
         let sets = self.read_sets(&fingerprints).await?;
+        let gone = documents.iter().zip(&sets).filter(|(_, set)| set.is_none());
+        let mut gone: Vec<DocumentId> = gone.map(|((id, _), _)| id.clone()).collect();
         let (probe, threshold) = (search.set.clone(), search.threshold.get());
         let compare = move || -> Vec<Option<Overlap>> {
             let overlap = |set: Option<_>| Overlap::reaching(&probe, &set?, threshold);
@@ -88,8 +112,12 @@ impl Shared {
         let reaching: Vec<_> = reaching.filter_map(|(of, overlap)| Some((of, overlap?))).collect();
         let entries = reaching.iter().map(|((_, stored), _)| stored.fingerprint);
         let entries = self.entries(entries).await?;
-        let scanned = |(((id, stored), overlap), entry): ((&(DocumentId, Stored), Overlap), _)| {
-            let entry: super::layout::Entry = Option::from(entry)?;
+        let mut found = Vec::with_capacity(reaching.len());
+        for (((id, stored), overlap), entry) in reaching.into_iter().zip(entries) {
+            let Some(entry) = entry else {
+                gone.push(id.clone());
+                continue;
+            };
             let agreeing =
                 self.estimator.agreeing(search.sketch.as_bytes(), entry.sketch.as_bytes());
             let candidate = Candidate {
@@ -99,9 +127,9 @@ impl Shared {
                 keys_shared: 0,
                 members: smallvec![member_of(id, stored)],
             };
-            Some(Scanned { candidate, overlap })
-        };
-        Ok(reaching.into_iter().zip(entries).filter_map(scanned).collect())
+            found.push(Scanned { candidate, overlap });
+        }
+        Ok((found, gone))
     }
 
     pub(super) async fn remove_where(&self, matches: Matches) -> Result<Removed, BackendError> {
@@ -150,7 +178,7 @@ impl Shared {
     pub(super) fn export(self: &Arc<Self>, detail: Detail) -> Records {
         let export =
             Export { shared: Arc::clone(self), detail, next: Next::First, read: VecDeque::new() };
-        stream::unfold(export, Export::next).boxed()
+        stream::unfold(export, Export::next).fuse().boxed()
     }
 }
 

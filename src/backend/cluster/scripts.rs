@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 
-use super::connection::Command;
+use super::command::Command;
 
 /// A script. Nodes that have it know it by its SHA-1.
 #[derive(Clone, Copy, Debug)]

@@ -14,7 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use super::connection::{Command, Connection, number, unavailable};
+use super::command::{Command, number};
+use super::connection::{Connection, unavailable};
 use crate::backend::BackendError;
 
 type Sender = oneshot::Sender<Result<u64, BackendError>>;

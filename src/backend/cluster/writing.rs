@@ -6,9 +6,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, sleep};
 
-use super::connection::{Command, number, unavailable};
-use super::layout::{Entry, Leftover, Pending, Stored as StoredVersion, be_bytes, flags, member};
+use super::command::{Command, number};
+use super::connection::unavailable;
+use super::layout::{Leftover, be_bytes, member};
 use super::layout::{part_of_id, part_of_set, posting};
+use super::versions::{Entry, Pending, Stored as StoredVersion, flags};
 use super::{Shared, scripts};
 use crate::backend::{BackendError, PreparedDocument, Registered, Stored, Version, content_hash};
 use crate::document::{Content, Ordinal};

@@ -263,7 +263,7 @@ impl Backend for Local {
         let next = |mut records: mpsc::Receiver<Result<Record, StorageError>>| async move {
             records.recv().await.map(|record| (record.map_err(BackendError::from), records))
         };
-        stream::unfold(records, next).boxed()
+        stream::unfold(records, next).fuse().boxed()
     }
 
     async fn stats(&self) -> Result<BackendStats, BackendError> {

@@ -26,8 +26,7 @@ impl Engine {
         &self,
         order: Order,
     ) -> impl Stream<Item = Result<Record, EngineError>> + Send + use<> {
-        // Compression polls a stream again after its end.
-        let records = self.backend.export(Detail::Content, order).await.fuse();
+        let records = self.backend.export(Detail::Content, order).await;
         records.map(|record| Ok(record?))
     }
 
