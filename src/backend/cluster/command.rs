@@ -44,6 +44,6 @@ impl Command {
 }
 
 /// A number as an argument.
-pub fn number(number: impl ToString) -> Bytes {
+pub fn number(number: impl std::fmt::Display + Copy) -> Bytes {
     number.to_string().into_bytes().into()
 }

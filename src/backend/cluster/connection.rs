@@ -151,7 +151,8 @@ impl Connection {
         }
         let inner = Arc::clone(&self.inner);
         let work = async move {
-            let _permit = inner.pipelines.acquire().await.map_err(|error| unavailable(&error))?;
+            let _permit =
+                inner.pipelines.acquire().await.map_err(|error| unavailable(error.to_string()))?;
             let deadline = inner.deadline;
             let called = timeout(deadline, inner.call_all(&commands)).await;
             called.unwrap_or_else(|_| Err(unavailable("no reply within cluster.deadline_ms")))
@@ -320,8 +321,8 @@ pub(super) fn unreachable_because(error: &dyn std::fmt::Display) -> BackendError
     BackendError::Unreachable { reason: error.to_string() }
 }
 
-pub(super) fn unavailable(reason: impl ToString) -> BackendError {
-    BackendError::Unavailable { reason: reason.to_string() }
+pub(super) fn unavailable(reason: impl Into<String>) -> BackendError {
+    BackendError::Unavailable { reason: reason.into() }
 }
 
 /// What a failed command means.
@@ -335,6 +336,6 @@ pub(super) fn failed(error: &EngineFailure) -> BackendError {
             tracing::error!(%error, "the cluster refused a command");
             BackendError::Unexpected { what: "a refusal, see the log" }
         }
-        _ => unavailable(error),
+        _ => unavailable(error.to_string()),
     }
 }

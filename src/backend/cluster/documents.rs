@@ -9,7 +9,7 @@ use super::command::Command;
 use super::layout::PARTS;
 use super::removal::id_of;
 use super::reply::Reply;
-use super::versions::{Entry, Stored, flags};
+use super::versions::{Entry, VersionRecord, flags};
 use crate::backend::{BackendError, Candidate, Member, Sketched, Version};
 use crate::document::{Content, DocumentId};
 use crate::storage::{Detail, DocumentDetails, Record, decode_set};
@@ -26,13 +26,16 @@ impl Shared {
     pub(super) async fn live_of(
         &self,
         ids: impl Iterator<Item = &DocumentId>,
-    ) -> Result<Vec<Option<Stored>>, BackendError> {
+    ) -> Result<Vec<Option<VersionRecord>>, BackendError> {
         let get = |id: &DocumentId| Command::new("GET", self.layout.document(id), []);
         let replies = self.connection.call(ids.map(get).collect()).await?;
-        Ok(replies.into_iter().map(|reply| Stored::decode(&reply.bytes()?)).collect())
+        Ok(replies.into_iter().map(|reply| VersionRecord::decode(&reply.bytes()?)).collect())
     }
 
-    pub(super) async fn live(&self, id: &DocumentId) -> Result<Option<Stored>, BackendError> {
+    pub(super) async fn live(
+        &self,
+        id: &DocumentId,
+    ) -> Result<Option<VersionRecord>, BackendError> {
         Ok(self.live_of(std::iter::once(id)).await?.pop().flatten())
     }
 
@@ -40,10 +43,10 @@ impl Shared {
     pub(super) async fn standing(
         &self,
         versions: &[Version],
-    ) -> Result<Vec<Option<Stored>>, BackendError> {
+    ) -> Result<Vec<Option<VersionRecord>>, BackendError> {
         let now_ms = self.now_ms();
         let live = self.live_of(versions.iter().map(|version| &version.id)).await?;
-        let stands = |(live, version): (Option<Stored>, &Version)| {
+        let stands = |(live, version): (Option<VersionRecord>, &Version)| {
             live.filter(|live| live.ordinal == version.ordinal && live.is_alive(now_ms))
         };
         Ok(live.into_iter().zip(versions).map(stands).collect())
@@ -53,7 +56,7 @@ impl Shared {
         &self,
         versions: &[Version],
     ) -> Result<Vec<Option<DocumentDetails>>, BackendError> {
-        let details = |stored: Stored| DocumentDetails {
+        let details = |stored: VersionRecord| DocumentDetails {
             stored_at_ms: stored.stored_at_ms,
             content_hash: stored.content_hash,
             metadata: stored.metadata,
@@ -164,7 +167,7 @@ impl Shared {
     ) -> Result<Vec<Option<Record>>, BackendError> {
         let now_ms = self.now_ms();
         let live = self.live_of(ids.iter()).await?;
-        let found: Vec<(DocumentId, Stored)> = ids
+        let found: Vec<(DocumentId, VersionRecord)> = ids
             .iter()
             .zip(&live)
             .filter_map(|(id, stored)| Some((id.clone(), stored.clone()?)))
@@ -178,7 +181,7 @@ impl Shared {
         }
         let mut contents = vec![None; found.len()];
         if detail != Detail::Set {
-            let version = |(id, stored): &(DocumentId, Stored)| {
+            let version = |(id, stored): &(DocumentId, VersionRecord)| {
                 vec![Version { id: id.clone(), ordinal: stored.ordinal }]
             };
             contents = self.contents(&found.iter().map(version).collect::<Vec<_>>()).await?;
@@ -190,7 +193,7 @@ impl Shared {
             let record = record(id, stored, entry?, set, content);
             is_whole.then_some(record)
         });
-        let of = |stored: &Option<Stored>| {
+        let of = |stored: &Option<VersionRecord>| {
             stored.as_ref().filter(|stored| stored.is_alive(now_ms)).and_then(|_| records.next()?)
         };
         Ok(live.iter().map(of).collect())
@@ -306,13 +309,13 @@ impl IdsOfPart {
     }
 }
 
-pub(super) fn member_of(id: &DocumentId, stored: &Stored) -> Member {
+pub(super) fn member_of(id: &DocumentId, stored: &VersionRecord) -> Member {
     Member { ordinal: stored.ordinal, id: id.clone(), has_metadata: stored.metadata.is_some() }
 }
 
 fn record(
     id: DocumentId,
-    stored: Stored,
+    stored: VersionRecord,
     entry: Entry,
     set: Option<ShingleSet>,
     content: Option<Content>,

@@ -10,7 +10,7 @@
 //! | key | type | content |
 //! |---|---|---|
 //! | `o`, `t` | number | the last ordinal and the last ticket given |
-//! | `d{part}id` | string | the live version of a document, see [`versions::Stored`] |
+//! | `d{part}id` | string | the live version of a document, see [`versions::VersionRecord`] |
 //! | `p{part}id` | hash | ordinal → a pending version, see [`versions::Pending`] |
 //! | `i{part}` | sorted set | the ids of the part, at score 0 |
 //! | `e{part}` | sorted set | the ids of documents that expire, by the time |

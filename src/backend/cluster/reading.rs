@@ -12,7 +12,7 @@ use super::command::{Command, number};
 use super::documents::member_of;
 use super::layout::{self, bounds, fingerprint_of};
 use super::reply::Reply;
-use super::versions::Stored;
+use super::versions::VersionRecord;
 use crate::backend::{BackendError, Candidate, Candidates, Version};
 use crate::index::{Members, Search};
 use crate::scheme::Key;
@@ -219,8 +219,8 @@ impl Shared {
     fn standing_members(
         &self,
         versions: Vec<Version>,
-        live: &mut impl Iterator<Item = Option<Stored>>,
-        successors: &mut Vec<(Version, Stored)>,
+        live: &mut impl Iterator<Item = Option<VersionRecord>>,
+        successors: &mut Vec<(Version, VersionRecord)>,
     ) -> Members<crate::backend::Member> {
         let now_ms = self.now_ms();
         let mut members = Members::new();
@@ -242,7 +242,7 @@ impl Shared {
     async fn add_successors(
         &self,
         search: &Search<'_>,
-        successors: Vec<(Version, Stored)>,
+        successors: Vec<(Version, VersionRecord)>,
         candidates: &mut Candidates,
     ) -> Result<(), BackendError> {
         if successors.is_empty() {

@@ -9,7 +9,7 @@ use super::command::{Command, number};
 use super::layout::posting;
 use super::layout::{Leftover, PARTS, be_bytes, member, part_of_id, part_of_set};
 use super::reply::Reply;
-use super::versions::{Entry, Stored};
+use super::versions::{Entry, VersionRecord};
 use super::{Shared, scripts};
 use crate::backend::{BackendError, Version};
 use crate::document::{DocumentId, Ordinal};
@@ -54,7 +54,7 @@ impl Shared {
             ],
         );
         let Some(old) = self.connection.call_one(remove).await?.bytes() else { return Ok(false) };
-        if let Some(old) = Stored::decode(&old) {
+        if let Some(old) = VersionRecord::decode(&old) {
             let version = Version { id: id.clone(), ordinal: old.ordinal };
             if let Err(error) = self.clear(&version, old.fingerprint).await {
                 tracing::warn!(%error, "something is left to the repair");
@@ -105,7 +105,7 @@ impl Shared {
             Command::new("GET", self.layout.document(&version.id), []),
         ];
         let live = self.connection.call(commands).await?.pop().and_then(Reply::bytes);
-        let live = live.and_then(|live| Stored::decode(&live));
+        let live = live.and_then(|live| VersionRecord::decode(&live));
         if live.is_some_and(|live| live.ordinal == version.ordinal) {
             return Ok(());
         }

@@ -14,7 +14,7 @@ use super::Shared;
 use super::command::{Command, number};
 use super::layout::{Leftover, PARTS, be_bytes, member, part_of_id, part_of_set};
 use super::reply::Reply;
-use super::versions::{Entry, Stored};
+use super::versions::{Entry, VersionRecord};
 use crate::backend::{BackendError, Version};
 
 /// Leftovers of a part that are handled in one round.
@@ -89,7 +89,7 @@ impl Shared {
             Command::new("GET", self.layout.document(&version.id), []),
         ];
         let live = self.connection.call(commands).await?.pop().and_then(Reply::bytes);
-        let live = live.and_then(|live| Stored::decode(&live));
+        let live = live.and_then(|live| VersionRecord::decode(&live));
         if live.is_none_or(|live| live.ordinal != version.ordinal) {
             return self.clear(version, fingerprint).await;
         }

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use super::command::{Command, number};
 use super::layout::be_bytes;
 use super::reading::versions_of;
-use super::versions::{Pending, Stored, flags};
+use super::versions::{Pending, VersionRecord, flags};
 use super::{Announced, Shared};
 use crate::backend::in_flight::Outcome;
 use crate::backend::{
@@ -180,7 +180,7 @@ impl Shared {
             if let Ok(replies) = self.connection.call(commands).await {
                 let mut replies = replies.into_iter().map(super::reply::Reply::bytes);
                 let now = replies.next().flatten().and_then(|bytes| Pending::decode(&bytes));
-                let live = replies.next().flatten().and_then(|bytes| Stored::decode(&bytes));
+                let live = replies.next().flatten().and_then(|bytes| VersionRecord::decode(&bytes));
                 match now {
                     None => {
                         let is_live = live.is_some_and(|live| live.ordinal == version.ordinal);

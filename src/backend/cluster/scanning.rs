@@ -14,7 +14,7 @@ use super::connection::unavailable;
 use super::documents::member_of;
 use super::layout::PARTS;
 use super::removal::id_of;
-use super::versions::Stored;
+use super::versions::VersionRecord;
 use crate::backend::{BackendError, Candidate, Matches, Records, Removed, Scan, Scanned, Version};
 use crate::document::DocumentId;
 use crate::index::ExactSearch;
@@ -32,7 +32,7 @@ impl Shared {
     async fn page(
         &self,
         after: Option<&DocumentId>,
-    ) -> Result<(Vec<(DocumentId, Stored)>, Option<DocumentId>), BackendError> {
+    ) -> Result<(Vec<(DocumentId, VersionRecord)>, Option<DocumentId>), BackendError> {
         let ids = self.list(after, DOCUMENTS_AT_ONCE).await?;
         let next = ids.last().filter(|_| ids.len() == DOCUMENTS_AT_ONCE).cloned();
         let live = self.live_of(ids.iter()).await?;
@@ -43,12 +43,12 @@ impl Shared {
 
     pub(super) async fn scan(self: &Arc<Self>, search: &ExactSearch) -> Result<Scan, BackendError> {
         let permit = Arc::clone(&self.scans).acquire_owned().await;
-        let _permit = permit.map_err(|error| unavailable(&error))?;
+        let _permit = permit.map_err(|error| unavailable(error.to_string()))?;
         let (mut scan, mut after) = (Scan::default(), None);
         loop {
             let (page, next) = self.page(after.as_ref()).await?;
             scan.seen += page.len();
-            let can_reach = |(_, stored): &(DocumentId, Stored)| {
+            let can_reach = |(_, stored): &(DocumentId, VersionRecord)| {
                 let (a, b) = (search.set.count(), stored.shingles as usize);
                 Overlap::can_reach(a, b, search.threshold.get())
             };
@@ -56,7 +56,7 @@ impl Shared {
             let mut rest = &page[..];
             while !rest.is_empty() {
                 let mut elements = 0;
-                let fits = |(_, stored): &&(DocumentId, Stored)| {
+                let fits = |(_, stored): &&(DocumentId, VersionRecord)| {
                     elements += stored.shingles as usize;
                     elements <= ELEMENTS_AT_ONCE
                 };
@@ -84,7 +84,7 @@ impl Shared {
     async fn standing_of(
         &self,
         ids: Vec<DocumentId>,
-    ) -> Result<Vec<(DocumentId, Stored)>, BackendError> {
+    ) -> Result<Vec<(DocumentId, VersionRecord)>, BackendError> {
         let (live, now_ms) = (self.live_of(ids.iter()).await?, self.now_ms());
         let found = ids.into_iter().zip(live).filter_map(|(id, stored)| Some((id, stored?)));
         Ok(found.filter(|(_, stored)| stored.is_alive(now_ms)).collect())
@@ -94,7 +94,7 @@ impl Shared {
     async fn reaching(
         &self,
         search: &ExactSearch,
-        documents: &[(DocumentId, Stored)],
+        documents: &[(DocumentId, VersionRecord)],
     ) -> Result<(Vec<Scanned>, Vec<DocumentId>), BackendError> {
         let fingerprints: Vec<u64> =
             documents.iter().map(|(_, stored)| stored.fingerprint).collect();
@@ -164,12 +164,12 @@ impl Shared {
         let drawn = self.connection.call((0..PARTS).map(draw).collect()).await?;
         let ids = drawn.into_iter().flat_map(super::reply::Reply::strings);
         let mut ids: Vec<(u64, DocumentId)> =
-            Vec::from_iter(ids.filter_map(|id: Bytes| Some((getrandom::u64().ok()?, id_of(&id)?))));
+            ids.filter_map(|id: Bytes| Some((getrandom::u64().ok()?, id_of(&id)?))).collect();
         ids.sort_unstable_by_key(|(random, _)| *random);
         let now_ms = self.now_ms();
         let live = self.live_of(ids.iter().map(|(_, id)| id)).await?;
         let is_alive =
-            |stored: &Option<Stored>| stored.as_ref().is_some_and(|it| it.is_alive(now_ms));
+            |stored: &Option<VersionRecord>| stored.as_ref().is_some_and(|it| it.is_alive(now_ms));
         let alive = ids.into_iter().zip(live).filter(|(_, stored)| is_alive(stored));
         Ok(alive.map(|((_, id), _)| id).take(documents).collect())
     }

@@ -17,8 +17,9 @@ impl Script {
     pub fn hash_of(&self) -> Bytes {
         let digest =
             ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, self.text.as_bytes());
-        let digits: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-        digits.into_bytes().into()
+        let digit = |half: u8| b"0123456789abcdef"[usize::from(half)];
+        let digits = digest.as_ref().iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+        digits.collect()
     }
 
     /// The keys must be in one slot.

@@ -44,7 +44,7 @@ pub struct ClusterSettings {
     pub lease_ms: u64,
     /// Documents expected in a new collection.
     pub documents_expected: u64,
-    /// Where contents are kept, for all processes: `file:///…`, or `s3://…`.
+    /// Where contents are kept, for all processes: `file:///…`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contents: Option<String>,
 }
@@ -84,6 +84,9 @@ impl ClusterSettings {
         }
         if self.password.is_some() && self.password_file.is_some() {
             faults.push("password and password_file exclude each other".to_owned());
+        }
+        if let Some(url) = self.contents.as_ref().filter(|url| !url.starts_with("file:///")) {
+            faults.push(format!("contents must look like file:///srv/akin, not '{url}'"));
         }
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if self.prefix.is_empty() || self.prefix.len() > 64 || !self.prefix.chars().all(plain) {

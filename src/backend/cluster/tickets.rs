@@ -85,7 +85,7 @@ impl Tickets {
             Err(error) => {
                 let reason = error.to_string();
                 for waiting in ready {
-                    let _ = waiting.send(Err(unavailable(&reason)));
+                    let _ = waiting.send(Err(unavailable(reason.as_str())));
                 }
                 return;
             }

@@ -23,7 +23,7 @@ const NEVER_MS: i64 = i64::MAX;
 /// ```
 /// Numbers are big-endian. The scripts use the first two numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stored {
+pub struct VersionRecord {
     pub ordinal: Ordinal,
     pub fingerprint: u64,
     pub shingles: u32,
@@ -45,7 +45,7 @@ pub mod flags {
 
 const RECORD_LAYOUT: u8 = 1;
 
-impl Stored {
+impl VersionRecord {
     pub fn encode(&self) -> Bytes {
         let metadata = self.metadata.as_ref().map_or("", Metadata::as_json);
         let mut bytes = Vec::with_capacity(44 + metadata.len());
@@ -108,7 +108,7 @@ pub struct Pending {
     pub ticket: u64,
     pub since_ms: i64,
     pub tentative: bool,
-    pub stored: Stored,
+    pub stored: VersionRecord,
 }
 
 impl Pending {
@@ -137,7 +137,7 @@ impl Pending {
             ticket: u64::from_be_bytes(*ticket),
             since_ms: i64::from_be_bytes(*since_ms),
             tentative: tentative == 1,
-            stored: Stored::decode(record)?,
+            stored: VersionRecord::decode(record)?,
         })
     }
 }
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn records_come_back_as_they_were() {
-        let stored = Stored {
+        let stored = VersionRecord {
             ordinal: Ordinal::from(258),
             fingerprint: 1 << 60,
             shingles: 9,
@@ -196,12 +196,12 @@ mod tests {
             metadata: Some(Metadata::from_json(r#"{"a":1}"#).unwrap()),
         };
         let expiring =
-            Stored { expires_at_ms: Some(5), metadata: None, flags: 0, ..stored.clone() };
+            VersionRecord { expires_at_ms: Some(5), metadata: None, flags: 0, ..stored.clone() };
         for stored in [stored, expiring] {
             let bytes = stored.encode();
-            assert_eq!(Stored::decode(&bytes), Some(stored.clone()));
+            assert_eq!(VersionRecord::decode(&bytes), Some(stored.clone()));
             assert_eq!(bytes[1..7], be_bytes(stored.ordinal));
-            assert_eq!(Stored::decode(&bytes[..40]), None);
+            assert_eq!(VersionRecord::decode(&bytes[..40]), None);
             let pending = Pending { ticket: 4, since_ms: 6, tentative: true, stored };
             assert_eq!(pending.encode()[Pending::HEAD_BYTES..], bytes);
             assert_eq!(Pending::decode(&pending.encode()), Some(pending));

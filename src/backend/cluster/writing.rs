@@ -10,7 +10,7 @@ use super::command::{Command, number};
 use super::connection::unavailable;
 use super::layout::{Leftover, be_bytes, member};
 use super::layout::{part_of_id, part_of_set, posting};
-use super::versions::{Entry, Pending, Stored as StoredVersion, flags};
+use super::versions::{Entry, Pending, VersionRecord, flags};
 use super::{Shared, scripts};
 use crate::backend::{BackendError, PreparedDocument, Registered, Stored, Version, content_hash};
 use crate::document::{Content, Ordinal};
@@ -72,13 +72,13 @@ impl Shared {
         Ordinal::try_from(next).map_err(|_| BackendError::OrdinalsExhausted)
     }
 
-    fn version_of(&self, prepared: &PreparedDocument, ordinal: Ordinal) -> StoredVersion {
+    fn version_of(&self, prepared: &PreparedDocument, ordinal: Ordinal) -> VersionRecord {
         let document = &prepared.document;
         let stored_at_ms = self.now_ms();
         let by_ttl = self.ttl_ms.map(|ttl_ms| stored_at_ms.saturating_add(ttl_ms));
         let set_if = |flag, condition: bool| if condition { flag } else { 0 };
         let kept = |is_form: bool| self.contents.is_some() && is_form;
-        StoredVersion {
+        VersionRecord {
             ordinal,
             fingerprint: prepared.fingerprint,
             shingles: prepared.set.count() as u32,
@@ -225,7 +225,7 @@ impl Shared {
         &self,
         mut announced: Announced,
         over: Option<Ordinal>,
-    ) -> Result<Option<StoredVersion>, BackendError> {
+    ) -> Result<Option<VersionRecord>, BackendError> {
         let (version, stored) = (&announced.version, &announced.pending.stored);
         let (id, part) = (&version.id, part_of_id(&version.id));
         let leftover = announced.leftover().encode();
@@ -263,13 +263,13 @@ impl Shared {
             _ => return Err(BackendError::Unexpected { what: "the outcome of a storing" }),
         }
         announced.is_done = true;
-        let old = old.and_then(|old| StoredVersion::decode(&old));
+        let old = old.and_then(|old| VersionRecord::decode(&old));
         self.tidy(&announced, leftover, old.as_ref()).await;
         Ok(old)
     }
 
     /// What is left to do once a version is live. If it fails, the repair does it.
-    async fn tidy(&self, announced: &Announced, leftover: Bytes, old: Option<&StoredVersion>) {
+    async fn tidy(&self, announced: &Announced, leftover: Bytes, old: Option<&VersionRecord>) {
         let (version, fingerprint) = (&announced.version, announced.pending.stored.fingerprint);
         let done = async {
             if announced.is_waited_for() {

@@ -44,7 +44,7 @@ impl Collections {
         &self,
         home: &ClusterHome,
         name: CollectionName,
-        settings: CollectionSettings,
+        settings: &CollectionSettings,
     ) -> Result<(Arc<Collection>, Creation), EngineError> {
         let others = home.list()?;
         let there = others.into_iter().find(|listed| listed.name == name.as_str());
@@ -54,7 +54,7 @@ impl Collections {
         };
         let collection = self.add(self.open_listed(home, name, standing)?);
         match there {
-            Some(_) => check_settings(collection, &settings),
+            Some(_) => check_settings(collection, settings),
             None => Ok((collection, Creation::Created)),
         }
     }

@@ -184,7 +184,7 @@ impl Collections {
             return Err(EngineError::TooManyCollections { max });
         }
         if let Some(home) = &self.home {
-            return self.create_in_cluster(home, name, settings);
+            return self.create_in_cluster(home, name, &settings);
         }
         self.check_room()?;
         // Until it takes over, it is no collection: whatever ends this deletes it.
