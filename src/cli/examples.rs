@@ -37,7 +37,7 @@ const EXAMPLES: &[Examples] = &[
             ("akin export --collection news --settings news.json -o news.jsonl", "with settings"),
         ],
     ),
-    ("snapshot", &[("akin snapshot -o akin.tar.zst", "every collection of a running server")]),
+    ("backup", &[("akin backup -o akin.tar.zst", "every collection of a running server")]),
     (
         "restore",
         &[

@@ -56,7 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if collection.settings["store"]["text"] == Value::Bool(false) {
         return Err(Failure::with_hint(
             "the collection keeps no texts (store.text = false): there is nothing to import again",
-            "`akin snapshot` saves such a collection",
+            "`akin backup` saves such a collection",
         ));
     }
     if let Some(path) = &arguments.settings {

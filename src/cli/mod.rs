@@ -1,5 +1,6 @@
 //! The command line. Data goes to stdout, everything else to stderr.
 
+mod backup;
 mod check_config;
 mod client;
 mod compare;
@@ -24,7 +25,6 @@ mod reindex;
 mod restore;
 mod serve;
 mod similar;
-mod snapshot;
 mod verify;
 
 use std::io::{Write, stdout};
@@ -49,7 +49,7 @@ enum Command {
     Serve(serve::Arguments),
     Import(import::Arguments),
     Export(export::Arguments),
-    Snapshot(snapshot::Arguments),
+    Backup(backup::Arguments),
     Restore(restore::Arguments),
     Reindex(reindex::Arguments),
     Keys(keys::Arguments),
@@ -86,7 +86,7 @@ pub fn main() -> ExitCode {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Import(arguments) => import::run(arguments),
         Command::Export(arguments) => export::run(&arguments),
-        Command::Snapshot(arguments) => snapshot::run(&arguments),
+        Command::Backup(arguments) => backup::run(&arguments),
         Command::Restore(arguments) => restore::run(arguments),
         Command::Reindex(arguments) => reindex::run(arguments),
         Command::Keys(arguments) => keys::run(arguments),

@@ -13,7 +13,7 @@ use super::serve::{ConfigFile, flags};
 use crate::app;
 use crate::engine::{CollectionName, EngineError, Restoring, restore};
 
-/// Restore collections from a file that `akin snapshot` wrote, while no server is running
+/// Restore collections from a file that `akin backup` wrote, while no server is running
 ///
 /// The whole file is checked before a collection is put in place. Existing collections are never
 /// overwritten.

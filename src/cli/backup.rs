@@ -1,4 +1,4 @@
-//! `akin snapshot`: a running server's collections → one file.
+//! `akin backup`: a running server's collections → one file.
 
 use std::process::ExitCode;
 
