@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::client::{Client, InCollection, Server, read_json, with_query};
 use super::failure::Failure;
@@ -32,6 +32,9 @@ pub struct Arguments {
     /// The order of the documents
     #[arg(long, value_name = "ORDER", default_value = "id")]
     order: Order,
+    /// Write a summary as JSON
+    #[arg(long)]
+    json: bool,
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
@@ -48,6 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let client = arguments.server.client()?;
     let destination = &arguments.destination;
     destination.check(&[])?;
+    destination.check_summary(arguments.json)?;
     if let Some(path) = &arguments.settings {
         refuse_overwriting(path, destination.force)?;
     }
@@ -76,7 +80,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     })?;
     out.finish()?;
     drop(meter);
-    eprintln!("documents exported: {documents}");
+    match arguments.json {
+        true => output::print_json(&json!({ "documents": documents }))?,
+        false => eprintln!("documents exported: {documents}"),
+    }
     Ok(ExitCode::SUCCESS)
 }
 

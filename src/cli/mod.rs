@@ -3,11 +3,14 @@
 mod backup;
 mod check_config;
 mod client;
+mod clusters;
+mod collections;
 mod compare;
 mod corpus;
 mod curve;
 mod dedup;
 mod demo;
+mod documents;
 mod evaluate;
 mod examples;
 mod export;
@@ -25,6 +28,7 @@ mod reindex;
 mod restore;
 mod serve;
 mod similar;
+mod stats;
 mod verify;
 
 use std::io::{Write, stdout};
@@ -34,7 +38,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 use self::failure::Failure;
-use crate::http::openapi_yaml;
+use crate::http::{openapi_json, openapi_yaml};
 
 /// A near-duplicate search server (MinHash LSH with exact Jaccard verification)
 #[derive(Parser)]
@@ -52,6 +56,11 @@ enum Command {
     Backup(backup::Arguments),
     Restore(restore::Arguments),
     Reindex(reindex::Arguments),
+    Collections(collections::Arguments),
+    Get(documents::Get),
+    Delete(documents::Delete),
+    Stats(stats::Arguments),
+    Clusters(clusters::Arguments),
     Keys(keys::Arguments),
     Verify(verify::Arguments),
     Similar(similar::Arguments),
@@ -68,8 +77,12 @@ enum Command {
         shell: Shell,
     },
     Man(man::Arguments),
-    /// Write the OpenAPI document
-    Openapi,
+    /// Write the OpenAPI document, as YAML
+    Openapi {
+        /// Write JSON instead
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// Exit code 0: success; 1: failure; 2: wrong arguments; 130: interrupted.
@@ -89,6 +102,11 @@ pub fn main() -> ExitCode {
         Command::Backup(arguments) => backup::run(&arguments),
         Command::Restore(arguments) => restore::run(arguments),
         Command::Reindex(arguments) => reindex::run(arguments),
+        Command::Collections(arguments) => collections::run(arguments),
+        Command::Get(arguments) => documents::get(&arguments),
+        Command::Delete(arguments) => documents::delete(&arguments),
+        Command::Stats(arguments) => stats::run(&arguments),
+        Command::Clusters(arguments) => clusters::run(&arguments),
         Command::Keys(arguments) => keys::run(arguments),
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Similar(arguments) => similar::run(&arguments),
@@ -102,7 +120,8 @@ pub fn main() -> ExitCode {
         Command::Health(arguments) => health::run(arguments),
         Command::Completions { shell } => write(&completions(shell)),
         Command::Man(arguments) => man::run(&arguments),
-        Command::Openapi => write(openapi_yaml().as_bytes()),
+        Command::Openapi { json: false } => write(openapi_yaml().as_bytes()),
+        Command::Openapi { json: true } => write((openapi_json() + "\n").as_bytes()),
     };
     done.unwrap_or_else(Failure::report)
 }

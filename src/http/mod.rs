@@ -28,7 +28,7 @@ pub use connection::serve::serve;
 pub use connection::tls::{Tls, TlsError};
 pub use connection::trace::{Span, Tracer};
 pub use metrics::describe as describe_metrics;
-pub use openapi::yaml as openapi_yaml;
+pub use openapi::{json as openapi_json, yaml as openapi_yaml};
 pub use request::bodies::corpus_document;
 pub use settings::ServerSettings;
 pub use state::AppState;

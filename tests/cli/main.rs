@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod backup;
+mod collections;
 mod commands;
 mod crawls;
 mod curve;
@@ -11,7 +12,9 @@ mod deploy;
 mod formats;
 mod import;
 mod inputs;
+mod json;
 mod keys;
+mod lists;
 mod logs;
 mod offline;
 mod portable;

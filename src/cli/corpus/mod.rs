@@ -100,10 +100,21 @@ impl CorpusOptions {
         Ok(settings)
     }
 
+    /// The documents of the files at these paths, and of those in `--files-from`.
+    ///
     /// # Errors
-    /// One of the paths does not exist.
+    /// One of the files does not exist, or the list of them cannot be read.
     pub fn selection(&self, paths: Vec<PathBuf>) -> Result<Selection, Failure> {
-        let mut selection = self.input.selection(paths)?;
+        self.only(self.input.files(paths)?)
+    }
+
+    /// The documents of the files at these paths.
+    ///
+    /// # Errors
+    /// One of the files does not exist.
+    pub fn only(&self, paths: Vec<PathBuf>) -> Result<Selection, Failure> {
+        let mut selection = self.input.selection(paths);
+        selection.check_exists()?;
         selection.reading.columns.further_are_ignored = true;
         selection.reading.columns.prunes = true;
         Ok(selection)

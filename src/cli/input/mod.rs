@@ -9,6 +9,7 @@ mod encoding;
 mod event;
 mod html;
 mod lines;
+mod list;
 mod open;
 mod options;
 mod parquet;
