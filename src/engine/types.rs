@@ -1,6 +1,7 @@
 //! Requests to the engine and their results.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use clap::ValueEnum;
 use serde::ser::Error;
@@ -9,6 +10,7 @@ use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::backend::{BackendStats, Registered};
+use crate::budget::Reservation;
 use crate::document::{Content, DocumentId, Metadata, Token};
 use crate::engine::{ClusterFigures, DiscoveryStats, Recall};
 use crate::measure::Overlap;
@@ -53,6 +55,8 @@ pub enum OnDuplicate {
 pub struct Admitted {
     pub(super) registered: Registered,
     pub(super) options: AddOptions,
+    /// Where the memory of its near-duplicates is counted.
+    pub(super) memory: Option<Arc<Reservation>>,
 }
 
 /// The result of an addition.

@@ -6,6 +6,7 @@ use futures_util::future::{join, join_all};
 use jiff::Timestamp;
 
 use crate::backend::{Candidates, PreparedDocument, Registered, Rival, Stored};
+use crate::budget::Reservation;
 use crate::document::{Document, Ordinal};
 use crate::engine::analysis::{Analysis, CONTENT_INLINE_BYTES_MAX};
 use crate::engine::documents::rivals::is_certain;
@@ -88,10 +89,24 @@ impl Engine {
         prepared: PreparedDocument,
         options: AddOptions,
     ) -> Result<Admitted, EngineError> {
+        self.admit_within(prepared, options, None).await
+    }
+
+    /// [`Self::admit`] with a reservation in which its near-duplicates are counted: without memory
+    /// for them the document is refused with `MemoryExhausted`, and not stored.
+    ///
+    /// # Errors
+    /// Those of [`Self::admit`].
+    pub async fn admit_within(
+        &self,
+        prepared: PreparedDocument,
+        options: AddOptions,
+        memory: Option<Arc<Reservation>>,
+    ) -> Result<Admitted, EngineError> {
         let search = self.rival_search(&prepared, &options)?;
         let tentative = options.on_duplicate == OnDuplicate::Skip || prepared.only_over.is_some();
         let registered = self.backend.register(prepared, tentative, search).await?;
-        Ok(Admitted { registered, options })
+        Ok(Admitted { registered, options, memory })
     }
 
     pub(super) async fn complete_here(&self, admitted: Admitted) -> Result<Added, EngineError> {
@@ -149,11 +164,12 @@ impl Engine {
 
     async fn look_ahead(&self, admitted: &[(usize, Admitted)]) -> Vec<Option<Candidates>> {
         let mut queries = Vec::with_capacity(admitted.len());
-        for (_, Admitted { registered, options }) in admitted {
+        for (_, Admitted { registered, options, .. }) in admitted {
             // The scoring data of a record is expensive, and is built only once.
             let searches = options.needs_search() && !self.takes_records();
-            queries
-                .push(searches.then(|| self.query(&registered.document, options).ok()).flatten());
+            queries.push(
+                searches.then(|| self.query(&registered.document, options, None).ok()).flatten(),
+            );
         }
         self.candidates_of_all(&queries).await
     }
@@ -164,9 +180,9 @@ impl Engine {
         admitted: Admitted,
         looked: Option<Candidates>,
     ) -> Result<Checked, EngineError> {
-        let Admitted { mut registered, options } = admitted;
+        let Admitted { mut registered, options, memory } = admitted;
         let Duplicates { matches, more, truncated } =
-            self.duplicates(&mut registered, &options, looked).await?;
+            self.duplicates(&mut registered, &options, looked, memory.as_deref()).await?;
         let is_skipped =
             options.on_duplicate == OnDuplicate::Skip && matches.iter().any(is_certain);
         let prepared = &registered.document;
@@ -187,11 +203,24 @@ impl Engine {
     /// # Errors
     /// Those of the three methods.
     pub async fn add(&self, document: Document, options: AddOptions) -> Result<Added, EngineError> {
+        self.add_within(document, options, None).await
+    }
+
+    /// [`Self::add`] with a reservation, as [`Self::admit_within`] has it.
+    ///
+    /// # Errors
+    /// Those of the three methods, `MemoryExhausted`.
+    pub async fn add_within(
+        &self,
+        document: Document,
+        options: AddOptions,
+        memory: Option<Arc<Reservation>>,
+    ) -> Result<Added, EngineError> {
         let large = document.content.weight() > CONTENT_INLINE_BYTES_MAX;
         let engine = self.clone();
         let prepared =
             crate::engine::off_runtime_if(large, move || engine.prepare(document)).await??;
-        let admitted = self.admit(prepared, options).await?;
+        let admitted = self.admit_within(prepared, options, memory).await?;
         self.complete(admitted).await
     }
 
@@ -201,12 +230,13 @@ impl Engine {
         registered: &mut Registered,
         options: &AddOptions,
         mut looked: Option<Candidates>,
+        memory: Option<&Reservation>,
     ) -> Result<Duplicates, EngineError> {
         if !options.needs_search() {
             return Ok(Duplicates::default());
         }
         let document = Arc::clone(&registered.document);
-        let query = self.query(&document, options)?;
+        let query = self.query(&document, options, memory)?;
         let skips = options.on_duplicate == OnDuplicate::Skip;
         loop {
             let found = self.find_from(&query, looked.take()).await?;
@@ -233,6 +263,7 @@ impl Engine {
         &self,
         prepared: &'a PreparedDocument,
         options: &AddOptions,
+        memory: Option<&'a Reservation>,
     ) -> Result<Query<'a>, EngineError> {
         let limit = self.settings.limits.duplicates_max;
         let minimum = self.minimum_score(options.threshold, options.points)?;
@@ -246,7 +277,7 @@ impl Engine {
             limit,
             conditions: None,
             record: self.record_query(&prepared.document.content, minimum)?,
-            memory: None,
+            memory,
             // One more than is reported, as the document itself may be among them.
             members_max: limit + 1,
         })

@@ -147,7 +147,8 @@ async fn admit(
     tokio::task::yield_now().await;
     let mut lines = Vec::with_capacity(batch.lines.len());
     for line in batch.lines {
-        let admit = async |prepared| Ok(engine.admit(prepared, options).await?);
+        let memory = batch.permit.memory.clone();
+        let admit = async |prepared| Ok(engine.admit_within(prepared, options, memory).await?);
         lines.push(line.and_then(admit).await);
     }
     Batch { lines, permit: batch.permit }
@@ -304,24 +305,41 @@ impl Tally {
     }
 }
 
+/// Results that are sent together, with their permits, which are released once they are sent.
+#[derive(Default)]
+struct Piece {
+    results: Vec<u8>,
+    permits: Vec<BatchPermit>,
+}
+
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        &self.results
+    }
+}
+
 /// The results as chunks of a body, each with all results available.
 fn pieces(results: mpsc::UnboundedReceiver<Sent>) -> impl Stream<Item = io::Result<Bytes>> {
     stream::unfold(Some(results), |results| async move {
         let mut results = results?;
         let mut received = Vec::new();
         results.recv_many(&mut received, BATCHES_AT_ONCE).await;
-        let (mut piece, more) = (Vec::new(), !received.is_empty());
+        let (mut piece, more) = (Piece::default(), !received.is_empty());
         for sent in received {
             match sent {
-                Sent::Results(lines, _permit) => piece.extend_from_slice(&lines),
+                Sent::Results(lines, permit) => {
+                    piece.results.extend_from_slice(&lines);
+                    piece.permits.push(permit);
+                }
                 Sent::End(end) => {
-                    piece.extend_from_slice(end.as_bytes());
-                    return (!piece.is_empty()).then(|| (Ok(piece.into()), None));
+                    piece.results.extend_from_slice(end.as_bytes());
+                    let is_empty = piece.results.is_empty();
+                    return (!is_empty).then(|| (Ok(Bytes::from_owner(piece)), None));
                 }
             }
         }
         if more {
-            return Some((Ok(piece.into()), Some(results)));
+            return Some((Ok(Bytes::from_owner(piece)), Some(results)));
         }
         Some((Err(io::Error::other("the bulk import failed")), None))
     })

@@ -2,12 +2,13 @@
 
 use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 
 use crate::budget::Purpose;
 use crate::document::{Content, Document, DocumentId};
-use crate::engine::{AddOptions, AddStatus, Added, DocumentChange};
+use crate::engine::{AddOptions, Added, DocumentChange};
 use crate::http::AppState;
+use crate::http::handlers::documents::add_one;
 use crate::http::handlers::similar::SMALL_BYTES_MAX;
 use crate::http::metrics;
 use crate::http::problem::Problem;
@@ -112,12 +113,12 @@ impl FromRequest<AppState> for Put {
         Adding,
     ),
 )]
-pub async fn put(Ready(engine): Ready, put: Put) -> Result<Response, Problem> {
-    let added = engine.add(put.document, put.options).await?;
-    metrics::added(added.status);
-    let created = added.status == AddStatus::Created;
-    let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Json(added)).into_response())
+pub async fn put(
+    State(state): State<AppState>,
+    Ready(engine): Ready,
+    put: Put,
+) -> Result<Response, Problem> {
+    add_one(&state, &engine, put.document, put.options).await
 }
 
 impl FromRequest<AppState> for DocumentChange {

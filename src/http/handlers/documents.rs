@@ -12,8 +12,9 @@ use futures_util::{StreamExt, stream};
 use tower_http::request_id::RequestId;
 use utoipa::ToSchema;
 
+use crate::budget::Purpose;
 use crate::document::{Content, Document, DocumentId};
-use crate::engine::{AddOptions, AddStatus, Added, EngineError, Page};
+use crate::engine::{AddOptions, AddStatus, Added, Engine, EngineError, Page};
 use crate::http::bulk::import::{Bulk, ResultLine};
 use crate::http::bulk::ndjson;
 use crate::http::bulk::split::Form;
@@ -31,7 +32,7 @@ use crate::http::request::parameters::{
 use crate::http::request::query::Query;
 use crate::http::request::reading::{self, BodyReader, Media, Patience};
 use crate::http::request_id;
-use crate::http::response::json::Json;
+use crate::http::response::json::{CountedJson, Json};
 use crate::http::response::pace;
 use crate::http::response::stored::{ExportedLine, IdsReply};
 use crate::http::{AppState, ServerSettings};
@@ -147,16 +148,30 @@ pub enum AddedReply {
         Adding,
     ),
 )]
-pub async fn add(Ready(engine): Ready, posted: Posted) -> Result<Response, Problem> {
-    let document = match posted.documents {
-        Documents::One(document) => document,
-        Documents::Many(bulk) => return Ok(bulk.answer(engine)),
-    };
-    let added = engine.add(document, posted.options).await?;
+pub async fn add(
+    State(state): State<AppState>,
+    Ready(engine): Ready,
+    posted: Posted,
+) -> Result<Response, Problem> {
+    match posted.documents {
+        Documents::One(document) => add_one(&state, &engine, document, posted.options).await,
+        Documents::Many(bulk) => Ok(bulk.answer(engine)),
+    }
+}
+
+/// Adds a document, with the memory of its near-duplicates reserved until they were sent.
+pub async fn add_one(
+    state: &AppState,
+    engine: &Engine,
+    document: Document,
+    options: AddOptions,
+) -> Result<Response, Problem> {
+    let memory = Arc::new(state.budget.reservation(Purpose::Answers));
+    let added = engine.add_within(document, options, Some(Arc::clone(&memory))).await?;
     metrics::added(added.status);
     let created = added.status == AddStatus::Created;
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Json(added)).into_response())
+    Ok((status, CountedJson(added, memory)).into_response())
 }
 
 /// List ids
