@@ -141,6 +141,7 @@ fn described(handle: &PrometheusHandle) {
         metrics::gauge!(gauge).set(1.0);
     }
     metrics::counter!("akin_backup_failures_total").absolute(0);
+    metrics::counter!("akin_trace_spans_lost_total").absolute(0);
     handle.run_upkeep();
 }
 

@@ -38,7 +38,8 @@ pub struct Arguments {
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "output")]
     output_dir: Option<PathBuf>,
     /// Which document of a cluster is kept: that with the lowest `id`, the `first`, the `longest`,
-    /// the `newest` (by date, timestamp, …), or that with the highest number or date in this field
+    /// the `newest` (by its date or timestamp), or that with the highest number or date in this
+    /// field
     #[arg(long, value_name = "WHICH", default_value = "id")]
     keep: Keep,
     /// Leave out what is near a document of these files, too, which are not written; may be given

@@ -24,7 +24,7 @@ pub struct InputOptions {
     /// The format of all inputs, in place of what their content says
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
-    /// The encoding of texts without a byte order mark: latin1, utf-16le, gbk, … [default: UTF-8]
+    /// The encoding of texts without a byte order mark: such as latin1 or gbk [default: UTF-8]
     #[arg(long, value_name = "ENCODING", value_parser = encoding)]
     encoding: Option<&'static Encoding>,
     /// Which text of HTML pages is read

@@ -24,6 +24,7 @@ use tower_http::request_id::RequestId;
 use tracing::Instrument;
 use utoipa::ToSchema;
 
+use crate::budget::Reservation;
 use crate::engine::{AddOptions, AddStatus, Added, Admitted, Collection, Engine, PreparedDocument};
 use crate::http::AppState;
 use crate::http::bulk::intake::{Batch, BatchPermit, Gathered, Intake, Line};
@@ -305,11 +306,12 @@ impl Tally {
     }
 }
 
-/// Results that are sent together, with their permits, which are released once they are sent.
+/// Results that are sent together, with the reservations of their memory, which end once they are
+/// sent.
 #[derive(Default)]
 struct Piece {
     results: Vec<u8>,
-    permits: Vec<BatchPermit>,
+    memory: Vec<Arc<Reservation>>,
 }
 
 impl AsRef<[u8]> for Piece {
@@ -329,7 +331,7 @@ fn pieces(results: mpsc::UnboundedReceiver<Sent>) -> impl Stream<Item = io::Resu
             match sent {
                 Sent::Results(lines, permit) => {
                     piece.results.extend_from_slice(&lines);
-                    piece.permits.push(permit);
+                    piece.memory.extend(permit.memory);
                 }
                 Sent::End(end) => {
                     piece.results.extend_from_slice(end.as_bytes());
