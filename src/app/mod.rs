@@ -9,11 +9,13 @@ mod expiry;
 mod memory;
 mod signals;
 mod snapshots;
+mod webhooks;
 
 pub use descriptors::fit_connections;
 pub use error::AppError;
 pub use memory::available_memory;
 pub use signals::{reload_signal, stop_signal};
+pub use webhooks::WebhookError;
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -32,6 +34,7 @@ use crate::engine::{Clock, Collection, Collections, EngineError};
 use crate::http::{self, ServerSettings};
 use crate::telemetry;
 use clock::ClockCheck;
+use webhooks::Webhooks;
 
 /// The collections' directory within the data directory.
 const COLLECTIONS: &str = "collections";
@@ -123,7 +126,9 @@ async fn work(settings: Settings, state: http::AppState) -> Result<Infallible, A
     let measured_every = Duration::from_secs(settings.storage.recall_interval_s);
     let sample = settings.storage.recall_sample;
     let measure_recall = |collection| measure_recall(collection, sample);
+    let (data_dir, webhooks) = (settings.storage.data_dir.clone(), settings.webhooks.clone());
     let collections = open(settings, &state).await?;
+    let webhooks = Webhooks::open(&webhooks, data_dir, &collections).await?;
     let collections = state.collections.get_or_init(|| collections);
     let check = clock_check(storage, clock.now_ms()).await;
     tokio::select! {
@@ -131,6 +136,7 @@ async fn work(settings: Settings, state: http::AppState) -> Result<Infallible, A
         never = snapshots::take_due(collections, operations) => match never {},
         never = expiry::remove_expired(collections, expiry_every, &clock, check) => match never {},
         never = backups::make(collections, &backup) => match never {},
+        never = webhooks.deliver(collections) => match never {},
         never = for_each(collections, measured_every, measure_recall) => match never {},
         never = keep_metrics(metrics) => match never {},
         reason = collections.failed() => Err(AppError::OutOfService { reason }),

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use serde::ser::Error;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use crate::backend::{BackendStats, Registered};
 use crate::budget::Reservation;
@@ -17,12 +17,9 @@ use crate::measure::Overlap;
 use crate::scheme::Threshold;
 
 /// How documents are added.
-#[derive(Clone, Copy, Debug, Deserialize, IntoParams)]
-#[serde(default)]
-#[into_params(parameter_in = Query)]
+#[derive(Clone, Copy, Debug)]
 pub struct AddOptions {
     /// Look for near-duplicates of each document.
-    #[param(default = true)]
     pub check: bool,
     /// `skip`: do not store a document that has a near-duplicate.
     pub on_duplicate: OnDuplicate,
@@ -30,7 +27,6 @@ pub struct AddOptions {
     pub threshold: Option<Threshold>,
     /// Of records, the fewest points of a near-duplicate; by default the collection's. Other
     /// documents have a `threshold` instead.
-    #[param(minimum = 1, maximum = 3_200, example = 250)]
     pub points: Option<u32>,
 }
 

@@ -24,6 +24,7 @@ mod server;
 mod serving;
 mod tls;
 mod traces;
+mod webhooks;
 mod whole;
 
 use std::io::Write;

@@ -26,6 +26,7 @@ mod measures;
 mod memory;
 mod openapi;
 mod operating;
+mod options;
 mod recall;
 mod records;
 mod refusals;

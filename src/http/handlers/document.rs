@@ -17,7 +17,8 @@ use crate::http::problem::of_calls::{Adding, ById, Changing};
 use crate::http::request::bodies::{self, ChangeBody, DocumentBody};
 use crate::http::request::extract::{PathId, Ready};
 use crate::http::request::json;
-use crate::http::request::parameters::{GetParameters, check_options};
+use crate::http::request::options::AddParameters;
+use crate::http::request::parameters::GetParameters;
 use crate::http::request::query::{NoParameters, Query};
 use crate::http::request::reading::{self, BodyReader, Media};
 use crate::http::response::json::{Json, ReservedJson};
@@ -74,19 +75,20 @@ impl FromRequest<AppState> for Put {
     async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
         let (mut parts, body) = request.into_parts();
         let PathId(id) = PathId::from_request_parts(&mut parts, state).await?;
-        let Query(options) = Query::<AddOptions>::from_request_parts(&mut parts, state).await?;
-        check_options(&options)?;
+        let Query(call) = Query::<AddParameters>::from_request_parts(&mut parts, state).await?;
+        let options = call.options()?;
         let media = Media::of(&parts.headers, &[Media::Json, Media::Text])?;
         let reader = BodyReader::new(body, &parts.extensions, state);
         let bytes_max = state.settings.document_bytes_max;
-        let document = if media == Media::Text {
+        if media == Media::Text {
             let text = reading::text(reader.whole(bytes_max, Code::DocumentTooLarge).await?)?;
-            Document { id, content: Content::Text(text), metadata: None, expires_at_ms: None }
-        } else {
-            let body = reader.whole_json(bytes_max, Code::DocumentTooLarge).await?;
-            let read = move |body: bytes::Bytes| bodies::document_named(&body, id);
-            json::off_runtime_if_large(body, read).await?
-        };
+            let content = Content::Text(text);
+            let document = Document { id, content, metadata: None, expires_at_ms: None };
+            return Ok(Self { options, document });
+        }
+        let body = reader.whole_json(bytes_max, Code::DocumentTooLarge).await?;
+        let read = move |body: bytes::Bytes| bodies::document_named(&body, id, &call);
+        let (document, options) = json::off_runtime_if_large(body, read).await?;
         Ok(Self { options, document })
     }
 }
@@ -98,7 +100,7 @@ impl FromRequest<AppState> for Put {
 #[utoipa::path(
     put, path = "/documents/{*id}", operation_id = "put_document", tag = "Documents",
     params(("id" = DocumentId, Path, description = "The document's id, percent-encoded.",
-        example = "https%3A%2F%2Fexample.org%2Fa"), AddOptions),
+        example = "https%3A%2F%2Fexample.org%2Fa"), AddParameters),
     request_body(
         content(
             (DocumentBody = "application/json", example = json!({"text": "the quick brown fox"})),

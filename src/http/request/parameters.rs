@@ -6,7 +6,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use crate::document::DocumentId;
-use crate::engine::{AddOptions, CurveOf, Discovery, Linkage, Lookup, OnDuplicate, Order};
+use crate::engine::{CurveOf, Discovery, Linkage, Lookup, Order};
 use crate::http::ServerSettings;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
@@ -38,16 +38,6 @@ pub struct StoredPair {
 pub struct TextParameters {
     /// With `text/plain` only: the document's id.
     pub id: Option<DocumentId>,
-}
-
-/// # Errors
-/// `skip` without a check: whether there is a near-duplicate would not be known.
-pub fn check_options(options: &AddOptions) -> Result<(), Problem> {
-    if options.on_duplicate == OnDuplicate::Skip && !options.check {
-        let detail = "the parameter 'on_duplicate' must be keep where 'check' is false";
-        return Err(Problem::new(Code::InvalidParameter, detail));
-    }
-    Ok(())
 }
 
 /// What else is returned of a document.

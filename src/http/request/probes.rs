@@ -15,9 +15,10 @@ use crate::http::AppState;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::bodies::{FieldsBody, content};
-use crate::http::request::include::MatchInclude;
+use crate::http::request::include::{MatchInclude, Measures};
 use crate::http::request::json::{self, Object};
 use crate::http::request::lookup::{ConditionParameters, LookupOptions, LookupParameters};
+use crate::http::request::options::CompareParameters;
 use crate::http::request::reading::{self, BodyReader, Media};
 use crate::http::time::Time;
 use crate::http::token::WireToken;
@@ -102,7 +103,8 @@ pub enum ProbesBody {
     Many(Vec<LookupBody>),
 }
 
-/// Two probes to compare.
+/// Two probes to compare. Options may stand in the query instead; an option that stands in both
+/// must have the same value.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Pair)]
@@ -111,10 +113,15 @@ pub struct PairBody {
     a: Object<ProbeBody>,
     #[schema(value_type = ProbeBody)]
     b: Object<ProbeBody>,
+    /// Add the shared and differing passages, and the bands whose keys both have.
+    explain: Option<bool>,
+    /// Add further measures.
+    #[schema(value_type = Option<Vec<String>>, example = json!(["edit", "cosine"]))]
+    measures: Option<Measures>,
 }
 
-/// The two probes of a `POST /resemblance`.
-pub struct Pair(pub Probe, pub Probe);
+/// The two probes of a `POST /resemblance`, and the options beside them.
+pub struct Pair(pub Probe, pub Probe, pub CompareParameters);
 
 impl ProbeBody {
     fn probe(self) -> Result<Probe, Problem> {
@@ -218,5 +225,5 @@ fn pair(json: &Bytes) -> Result<Pair, Problem> {
     let Object(body) = json::read::<Object<PairBody>>(json, CODE)?;
     let a = body.a.0.probe().map_err(|problem| problem.under("/a"))?;
     let b = body.b.0.probe().map_err(|problem| problem.under("/b"))?;
-    Ok(Pair(a, b))
+    Ok(Pair(a, b, CompareParameters { explain: body.explain, measures: body.measures }))
 }
