@@ -58,7 +58,7 @@ pub async fn posted(
     Ready(engine): Ready,
     Pair(a, b, own): Pair,
 ) -> Result<ReservedJson<ComparisonReply>, Problem> {
-    let options = own.with(&call)?.options();
+    let options = own.with(call)?.options();
     compare(&engine, a, b, options, state.budget.reservation(Purpose::Answers)).await
 }
 

@@ -71,7 +71,7 @@ impl CompareParameters {
     ///
     /// # Errors
     /// An option that both give with different values.
-    pub fn with(mut self, call: &Self) -> Result<Self, WrongOption> {
+    pub fn with(mut self, call: Self) -> Result<Self, WrongOption> {
         inherit("explain", &mut self.explain, &call.explain)?;
         inherit("measures", &mut self.measures, &call.measures)?;
         Ok(self)
