@@ -34,6 +34,8 @@ use crate::text::ShingleSet;
 
 pub use clock::Clock;
 pub use error::BackendError;
+#[cfg(test)]
+pub(crate) use local::WriteGate;
 pub use local::{Local, LocalSettings, LocalView, PausedWrites, SetCache};
 pub use rival::{Registered, Rival, RivalSearch, Rivals};
 pub use statistics::{BackendStats, Progress, Recovery, RecoverySource};

@@ -22,6 +22,7 @@ mod portable;
 mod process;
 mod server;
 mod serving;
+mod settings;
 mod tls;
 mod traces;
 mod webhooks;

@@ -8,6 +8,7 @@ mod catalog;
 mod contents;
 mod exact;
 mod expiries;
+mod gate;
 mod live;
 mod lookup;
 mod recovery;
@@ -45,7 +46,8 @@ use crate::text::ShingleSet;
 use contents::content_hash;
 use live::Live;
 
-pub use reindexing::PausedWrites;
+pub use gate::PausedWrites;
+pub(crate) use gate::WriteGate;
 pub use set_cache::SetCache;
 pub use settings::LocalSettings;
 pub use view::LocalView;
@@ -63,8 +65,8 @@ pub struct Local {
     snapshot_sequence: AtomicU64,
     /// The log after this sequence is not trimmed.
     log_kept_after: AtomicU64,
-    /// Every write holds a read lock.
-    superseded: Arc<tokio::sync::RwLock<bool>>,
+    /// Every write passes it.
+    gate: WriteGate,
     sketch_bytes: u32,
     recovery: Recovery,
     settings: LocalSettings,
@@ -101,7 +103,7 @@ impl Local {
             next_ordinal: AtomicU64::new(recovered.next_ordinal),
             snapshot_sequence: AtomicU64::new(recovered.recovery.snapshot_sequence.unwrap_or(0)),
             log_kept_after: AtomicU64::new(u64::MAX),
-            superseded: Arc::default(),
+            gate: WriteGate::default(),
             sketch_bytes,
             recovery: recovered.recovery,
             settings,

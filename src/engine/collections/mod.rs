@@ -4,21 +4,25 @@ pub(super) mod files;
 mod name;
 mod opening;
 mod rebuild;
+mod registry;
 mod reindex;
 mod verify;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
+// The registry takes them from here, so that tests can substitute other types.
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use futures_util::future::select_all;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 
 use super::{CollectionSettings, Engine, EngineError, LimitSettings, off_runtime_if};
 use crate::backend::{BackendError, Clock, Progress, SetCache};
 use crate::storage::StorageSettings;
 use files::CollectionFiles;
+use registry::{Registry, Removal};
 use reindex::Reindex;
 
 pub use name::{CollectionName, InvalidCollectionName};
@@ -78,52 +82,28 @@ pub struct Collections {
     settings: CollectionsSettings,
     /// The cache of all collections.
     sets: SetCache,
-    open: RwLock<BTreeMap<CollectionName, Arc<Collection>>>,
-    /// Collections that could not be opened, or of which it is unknown whether their removal will
-    /// survive a power failure. Their files are left as they are.
-    unavailable: RwLock<BTreeSet<CollectionName>>,
-    /// Held while a collection is created or removed, which is refused once this is closed.
-    changes: Mutex<Changes>,
-    /// Incremented with every change of `open`.
-    generation: watch::Sender<u64>,
+    registry: Registry<Collection>,
     /// The last reindex of each collection.
     reindexes: Mutex<BTreeMap<CollectionName, Arc<Reindex>>>,
     /// One backup is made at a time.
     pub(super) backups: Arc<Semaphore>,
 }
 
-#[derive(Default)]
-struct Changes {
-    closed: bool,
-}
-
 impl Collections {
     /// # Errors
     /// `CollectionNotFound`, `CollectionUnavailable`.
     pub fn get(&self, name: &CollectionName) -> Result<Arc<Collection>, EngineError> {
-        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-        match open.get(name) {
-            Some(collection) => Ok(Arc::clone(collection)),
-            None if self.unavailable().contains(name) => {
-                Err(EngineError::CollectionUnavailable { name: name.clone() })
-            }
-            None => Err(EngineError::CollectionNotFound { name: name.clone() }),
-        }
+        self.registry.get(name)
     }
 
     /// The collections that could not be opened or removed; the log says why.
     pub fn unavailable(&self) -> BTreeSet<CollectionName> {
-        self.unavailable.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn make_unavailable(&self, name: CollectionName) {
-        self.unavailable.write().unwrap_or_else(PoisonError::into_inner).insert(name);
+        self.registry.unavailable()
     }
 
     /// All collections, sorted by name.
     pub fn list(&self) -> Vec<Arc<Collection>> {
-        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-        open.values().cloned().collect()
+        self.registry.list()
     }
 
     /// Returns once the collection is on disk.
@@ -145,29 +125,30 @@ impl Collections {
         name: CollectionName,
         settings: CollectionSettings,
     ) -> Result<(Arc<Collection>, Creation), EngineError> {
-        let _changes = self.changes()?;
-        match self.get(&name) {
-            Err(EngineError::CollectionNotFound { .. }) => {}
-            Err(error) => return Err(error),
-            Ok(existing) => {
-                let faults = settings.faults();
-                return match faults.is_empty() {
-                    true => check_settings(existing, &settings),
-                    false => Err(EngineError::CollectionSettings { faults }),
-                };
-            }
+        let create = || self.create_on_disk(name.clone(), &settings);
+        let (collection, creation) = self.registry.get_or_create(name.clone(), create)?;
+        if creation == Creation::Existing {
+            check_settings(&collection, &settings)?;
         }
-        self.check_new(&settings)?;
+        Ok((collection, creation))
+    }
+
+    fn create_on_disk(
+        &self,
+        name: CollectionName,
+        settings: &CollectionSettings,
+    ) -> Result<Collection, EngineError> {
+        self.check_new(settings)?;
         let max = self.settings.collections_max;
         if self.list().len() >= max {
             return Err(EngineError::TooManyCollections { max });
         }
         self.check_room()?;
         // Until it takes over, it is no collection: whatever ends this deletes it.
-        let files = CollectionFiles::begin_building(&self.root, &name, &settings, None)?;
-        let collection = self.open_in(name, settings, files, &Progress::default())?;
+        let files = CollectionFiles::begin_building(&self.root, &name, settings, None)?;
+        let collection = self.open_in(name, settings.clone(), files, &Progress::default())?;
         collection.files.take_over()?;
-        Ok((self.add(collection), Creation::Created))
+        Ok(collection)
     }
 
     /// # Errors
@@ -194,35 +175,16 @@ impl Collections {
             return Err(EngineError::CollectionRequired);
         }
         let this = Arc::clone(self);
-        let (collection, removed) = off_runtime_if(true, move || this.remove_here(&name)).await??;
+        let remove = move || this.registry.remove(&name, |collection| collection.files.remove());
+        let (collection, removal) = off_runtime_if(true, remove).await??;
+        let outcome = removal.outcome(&collection.name);
         tokio::spawn(async move {
             if let Err(error) = collection.engine.backend.close().await {
                 let name = &collection.name;
                 tracing::warn!(%name, %error, "a removed collection failed to close");
             }
         });
-        removed
-    }
-
-    /// The collection, which is no longer open, and whether its removal is durable.
-    fn remove_here(
-        &self,
-        name: &CollectionName,
-    ) -> Result<(Arc<Collection>, Result<(), EngineError>), EngineError> {
-        let _changes = self.changes()?;
-        let collection = self.get(name)?;
-        let removed = collection.files.remove();
-        if let Err(error) = &removed {
-            if !collection.files.is_marked() {
-                return Err(error.clone());
-            }
-            // Neither may it be used, nor may its name be given to another, which the old one could
-            // displace after a power failure.
-            tracing::error!(%name, %error, "a removal may not last: unavailable until the next start");
-            self.make_unavailable(name.clone());
-        }
-        self.change(|open| open.remove(name));
-        Ok((collection, removed))
+        outcome
     }
 
     /// Why a collection has failed, if one has.
@@ -232,7 +194,7 @@ impl Collections {
 
     /// Waits until a collection fails, and returns the reason; the process should then stop.
     pub async fn failed(&self) -> String {
-        let mut generation = self.generation.subscribe();
+        let mut generation = self.registry.generation();
         loop {
             generation.borrow_and_update();
             let reasons = self.list().into_iter().map(|collection| Box::pin(reason(collection)));
@@ -249,38 +211,31 @@ impl Collections {
     /// The first error.
     pub async fn close(self: &Arc<Self>) -> Result<(), EngineError> {
         let this = Arc::clone(self);
-        off_runtime_if(true, move || this.changes().map(|mut changes| changes.closed = true))
-            .await??;
+        off_runtime_if(true, move || this.registry.close()).await??;
         let mut closed = Ok(());
         for collection in self.list() {
             closed = closed.and(collection.close().await);
         }
         closed
     }
+}
 
-    /// Locks the creation and removal of collections.
-    fn changes(&self) -> Result<MutexGuard<'_, Changes>, EngineError> {
-        let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        if changes.closed { Err(EngineError::Closed) } else { Ok(changes) }
-    }
-
-    fn change<T>(
-        &self,
-        change: impl FnOnce(&mut BTreeMap<CollectionName, Arc<Collection>>) -> T,
-    ) -> T {
-        let changed = change(&mut self.open.write().unwrap_or_else(PoisonError::into_inner));
-        self.generation.send_modify(|generation| *generation += 1);
-        changed
+impl Removal {
+    fn outcome(self, name: &CollectionName) -> Result<(), EngineError> {
+        let Self::Uncertain(error) = self else { return Ok(()) };
+        tracing::error!(%name, %error, "a removal may not last: unavailable until the next start");
+        Err(error)
     }
 }
 
-/// The existing collection, if it has the given settings.
-fn check_settings(
-    existing: Arc<Collection>,
-    given: &CollectionSettings,
-) -> Result<(Arc<Collection>, Creation), EngineError> {
+/// Checks that an existing collection has the given settings.
+fn check_settings(existing: &Collection, given: &CollectionSettings) -> Result<(), EngineError> {
+    let faults = given.faults();
+    if !faults.is_empty() {
+        return Err(EngineError::CollectionSettings { faults });
+    }
     if existing.settings() == given {
-        return Ok((existing, Creation::Existing));
+        return Ok(());
     }
     let json = |settings| serde_json::to_string(settings).expect("settings are plain JSON");
     Err(EngineError::CollectionExists {
