@@ -117,25 +117,25 @@ impl Collections {
         settings: CollectionSettings,
     ) -> Result<(Arc<Collection>, Creation), EngineError> {
         let this = Arc::clone(self);
-        off_runtime_if(true, move || this.create_here(name, settings)).await?
+        off_runtime_if(true, move || this.create_here(&name, &settings)).await?
     }
 
     fn create_here(
         &self,
-        name: CollectionName,
-        settings: CollectionSettings,
+        name: &CollectionName,
+        settings: &CollectionSettings,
     ) -> Result<(Arc<Collection>, Creation), EngineError> {
-        let create = || self.create_on_disk(name.clone(), &settings);
+        let create = || self.create_on_disk(name, settings);
         let (collection, creation) = self.registry.get_or_create(name.clone(), create)?;
         if creation == Creation::Existing {
-            check_settings(&collection, &settings)?;
+            check_settings(&collection, settings)?;
         }
         Ok((collection, creation))
     }
 
     fn create_on_disk(
         &self,
-        name: CollectionName,
+        name: &CollectionName,
         settings: &CollectionSettings,
     ) -> Result<Collection, EngineError> {
         self.check_new(settings)?;
@@ -145,8 +145,9 @@ impl Collections {
         }
         self.check_room()?;
         // Until it takes over, it is no collection: whatever ends this deletes it.
-        let files = CollectionFiles::begin_building(&self.root, &name, settings, None)?;
-        let collection = self.open_in(name, settings.clone(), files, &Progress::default())?;
+        let files = CollectionFiles::begin_building(&self.root, name, settings, None)?;
+        let collection =
+            self.open_in(name.clone(), settings.clone(), files, &Progress::default())?;
         collection.files.take_over()?;
         Ok(collection)
     }

@@ -122,7 +122,9 @@ fn without_twins(
     for found in whole {
         by_name.entry(found.0.clone()).or_default().push(found);
     }
-    unclear.iter().for_each(|(name, _)| drop(by_name.remove(name)));
+    for (name, _) in unclear {
+        by_name.remove(name);
+    }
     let single = |(name, mut found): (CollectionName, Vec<Whole>)| match found.len() {
         1 => Ok(found.swap_remove(0)),
         _ => {
