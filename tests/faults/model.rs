@@ -125,7 +125,7 @@ impl Model {
                 return Ok((status, body));
             }
             // The machine is so busy that this took longer.
-            life = life * 2;
+            life *= 2;
             expires_at = Timestamp::now() + life;
         };
         let added = self.change(DEFAULT, id, Some(text.clone()), post);
