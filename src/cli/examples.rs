@@ -36,6 +36,7 @@ const EXAMPLES: &[Examples] = &[
         &[
             ("akin export -o all.jsonl.zst", "compressed, because of the name"),
             ("akin export --collection news --settings news.json -o news.jsonl", "with settings"),
+            ("akin export --format parquet --sets -o sketches.parquet", "for DuckDB or Spark"),
         ],
     ),
     ("backup", &[("akin backup -o akin.tar.zst", "every collection of a running server")]),
@@ -147,6 +148,13 @@ const EXAMPLES: &[Examples] = &[
         &[
             ("akin pairs ./texts --threshold 0.7", "id, id, Jaccard similarity"),
             ("akin pairs crawl.jsonl --mode verified -o pairs.tsv", "by MinHash LSH"),
+        ],
+    ),
+    (
+        "sketch",
+        &[
+            ("akin sketch crawl.jsonl.gz -o sketches.parquet", "for DuckDB or Spark"),
+            ("akin sketch crawl.jsonl.gz --sets --threshold 0.7 -o sketches.parquet", "with sets"),
         ],
     ),
     ("evaluate", &[("akin evaluate people.csv pairs.tsv --step 0.1", "at each threshold")]),

@@ -28,6 +28,7 @@ mod reindex;
 mod restore;
 mod serve;
 mod similar;
+mod sketch;
 mod stats;
 mod verify;
 
@@ -68,6 +69,7 @@ enum Command {
     Curve(curve::Arguments),
     Dedup(dedup::Arguments),
     Pairs(pairs::Arguments),
+    Sketch(sketch::Arguments),
     Evaluate(evaluate::Arguments),
     Demo(demo::Arguments),
     CheckConfig(check_config::Arguments),
@@ -114,6 +116,7 @@ pub fn main() -> ExitCode {
         Command::Curve(arguments) => curve::run(arguments),
         Command::Dedup(arguments) => dedup::run(arguments),
         Command::Pairs(arguments) => pairs::run(arguments),
+        Command::Sketch(arguments) => sketch::run(arguments),
         Command::Evaluate(arguments) => evaluate::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),
         Command::CheckConfig(arguments) => check_config::run(arguments),

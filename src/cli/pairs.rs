@@ -51,9 +51,9 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let Arguments { paths, destination, threshold, mode, distinct, json, corpus: options } =
         arguments;
-    let selection = options.selection(paths)?;
+    let selection = options.analysis.selection(paths)?;
     destination.check(&selection.paths)?;
-    let settings = options.collection(threshold)?;
+    let settings = options.analysis.collection(threshold)?;
     let Gathered { mut corpus, failed, .. } = gather(&selection, &settings, &options)?;
     let threshold = settings.scheme.threshold;
     let mut writer = Writer { out: destination.create()?, json, pairs: 0 };
@@ -62,7 +62,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     }
     let points_max = corpus.points_max();
     let mut written = Ok(());
-    let joined = with_progress(options.quiet, |progress| {
+    let joined = with_progress(options.analysis.quiet, |progress| {
         corpus.pairs(mode, threshold, progress, |documents, pair| {
             let [a, b] = [pair.a, pair.b].map(|set| match distinct {
                 true => &documents.of(set)[..1],

@@ -7,6 +7,7 @@ mod pipeline;
 
 pub use gather::{Fate, Gathered, gather, gather_against};
 pub use keep::Keep;
+pub use pipeline::{Analysed, analyse};
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -31,9 +32,9 @@ use crate::text::Unit;
 
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
-/// How a corpus is read and turned into sets.
+/// How documents are read and turned into sets.
 #[derive(Args)]
-pub struct CorpusOptions {
+pub struct AnalysisOptions {
     /// What texts are cut into: word, character, token or stopword [default: the configuration's]
     #[arg(long, value_name = "UNIT", value_parser = unit)]
     unit: Option<Unit>,
@@ -48,18 +49,25 @@ pub struct CorpusOptions {
     config: ConfigFile,
     #[command(flatten)]
     input: InputOptions,
-    /// Whether several documents may have one id
-    #[arg(long, value_name = "WHAT", default_value = "refuse")]
-    duplicate_ids: DuplicateIds,
     /// Threads that cut texts into shingles [default: one for each core]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
-    /// Fail before more memory than this is used, in MiB [default: four fifths of what there is]
-    #[arg(long, value_name = "MIB")]
-    memory_max_mib: Option<u64>,
     /// Show no progress
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// How a corpus is read whose documents are compared with each other.
+#[derive(Args)]
+pub struct CorpusOptions {
+    #[command(flatten)]
+    pub analysis: AnalysisOptions,
+    /// Whether several documents may have one id
+    #[arg(long, value_name = "WHAT", default_value = "refuse")]
+    duplicate_ids: DuplicateIds,
+    /// Fail before more memory than this is used, in MiB [default: four fifths of what there is]
+    #[arg(long, value_name = "MIB")]
+    memory_max_mib: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -74,7 +82,7 @@ fn unit(text: &str) -> Result<Unit, String> {
     Unit::deserialize(text.into_deserializer()).map_err(|error: DeserializeError| error.to_string())
 }
 
-impl CorpusOptions {
+impl AnalysisOptions {
     /// The settings, with keys chosen for the threshold, if one is given. Of records the threshold
     /// is the share of the most points that two of them can have.
     ///
@@ -120,10 +128,14 @@ impl CorpusOptions {
         Ok(selection)
     }
 
-    fn threads(&self) -> usize {
-        let cores = || thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        self.threads.unwrap_or_else(cores).get()
+    pub fn threads(&self) -> usize {
+        self.threads.map_or_else(cores, NonZeroUsize::get)
     }
+}
+
+/// As many threads as can work at once.
+pub fn cores() -> usize {
+    thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
 fn read_settings(path: &Path) -> Result<CollectionSettings, Failure> {

@@ -71,12 +71,12 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if paths.iter().any(|path| path.as_os_str() == "-") {
         return Err(Failure::new("the input is read twice, which stdin cannot be: name a file"));
     }
-    let mut selection = options.selection(paths)?;
+    let mut selection = options.analysis.selection(paths)?;
     // Rows are copied whole, whatever was read of them; lines are made of what was read.
     let is_copied = arguments.output_dir.is_none() && arguments.destination.is_parquet();
     selection.reading.columns.prunes = is_copied && !arguments.keep.needs_members();
     let against = !arguments.against.is_empty();
-    let old = against.then(|| options.only(arguments.against)).transpose()?;
+    let old = against.then(|| options.analysis.only(arguments.against)).transpose()?;
     let inputs = old.iter().chain([&selection]).flat_map(|s| s.paths.clone()).collect::<Vec<_>>();
     let place = match arguments.output_dir {
         Some(directory) => Place::shards(directory, &inputs, arguments.destination.force)?,
@@ -86,16 +86,16 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
             Place::One(arguments.destination)
         }
     };
-    let settings = options.collection(arguments.threshold)?;
+    let settings = options.analysis.collection(arguments.threshold)?;
     let threshold = settings.scheme.threshold;
     let Gathered { mut corpus, fates, failed } =
         gather_against(old.as_ref(), &selection, &settings, &options, &arguments.keep)?;
-    let representatives = with_progress(options.quiet, |progress| {
+    let representatives = with_progress(options.analysis.quiet, |progress| {
         corpus.clusters(mode, threshold, arguments.linkage, progress)
     })?;
     let clusters = Clusters::new(corpus.documents(), &representatives);
     let total = fates.len() as u64;
-    let meter = Meter::new(options.quiet, "writing", Unit::Things("documents"), total);
+    let meter = Meter::new(options.analysis.quiet, "writing", Unit::Things("documents"), total);
     let writer = Writer::new(place, &selection, arguments.annotate)?;
     rewrite(&selection, &fates, &clusters, &meter, writer)?;
     drop(meter);

@@ -74,13 +74,13 @@ struct Evaluation {
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let lowest = arguments.at.unwrap_or(arguments.from);
     let options = &arguments.corpus;
-    let settings = options.collection(None)?;
+    let settings = options.analysis.collection(None)?;
     // The only argument is the last one, which is left where the documents are in a list.
     let (documents, gold) = match arguments.second {
         Some(gold) => (vec![arguments.first], gold),
         None => (vec![], arguments.first),
     };
-    let selection = options.selection(documents)?;
+    let selection = options.analysis.selection(documents)?;
     let mut inputs = selection.paths.clone();
     inputs.push(gold.clone());
     arguments.destination.check(&inputs)?;
@@ -88,7 +88,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let gold = Gold::read(&gold, &corpus, &arguments.across, arguments.distinct)?;
     let mut scores = Scores::default();
     gold.count_equal(&corpus, &mut scores);
-    with_progress(options.quiet, |progress| {
+    with_progress(options.analysis.quiet, |progress| {
         corpus.pairs(Mode::Exact, lowest, progress, |_, pair| {
             gold.count(&pair, &mut scores);
             ControlFlow::Continue(())
