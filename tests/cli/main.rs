@@ -23,6 +23,7 @@ mod process;
 mod server;
 mod serving;
 mod settings;
+mod sketch;
 mod tls;
 mod traces;
 mod webhooks;

@@ -94,7 +94,7 @@ pub fn write(
             counts.failed += 1;
             let what = format!("{origin}: {reason}");
             if source.must_be_whole {
-                return Err(Failure::new(what));
+                return Err(Failure::with_hint(what, "the server's log may say why"));
             }
             if counts.failed <= FAILURES_SHOWN_MAX {
                 meter.print(&format!("failed: {what}"));
