@@ -204,9 +204,12 @@ async fn measure_recall(collection: Arc<Collection>, sample: usize) {
             "measured recall"
         ),
         // The collection may have been removed, or a measurement may be running; and the recall of
-        // records is not measured.
+        // records and signatures is not measured.
         Err(
-            EngineError::Closed | EngineError::MeasurementUnderWay | EngineError::NotForRecords,
+            EngineError::Closed
+            | EngineError::MeasurementUnderWay
+            | EngineError::NotForRecords
+            | EngineError::NotForSignatures,
         ) => {}
         Err(error) => tracing::error!(collection = %name, %error, "recall was not measured"),
     }

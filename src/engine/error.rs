@@ -49,6 +49,11 @@ pub enum EngineError {
     PointsOutOfRange { points: u32, max: u32 },
     #[error("the collection takes records: this is for texts and tokens only")]
     NotForRecords,
+    #[error(
+        "the collection takes signatures (sketch.method = foreign): they have no sets, so only \
+         estimates can be had of them"
+    )]
+    NotForSignatures,
     #[error("mode must be {served} in a collection of this kind")]
     UnsupportedMode { served: &'static str },
     #[error("removing documents takes a condition: filter, stored_after or stored_before")]

@@ -4,7 +4,7 @@ use utoipa::ToSchema;
 
 use super::EngineError;
 use crate::scheme::{Kind, Scheme, SchemeSettings};
-use crate::sketch::SketchSettings;
+use crate::sketch::{Method, SketchSettings};
 use crate::text::{CUTTING_VERSION, Normalize, ShingleSettings, Shingler, Unit, WordHash};
 
 /// A collection's settings. `shingles`, `sketch`, `scheme.kind`, `scheme.bands`, `scheme.rows`,
@@ -123,7 +123,7 @@ impl CollectionSettings {
         parts.into_iter().flat_map(of).chain(self.misfits()).collect()
     }
 
-    /// Faults of settings for records that span several parts.
+    /// Faults of settings for records and signatures that span several parts.
     fn misfits(&self) -> Vec<(&'static str, String)> {
         let (by_fields, of_fields) =
             (self.scheme.kind == Kind::Fields, self.shingles.unit == Unit::Field);
@@ -136,7 +136,24 @@ impl CollectionSettings {
             misfit("store", "text must be true where scheme.kind is fields: it is compared")
                 .filter(|_| by_fields && !self.store.text),
         ];
-        misfits.into_iter().flatten().collect()
+        misfits.into_iter().flatten().chain(self.misfits_of_signatures()).collect()
+    }
+
+    fn misfits_of_signatures(&self) -> Vec<(&'static str, String)> {
+        if self.sketch.method != Method::Foreign {
+            return Vec::new();
+        }
+        let by_keys = matches!(self.scheme.kind, Kind::Bands | Kind::RandomRows);
+        let faults = [
+            (!by_keys, "scheme", "kind must be bands or random_rows"),
+            (self.scheme.exact_from.is_some(), "scheme", "exact_from must not be given"),
+            (self.shingles != ShingleSettings::default(), "shingles", "must not be given"),
+        ];
+        let found = faults.into_iter().filter(|(is_fault, ..)| *is_fault);
+        let fault = |(_, part, fault)| {
+            (part, format!("{fault} where sketch.method is foreign: signatures have no sets"))
+        };
+        found.map(fault).collect()
     }
 }
 

@@ -242,6 +242,8 @@ pub struct Match {
     pub tokens: Option<Vec<Token>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<BTreeMap<String, String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signature: Option<Vec<u64>>,
     /// Of records only: the points of all fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 296)]

@@ -2,7 +2,9 @@
 //! (RFC 8878). The frame holds
 //! - for a text, its UTF-8;
 //! - for tokens, each one's byte length (u32), count (u32) and UTF-8, little-endian;
-//! - for fields, each one's name and text, each as its byte length (u32, little-endian) and UTF-8.
+//! - for fields, each one's name and text, each as its byte length (u32, little-endian) and UTF-8;
+//! - for a signature, the bytes of a value (4 if that is enough for all, else 8), and then the
+//!   values, little-endian.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,6 +21,7 @@ pub(super) enum Form {
     Text,
     Tokens,
     Fields,
+    Signature,
 }
 
 impl Form {
@@ -27,6 +30,7 @@ impl Form {
             Content::Text(_) => Self::Text,
             Content::Tokens(_) => Self::Tokens,
             Content::Fields(_) => Self::Fields,
+            Content::Signature(_) => Self::Signature,
         }
     }
 }
@@ -46,6 +50,7 @@ pub(super) fn encode(content: &Content, level: i32) -> Vec<u8> {
         Content::Text(text) => compress(text.as_bytes(), level),
         Content::Tokens(tokens) => compress(&token_bytes(tokens), level),
         Content::Fields(fields) => compress(&field_bytes(fields), level),
+        Content::Signature(values) => compress(&signature_bytes(values), level),
     };
     compressed.expect("compressing into a large enough buffer fails only if memory is exhausted")
 }
@@ -57,6 +62,7 @@ pub(super) fn decode(bytes: &[u8], form: Form) -> Option<Content> {
         Form::Text => String::from_utf8(plain).ok().map(Content::Text),
         Form::Tokens => tokens_of(&plain).map(Content::Tokens),
         Form::Fields => fields_of(&plain).map(Content::Fields),
+        Form::Signature => signature_of(&plain).map(Content::Signature),
     }
 }
 
@@ -160,6 +166,29 @@ fn fields_of(mut bytes: &[u8]) -> Option<BTreeMap<String, String>> {
     Some(fields)
 }
 
+fn signature_bytes(values: &[u64]) -> Vec<u8> {
+    let width = if values.iter().all(|value| u32::try_from(*value).is_ok()) { 4 } else { 8 };
+    let value = |value: &u64| value.to_le_bytes().into_iter().take(width);
+    std::iter::once(width as u8).chain(values.iter().flat_map(value)).collect()
+}
+
+fn signature_of(bytes: &[u8]) -> Option<Vec<u64>> {
+    let (width, values) = bytes.split_first()?;
+    match width {
+        4 => values_of(values, |value| u32::from_le_bytes(value).into()),
+        8 => values_of(values, u64::from_le_bytes),
+        _ => None,
+    }
+}
+
+fn values_of<const BYTES: usize>(
+    bytes: &[u8],
+    value: impl Fn([u8; BYTES]) -> u64,
+) -> Option<Vec<u64>> {
+    let (values, rest) = bytes.as_chunks();
+    rest.is_empty().then(|| values.iter().map(|bytes| value(*bytes)).collect())
+}
+
 /// Splits off the length-prefixed text at the beginning of the bytes.
 fn text_of(bytes: &[u8]) -> Option<(String, &[u8])> {
     let (length, rest) = bytes.split_first_chunk()?;
@@ -199,6 +228,9 @@ mod tests {
             Content::Tokens(vec![token("ab", 1), token("c", u32::MAX), token("", 2)]),
             Content::Fields(fields(&[])),
             Content::Fields(fields(&[("name", "Ünn"), ("", "x"), ("phone", "")])),
+            Content::Signature(vec![]),
+            Content::Signature((0..300).map(|n| n * 0x0101_0101 % (1 << 32)).collect()),
+            Content::Signature(vec![0, 1 << 32, u64::MAX]),
         ];
         for level in [-7, 1, 19] {
             for content in &contents {
@@ -226,6 +258,13 @@ mod tests {
         assert_eq!(decode(&bytes[..bytes.len() - 1], Form::Text), None);
         assert_eq!(decode(&[], Form::Text), None);
         assert_eq!(tokens_of(&token_bytes(&[token("ab", 1)])[..9]), None);
+        assert_eq!(signature_bytes(&[7, 8]).len(), 9, "four bytes a value are enough");
+        for values in [&[7, 8], &[7, 1 << 40]] {
+            let bytes = signature_bytes(values);
+            assert_eq!(signature_of(&bytes).as_deref(), Some(&values[..]));
+            assert_eq!(signature_of(&bytes[..bytes.len() - 1]), None);
+            assert_eq!(signature_of(&[&[5], &bytes[1..]].concat()), None);
+        }
         let bytes = field_bytes(&fields(&[("a", "b")]));
         assert!((1..bytes.len()).all(|end| fields_of(&bytes[..end]).is_none()));
     }

@@ -24,6 +24,8 @@ mod limits;
 mod lookups;
 mod measures;
 mod memory;
+#[path = "../numbers/mod.rs"]
+mod numbers;
 mod openapi;
 mod operating;
 mod options;
@@ -31,5 +33,6 @@ mod recall;
 mod records;
 mod refusals;
 mod reindex;
+mod signatures;
 mod socket;
 mod transport;

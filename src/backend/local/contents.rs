@@ -122,6 +122,7 @@ pub(super) fn content_hash(document: &Document) -> u64 {
                 part(text.as_bytes());
             }
         }
+        Content::Signature(values) => values.iter().for_each(|value| part(&value.to_le_bytes())),
     }
     hash.digest()
 }

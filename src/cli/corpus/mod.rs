@@ -28,6 +28,7 @@ use super::serve::ConfigFile;
 use crate::engine::CollectionSettings;
 use crate::join::{JoinError, Progress, Stage};
 use crate::scheme::{Kind, Threshold};
+use crate::sketch::Method;
 use crate::text::Unit;
 
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
@@ -93,6 +94,13 @@ impl AnalysisOptions {
             Some(path) => read_settings(path)?,
             None => self.config.clone().settings(vec![])?.collection,
         };
+        if settings.sketch.method == Method::Foreign {
+            return Err(Failure::with_hint(
+                "signatures (sketch.method = foreign) are compared by a server only",
+                "`akin import --settings` makes such a collection, and `akin clusters` lists its \
+                 clusters",
+            ));
+        }
         settings.shingles.unit = self.unit.unwrap_or(settings.shingles.unit);
         settings.shingles.size = self.size.unwrap_or(settings.shingles.size);
         settings.scheme.threshold = threshold.unwrap_or(settings.scheme.threshold);

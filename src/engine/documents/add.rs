@@ -9,7 +9,6 @@ use crate::backend::{Candidates, PreparedDocument, Registered, Rival, Stored};
 use crate::budget::Reservation;
 use crate::document::{Document, Ordinal};
 use crate::engine::analysis::{Analysis, CONTENT_INLINE_BYTES_MAX};
-use crate::engine::documents::rivals::is_certain;
 use crate::engine::lookup::{Page, Query};
 use crate::engine::{
     AddOptions, AddStatus, Added, Admitted, Engine, EngineError, Match, Mode, OnDuplicate, Policy,
@@ -184,7 +183,7 @@ impl Engine {
         let Duplicates { matches, more, truncated } =
             self.duplicates(&mut registered, &options, looked, memory.as_deref()).await?;
         let is_skipped =
-            options.on_duplicate == OnDuplicate::Skip && matches.iter().any(is_certain);
+            options.on_duplicate == OnDuplicate::Skip && matches.iter().any(|it| self.decides(it));
         let prepared = &registered.document;
         let added = Added {
             id: prepared.document.id.clone(),
@@ -245,7 +244,7 @@ impl Engine {
             let scoring =
                 self.score_rivals(&query, rivals, options.on_duplicate, &mut scored).await?;
             // All near-duplicates seen in flight were withdrawn, so another search may find others.
-            let is_certain = scored.iter().any(|scored| is_certain(&scored.found));
+            let is_certain = scored.iter().any(|scored| self.decides(&scored.found));
             if skips && !is_certain && scoring.truncated && scoring.withdrawn > 0 {
                 registered.find_rivals_again();
                 continue;
@@ -273,7 +272,7 @@ impl Engine {
             sketch: &prepared.sketch,
             own_id: Some(&prepared.document.id),
             threshold: minimum.threshold,
-            mode: Mode::Verified,
+            mode: if self.analyser.takes_signatures() { Mode::Estimated } else { Mode::Verified },
             limit,
             conditions: None,
             record: self.record_query(&prepared.document.content, minimum)?,

@@ -157,6 +157,7 @@ impl Match {
             text: None,
             tokens: None,
             fields: None,
+            signature: None,
             points: None,
             field_points: None,
         }
@@ -167,6 +168,7 @@ impl Match {
             Content::Text(text) => self.text = Some(text),
             Content::Tokens(tokens) => self.tokens = Some(tokens),
             Content::Fields(fields) => self.fields = Some(fields),
+            Content::Signature(values) => self.signature = Some(values),
         }
     }
 }

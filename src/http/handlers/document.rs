@@ -16,6 +16,7 @@ use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::{Adding, ById, Changing};
 use crate::http::request::bodies::{self, ChangeBody, DocumentBody};
 use crate::http::request::extract::{PathId, Ready};
+use crate::http::request::include::Include;
 use crate::http::request::json;
 use crate::http::request::options::AddParameters;
 use crate::http::request::parameters::GetParameters;
@@ -39,6 +40,7 @@ pub async fn get(
     State(state): State<AppState>,
     Ready(engine): Ready,
 ) -> Result<ReservedJson<StoredReply>, Problem> {
+    Include::check(parameters.include, &engine)?;
     let memory = state.budget.reservation(Purpose::Answers).with_allowance(SMALL_BYTES_MAX);
     let stored = engine.get(&id).await?;
     memory.grow(stored::bytes(&stored, parameters.include.as_ref()))?;

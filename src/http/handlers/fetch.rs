@@ -93,6 +93,7 @@ pub async fn fetch(
     WantedBody { ids, mut include }: WantedBody,
 ) -> Result<CountedJson<FetchedReply>, Problem> {
     inherit("include", &mut include, &call.include)?;
+    Include::check(include, &engine)?;
     let memory = state.budget.reservation(Purpose::Answers);
     let mut reply = FetchedReply { documents: Vec::new(), unknown: Vec::new() };
     for id in ids {

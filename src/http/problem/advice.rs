@@ -70,10 +70,11 @@ const ADVICE: &[(Code, &str)] = &[
         "Ask without what needs the text. To have it, make a collection with store.text = \
          true and add the documents again."),
     (Code::WrongContent,
-        "Send fields to collections of records, and text or tokens to all others."),
+        "Send fields to collections of records, signatures to collections of signatures, and text \
+         or tokens to all others. Of signatures only estimates can be had."),
     (Code::UnknownField, "Use the fields that the collection declares in scheme.fields."),
     (Code::FieldTooLarge, "Shorten the field, or raise limits.field_bytes_max."),
-    (Code::UnsupportedMode, "Use the mode `verified`, or a collection of another kind."),
+    (Code::UnsupportedMode, "Use the mode that the detail names, or a collection of another kind."),
     (Code::TextRequired, "Compare texts: this measure is not defined for tokens."),
     (Code::TextsTooLong, "Compare shorter texts, or raise limits.edit_product_max."),
     (Code::TooManyRequests,

@@ -22,8 +22,9 @@ use crate::http::time::Time;
 use crate::http::token::WireToken;
 use crate::scheme::Threshold;
 
-/// A document: it has exactly one of `text`, `tokens` and `fields`. The options `check`,
-/// `on_duplicate`, `threshold` and `points` are not stored; they may stand in the query instead.
+/// A document: it has exactly one of `text`, `tokens`, `fields` and `signature`. The options
+/// `check`, `on_duplicate`, `threshold` and `points` are not stored; they may stand in the query
+/// instead.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Document)]
@@ -37,6 +38,10 @@ pub struct DocumentBody<'a> {
     tokens: Option<Vec<WireToken>>,
     /// Of a record, in a collection that declares these fields.
     fields: Option<FieldsBody>,
+    /// MinHash values, in a collection whose `sketch.method` is `foreign`: as many as its
+    /// `sketch.slots`.
+    #[schema(min_items = 16, max_items = 1024)]
+    signature: Option<Vec<u64>>,
     /// Returned as it came.
     #[serde(borrow)]
     #[schema(value_type = Option<Object>)]
@@ -128,13 +133,15 @@ pub fn content(
     text: Option<String>,
     tokens: Option<Vec<WireToken>>,
     fields: Option<FieldsBody>,
+    signature: Option<Vec<u64>>,
 ) -> Option<Content> {
-    match (text, tokens, fields) {
-        (Some(text), None, None) => Some(Content::Text(text)),
-        (None, Some(tokens), None) => {
+    match (text, tokens, fields, signature) {
+        (Some(text), None, None, None) => Some(Content::Text(text)),
+        (None, Some(tokens), None, None) => {
             Some(Content::Tokens(tokens.into_iter().map(|token| token.0).collect()))
         }
-        (None, None, Some(fields)) => Some(Content::Fields(fields.0)),
+        (None, None, Some(fields), None) => Some(Content::Fields(fields.0)),
+        (None, None, None, Some(signature)) => Some(Content::Signature(signature)),
         _ => None,
     }
 }
@@ -147,8 +154,8 @@ pub fn document(json: &[u8], call: &AddParameters) -> Result<(Document, AddOptio
     let own = AddParameters { check, on_duplicate, threshold, points };
     let options = own.with(call).and_then(AddParameters::options);
     let options = options.map_err(|wrong| wrong.in_body(CODE))?;
-    let Some(content) = content(body.text, body.tokens, body.fields) else {
-        let detail = "a document has exactly one of text, tokens and fields";
+    let Some(content) = content(body.text, body.tokens, body.fields, body.signature) else {
+        let detail = "a document has exactly one of text, tokens, fields and signature";
         return Err(Problem::of_field(CODE, "", detail));
     };
     let metadata = body.metadata.map(metadata).transpose()?;
@@ -214,7 +221,7 @@ struct CorpusDocument {
 pub fn corpus_document(json: &[u8]) -> Result<(Option<DocumentId>, Content), String> {
     let document = json::read::<Object<CorpusDocument>>(json, Code::InvalidDocument);
     let Object(body) = document.map_err(|problem| problem.detail)?;
-    let content = content(body.text, body.tokens, body.fields);
+    let content = content(body.text, body.tokens, body.fields, None);
     Ok((body.id, content.ok_or("a document has exactly one of text, tokens and fields")?))
 }
 

@@ -6,13 +6,23 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 
-use crate::engine::{MatchDetails, MeasureSelection, UnknownMeasure};
+use crate::engine::{Engine, EngineError, MatchDetails, MeasureSelection, UnknownMeasure};
 
 /// What is returned of a document on request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Include {
     pub sketch: bool,
     pub shingles: bool,
+}
+
+impl Include {
+    /// Signatures have no shingles.
+    ///
+    /// # Errors
+    /// They are wanted of such.
+    pub fn check(include: Option<Self>, engine: &Engine) -> Result<(), EngineError> {
+        if include.is_some_and(|of| of.shingles) { engine.refuse_signatures() } else { Ok(()) }
+    }
 }
 
 /// What is returned of a match: by default its metadata.

@@ -26,8 +26,8 @@ use crate::scheme::Threshold;
 
 const CODE: Code = Code::InvalidRequest;
 
-/// A document to compare: it has exactly one of `id` (of a stored document), `text`, `tokens` and
-/// `fields`.
+/// A document to compare: it has exactly one of `id` (of a stored document), `text`, `tokens`,
+/// `fields` and `signature`.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Probe)]
@@ -36,6 +36,8 @@ struct ProbeBody {
     text: Option<String>,
     tokens: Option<Vec<WireToken>>,
     fields: Option<FieldsBody>,
+    #[schema(min_items = 16, max_items = 1024)]
+    signature: Option<Vec<u64>>,
     /// Ignored, so that documents can be sent as they are.
     #[serde(rename = "metadata")]
     #[schema(value_type = Option<serde_json::Value>)]
@@ -46,8 +48,8 @@ struct ProbeBody {
     _expires_at: Option<IgnoredAny>,
 }
 
-/// A document to look up: it has exactly one of `id` (of a stored document), `text`, `tokens` and
-/// `fields`. Options may stand in the query instead; an option that stands in both must have the
+/// A document to look up: it has exactly one of `id` (of a stored document), `text`, `tokens`,
+/// `fields` and `signature`. Options may stand in the query instead; an option that stands in both must have the
 /// same value.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -57,6 +59,8 @@ pub struct LookupBody {
     text: Option<String>,
     tokens: Option<Vec<WireToken>>,
     fields: Option<FieldsBody>,
+    #[schema(min_items = 16, max_items = 1024)]
+    signature: Option<Vec<u64>>,
     threshold: Option<Threshold>,
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 3_200)]
     points: Option<NonZeroU32>,
@@ -125,12 +129,14 @@ pub struct Pair(pub Probe, pub Probe, pub CompareParameters);
 
 impl ProbeBody {
     fn probe(self) -> Result<Probe, Problem> {
-        let has_content = self.text.is_some() || self.tokens.is_some() || self.fields.is_some();
-        match (self.id, content(self.text, self.tokens, self.fields)) {
+        let Self { id, text, tokens, fields, signature, .. } = self;
+        let has_content =
+            text.is_some() || tokens.is_some() || fields.is_some() || signature.is_some();
+        match (id, content(text, tokens, fields, signature)) {
             (Some(id), None) if !has_content => Ok(Probe::Stored(id)),
             (None, Some(content)) => Ok(Probe::Content(content)),
             _ => {
-                let detail = "a probe has exactly one of id, text, tokens and fields";
+                let detail = "a probe has exactly one of id, text, tokens, fields and signature";
                 Err(Problem::of_field(CODE, "", detail))
             }
         }
@@ -151,6 +157,7 @@ impl LookupBody {
             text: self.text,
             tokens: self.tokens,
             fields: self.fields,
+            signature: self.signature,
             _metadata: None,
             _expires_at: None,
         };

@@ -20,13 +20,15 @@ use crate::text::ShingleSet;
 #[schema(as = ExportedDocument)]
 pub struct DocumentReply {
     id: DocumentId,
-    /// Absent, as `tokens` and `fields` are, in a collection that does not keep texts.
+    /// Absent, as all contents are, in a collection that does not keep texts.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tokens: Option<Vec<WireToken>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fields: Option<BTreeMap<String, String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signature: Option<Vec<u64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     metadata: Option<Metadata>,
@@ -42,6 +44,7 @@ impl From<Record> for DocumentReply {
             text: None,
             tokens: None,
             fields: None,
+            signature: None,
             metadata: stored.metadata,
             expires_at: stored.expires_at_ms.map(Time),
         };
@@ -51,6 +54,7 @@ impl From<Record> for DocumentReply {
                 reply.tokens = Some(tokens.into_iter().map(WireToken).collect());
             }
             Some(Content::Fields(fields)) => reply.fields = Some(fields),
+            Some(Content::Signature(values)) => reply.signature = Some(values),
             None => {}
         }
         reply
@@ -76,7 +80,7 @@ pub struct StoredReply {
     #[serde(flatten)]
     document: DocumentReply,
     stored_at: Time,
-    /// Its distinct shingles.
+    /// Its distinct shingles, or the values of its signature.
     shingles: usize,
     /// A hash of all its shingles, in 16 hexadecimal digits: equal sets have equal fingerprints.
     #[schema(example = "00f9a3c6d4e2b180")]
