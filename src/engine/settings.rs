@@ -148,6 +148,7 @@ impl CollectionSettings {
             (!by_keys, "scheme", "kind must be bands or random_rows"),
             (self.scheme.exact_from.is_some(), "scheme", "exact_from must not be given"),
             (self.shingles != ShingleSettings::default(), "shingles", "must not be given"),
+            (!self.store.text, "store", "text must be true"),
         ];
         let found = faults.into_iter().filter(|(is_fault, ..)| *is_fault);
         let fault = |(_, part, fault)| {

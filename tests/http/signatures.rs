@@ -107,6 +107,14 @@ async fn lookups_return_the_share_of_equal_values_and_miss_little() {
         let recall = recall(&app, &all, threshold, 1e-6).await;
         assert!(recall > 0.98, "{recall} at {threshold}");
     }
+    // Exactly at the threshold, and just below it.
+    for (id, equal) in [("at", 96), ("below", 95)] {
+        let end = (equal..VALUES).map(|n| n as u64);
+        let signature: Signature = all["3/2"][..equal].iter().copied().chain(end).collect();
+        app.post_json(DOCUMENTS, json!({"id": id, "signature": signature})).await;
+    }
+    let at = matches(&app, &format!("{SIMILAR}?id=3/2&threshold=0.75")).await;
+    assert_eq!((at.get("at"), at.get("below")), (Some(&0.75), None));
     let probe = json!({"signature": all["3/2"]});
     let answer = app.post_json(&format!("{SIMILAR}?threshold=0.5"), probe).await.json();
     assert_eq!(answer["matches"][0]["resemblance"], 1.0);
@@ -209,22 +217,6 @@ async fn near_duplicates_are_skipped_and_listed_by_their_estimates() {
     assert_eq!((comparison.get("exact"), comparison.get("containment")), (None, None));
 }
 
-#[tokio::test]
-async fn a_collection_may_keep_the_sketches_alone() {
-    let app = App::new().await;
-    let mut settings = settings(16);
-    settings["store"] = json!({"text": false});
-    assert_eq!(app.put_json(SIGNED, settings).await.status, 201);
-    let all = of_32_bits();
-    fill(&app, &all).await;
-    let path = format!("{SIMILAR}?id=8/0&threshold=0.7");
-    let before = matches(&app, &path).await;
-    assert!(before.len() >= 3, "{before:?}");
-    let app = app.restarted().await;
-    assert_eq!(matches(&app, &path).await, before);
-    assert_eq!(app.get(&format!("{DOCUMENTS}/8/0")).await.json().get("signature"), None);
-}
-
 #[track_caller]
 fn refused(reply: &Reply, status: u16, code: &str, part: &str) {
     let problem = reply.problem(status, code);
@@ -289,6 +281,7 @@ async fn settings_that_need_sets_do_not_go_with_signatures() {
         ("scheme", json!({"kind": "prefix"})),
         ("scheme", json!({"exact_from": 0.5})),
         ("shingles", json!({"size": 5})),
+        ("store", json!({"text": false})),
     ] {
         let mut settings = settings(32);
         settings[part] = given;
