@@ -25,6 +25,7 @@ const LAYERS: [&str; 18] = [
     "telemetry",
     "app",
     "cli",
+    "fuzzing",
 ];
 
 /// What some layers must do without.

@@ -7,6 +7,8 @@ mod compare;
 mod discovery;
 mod documents;
 mod error;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod lookup;
 mod offline;
 mod operations;

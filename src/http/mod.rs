@@ -9,6 +9,8 @@ mod access;
 mod bulk;
 mod connection;
 mod console;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod handlers;
 mod metrics;
 mod openapi;

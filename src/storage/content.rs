@@ -55,6 +55,12 @@ pub(super) fn encode(content: &Content, level: i32) -> Vec<u8> {
     compressed.expect("compressing into a large enough buffer fails only if memory is exhausted")
 }
 
+/// The frame of bytes that are not known to be of any form.
+#[cfg(any(test, fuzzing))]
+pub(super) fn encoded_bytes(plain: &[u8]) -> Vec<u8> {
+    compress(plain, 1).expect("it is compressed like any content")
+}
+
 /// `None` for bytes that [`encode`] cannot have made.
 pub(super) fn decode(bytes: &[u8], form: Form) -> Option<Content> {
     let plain = decompress(bytes, plain_bytes(bytes)?).ok()?;

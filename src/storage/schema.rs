@@ -17,7 +17,7 @@ const APPLICATION_ID: i32 = i32::from_be_bytes(*b"akin");
 /// The version of the layout below. A change that an older akin would misread increments it.
 pub(super) const FORMAT: u32 = 4;
 
-const TABLES: &str = "
+pub(super) const TABLES: &str = "
 CREATE TABLE documents (
     ordinal INTEGER PRIMARY KEY,
     id TEXT NOT NULL,

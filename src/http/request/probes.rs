@@ -191,13 +191,13 @@ impl FromRequest<AppState> for Probes {
     }
 }
 
-fn probe(json: &[u8]) -> Result<OwnProbe, Problem> {
+pub fn probe(json: &[u8]) -> Result<OwnProbe, Problem> {
     let Object(body) = json::read::<Object<LookupBody>>(json, CODE)?;
     body.probe()
 }
 
 /// Reads an array of at most `probes_max` probes.
-fn array(json: &Bytes, probes_max: usize) -> Result<Vec<Result<OwnProbe, Problem>>, Problem> {
+pub fn array(json: &Bytes, probes_max: usize) -> Result<Vec<Result<OwnProbe, Problem>>, Problem> {
     // Counted first, which takes no memory: a probe takes a hundred times the bytes of `{},`.
     check_count(json::read::<Vec<IgnoredAny>>(json, CODE)?.len(), probes_max)?;
     let elements: Vec<&RawValue> = json::read(json, CODE)?;
@@ -205,7 +205,7 @@ fn array(json: &Bytes, probes_max: usize) -> Result<Vec<Result<OwnProbe, Problem
 }
 
 /// Reads at most `probes_max` lines with a probe on each; empty ones are passed over.
-fn lines(body: &Bytes, probes_max: usize) -> Result<Vec<Result<OwnProbe, Problem>>, Problem> {
+pub fn lines(body: &Bytes, probes_max: usize) -> Result<Vec<Result<OwnProbe, Problem>>, Problem> {
     let lines = || body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
     check_count(lines().count(), probes_max)?;
     Ok(lines().map(probe).collect())
@@ -228,7 +228,7 @@ impl FromRequest<AppState> for Pair {
     }
 }
 
-fn pair(json: &Bytes) -> Result<Pair, Problem> {
+pub fn pair(json: &Bytes) -> Result<Pair, Problem> {
     let Object(body) = json::read::<Object<PairBody>>(json, CODE)?;
     let a = body.a.0.probe().map_err(|problem| problem.under("/a"))?;
     let b = body.b.0.probe().map_err(|problem| problem.under("/b"))?;

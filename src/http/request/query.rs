@@ -35,7 +35,7 @@ impl<T: DeserializeOwned> FromRequestParts<AppState> for Query<T> {
 #[derive(Deserialize)]
 pub struct NoParameters {}
 
-fn read<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
+pub fn read<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
     let pairs = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
     let mut parameters = Parameters { pairs, known: Vec::new() };
     let invalid = |detail| Problem::new(Code::InvalidParameter, detail);

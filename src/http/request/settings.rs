@@ -33,7 +33,7 @@ impl FromRequest<AppState> for Settings {
     }
 }
 
-fn read(body: &[u8]) -> Result<CollectionSettings, Problem> {
+pub fn read(body: &[u8]) -> Result<CollectionSettings, Problem> {
     // The values stay text: what is no setting must not take memory.
     let Object(given) = json::read::<Object<BTreeMap<String, &RawValue>>>(body, CODE)?;
     // serde would take an array of a section's values in their order, too.
