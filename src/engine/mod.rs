@@ -5,6 +5,7 @@ mod analysis;
 mod collections;
 mod compare;
 mod discovery;
+mod disguise;
 mod documents;
 mod error;
 #[cfg(any(test, fuzzing))]
@@ -43,6 +44,7 @@ pub use compare::measures::{Distance, MeasureSelection, MeasureValues, UnknownMe
 pub use discovery::{
     Batch, ClusterFigures, ClusterPart, Discovery, DiscoveryKind, DiscoveryStats, FoundPair,
 };
+pub use disguise::Disguise;
 pub use documents::DocumentChange;
 pub use error::EngineError;
 pub use lookup::cluster::{ClusterOf, Linked};
@@ -69,6 +71,7 @@ pub struct Engine {
     discoveries: Arc<Discoveries>,
     clock: Clock,
     recall_meter: Arc<RecallMeter>,
+    disguise: Disguise,
     /// The collection that replaces this one once it was reindexed.
     successor: Arc<OnceLock<Arc<Collection>>>,
 }
@@ -130,6 +133,7 @@ impl Engine {
         let scheme = analyser.scheme.clone();
         let backend = Local::open(store, local, &identity, scheme, &seeded.sketch, progress)?;
         Ok(Self {
+            disguise: Disguise::new(&settings, &seeded),
             settings: Arc::new(settings),
             analyser: Arc::new(analyser),
             backend: Arc::new(backend),
@@ -142,6 +146,11 @@ impl Engine {
 
     pub fn settings(&self) -> &CollectionSettings {
         &self.settings
+    }
+
+    /// How the hashes of its documents are shown.
+    pub fn disguise(&self) -> Disguise {
+        self.disguise
     }
 
     /// For operations that need the store in this process; `what` names them in the plural.

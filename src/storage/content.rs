@@ -72,10 +72,18 @@ pub(super) fn decode(bytes: &[u8], form: Form) -> Option<Content> {
     }
 }
 
+/// A block of zstd takes at least this much, its header and one repeated byte, ...
+const BLOCK_BYTES_MIN: usize = 4;
+
+/// ... and becomes at most this much (RFC 8878, section 3.1.1.2.3).
+const BLOCK_PLAIN_BYTES_MAX: usize = 128 << 10;
+
 /// The content size that a frame declares, which is untrusted: it may come from a foreign backup.
+/// Memory is allocated for it, so it must be one that the frame can have.
 fn plain_bytes(frame: &[u8]) -> Option<usize> {
     let length = usize::try_from(get_frame_content_size(frame).ok()??).ok()?;
-    (length < PLAIN_BYTES_END).then_some(length)
+    let possible = (frame.len() / BLOCK_BYTES_MIN).saturating_mul(BLOCK_PLAIN_BYTES_MAX);
+    (length < PLAIN_BYTES_END && length <= possible).then_some(length)
 }
 
 // Making a zstd context costs more than compressing a short text, so each thread keeps one.
@@ -248,14 +256,25 @@ mod tests {
 
     #[test]
     fn what_is_too_long_to_be_a_text_is_refused() {
-        // One segment, its length in eight bytes.
+        // One segment, its length in eight bytes, and room for as many blocks as that takes.
         let frame = |length: u64| {
             let mut frame = vec![0x28, 0xB5, 0x2F, 0xFD, 0xE0];
             frame.extend_from_slice(&length.to_le_bytes());
+            frame.resize(1 << 16, 0);
             frame
         };
         assert_eq!(plain_bytes(&frame((1 << 31) - 1)), Some((1 << 31) - 1));
         assert_eq!(plain_bytes(&frame(1 << 31)), None);
+    }
+
+    #[test]
+    fn a_size_that_a_frame_cannot_have_is_refused_before_memory_is_taken() {
+        let mut frame = encode(&Content::Text("a".repeat(200_000)), 1);
+        assert!(plain_bytes(&frame) == Some(200_000) && frame.len() < 100, "{}", frame.len());
+        frame.truncate(4);
+        frame.push(0xE0);
+        frame.extend_from_slice(&(1_u64 << 30).to_le_bytes());
+        assert_eq!(plain_bytes(&frame), None);
     }
 
     #[test]

@@ -44,7 +44,8 @@ pub async fn get(
     let memory = state.budget.reservation(Purpose::Answers).with_allowance(SMALL_BYTES_MAX);
     let stored = engine.get(&id).await?;
     memory.grow(stored::bytes(&stored, parameters.include.as_ref()))?;
-    Ok(ReservedJson(StoredReply::new(stored, parameters.include), memory))
+    let reply = StoredReply::of(&engine, stored, parameters.include).await?;
+    Ok(ReservedJson(reply, memory))
 }
 
 /// Remove a document

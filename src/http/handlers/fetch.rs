@@ -100,7 +100,7 @@ pub async fn fetch(
         match engine.get(&id).await {
             Ok(record) => {
                 memory.grow(bytes(&record).saturating_mul(COPIES))?;
-                reply.documents.push(StoredReply::new(record, include));
+                reply.documents.push(StoredReply::of(&engine, record, include).await?);
             }
             Err(EngineError::DocumentNotFound { .. }) => reply.unknown.push(id),
             Err(error) => return Err(error.into()),

@@ -1,0 +1,61 @@
+"""What schemathesis cannot know of akin: NDJSON, and which documents and collections exist."""
+
+import json
+import os
+
+import requests
+import schemathesis
+
+ID = "https://example.org/a"  # The example of an id in openapi.yaml.
+NDJSON = "application/x-ndjson"
+
+
+@schemathesis.serializer(NDJSON)
+def ndjson(ctx, value):
+    return value if isinstance(value, bytes) else (json.dumps(value) + "\n").encode()
+
+
+@schemathesis.hook
+def filter_case(context, case):
+    """A line that violates the schema is refused in its own line of an answer with status 200."""
+    if case.media_type != NDJSON or case.meta is None:
+        return True
+    body = next((part for where, part in case.meta.components.items() if where == "body"), None)
+    return body is None or not body.mode.is_negative
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    """What is looked up by its example is there, whatever was removed before."""
+    last = case.operation.path.rsplit("/", 1)[-1]
+    if last not in ("similar", "resemblance", "reindex", "clusters"):
+        return
+    url, headers = os.environ["AKIN_URL"], {"Authorization": "Bearer " + os.environ["AKIN_KEY"]}
+    requests.put(f"{url}/collections/news", json={}, headers=headers, timeout=10)
+    for collection in ("default", "news"):
+        path = f"{url}/collections/{collection}/documents/{requests.utils.quote(ID, safe='')}"
+        requests.put(path, json={"text": "the quick brown fox"}, headers=headers, timeout=10)
+
+
+def operations_without_success(log, openapi):
+    """The operations of the document that never had an answer of 2xx."""
+    import yaml
+
+    with open(openapi) as file:
+        paths = yaml.safe_load(file)["paths"]
+    methods = ("get", "put", "post", "patch", "delete")
+    missing = {f"{m.upper()} {path}" for path, of in paths.items() for m in of if m in methods}
+    with open(log) as file:
+        for line in file:
+            request = json.loads(line)
+            if request.get("message") == "request" and 200 <= request["status"] < 300:
+                missing.discard(f"{request['method']} {request['route']}".replace("{*", "{"))
+    return sorted(missing)
+
+
+if __name__ == "__main__":
+    import sys
+
+    missing = operations_without_success(*sys.argv[1:])
+    if missing:
+        sys.exit("never answered with 2xx: " + ", ".join(missing))
