@@ -49,6 +49,6 @@ cd "$scratch" # where it leaves a cache
 "$root/target/schemathesis/bin/schemathesis" run "$root/openapi.yaml" \
     --url "http://$address" --header "Authorization: Bearer $key" \
     --checks all --exclude-checks positive_data_acceptance \
-    --max-examples 15 --seed 1 --workers 1 --no-shrink --generation-database none --no-color \
+    --max-examples 10 --seed 1 --workers 1 --no-shrink --generation-database none --no-color \
     --warnings off || { tail -5 "$scratch/log"; exit 1; }
 "$python" "$scratch/schemathesis_hooks.py" "$scratch/log" "$root/openapi.yaml"
