@@ -10,8 +10,11 @@ use crate::sketch::{SketchSettings, Sketcher};
 use crate::text::{Normalize, ShingleSettings, Shingler, Unit};
 use crate::{engine, http, storage};
 
+/// Panics if a promise is broken for the input.
+pub type Target = fn(&[u8]);
+
 /// Each target by the name of its folder in `fuzz/corpus`.
-pub const TARGETS: [(&str, fn(&[u8])); 8] = [
+pub const TARGETS: [(&str, Target); 8] = [
     ("text", text),
     ("json", http::fuzzing::json),
     ("ndjson", http::fuzzing::ndjson),

@@ -4,7 +4,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use super::TARGETS;
+use super::{TARGETS, Target};
 
 /// Per target. More would take longer than seconds in a debug build.
 const MUTATIONS: usize = 3_000;
@@ -66,10 +66,9 @@ fn mutate(input: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     input.truncate(INPUT_BYTES_MAX);
 }
 
-fn check(name: &str, target: fn(&[u8]), origin: &str, input: &[u8]) {
-    if catch_unwind(AssertUnwindSafe(|| target(input))).is_err() {
-        panic!("{name} fails for {origin}: b\"{}\"", input.escape_ascii());
-    }
+fn check(name: &str, target: Target, origin: &str, input: &[u8]) {
+    let outcome = catch_unwind(AssertUnwindSafe(|| target(input)));
+    assert!(outcome.is_ok(), "{name} fails for {origin}: b\"{}\"", input.escape_ascii());
 }
 
 fn smoke(name: &str) {

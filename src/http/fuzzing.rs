@@ -117,18 +117,15 @@ pub fn ndjson(input: &[u8]) {
             elements.iter().map(|raw| Bytes::copy_from_slice(raw.get().as_bytes())).collect()
         }
     };
-    let is_cut = |(_, item): &(u64, Result<Bytes, SplitError>)| item.is_err();
+    let is_cut = |(_, item): &Numbered| item.is_err();
     if !whole.iter().any(is_cut) {
         assert!(whole.into_iter().filter_map(|(_, item)| item.ok()).eq(expected));
     }
 }
 
-fn split(
-    form: Form,
-    bytes_max: usize,
-    body: &[u8],
-    size: usize,
-) -> Vec<(u64, Result<Bytes, SplitError>)> {
+type Numbered = (u64, Result<Bytes, SplitError>);
+
+fn split(form: Form, bytes_max: usize, body: &[u8], size: usize) -> Vec<Numbered> {
     let mut splitter = Splitter::new(form, bytes_max);
     let mut items = Vec::new();
     for chunk in body.chunks(size) {

@@ -145,7 +145,7 @@ async fn hashes_made_with_a_secret_seed_are_disguised() {
         for hash in &hashes {
             assert_eq!(!shingles.contains(&json!(hash)), is_secret, "{name}");
         }
-        let sketch: String = sketch.iter().map(|byte| format!("{byte:02x}")).collect();
+        let sketch = sketch.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
         assert_eq!(included["sketch"] != json!(sketch), is_secret, "{name}");
         // Within the collection they mean what they mean elsewhere.
         assert_eq!(shown(name, "b").await, (shown_fingerprint, included.clone()));
