@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::bulk::split::{Form, SplitError, Splitter};
 use super::problem::Problem;
 use super::request::lookup::{ConditionParameters, LookupParameters};
+use super::request::options::AddParameters;
 use super::request::parameters::{
     ClusterParameters, CurveParameters, ExportParameters, GetParameters, ListParameters,
     RecallParameters, StoredPair, TextParameters,
@@ -16,7 +17,6 @@ use super::request::{bodies, probes, query, settings};
 use super::time::Time;
 use super::token::WireToken;
 use crate::document::{Content, Document, DocumentId};
-use crate::engine::AddOptions;
 
 /// The longest problem, however long the body: its detail and its pointer are cut.
 const PROBLEM_BYTES_MAX: usize = 8 << 10;
@@ -46,12 +46,13 @@ fn is_short<T>(read: Result<T, Problem>) {
 
 /// What was read, written as a client would, is read as the same.
 fn read_document(body: &[u8]) {
-    let document = match bodies::document(body) {
-        Ok(document) => document,
+    let call = AddParameters::default();
+    let document = match bodies::document(body, &call) {
+        Ok((document, _)) => document,
         Err(problem) => return is_short::<()>(Err(problem)),
     };
-    let again = bodies::document(written(&document).to_string().as_bytes());
-    let again = again.unwrap_or_else(|problem| panic!("{document:?}: {}", problem.detail));
+    let again = bodies::document(written(&document).to_string().as_bytes(), &call);
+    let (again, _) = again.unwrap_or_else(|problem| panic!("{document:?}: {}", problem.detail));
     // Metadata is kept as text, in which numbers may be written in several ways.
     let metadata = |document: &Document| -> Option<Value> {
         let metadata = document.metadata.as_ref()?;
@@ -62,7 +63,7 @@ fn read_document(body: &[u8]) {
     let other = DocumentId::new("another id").expect("it is a valid id");
     let is_its_own = document.id == other;
     let is_named = serde_json::from_slice::<Value>(body).is_ok_and(|body| !body["id"].is_null());
-    assert_eq!(bodies::document_named(body, other).is_ok(), is_its_own || !is_named);
+    assert_eq!(bodies::document_named(body, other, &call).is_ok(), is_its_own || !is_named);
 }
 
 fn written(document: &Document) -> Value {
@@ -143,7 +144,7 @@ fn split(form: Form, bytes_max: usize, body: &[u8], size: usize) -> Vec<Numbered
 pub fn query_string(input: &[u8]) {
     let query = String::from_utf8_lossy(input);
     read_query::<(LookupParameters, ConditionParameters)>(&query);
-    read_query::<(TextParameters, AddOptions)>(&query);
+    read_query::<(TextParameters, AddParameters)>(&query);
     read_query::<GetParameters>(&query);
     read_query::<(ListParameters, ConditionParameters)>(&query);
     read_query::<(ClusterParameters, ConditionParameters)>(&query);
