@@ -28,14 +28,17 @@ def filter_case(context, case):
 @schemathesis.hook
 def before_call(context, case, kwargs):
     """What is looked up by its example is there, whatever was removed before."""
-    last = case.operation.path.rsplit("/", 1)[-1]
-    if last not in ("similar", "resemblance", "reindex", "clusters"):
+    path = case.operation.path
+    last = path.rsplit("/", 1)[-1]
+    if case.method != "DELETE" and last not in ("similar", "resemblance", "reindex", "clusters"):
         return
     url, headers = os.environ["AKIN_URL"], {"Authorization": "Bearer " + os.environ["AKIN_KEY"]}
-    requests.put(f"{url}/collections/news", json={}, headers=headers, timeout=10)
-    for collection in ("default", "news"):
-        path = f"{url}/collections/{collection}/documents/{requests.utils.quote(ID, safe='')}"
-        requests.put(path, json={"text": "the quick brown fox"}, headers=headers, timeout=10)
+    collection = "default"
+    if "{collection}" in path:
+        collection = "news"
+        requests.put(f"{url}/collections/news", json={}, headers=headers, timeout=10)
+    document = f"{url}/collections/{collection}/documents/{requests.utils.quote(ID, safe='')}"
+    requests.put(document, json={"text": "the quick brown fox"}, headers=headers, timeout=10)
 
 
 def operations_without_success(log, openapi):

@@ -74,6 +74,7 @@ fn written(document: &Document) -> Value {
             body["tokens"] = tokens.into_iter().map(|token| json!(WireToken(token))).collect();
         }
         Content::Fields(fields) => body["fields"] = json!(fields),
+        Content::Signature(values) => body["signature"] = json!(values),
     }
     if let Some(metadata) = &document.metadata {
         body["metadata"] = serde_json::from_str(metadata.as_json()).expect("metadata was checked");

@@ -206,7 +206,7 @@ impl Catalog {
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             let expired = |listing: &Listing| listing.has_expired(now_ms);
-            // One that is no longer listed was replaced, or removed, perhaps because it has expired.
+            // One that is no longer listed was replaced, or removed, perhaps as it has expired.
             let is_alive = |(id, at): &(DocumentId, Ordinal)| match self.read(*at, expired) {
                 Some(expired) => !expired,
                 None => self.alive(id, now_ms).is_some(),
