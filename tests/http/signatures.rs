@@ -125,6 +125,8 @@ async fn lookups_return_the_share_of_equal_values_and_miss_little() {
 async fn values_of_64_bits_may_be_kept_in_8() {
     let (app, all) = (signed(8).await, signatures(Numbers::next));
     fill(&app, &all).await;
+    let stored = app.get(&format!("{DOCUMENTS}/9/4")).await.json();
+    assert_eq!(stored["signature"], json!(all["9/4"]));
     let recall = recall(&app, &all, 0.7, 0.03).await;
     assert!(recall > 0.98, "{recall}");
 }
@@ -176,7 +178,9 @@ async fn signatures_are_kept_replaced_removed_and_found_after_a_restart() {
 #[tokio::test]
 async fn near_duplicates_are_skipped_and_listed_by_their_estimates() {
     let (app, all) = (signed(32).await, of_32_bits());
-    let documents: Vec<Value> = ["5/0", "5/2", "5/0", "6/0"]
+    // Of these the sets of values, each with its place, resemble each other less than 0.8.
+    assert!((0.8..0.88).contains(&share(&all["5/0"], &all["5/3"])));
+    let documents: Vec<Value> = ["5/0", "5/3", "5/0", "6/0"]
         .into_iter()
         .enumerate()
         .map(|(n, of)| json!({"id": n.to_string(), "signature": all[of]}))

@@ -185,7 +185,7 @@ impl Drop for CollectionFiles {
 
 /// Deletes the remains of a collection, its marker file last.
 pub(super) fn clear(dir: &Path) -> io::Result<()> {
-    // If a power failure took the mark back and not the deletions, it would be a damaged collection.
+    // If a power failure took the mark back and not the deletions, it would be a damaged one.
     sync(dir)?;
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
@@ -274,8 +274,8 @@ pub(super) fn replaced_by(dir: &Path) -> Option<Vec<u8>> {
     fs::read(dir.join(REPLACES)).ok()
 }
 
-const UNFINISHED: &str = "the collection as it was before its reindex could not be removed; the next \
-                         start does it, so restart akin first";
+const UNFINISHED: &str = "the collection as it was before its reindex could not be removed; the \
+                         next start does it, so restart akin first";
 
 const NO_SETTINGS: &str = "the directory has data, but no collection.json says what it is";
 

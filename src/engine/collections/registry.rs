@@ -1,9 +1,9 @@
 //! Which collection a name stands for.
 //!
 //! Names change only while `changes` is locked, together with the files: collections are created,
-//! removed and replaced one at a time. Lookups lock the names alone, which nobody does while waiting
-//! for a disk. What touches files is passed as closures, so that Shuttle can schedule the rest
-//! (`tests/model`).
+//! removed and replaced one at a time. Lookups lock the names alone, which nobody does while
+//! waiting for a disk. What touches files is passed as closures, so that Shuttle can schedule the
+//! rest (`tests/model`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -246,7 +246,7 @@ impl Collections {
             set.unwrap_or_else(|_| unreachable!("a collection is replaced once"));
             paused.supersede();
             if let Err(error) = new.files.end_takeover(&old.files) {
-                tracing::error!(%name, %error, "cannot remove the old collection; the next start does");
+                tracing::error!(%name, %error, "the old collection is left to the next start");
             }
         };
         self.registry.replace(name, old, new, || new.files.take_over(), redirect)

@@ -49,8 +49,8 @@ struct ProbeBody {
 }
 
 /// A document to look up: it has exactly one of `id` (of a stored document), `text`, `tokens`,
-/// `fields` and `signature`. Options may stand in the query instead; an option that stands in both must have the
-/// same value.
+/// `fields` and `signature`. Options may stand in the query instead; an option that stands in both
+/// must have the same value.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = LookupProbe)]

@@ -22,8 +22,8 @@ pub struct Json<T>(pub T);
 /// JSON whose memory is reserved until it was sent.
 pub struct CountedJson<T, M = Reservation>(pub T, pub M);
 
-/// JSON whose memory is reserved while it is written, until it was sent. What the value itself takes
-/// is for the caller to reserve.
+/// JSON whose memory is reserved while it is written, until it was sent. What the value itself
+/// takes is for the caller to reserve.
 pub struct ReservedJson<T>(pub T, pub Reservation);
 
 /// NDJSON whose memory is reserved until it was sent.
