@@ -3,6 +3,7 @@
 mod access;
 mod backups;
 mod clock;
+mod clusters;
 mod descriptors;
 mod error;
 mod expiry;
@@ -138,6 +139,7 @@ async fn work(settings: Settings, state: http::AppState) -> Result<Infallible, A
         never = backups::make(collections, &backup) => match never {},
         never = webhooks.deliver(collections) => match never {},
         never = for_each(collections, measured_every, measure_recall) => match never {},
+        never = clusters::update(collections) => match never {},
         never = keep_metrics(metrics) => match never {},
         reason = collections.failed() => Err(AppError::OutOfService { reason }),
     }

@@ -36,7 +36,10 @@ pub use clock::Clock;
 pub use error::BackendError;
 #[cfg(test)]
 pub(crate) use local::WriteGate;
-pub use local::{Local, LocalSettings, LocalView, PausedWrites, SetCache};
+pub use local::{
+    ClusterCounts, ClusterEntry, ClusterWork, Clusters, ClustersState, Local, LocalSettings,
+    LocalView, PausedWrites, SetCache,
+};
 pub use rival::{Registered, Rival, RivalSearch, Rivals};
 pub use statistics::{BackendStats, Progress, Recovery, RecoverySource};
 

@@ -133,6 +133,11 @@ pub enum EngineError {
          reindexed or restored: take the position of now, and read all documents again"
     )]
     ChangesGone,
+    #[error(
+        "the collection keeps no clusters: it needs the setting clusters.threshold; GET /clusters \
+         finds them without"
+    )]
+    ClustersNotKept,
     #[error("{what} are not supported by the backend of this collection")]
     UnsupportedByBackend { what: &'static str },
     /// An internal error, logged at the boundary and not shown to clients.
@@ -141,6 +146,11 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// Whether the collection was closed, or stops, so that nothing else will succeed.
+    pub(super) fn is_of_stopping(&self) -> bool {
+        matches!(self, Self::Closed | Self::OutOfService { .. } | Self::Superseded)
+    }
+
     pub(super) fn not_found(id: &DocumentId) -> Self {
         Self::DocumentNotFound { id: id.clone() }
     }

@@ -2,6 +2,7 @@
 //! remove, list, export, snapshot) and backups.
 
 mod analysis;
+mod clusters;
 mod collections;
 mod compare;
 mod discovery;
@@ -18,6 +19,7 @@ mod settings;
 mod types;
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use crate::backend::{Backend, BackendError, Local, LocalSettings, SetCache};
@@ -27,9 +29,11 @@ use quality::recall::RecallMeter;
 
 pub use crate::backend::PreparedDocument;
 pub use crate::backend::{BackendStats, Clock, Progress, Recovery, RecoverySource, Removed};
+pub use crate::backend::{ClusterCounts, ClustersState};
 pub use crate::join::{Linkage, Stage};
 pub use crate::storage::{Change, Finding, Order, Position, Record, SnapshotInfo};
 pub use analysis::{Analyser, Analysis};
+pub use clusters::{ClusterMembers, ClusterSettings, StoredCluster, StoredClusters};
 pub use collections::{
     Collection, CollectionName, Collections, CollectionsSettings, Creation, InvalidCollectionName,
     ReindexState, ReindexStatus, Verification, VerifiedCollection, rebuild_default,
@@ -72,6 +76,8 @@ pub struct Engine {
     clock: Clock,
     recall_meter: Arc<RecallMeter>,
     disguise: Disguise,
+    /// A stored cluster may lack members because of a work limit.
+    clusters_truncated: Arc<AtomicBool>,
     /// The collection that replaces this one once it was reindexed.
     successor: Arc<OnceLock<Arc<Collection>>>,
 }
@@ -128,6 +134,10 @@ impl Engine {
             exact_from: settings.scheme.exact_from(),
             ttl_ms: settings.store.ttl_ms(),
             sets: sets.clone(),
+            clusters_bytes_max: settings
+                .clusters
+                .threshold
+                .map(|_| settings.limits.clusters_bytes_max),
             clock: clock.clone(),
         };
         let scheme = analyser.scheme.clone();
@@ -140,6 +150,7 @@ impl Engine {
             discoveries: Arc::default(),
             clock,
             recall_meter: Arc::default(),
+            clusters_truncated: Arc::default(),
             successor: Arc::default(),
         })
     }

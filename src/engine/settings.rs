@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::EngineError;
+use super::{ClusterSettings, EngineError};
 use crate::scheme::{Kind, Scheme, SchemeSettings};
 use crate::sketch::{Method, SketchSettings};
 use crate::text::{CUTTING_VERSION, Normalize, ShingleSettings, Shingler, Unit, WordHash};
@@ -18,6 +18,8 @@ pub struct CollectionSettings {
     pub sketch: SketchSettings,
     pub scheme: SchemeSettings,
     pub store: StoreSettings,
+    #[serde(skip_serializing_if = "ClusterSettings::are_off")]
+    pub clusters: ClusterSettings,
     pub limits: LimitSettings,
 }
 
@@ -117,6 +119,7 @@ impl CollectionSettings {
             ("sketch", self.sketch.faults()),
             ("scheme", self.scheme.faults(&self.sketch)),
             ("store", self.store.faults()),
+            ("clusters", self.clusters.faults(&self.scheme, &self.sketch)),
             ("limits", self.limits.faults()),
         ];
         let of = |(part, faults): (_, Vec<_>)| faults.into_iter().map(move |fault| (part, fault));
@@ -236,6 +239,8 @@ pub struct LimitSettings {
     /// Clusters of more documents are counted in metrics and logged as giant.
     #[schema(minimum = 1)]
     pub cluster_members_alarm: usize,
+    /// Memory of the clusters that a collection keeps; if they need more, they are dropped.
+    pub clusters_bytes_max: u64,
     /// Shingles that one `POST /collapse` holds in memory: those of documents that may be
     /// near-duplicates of each other, equal sets counted once.
     #[schema(minimum = 1)]
@@ -258,6 +263,7 @@ impl Default for LimitSettings {
             metadata_bytes_max: 65_536,
             field_bytes_max: 4_096,
             cluster_members_alarm: 1_000,
+            clusters_bytes_max: 1 << 28,
             collapse_shingles_max: 4 << 20,
             edit_product_max: 1_000_000_000,
         }
@@ -294,6 +300,7 @@ impl LimitSettings {
             metadata_bytes_max: 8 << 20,
             field_bytes_max: 65_536,
             cluster_members_alarm: 1_000_000_000,
+            clusters_bytes_max: 1 << 34,
             collapse_shingles_max: 64 << 20,
             edit_product_max: 10_000_000_000,
         }
@@ -311,6 +318,7 @@ impl LimitSettings {
                 ("metadata_bytes_max", of.metadata_bytes_max as u64),
                 ("field_bytes_max", of.field_bytes_max as u64),
                 ("cluster_members_alarm", of.cluster_members_alarm as u64),
+                ("clusters_bytes_max", of.clusters_bytes_max),
                 ("collapse_shingles_max", of.collapse_shingles_max as u64),
                 ("edit_product_max", of.edit_product_max),
             ]

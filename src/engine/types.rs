@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use crate::backend::{BackendStats, Registered};
 use crate::budget::Reservation;
 use crate::document::{Content, DocumentId, Metadata, Token};
-use crate::engine::{ClusterFigures, DiscoveryStats, Recall};
+use crate::engine::{ClusterCounts, ClusterFigures, DiscoveryStats, Recall};
 use crate::measure::Overlap;
 use crate::scheme::Threshold;
 
@@ -68,6 +68,11 @@ pub struct Added {
     /// the whole of it is its only one; `sampled_to_one`, none of its shingles is in the sample
     /// that the collection keeps, so one element stands for all, which only equal documents share.
     pub policy: Vec<Policy>,
+    /// The name of its cluster, in a collection that keeps them; absent while they are being built,
+    /// and of a document that was skipped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "e6c632b61e964e1f")]
+    pub cluster: Option<String>,
     /// There, and true, if there are more near-duplicates than `duplicates` has room for.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
@@ -301,6 +306,8 @@ pub struct Stats {
     pub discoveries: Vec<DiscoveryStats>,
     /// `None` before the first complete one.
     pub last_clusters: Option<ClusterFigures>,
+    /// `None` if clusters are not kept.
+    pub clusters: Option<ClusterCounts>,
     /// MeasureValues last at the collection's threshold, if it was.
     pub last_recall: Option<Recall>,
 }

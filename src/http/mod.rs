@@ -52,8 +52,8 @@ use access::origin;
 use access::routes::{ADMIN, Needs, READ, Routes, Table, WRITE};
 use connection::{decompression, layers, observe};
 use handlers::{
-    backup, changes, collapse, collections, curve, discovery, document, documents, fetch, operate,
-    recall, reindex, removal, resemblance, similar,
+    backup, changes, clusters, collapse, collections, curve, discovery, document, documents, fetch,
+    operate, recall, reindex, removal, resemblance, similar,
 };
 use problem::Problem;
 use problem::code::Code;
@@ -102,6 +102,7 @@ fn on_one_collection() -> Routes {
         .routes(READ, routes!(resemblance::stored, resemblance::posted))
         .routes(READ, routes!(discovery::pairs))
         .routes(READ, routes!(discovery::clusters))
+        .routes(READ, routes!(clusters::stored))
         .routes(READ, routes!(collapse::collapse))
         .routes(READ, routes!(curve::curve))
         .routes(READ, routes!(operate::stats))

@@ -198,6 +198,9 @@ fn a_receiver_that_is_away_for_too_long_is_told_so() {
     let (serving, caller) = receiver.serve(dir.path(), few);
     add(&caller, "default", &["a"]);
     receiver.changes("default", 1);
+    let position = String::from_utf8(caller.get("/changes").unwrap().1).unwrap();
+    let position: Value = serde_json::from_str(&position).unwrap();
+    let since = format!("/changes?since={}", position["position"].as_str().unwrap());
     receiver.stop();
     for at in 0..3 {
         let ids = [0, 1, 2].map(|of| format!("away{at}{of}"));
@@ -206,9 +209,12 @@ fn a_receiver_that_is_away_for_too_long_is_told_so() {
         let has = format!("\"sequence\":{}", 4 + 3 * at);
         while !String::from_utf8(caller.get("/snapshots").unwrap().1).unwrap().contains(&has) {}
     }
+    while caller.get(&since).unwrap().0 != 410 {}
+    while metric(&caller, "akin_webhook_lag_changes") < 9.0 {}
     receiver.start();
-    assert_eq!(receiver.changes("default", 4).last().unwrap(), "stored away22");
     serving.wait_for_log("changes are lost");
+    while metric(&caller, "akin_webhook_lag_changes") > 0.0 {}
+    assert_eq!(receiver.changes("default", 4).last().unwrap(), "stored away22");
     let accepted = receiver.shared.accepted.lock().unwrap();
     let gone = accepted.iter().filter(|message| message["changes_gone"] == true).count();
     assert_eq!((gone, metric(&caller, "akin_webhook_changes_gone_total")), (1, 1.0));

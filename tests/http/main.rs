@@ -8,6 +8,7 @@ mod app;
 mod backup;
 mod bulk;
 mod changes;
+mod clusters;
 mod collapse;
 mod collections;
 mod conformance;

@@ -5,6 +5,7 @@
 //! visible in log order.
 
 mod catalog;
+mod clusters;
 mod contents;
 mod exact;
 mod expiries;
@@ -46,6 +47,7 @@ use crate::text::ShingleSet;
 use contents::content_hash;
 use live::Live;
 
+pub use clusters::{ClusterCounts, ClusterEntry, ClusterWork, Clusters, ClustersState};
 pub use gate::PausedWrites;
 pub(crate) use gate::WriteGate;
 pub use set_cache::SetCache;
@@ -93,7 +95,10 @@ impl Local {
         let index = recovery::with_prefix(recovered.index, settings.exact_from, &store)?;
         let sketch_bytes = scheme.sketch_bytes() as u32;
         let sets = settings.sets.of_next_collection();
-        let live = Live::new(index, recovered.catalog, scheme, sets);
+        let mut live = Live::new(index, recovered.catalog, scheme, sets);
+        if let Some(bytes_max) = settings.clusters_bytes_max {
+            live.keep_clusters(bytes_max);
+        }
         Ok(Self {
             live: Arc::new(live),
             in_flight: InFlight::new(Estimator::new(sketch)),

@@ -80,6 +80,9 @@ impl Local {
             writes.push(Write::Put { record, replaces: None });
             self.next_ordinal.fetch_max(ordinal.get() + 1, Ordering::Relaxed);
         }
+        if let Some(clusters) = self.clusters() {
+            clusters.copied();
+        }
         let live = Arc::clone(&self.live);
         match writes.is_empty() {
             true => Ok(()),

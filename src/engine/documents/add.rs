@@ -113,6 +113,7 @@ impl Engine {
         // A document that is already stored is stored again, as its expiry may have changed.
         if !is_skipped || self.backend.is_stored(&registered.document.document).await? {
             added.status = self.backend.store(registered).await?.into();
+            added.cluster = self.link_added(&added.id).await;
         }
         Ok(added)
     }
@@ -157,6 +158,14 @@ impl Engine {
                     *outcome = Err(error.clone());
                 }
             }
+            return completed;
+        }
+        for (_, outcome) in &mut completed {
+            if let Ok(added) = outcome
+                && added.status == AddStatus::Created
+            {
+                added.cluster = self.link_added(&added.id).await;
+            }
         }
         completed
     }
@@ -191,6 +200,7 @@ impl Engine {
             duplicates: matches,
             shingles: prepared.set.count(),
             policy: Policy::of(prepared.whole_document, prepared.sampled_to_one),
+            cluster: None,
             more,
             truncated,
         };

@@ -345,7 +345,7 @@ fn fitting(candidates: &[Candidate]) -> usize {
 }
 
 /// The overlap of each set that reaches the threshold, and whether the set is whole (no sample).
-async fn overlaps(
+pub(crate) async fn overlaps(
     probe: &ShingleSet,
     sets: Vec<Option<ShingleSet>>,
     threshold: Threshold,

@@ -30,6 +30,9 @@ const ADVICE: &[(Code, &str)] = &[
     (Code::DocumentNotFound,
         "Check the id and the collection. Documents may have been removed or have expired."),
     (Code::CollectionNotFound, "Create it by PUT /collections/NAME, or check the name."),
+    (Code::ClustersNotKept,
+        "Use GET /clusters, or set clusters.threshold: for `default` in the configuration, for \
+         others by a reindex."),
     (Code::ChangesGone,
         "Read the documents anew, such as by GET /export, and go on from the newest position."),
     (Code::ReindexNotFound, "Begin one by POST /collections/NAME/reindex."),

@@ -79,6 +79,8 @@ problems! {
     Discovering: [&[Code::UnsupportedMode, Code::WrongContent]];
     /// Of a discovery of clusters, or of the cluster of one document.
     Clustering: [BY_ID, &[Code::WrongContent]];
+    /// Of a call for clusters that a collection keeps.
+    KeepingClusters: [&[Code::ClustersNotKept]];
     /// Of a call that collections of records or signatures refuse.
     OfTexts: [&[Code::WrongContent]];
     /// Of a call that takes a list of ids.

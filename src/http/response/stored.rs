@@ -88,6 +88,10 @@ pub struct StoredReply {
     #[schema(example = "00f9a3c6d4e2b180")]
     fingerprint: String,
     policy: Vec<Policy>,
+    /// The name of its cluster, in a collection that keeps them; absent while they are being built.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "e6c632b61e964e1f")]
+    cluster: Option<String>,
     /// On request, by `include`.
     #[serde(skip_serializing_if = "Option::is_none")]
     included: Option<IncludedReply>,
@@ -114,7 +118,8 @@ impl StoredReply {
     ) -> Result<Self, Problem> {
         let shingles = stored.shingles;
         let (disguise, slot_bytes) = (engine.disguise(), engine.settings().sketch.slot_bytes());
-        let make = move || Self::new(stored, include, disguise, slot_bytes);
+        let cluster = engine.cluster_name_of(&stored.id);
+        let make = move || Self { cluster, ..Self::new(stored, include, disguise, slot_bytes) };
         if !include.is_some_and(|include| include.shingles) || shingles <= SHINGLES_INLINE_MAX {
             return Ok(make());
         }
@@ -141,6 +146,7 @@ impl StoredReply {
             shingles: stored.shingles as usize,
             fingerprint: format!("{:016x}", disguise.hash(stored.fingerprint)),
             policy: Policy::of(stored.whole_document, stored.sampled_to_one),
+            cluster: None,
             included,
             document: DocumentReply::from(stored),
         }

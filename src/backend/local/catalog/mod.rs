@@ -265,6 +265,17 @@ impl Catalog {
         }
     }
 
+    /// The numbers of all chunks, ascending.
+    pub fn chunks(&self) -> Vec<u64> {
+        self.chunks_in(0..u64::MAX)
+    }
+
+    /// The ordinals in a chunk.
+    pub fn ordinals_in(&self, chunk: u64) -> Vec<Ordinal> {
+        let chunk = self.chunks.get(&chunk);
+        chunk.map_or_else(Vec::new, |of| of.iter().map(|listing| listing.ordinal).collect())
+    }
+
     /// The numbers of the chunks that exist in a range, ascending.
     fn chunks_in(&self, range: Range<u64>) -> Vec<u64> {
         let numbers = self.chunks.iter().map(|chunk| *chunk.key());
