@@ -91,7 +91,7 @@ impl Collections {
         );
     }
 
-    /// Opens a collection, which is not served until it is [added](Self::add).
+    /// Opens a collection, which is not served until it is in the registry.
     pub(super) fn open_in(
         &self,
         name: CollectionName,
