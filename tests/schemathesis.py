@@ -9,6 +9,9 @@ import schemathesis
 ID = "https://example.org/a"  # The example of an id in openapi.yaml.
 NDJSON = "application/x-ndjson"
 
+# Calls, by the ends of their paths, that need a document.
+NEEDY = ("similar", "resemblance", "reindex", "clusters", "stored")
+
 
 @schemathesis.serializer(NDJSON)
 def ndjson(ctx, value):
@@ -30,13 +33,16 @@ def before_call(context, case, kwargs):
     """What is looked up by its example is there, whatever was removed before."""
     path = case.operation.path
     last = path.rsplit("/", 1)[-1]
-    if case.method != "DELETE" and last not in ("similar", "resemblance", "reindex", "clusters"):
+    if case.method != "DELETE" and last not in NEEDY:
         return
     url, headers = os.environ["AKIN_URL"], {"Authorization": "Bearer " + os.environ["AKIN_KEY"]}
     collection = "default"
     if "{collection}" in path:
         collection = "news"
-        requests.put(f"{url}/collections/news", json={}, headers=headers, timeout=10)
+        news = f"{url}/collections/news"
+        if last == "stored":  # Only some collections keep their clusters.
+            requests.delete(news, headers=headers, timeout=10)
+        requests.put(news, json={"clusters": {"threshold": 0.8}}, headers=headers, timeout=10)
     document = f"{url}/collections/{collection}/documents/{requests.utils.quote(ID, safe='')}"
     requests.put(document, json={"text": "the quick brown fox"}, headers=headers, timeout=10)
 

@@ -30,8 +30,9 @@ trap stop EXIT
 # With keys, so that what may be done without one is tested too.
 key=$("$akin" keys create --data-dir "$scratch/data" --name tests \
     --actions read,write,admin,metrics 2> /dev/null)
-# Probes are logged at this level.
-AKIN__LOG__LEVEL=info,akin::http=debug "$akin" serve --listen 127.0.0.1:0 --data-dir "$scratch/data" 2> "$scratch/log" &
+# Probes are logged at this level. Only collections with a threshold keep their clusters.
+AKIN__LOG__LEVEL=info,akin::http=debug AKIN__COLLECTION__CLUSTERS__THRESHOLD=0.8 \
+    "$akin" serve --listen 127.0.0.1:0 --data-dir "$scratch/data" 2> "$scratch/log" &
 server=$!
 address=
 for _ in $(seq 300); do

@@ -33,7 +33,9 @@ impl Server {
             .env("AKIN__SERVER__DISCOVERIES_MAX", "1")
             .env("AKIN__STORAGE__QUEUE_WRITES_MAX", "4")
             .env("AKIN__STORAGE__EXPIRY_INTERVAL_S", "1")
+            // Caches that are soon full, so that memory shows what else grows.
             .env("AKIN__STORAGE__SETS_CACHE_BYTES", (4 << 20).to_string())
+            .env("AKIN__STORAGE__PAGE_CACHE_BYTES", (8 << 20).to_string())
             .env("AKIN__STORAGE__SNAPSHOT_OPERATIONS", "2000")
             .envs(settings.iter().cloned());
         let mut process = Process::spawn(command).unwrap();

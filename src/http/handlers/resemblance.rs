@@ -48,7 +48,7 @@ pub async fn stored(
     params(CompareParameters),
     request_body(
         content = PairBody,
-        example = json!({"a": {"id": "a"}, "b": {"text": "the fox"}}),
+        example = json!({"a": {"id": "https://example.org/a"}, "b": {"text": "the fox"}}),
     ),
     responses((status = 200, description = "The comparison.", body = ComparisonReply), Comparing),
 )]
