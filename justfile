@@ -74,6 +74,9 @@ recall FILE URL="http://127.0.0.1:2546":
 peers *ARGS:
     bash bench/run.sh {{ARGS}}
 
-# Fuzzes the text's inner loops for so many seconds: each level against the definition (`cargo install cargo-fuzz`).
-fuzz SECONDS="300":
-    cargo +nightly fuzz run levels -- -max_total_time={{SECONDS}} -max_len=20000
+# Fuzzes a target for so many seconds (`cargo install cargo-fuzz`): text, json, ndjson, query, filter, snapshot, record or
+# backup. What it finds goes to target/corpus; what belongs to the tests is copied to fuzz/corpus by hand.
+fuzz TARGET SECONDS="300":
+    mkdir -p target/corpus/{{TARGET}}
+    cargo +nightly fuzz run {{TARGET}} target/corpus/{{TARGET}} fuzz/corpus/{{TARGET}} -- \
+        -max_total_time={{SECONDS}} -max_len=20000 -malloc_limit_mb=512

@@ -126,6 +126,7 @@ fn local(dir: &Path, exact_from: Option<Threshold>) -> Local {
         exact_from,
         ttl_ms: None,
         sets: SetCache::new(64 << 20),
+        clusters_bytes_max: None,
         clock: Clock::system(),
     };
     let sketch = SketchSettings::default();

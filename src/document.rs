@@ -197,6 +197,8 @@ pub enum Content {
     Tokens(Vec<Token>),
     /// A record: the text of each field, by name.
     Fields(BTreeMap<String, String>),
+    /// MinHash values that the client computed, one for each hash function.
+    Signature(Vec<u64>),
 }
 
 impl Content {
@@ -209,6 +211,7 @@ impl Content {
                 tokens.iter().map(|token| token.text.len() + token.count as usize).sum()
             }
             Self::Fields(fields) => fields.iter().map(|(name, text)| name.len() + text.len()).sum(),
+            Self::Signature(values) => size_of_val(values.as_slice()),
         }
     }
 }

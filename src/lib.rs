@@ -28,6 +28,8 @@ mod config;
 pub mod connector;
 pub mod document;
 pub mod engine;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod http;
 pub mod index;
 pub mod join;

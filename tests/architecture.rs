@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The layers, bottom up: each may use only those before it.
-const LAYERS: [&str; 18] = [
+const LAYERS: [&str; 19] = [
     "document",
     "budget",
     "connector",
@@ -25,6 +25,7 @@ const LAYERS: [&str; 18] = [
     "telemetry",
     "app",
     "cli",
+    "fuzzing",
 ];
 
 /// What some layers must do without.

@@ -31,4 +31,5 @@ cargo test --locked
 bash tests/deploy.sh
 bash tests/schemathesis.sh
 bash tests/clients.sh
+bash tests/join.sh
 bash tests/console.sh

@@ -8,7 +8,7 @@ root=$PWD
 # Not `cargo build`: without the features of the tests it would build the dependencies once more.
 cargo test --quiet --locked --no-run --test http
 akin="$root/target/debug/akin"
-python="target/schemathesis/bin/python"
+python="$root/target/schemathesis/bin/python"
 if ! cmp -s tests/schemathesis.txt target/schemathesis/installed.txt; then
     python3 -m venv --clear target/schemathesis
     "$python" -m pip install --quiet --disable-pip-version-check -r tests/schemathesis.txt
@@ -30,7 +30,9 @@ trap stop EXIT
 # With keys, so that what may be done without one is tested too.
 key=$("$akin" keys create --data-dir "$scratch/data" --name tests \
     --actions read,write,admin,metrics 2> /dev/null)
-"$akin" serve --listen 127.0.0.1:0 --data-dir "$scratch/data" 2> "$scratch/log" &
+# Probes are logged at this level. Only collections with a threshold keep their clusters.
+AKIN__LOG__LEVEL=info,akin::http=debug AKIN__COLLECTION__CLUSTERS__THRESHOLD=0.8 \
+    "$akin" serve --listen 127.0.0.1:0 --data-dir "$scratch/data" 2> "$scratch/log" &
 server=$!
 address=
 for _ in $(seq 300); do
@@ -40,18 +42,15 @@ for _ in $(seq 300); do
     sleep 0.1
 done
 
-# Schemathesis cannot write NDJSON by itself.
-printf '%s\n' 'import json, schemathesis' \
-    '@schemathesis.serializer("application/x-ndjson")' \
-    'def ndjson(ctx, value):' \
-    '    return value if isinstance(value, bytes) else (json.dumps(value) + "\n").encode()' \
-    > "$scratch/ndjson.py"
-export SCHEMATHESIS_HOOKS=ndjson PYTHONPATH="$scratch"
+export SCHEMATHESIS_HOOKS=schemathesis_hooks PYTHONPATH="$scratch"
+cp tests/schemathesis.py "$scratch/schemathesis_hooks.py" # by its own name it would hide the tool
+export AKIN_URL="http://$address" AKIN_KEY="$key"
 # Without the check `positive_data_acceptance`: a schema cannot say which texts are filters, which
 # fields a collection has and which ids are stored, so valid values may be refused.
 cd "$scratch" # where it leaves a cache
 "$root/target/schemathesis/bin/schemathesis" run "$root/openapi.yaml" \
     --url "http://$address" --header "Authorization: Bearer $key" \
     --checks all --exclude-checks positive_data_acceptance \
-    --max-examples 5 --seed 1 --workers 1 --no-shrink --generation-database none --no-color \
+    --max-examples 10 --seed 1 --workers 1 --no-shrink --generation-database none --no-color \
     --warnings off || { tail -5 "$scratch/log"; exit 1; }
+"$python" "$scratch/schemathesis_hooks.py" "$scratch/log" "$root/openapi.yaml"

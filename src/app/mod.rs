@@ -3,17 +3,20 @@
 mod access;
 mod backups;
 mod clock;
+mod clusters;
 mod descriptors;
 mod error;
 mod expiry;
 mod memory;
 mod signals;
 mod snapshots;
+mod webhooks;
 
 pub use descriptors::fit_connections;
 pub use error::AppError;
 pub use memory::available_memory;
 pub use signals::{reload_signal, stop_signal};
+pub use webhooks::WebhookError;
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -32,6 +35,7 @@ use crate::engine::{Clock, Collection, Collections, EngineError};
 use crate::http::{self, ServerSettings};
 use crate::telemetry;
 use clock::ClockCheck;
+use webhooks::Webhooks;
 
 /// The collections' directory within the data directory.
 const COLLECTIONS: &str = "collections";
@@ -123,7 +127,9 @@ async fn work(settings: Settings, state: http::AppState) -> Result<Infallible, A
     let measured_every = Duration::from_secs(settings.storage.recall_interval_s);
     let sample = settings.storage.recall_sample;
     let measure_recall = |collection| measure_recall(collection, sample);
+    let (data_dir, webhooks) = (settings.storage.data_dir.clone(), settings.webhooks.clone());
     let collections = open(settings, &state).await?;
+    let webhooks = Webhooks::open(&webhooks, data_dir, &collections).await?;
     let collections = state.collections.get_or_init(|| collections);
     let check = clock_check(storage, clock.now_ms()).await;
     tokio::select! {
@@ -131,7 +137,9 @@ async fn work(settings: Settings, state: http::AppState) -> Result<Infallible, A
         never = snapshots::take_due(collections, operations) => match never {},
         never = expiry::remove_expired(collections, expiry_every, &clock, check) => match never {},
         never = backups::make(collections, &backup) => match never {},
+        never = webhooks.deliver(collections) => match never {},
         never = for_each(collections, measured_every, measure_recall) => match never {},
+        never = clusters::update(collections) => match never {},
         never = keep_metrics(metrics) => match never {},
         never = collections.follow_cluster() => match never {},
         reason = collections.failed() => Err(AppError::OutOfService { reason }),
@@ -199,9 +207,12 @@ async fn measure_recall(collection: Arc<Collection>, sample: usize) {
             "measured recall"
         ),
         // The collection may have been removed, or a measurement may be running; and the recall of
-        // records is not measured.
+        // records and signatures is not measured.
         Err(
-            EngineError::Closed | EngineError::MeasurementUnderWay | EngineError::NotForRecords,
+            EngineError::Closed
+            | EngineError::MeasurementUnderWay
+            | EngineError::NotForRecords
+            | EngineError::NotForSignatures,
         ) => {}
         Err(error) => tracing::error!(collection = %name, %error, "recall was not measured"),
     }

@@ -26,6 +26,7 @@ pub(crate) fn content_hash(document: &Document) -> u64 {
                 part(text.as_bytes());
             }
         }
+        Content::Signature(values) => values.iter().for_each(|value| part(&value.to_le_bytes())),
     }
     hash.digest()
 }

@@ -41,7 +41,12 @@ pub use cluster::{
 };
 pub(crate) use content_hash::content_hash;
 pub use error::BackendError;
-pub use local::{Local, LocalSettings, LocalView, PausedWrites, SetCache};
+#[cfg(test)]
+pub(crate) use local::WriteGate;
+pub use local::{
+    ClusterCounts, ClusterEntry, ClusterWork, Clusters, ClustersState, Local, LocalSettings,
+    LocalView, PausedWrites, SetCache,
+};
 pub use rival::{Registered, Rival, RivalSearch, Rivals};
 pub use statistics::{BackendStats, Progress, Recovery, RecoverySource};
 

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::failure::Failure;
+use super::output::print_json;
 use super::serve::ConfigFile;
 
 /// Show the effective settings, or every fault in them
@@ -20,10 +21,11 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let settings = arguments.config.settings(vec![])?;
-    let text = match arguments.json {
-        true => serde_json::to_string_pretty(&settings).map_err(std::io::Error::from)? + "\n",
-        false => toml::to_string(&settings).map_err(std::io::Error::other)?,
-    };
+    if arguments.json {
+        print_json(&settings)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let text = toml::to_string(&settings).map_err(std::io::Error::other)?;
     stdout().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -28,6 +28,7 @@ const EXAMPLES: &[Examples] = &[
             ("akin import documents.jsonl.zst", "a document on each line"),
             ("akin import --include txt --on-duplicate skip ./texts", "text files, each once"),
             ("akin import --collection news -", "NDJSON from stdin"),
+            ("akin import --files-from changed.txt", "the files that a list names"),
         ],
     ),
     (
@@ -35,9 +36,10 @@ const EXAMPLES: &[Examples] = &[
         &[
             ("akin export -o all.jsonl.zst", "compressed, because of the name"),
             ("akin export --collection news --settings news.json -o news.jsonl", "with settings"),
+            ("akin export --format parquet --sets -o sketches.parquet", "for DuckDB or Spark"),
         ],
     ),
-    ("snapshot", &[("akin snapshot -o akin.tar.zst", "every collection of a running server")]),
+    ("backup", &[("akin backup -o akin.tar.zst", "every collection of a running server")]),
     (
         "restore",
         &[
@@ -50,6 +52,49 @@ const EXAMPLES: &[Examples] = &[
         &[
             ("akin reindex news --settings news.json", "while the server goes on"),
             ("akin reindex --config akin.toml", "the collection default, without a server"),
+        ],
+    ),
+    (
+        "collections",
+        &[
+            ("akin collections list", "their names"),
+            ("akin collections create news --settings news.json", "with settings of its own"),
+            ("akin collections drop news", "with all its documents"),
+        ],
+    ),
+    ("collections list", &[("akin collections list --json", "for a script")]),
+    ("collections show", &[("akin collections show news", "its size and its settings")]),
+    (
+        "collections create",
+        &[
+            ("akin collections create news", "with the default settings"),
+            ("akin collections create news --settings news.json", "with settings of its own"),
+        ],
+    ),
+    ("collections drop", &[("akin collections drop news", "with all its documents")]),
+    (
+        "get",
+        &[
+            ("akin get news/1 news/2", "two documents"),
+            (
+                "akin get --collection pages --include sketch https://example.org/",
+                "with its sketch",
+            ),
+        ],
+    ),
+    ("delete", &[("akin delete news/1 news/2", "two documents")]),
+    (
+        "stats",
+        &[
+            ("akin stats", "of the collection default"),
+            ("akin stats --collection news --json", "for a script"),
+        ],
+    ),
+    (
+        "clusters",
+        &[
+            ("akin clusters --threshold 0.9 --min-size 3", "all of three documents or more"),
+            ("akin clusters --id news/1", "of one document"),
         ],
     ),
     (
@@ -103,6 +148,13 @@ const EXAMPLES: &[Examples] = &[
         &[
             ("akin pairs ./texts --threshold 0.7", "id, id, Jaccard similarity"),
             ("akin pairs crawl.jsonl --mode verified -o pairs.tsv", "by MinHash LSH"),
+        ],
+    ),
+    (
+        "sketch",
+        &[
+            ("akin sketch crawl.jsonl.gz -o sketches.parquet", "for DuckDB or Spark"),
+            ("akin sketch crawl.jsonl.gz --sets --threshold 0.7 -o sketches.parquet", "with sets"),
         ],
     ),
     ("evaluate", &[("akin evaluate people.csv pairs.tsv --step 0.1", "at each threshold")]),

@@ -1,23 +1,26 @@
 //! `akin export`: a server's collection → a file.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::client::{Client, InCollection, Server, read_json, with_query};
+use super::corpus::cores;
 use super::failure::Failure;
-use super::input::name_of;
+use super::input::{name_of, read_documents};
 use super::meter::{Meter, Unit};
 use super::output::{self, Destination, Output, refuse_overwriting};
-use crate::engine::Order;
+use super::sketch::{self, SketchOptions, Source};
+use crate::engine::{CollectionSettings, Order};
 
-/// Write every document of a collection, in the form that `akin import` reads
+/// Write every document of a collection, in the form that `akin import` reads, or its sketches
 ///
-/// A document on each line, as the API takes it, from one consistent view.
+/// A document on each line, as the API takes it, from one consistent view. With `--format parquet`
+/// a row of its sketch and keys, as `akin sketch` writes them, for a join by another engine.
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -29,12 +32,28 @@ pub struct Arguments {
     /// Also write the collection's settings to this file, for `akin import --settings`
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
+    /// What is written [default: parquet if the output is called .parquet, else jsonl]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+    #[command(flatten)]
+    sketches: SketchOptions,
     /// The order of the documents
     #[arg(long, value_name = "ORDER", default_value = "id")]
     order: Order,
+    /// Write a summary as JSON
+    #[arg(long)]
+    json: bool,
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// The documents, a line of JSON each
+    Jsonl,
+    /// Their sketches and keys
+    Parquet,
 }
 
 /// The part of a collection's description that an export needs.
@@ -45,9 +64,15 @@ struct Described {
 }
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let client = arguments.server.client()?;
     let destination = &arguments.destination;
     destination.check(&[])?;
+    destination.check_summary(arguments.json)?;
+    let by_name = if destination.is_parquet() { Format::Parquet } else { Format::Jsonl };
+    let format = arguments.format.unwrap_or(by_name);
+    if format == Format::Jsonl && arguments.sketches.is_given() {
+        return Err(Failure::new("--threshold and --sets are for --format parquet"));
+    }
+    let client = arguments.server.client()?;
     if let Some(path) = &arguments.settings {
         refuse_overwriting(path, destination.force)?;
     }
@@ -56,7 +81,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if collection.settings["store"]["text"] == Value::Bool(false) {
         return Err(Failure::with_hint(
             "the collection keeps no texts (store.text = false): there is nothing to import again",
-            "`akin snapshot` saves such a collection",
+            "`akin backup` saves such a collection",
         ));
     }
     if let Some(path) = &arguments.settings {
@@ -64,10 +89,20 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let order = [("order", Some(name_of(&arguments.order)))];
     let path = with_query(&arguments.within.path("/export"), &order);
-    let mut export = Client::body(client.get(&path)?)?;
-    let mut out = destination.create()?;
-    let meter =
-        Meter::new(arguments.quiet, "exporting", Unit::Things("documents"), collection.documents);
+    let body = Client::body(client.get(&path)?)?;
+    match format {
+        Format::Jsonl => write_documents(arguments, body, collection.documents),
+        Format::Parquet => write_sketches(arguments, body, &collection.settings),
+    }
+}
+
+fn write_documents(
+    arguments: &Arguments,
+    mut export: impl Read,
+    total: u64,
+) -> Result<ExitCode, Failure> {
+    let mut out = arguments.destination.create()?;
+    let meter = Meter::new(arguments.quiet, "exporting", Unit::Things("documents"), total);
     let mut documents = 0;
     output::copy(&mut export, &mut out, "export", |piece| {
         let ended = piece.split(|byte| *byte == b'\n').count() as u64 - 1;
@@ -76,8 +111,34 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     })?;
     out.finish()?;
     drop(meter);
-    eprintln!("documents exported: {documents}");
+    match arguments.json {
+        true => output::print_json(&json!({ "documents": documents }))?,
+        false => eprintln!("documents exported: {documents}"),
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+fn write_sketches(
+    arguments: &Arguments,
+    export: impl Read + Send,
+    settings: &Value,
+) -> Result<ExitCode, Failure> {
+    let mut settings = CollectionSettings::deserialize(settings)
+        .map_err(|error| Failure::new(format!("the collection's settings: {error}")))?;
+    settings.scheme.threshold = arguments.sketches.threshold.unwrap_or(settings.scheme.threshold);
+    let source = Source {
+        bytes: 0,
+        threads: cores(),
+        quiet: arguments.quiet,
+        json: arguments.json,
+        must_be_whole: true,
+    };
+    sketch::write(
+        |bytes_read, emit| read_documents("the export", export, bytes_read, emit),
+        &source,
+        (&settings, &arguments.sketches),
+        &arguments.destination,
+    )
 }
 
 fn write_settings(path: &Path, force: bool, settings: &Value) -> Result<(), Failure> {

@@ -104,7 +104,10 @@ impl From<AppError> for Failure {
             AppError::OpenFiles { .. } => {
                 Self::with_hint(what, "raise the hard limit of open files (ulimit -Hn)")
             }
-            AppError::Serve(_) | AppError::Close(_) | AppError::Start(_) => Self::new(what),
+            AppError::Serve(_)
+            | AppError::Close(_)
+            | AppError::Start(_)
+            | AppError::Webhooks(_) => Self::new(what),
         }
     }
 }

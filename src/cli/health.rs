@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use super::client::{Credentials, read_whole};
 use super::failure::Failure;
+use super::output::print_answer;
 use super::serve::ConfigFile;
 use crate::http::ServerSettings;
 
@@ -21,6 +22,9 @@ pub struct Arguments {
     credentials: Credentials,
     #[command(flatten)]
     config: ConfigFile,
+    /// Write the server's answer
+    #[arg(long)]
+    json: bool,
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
@@ -32,8 +36,10 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
             arguments.credentials.client(&url, server.tls_cert)?
         }
     };
-    let response = client.get("/readyz")?;
-    read_whole(response)?;
+    let answer = read_whole(client.get("/readyz")?)?;
+    if arguments.json {
+        print_answer(&answer)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

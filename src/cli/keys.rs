@@ -11,6 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::failure::Failure;
+use super::output::print_json;
 use super::serve::{ConfigFile, flags};
 use crate::http::key::{Action, Hash, Key, generate};
 use crate::http::key_file;
@@ -46,6 +47,9 @@ struct Create {
     /// When it ends: a time (2027-01-01, 2027-01-01T12:00:00Z) or a duration (30d, 12h)
     #[arg(long, value_name = "WHEN", value_parser = expiry)]
     expires: Option<Timestamp>,
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     file: Location,
 }
@@ -63,6 +67,9 @@ struct List {
 struct Revoke {
     /// The key's name
     name: String,
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     file: Location,
 }
@@ -112,7 +119,7 @@ fn create(arguments: Create) -> Result<ExitCode, Failure> {
         created_at: now(),
         expires_at: arguments.expires,
     };
-    let summary = summary(&stored);
+    let (summary, mut public) = (summary(&stored), public(&stored));
     key_file::change(&path, |keys| {
         keys.push(stored);
         match key_file::fault(keys) {
@@ -120,6 +127,11 @@ fn create(arguments: Create) -> Result<ExitCode, Failure> {
             Some(fault) => Err(Failure::new(fault)),
         }
     })?;
+    if arguments.json {
+        public["key"] = json!(key);
+        print_json(&public)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     eprintln!("created {summary} in {}; the key is not shown again:", path.display());
     writeln!(stdout(), "{key}")?;
     Ok(ExitCode::SUCCESS)
@@ -127,12 +139,12 @@ fn create(arguments: Create) -> Result<ExitCode, Failure> {
 
 fn list(arguments: List) -> Result<ExitCode, Failure> {
     let keys = key_file::read(&arguments.file.path()?)?.unwrap_or_default();
-    let mut out = stdout().lock();
     if arguments.json {
         let keys: Vec<_> = keys.iter().map(public).collect();
-        writeln!(out, "{:#}", json!({"keys": keys}))?;
+        print_json(&json!({ "keys": keys }))?;
         return Ok(ExitCode::SUCCESS);
     }
+    let mut out = stdout().lock();
     for key in &keys {
         writeln!(out, "{}", summary(key))?;
     }
@@ -150,7 +162,10 @@ fn revoke(arguments: Revoke) -> Result<ExitCode, Failure> {
         }
         Ok(keys.len())
     })?;
-    eprintln!("revoked '{name}'; {left} left");
+    match arguments.json {
+        true => print_json(&json!({ "revoked": name, "left": left }))?,
+        false => eprintln!("revoked '{name}'; {left} left"),
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,12 +1,16 @@
 //! The command line. Data goes to stdout, everything else to stderr.
 
+mod backup;
 mod check_config;
 mod client;
+mod clusters;
+mod collections;
 mod compare;
 mod corpus;
 mod curve;
 mod dedup;
 mod demo;
+mod documents;
 mod evaluate;
 mod examples;
 mod export;
@@ -24,7 +28,8 @@ mod reindex;
 mod restore;
 mod serve;
 mod similar;
-mod snapshot;
+mod sketch;
+mod stats;
 mod verify;
 
 use std::io::{Write, stdout};
@@ -34,7 +39,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 use self::failure::Failure;
-use crate::http::openapi_yaml;
+use crate::http::{openapi_json, openapi_yaml};
 
 /// A near-duplicate search server (MinHash LSH with exact Jaccard verification)
 #[derive(Parser)]
@@ -49,9 +54,14 @@ enum Command {
     Serve(serve::Arguments),
     Import(import::Arguments),
     Export(export::Arguments),
-    Snapshot(snapshot::Arguments),
+    Backup(backup::Arguments),
     Restore(restore::Arguments),
     Reindex(reindex::Arguments),
+    Collections(collections::Arguments),
+    Get(documents::Get),
+    Delete(documents::Delete),
+    Stats(stats::Arguments),
+    Clusters(clusters::Arguments),
     Keys(keys::Arguments),
     Verify(verify::Arguments),
     Similar(similar::Arguments),
@@ -59,6 +69,7 @@ enum Command {
     Curve(curve::Arguments),
     Dedup(dedup::Arguments),
     Pairs(pairs::Arguments),
+    Sketch(sketch::Arguments),
     Evaluate(evaluate::Arguments),
     Demo(demo::Arguments),
     CheckConfig(check_config::Arguments),
@@ -68,8 +79,12 @@ enum Command {
         shell: Shell,
     },
     Man(man::Arguments),
-    /// Write the OpenAPI document
-    Openapi,
+    /// Write the OpenAPI document, as YAML
+    Openapi {
+        /// Write JSON instead
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// Exit code 0: success; 1: failure; 2: wrong arguments; 130: interrupted.
@@ -86,9 +101,14 @@ pub fn main() -> ExitCode {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Import(arguments) => import::run(arguments),
         Command::Export(arguments) => export::run(&arguments),
-        Command::Snapshot(arguments) => snapshot::run(&arguments),
+        Command::Backup(arguments) => backup::run(&arguments),
         Command::Restore(arguments) => restore::run(arguments),
         Command::Reindex(arguments) => reindex::run(arguments),
+        Command::Collections(arguments) => collections::run(arguments),
+        Command::Get(arguments) => documents::get(&arguments),
+        Command::Delete(arguments) => documents::delete(&arguments),
+        Command::Stats(arguments) => stats::run(&arguments),
+        Command::Clusters(arguments) => clusters::run(&arguments),
         Command::Keys(arguments) => keys::run(arguments),
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Similar(arguments) => similar::run(&arguments),
@@ -96,13 +116,15 @@ pub fn main() -> ExitCode {
         Command::Curve(arguments) => curve::run(arguments),
         Command::Dedup(arguments) => dedup::run(arguments),
         Command::Pairs(arguments) => pairs::run(arguments),
+        Command::Sketch(arguments) => sketch::run(arguments),
         Command::Evaluate(arguments) => evaluate::run(arguments),
         Command::Demo(arguments) => demo::run(arguments),
         Command::CheckConfig(arguments) => check_config::run(arguments),
         Command::Health(arguments) => health::run(arguments),
         Command::Completions { shell } => write(&completions(shell)),
         Command::Man(arguments) => man::run(&arguments),
-        Command::Openapi => write(openapi_yaml().as_bytes()),
+        Command::Openapi { json: false } => write(openapi_yaml().as_bytes()),
+        Command::Openapi { json: true } => write((openapi_json() + "\n").as_bytes()),
     };
     done.unwrap_or_else(Failure::report)
 }

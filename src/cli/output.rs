@@ -73,6 +73,18 @@ impl Destination {
         Ok(())
     }
 
+    /// `json`: stdout is for a summary in JSON.
+    ///
+    /// # Errors
+    /// The output would go there, too.
+    pub fn check_summary(&self, json: bool) -> Result<(), Failure> {
+        if json && is_stdout(&self.output) {
+            let what = "--json writes the summary to stdout: name a file by --output";
+            return Err(Failure::new(what));
+        }
+        Ok(())
+    }
+
     /// # Errors
     /// The file cannot be created.
     pub fn create(&self) -> Result<Output, Failure> {
@@ -128,10 +140,25 @@ enum Encoder {
     Zstd(zstd::stream::write::Encoder<'static, BufWriter<File>>),
 }
 
-/// Writes a value as a line of JSON.
+/// Writes a value as a line of JSON: what `--json` means, in every command.
 pub fn write_json(out: &mut impl Write, value: &impl Serialize) -> Result<(), Failure> {
     serde_json::to_writer(&mut *out, value).map_err(io::Error::from)?;
     Ok(out.write_all(b"\n")?)
+}
+
+/// Writes a value to stdout as a line of JSON.
+pub fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    write_json(&mut stdout().lock(), value)
+}
+
+/// Writes a server's answer to stdout as it is, and ends its line.
+pub fn print_answer(answer: &[u8]) -> Result<(), Failure> {
+    let mut out = stdout().lock();
+    out.write_all(answer)?;
+    if !answer.ends_with(b"\n") {
+        out.write_all(b"\n")?;
+    }
+    Ok(())
 }
 
 /// Copies all of a server's `what`, and calls `written` with each piece.

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use indicatif::HumanCount;
+use serde_json::json;
 
 use super::corpus::{CorpusOptions, Gathered, gather, with_progress};
 use super::failure::Failure;
@@ -26,7 +27,7 @@ type Member = (DocumentId, u64);
 #[derive(Args)]
 pub struct Arguments {
     /// Files or directories of documents, as `akin import` takes them, or - for stdin
-    #[arg(required = true, value_name = "IN")]
+    #[arg(required_unless_present = "files_from", value_name = "IN")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
     destination: Destination,
@@ -40,24 +41,28 @@ pub struct Arguments {
     /// Of documents with equal sets only the one with the lowest id
     #[arg(long)]
     distinct: bool,
+    /// Write lines of JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     corpus: CorpusOptions,
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
-    let Arguments { paths, destination, threshold, mode, distinct, corpus: options } = arguments;
-    let selection = options.selection(paths)?;
+    let Arguments { paths, destination, threshold, mode, distinct, json, corpus: options } =
+        arguments;
+    let selection = options.analysis.selection(paths)?;
     destination.check(&selection.paths)?;
-    let settings = options.collection(threshold)?;
+    let settings = options.analysis.collection(threshold)?;
     let Gathered { mut corpus, failed, .. } = gather(&selection, &settings, &options)?;
     let threshold = settings.scheme.threshold;
-    let mut writer = Writer { out: destination.create()?, pairs: 0 };
+    let mut writer = Writer { out: destination.create()?, json, pairs: 0 };
     if !distinct {
         writer.write_equal(&corpus, threshold)?;
     }
     let points_max = corpus.points_max();
     let mut written = Ok(());
-    let joined = with_progress(options.quiet, |progress| {
+    let joined = with_progress(options.analysis.quiet, |progress| {
         corpus.pairs(mode, threshold, progress, |documents, pair| {
             let [a, b] = [pair.a, pair.b].map(|set| match distinct {
                 true => &documents.of(set)[..1],
@@ -70,7 +75,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     // A pair that cannot be written stops the join.
     written?;
     joined?;
-    let Writer { out, pairs } = writer;
+    let Writer { out, pairs, .. } = writer;
     out.finish()?;
     eprintln!("pairs: {}", HumanCount(pairs));
     if points_max.is_none() && mode != Mode::Exact {
@@ -102,6 +107,7 @@ impl Score {
 
 struct Writer<W> {
     out: W,
+    json: bool,
     pairs: u64,
 }
 
@@ -132,9 +138,17 @@ impl<W: Write> Writer<W> {
     fn write(&mut self, a: &DocumentId, b: &DocumentId, score: Score) -> io::Result<()> {
         self.pairs += 1;
         let (a, b) = (a.min(b), a.max(b));
-        match score {
-            Score::Resemblance(resemblance) => writeln!(self.out, "{a}\t{b}\t{resemblance:.9}"),
-            Score::Points(points) => writeln!(self.out, "{a}\t{b}\t{points}"),
+        match (score, self.json) {
+            (Score::Resemblance(resemblance), false) => {
+                writeln!(self.out, "{a}\t{b}\t{resemblance:.9}")
+            }
+            (Score::Points(points), false) => writeln!(self.out, "{a}\t{b}\t{points}"),
+            (Score::Resemblance(resemblance), true) => {
+                writeln!(self.out, "{}", json!({ "a": a, "b": b, "resemblance": resemblance }))
+            }
+            (Score::Points(points), true) => {
+                writeln!(self.out, "{}", json!({ "a": a, "b": b, "points": points }))
+            }
         }
     }
 }

@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Deserialize;
+use serde_json::json;
 
 use super::client::{Client, Server, read_json};
 use super::failure::Failure;
 use super::meter::{Meter, Unit};
+use super::output::print_json;
 use super::serve::{ConfigFile, flags};
 use crate::app;
 use crate::engine::{CollectionName, rebuild_default};
@@ -38,6 +40,9 @@ pub struct Arguments {
     data_dir: Option<String>,
     #[command(flatten)]
     config: ConfigFile,
+    /// Write a summary as JSON
+    #[arg(long)]
+    json: bool,
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
@@ -58,6 +63,7 @@ struct ReindexFailure {
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let is_json = arguments.json;
     let documents = match (&arguments.name, &arguments.settings) {
         (Some(name), Some(settings)) => {
             let client = arguments.server.client()?;
@@ -65,7 +71,10 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         }
         _ => offline(arguments)?,
     };
-    eprintln!("documents reindexed: {documents}");
+    match is_json {
+        true => print_json(&json!({ "documents": documents }))?,
+        false => eprintln!("documents reindexed: {documents}"),
+    }
     Ok(ExitCode::SUCCESS)
 }
 

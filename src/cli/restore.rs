@@ -5,15 +5,17 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use serde_json::{Value, json};
 
 use super::failure::Failure;
 use super::input;
 use super::meter::{Meter, Unit};
+use super::output::write_json;
 use super::serve::{ConfigFile, flags};
 use crate::app;
-use crate::engine::{CollectionName, EngineError, Restoring, restore};
+use crate::engine::{CollectionName, EngineError, Restored, Restoring, restore};
 
-/// Restore collections from a file that `akin snapshot` wrote, while no server is running
+/// Restore collections from a file that `akin backup` wrote, while no server is running
 ///
 /// The whole file is checked before a collection is put in place. Existing collections are never
 /// overwritten.
@@ -33,6 +35,9 @@ pub struct Arguments {
     /// Restore one collection under another name
     #[arg(long = "as", value_name = "NAME")]
     rename: Option<CollectionName>,
+    /// Write a summary as JSON
+    #[arg(long)]
+    json: bool,
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
@@ -52,6 +57,13 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let restored = restore(Metered { inner: backup, meter: &meter }, &restoring)?;
     drop(meter);
     let mut out = stdout().lock();
+    if arguments.json {
+        let collection =
+            |of: &Restored| json!({ "name": of.name.as_str(), "documents": of.documents });
+        let restored: Vec<Value> = restored.iter().map(collection).collect();
+        write_json(&mut out, &json!({ "collections": restored }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     for collection in restored {
         writeln!(out, "{}  {} documents", collection.name, collection.documents)?;
     }

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use super::client::{InCollection, Server, read_whole, with_query};
 use super::failure::Failure;
 use super::input::{self, name_of};
+use super::output::print_answer;
 use crate::engine::Mode;
 use crate::scheme::Threshold;
 
@@ -72,13 +73,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
     };
     let body = read_whole(response)?;
-    let mut out = stdout().lock();
     if arguments.json {
-        out.write_all(&body)?;
-        writeln!(out)?;
+        print_answer(&body)?;
         return Ok(ExitCode::SUCCESS);
     }
     let answer: Answer = client.parse(&body)?;
+    let mut out = stdout().lock();
     for found in &answer.matches {
         writeln!(out, "{:.4}  {}", found.resemblance, found.id)?;
     }

@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::failure::Failure;
+use super::output::print_json;
 use super::serve::{ConfigFile, flags};
 use crate::app;
 use crate::engine::{Finding, Verification, verify_directory};
@@ -33,11 +34,10 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     match verified(arguments) {
         Ok(verification) => {
-            let text = match arguments.json {
-                true => format!("{:#}\n", as_json(&verification)),
-                false => as_text(&verification),
-            };
-            stdout().lock().write_all(text.as_bytes())?;
+            match arguments.json {
+                true => print_json(&as_json(&verification))?,
+                false => stdout().lock().write_all(as_text(&verification).as_bytes())?,
+            }
             Ok(if verification.is_sound() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         Err(failure) => {

@@ -115,6 +115,9 @@ impl Sources {
         let values = toml::from_str(DEFAULT_TOML).expect("the compiled-in defaults are valid TOML");
         let mut merged = Merged { values, origins: BTreeMap::new(), faults: Vec::new() };
         for Entry { key, value, origin } in self.entries()? {
+            if schema.is_empty_section(&key, &value) {
+                continue;
+            }
             match schema.check(&key, value) {
                 Ok(value) => {
                     set(&mut merged.values, &key, value);
@@ -194,9 +197,18 @@ impl Schema {
         }
     }
 
-    fn unknown(&self, key: &str) -> String {
+    /// Whether it is a section of which nothing is set.
+    fn is_empty_section(&self, key: &str, value: &Value) -> bool {
+        value.as_object().is_some_and(Map::is_empty) && self.is_section(key)
+    }
+
+    fn is_section(&self, key: &str) -> bool {
         let within = format!("{key}.");
-        if self.keys.keys().any(|known| known.starts_with(&within)) {
+        self.keys.keys().any(|known| known.starts_with(&within))
+    }
+
+    fn unknown(&self, key: &str) -> String {
+        if self.is_section(key) {
             return "is a section, it takes no value itself".into();
         }
         let edits = |known: &str| levenshtein::distance(key.chars(), known.chars());
@@ -293,7 +305,7 @@ mod tests {
         let schema = Schema::new();
         let pointers = ["", "/server", "/collection", "/collection/shingles", "/collection/sketch"];
         let more = ["/collection/scheme", "/collection/store", "/collection/limits", "/ceiling"];
-        for pointer in pointers.iter().chain(&more).chain(&["/log", "/traces"]) {
+        for pointer in pointers.iter().chain(&more).chain(&["/log", "/traces", "/webhooks"]) {
             let mut values = schema.valid.clone();
             let section = values.pointer_mut(pointer).unwrap().as_object_mut().unwrap();
             section.insert("unheard_of".to_owned(), Value::Null);

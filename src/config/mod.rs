@@ -5,7 +5,7 @@ mod settings;
 
 pub use layers::{Fault, Flag, Sources};
 pub use settings::{
-    BackupSection, LogFormat, LogSettings, Settings, StorageSection, TraceSettings,
+    BackupSection, LogFormat, LogSettings, Settings, StorageSection, TraceSettings, WebhookSettings,
 };
 
 use std::fmt;

@@ -18,6 +18,7 @@ pub struct Settings {
     pub storage: StorageSection,
     pub cluster: ClusterSettings,
     pub backup: BackupSection,
+    pub webhooks: WebhookSettings,
     pub collection: CollectionSettings,
     /// Upper bounds of the limits of any collection.
     pub ceiling: LimitSettings,
@@ -36,6 +37,9 @@ impl Default for ServerSettings {
         Settings::default().server
     }
 }
+
+/// Each keeps a message in memory and a file of positions.
+const WEBHOOKS_MAX: usize = 16;
 
 /// Where and how documents are stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,6 +82,25 @@ pub struct BackupSection {
     pub interval_s: u64,
     /// Number of backups kept, the newest included.
     pub keep: usize,
+}
+
+/// Where what is stored and removed is posted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WebhookSettings {
+    /// The addresses of the receivers.
+    pub urls: Vec<String>,
+    /// The file with the secret that messages are signed with; without it they are not signed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secret_file: Option<PathBuf>,
+    /// The authorities of receivers' certificates; without it those of the machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<PathBuf>,
+    pub batch_changes_max: usize,
+    pub batch_bytes_max: usize,
+    pub timeout_ms: u64,
+    pub retry_min_ms: u64,
+    pub retry_max_ms: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,6 +163,7 @@ impl Settings {
             ("storage", self.storage.faults()),
             ("cluster", self.cluster_faults()),
             ("backup", self.backup.faults()),
+            ("webhooks", self.webhooks.faults()),
             ("collection.limits", self.collection.limits.faults_over(&self.ceiling)),
             ("ceiling", self.ceiling.faults()),
             ("log", self.log.faults()),
@@ -206,6 +230,41 @@ impl BackupSection {
         }
         faults
     }
+}
+
+impl WebhookSettings {
+    fn faults(&self) -> Vec<String> {
+        const DAY_MS: u64 = 86_400_000;
+        let mut faults = Vec::new();
+        if let Some(url) = self.urls.iter().find(|url| !is_address(url)) {
+            faults.push(format!("urls must look like https://example.org/hook, not '{url}'"));
+        }
+        if self.urls.len() > WEBHOOKS_MAX {
+            faults.push(format!("urls must be at most {WEBHOOKS_MAX}, not {}", self.urls.len()));
+        }
+        if (1..self.urls.len()).any(|at| self.urls[..at].contains(&self.urls[at])) {
+            faults.push("urls must not name an address twice".to_owned());
+        }
+        let min_ms = self.retry_min_ms;
+        for (key, value, allowed) in [
+            ("batch_changes_max", self.batch_changes_max as u64, 1..=10_000),
+            ("batch_bytes_max", self.batch_bytes_max as u64, 1_024..=16 << 20),
+            ("timeout_ms", self.timeout_ms, 1..=600_000),
+            ("retry_min_ms", min_ms, 1..=DAY_MS),
+            ("retry_max_ms", self.retry_max_ms, min_ms.min(DAY_MS)..=DAY_MS),
+        ] {
+            if !allowed.contains(&value) {
+                let (min, max) = allowed.into_inner();
+                faults.push(format!("{key} must be {min}..={max}, not {value}"));
+            }
+        }
+        faults
+    }
+}
+
+fn is_address(url: &str) -> bool {
+    let Ok(uri) = url.parse::<Uri>() else { return false };
+    matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some()
 }
 
 impl TraceSettings {

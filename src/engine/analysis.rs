@@ -4,7 +4,7 @@ use crate::document::Content;
 use crate::engine::{CollectionSettings, EngineError};
 use crate::measure::Overlap;
 use crate::scheme::{Scheme, Threshold};
-use crate::sketch::{Estimate, Estimator, Sketch, Sketcher};
+use crate::sketch::{Estimate, Estimator, Method, Sketch, Sketcher};
 use crate::text::{ShingleError, ShingleSet, ShingleSettings, Shingled, Shingler};
 
 /// Larger contents are shingled off the runtime's thread: it takes about a quarter of a
@@ -62,6 +62,8 @@ pub struct Analyser {
     /// The points that an edit in a field of a record costs.
     pub(super) edit_penalty: u32,
     field_bytes_max: usize,
+    /// The values of a signature, if documents are such.
+    signature_values: Option<usize>,
     /// Sets have an element for each occurrence of a shingle.
     pub(super) multiset: bool,
     /// The highest product of two texts' lengths for comparison by characters.
@@ -83,6 +85,8 @@ impl Analyser {
             points_min: settings.scheme.points_min(),
             edit_penalty: settings.scheme.edit_penalty(),
             field_bytes_max: settings.limits.field_bytes_max,
+            signature_values: (settings.sketch.method == Method::Foreign)
+                .then_some(settings.sketch.slots as usize),
             multiset: settings.shingles.multiset,
             edit_product_max: settings.limits.edit_product_max,
         }
@@ -130,13 +134,43 @@ impl Analyser {
     /// `FieldTooLarge`.
     pub fn analyse(&self, content: &Content) -> Result<Analysis, EngineError> {
         self.check_fields(content)?;
+        self.check_signature(content)?;
         let Shingled { set, whole_document, sampled_to_one } = self.shingler.shingle(content)?;
-        let sketch = match self.scheme.fields() {
-            Some(records) => records.sketch(&self.shingler.fields(content)?),
-            None => self.sketcher.sketch(&set),
+        let sketch = match (content, self.scheme.fields()) {
+            (Content::Signature(values), _) => self.sketcher.sketch_minima(values),
+            (_, Some(records)) => records.sketch(&self.shingler.fields(content)?),
+            (_, None) => self.sketcher.sketch(&set),
         };
         let fingerprint = set.fingerprint();
         Ok(Analysis { set, fingerprint, sketch, whole_document, sampled_to_one })
+    }
+
+    /// Whether documents are signatures, which have no sets: all that is known is an estimate.
+    pub(super) fn takes_signatures(&self) -> bool {
+        self.signature_values.is_some()
+    }
+
+    /// Checks that documents are signatures of the right length where these are taken, and none
+    /// elsewhere.
+    ///
+    /// # Errors
+    /// `WrongContent`
+    fn check_signature(&self, content: &Content) -> Result<(), EngineError> {
+        let wanted = match (self.signature_values, content) {
+            (None, Content::Signature(_)) => {
+                "the collection takes no signatures: those are for sketch.method = foreign"
+                    .to_owned()
+            }
+            (Some(wanted), Content::Signature(values)) if values.len() != wanted => {
+                let found = values.len();
+                format!("a signature has {wanted} values here (sketch.slots), not {found}")
+            }
+            (None, _) | (Some(_), Content::Signature(_)) => return Ok(()),
+            (Some(_), _) => "the collection takes signatures: a document there has a signature, \
+                             not text, tokens or fields"
+                .to_owned(),
+        };
+        Err(EngineError::WrongContent { wanted })
     }
 
     /// Checks that a record has only declared fields and none of them is too large.

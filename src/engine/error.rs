@@ -49,6 +49,11 @@ pub enum EngineError {
     PointsOutOfRange { points: u32, max: u32 },
     #[error("the collection takes records: this is for texts and tokens only")]
     NotForRecords,
+    #[error(
+        "the collection takes signatures (sketch.method = foreign): they have no sets, so only \
+         estimates can be had of them"
+    )]
+    NotForSignatures,
     #[error("mode must be {served} in a collection of this kind")]
     UnsupportedMode { served: &'static str },
     #[error("removing documents takes a condition: filter, stored_after or stored_before")]
@@ -131,6 +136,11 @@ pub enum EngineError {
          reindexed or restored: take the position of now, and read all documents again"
     )]
     ChangesGone,
+    #[error(
+        "the collection keeps no clusters: it needs the setting clusters.threshold; GET /clusters \
+         finds them without"
+    )]
+    ClustersNotKept,
     #[error("{what} are not supported by the backend of this collection")]
     UnsupportedByBackend { what: &'static str },
     /// An internal error, logged at the boundary and not shown to clients.
@@ -139,6 +149,11 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// Whether the collection was closed, or stops, so that nothing else will succeed.
+    pub(super) fn is_of_stopping(&self) -> bool {
+        matches!(self, Self::Closed | Self::OutOfService { .. } | Self::Superseded)
+    }
+
     pub(super) fn not_found(id: &DocumentId) -> Self {
         Self::DocumentNotFound { id: id.clone() }
     }

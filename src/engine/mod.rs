@@ -2,11 +2,15 @@
 //! remove, list, export, snapshot) and backups.
 
 mod analysis;
+mod clusters;
 mod collections;
 mod compare;
 mod discovery;
+mod disguise;
 mod documents;
 mod error;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod lookup;
 mod offline;
 mod operations;
@@ -15,6 +19,7 @@ mod settings;
 mod types;
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use crate::backend::{
@@ -27,9 +32,11 @@ use quality::recall::RecallMeter;
 
 pub use crate::backend::PreparedDocument;
 pub use crate::backend::{BackendStats, Clock, Progress, Recovery, RecoverySource, Removed};
+pub use crate::backend::{ClusterCounts, ClustersState};
 pub use crate::join::{Linkage, Stage};
 pub use crate::storage::{Change, Finding, Order, Position, Record, SnapshotInfo};
 pub use analysis::{Analyser, Analysis};
+pub use clusters::{ClusterMembers, ClusterSettings, StoredCluster, StoredClusters};
 pub use collections::{
     Collection, CollectionName, Collections, CollectionsSettings, Creation, InvalidCollectionName,
     ReindexState, ReindexStatus, Verification, VerifiedCollection, rebuild_default,
@@ -44,6 +51,7 @@ pub use compare::measures::{Distance, MeasureSelection, MeasureValues, UnknownMe
 pub use discovery::{
     Batch, ClusterFigures, ClusterPart, Discovery, DiscoveryKind, DiscoveryStats, FoundPair,
 };
+pub use disguise::Disguise;
 pub use documents::DocumentChange;
 pub use error::EngineError;
 pub use lookup::cluster::{ClusterOf, Linked};
@@ -70,6 +78,9 @@ pub struct Engine {
     discoveries: Arc<Discoveries>,
     clock: Clock,
     recall_meter: Arc<RecallMeter>,
+    disguise: Disguise,
+    /// A stored cluster may lack members because of a work limit.
+    clusters_truncated: Arc<AtomicBool>,
     /// The collection that replaces this one once it was reindexed.
     successor: Arc<OnceLock<Arc<Collection>>>,
 }
@@ -126,26 +137,34 @@ impl Engine {
             exact_from: settings.scheme.exact_from(),
             ttl_ms: settings.store.ttl_ms(),
             sets: sets.clone(),
+            clusters_bytes_max: settings
+                .clusters
+                .threshold
+                .map(|_| settings.limits.clusters_bytes_max),
             clock: clock.clone(),
         };
         let scheme = analyser.scheme.clone();
         let backend = Local::open(store, local, &identity, scheme, &seeded.sketch, progress)?;
-        Ok(Self::over(settings, analyser, Arc::new(backend), clock))
+        let disguise = Disguise::new(&settings, &seeded);
+        Ok(Self::over(settings, disguise, analyser, Arc::new(backend), clock))
     }
 
     fn over(
         settings: CollectionSettings,
+        disguise: Disguise,
         analyser: Analyser,
         backend: Arc<dyn Backend>,
         clock: Clock,
     ) -> Self {
         Self {
+            disguise,
             settings: Arc::new(settings),
             analyser: Arc::new(analyser),
             backend,
             discoveries: Arc::default(),
             clock,
             recall_meter: Arc::default(),
+            clusters_truncated: Arc::default(),
             successor: Arc::default(),
         }
     }
@@ -198,11 +217,17 @@ impl Engine {
         };
         let scheme = analyser.scheme.clone();
         let backend = Cluster::open(home, &listed, options, scheme, &seeded.sketch)?;
-        Ok((Self::over(settings, analyser, Arc::new(backend), clock), listed))
+        let disguise = Disguise::new(&settings, &seeded);
+        Ok((Self::over(settings, disguise, analyser, Arc::new(backend), clock), listed))
     }
 
     pub fn settings(&self) -> &CollectionSettings {
         &self.settings
+    }
+
+    /// How the hashes of its documents are shown.
+    pub fn disguise(&self) -> Disguise {
+        self.disguise
     }
 
     /// For operations that need the store in this process; `what` names them in the plural.

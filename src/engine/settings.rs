@@ -2,9 +2,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::EngineError;
+use super::{ClusterSettings, EngineError};
 use crate::scheme::{Kind, Scheme, SchemeSettings};
-use crate::sketch::SketchSettings;
+use crate::sketch::{Method, SketchSettings};
 use crate::text::{CUTTING_VERSION, Normalize, ShingleSettings, Shingler, Unit, WordHash};
 
 /// A collection's settings. `shingles`, `sketch`, `scheme.kind`, `scheme.bands`, `scheme.rows`,
@@ -18,6 +18,8 @@ pub struct CollectionSettings {
     pub sketch: SketchSettings,
     pub scheme: SchemeSettings,
     pub store: StoreSettings,
+    #[serde(skip_serializing_if = "ClusterSettings::are_off")]
+    pub clusters: ClusterSettings,
     pub limits: LimitSettings,
 }
 
@@ -117,13 +119,14 @@ impl CollectionSettings {
             ("sketch", self.sketch.faults()),
             ("scheme", self.scheme.faults(&self.sketch)),
             ("store", self.store.faults()),
+            ("clusters", self.clusters.faults(&self.scheme, &self.sketch)),
             ("limits", self.limits.faults()),
         ];
         let of = |(part, faults): (_, Vec<_>)| faults.into_iter().map(move |fault| (part, fault));
         parts.into_iter().flat_map(of).chain(self.misfits()).collect()
     }
 
-    /// Faults of settings for records that span several parts.
+    /// Faults of settings for records and signatures that span several parts.
     fn misfits(&self) -> Vec<(&'static str, String)> {
         let (by_fields, of_fields) =
             (self.scheme.kind == Kind::Fields, self.shingles.unit == Unit::Field);
@@ -136,7 +139,25 @@ impl CollectionSettings {
             misfit("store", "text must be true where scheme.kind is fields: it is compared")
                 .filter(|_| by_fields && !self.store.text),
         ];
-        misfits.into_iter().flatten().collect()
+        misfits.into_iter().flatten().chain(self.misfits_of_signatures()).collect()
+    }
+
+    fn misfits_of_signatures(&self) -> Vec<(&'static str, String)> {
+        if self.sketch.method != Method::Foreign {
+            return Vec::new();
+        }
+        let by_keys = matches!(self.scheme.kind, Kind::Bands | Kind::RandomRows);
+        let faults = [
+            (!by_keys, "scheme", "kind must be bands or random_rows"),
+            (self.scheme.exact_from.is_some(), "scheme", "exact_from must not be given"),
+            (self.shingles != ShingleSettings::default(), "shingles", "must not be given"),
+            (!self.store.text, "store", "text must be true"),
+        ];
+        let found = faults.into_iter().filter(|(is_fault, ..)| *is_fault);
+        let fault = |(_, part, fault)| {
+            (part, format!("{fault} where sketch.method is foreign: signatures have no sets"))
+        };
+        found.map(fault).collect()
     }
 }
 
@@ -218,6 +239,8 @@ pub struct LimitSettings {
     /// Clusters of more documents are counted in metrics and logged as giant.
     #[schema(minimum = 1)]
     pub cluster_members_alarm: usize,
+    /// Memory of the clusters that a collection keeps; if they need more, they are dropped.
+    pub clusters_bytes_max: u64,
     /// Shingles that one `POST /collapse` holds in memory: those of documents that may be
     /// near-duplicates of each other, equal sets counted once.
     #[schema(minimum = 1)]
@@ -240,6 +263,7 @@ impl Default for LimitSettings {
             metadata_bytes_max: 65_536,
             field_bytes_max: 4_096,
             cluster_members_alarm: 1_000,
+            clusters_bytes_max: 1 << 28,
             collapse_shingles_max: 4 << 20,
             edit_product_max: 1_000_000_000,
         }
@@ -276,6 +300,7 @@ impl LimitSettings {
             metadata_bytes_max: 8 << 20,
             field_bytes_max: 65_536,
             cluster_members_alarm: 1_000_000_000,
+            clusters_bytes_max: 1 << 34,
             collapse_shingles_max: 64 << 20,
             edit_product_max: 10_000_000_000,
         }
@@ -293,6 +318,7 @@ impl LimitSettings {
                 ("metadata_bytes_max", of.metadata_bytes_max as u64),
                 ("field_bytes_max", of.field_bytes_max as u64),
                 ("cluster_members_alarm", of.cluster_members_alarm as u64),
+                ("clusters_bytes_max", of.clusters_bytes_max),
                 ("collapse_shingles_max", of.collapse_shingles_max as u64),
                 ("edit_product_max", of.edit_product_max),
             ]

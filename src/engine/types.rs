@@ -1,26 +1,25 @@
 //! Requests to the engine and their results.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use clap::ValueEnum;
 use serde::ser::Error;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use crate::backend::{BackendStats, Registered};
+use crate::budget::Reservation;
 use crate::document::{Content, DocumentId, Metadata, Token};
-use crate::engine::{ClusterFigures, DiscoveryStats, Recall};
+use crate::engine::{ClusterCounts, ClusterFigures, DiscoveryStats, Recall};
 use crate::measure::Overlap;
 use crate::scheme::Threshold;
 
 /// How documents are added.
-#[derive(Clone, Copy, Debug, Deserialize, IntoParams)]
-#[serde(default)]
-#[into_params(parameter_in = Query)]
+#[derive(Clone, Copy, Debug)]
 pub struct AddOptions {
     /// Look for near-duplicates of each document.
-    #[param(default = true)]
     pub check: bool,
     /// `skip`: do not store a document that has a near-duplicate.
     pub on_duplicate: OnDuplicate,
@@ -28,7 +27,6 @@ pub struct AddOptions {
     pub threshold: Option<Threshold>,
     /// Of records, the fewest points of a near-duplicate; by default the collection's. Other
     /// documents have a `threshold` instead.
-    #[param(minimum = 1, maximum = 3_200, example = 250)]
     pub points: Option<u32>,
 }
 
@@ -53,6 +51,8 @@ pub enum OnDuplicate {
 pub struct Admitted {
     pub(super) registered: Registered,
     pub(super) options: AddOptions,
+    /// Where the memory of its near-duplicates is counted.
+    pub(super) memory: Option<Arc<Reservation>>,
 }
 
 /// The result of an addition.
@@ -68,6 +68,11 @@ pub struct Added {
     /// the whole of it is its only one; `sampled_to_one`, none of its shingles is in the sample
     /// that the collection keeps, so one element stands for all, which only equal documents share.
     pub policy: Vec<Policy>,
+    /// The name of its cluster, in a collection that keeps them; absent while they are being built,
+    /// and of a document that was skipped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "e6c632b61e964e1f")]
+    pub cluster: Option<String>,
     /// There, and true, if there are more near-duplicates than `duplicates` has room for.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
@@ -242,6 +247,8 @@ pub struct Match {
     pub tokens: Option<Vec<Token>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<BTreeMap<String, String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signature: Option<Vec<u64>>,
     /// Of records only: the points of all fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 296)]
@@ -299,6 +306,8 @@ pub struct Stats {
     pub discoveries: Vec<DiscoveryStats>,
     /// `None` before the first complete one.
     pub last_clusters: Option<ClusterFigures>,
+    /// `None` if clusters are not kept.
+    pub clusters: Option<ClusterCounts>,
     /// MeasureValues last at the collection's threshold, if it was.
     pub last_recall: Option<Recall>,
 }

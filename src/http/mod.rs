@@ -9,6 +9,8 @@ mod access;
 mod bulk;
 mod connection;
 mod console;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod handlers;
 mod metrics;
 mod openapi;
@@ -27,8 +29,9 @@ pub use access::key_ring::KeyRing;
 pub use connection::serve::serve;
 pub use connection::tls::{Tls, TlsError};
 pub use connection::trace::{Span, Tracer};
+pub use handlers::changes::{change_json, parse_position, position_text};
 pub use metrics::describe as describe_metrics;
-pub use openapi::yaml as openapi_yaml;
+pub use openapi::{json as openapi_json, yaml as openapi_yaml};
 pub use request::bodies::corpus_document;
 pub use settings::ServerSettings;
 pub use state::AppState;
@@ -49,8 +52,8 @@ use access::origin;
 use access::routes::{ADMIN, Needs, READ, Routes, Table, WRITE};
 use connection::{decompression, layers, observe};
 use handlers::{
-    backup, changes, collapse, collections, curve, discovery, document, documents, fetch, operate,
-    recall, reindex, removal, resemblance, similar,
+    backup, changes, clusters, collapse, collections, curve, discovery, document, documents, fetch,
+    operate, recall, reindex, removal, resemblance, similar,
 };
 use problem::Problem;
 use problem::code::Code;
@@ -99,6 +102,7 @@ fn on_one_collection() -> Routes {
         .routes(READ, routes!(resemblance::stored, resemblance::posted))
         .routes(READ, routes!(discovery::pairs))
         .routes(READ, routes!(discovery::clusters))
+        .routes(READ, routes!(clusters::stored))
         .routes(READ, routes!(collapse::collapse))
         .routes(READ, routes!(curve::curve))
         .routes(READ, routes!(operate::stats))

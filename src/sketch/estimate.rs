@@ -3,7 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::SketchSettings;
+use super::{Method, SketchSettings};
 use crate::simd::count_equal_bytes;
 
 /// The standard normal quantile of a two-sided 95 % interval.
@@ -14,6 +14,8 @@ const Z_95: f64 = 1.959_963_984_540_054;
 pub struct Estimator {
     slots: u32,
     bits: u32,
+    /// The probability that two slots with different shingles agree.
+    accidents: f64,
     /// The number of fields, for sketches of records.
     fields: usize,
 }
@@ -53,7 +55,10 @@ impl Estimate {
 
 impl Estimator {
     pub fn new(settings: &SketchSettings) -> Self {
-        Self { slots: settings.slots, bits: settings.bits, fields: 0 }
+        // Of whole values the estimate is the share that is equal, to the last digit.
+        let are_values = settings.method == Method::Foreign && settings.bits == 32;
+        let accidents = if are_values { 0.0 } else { (-f64::from(settings.bits)).exp2() };
+        Self { slots: settings.slots, bits: settings.bits, accidents, fields: 0 }
     }
 
     /// The estimator for sketches of records: a hash of 4 bytes per field, 0 if the record lacks
@@ -86,7 +91,7 @@ impl Estimator {
         let (low, high) = wilson_interval(share, slots);
         Estimate {
             value: self.without_accidents(share),
-            standard_error: (share * (1.0 - share) / slots).sqrt() / (1.0 - self.accidents()),
+            standard_error: (share * (1.0 - share) / slots).sqrt() / (1.0 - self.accidents),
             interval: (self.without_accidents(low), self.without_accidents(high)),
             agreeing,
             slots: self.slots,
@@ -101,20 +106,14 @@ impl Estimator {
         let trials = slots * union / (slots + union);
         let (low, high) = wilson_interval(share, trials);
         Estimate {
-            standard_error: (share * (1.0 - share) / trials).sqrt() / (1.0 - self.accidents()),
+            standard_error: (share * (1.0 - share) / trials).sqrt() / (1.0 - self.accidents),
             interval: (self.without_accidents(low), self.without_accidents(high)),
             ..self.estimate(agreeing)
         }
     }
 
-    /// The probability that two slots with different shingles agree.
-    fn accidents(self) -> f64 {
-        (-f64::from(self.bits)).exp2()
-    }
-
     fn without_accidents(self, share: f64) -> f64 {
-        let accidents = self.accidents();
-        ((share - accidents) / (1.0 - accidents)).clamp(0.0, 1.0)
+        ((share - self.accidents) / (1.0 - self.accidents)).clamp(0.0, 1.0)
     }
 }
 

@@ -80,7 +80,7 @@ impl Default for SketchSettings {
 
 /// `fast32`: one-permutation MinHash with 32-bit fill functions. `fast`: with 64-bit ones, slower
 /// for short documents. `permutations`: textbook MinHash, one hash per shingle and slot, much
-/// slower.
+/// slower. `foreign`: documents are signatures that clients compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = SketchMethod)]
@@ -92,6 +92,9 @@ pub enum Method {
     Fast,
     /// One hash per shingle and slot: textbook MinHash.
     Permutations,
+    /// Documents are given as signatures, a MinHash value for each slot, all computed with the same
+    /// functions. Answers are estimates.
+    Foreign,
 }
 
 /// The slots of one set, each little-endian in `bits / 8` bytes.
@@ -123,6 +126,8 @@ pub struct Sketcher {
 enum Minima {
     Fast(Fast),
     Permutations(Permutations),
+    /// They are not found here.
+    Given,
 }
 
 impl Sketcher {
@@ -135,6 +140,7 @@ impl Sketcher {
             Method::Fast32 => Minima::Fast(Fast::Narrow(Fillers::new(slots, seed))),
             Method::Fast => Minima::Fast(Fast::Wide(Permutations::new(slots, seed))),
             Method::Permutations => Minima::Permutations(Permutations::new(slots, seed)),
+            Method::Foreign => Minima::Given,
         };
         Self { remix: Remix::new(seed), minima, settings, level: Level::best() }
     }
@@ -159,7 +165,7 @@ impl Sketcher {
     /// sketch of a text can be computed without building its set.
     ///
     /// # Panics
-    /// If there are no shingles.
+    /// If there are no shingles, or the method is [`Method::Foreign`].
     pub fn sketch_shingles(&self, shingles: &[u64]) -> Sketch {
         assert!(!shingles.is_empty(), "no set is empty");
         let minima = match &self.minima {
@@ -167,12 +173,18 @@ impl Sketcher {
             Minima::Permutations(permutations) => {
                 permutations.minima(shingles, self.remix, self.level)
             }
+            Minima::Given => panic!("the sketches of signatures are not made of sets"),
         };
+        self.sketch_minima(&minima)
+    }
+
+    /// The sketch of a signature: of the minima of the slots.
+    pub fn sketch_minima(&self, minima: &[u64]) -> Sketch {
         let mut bytes = vec![0; self.settings.sketch_bytes()].into_boxed_slice();
         match self.settings.bits {
-            8 => self.level.run(Keeping::<1> { minima: &minima, sketch: &mut bytes }),
-            16 => self.level.run(Keeping::<2> { minima: &minima, sketch: &mut bytes }),
-            _ => self.level.run(Keeping::<4> { minima: &minima, sketch: &mut bytes }),
+            8 => self.level.run(Keeping::<1> { minima, sketch: &mut bytes }),
+            16 => self.level.run(Keeping::<2> { minima, sketch: &mut bytes }),
+            _ => self.level.run(Keeping::<4> { minima, sketch: &mut bytes }),
         }
         Sketch(bytes)
     }

@@ -10,7 +10,7 @@ use super::checksum::Digest;
 use super::counters::Counters;
 use super::log::{self, Operation};
 use super::row::{Columns, DETAILS_COLUMNS, DetailsPart};
-use super::{SketchRow, StorageError, schema};
+use super::{SketchRow, StorageError, Store, schema};
 use crate::document::{DocumentId, Ordinal};
 
 /// The ids of removed documents, by the sequence of the removal.
@@ -51,6 +51,42 @@ pub enum Changes {
     Gone,
 }
 
+impl Store {
+    /// The changes after a position, among at most `operations_max` operations, as far as they are
+    /// on disk.
+    ///
+    /// # Errors
+    /// [`StorageError::Corrupt`] if one of them is not what was written.
+    pub async fn changes(
+        &self,
+        after: Position,
+        operations_max: usize,
+    ) -> Result<Changes, StorageError> {
+        let until = self.applied_sequence();
+        let read =
+            move |connection: &Connection| self::after(connection, after, until, operations_max);
+        self.readers.read(read).await
+    }
+
+    /// The position behind the last change that is on disk.
+    ///
+    /// # Errors
+    /// [`StorageError::Database`].
+    pub async fn last_change(&self) -> Result<Position, StorageError> {
+        let sequence = self.applied_sequence();
+        let store = self.readers.read(schema::created_at_ms).await?;
+        Ok(Position { store, sequence })
+    }
+
+    /// The position before the oldest change that is kept.
+    ///
+    /// # Errors
+    /// [`StorageError::Database`].
+    pub async fn oldest_change(&self) -> Result<Position, StorageError> {
+        self.readers.read(oldest).await
+    }
+}
+
 /// Creates the table in a store that has none.
 pub(super) fn prepare(connection: &Connection) -> Result<(), StorageError> {
     let query = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'removals'";
@@ -85,6 +121,13 @@ fn last(connection: &Connection) -> Result<Position, StorageError> {
     Ok(Position { store: schema::created_at_ms(connection)?, sequence })
 }
 
+/// The position before the oldest change that is kept.
+pub(super) fn oldest(connection: &Connection) -> Result<Position, StorageError> {
+    let end = last(connection)?;
+    let sequence = log::kept_after(connection, end.sequence)?.max(known_after(connection)?);
+    Ok(Position { sequence, ..end })
+}
+
 /// The changes after a position, from at most `operations_max` operations, and none after `until`,
 /// which is not on disk for certain. The caller has a transaction open.
 pub(super) fn after(
@@ -93,10 +136,9 @@ pub(super) fn after(
     until: u64,
     operations_max: usize,
 ) -> Result<Changes, StorageError> {
-    let end = last(connection)?;
-    let kept_after = log::kept_after(connection, end.sequence)?.max(known_after(connection)?);
-    let is_known =
-        position.store == end.store && (kept_after..=end.sequence).contains(&position.sequence);
+    let (oldest, end) = (oldest(connection)?, last(connection)?);
+    let is_known = position.store == end.store
+        && (oldest.sequence..=end.sequence).contains(&position.sequence);
     if !is_known {
         return Ok(Changes::Gone);
     }

@@ -2,7 +2,9 @@
 //! (RFC 8878). The frame holds
 //! - for a text, its UTF-8;
 //! - for tokens, each one's byte length (u32), count (u32) and UTF-8, little-endian;
-//! - for fields, each one's name and text, each as its byte length (u32, little-endian) and UTF-8.
+//! - for fields, each one's name and text, each as its byte length (u32, little-endian) and UTF-8;
+//! - for a signature, the bytes of a value (4 if that is enough for all, else 8), and then the
+//!   values, little-endian.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,6 +21,7 @@ pub(crate) enum Form {
     Text,
     Tokens,
     Fields,
+    Signature,
 }
 
 impl Form {
@@ -27,6 +30,7 @@ impl Form {
             Content::Text(_) => Self::Text,
             Content::Tokens(_) => Self::Tokens,
             Content::Fields(_) => Self::Fields,
+            Content::Signature(_) => Self::Signature,
         }
     }
 }
@@ -46,8 +50,15 @@ pub(crate) fn encode(content: &Content, level: i32) -> Vec<u8> {
         Content::Text(text) => compress(text.as_bytes(), level),
         Content::Tokens(tokens) => compress(&token_bytes(tokens), level),
         Content::Fields(fields) => compress(&field_bytes(fields), level),
+        Content::Signature(values) => compress(&signature_bytes(values), level),
     };
     compressed.expect("compressing into a large enough buffer fails only if memory is exhausted")
+}
+
+/// The frame of bytes that are not known to be of any form.
+#[cfg(any(test, fuzzing))]
+pub(super) fn encoded_bytes(plain: &[u8]) -> Vec<u8> {
+    compress(plain, 1).expect("it is compressed like any content")
 }
 
 /// `None` for bytes that [`encode`] cannot have made.
@@ -57,13 +68,22 @@ pub(crate) fn decode(bytes: &[u8], form: Form) -> Option<Content> {
         Form::Text => String::from_utf8(plain).ok().map(Content::Text),
         Form::Tokens => tokens_of(&plain).map(Content::Tokens),
         Form::Fields => fields_of(&plain).map(Content::Fields),
+        Form::Signature => signature_of(&plain).map(Content::Signature),
     }
 }
 
+/// A block of zstd takes at least this much, its header and one repeated byte, ...
+const BLOCK_BYTES_MIN: usize = 4;
+
+/// ... and becomes at most this much (RFC 8878, section 3.1.1.2.3).
+const BLOCK_PLAIN_BYTES_MAX: usize = 128 << 10;
+
 /// The content size that a frame declares, which is untrusted: it may come from a foreign backup.
+/// Memory is allocated for it, so it must be one that the frame can have.
 fn plain_bytes(frame: &[u8]) -> Option<usize> {
     let length = usize::try_from(get_frame_content_size(frame).ok()??).ok()?;
-    (length < PLAIN_BYTES_END).then_some(length)
+    let possible = (frame.len() / BLOCK_BYTES_MIN).saturating_mul(BLOCK_PLAIN_BYTES_MAX);
+    (length < PLAIN_BYTES_END && length <= possible).then_some(length)
 }
 
 // Making a zstd context costs more than compressing a short text, so each thread keeps one.
@@ -160,6 +180,29 @@ fn fields_of(mut bytes: &[u8]) -> Option<BTreeMap<String, String>> {
     Some(fields)
 }
 
+fn signature_bytes(values: &[u64]) -> Vec<u8> {
+    let width = if values.iter().all(|value| u32::try_from(*value).is_ok()) { 4 } else { 8 };
+    let value = |value: &u64| value.to_le_bytes().into_iter().take(width);
+    std::iter::once(width as u8).chain(values.iter().flat_map(value)).collect()
+}
+
+fn signature_of(bytes: &[u8]) -> Option<Vec<u64>> {
+    let (width, values) = bytes.split_first()?;
+    match width {
+        4 => values_of(values, |value| u32::from_le_bytes(value).into()),
+        8 => values_of(values, u64::from_le_bytes),
+        _ => None,
+    }
+}
+
+fn values_of<const BYTES: usize>(
+    bytes: &[u8],
+    value: impl Fn([u8; BYTES]) -> u64,
+) -> Option<Vec<u64>> {
+    let (values, rest) = bytes.as_chunks();
+    rest.is_empty().then(|| values.iter().map(|bytes| value(*bytes)).collect())
+}
+
 /// Splits off the length-prefixed text at the beginning of the bytes.
 fn text_of(bytes: &[u8]) -> Option<(String, &[u8])> {
     let (length, rest) = bytes.split_first_chunk()?;
@@ -199,6 +242,9 @@ mod tests {
             Content::Tokens(vec![token("ab", 1), token("c", u32::MAX), token("", 2)]),
             Content::Fields(fields(&[])),
             Content::Fields(fields(&[("name", "Ünn"), ("", "x"), ("phone", "")])),
+            Content::Signature(vec![]),
+            Content::Signature((0..300).map(|n| n * 0x0101_0101 % (1 << 32)).collect()),
+            Content::Signature(vec![0, 1 << 32, u64::MAX]),
         ];
         for level in [-7, 1, 19] {
             for content in &contents {
@@ -210,14 +256,25 @@ mod tests {
 
     #[test]
     fn what_is_too_long_to_be_a_text_is_refused() {
-        // One segment, its length in eight bytes.
+        // One segment, its length in eight bytes, and room for as many blocks as that takes.
         let frame = |length: u64| {
             let mut frame = vec![0x28, 0xB5, 0x2F, 0xFD, 0xE0];
             frame.extend_from_slice(&length.to_le_bytes());
+            frame.resize(1 << 16, 0);
             frame
         };
         assert_eq!(plain_bytes(&frame((1 << 31) - 1)), Some((1 << 31) - 1));
         assert_eq!(plain_bytes(&frame(1 << 31)), None);
+    }
+
+    #[test]
+    fn a_size_that_a_frame_cannot_have_is_refused_before_memory_is_taken() {
+        let mut frame = encode(&Content::Text("a".repeat(200_000)), 1);
+        assert!(plain_bytes(&frame) == Some(200_000) && frame.len() < 100, "{}", frame.len());
+        frame.truncate(4);
+        frame.push(0xE0);
+        frame.extend_from_slice(&(1_u64 << 30).to_le_bytes());
+        assert_eq!(plain_bytes(&frame), None);
     }
 
     #[test]
@@ -226,6 +283,13 @@ mod tests {
         assert_eq!(decode(&bytes[..bytes.len() - 1], Form::Text), None);
         assert_eq!(decode(&[], Form::Text), None);
         assert_eq!(tokens_of(&token_bytes(&[token("ab", 1)])[..9]), None);
+        assert_eq!(signature_bytes(&[7, 8]).len(), 9, "four bytes a value are enough");
+        for values in [&[7, 8], &[7, 1 << 40]] {
+            let bytes = signature_bytes(values);
+            assert_eq!(signature_of(&bytes).as_deref(), Some(&values[..]));
+            assert_eq!(signature_of(&bytes[..bytes.len() - 1]), None);
+            assert_eq!(signature_of(&[&[5], &bytes[1..]].concat()), None);
+        }
         let bytes = field_bytes(&fields(&[("a", "b")]));
         assert!((1..bytes.len()).all(|end| fields_of(&bytes[..end]).is_none()));
     }

@@ -134,7 +134,7 @@ fn operations(row: &Row<'_>) -> Result<Vec<(Operation, Ordinal)>, StorageError> 
 
 /// Each operation as its code (1 byte) and its ordinal (little-endian): in 4 bytes if it has 32
 /// bits, which every akin reads, else in 6.
-fn encode(operations: &[(Operation, Ordinal)]) -> Vec<u8> {
+pub(super) fn encode(operations: &[(Operation, Ordinal)]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(operations.len() * (1 + Ordinal::BYTES));
     for (operation, ordinal) in operations {
         match u32::try_from(ordinal.get()) {
@@ -152,7 +152,11 @@ fn encode(operations: &[(Operation, Ordinal)]) -> Vec<u8> {
 }
 
 /// `None` for a row that [`Logged::write`] cannot have written.
-fn decode(sequence: u64, operations: &[u8], sum: i64) -> Option<Vec<(Operation, Ordinal)>> {
+pub(super) fn decode(
+    sequence: u64,
+    operations: &[u8],
+    sum: i64,
+) -> Option<Vec<(Operation, Ordinal)>> {
     if operations.is_empty() || sum != checksum(sequence, operations) {
         return None;
     }
@@ -197,6 +201,6 @@ pub(super) fn trim(connection: &Connection, last: u64, up_to: u64) -> Result<u64
     Ok(kept_after(connection, last)? - before)
 }
 
-fn checksum(sequence: u64, operations: &[u8]) -> i64 {
+pub(super) fn checksum(sequence: u64, operations: &[u8]) -> i64 {
     Digest::new().number(sequence).bytes(operations).finish().cast_signed()
 }

@@ -133,6 +133,8 @@ mod disk;
 mod elements;
 mod error;
 mod expiries;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod inspect;
 mod log;
 mod readers;

@@ -82,6 +82,7 @@ impl Record {
         let form = self.content.as_ref().map(Form::of);
         set_if(flags::TOKENS, form == Some(Form::Tokens))
             | set_if(flags::FIELDS, form == Some(Form::Fields))
+            | set_if(flags::SIGNATURE, form == Some(Form::Signature))
             | set_if(flags::WHOLE_DOCUMENT, self.whole_document)
             | set_if(flags::SAMPLED_TO_ONE, self.sampled_to_one)
             | set_if(flags::CONTENT, self.content.is_some())

@@ -22,6 +22,8 @@ pub(super) mod flags {
     pub const EXPIRES: i64 = 32;
     /// The content is fields.
     pub const FIELDS: i64 = 64;
+    /// The content is a signature.
+    pub const SIGNATURE: i64 = 128;
 }
 
 /// Part of a part's checksum, so that one part is never accepted as another.
@@ -121,6 +123,7 @@ impl<'a> SketchRow<'a> {
         match () {
             () if self.has(flags::TOKENS) => Form::Tokens,
             () if self.has(flags::FIELDS) => Form::Fields,
+            () if self.has(flags::SIGNATURE) => Form::Signature,
             () => Form::Text,
         }
     }

@@ -17,7 +17,7 @@ const APPLICATION_ID: i32 = i32::from_be_bytes(*b"akin");
 /// The version of the layout below. A change that an older akin would misread increments it.
 pub(super) const FORMAT: u32 = 4;
 
-const TABLES: &str = "
+pub(super) const TABLES: &str = "
 CREATE TABLE documents (
     ordinal INTEGER PRIMARY KEY,
     id TEXT NOT NULL,
@@ -130,7 +130,7 @@ impl Writer {
         connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
         connection.pragma_update(None, "journal_size_limit", WAL_KEPT_BYTES)?;
         connection.pragma_update(None, "cache_size", -settings.page_cache_kib_each())?;
-        // Of the process (0 would be none). Once it is reached, each connection reuses its own pages.
+        // Of the process (0 would be none). Beyond it each connection reuses its own pages.
         connection.pragma_update(
             None,
             "soft_heap_limit",

@@ -16,10 +16,7 @@ use super::details::{self, DocumentDetails};
 use super::readers::{self, Readers, StoreSizes};
 use super::record::{Detail, Order, Record};
 use super::schema::Writer;
-use super::{
-    Changes, Position, Snapshots, StorageError, StorageSettings, StoreView, changes, copy,
-    directory, schema,
-};
+use super::{Snapshots, StorageError, StorageSettings, StoreView, copy, directory};
 use crate::document::Ordinal;
 use crate::text::Shingler;
 
@@ -344,32 +341,6 @@ impl Store {
         now_ms: i64,
     ) -> mpsc::Receiver<Result<Record, StorageError>> {
         self.readers.export(detail, order, now_ms, &self.shingler).await
-    }
-
-    /// The changes after a position, among at most `operations_max` operations, as far as they are
-    /// on disk.
-    ///
-    /// # Errors
-    /// [`StorageError::Corrupt`] if one of them is not what was written.
-    pub async fn changes(
-        &self,
-        after: Position,
-        operations_max: usize,
-    ) -> Result<Changes, StorageError> {
-        let until = self.applied_sequence();
-        let read =
-            move |connection: &Connection| changes::after(connection, after, until, operations_max);
-        self.readers.read(read).await
-    }
-
-    /// The position behind the last change that is on disk.
-    ///
-    /// # Errors
-    /// [`StorageError::Database`].
-    pub async fn last_change(&self) -> Result<Position, StorageError> {
-        let sequence = self.applied_sequence();
-        let store = self.readers.read(schema::created_at_ms).await?;
-        Ok(Position { store, sequence })
     }
 
     /// A consistent view of all documents alive at `now_ms` (milliseconds since the epoch). The

@@ -51,6 +51,11 @@ pub(super) fn field_element(name: &str, value: &str, seed: u64) -> u64 {
     xxh3_64_with_seed(value.as_bytes(), xxh3_64_with_seed(name.as_bytes(), seed))
 }
 
+/// The element of a set that a value of a signature is: equal values in the same place are equal.
+pub(super) fn value_element(place: usize, value: u64, seed: u64) -> u64 {
+    xxh3_64_with_seed(&value.to_le_bytes(), seed.wrapping_add(place as u64))
+}
+
 /// Turns the hashes of a text's words into those of its shingles of `size` words, in place: entry
 /// i becomes the hash of words i..i + size. There must be at least `size` words.
 pub(super) fn combine_in_place(hashes: &mut Vec<u64>, size: usize, level: Level) {

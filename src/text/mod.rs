@@ -31,7 +31,7 @@ use crate::simd::Level;
 use self::bag::Occurrences;
 use self::cut::Cutter;
 use self::fields::FieldNormaliser;
-use self::hash::token_element;
+use self::hash::{token_element, value_element};
 use self::sample::Sample;
 
 /// The version of how texts are normalised and cut into words, for the same settings. A change that
@@ -114,6 +114,7 @@ impl Shingler {
             _ if self.fields.is_some() => Err(ShingleError::FieldsWanted),
             Content::Text(text) => self.text(text),
             Content::Tokens(tokens) => self.tokens(tokens),
+            Content::Signature(values) => self.signature(values),
         }
     }
 
@@ -163,6 +164,17 @@ impl Shingler {
         Ok(Shingled { set, whole_document: false, sampled_to_one: false })
     }
 
+    /// A signature's values, each with its place, are never sampled.
+    fn signature(&self, values: &[u64]) -> Result<Shingled, ShingleError> {
+        let set = self.set(self.value_elements(values).collect())?;
+        Ok(Shingled { set, whole_document: false, sampled_to_one: false })
+    }
+
+    fn value_elements(&self, values: &[u64]) -> impl Iterator<Item = u64> {
+        let numbered = values.iter().enumerate();
+        numbered.map(|(place, value)| value_element(place, *value, self.seed))
+    }
+
     /// The content's shingles and how often each occurs, whether sets are multisets or not.
     ///
     /// # Errors
@@ -178,6 +190,7 @@ impl Shingler {
             Content::Fields(_) => {
                 Bag::from_shingles(self.fields(content)?.elements(self.seed).collect())
             }
+            Content::Signature(values) => Bag::from_shingles(self.value_elements(values).collect()),
         }
         .ok_or(ShingleError::Empty)?;
         self.within_limit(bag.as_slice().len() as u64)?;

@@ -67,10 +67,10 @@ fn a_backup_of_a_server_that_was_killed_answers_the_same() {
     let (backup, second) = (dir.path().join("all.tar.zst"), dir.path().join("second"));
     let (backup, data_dir) = (utf8(&backup), utf8(&second));
     let serving = filled(dir.path());
-    let snapshot = ["snapshot", "-o", backup, "--url", &serving.url];
-    done(akin(&snapshot));
+    let save = ["backup", "-o", backup, "--url", &serving.url];
+    done(akin(&save));
     let saved = fs::read(backup).unwrap();
-    refused(&snapshot, "exists already");
+    refused(&save, "exists already");
     assert!(fs::read(backup).unwrap() == saved, "the backup is overwritten");
     let before = answers(&serving.url);
     assert!(before[1].contains("d1\n") && before[3].lines().count() == 30, "{before:?}");
@@ -107,7 +107,7 @@ fn an_incomplete_backup_is_refused_and_leaves_nothing() {
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     let serving = filled(dir.path());
     let whole = path("whole.tar");
-    done(akin(&["snapshot", "-o", &whole, "--collection", "news", "--url", &serving.url]));
+    done(akin(&["backup", "-o", &whole, "--collection", "news", "--url", &serving.url]));
     assert_eq!(serving.stop().code(), Some(0));
     let whole = fs::read(whole).unwrap();
     let (broken, data_dir) = (path("broken.tar"), path("data"));
@@ -139,7 +139,7 @@ fn a_default_collection_of_other_settings_needs_another_name() {
     let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
     let serving = filled(dir.path());
     let [backup, data_dir, config] = ["backup.tar.gz", "data", "akin.toml"].map(path);
-    done(akin(&["snapshot", "-o", &backup, "--url", &serving.url]));
+    done(akin(&["backup", "-o", &backup, "--url", &serving.url]));
     assert_eq!(serving.stop().code(), Some(0));
     fs::write(&config, "[collection.shingles]\nsize = 5\n").unwrap();
     let restore = ["restore", &backup, "--data-dir", &data_dir, "--config", &config];

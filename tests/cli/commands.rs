@@ -172,7 +172,7 @@ fn ctrl_c_removes_what_is_unfinished_and_says_what_was_done() {
         }
     });
     let path = dir.path().join("backup.tar");
-    let child = command(&["snapshot", "--url", &url, "--output", path.to_str().unwrap()])
+    let child = command(&["backup", "--url", &url, "--output", path.to_str().unwrap()])
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();

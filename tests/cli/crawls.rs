@@ -186,8 +186,8 @@ fn the_texts_and_pages_of_a_crawl_are_read() {
 #[test]
 fn pages_with_equal_menus_and_different_texts_are_not_near_duplicates() {
     let dir = tempfile::tempdir().unwrap();
-    let menu: String =
-        (0..80).map(|n| format!("<li><a href='/{n}'>Topic {n} more</a></li>")).collect();
+    let entry = |n| format!("<li><a href='/{n}'>Topic {n} more</a></li>");
+    let menu = (0..80).map(entry).collect::<Vec<_>>().concat();
     let page = |n: usize| {
         let words: Vec<String> = (0..120).map(|at| format!("word{}, ", n * 1000 + at)).collect();
         let words = words.concat();

@@ -88,7 +88,7 @@ fn settings_for_packages_and_clusters_are_valid() {
     let backup = &of_kind("CronJob")["spec"]["jobTemplate"]["spec"]["template"]["spec"];
     let command = backup["containers"][0]["args"][0].as_str().unwrap();
     // Without a server it fails for that alone: 2 would be wrong arguments.
-    let words = command.replace("\"", "").replace("$(date +%a)", "Mon");
+    let words = command.replace('"', "").replace("$(date +%a)", "Mon");
     let words: Vec<&str> = words.split(' ').skip(1).collect();
     let words: Vec<String> =
         words.iter().map(|word| word.replace("/backups", dir.path().to_str().unwrap())).collect();

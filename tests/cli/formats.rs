@@ -172,7 +172,8 @@ fn every_command_without_a_server_reads_them_alike() {
     });
     let lines = corpus(&dir, "lines", |pages| {
         let line = |(id, text): &(String, String)| json!({"url": id, "body": text, "lang": "x"});
-        gz(pages.iter().map(|page| format!("{}\n", line(page))).collect::<String>().as_bytes())
+        let lines: Vec<String> = pages.iter().map(|page| format!("{}\n", line(page))).collect();
+        gz(lines.concat().as_bytes())
     });
     let columns = ["--id-column", "url", "--text-column", "body"];
     let gold = put(dir.path(), "gold.tsv", "p1\tp2\n");

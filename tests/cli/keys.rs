@@ -84,7 +84,7 @@ fn a_running_server_follows_its_keys() {
     let path = file.path().to_str().unwrap();
     let by_file = akin(&["export", "--url", &serving.url, "--key-file", path]);
     assert_eq!(by_file.code, Some(0), "{}", by_file.stderr);
-    let write = akin_with_key(key, &["snapshot", "--url", &serving.url]);
+    let write = akin_with_key(key, &["backup", "--url", &serving.url]);
     let refused = String::from_utf8(write.stderr).unwrap();
     assert!(refused.contains("does not permit the action `admin`"), "{refused}");
     assert_eq!(akin(&["health", "--url", &serving.url]).code, Some(0), "probes are open");

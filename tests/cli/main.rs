@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod backup;
+mod clusters;
+mod collections;
 mod commands;
 mod crawls;
 mod curve;
@@ -11,7 +13,9 @@ mod deploy;
 mod formats;
 mod import;
 mod inputs;
+mod json;
 mod keys;
+mod lists;
 mod logs;
 mod offline;
 mod portable;
@@ -19,8 +23,11 @@ mod portable;
 mod process;
 mod server;
 mod serving;
+mod settings;
+mod sketch;
 mod tls;
 mod traces;
+mod webhooks;
 mod whole;
 
 use std::io::Write;

@@ -125,7 +125,7 @@ fn an_export_that_breaks_off_leaves_no_file() {
 }
 
 /// A server that describes its collection, and begins an export that it does not end.
-fn breaking_off(described: &'static str) -> String {
+pub fn breaking_off(described: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {

@@ -119,7 +119,7 @@ fn serve(address: &str) -> (Serving, String, tempfile::TempDir) {
 
 /// A file with these settings; its path.
 fn settings(dir: &Path, listen: &str, cert: &str) -> String {
-    let [cert, key] = [cert, "key.pem"].map(|name| dir.join(name));
+    let [cert, key] = [cert, "key.pem"].map(|name| dir.join(name).to_str().unwrap().to_owned());
     let lines = format!("[server]\nlisten = '{listen}'\ntls_cert = {cert:?}\ntls_key = {key:?}\n");
     let path = dir.join(format!("{}.toml", lines.len()));
     fs::write(&path, lines).unwrap();

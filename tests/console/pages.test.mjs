@@ -249,7 +249,10 @@ test("the corpus is followed while it grows", async () => {
     .locator(`.figure dd:text-is("${before_ + 3}")`)
     .first()
     .waitFor();
-  await page.getByText("POST /documents", { exact: true }).waitFor();
+  const routes = page.getByRole("table", { name: "Requests since the start, by route" });
+  await routes.locator("code").first().waitFor();
+  for (const route of await routes.locator("code").allTextContents())
+    assert.match(route, /^[A-Z]+ \//);
   await page.getByRole("button", { name: "Take a snapshot" }).click();
   await page.getByRole("region", { name: "Complete snapshots" }).waitFor();
   assert.deepEqual(await textsOf("section td a"), ["default", "people", "textless"]);

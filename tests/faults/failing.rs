@@ -1,8 +1,9 @@
 //! Calls that fail or are short, one after the other: a request is answered with what was
 //! done, or the server ends; and what was acknowledged is there after a power cut.
 //!
-//! With `AKIN_FAULTS_ALL=1` at each call, and with `AKIN_FAULTS_CALL="sync news"` as well at each
-//! call of that kind.
+//! With `AKIN_FAULTS_ALL=1` at each call, with `AKIN_FAULTS_CALL="sync news"` as well at each call
+//! of that kind, with `AKIN_FAULTS_KIND=readfail` only that fault, and with `AKIN_FAULTS_FROM=100`
+//! only at calls from the hundredth on, to go on with a run that was stopped.
 
 use std::collections::BTreeMap;
 use std::thread;
@@ -116,8 +117,12 @@ fn calls_with(fault: &str) -> Vec<Call> {
 #[test]
 fn nothing_is_lost_or_panics_when_a_call_fails() {
     let mut random = Random::new("failing");
+    let (only, from) = (std::env::var("AKIN_FAULTS_KIND"), std::env::var("AKIN_FAULTS_FROM"));
+    let from = from.map_or(0, |from| from.parse().unwrap());
     let planned = ["fail", "full", "short", "readfail"].map(|fault| {
-        let mut calls = calls_with(fault);
+        let is_chosen = only.as_ref().is_ok_and(|only| only == fault) || only.is_err();
+        let mut calls = if is_chosen { calls_with(fault) } else { Vec::new() };
+        calls.drain(..from.min(calls.len()));
         let count = calls.len() as u64;
         if !is_whole() && count > 0 {
             let mut of_part =

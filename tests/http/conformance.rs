@@ -1,5 +1,6 @@
 //! Every endpoint over collections of all kinds: `App` holds each call to `openapi.yaml`.
 
+use akin::engine::CollectionSettings;
 use serde_json::{Value, json};
 
 use crate::app::{App, text};
@@ -10,7 +11,8 @@ fn kinds() -> Vec<(&'static str, Value)> {
     let limits = json!({
         "candidates_max": 100, "checked_max": 10, "duplicates_max": 5, "shingles_max": 5_000,
         "metadata_bytes_max": 1_000, "field_bytes_max": 100, "cluster_members_alarm": 2,
-        "collapse_shingles_max": 10_000, "edit_product_max": 1_000_000,
+        "clusters_bytes_max": 1_000_000, "collapse_shingles_max": 10_000,
+        "edit_product_max": 1_000_000,
     });
     vec![
         ("words", json!({})),
@@ -38,6 +40,7 @@ fn kinds() -> Vec<(&'static str, Value)> {
             "lowercase": false}}),
         ),
         ("without-texts", json!({"store": {"text": false}})),
+        ("clustered", json!({"clusters": {"threshold": 0.8}})),
     ]
 }
 
@@ -51,7 +54,9 @@ fn records() -> Value {
 
 #[tokio::test]
 async fn every_operation_answers_as_documented_in_collections_of_all_kinds() {
-    let app = App::new().await;
+    let mut default = CollectionSettings::default();
+    default.clusters.threshold = Some(0.8.try_into().unwrap());
+    let app = App::with_collection(default).await;
     for path in
         ["/healthz", "/readyz", "/metrics", "/openapi.yaml", "/openapi.json", "/collections"]
     {
@@ -118,6 +123,7 @@ async fn call_every_operation(app: &App, at: &str, documents: &Value) {
     app.get(&format!("{at}/pairs?mode=exact")).await;
     app.get(&format!("{at}/clusters?linkage=representative&min_size=1")).await;
     app.get(&format!("{at}/clusters?id=a&limit=2")).await;
+    app.get(&format!("{at}/clusters/stored?limit=1")).await;
     app.get(&format!("{at}/curve")).await;
     app.get(&format!("{at}/recall?sample=3")).await;
     ok("/stats").await;

@@ -185,3 +185,78 @@ async fn an_address_has_a_rate_and_probes_have_none() {
     }
     server.stop().await;
 }
+
+/// A server with documents for an export that no buffers hold; it waits for its reader for so long
+/// in all.
+async fn with_much_to_export(patience_ms: u64) -> App {
+    let settings = ServerSettings {
+        bulk_requests_max: 1,
+        body_idle_timeout_ms: patience_ms,
+        export_bytes_per_s_min: 1 << 40,
+        ..patient()
+    };
+    let app = App::with_server(settings).await;
+    let lines: String = (0..150).map(|n| padded(n, n).to_string() + "\n").collect();
+    let added = app.post("/documents?check=false", "application/x-ndjson", lines).await;
+    assert!(!added.has_failed_lines());
+    app
+}
+
+/// A document of 60,000 bytes.
+fn padded(id: u64, version: u64) -> Value {
+    let metadata = json!({"version": version, "padding": "x".repeat(60_000)});
+    json!({"id": id.to_string(), "tokens": ["a"], "metadata": metadata})
+}
+
+async fn replace(app: &App, version: u64) {
+    let replaced = app.post_json("/documents?check=false", padded(0, version)).await;
+    assert_eq!(replaced.json()["status"], "replaced");
+}
+
+async fn write_mib(app: &App, mib: u64) {
+    for version in 1..=mib * 1_048_576 / 60_000 {
+        replace(app, version).await;
+    }
+}
+
+fn log_mib(app: &App) -> u64 {
+    app.dir.path().join("default/store.sqlite-wal").metadata().unwrap().len() >> 20
+}
+
+/// Its view keeps the log from being used again from the start, so that every write makes it longer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_reader_of_an_export_is_cut_off_and_the_log_grows_no_longer() {
+    const GROWN_MIB: u64 = 4;
+    // What is written to the log before it is used again.
+    const AT_ONCE_MIB: u64 = 8;
+    let app = with_much_to_export(patient().shutdown_grace_ms).await;
+    let server = start(&app).await;
+    let mut slow = Connection::open(server.address);
+    slow.ask("/export");
+    assert_eq!(slow.head(), "HTTP/1.1 200 OK");
+    let at_first = log_mib(&app);
+    write_mib(&app, at_first + GROWN_MIB + 1).await;
+    assert!(log_mib(&app) >= at_first + GROWN_MIB, "a reader that is waited for holds the log");
+    drop(slow);
+    server.stop().await;
+
+    let app = with_much_to_export(500).await;
+    let server = start(&app).await;
+    let mut slow = Connection::open(server.address);
+    slow.ask("/export");
+    assert_eq!(slow.head(), "HTTP/1.1 200 OK");
+    let cut_off = async {
+        let mut version = 0;
+        while !app.lets_in("/export").await {
+            slow.part();
+            version += 1;
+            replace(&app, version).await;
+        }
+    };
+    tokio::time::timeout(SOON, cut_off).await.expect("it is cut off");
+    let held = log_mib(&app);
+    write_mib(&app, held + AT_ONCE_MIB + GROWN_MIB).await;
+    let after = log_mib(&app);
+    assert!(after <= held + AT_ONCE_MIB, "{held} to {after} MiB");
+    server.stop().await;
+}

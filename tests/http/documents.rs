@@ -1,6 +1,9 @@
 use std::sync::Arc;
 
+use akin::document::Token;
 use akin::engine::{CollectionSettings, StoreSettings};
+use akin::sketch::{SketchSettings, Sketcher};
+use akin::text::{ShingleSettings, Shingler};
 use serde_json::{Value, json};
 
 use crate::app::{App, text};
@@ -101,6 +104,55 @@ async fn sketch_and_shingles_are_returned_on_request() {
     assert!(shingles.is_sorted_by_key(|shingle| shingle.as_str().unwrap()));
     let one = app.get("/documents/a?include=sketch").await.json();
     assert_eq!(one["included"].get("shingles"), None);
+}
+
+/// Whoever may read and write must not work out a secret seed: no hash is shown as it is.
+#[tokio::test]
+async fn hashes_made_with_a_secret_seed_are_disguised() {
+    let app = App::new().await;
+    let text = ["x", "y"];
+    for (name, settings) in
+        [("open", json!({"sketch": {"seed": 7}})), ("closed", json!({})), ("other", json!({}))]
+    {
+        app.put_json(&format!("/collections/{name}"), settings).await;
+        for (id, tokens) in [("a", &text[..]), ("b", &text[..]), ("one", &text[..1])] {
+            let body = json!({"id": id, "tokens": tokens});
+            app.post_json(&format!("/collections/{name}/documents"), body).await;
+        }
+    }
+    let shown = async |name: &str, id: &str| {
+        let path = format!("/collections/{name}/documents/{id}?include=sketch,shingles");
+        let stored = app.get(&path).await.json();
+        (stored["fingerprint"].clone(), stored["included"].clone())
+    };
+    let stored = |name: &str| {
+        let dir = app.dir.path().join(name);
+        let identity = akin::storage::stored_identity(&dir).unwrap().unwrap();
+        let seed = serde_json::from_str::<Value>(&identity).unwrap()["sketch"]["seed"].as_u64();
+        let shingler = Shingler::new(ShingleSettings::default(), seed.unwrap(), usize::MAX);
+        let token = |text: &&str| Token { text: (*text).to_owned(), count: 1 };
+        let set = shingler.tokens(&text.iter().map(token).collect::<Vec<_>>()).unwrap().set;
+        let sketch = Sketcher::new(SketchSettings { seed, ..SketchSettings::default() });
+        let sketch = sketch.sketch(&set).as_bytes().to_vec();
+        let hashes = set.as_slice().iter().map(|hash| format!("{hash:016x}")).collect::<Vec<_>>();
+        (format!("{:016x}", set.fingerprint()), hashes, sketch)
+    };
+    for (name, is_secret) in [("open", false), ("closed", true)] {
+        let (fingerprint, hashes, sketch) = stored(name);
+        let (shown_fingerprint, included) = shown(name, "a").await;
+        let shingles = included["shingles"].as_array().unwrap();
+        assert_eq!(shown_fingerprint != json!(fingerprint), is_secret, "{name}");
+        for hash in &hashes {
+            assert_eq!(!shingles.contains(&json!(hash)), is_secret, "{name}");
+        }
+        let sketch = sketch.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
+        assert_eq!(included["sketch"] != json!(sketch), is_secret, "{name}");
+        // Within the collection they mean what they mean elsewhere.
+        assert_eq!(shown(name, "b").await, (shown_fingerprint, included.clone()));
+        let one = shown(name, "one").await.1["shingles"][0].clone();
+        assert!(shingles.contains(&one) && shingles.is_sorted_by_key(|hash| hash.as_str()));
+    }
+    assert_ne!(shown("closed", "a").await, shown("other", "a").await);
 }
 
 #[tokio::test]

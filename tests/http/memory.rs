@@ -127,6 +127,7 @@ async fn a_line_of_an_import_without_memory_is_refused_by_itself() {
     let results = reply.lines();
     assert_eq!(results[0]["status"], "created");
     assert_eq!(results[1]["problem"]["code"], REFUSED);
+    drop(reply);
     nothing_is_reserved(&app);
 }
 
@@ -162,5 +163,51 @@ async fn large_documents_and_collapsed_lists_are_counted_when_they_are_read() {
     let collapsed = app.post_json("/collapse", json!({"ids": ["a", "b"]})).await;
     assert_eq!(collapsed.json()["kept"], json!(["a"]));
     drop(collapsed);
+    nothing_is_reserved(&app);
+}
+
+#[tokio::test]
+async fn near_duplicates_of_an_added_document_are_counted_and_without_memory_it_is_refused() {
+    let app = with_budget(4 << 20).await;
+    app.add(&documents(20, 20_000)).await;
+    let document = json!({"id": "new", "text": text(0)});
+    let held = app.state.budget.reservation(Purpose::Bodies);
+    held.grow(3_500_000).unwrap();
+    app.post_json("/documents", &document).await.problem(503, REFUSED);
+    assert_eq!(app.get("/documents/new").await.status, 404, "it was not stored");
+    drop(held);
+    let reply = app.post_json("/documents", &document).await;
+    assert_eq!(reply.status, 201);
+    assert_eq!(reply.json()["duplicates"].as_array().unwrap().len(), 20);
+    drop(reply);
+    nothing_is_reserved(&app);
+}
+
+#[tokio::test]
+async fn near_duplicates_of_an_import_are_counted_until_their_lines_were_sent() {
+    let app = with_budget(4 << 20).await;
+    app.add(&documents(20, 20_000)).await;
+    let line =
+        |at: usize| Bytes::from(format!("{}\n", json!({"id": at.to_string(), "text": text(0)})));
+    let body =
+        Body::from_stream(stream::iter((0..20).map(move |at| Ok::<_, Infallible>(line(at)))));
+    let request = post("/documents", "application/x-ndjson", body);
+    let reply = app.router.clone().oneshot(request).await.unwrap();
+    let mut pieces = reply.into_body().into_data_stream();
+    let first = pieces.next().await.unwrap().unwrap();
+    assert!(app.state.budget.reserved(Purpose::Bulk) > 1 << 20, "the line is not sent yet");
+    let mut all = first.to_vec();
+    drop(first);
+    while let Some(piece) = pieces.next().await {
+        all.extend_from_slice(&piece.unwrap());
+    }
+    let lines: Vec<Value> = all
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| serde_json::from_slice(line).ok())
+        .collect();
+    assert_eq!(lines.len(), 20);
+    let refused = lines.iter().filter(|line| line["problem"]["code"] == REFUSED).count();
+    assert!((1..20).contains(&refused), "{refused} refused");
+    drop(pieces);
     nothing_is_reserved(&app);
 }

@@ -137,10 +137,19 @@ fn described(handle: &PrometheusHandle) {
         "akin_backup_last_success_timestamp_seconds",
         "akin_backup_last_duration_seconds",
         "akin_backup_last_bytes",
+        "akin_webhook_lag_changes",
     ] {
         metrics::gauge!(gauge).set(1.0);
     }
-    metrics::counter!("akin_backup_failures_total").absolute(0);
+    for counter in [
+        "akin_backup_failures_total",
+        "akin_trace_spans_lost_total",
+        "akin_webhook_changes_delivered_total",
+        "akin_webhook_failures_total",
+        "akin_webhook_changes_gone_total",
+    ] {
+        metrics::counter!(counter).absolute(0);
+    }
     handle.run_upkeep();
 }
 

@@ -147,6 +147,11 @@ impl Connection {
         body
     }
 
+    /// Reads some of what there is; nothing once the other end has closed the connection.
+    pub fn part(&mut self) {
+        let _ = self.stream.read(&mut [0; 4096]);
+    }
+
     /// What comes until the other end closes the connection, or breaks it.
     pub fn rest(&mut self) -> Vec<u8> {
         let mut rest = Vec::new();

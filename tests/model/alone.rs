@@ -6,7 +6,8 @@ use akin::engine::{AddOptions, AddStatus, Added, Conditions, Filter, OnDuplicate
 use crate::answers::{Finds, check};
 use crate::contents;
 use crate::plain::{Model, Plain, owner};
-use crate::settings::Setting;
+use crate::rule::Least;
+use crate::settings::{CLUSTERED_FROM, Setting};
 use crate::world::{World, document};
 
 const STEPS: usize = 60;
@@ -74,6 +75,7 @@ async fn step(world: &mut World) {
         }
         51..53 => look_up_content(world).await,
         53 => world.check_listed().await,
+        54 if world.numbers.one_in(2) => world.check_stored_clusters().await,
         54 => world.check_discovery().await,
         55 => world.reindex().await,
         56..58 => drop(world.engine().snapshot().await.unwrap()),
@@ -119,6 +121,10 @@ async fn add(world: &mut World, name: &str, skip: bool) {
     assert!(!added.truncated && !added.more);
     check_added(&world.model, &document, &added, skip, world.setting);
     if added.status != AddStatus::Skipped {
+        let features = world.model.rule.features(&document.content);
+        let least = Least::Resemblance(CLUSTERED_FROM);
+        let near = world.model.near(&features, least, Some(name));
+        world.check_cluster_of(&added, &near.into_iter().map(|(id, _)| id).collect::<Vec<_>>());
         world.model.put(&document, number);
     }
 }

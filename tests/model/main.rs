@@ -8,6 +8,7 @@
 
 mod alone;
 mod answers;
+mod clusters;
 mod contents;
 mod crowd;
 #[path = "../numbers/mod.rs"]

@@ -44,6 +44,7 @@ impl Rule {
     pub fn features(self, content: &Content) -> Features {
         match content {
             Content::Fields(fields) => Features::Fields(fields.clone()),
+            Content::Signature(_) => unreachable!("no world of the model has signatures"),
             Content::Tokens(tokens) => {
                 let elements = tokens.iter().map(|token| (token.text.clone(), token.count));
                 self.set(elements)

@@ -19,6 +19,9 @@ pub enum Setting {
 
 pub const FIELDS: [&str; 3] = ["name", "address", "phone"];
 
+/// The threshold of the clusters that are kept.
+pub const CLUSTERED_FROM: f64 = 0.8;
+
 fn threshold(value: f64) -> Threshold {
     value.try_into().unwrap()
 }
@@ -28,6 +31,10 @@ impl Setting {
         let mut settings = CollectionSettings::default();
         settings.limits.duplicates_max = 1_000;
         settings.limits.checked_max = 1_000;
+        // Where lookups find everything.
+        if matches!(self, Self::Indexed | Self::Prefix | Self::Textless) {
+            settings.clusters.threshold = Some(threshold(CLUSTERED_FROM));
+        }
         match self {
             Self::Bands => {}
             Self::Indexed => settings.scheme.exact_from = Some(threshold(0.6)),

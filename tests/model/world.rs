@@ -139,6 +139,7 @@ impl World {
             }
         }
         self.check_discovery().await;
+        self.check_stored_clusters().await;
     }
 
     pub async fn check_get(&self, name: &str) {
@@ -298,7 +299,7 @@ async fn clusters(engine: &Collection, least: f64) -> BTreeSet<Vec<String>> {
     clusters
 }
 
-fn clusters_of(pairs: &Pairs) -> BTreeSet<Vec<String>> {
+pub fn clusters_of(pairs: &Pairs) -> BTreeSet<Vec<String>> {
     let mut cluster_of = BTreeMap::<&str, &str>::new();
     for (a, b) in pairs.keys() {
         let joined = [a, b].map(|id| *cluster_of.get(id.as_str()).unwrap_or(&id.as_str()));

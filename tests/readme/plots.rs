@@ -129,7 +129,7 @@ fn compared(reading: &Reading, name: &str, size: u32, texts: &[String]) -> Vec<[
     let documents =
         texts.iter().enumerate().map(|(id, text)| json!({"id": id.to_string(), "text": text}));
     reading.write("settings", &settings.to_string());
-    reading.write("documents", &Value::from_iter(documents).to_string());
+    reading.write("documents", &documents.collect::<Value>().to_string());
     let came = reading.run(&format!(
         "url=http://127.0.0.1:2546/collections/{name}
          curl -sf -o /dev/null -X PUT $url --json @settings

@@ -4,6 +4,7 @@
 //! build of akin; figures are printed: `cargo test --release --test soak -- --nocapture`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod attack;
 mod client;
 mod figures;
 mod memory;

@@ -44,7 +44,16 @@ impl Memory {
 
 /// Without mapped files, which the system takes back when it needs room.
 fn anonymous_kib(process_id: u32) -> f64 {
+    status_kib(process_id, "RssAnon:") as f64
+}
+
+/// The most that was ever resident.
+pub fn peak_bytes(process_id: u32) -> usize {
+    status_kib(process_id, "VmHWM:") << 10
+}
+
+fn status_kib(process_id: u32, name: &str) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{process_id}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
     line.unwrap().trim().trim_end_matches(" kB").trim().parse().unwrap()
 }

@@ -83,7 +83,9 @@ impl<'a> Writer<'a> {
         let at = Timestamp::from_millisecond(now.as_millis() as i64 + TTL_MS).unwrap();
         let document =
             json!({"id": id, "text": text(&mut self.numbers), "expires_at": at.to_string()});
-        self.client.call("add expiring", "POST", "/documents", (JSON, document.to_string()));
+        let body = (JSON, document.to_string());
+        let (status, body) = self.client.call("add expiring", "POST", "/documents", body);
+        assert!(status != 422 || body.contains("/expires_at"), "{body}");
     }
 
     fn remove(&mut self, id: String) {

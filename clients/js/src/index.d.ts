@@ -9,9 +9,11 @@ export interface Content {
   tokens?: Token[];
   /** Of a record. */
   fields?: Record<string, string>;
+  /** MinHash values. Beyond 2^53 they lose digits. */
+  signature?: number[];
 }
 
-/** Has exactly one of `text`, `tokens` and `fields`. */
+/** Has exactly one of `text`, `tokens`, `fields` and `signature`. */
 export interface Document extends Content {
   /** By default a random one. */
   id?: string;

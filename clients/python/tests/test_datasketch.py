@@ -128,6 +128,45 @@ def test_signatures_are_read_off() -> None:
         assert signature(minhash) == signature(lean) == signature(bytes(buffer)) == values
 
 
+def words_of(i: int, exchanged: int) -> List[str]:
+    return [f"{i}w{k}" if k >= exchanged else f"{i}x{exchanged}y{k}" for k in range(60)]
+
+
+@pytest.mark.parametrize("scheme", ["legacy", "affine32", "affine64"])
+def test_signatures_are_found_as_datasketch_compares_them(client: akin.Client, scheme: str) -> None:
+    minhashes = {
+        f"{i}/{exchanged}": sketch(words_of(i, exchanged), datasketch.MinHash, scheme=scheme)
+        for i in range(20)
+        for exchanged in (0, 2, 5, 12, 30)
+    }
+    with MinHashLSH(threshold=0.5, client=client) as lsh:
+        with lsh.insertion_session() as session:
+            for n, (key, minhash) in enumerate(minhashes.items()):
+                lean = datasketch.LeanMinHash(minhash)
+                buffer = bytearray(lean.bytesize())
+                lean.serialize(buffer)
+                session.insert(key, [minhash, lean, bytes(buffer)][n % 3])
+        missed, expected = 0, 0
+        for minhash in minhashes.values():
+            jaccard = {key: minhash.jaccard(other) for key, other in minhashes.items()}
+            near = {key for key, value in jaccard.items() if value >= 0.5}
+            found = lsh.query(minhash)
+            assert set(found) <= near, "what is found is at the threshold or over it"
+            expected, missed = expected + len(near), missed + len(near - set(found))
+        assert expected > 200 and missed / expected < 0.02, (missed, expected)
+        answer: Any = client.collection(lsh._client.name).query(
+            signature=signature(minhashes["3/0"]), threshold=0.5
+        )
+        for match in answer["matches"]:
+            estimate = minhashes["3/0"].jaccard(minhashes[match["id"]])
+            assert match["resemblance"] == pytest.approx(estimate, abs=1e-6)
+        with MinHashLSH(threshold=0.6, client=client) as other:
+            other.merge(lsh)
+            assert sorted(other.keys) == sorted(minhashes)
+        with pytest.raises(TypeError, match="one of signatures, not sets"):
+            lsh.insert("b", {"x"})
+
+
 def test_sets_and_signatures_do_not_mix(client: akin.Client) -> None:
     with MinHashLSH(client=client) as lsh:
         lsh.insert("a", {"x"})

@@ -120,6 +120,7 @@ mod tests {
             sets: crate::backend::SetCache::new(1 << 20),
             exact_from: None,
             ttl_ms: None,
+            clusters_bytes_max: None,
             clock: crate::backend::Clock::system(),
         };
         let sketch = SketchSettings::default();

@@ -21,12 +21,21 @@ impl Local {
         &self,
         search: &ExactSearch,
     ) -> Result<Option<Candidates>, BackendError> {
-        match self.live.exact_candidates(search, POSTINGS_INLINE_MAX, self.now_ms()) {
+        self.search_exactly_at(search, self.now_ms()).await
+    }
+
+    /// [`Self::search_exactly`] for the documents that have not expired at a time.
+    pub(super) async fn search_exactly_at(
+        &self,
+        search: &ExactSearch,
+        now_ms: i64,
+    ) -> Result<Option<Candidates>, BackendError> {
+        match self.live.exact_candidates(search, POSTINGS_INLINE_MAX, now_ms) {
             Ok(candidates) => return Ok(Some(candidates)),
             Err(Unanswered::NotFiled) => return Ok(None),
             Err(Unanswered::TooManyPostings) => {}
         }
-        let (permit, now_ms) = (self.scan_permit().await, self.now_ms());
+        let permit = self.scan_permit().await;
         let (live, search) = (Arc::clone(&self.live), search.clone());
         let read_all = super::blocking(move || {
             let _permit = permit;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use smallvec::smallvec;
 
 use super::catalog::{Catalog, Listing};
+use super::clusters::Clusters;
 use super::replacements::Replacements;
 use super::set_cache::SetCache;
 use crate::backend::{Candidate, Member, PreparedDocument, Sketched};
@@ -27,11 +28,19 @@ pub(super) struct Live {
     pub sets: SetCache,
     scheme: Scheme,
     pub replacements: Replacements,
+    /// `None` if they are not kept.
+    pub clusters: Option<Clusters>,
 }
 
 impl Live {
     pub fn new(index: Index, catalog: Catalog, scheme: Scheme, sets: SetCache) -> Self {
-        Self { index, catalog, sets, scheme, replacements: Replacements::default() }
+        let replacements = Replacements::default();
+        Self { index, catalog, sets, scheme, replacements, clusters: None }
+    }
+
+    /// Keeps clusters, in so much memory.
+    pub fn keep_clusters(&mut self, bytes_max: u64) {
+        self.clusters = Some(Clusters::new(bytes_max, self.catalog.chunks()));
     }
 
     /// Applies a durable document that replaces the one with its id. `replaced_set`: the set of the
@@ -50,6 +59,16 @@ impl Live {
         self.replacements.note(durable.ordinal);
         self.list(durable);
         self.take_out(old, fingerprint, replaced_set);
+        match &self.clusters {
+            Some(clusters) if fingerprint == durable.prepared.fingerprint => {
+                clusters.replaced(old, durable.ordinal);
+            }
+            Some(clusters) => {
+                clusters.removed(old);
+                clusters.added(std::iter::once(durable.ordinal));
+            }
+            None => {}
+        }
     }
 
     /// Applies durable documents whose ids did not exist.
@@ -61,6 +80,9 @@ impl Live {
         }
         let filed = durable.iter().map(|document| (document.ordinal, self.in_index(document)));
         self.index.insert_all(filed);
+        if let Some(clusters) = &self.clusters {
+            clusters.added(durable.iter().map(|document| document.ordinal));
+        }
     }
 
     fn keep_set(&self, DurableDocument { prepared, .. }: &DurableDocument) {
@@ -93,6 +115,9 @@ impl Live {
         self.catalog.remove(id);
         if let Some(fingerprint) = fingerprint {
             self.take_out(ordinal, fingerprint, set);
+        }
+        if let Some(clusters) = &self.clusters {
+            clusters.removed(ordinal);
         }
     }
 

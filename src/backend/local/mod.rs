@@ -5,9 +5,11 @@
 //! visible in log order.
 
 mod catalog;
+mod clusters;
 mod contents;
 mod exact;
 mod expiries;
+mod gate;
 mod live;
 mod lookup;
 mod recovery;
@@ -46,7 +48,9 @@ use crate::storage::{
 use crate::text::ShingleSet;
 use live::Live;
 
-pub use reindexing::PausedWrites;
+pub use clusters::{ClusterCounts, ClusterEntry, ClusterWork, Clusters, ClustersState};
+pub use gate::PausedWrites;
+pub(crate) use gate::WriteGate;
 pub use set_cache::SetCache;
 pub use settings::LocalSettings;
 pub use view::LocalView;
@@ -64,8 +68,8 @@ pub struct Local {
     snapshot_sequence: AtomicU64,
     /// The log after this sequence is not trimmed.
     log_kept_after: AtomicU64,
-    /// Every write holds a read lock.
-    superseded: Arc<tokio::sync::RwLock<bool>>,
+    /// Every write passes it.
+    gate: WriteGate,
     sketch_bytes: u32,
     recovery: Recovery,
     settings: LocalSettings,
@@ -92,7 +96,10 @@ impl Local {
         let index = recovery::with_prefix(recovered.index, settings.exact_from, &store)?;
         let sketch_bytes = scheme.sketch_bytes() as u32;
         let sets = settings.sets.of_next_collection();
-        let live = Live::new(index, recovered.catalog, scheme, sets);
+        let mut live = Live::new(index, recovered.catalog, scheme, sets);
+        if let Some(bytes_max) = settings.clusters_bytes_max {
+            live.keep_clusters(bytes_max);
+        }
         Ok(Self {
             live: Arc::new(live),
             in_flight: InFlight::new(Estimator::new(sketch)),
@@ -102,7 +109,7 @@ impl Local {
             next_ordinal: AtomicU64::new(recovered.next_ordinal),
             snapshot_sequence: AtomicU64::new(recovered.recovery.snapshot_sequence.unwrap_or(0)),
             log_kept_after: AtomicU64::new(u64::MAX),
-            superseded: Arc::default(),
+            gate: WriteGate::default(),
             sketch_bytes,
             recovery: recovered.recovery,
             settings,
@@ -322,6 +329,19 @@ impl Local {
     /// [`BackendError::Storage`]
     pub async fn last_change(&self) -> Result<Position, BackendError> {
         Ok(self.store.last_change().await?)
+    }
+
+    /// The position before the oldest change that is kept.
+    ///
+    /// # Errors
+    /// [`BackendError::Storage`]
+    pub async fn oldest_change(&self) -> Result<Position, BackendError> {
+        Ok(self.store.oldest_change().await?)
+    }
+
+    /// How many operations there were after a position of this store. Cheap.
+    pub fn changes_behind(&self, position: Position) -> u64 {
+        self.store.applied_sequence().saturating_sub(position.sequence)
     }
 
     /// Whether anything changed after a position. Cheap.

@@ -4,27 +4,13 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use tokio::sync::OwnedRwLockWriteGuard;
-use tokio::task::unconstrained;
-
+use super::gate::PausedWrites;
 use super::live::DurableDocument;
 use super::storing::Times;
 use super::{Local, blocking};
 use crate::backend::{BackendError, CopiedDocument};
 use crate::document::Ordinal;
 use crate::storage::{Detail, Record, Tail, Write};
-
-/// Blocks new writes until it is dropped; they wait.
-pub struct PausedWrites {
-    pub(super) superseded: OwnedRwLockWriteGuard<bool>,
-}
-
-impl PausedWrites {
-    /// Refuses the waiting and all later writes with [`BackendError::Superseded`].
-    pub fn supersede(mut self) {
-        *self.superseded = true;
-    }
-}
 
 impl Local {
     /// Every write runs inside this method.
@@ -33,12 +19,7 @@ impl Local {
         writes: Vec<Write>,
         applied: impl FnOnce(u64) + Send + 'static,
     ) -> Result<(), BackendError> {
-        // Without this, tokio's cooperative budget could make a busy task wait here and be
-        // overtaken.
-        let superseded = unconstrained(self.superseded.read()).await;
-        if *superseded {
-            return Err(BackendError::Superseded);
-        }
+        let _passed = self.gate.pass().await?;
         Ok(self.store.write_all(writes, applied).await?)
     }
 
@@ -47,10 +28,10 @@ impl Local {
     /// # Errors
     /// [`BackendError::Storage`] if waiting writes cannot be committed.
     pub async fn pause_writes(&self) -> Result<PausedWrites, BackendError> {
-        let superseded = Arc::clone(&self.superseded).write_owned().await;
+        let paused = self.gate.pause().await;
         // Writes of cancelled callers may still be queued.
         self.store.sync().await?;
-        Ok(PausedWrites { superseded })
+        Ok(paused)
     }
 
     /// The operations after a sequence for which the log is kept.
@@ -98,6 +79,9 @@ impl Local {
             let record = record.with_ordinal(*ordinal);
             writes.push(Write::Put { record, replaces: None });
             self.next_ordinal.fetch_max(ordinal.get() + 1, Ordering::Relaxed);
+        }
+        if let Some(clusters) = self.clusters() {
+            clusters.copied();
         }
         let live = Arc::clone(&self.live);
         match writes.is_empty() {

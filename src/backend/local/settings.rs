@@ -18,6 +18,8 @@ pub struct LocalSettings {
     pub ttl_ms: Option<i64>,
     /// The cache of recently used sets.
     pub sets: SetCache,
+    /// The most memory of the clusters; `None` if they are not kept.
+    pub clusters_bytes_max: Option<u64>,
     /// Determines the times of storage and expiry.
     pub clock: Clock,
 }

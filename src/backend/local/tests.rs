@@ -17,6 +17,7 @@ fn open(dir: &Path) -> Local {
         sets: crate::backend::SetCache::new(1 << 20),
         exact_from: None,
         ttl_ms: None,
+        clusters_bytes_max: None,
         clock: Clock::system(),
     };
     let sketch = SketchSettings::default();

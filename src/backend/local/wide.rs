@@ -14,7 +14,15 @@ const POSTINGS_INLINE_MAX: usize = 16_384;
 
 impl Local {
     pub(super) async fn search(&self, search: &Search<'_>) -> Result<Candidates, BackendError> {
-        let now_ms = self.now_ms();
+        self.search_at(search, self.now_ms()).await
+    }
+
+    /// [`Self::search`] for the documents that have not expired at a time.
+    pub(super) async fn search_at(
+        &self,
+        search: &Search<'_>,
+        now_ms: i64,
+    ) -> Result<Candidates, BackendError> {
         if search.found_max <= FOUND_INLINE_MAX {
             return Ok(self.live.candidates(search, now_ms));
         }

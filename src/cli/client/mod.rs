@@ -223,6 +223,10 @@ impl Client {
         self.call(Method::PUT, path, Some("application/json"), body.into(), IDLE_TIMEOUT)
     }
 
+    pub fn delete(&self, path: &str) -> Result<Response, CallError> {
+        self.call(Method::DELETE, path, None, Bytes::new(), IDLE_TIMEOUT)
+    }
+
     fn call(
         &self,
         method: Method,

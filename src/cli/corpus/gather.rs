@@ -5,6 +5,7 @@ use std::collections::hash_map::Entry;
 use std::io;
 use std::num::NonZeroU64;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use indicatif::HumanCount;
 use xxhash_rust::xxh3::xxh3_128;
@@ -14,7 +15,7 @@ use super::memory::Memory;
 use super::pipeline::{Analysed, analyse};
 use super::{CorpusOptions, DuplicateIds};
 use crate::cli::failure::Failure;
-use crate::cli::input::{Origin, Selection};
+use crate::cli::input::{Cancelled, Emit, Origin, Selection, read_inputs};
 use crate::cli::meter::{Meter, Unit};
 use crate::document::DocumentId;
 use crate::engine::{Analyser, CollectionSettings, OfflineCorpus, OfflineGathering};
@@ -66,7 +67,7 @@ pub fn gather_against(
     let analyser = Analyser::new(settings);
     let sizes = [old, Some(selection)].into_iter().flatten().map(|s| s.bytes(|| true).unwrap_or(0));
     let total = sizes.sum();
-    let meter = Meter::new(options.quiet, "reading", Unit::Bytes, total);
+    let meter = Meter::new(options.analysis.quiet, "reading", Unit::Bytes, total);
     let mut gatherer = Gatherer {
         gathering: OfflineGathering::new(settings).map_err(|error| disk_failed(&error))?,
         meter: &meter,
@@ -78,13 +79,19 @@ pub fn gather_against(
         keeps_first: *keep == Keep::First,
         memory: Memory::new(options, analyser.sketch_bytes()),
     };
-    let (how, threads) = ((&analyser, keep), options.threads());
+    let (how, threads) = ((&analyser, keep), options.analysis.threads());
     if let Some(old) = old {
-        analyse(old, how, threads, &meter, |analysed| gatherer.take(analysed))?;
+        analyse(read(old), how, threads, &meter, |analysed| gatherer.take(analysed))?;
         gatherer.end_old();
     }
-    analyse(selection, how, threads, &meter, |analysed| gatherer.take(analysed))?;
+    analyse(read(selection), how, threads, &meter, |analysed| gatherer.take(analysed))?;
     gatherer.finish()
+}
+
+fn read(
+    selection: &Selection,
+) -> impl FnOnce(&AtomicU64, &mut Emit<'_>) -> Result<(), Cancelled> + Send {
+    |bytes_read, emit| read_inputs(selection, bytes_read, emit)
 }
 
 struct Gatherer<'a> {

@@ -7,6 +7,7 @@ mod pipeline;
 
 pub use gather::{Fate, Gathered, gather, gather_against};
 pub use keep::Keep;
+pub use pipeline::{Analysed, analyse};
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -27,13 +28,14 @@ use super::serve::ConfigFile;
 use crate::engine::CollectionSettings;
 use crate::join::{JoinError, Progress, Stage};
 use crate::scheme::{Kind, Threshold};
+use crate::sketch::Method;
 use crate::text::Unit;
 
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
-/// How a corpus is read and turned into sets.
+/// How documents are read and turned into sets.
 #[derive(Args)]
-pub struct CorpusOptions {
+pub struct AnalysisOptions {
     /// What texts are cut into: word, character, token or stopword [default: the configuration's]
     #[arg(long, value_name = "UNIT", value_parser = unit)]
     unit: Option<Unit>,
@@ -48,18 +50,25 @@ pub struct CorpusOptions {
     config: ConfigFile,
     #[command(flatten)]
     input: InputOptions,
-    /// Whether several documents may have one id
-    #[arg(long, value_name = "WHAT", default_value = "refuse")]
-    duplicate_ids: DuplicateIds,
     /// Threads that cut texts into shingles [default: one for each core]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
-    /// Fail before more memory than this is used, in MiB [default: four fifths of what there is]
-    #[arg(long, value_name = "MIB")]
-    memory_max_mib: Option<u64>,
     /// Show no progress
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// How a corpus is read whose documents are compared with each other.
+#[derive(Args)]
+pub struct CorpusOptions {
+    #[command(flatten)]
+    pub analysis: AnalysisOptions,
+    /// Whether several documents may have one id
+    #[arg(long, value_name = "WHAT", default_value = "refuse")]
+    duplicate_ids: DuplicateIds,
+    /// Fail before more memory than this is used, in MiB [default: four fifths of what there is]
+    #[arg(long, value_name = "MIB")]
+    memory_max_mib: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -74,7 +83,7 @@ fn unit(text: &str) -> Result<Unit, String> {
     Unit::deserialize(text.into_deserializer()).map_err(|error: DeserializeError| error.to_string())
 }
 
-impl CorpusOptions {
+impl AnalysisOptions {
     /// The settings, with keys chosen for the threshold, if one is given. Of records the threshold
     /// is the share of the most points that two of them can have.
     ///
@@ -85,6 +94,13 @@ impl CorpusOptions {
             Some(path) => read_settings(path)?,
             None => self.config.clone().settings(vec![])?.collection,
         };
+        if settings.sketch.method == Method::Foreign {
+            return Err(Failure::with_hint(
+                "signatures (sketch.method = foreign) are compared by a server only",
+                "`akin import --settings` makes such a collection, and `akin clusters` lists its \
+                 clusters",
+            ));
+        }
         settings.shingles.unit = self.unit.unwrap_or(settings.shingles.unit);
         settings.shingles.size = self.size.unwrap_or(settings.shingles.size);
         settings.scheme.threshold = threshold.unwrap_or(settings.scheme.threshold);
@@ -100,19 +116,34 @@ impl CorpusOptions {
         Ok(settings)
     }
 
+    /// The documents of the files at these paths, and of those in `--files-from`.
+    ///
     /// # Errors
-    /// One of the paths does not exist.
+    /// One of the files does not exist, or the list of them cannot be read.
     pub fn selection(&self, paths: Vec<PathBuf>) -> Result<Selection, Failure> {
-        let mut selection = self.input.selection(paths)?;
+        self.only(self.input.files(paths)?)
+    }
+
+    /// The documents of the files at these paths.
+    ///
+    /// # Errors
+    /// One of the files does not exist.
+    pub fn only(&self, paths: Vec<PathBuf>) -> Result<Selection, Failure> {
+        let mut selection = self.input.selection(paths);
+        selection.check_exists()?;
         selection.reading.columns.further_are_ignored = true;
         selection.reading.columns.prunes = true;
         Ok(selection)
     }
 
-    fn threads(&self) -> usize {
-        let cores = || thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        self.threads.unwrap_or_else(cores).get()
+    pub fn threads(&self) -> usize {
+        self.threads.map_or_else(cores, NonZeroUsize::get)
     }
+}
+
+/// As many threads as can work at once.
+pub fn cores() -> usize {
+    thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
 fn read_settings(path: &Path) -> Result<CollectionSettings, Failure> {

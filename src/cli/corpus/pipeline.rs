@@ -6,7 +6,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
 use super::keep::Keep;
-use crate::cli::input::{Cancelled, Event, Item, Origin, Selection, read_inputs};
+use crate::cli::input::{Cancelled, Emit, Event, Item, Origin};
 use crate::cli::meter::Meter;
 use crate::document::DocumentId;
 use crate::engine::{Analyser, Analysis, EngineError};
@@ -39,10 +39,11 @@ enum Read {
     Item(Item),
     Unread { origin: Origin, reason: String },
 }
-
-/// Visits everything in the order of the input, until the first error of `visit`.
+/// Visits everything that `read` emits, in its order, until the first error of `visit`. `read`
+/// counts the bytes that it has read.
+/// the bytes that it has read.
 pub fn analyse<E>(
-    selection: &Selection,
+    read: impl FnOnce(&AtomicU64, &mut Emit<'_>) -> Result<(), Cancelled> + Send,
     (analyser, keep): (&Analyser, &Keep),
     threads: usize,
     meter: &Meter,
@@ -53,7 +54,7 @@ pub fn analyse<E>(
     let reader = Reader { chunk: Vec::new(), bytes: 0, threads, full };
     thread::scope(|scope| {
         // Fails only if `chunks` is dropped because of an error.
-        scope.spawn(|| reader.read_all(selection, &bytes_read));
+        scope.spawn(|| reader.read_all(read, &bytes_read));
         for chunk in chunks {
             meter.set(bytes_read.load(Ordering::Relaxed));
             analyse_chunk((analyser, keep), &chunk, threads)
@@ -72,9 +73,12 @@ struct Reader {
 }
 
 impl Reader {
-    fn read_all(mut self, selection: &Selection, bytes_read: &AtomicU64) -> Result<(), Cancelled> {
-        let mut take = |event| self.take(event);
-        read_inputs(selection, bytes_read, &mut take)?;
+    fn read_all(
+        mut self,
+        read: impl FnOnce(&AtomicU64, &mut Emit<'_>) -> Result<(), Cancelled>,
+        bytes_read: &AtomicU64,
+    ) -> Result<(), Cancelled> {
+        read(bytes_read, &mut |event| self.take(event))?;
         self.send()
     }
 

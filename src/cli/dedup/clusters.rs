@@ -1,6 +1,7 @@
 //! Which documents stay.
 
 use indicatif::HumanCount;
+use serde::Serialize;
 
 use crate::cli::corpus::Fate;
 use crate::document::DocumentId;
@@ -58,20 +59,59 @@ impl<'c> Clusters<'c> {
         }
     }
 
-    pub fn print_summary(&self, fates: &[Fate]) {
-        let kept = fates.iter().filter(|fate| self.is_kept(fate)).count();
+    /// The counts, without what is not known here.
+    pub fn summary(&self, fates: &[Fate]) -> Summary {
+        let representatives = fates.iter().filter(|fate| self.is_kept(fate)).count();
         let documents = fates.iter().filter(|fate| **fate != Fate::LeftOut).count();
         let empty = fates.iter().filter(|fate| matches!(fate, Fate::Empty(_))).count();
+        Summary {
+            documents,
+            representatives,
+            near_duplicates: documents - representatives,
+            clusters: self.groups,
+            empty,
+            ..Summary::default()
+        }
+    }
+}
+
+/// What was done.
+#[derive(Default, Serialize)]
+pub struct Summary {
+    pub documents: usize,
+    pub representatives: usize,
+    pub near_duplicates: usize,
+    /// Of more than one document.
+    pub clusters: usize,
+    /// Representatives with nothing to compare.
+    pub empty: usize,
+    /// Lines and files that could not be read as documents.
+    pub failed: u64,
+    pub threshold: f64,
+    /// The chance to find a pair at the threshold; not known of records.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected_recall: Option<f64>,
+}
+
+impl Summary {
+    pub fn print(&self) {
         let count = |count: usize| HumanCount(count as u64).to_string();
         eprintln!(
             "documents: {}; representatives: {}; near-duplicates: {}; clusters: {}",
-            count(documents),
-            count(kept),
-            count(documents - kept),
-            count(self.groups)
+            count(self.documents),
+            count(self.representatives),
+            count(self.near_duplicates),
+            count(self.clusters)
         );
-        if empty > 0 {
-            eprintln!("representatives with nothing to compare: {}", count(empty));
+        if self.empty > 0 {
+            eprintln!("representatives with nothing to compare: {}", count(self.empty));
+        }
+        if let Some(recall) = self.expected_recall {
+            eprintln!(
+                "a pair with a Jaccard similarity of {} is found with a chance of {:.1} %",
+                self.threshold,
+                recall * 100.0
+            );
         }
     }
 }

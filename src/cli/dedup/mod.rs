@@ -10,13 +10,13 @@ use std::sync::atomic::AtomicU64;
 
 use clap::Args;
 
-use self::clusters::Clusters;
+use self::clusters::{Clusters, Summary};
 use self::write::{Place, Writer};
 use super::corpus::{CorpusOptions, Fate, Gathered, Keep, gather_against, with_progress};
 use super::failure::Failure;
 use super::input::{self, Cancelled, Event, Selection, read_inputs};
 use super::meter::{Meter, Unit};
-use super::output::Destination;
+use super::output::{Destination, print_json};
 use crate::engine::{Linkage, Mode};
 use crate::scheme::Threshold;
 
@@ -30,7 +30,7 @@ use crate::scheme::Threshold;
 #[derive(Args)]
 pub struct Arguments {
     /// Files or directories of documents, as `akin import` takes them
-    #[arg(required = true, value_name = "IN")]
+    #[arg(required_unless_present = "files_from", value_name = "IN")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
     destination: Destination,
@@ -38,7 +38,8 @@ pub struct Arguments {
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "output")]
     output_dir: Option<PathBuf>,
     /// Which document of a cluster is kept: that with the lowest `id`, the `first`, the `longest`,
-    /// the `newest` (by date, timestamp, …), or that with the highest number or date in this field
+    /// the `newest` (by its date or timestamp), or that with the highest number or date in this
+    /// field
     #[arg(long, value_name = "WHICH", default_value = "id")]
     keep: Keep,
     /// Leave out what is near a document of these files, too, which are not written; may be given
@@ -58,6 +59,9 @@ pub struct Arguments {
     /// How near-duplicates are found
     #[arg(long, value_name = "MODE", default_value = "verified")]
     mode: Mode,
+    /// Write a summary as JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     corpus: CorpusOptions,
 }
@@ -67,40 +71,44 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     if paths.iter().any(|path| path.as_os_str() == "-") {
         return Err(Failure::new("the input is read twice, which stdin cannot be: name a file"));
     }
-    let mut selection = options.selection(paths)?;
+    let mut selection = options.analysis.selection(paths)?;
     // Rows are copied whole, whatever was read of them; lines are made of what was read.
     let is_copied = arguments.output_dir.is_none() && arguments.destination.is_parquet();
     selection.reading.columns.prunes = is_copied && !arguments.keep.needs_members();
     let against = !arguments.against.is_empty();
-    let old = against.then(|| options.selection(arguments.against)).transpose()?;
+    let old = against.then(|| options.analysis.only(arguments.against)).transpose()?;
     let inputs = old.iter().chain([&selection]).flat_map(|s| s.paths.clone()).collect::<Vec<_>>();
     let place = match arguments.output_dir {
         Some(directory) => Place::shards(directory, &inputs, arguments.destination.force)?,
         None => {
             arguments.destination.check(&inputs)?;
+            arguments.destination.check_summary(arguments.json)?;
             Place::One(arguments.destination)
         }
     };
-    let settings = options.collection(arguments.threshold)?;
+    let settings = options.analysis.collection(arguments.threshold)?;
     let threshold = settings.scheme.threshold;
     let Gathered { mut corpus, fates, failed } =
         gather_against(old.as_ref(), &selection, &settings, &options, &arguments.keep)?;
-    let representatives = with_progress(options.quiet, |progress| {
+    let representatives = with_progress(options.analysis.quiet, |progress| {
         corpus.clusters(mode, threshold, arguments.linkage, progress)
     })?;
     let clusters = Clusters::new(corpus.documents(), &representatives);
     let total = fates.len() as u64;
-    let meter = Meter::new(options.quiet, "writing", Unit::Things("documents"), total);
+    let meter = Meter::new(options.analysis.quiet, "writing", Unit::Things("documents"), total);
     let writer = Writer::new(place, &selection, arguments.annotate)?;
     rewrite(&selection, &fates, &clusters, &meter, writer)?;
     drop(meter);
-    clusters.print_summary(&fates);
-    if corpus.points_max().is_none() {
-        eprintln!(
-            "a pair with a Jaccard similarity of {} is found with a chance of {:.1} %",
-            threshold.get(),
-            corpus.expected_recall(mode, threshold) * 100.0
-        );
+    let recall = || corpus.expected_recall(mode, threshold);
+    let summary = Summary {
+        expected_recall: corpus.points_max().is_none().then(recall),
+        threshold: threshold.get(),
+        failed,
+        ..clusters.summary(&fates)
+    };
+    match arguments.json {
+        true => print_json(&summary)?,
+        false => summary.print(),
     }
     Ok(ExitCode::from(u8::from(failed > 0)))
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use clap::Args;
 use indicatif::HumanCount;
+use serde_json::json;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
@@ -22,6 +23,7 @@ use super::failure::Failure;
 use super::import::{Import, Report, import};
 use super::input::{InputOptions, Selection};
 use super::meter::{Meter, Unit};
+use super::output::print_json;
 use super::serve::flags;
 use crate::app::{self, AppError};
 use crate::config::{Settings, Sources};
@@ -29,6 +31,8 @@ use crate::connector::Trust;
 use crate::telemetry;
 
 const PAIRS_SHOWN: usize = 10;
+/// What there is on most machines.
+const DOCUMENTATION: &str = "/usr/share/doc";
 const NAME_A_DIRECTORY: &str = "name a directory of texts: `akin demo ~/Documents`";
 const READY_POLL: Duration = Duration::from_millis(20);
 /// What a shell reports for a process that SIGINT ended.
@@ -37,8 +41,8 @@ const EXIT_INTERRUPTED: u8 = 130;
 /// Find near-duplicates among the files of this machine: server and import in one command
 #[derive(Args)]
 pub struct Arguments {
-    /// Files or directories of texts
-    #[arg(value_name = "PATH", default_value = "/usr/share/doc")]
+    /// Files or directories of texts [default: /usr/share/doc]
+    #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Address and port to listen on [default: a free port of 127.0.0.1]
     #[arg(long, value_name = "ADDRESS")]
@@ -51,12 +55,19 @@ pub struct Arguments {
     /// Go on serving until Ctrl-C
     #[arg(long)]
     keep: bool,
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
 }
 
-pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+pub fn run(mut arguments: Arguments) -> Result<ExitCode, Failure> {
+    arguments.paths = arguments.input.files(arguments.paths)?;
+    if arguments.paths.is_empty() {
+        arguments.paths.push(DOCUMENTATION.into());
+    }
     for path in &arguments.paths {
         path.metadata().map_err(|error| {
             Failure::with_hint(format!("cannot read {}: {error}", path.display()), NAME_A_DIRECTORY)
@@ -118,7 +129,7 @@ async fn show(arguments: Arguments, settings: Settings) -> Result<ExitCode, Fail
     let mut serving = Serving::start(settings).await?;
     let meter = Arc::new(Meter::new(arguments.quiet, "importing", Unit::Bytes, 0));
     let import = tokio::task::spawn_blocking({
-        let selection = arguments.input.unchecked(arguments.paths.clone());
+        let selection = arguments.input.selection(arguments.paths.clone());
         let url = serving.url.clone();
         let meter = Arc::clone(&meter);
         move || find_pairs(&selection, &url, &meter)
@@ -142,7 +153,10 @@ async fn show(arguments: Arguments, settings: Settings) -> Result<ExitCode, Fail
         serving.end().await?;
         return Err(nothing_to_show(&arguments.paths));
     }
-    print(&report, &pairs, &serving.url, arguments.keep)?;
+    match arguments.json {
+        true => print_as_json(&report, &pairs, &serving.url)?,
+        false => print(&report, &pairs, &serving.url, arguments.keep)?,
+    }
     if arguments.keep {
         eprintln!("serving on {} until Ctrl-C", serving.url);
         tokio::select! {
@@ -209,6 +223,17 @@ fn print(report: &Report, pairs: &Pairs, url: &str, keep: bool) -> Result<(), Fa
         writeln!(out, "  {resemblance:.3}  {}\n         {}", pair.a, pair.b)?;
     }
     Ok(write_commands(&mut out, chosen.first(), url, keep)?)
+}
+
+fn print_as_json(report: &Report, pairs: &Pairs, url: &str) -> Result<(), Failure> {
+    report.write_failures(&mut stderr().lock())?;
+    print_json(&json!({
+        "url": url,
+        "import": report,
+        "identical": pairs.identical(),
+        "nearly_identical": pairs.nearly_identical(),
+        "pairs": pairs.choose(PAIRS_SHOWN),
+    }))
 }
 
 fn write_commands(

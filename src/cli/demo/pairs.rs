@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use serde::Serialize;
+
 /// The most pairs to choose from.
 const REMEMBERED_MAX: usize = 20_000;
 /// Resemblances within 1/50 of each other count as similar.
 const LEVELS: f64 = 50.0;
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Pair {
     pub a: String,
     pub b: String,

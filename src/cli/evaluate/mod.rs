@@ -27,13 +27,13 @@ use crate::scheme::Threshold;
 /// records by the share of the points that all fields could have.
 #[derive(Args)]
 pub struct Arguments {
-    /// Documents, as `akin import` takes them
+    /// Documents, as `akin import` takes them; with --files-from it may be left out
     #[arg(value_name = "DOCS")]
-    documents: PathBuf,
+    first: PathBuf,
     /// The known pairs, two ids on each line with a tab between; further columns, and lines that
     /// begin with #, are ignored (also gzip or zstd)
-    #[arg(value_name = "GOLD")]
-    gold: PathBuf,
+    #[arg(value_name = "GOLD", required_unless_present = "files_from")]
+    second: Option<PathBuf>,
     /// The lowest threshold
     #[arg(long, value_name = "0..1", value_parser = input::threshold, default_value = "0.3")]
     from: Threshold,
@@ -74,16 +74,21 @@ struct Evaluation {
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let lowest = arguments.at.unwrap_or(arguments.from);
     let options = &arguments.corpus;
-    let settings = options.collection(None)?;
-    let selection = options.selection(vec![arguments.documents])?;
+    let settings = options.analysis.collection(None)?;
+    // The only argument is the last one, which is left where the documents are in a list.
+    let (documents, gold) = match arguments.second {
+        Some(gold) => (vec![arguments.first], gold),
+        None => (vec![], arguments.first),
+    };
+    let selection = options.analysis.selection(documents)?;
     let mut inputs = selection.paths.clone();
-    inputs.push(arguments.gold.clone());
+    inputs.push(gold.clone());
     arguments.destination.check(&inputs)?;
     let Gathered { mut corpus, failed, .. } = gather(&selection, &settings, options)?;
-    let gold = Gold::read(&arguments.gold, &corpus, &arguments.across, arguments.distinct)?;
+    let gold = Gold::read(&gold, &corpus, &arguments.across, arguments.distinct)?;
     let mut scores = Scores::default();
     gold.count_equal(&corpus, &mut scores);
-    with_progress(options.quiet, |progress| {
+    with_progress(options.analysis.quiet, |progress| {
         corpus.pairs(Mode::Exact, lowest, progress, |_, pair| {
             gold.count(&pair, &mut scores);
             ControlFlow::Continue(())

@@ -32,7 +32,7 @@ use crate::scheme::Threshold;
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct Arguments {
     /// Files, directories, or - for stdin
-    #[arg(required = true, value_name = "PATH")]
+    #[arg(required_unless_present = "files_from", value_name = "PATH")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
     server: Server,
@@ -82,13 +82,14 @@ impl Arguments {
     }
 }
 
-pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+pub fn run(mut arguments: Arguments) -> Result<ExitCode, Failure> {
     let client = arguments.server.client()?;
     let path = arguments.path();
+    let files = arguments.input.files(std::mem::take(&mut arguments.paths))?;
     if let Some(settings) = &arguments.settings {
         make_collection(&client, &arguments.within, settings)?;
     }
-    let selection = arguments.input.unchecked(arguments.paths);
+    let selection = arguments.input.selection(files);
     let meter = Meter::new(arguments.quiet, "importing", Unit::Bytes, 0);
     let (report, ended) = import(&Import {
         client: &client,

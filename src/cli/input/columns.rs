@@ -11,7 +11,7 @@ use serde_json::value::{RawValue, to_raw_value};
 /// A member of a record: its name, and its value as JSON.
 pub type Member<'a> = (Cow<'a, str>, Cow<'a, RawValue>);
 
-const API: [&str; 6] = ["id", "text", "tokens", "fields", "metadata", "expires_at"];
+const API: [&str; 7] = ["id", "text", "tokens", "fields", "signature", "metadata", "expires_at"];
 
 /// Which members make a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,13 +83,15 @@ impl Columns {
     /// object, which is for the reader of the document to say.
     pub fn of_line(&self, json: &[u8], id: Option<&str>) -> Result<Option<Vec<u8>>, String> {
         let Some(members) = members(json) else { return Ok(None) };
-        let is_named = |name: &str| API.contains(&name);
+        // Beside a text, a signature is more likely that of a letter.
+        let has_text = members.iter().any(|(name, _)| name == "text");
+        let is_named = |name: &str| API.contains(&name) && !(has_text && name == "signature");
         let is_number = |(name, value): &Member<'_>| {
             name == "id" && value.get().starts_with(|c: char| c.is_ascii_digit() || c == '-')
         };
         let stands = self.id.is_none() && self.text.is_none() && self.metadata.is_none();
         let further = members.iter().any(|(name, _)| !is_named(name));
-        let has_content = members.iter().any(|(name, _)| API[1..4].contains(&&**name));
+        let has_content = members.iter().any(|(name, _)| API[1..5].contains(&&**name));
         if stands && !members.iter().any(is_number) && (has_content || !further) {
             let keeps = !further || self.further_are_ignored;
             if keeps {
@@ -116,12 +118,12 @@ impl Columns {
         let knows = |name: &str| {
             is_json
                 && match name {
-                    "tokens" | "fields" => self.text.is_none() && text.is_none(),
+                    "tokens" | "fields" | "signature" => self.text.is_none() && text.is_none(),
                     name => name == "metadata" || name == "expires_at",
                 }
         };
         if text.is_none()
-            && !members.iter().any(|(name, _)| API[2..4].contains(&&**name) && knows(name))
+            && !members.iter().any(|(name, _)| API[2..5].contains(&&**name) && knows(name))
         {
             return Err(missing(self.text_name(), "--text-column", members));
         }
@@ -229,6 +231,10 @@ mod tests {
         for json in [r#"{"id":"a", "tokens":["x"]}"#, r#"{"text":"x","metadata":{"a":1}}"#, "{no"] {
             assert_eq!(line(&default, json), Ok(None));
         }
+        assert_eq!(line(&default, r#"{"id":"a","signature":[1,2]}"#), Ok(None));
+        let signed = r#"{"id":"a","text":"x","signature":"Yours, Ann"}"#;
+        let made = r#"{"id":"a","text":"x","metadata":{"signature":"Yours, Ann"}}"#.to_owned();
+        assert_eq!(line(&default, signed), Ok(Some(made)));
         let further = r#"{"text":"x","url":"u"}"#;
         let ignoring = Columns { further_are_ignored: true, ..Columns::default() };
         assert_eq!(line(&ignoring, further), Ok(None));

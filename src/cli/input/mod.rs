@@ -9,6 +9,7 @@ mod encoding;
 mod event;
 mod html;
 mod lines;
+mod list;
 mod open;
 mod options;
 mod parquet;
@@ -20,11 +21,11 @@ mod text;
 mod values;
 mod warc;
 
-pub use event::{Cancelled, Event, Item, Origin, Skip};
+pub use event::{Cancelled, Emit, Event, Item, Origin, Skip};
 pub use open::{open_file, read_text_file};
 pub use options::InputOptions;
 pub use parquet::open_parquet;
-pub use read::read_inputs;
+pub use read::{read_documents, read_inputs};
 pub use selection::Selection;
 
 use clap::ValueEnum;

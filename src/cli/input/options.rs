@@ -8,16 +8,23 @@ use encoding_rs::Encoding;
 use super::columns::Columns;
 use super::detect::Format;
 use super::encoding::encoding;
+use super::list::read_list;
 use super::selection::Selection;
 use crate::cli::failure::Failure;
 
 /// How inputs are read.
 #[derive(Args, Clone, Debug)]
 pub struct InputOptions {
+    /// Read the files, too, that this file names, one on each line; - is stdin
+    #[arg(long, value_name = "FILE")]
+    files_from: Option<PathBuf>,
+    /// The names in --files-from end with NUL, as `find -print0` writes them
+    #[arg(long, short = '0', requires = "files_from")]
+    null: bool,
     /// The format of all inputs, in place of what their content says
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
-    /// The encoding of texts without a byte order mark: latin1, utf-16le, gbk, … [default: UTF-8]
+    /// The encoding of texts without a byte order mark: such as latin1 or gbk [default: UTF-8]
     #[arg(long, value_name = "ENCODING", value_parser = encoding)]
     encoding: Option<&'static Encoding>,
     /// Which text of HTML pages is read
@@ -57,16 +64,21 @@ pub struct Reading {
 }
 
 impl InputOptions {
+    /// The files at these paths and those of the list.
+    ///
     /// # Errors
-    /// One of the paths does not exist.
-    pub fn selection(&self, paths: Vec<PathBuf>) -> Result<Selection, Failure> {
-        let selection = self.unchecked(paths);
-        selection.check_exists()?;
-        Ok(selection)
+    /// The list cannot be read.
+    pub fn files(&self, mut paths: Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
+        let Some(list) = &self.files_from else { return Ok(paths) };
+        if list.as_os_str() == "-" && paths.contains(list) {
+            return Err(Failure::new("stdin has either documents or a list of files, not both"));
+        }
+        paths.extend(read_list(list, self.null)?);
+        Ok(paths)
     }
 
-    /// A selection of paths that may not exist.
-    pub fn unchecked(&self, paths: Vec<PathBuf>) -> Selection {
+    /// The documents of these files, which may not exist.
+    pub fn selection(&self, paths: Vec<PathBuf>) -> Selection {
         let named = |name: &String| !name.is_empty();
         let wanted = |names: &Vec<String>| names.iter().filter(|n| named(n)).cloned().collect();
         let columns = Columns {

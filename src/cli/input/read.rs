@@ -1,10 +1,11 @@
 //! From files to documents, in bounded memory.
 
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::columns::Columns;
 use super::detect::{Detected, Format, START_BYTES, chosen, detect};
 use super::encoding::decoded;
 use super::event::{Cancelled, Emit, Event, Origin, Skip, Stop};
@@ -36,6 +37,27 @@ pub fn read_inputs(
     Ok(())
 }
 
+/// Reads documents as the API writes them, a line of JSON each.
+///
+/// # Errors
+/// `emit` failed.
+pub fn read_documents(
+    name: &str,
+    documents: impl Read,
+    bytes_read: &AtomicU64,
+    emit: &mut Emit<'_>,
+) -> Result<(), Cancelled> {
+    let columns = Columns { further_are_ignored: true, ..Columns::default() };
+    let file: Arc<str> = name.into();
+    let mut sink =
+        Sink { file: Arc::clone(&file), names_places: false, columns: &columns, emit: &mut *emit };
+    let reader = BufReader::new(Counted { inner: documents, bytes: bytes_read });
+    match lines::read(reader, &mut sink) {
+        Ok(()) => emit(Event::FileRead),
+        Err(stop) => stopped(stop, file, emit),
+    }
+}
+
 fn read_input(
     input: &Input,
     reading: &Reading,
@@ -51,17 +73,21 @@ fn read_input(
     };
     match read_file(input, reading, bytes_read, &mut sink) {
         Ok(()) => emit(Event::FileRead),
-        Err(Stop::Cancelled) => Err(Cancelled),
-        Err(Stop::Empty) => emit(Event::Skipped { file, why: Skip::Empty }),
         Err(Stop::NotRead(reason)) if !input.is_named => {
             emit(Event::Skipped { file, why: Skip::NotRead(reason) })
         }
-        Err(Stop::NotRead(reason)) => {
-            emit(Event::Failed { origin: Origin { file, line: None }, reason })
-        }
-        Err(Stop::Failed { line, reason }) => {
-            emit(Event::Failed { origin: Origin { file, line }, reason })
-        }
+        Err(stop) => stopped(stop, file, emit),
+    }
+}
+
+fn stopped(stop: Stop, file: Arc<str>, emit: &mut Emit<'_>) -> Result<(), Cancelled> {
+    let failed =
+        |line, reason| Event::Failed { origin: Origin { file: file.clone(), line }, reason };
+    match stop {
+        Stop::Cancelled => Err(Cancelled),
+        Stop::Empty => emit(Event::Skipped { file, why: Skip::Empty }),
+        Stop::NotRead(reason) => emit(failed(None, reason)),
+        Stop::Failed { line, reason } => emit(failed(line, reason)),
     }
 }
 

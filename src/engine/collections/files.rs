@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use super::CollectionName;
+use super::{CollectionName, Removal};
 use crate::engine::{CollectionSettings, EngineError};
 use crate::storage::is_full;
 
@@ -42,6 +42,9 @@ const REPLACES: &str = "replaces";
 pub(crate) struct CollectionFiles {
     dir: PathBuf,
     removed: AtomicBool,
+    /// The collection that this one replaced may still be there, and would come back without this
+    /// one. The next start removes it.
+    takeover_unfinished: AtomicBool,
 }
 
 /// The collections that a start finds in the data directory.
@@ -57,7 +60,7 @@ pub(crate) struct Found {
 impl CollectionFiles {
     /// A directory that is not deleted when this is dropped.
     pub fn permanent(dir: PathBuf) -> Self {
-        Self { dir, removed: AtomicBool::new(false) }
+        Self { dir, removed: AtomicBool::new(false), takeover_unfinished: AtomicBool::new(false) }
     }
 
     /// Writes the settings, which makes the directory a collection.
@@ -73,8 +76,9 @@ impl CollectionFiles {
         settings: &CollectionSettings,
         replaced: Option<&Self>,
     ) -> Result<Self, EngineError> {
-        let dir = make_free_directory(root, name).map_err(failed(root))?;
-        let files = Self { dir, removed: AtomicBool::new(true) };
+        replaced.map_or(Ok(()), Self::check_taken_over)?;
+        let files = Self::permanent(make_free_directory(root, name).map_err(failed(root))?);
+        files.removed.store(true, Ordering::Relaxed);
         let written = files.write_settings(settings, BUILDING).and_then(|()| {
             let Some(replaced) = replaced else { return Ok(()) };
             let replaced = replaced.dir.file_name().expect("a collection's directory has a name");
@@ -104,8 +108,26 @@ impl CollectionFiles {
         Ok(())
     }
 
+    /// Removes the collection that this one has replaced. If that fails, the next start does it.
+    pub fn end_takeover(&self, replaced: &Self) -> Result<(), EngineError> {
+        self.takeover_unfinished.store(true, Ordering::Relaxed);
+        if let Removal::Uncertain(error) = replaced.remove()? {
+            return Err(error);
+        }
+        self.forget_replaced()?;
+        self.takeover_unfinished.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn check_taken_over(&self) -> Result<(), EngineError> {
+        if !self.takeover_unfinished.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        Err(failed(&self.dir)(io::Error::other(UNFINISHED)))
+    }
+
     /// Removes `replaces`, once the removal of the replaced collection is durable.
-    pub fn forget_replaced(&self) -> Result<(), EngineError> {
+    fn forget_replaced(&self) -> Result<(), EngineError> {
         let removed = fs::remove_file(self.dir.join(REPLACES));
         removed.and_then(|()| sync(&self.dir)).map_err(failed(&self.dir))
     }
@@ -122,21 +144,19 @@ impl CollectionFiles {
         &self.dir
     }
 
-    /// Marks the collection as removed; its files are deleted on drop or by the next start.
+    /// Marks the collection as removed; its files are deleted on drop or by the next start. They
+    /// stay if the removal is uncertain: the next start finds out which it is.
     ///
     /// # Errors
-    /// Unless [`Self::is_marked`], nothing happened. Otherwise the removal may not survive a power
-    /// failure, so the files stay: the next start finds out which it is.
-    pub fn remove(&self) -> Result<(), EngineError> {
-        let marked = fs::rename(self.dir.join(HERE), self.dir.join(GONE));
-        marked.and_then(|()| sync(&self.dir)).map_err(failed(&self.dir))?;
+    /// Nothing happened.
+    pub(super) fn remove(&self) -> Result<Removal, EngineError> {
+        self.check_taken_over()?;
+        fs::rename(self.dir.join(HERE), self.dir.join(GONE)).map_err(failed(&self.dir))?;
+        if let Err(error) = sync(&self.dir) {
+            return Ok(Removal::Uncertain(failed(&self.dir)(error)));
+        }
         self.removed.store(true, Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// Whether the directory is marked as that of a removed collection.
-    pub fn is_marked(&self) -> bool {
-        self.dir.join(GONE).exists()
+        Ok(Removal::Durable)
     }
 
     pub fn is_removed(&self) -> bool {
@@ -165,7 +185,7 @@ impl Drop for CollectionFiles {
 
 /// Deletes the remains of a collection, its marker file last.
 pub(super) fn clear(dir: &Path) -> io::Result<()> {
-    // If a power failure took the mark back and not the deletions, it would be a damaged collection.
+    // If a power failure took the mark back and not the deletions, it would be a damaged one.
     sync(dir)?;
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
@@ -253,6 +273,9 @@ impl Found {
 pub(super) fn replaced_by(dir: &Path) -> Option<Vec<u8>> {
     fs::read(dir.join(REPLACES)).ok()
 }
+
+const UNFINISHED: &str = "the collection as it was before its reindex could not be removed; the \
+                         next start does it, so restart akin first";
 
 const NO_SETTINGS: &str = "the directory has data, but no collection.json says what it is";
 

@@ -5,7 +5,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Collection, CollectionName, Collections, Creation, Place, check_settings};
+use super::registry::Removal;
+use super::{Collection, CollectionName, Collections, Creation, Place};
 use crate::backend::{ClusterHome, Listed};
 use crate::engine::{CollectionSettings, Engine, EngineError, off_runtime_if};
 
@@ -23,7 +24,8 @@ impl Collections {
     ) -> Result<Self, EngineError> {
         let Some(home) = &self.home else { return Ok(self) };
         let name = CollectionName::default();
-        self.add(self.open_listed(home, name, default)?);
+        let collection = self.open_listed(home, name.clone(), default)?;
+        self.registry.add(name, collection);
         self.take_changes(home)?;
         Ok(self)
     }
@@ -43,25 +45,21 @@ impl Collections {
     pub(super) fn create_in_cluster(
         &self,
         home: &ClusterHome,
-        name: CollectionName,
+        name: &CollectionName,
         settings: &CollectionSettings,
-    ) -> Result<(Arc<Collection>, Creation), EngineError> {
+    ) -> Result<(Collection, Creation), EngineError> {
         let others = home.list()?;
         let there = others.into_iter().find(|listed| listed.name == name.as_str());
-        let standing = match &there {
-            Some(listed) => settings_of(listed)?,
-            None => settings.clone(),
+        let (standing, creation) = match &there {
+            Some(listed) => (settings_of(listed)?, Creation::Existing),
+            None => (settings.clone(), Creation::Created),
         };
-        let collection = self.add(self.open_listed(home, name, standing)?);
-        match there {
-            Some(_) => check_settings(collection, settings),
-            None => Ok((collection, Creation::Created)),
-        }
+        Ok((self.open_listed(home, name.clone(), standing)?, creation))
     }
 
     /// Opens what others have created and closes what they have dropped.
     fn take_changes(&self, home: &ClusterHome) -> Result<(), EngineError> {
-        let _changes = self.changes()?;
+        self.registry.forget_unavailable()?;
         let listed = home.list()?;
         let by_name: BTreeMap<&str, &Listed> =
             listed.iter().map(|listed| (listed.name.as_str(), listed)).collect();
@@ -69,7 +67,7 @@ impl Collections {
             let Place::Cluster(ours) = &open.place else { continue };
             if by_name.get(open.name.as_str()).is_none_or(|theirs| theirs.number != ours.number) {
                 tracing::info!(name = %open.name, "the collection was dropped elsewhere");
-                self.change(|all| all.remove(&open.name));
+                let _ = self.registry.remove(&open.name, |_| Ok(Removal::Durable))?;
             }
         }
         for listed in &listed {
@@ -77,14 +75,13 @@ impl Collections {
             if self.get(&name).is_ok() {
                 continue;
             }
-            let opened = settings_of(listed)
-                .and_then(|settings| self.open_listed(home, name.clone(), settings));
-            match opened {
-                Ok(collection) => drop(self.add(collection)),
-                Err(error) => {
-                    tracing::error!(%name, %error, "a collection is unavailable");
-                    self.make_unavailable(name);
-                }
+            let open = || {
+                let opened = self.open_listed(home, name.clone(), settings_of(listed)?);
+                opened.map(|collection| (collection, Creation::Existing))
+            };
+            if let Err(error) = self.registry.get_or_create(name.clone(), open) {
+                tracing::error!(%name, %error, "a collection is unavailable");
+                self.registry.add_unavailable(name);
             }
         }
         Ok(())

@@ -5,16 +5,19 @@ mod in_cluster;
 mod name;
 mod opening;
 mod rebuild;
+mod registry;
 mod reindex;
 mod verify;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
+// The registry takes them from here, so that tests can substitute other types.
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use futures_util::future::select_all;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 
 use super::{CollectionSettings, Engine, EngineError, LimitSettings, off_runtime_if};
 use crate::backend::{
@@ -22,6 +25,7 @@ use crate::backend::{
 };
 use crate::storage::StorageSettings;
 use files::CollectionFiles;
+use registry::{Registry, Removal};
 use reindex::Reindex;
 
 pub use name::{CollectionName, InvalidCollectionName};
@@ -99,52 +103,28 @@ pub struct Collections {
     settings: CollectionsSettings,
     /// The cache of all collections.
     sets: SetCache,
-    open: RwLock<BTreeMap<CollectionName, Arc<Collection>>>,
-    /// Collections that could not be opened, or of which it is unknown whether their removal will
-    /// survive a power failure. Their files are left as they are.
-    unavailable: RwLock<BTreeSet<CollectionName>>,
-    /// Held while a collection is created or removed, which is refused once this is closed.
-    changes: Mutex<Changes>,
-    /// Incremented with every change of `open`.
-    generation: watch::Sender<u64>,
+    registry: Registry<Collection>,
     /// The last reindex of each collection.
     reindexes: Mutex<BTreeMap<CollectionName, Arc<Reindex>>>,
     /// One backup is made at a time.
     pub(super) backups: Arc<Semaphore>,
 }
 
-#[derive(Default)]
-struct Changes {
-    closed: bool,
-}
-
 impl Collections {
     /// # Errors
     /// `CollectionNotFound`, `CollectionUnavailable`.
     pub fn get(&self, name: &CollectionName) -> Result<Arc<Collection>, EngineError> {
-        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-        match open.get(name) {
-            Some(collection) => Ok(Arc::clone(collection)),
-            None if self.unavailable().contains(name) => {
-                Err(EngineError::CollectionUnavailable { name: name.clone() })
-            }
-            None => Err(EngineError::CollectionNotFound { name: name.clone() }),
-        }
+        self.registry.get(name)
     }
 
     /// The collections that could not be opened or removed; the log says why.
     pub fn unavailable(&self) -> BTreeSet<CollectionName> {
-        self.unavailable.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn make_unavailable(&self, name: CollectionName) {
-        self.unavailable.write().unwrap_or_else(PoisonError::into_inner).insert(name);
+        self.registry.unavailable()
     }
 
     /// All collections, sorted by name.
     pub fn list(&self) -> Vec<Arc<Collection>> {
-        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-        open.values().cloned().collect()
+        self.registry.list()
     }
 
     /// Returns once the collection is on disk.
@@ -158,40 +138,42 @@ impl Collections {
         settings: CollectionSettings,
     ) -> Result<(Arc<Collection>, Creation), EngineError> {
         let this = Arc::clone(self);
-        off_runtime_if(true, move || this.create_here(name, settings)).await?
+        off_runtime_if(true, move || this.create_here(&name, &settings)).await?
     }
 
     fn create_here(
         &self,
-        name: CollectionName,
-        settings: CollectionSettings,
+        name: &CollectionName,
+        settings: &CollectionSettings,
     ) -> Result<(Arc<Collection>, Creation), EngineError> {
-        let _changes = self.changes()?;
-        match self.get(&name) {
-            Err(EngineError::CollectionNotFound { .. }) => {}
-            Err(error) => return Err(error),
-            Ok(existing) => {
-                let faults = settings.faults();
-                return match faults.is_empty() {
-                    true => check_settings(existing, &settings),
-                    false => Err(EngineError::CollectionSettings { faults }),
-                };
-            }
+        let create = || self.create_new(name, settings);
+        let (collection, creation) = self.registry.get_or_create(name.clone(), create)?;
+        if creation == Creation::Existing {
+            check_settings(&collection, settings)?;
         }
-        self.check_new(&settings)?;
+        Ok((collection, creation))
+    }
+
+    fn create_new(
+        &self,
+        name: &CollectionName,
+        settings: &CollectionSettings,
+    ) -> Result<(Collection, Creation), EngineError> {
+        self.check_new(settings)?;
         let max = self.settings.collections_max;
         if self.list().len() >= max {
             return Err(EngineError::TooManyCollections { max });
         }
         if let Some(home) = &self.home {
-            return self.create_in_cluster(home, name, &settings);
+            return self.create_in_cluster(home, name, settings);
         }
         self.check_room()?;
         // Until it takes over, it is no collection: whatever ends this deletes it.
-        let files = CollectionFiles::begin_building(&self.root, &name, &settings, None)?;
-        let collection = self.open_in(name, settings, files, &Progress::default())?;
+        let files = CollectionFiles::begin_building(&self.root, name, settings, None)?;
+        let collection =
+            self.open_in(name.clone(), settings.clone(), files, &Progress::default())?;
         collection.files("directories")?.take_over()?;
-        Ok((self.add(collection), Creation::Created))
+        Ok((collection, Creation::Created))
     }
 
     /// # Errors
@@ -218,44 +200,27 @@ impl Collections {
             return Err(EngineError::CollectionRequired);
         }
         let this = Arc::clone(self);
-        let (collection, removed) = off_runtime_if(true, move || this.remove_here(&name)).await??;
+        let remove = move || this.registry.remove(&name, |it| this.remove_stored(it));
+        let (collection, removal) = off_runtime_if(true, remove).await??;
+        let outcome = removal.outcome(&collection.name);
         tokio::spawn(async move {
             if let Err(error) = collection.engine.backend.close().await {
                 let name = &collection.name;
                 tracing::warn!(%name, %error, "a removed collection failed to close");
             }
         });
-        removed
+        outcome
     }
 
-    /// The collection, which is no longer open, and whether its removal is durable.
-    fn remove_here(
-        &self,
-        name: &CollectionName,
-    ) -> Result<(Arc<Collection>, Result<(), EngineError>), EngineError> {
-        let _changes = self.changes()?;
-        let collection = self.get(name)?;
-        let files = match &collection.place {
-            Place::Directory(files) => files,
+    fn remove_stored(&self, collection: &Collection) -> Result<Removal, EngineError> {
+        match &collection.place {
+            Place::Directory(files) => files.remove(),
             Place::Cluster(listed) => {
                 let home = self.home.as_ref().expect("it was opened from there");
                 home.drop_collection(listed)?;
-                self.change(|open| open.remove(name));
-                return Ok((collection, Ok(())));
+                Ok(Removal::Durable)
             }
-        };
-        let removed = files.remove();
-        if let Err(error) = &removed {
-            if !files.is_marked() {
-                return Err(error.clone());
-            }
-            // Neither may it be used, nor may its name be given to another, which the old one could
-            // displace after a power failure.
-            tracing::error!(%name, %error, "a removal may not last: unavailable until the next start");
-            self.make_unavailable(name.clone());
         }
-        self.change(|open| open.remove(name));
-        Ok((collection, removed))
     }
 
     /// Why a collection has failed, if one has.
@@ -265,7 +230,7 @@ impl Collections {
 
     /// Waits until a collection fails, and returns the reason; the process should then stop.
     pub async fn failed(&self) -> String {
-        let mut generation = self.generation.subscribe();
+        let mut generation = self.registry.generation();
         loop {
             generation.borrow_and_update();
             let reasons = self.list().into_iter().map(|collection| Box::pin(reason(collection)));
@@ -282,38 +247,31 @@ impl Collections {
     /// The first error.
     pub async fn close(self: &Arc<Self>) -> Result<(), EngineError> {
         let this = Arc::clone(self);
-        off_runtime_if(true, move || this.changes().map(|mut changes| changes.closed = true))
-            .await??;
+        off_runtime_if(true, move || this.registry.close()).await??;
         let mut closed = Ok(());
         for collection in self.list() {
             closed = closed.and(collection.close().await);
         }
         closed
     }
+}
 
-    /// Locks the creation and removal of collections.
-    fn changes(&self) -> Result<MutexGuard<'_, Changes>, EngineError> {
-        let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        if changes.closed { Err(EngineError::Closed) } else { Ok(changes) }
-    }
-
-    fn change<T>(
-        &self,
-        change: impl FnOnce(&mut BTreeMap<CollectionName, Arc<Collection>>) -> T,
-    ) -> T {
-        let changed = change(&mut self.open.write().unwrap_or_else(PoisonError::into_inner));
-        self.generation.send_modify(|generation| *generation += 1);
-        changed
+impl Removal {
+    fn outcome(self, name: &CollectionName) -> Result<(), EngineError> {
+        let Self::Uncertain(error) = self else { return Ok(()) };
+        tracing::error!(%name, %error, "a removal may not last: unavailable until the next start");
+        Err(error)
     }
 }
 
-/// The existing collection, if it has the given settings.
-fn check_settings(
-    existing: Arc<Collection>,
-    given: &CollectionSettings,
-) -> Result<(Arc<Collection>, Creation), EngineError> {
+/// Checks that an existing collection has the given settings.
+fn check_settings(existing: &Collection, given: &CollectionSettings) -> Result<(), EngineError> {
+    let faults = given.faults();
+    if !faults.is_empty() {
+        return Err(EngineError::CollectionSettings { faults });
+    }
     if existing.settings() == given {
-        return Ok((existing, Creation::Existing));
+        return Ok(());
     }
     let json = |settings| serde_json::to_string(settings).expect("settings are plain JSON");
     Err(EngineError::CollectionExists {

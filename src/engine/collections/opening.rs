@@ -6,12 +6,12 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 
 use super::files::{self, CollectionFiles, Found};
-use super::{Collection, CollectionName, Collections, CollectionsSettings, Place};
+use super::{Collection, CollectionName, Collections, CollectionsSettings, Place, Registry};
 use crate::backend::parallel::share_out;
 use crate::backend::{ClusterHome, Progress, SetCache};
 use crate::engine::{CollectionSettings, Engine, EngineError};
@@ -43,10 +43,7 @@ impl Collections {
             home,
             sets: SetCache::new(settings.sets_cache_bytes),
             settings,
-            open: RwLock::default(),
-            unavailable: RwLock::default(),
-            changes: Mutex::default(),
-            generation: watch::Sender::default(),
+            registry: Registry::new(),
             reindexes: Mutex::default(),
             backups: Arc::new(Semaphore::new(1)),
         };
@@ -56,7 +53,8 @@ impl Collections {
         // `default` is opened before anything is removed: its lock keeps other processes out.
         let name = CollectionName::default();
         let files = CollectionFiles::permanent(root.join(name.as_str()));
-        collections.add(collections.open_in(name, default, files, progress)?);
+        let default = collections.open_in(name.clone(), default, files, progress)?;
+        collections.registry.add(name, default);
         let Found { whole, remains, unclear } = files::find(root)?;
         for dir in remains {
             tracing::info!(dir = %dir.display(), "removing the remains of a collection");
@@ -64,12 +62,12 @@ impl Collections {
                 tracing::warn!(dir = %dir.display(), %error, "they stay until the next start");
             }
         }
-        let whole = without_twins(whole);
+        let whole = without_twins(whole, &unclear);
         let failed = Mutex::new(unclear);
         collections.open_all(whole, &failed, progress);
         for (name, error) in failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             tracing::error!(%name, %error, "a collection is unavailable: run `akin verify`");
-            collections.make_unavailable(name);
+            collections.registry.add_unavailable(name);
         }
         Ok(collections)
     }
@@ -88,11 +86,13 @@ impl Collections {
                 let next = whole.lock().unwrap_or_else(PoisonError::into_inner).pop();
                 let opened = next.expect("there is a collection for each number");
                 let opened = opened.and_then(|(name, settings, files)| {
-                    let opened = self.open_in(name.clone(), settings, files, progress);
-                    opened.map_err(|error| (name, error))
+                    match self.open_in(name.clone(), settings, files, progress) {
+                        Ok(collection) => Ok((name, collection)),
+                        Err(error) => Err((name, error)),
+                    }
                 });
                 match opened {
-                    Ok(collection) => drop(self.add(collection)),
+                    Ok((name, collection)) => self.registry.add(name, collection),
                     Err(error) => failed.lock().unwrap_or_else(PoisonError::into_inner).push(error),
                 }
                 Ok::<_, EngineError>(())
@@ -100,7 +100,7 @@ impl Collections {
         );
     }
 
-    /// Opens a collection, which is not served until it is [added](Self::add).
+    /// Opens a collection, which is not served until it is in the registry.
     pub(super) fn open_in(
         &self,
         name: CollectionName,
@@ -119,20 +119,20 @@ impl Collections {
             Err(error) => Err(error),
         }
     }
-
-    pub(super) fn add(&self, collection: Collection) -> Arc<Collection> {
-        let collection = Arc::new(collection);
-        let name = collection.name.clone();
-        self.change(|open| open.insert(name, Arc::clone(&collection)));
-        collection
-    }
 }
 
-/// Replaces collections that have the same name by an error: nothing says which of them is meant.
-fn without_twins(whole: Vec<Whole>) -> Vec<Result<Whole, (CollectionName, EngineError)>> {
+/// Replaces collections that have the same name by an error, and leaves out those that have the
+/// name of an unclear one: nothing says which of them is meant.
+fn without_twins(
+    whole: Vec<Whole>,
+    unclear: &[(CollectionName, EngineError)],
+) -> Vec<Result<Whole, (CollectionName, EngineError)>> {
     let mut by_name = BTreeMap::<CollectionName, Vec<Whole>>::new();
     for found in whole {
         by_name.entry(found.0.clone()).or_default().push(found);
+    }
+    for (name, _) in unclear {
+        by_name.remove(name);
     }
     let single = |(name, mut found): (CollectionName, Vec<Whole>)| match found.len() {
         1 => Ok(found.swap_remove(0)),

@@ -236,30 +236,22 @@ impl Collections {
 
     fn swap(
         &self,
-        old: &Collection,
+        old: &Arc<Collection>,
         new: &Arc<Collection>,
         paused: PausedWrites,
     ) -> Result<(), EngineError> {
-        let _changes = self.changes()?;
-        let is_current = self
-            .get(&old.name)
-            .is_ok_and(|now| Arc::ptr_eq(&now.engine.backend, &old.engine.backend));
-        if !is_current {
-            return Err(EngineError::CollectionNotFound { name: old.name.clone() });
-        }
-        new.files(REINDEXES)?.take_over()?;
-        // Listed before writes are redirected to it: who was told of a write then reads it.
-        self.change(|open| open.insert(old.name.clone(), Arc::clone(new)));
-        let set = old.engine.successor.set(Arc::clone(new));
-        set.unwrap_or_else(|_| unreachable!("a collection is replaced once"));
-        paused.supersede();
-        if let Err(error) =
-            old.files(REINDEXES)?.remove().and_then(|()| new.files(REINDEXES)?.forget_replaced())
-        {
-            let name = &old.name;
-            tracing::error!(%name, %error, "cannot remove the old collection; the next start does");
-        }
-        Ok(())
+        let name = &old.name;
+        let (old_files, new_files) = (old.files(REINDEXES)?, new.files(REINDEXES)?);
+        let redirect = || {
+            // Only now: who is told of a write reads it under the name.
+            let set = old.engine.successor.set(Arc::clone(new));
+            set.unwrap_or_else(|_| unreachable!("a collection is replaced once"));
+            paused.supersede();
+            if let Err(error) = new_files.end_takeover(old_files) {
+                tracing::error!(%name, %error, "the old collection is left to the next start");
+            }
+        };
+        self.registry.replace(name, old, new, || new_files.take_over(), redirect)
     }
 }
 

@@ -2,25 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::engine::{MeasureSelection, MeasureValues};
 use crate::measure::Overlap;
 use crate::sketch::Estimate;
 
 /// What a comparison has on request.
-#[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
-#[serde(default)]
-#[into_params(parameter_in = Query)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct CompareOptions {
     /// Add the shared and differing passages, and the bands whose keys both have.
-    #[param(default = false)]
     pub explain: bool,
-    /// Add further measures: `edit`, `lcs`, `hamming`, `cosine`, `euclidean`, or several with
-    /// commas between.
-    #[param(value_type = Option<String>, example = "edit,cosine",
-        pattern = "^(edit|lcs|hamming|cosine|euclidean)(,(edit|lcs|hamming|cosine|euclidean))*$")]
+    /// Add further measures.
     pub measures: MeasureSelection,
 }
 

@@ -1,6 +1,6 @@
 //! Optional measures of two contents, computed on request.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::document::Content;
@@ -12,8 +12,7 @@ use crate::text::Bag;
 
 /// The measures requested.
 #[expect(clippy::struct_excessive_bools, reason = "one flag per measure")]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MeasureSelection {
     pub edit: bool,
     pub lcs: bool,
@@ -73,33 +72,36 @@ impl std::str::FromStr for MeasureSelection {
 
     fn from_str(text: &str) -> Result<Self, UnknownMeasure> {
         let mut measures = Self::default();
-        for name in text.split(',') {
-            match name {
-                "edit" => measures.edit = true,
-                "lcs" => measures.lcs = true,
-                "hamming" => measures.hamming = true,
-                "cosine" => measures.cosine = true,
-                "euclidean" => measures.euclidean = true,
-                _ => return Err(UnknownMeasure),
-            }
+        match text.split(',').all(|name| measures.add(name)) {
+            true => Ok(measures),
+            false => Err(UnknownMeasure),
         }
-        Ok(measures)
-    }
-}
-
-impl TryFrom<String> for MeasureSelection {
-    type Error = UnknownMeasure;
-
-    fn try_from(text: String) -> Result<Self, UnknownMeasure> {
-        text.parse()
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be edit, lcs, hamming, cosine, euclidean, or several of them separated by commas")]
+#[error("{}", Self::MESSAGE)]
 pub struct UnknownMeasure;
 
+impl UnknownMeasure {
+    pub const MESSAGE: &str =
+        "must be edit, lcs, hamming, cosine, euclidean, or several of them separated by commas";
+}
+
 impl MeasureSelection {
+    /// Adds the measure of this name; `false` if there is none.
+    pub fn add(&mut self, name: &str) -> bool {
+        match name {
+            "edit" => self.edit = true,
+            "lcs" => self.lcs = true,
+            "hamming" => self.hamming = true,
+            "cosine" => self.cosine = true,
+            "euclidean" => self.euclidean = true,
+            _ => return false,
+        }
+        true
+    }
+
     /// Whether any measure needs the contents rather than their sets.
     pub fn of_contents(self) -> bool {
         self.of_characters() || self.of_counts()

@@ -10,7 +10,7 @@ use crate::engine::compare::measures::{Distance, bag_overlap, measure};
 use crate::engine::lookup::records::compare_records;
 use crate::engine::{
     Analyser, Analysis, CompareOptions, Comparison, EngineError, ExactResemblance, Explanation,
-    MeasureValues, PairContainment, Passages,
+    MeasureSelection, MeasureValues, PairContainment, Passages,
 };
 use crate::measure::{BagOverlap, Overlap};
 use crate::sketch::Estimate;
@@ -46,6 +46,9 @@ pub(crate) fn compare_sides(
     b: &Side,
     options: CompareOptions,
 ) -> Result<Comparison, EngineError> {
+    if analyser.takes_signatures() {
+        return compare_signatures(analyser, [&a.analysis, &b.analysis], options);
+    }
     let contents = a.content.as_ref().zip(b.content.as_ref());
     if let Some((records, contents)) = analyser.scheme.fields().zip(contents) {
         return compare_records(analyser, records, contents, options);
@@ -89,6 +92,27 @@ fn compare_sets(
     }
     comparison.measures = measures.if_any();
     Ok(comparison)
+}
+
+/// Signatures have no sets: there is an estimate, and nothing that would need more.
+fn compare_signatures(
+    analyser: &Analyser,
+    [a, b]: [&Analysis; 2],
+    options: CompareOptions,
+) -> Result<Comparison, EngineError> {
+    if options.explain || options.measures != MeasureSelection::default() {
+        return Err(EngineError::NotForSignatures);
+    }
+    let comparison = compare_analyses(analyser, a, b, Overlap::of(&a.set, &b.set));
+    let (scheme, threshold) = (&analyser.scheme, analyser.threshold);
+    let estimated = comparison.estimated.map_or(0.0, |estimate| estimate.value);
+    Ok(Comparison {
+        exact: None,
+        containment: None,
+        probability_candidate: scheme.probability_candidate(estimated, threshold),
+        probability_reported: scheme.probability_reported(estimated, threshold),
+        ..comparison
+    })
 }
 
 /// The part of a comparison that needs no contents.

@@ -6,9 +6,9 @@ use futures_util::future::{join, join_all};
 use jiff::Timestamp;
 
 use crate::backend::{Candidates, PreparedDocument, Registered, Rival, Stored};
+use crate::budget::Reservation;
 use crate::document::{Document, Ordinal};
 use crate::engine::analysis::{Analysis, CONTENT_INLINE_BYTES_MAX};
-use crate::engine::documents::rivals::is_certain;
 use crate::engine::lookup::{Page, Query};
 use crate::engine::{
     AddOptions, AddStatus, Added, Admitted, Engine, EngineError, Match, Mode, OnDuplicate, Policy,
@@ -88,10 +88,24 @@ impl Engine {
         prepared: PreparedDocument,
         options: AddOptions,
     ) -> Result<Admitted, EngineError> {
+        self.admit_within(prepared, options, None).await
+    }
+
+    /// [`Self::admit`] with a reservation in which its near-duplicates are counted: without memory
+    /// for them the document is refused with `MemoryExhausted`, and not stored.
+    ///
+    /// # Errors
+    /// Those of [`Self::admit`].
+    pub async fn admit_within(
+        &self,
+        prepared: PreparedDocument,
+        options: AddOptions,
+        memory: Option<Arc<Reservation>>,
+    ) -> Result<Admitted, EngineError> {
         let search = self.rival_search(&prepared, &options)?;
         let tentative = options.on_duplicate == OnDuplicate::Skip || prepared.only_over.is_some();
         let registered = self.backend.register(prepared, tentative, search).await?;
-        Ok(Admitted { registered, options })
+        Ok(Admitted { registered, options, memory })
     }
 
     pub(super) async fn complete_here(&self, admitted: Admitted) -> Result<Added, EngineError> {
@@ -99,6 +113,7 @@ impl Engine {
         // A document that is already stored is stored again, as its expiry may have changed.
         if !is_skipped || self.backend.is_stored(&registered.document.document).await? {
             added.status = self.backend.store(registered).await?.into();
+            added.cluster = self.link_added(&added.id).await;
         }
         Ok(added)
     }
@@ -143,17 +158,26 @@ impl Engine {
                     *outcome = Err(error.clone());
                 }
             }
+            return completed;
+        }
+        for (_, outcome) in &mut completed {
+            if let Ok(added) = outcome
+                && added.status == AddStatus::Created
+            {
+                added.cluster = self.link_added(&added.id).await;
+            }
         }
         completed
     }
 
     async fn look_ahead(&self, admitted: &[(usize, Admitted)]) -> Vec<Option<Candidates>> {
         let mut queries = Vec::with_capacity(admitted.len());
-        for (_, Admitted { registered, options }) in admitted {
+        for (_, Admitted { registered, options, .. }) in admitted {
             // The scoring data of a record is expensive, and is built only once.
             let searches = options.needs_search() && !self.takes_records();
-            queries
-                .push(searches.then(|| self.query(&registered.document, options).ok()).flatten());
+            queries.push(
+                searches.then(|| self.query(&registered.document, options, None).ok()).flatten(),
+            );
         }
         self.candidates_of_all(&queries).await
     }
@@ -164,14 +188,14 @@ impl Engine {
         admitted: Admitted,
         looked: Option<Candidates>,
     ) -> Result<Checked, EngineError> {
-        let Admitted { mut registered, options } = admitted;
+        let Admitted { mut registered, options, memory } = admitted;
         if options.needs_search() {
             self.backend.announce(&mut registered).await?;
         }
         let Duplicates { matches, more, truncated } =
-            self.duplicates(&mut registered, &options, looked).await?;
+            self.duplicates(&mut registered, &options, looked, memory.as_deref()).await?;
         let is_skipped =
-            options.on_duplicate == OnDuplicate::Skip && matches.iter().any(is_certain);
+            options.on_duplicate == OnDuplicate::Skip && matches.iter().any(|it| self.decides(it));
         let prepared = &registered.document;
         let added = Added {
             id: prepared.document.id.clone(),
@@ -179,6 +203,7 @@ impl Engine {
             duplicates: matches,
             shingles: prepared.set.count(),
             policy: Policy::of(prepared.whole_document, prepared.sampled_to_one),
+            cluster: None,
             more,
             truncated,
         };
@@ -190,11 +215,24 @@ impl Engine {
     /// # Errors
     /// Those of the three methods.
     pub async fn add(&self, document: Document, options: AddOptions) -> Result<Added, EngineError> {
+        self.add_within(document, options, None).await
+    }
+
+    /// [`Self::add`] with a reservation, as [`Self::admit_within`] has it.
+    ///
+    /// # Errors
+    /// Those of the three methods, `MemoryExhausted`.
+    pub async fn add_within(
+        &self,
+        document: Document,
+        options: AddOptions,
+        memory: Option<Arc<Reservation>>,
+    ) -> Result<Added, EngineError> {
         let large = document.content.weight() > CONTENT_INLINE_BYTES_MAX;
         let engine = self.clone();
         let prepared =
             crate::engine::off_runtime_if(large, move || engine.prepare(document)).await??;
-        let admitted = self.admit(prepared, options).await?;
+        let admitted = self.admit_within(prepared, options, memory).await?;
         self.complete(admitted).await
     }
 
@@ -204,12 +242,13 @@ impl Engine {
         registered: &mut Registered,
         options: &AddOptions,
         mut looked: Option<Candidates>,
+        memory: Option<&Reservation>,
     ) -> Result<Duplicates, EngineError> {
         if !options.needs_search() {
             return Ok(Duplicates::default());
         }
         let document = Arc::clone(&registered.document);
-        let query = self.query(&document, options)?;
+        let query = self.query(&document, options, memory)?;
         let skips = options.on_duplicate == OnDuplicate::Skip;
         loop {
             let found = self.find_from(&query, looked.take()).await?;
@@ -218,7 +257,7 @@ impl Engine {
             let scoring =
                 self.score_rivals(&query, rivals, options.on_duplicate, &mut scored).await?;
             // All near-duplicates seen in flight were withdrawn, so another search may find others.
-            let is_certain = scored.iter().any(|scored| is_certain(&scored.found));
+            let is_certain = scored.iter().any(|scored| self.decides(&scored.found));
             if skips && !is_certain && scoring.truncated && scoring.withdrawn > 0 {
                 registered.find_rivals_again();
                 self.backend.announce(registered).await?;
@@ -237,6 +276,7 @@ impl Engine {
         &self,
         prepared: &'a PreparedDocument,
         options: &AddOptions,
+        memory: Option<&'a Reservation>,
     ) -> Result<Query<'a>, EngineError> {
         let limit = self.settings.limits.duplicates_max;
         let minimum = self.minimum_score(options.threshold, options.points)?;
@@ -246,11 +286,11 @@ impl Engine {
             sketch: &prepared.sketch,
             own_id: Some(&prepared.document.id),
             threshold: minimum.threshold,
-            mode: Mode::Verified,
+            mode: if self.analyser.takes_signatures() { Mode::Estimated } else { Mode::Verified },
             limit,
             conditions: None,
             record: self.record_query(&prepared.document.content, minimum)?,
-            memory: None,
+            memory,
             // One more than is reported, as the document itself may be among them.
             members_max: limit + 1,
         })

@@ -1,8 +1,9 @@
 //! Scores earlier documents in flight like stored ones.
 
 use crate::backend::{PreparedDocument, Rival, RivalSearch, Rivals};
+use crate::engine::analysis::Similarity;
 use crate::engine::lookup::{MetadataAt, Query, SHINGLES_INLINE_MAX, Scored};
-use crate::engine::{AddOptions, Engine, EngineError, Match, OnDuplicate, off_runtime_if};
+use crate::engine::{AddOptions, Engine, EngineError, Match, Mode, OnDuplicate, off_runtime_if};
 use crate::measure::Overlap;
 
 /// Rivals scored even if enough matches were found already: the best rivals may be better than
@@ -59,7 +60,7 @@ impl Engine {
         let mut rest = rivals.found.into_iter();
         let is_done = |near: &[Scored], enough| match on_duplicate {
             OnDuplicate::Keep => near.len() >= enough,
-            OnDuplicate::Skip => near.iter().any(|scored| is_certain(&scored.found)),
+            OnDuplicate::Skip => near.iter().any(|scored| self.decides(&scored.found)),
         };
         while !is_done(near, enough) {
             let Some(rival) = rest.next() else { break };
@@ -91,23 +92,41 @@ impl Engine {
         if let Some(record) = &query.record {
             return self.score_rival_record(query, record, rival).await;
         }
-        let Some(overlap) = overlap(query, rival, long).await? else { return Ok(None) };
         let (ours, its) = (query.sketch.as_bytes(), rival.sketch.as_bytes());
-        let agreeing = self.analyser.estimator.agreeing(ours, its);
-        let sampling = self.analyser.shingler.sampling();
-        let whole = sampling.is_whole(query.set) && sampling.is_whole(&rival.set);
+        let Some(similarity) = self.similarity(query, rival, long).await? else { return Ok(None) };
         let found = Match {
             keys_shared: self.analyser.scheme.tables_shared(ours, its).count() as u32,
-            ..Match::of(document.id.clone(), self.analyser.verified(overlap, agreeing, whole))
+            ..Match::of(document.id.clone(), similarity)
         };
         let metadata = MetadataAt::Here(document.metadata.clone());
         Ok(Some(Scored { found, ordinal: None, metadata }))
     }
-}
 
-/// Matches from samples are estimates, and no document is skipped because of an estimate.
-pub(super) fn is_certain(found: &Match) -> bool {
-    found.exact.is_some()
+    /// `None` below the threshold.
+    async fn similarity(
+        &self,
+        query: &Query<'_>,
+        rival: &PreparedDocument,
+        long: bool,
+    ) -> Result<Option<Similarity>, EngineError> {
+        let (ours, its) = (query.sketch.as_bytes(), rival.sketch.as_bytes());
+        let agreeing = self.analyser.estimator.agreeing(ours, its);
+        if query.mode == Mode::Estimated {
+            let sizes = (query.set.count() as u32, rival.set.count() as u32);
+            let estimated = self.analyser.estimated(agreeing, sizes);
+            return Ok(Some(estimated).filter(|it| it.resemblance >= query.threshold.get()));
+        }
+        let Some(overlap) = overlap(query, rival, long).await? else { return Ok(None) };
+        let sampling = self.analyser.shingler.sampling();
+        let whole = sampling.is_whole(query.set) && sampling.is_whole(&rival.set);
+        Ok(Some(self.analyser.verified(overlap, agreeing, whole)))
+    }
+
+    /// Whether a document is skipped because of this match. Matches from samples are estimates, and
+    /// no document is skipped because of an estimate, unless there is nothing else.
+    pub(super) fn decides(&self, found: &Match) -> bool {
+        found.exact.is_some() || self.analyser.takes_signatures()
+    }
 }
 
 async fn overlap(

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use crate::backend::{BackendError, PreparedDocument};
+use crate::budget::Reservation;
 use crate::document::DocumentId;
 use crate::engine::{
     AddOptions, Added, Admitted, Conditions, Engine, EngineError, Removed, off_runtime_if,
 };
 
 /// The data needed to add a document again.
-type Addition = (Arc<PreparedDocument>, AddOptions);
+type Addition = (Arc<PreparedDocument>, AddOptions, Option<Arc<Reservation>>);
 
 impl Engine {
     /// Searches near-duplicates, stores the document, and returns once it is durable. Dropping the
@@ -59,10 +60,10 @@ impl Engine {
             return additions.iter().map(|_| Err(EngineError::Superseded)).collect();
         };
         let (engine, count) = (next.clone(), additions.len());
-        let prepare = move |(prepared, options): Addition| {
+        let prepare = move |(prepared, options, memory): Addition| {
             let again = engine.prepare(prepared.document.clone());
             let over = |new| PreparedDocument { only_over: prepared.only_over, ..new };
-            (again.map(over), options)
+            (again.map(over), options, memory)
         };
         let prepare_all = move || additions.into_iter().map(prepare).collect::<Vec<_>>();
         let prepared = match off_runtime_if(true, prepare_all).await {
@@ -70,8 +71,8 @@ impl Engine {
             Err(error) => return vec![Err(error); count],
         };
         let (mut admitted, mut outcomes) = (Vec::new(), Vec::new());
-        for (prepared, options) in prepared {
-            match async { next.admit(prepared?, options).await }.await {
+        for (prepared, options, memory) in prepared {
+            match async { next.admit_within(prepared?, options, memory).await }.await {
                 Ok(document) => {
                     admitted.push(document);
                     outcomes.push(None);
@@ -118,5 +119,6 @@ impl Engine {
 }
 
 fn addition(admitted: &Admitted) -> Addition {
-    (Arc::clone(&admitted.registered.document), admitted.options)
+    let Admitted { registered, options, memory } = admitted;
+    (Arc::clone(&registered.document), *options, memory.clone())
 }

@@ -69,7 +69,7 @@ impl Engine {
     /// their sketches, as in a lookup, then verified by their sets. Reports the first `limit` kept.
     ///
     /// # Errors
-    /// `NotForRecords`, `TooMuchToCollapse`, `OutOfService`, `Store`.
+    /// `NotForRecords`, `NotForSignatures`, `TooMuchToCollapse`, `OutOfService`, `Store`.
     pub async fn collapse(
         &self,
         ids: Vec<DocumentId>,
@@ -91,6 +91,7 @@ impl Engine {
         memory: Option<&Reservation>,
     ) -> Result<Collapsed, EngineError> {
         self.refuse_records()?;
+        self.refuse_signatures()?;
         let threshold = threshold.unwrap_or(self.settings.scheme.threshold);
         for attempt in 1.. {
             let ranked = self.rank(ids.clone(), threshold).await?;

@@ -162,6 +162,7 @@ impl Match {
             text: None,
             tokens: None,
             fields: None,
+            signature: None,
             points: None,
             field_points: None,
         }
@@ -172,6 +173,7 @@ impl Match {
             Content::Text(text) => self.text = Some(text),
             Content::Tokens(tokens) => self.tokens = Some(tokens),
             Content::Fields(fields) => self.fields = Some(fields),
+            Content::Signature(values) => self.signature = Some(values),
         }
     }
 }
@@ -346,7 +348,7 @@ fn fitting(candidates: &[Candidate]) -> usize {
 }
 
 /// The overlap of each set that reaches the threshold, and whether the set is whole (no sample).
-async fn overlaps(
+pub(crate) async fn overlaps(
     probe: &ShingleSet,
     sets: Vec<Option<ShingleSet>>,
     threshold: Threshold,

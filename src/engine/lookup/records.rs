@@ -73,6 +73,14 @@ impl Engine {
         if self.takes_records() { Err(EngineError::NotForRecords) } else { Ok(()) }
     }
 
+    /// Refuses operations that need sets.
+    ///
+    /// # Errors
+    /// `NotForSignatures`.
+    pub(crate) fn refuse_signatures(&self) -> Result<(), EngineError> {
+        if self.analyser.takes_signatures() { Err(EngineError::NotForSignatures) } else { Ok(()) }
+    }
+
     /// The record query of a content; `None` if the collection does not take records.
     ///
     /// # Errors

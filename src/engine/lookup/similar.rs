@@ -102,10 +102,14 @@ impl Engine {
     }
 
     /// The mode of a request, by default the scheme's. Prefix schemes have no keys of sketches to
-    /// estimate by, and records are compared only by their fields.
+    /// estimate by, records are compared only by their fields, and signatures have no sets.
     pub(crate) fn mode_of(&self, mode: Option<Mode>) -> Result<Mode, EngineError> {
         let refused = |served| Err(EngineError::UnsupportedMode { served });
         match (&self.analyser.scheme, mode) {
+            _ if self.analyser.takes_signatures() => match mode {
+                None | Some(Mode::Estimated) => Ok(Mode::Estimated),
+                Some(Mode::Verified | Mode::Exact) => refused("estimated"),
+            },
             (Scheme::Prefix(_), None) => Ok(Mode::Exact),
             (Scheme::Prefix(_), Some(Mode::Estimated)) => refused("exact or verified"),
             (Scheme::Fields(_), Some(Mode::Exact | Mode::Estimated)) => refused("verified"),

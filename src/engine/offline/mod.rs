@@ -3,6 +3,7 @@
 //! Memory holds the id of each document, the sketch of each distinct set and, if documents are
 //! records, their fields; the sets themselves are in a temporary file.
 
+mod bands;
 mod records;
 mod sets;
 

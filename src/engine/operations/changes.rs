@@ -11,6 +11,27 @@ use crate::storage::Changes;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 impl Engine {
+    /// The position behind the last change that is on disk.
+    ///
+    /// # Errors
+    /// `UnsupportedByBackend`, `Store`.
+    pub async fn last_change(&self) -> Result<Position, EngineError> {
+        Ok(self.local("changes")?.last_change().await?)
+    }
+
+    /// The position before the oldest change that is kept.
+    ///
+    /// # Errors
+    /// `UnsupportedByBackend`, `Store`.
+    pub async fn oldest_change(&self) -> Result<Position, EngineError> {
+        Ok(self.local("changes")?.oldest_change().await?)
+    }
+
+    /// How many operations there were after a position of this store. Cheap.
+    pub fn changes_behind(&self, position: Position) -> u64 {
+        self.local("changes").map_or(0, |local| local.changes_behind(position))
+    }
+
     /// What happened after a position, from at most `max` operations, and the position behind it.
     /// Without a position nothing, and the position of now. Waits up to `wait` for an operation.
     ///

@@ -37,7 +37,8 @@ impl Engine {
         let discoveries = self.discoveries.list();
         let last_clusters = self.discoveries.last_clusters();
         let last_recall = self.recall_meter.last();
-        Ok(Stats { backend, discoveries, last_clusters, last_recall })
+        let clusters = self.cluster_counts();
+        Ok(Stats { backend, discoveries, last_clusters, clusters, last_recall })
     }
 
     /// Writes a snapshot of the index and returns once it is on disk. One is written at a time;

@@ -105,13 +105,14 @@ impl Engine {
     /// counted. Takes as long as reading all sets, off the runtime; dropping the future stops it.
     ///
     /// # Errors
-    /// `NotForRecords`, `MeasurementUnderWay`, `OutOfService`, `Store`.
+    /// `NotForRecords`, `NotForSignatures`, `MeasurementUnderWay`, `OutOfService`, `Store`.
     pub async fn measure_recall(
         &self,
         sample: usize,
         threshold: Option<Threshold>,
     ) -> Result<Recall, EngineError> {
         self.refuse_records()?;
+        self.refuse_signatures()?;
         let alone = self.recall_meter.in_progress.try_lock();
         let _alone = alone.map_err(|_| EngineError::MeasurementUnderWay)?;
         let own = self.settings.scheme.threshold;

@@ -24,6 +24,7 @@ use tower_http::request_id::RequestId;
 use tracing::Instrument;
 use utoipa::ToSchema;
 
+use crate::budget::Reservation;
 use crate::engine::{AddOptions, AddStatus, Added, Admitted, Collection, Engine, PreparedDocument};
 use crate::http::AppState;
 use crate::http::bulk::intake::{Batch, BatchPermit, Gathered, Intake, Line};
@@ -32,6 +33,7 @@ use crate::http::bulk::split::Form;
 use crate::http::metrics;
 use crate::http::problem::{Problem, ProblemReply};
 use crate::http::request::bodies;
+use crate::http::request::options::AddParameters;
 use crate::http::request::reading::BodyReader;
 use crate::http::request_id;
 
@@ -47,11 +49,14 @@ const RESULT_BYTES_USUAL: usize = 128;
 /// The maximum number of result batches sent as one chunk.
 const BATCHES_AT_ONCE: usize = 8;
 
+/// A document, and how it is added.
+type Prepared = (PreparedDocument, AddOptions);
+
 /// A bulk import that has not started yet.
 pub struct Bulk {
     form: Form,
     intake: Intake,
-    options: AddOptions,
+    call: AddParameters,
     request_id: RequestId,
     in_flight_max: usize,
     permit: OwnedSemaphorePermit,
@@ -70,7 +75,7 @@ impl Bulk {
     pub fn new(
         reader: BodyReader,
         form: Form,
-        options: AddOptions,
+        call: AddParameters,
         request_id: RequestId,
         state: &AppState,
     ) -> Result<Self, Problem> {
@@ -79,7 +84,7 @@ impl Bulk {
             permit: state.bulk_permit()?,
             intake: Intake::new(reader, form, state),
             in_flight_max: state.settings.bulk_documents_in_flight_max,
-            options,
+            call,
             request_id,
         })
     }
@@ -98,10 +103,10 @@ impl Bulk {
 
     /// Runs until the body ends or the client disconnects.
     async fn work(self, engine: Arc<Collection>, results: mpsc::UnboundedSender<Sent>) {
-        let Self { form, intake, options, request_id, in_flight_max, permit } = self;
+        let Self { form, intake, call, request_id, in_flight_max, permit } = self;
         let started = Instant::now();
         let mut reporter = Reporter::new(form, request_id);
-        let completed = added(&engine, intake, options).buffered(in_flight_max);
+        let completed = added(&engine, intake, call).buffered(in_flight_max);
         let sending = completed.for_each(|batch| {
             let lines = reporter.results(batch.lines);
             let _ = results.send(Sent::Results(lines, batch.permit));
@@ -125,29 +130,27 @@ impl Bulk {
 fn added(
     engine: &Arc<Collection>,
     intake: Intake,
-    options: AddOptions,
+    call: AddParameters,
 ) -> impl Stream<Item = impl Future<Output = Batch<Added>>> {
     let batches = stream::unfold(intake, |mut intake| async move {
         let gathered = intake.batch().await?;
         Some((gathered, intake))
     });
     batches
-        .map(|gathered| prepare(Arc::clone(engine), gathered))
+        .map(move |gathered| prepare(Arc::clone(engine), gathered, call))
         .buffered(BATCHES_AHEAD)
-        .then(move |batch| admit(engine, batch, options))
+        .then(move |batch| admit(engine, batch))
         .map(|batch| complete(engine, batch))
 }
 
-async fn admit(
-    engine: &Engine,
-    batch: Batch<PreparedDocument>,
-    options: AddOptions,
-) -> Batch<Admitted> {
+async fn admit(engine: &Engine, batch: Batch<Prepared>) -> Batch<Admitted> {
     // A body whose batches are always ready must not starve other requests.
     tokio::task::yield_now().await;
     let mut lines = Vec::with_capacity(batch.lines.len());
     for line in batch.lines {
-        let admit = async |prepared| Ok(engine.admit(prepared, options).await?);
+        let memory = batch.permit.memory.clone();
+        let admit =
+            async |(prepared, options)| Ok(engine.admit_within(prepared, options, memory).await?);
         lines.push(line.and_then(admit).await);
     }
     Batch { lines, permit: batch.permit }
@@ -168,11 +171,16 @@ async fn complete(engine: &Engine, batch: Batch<Admitted>) -> Batch<Added> {
 }
 
 /// Parses and sketches the documents of a batch, on a blocking thread unless it is small.
-async fn prepare(engine: Arc<Collection>, gathered: Gathered) -> Batch<PreparedDocument> {
+async fn prepare(
+    engine: Arc<Collection>,
+    gathered: Gathered,
+    call: AddParameters,
+) -> Batch<Prepared> {
     let Gathered { batch, bytes } = gathered;
     let prepare_all = move || {
         let lines = batch.lines.into_iter();
-        let lines = lines.map(|line| line.then(|json| prepare_one(&engine, &json))).collect();
+        let lines =
+            lines.map(|line| line.then(|json| prepare_one(&engine, &json, &call))).collect();
         Batch { lines, permit: batch.permit }
     };
     if bytes <= INLINE_BYTES_MAX {
@@ -182,8 +190,9 @@ async fn prepare(engine: Arc<Collection>, gathered: Gathered) -> Batch<PreparedD
     prepared.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
-fn prepare_one(engine: &Engine, json: &[u8]) -> Result<PreparedDocument, Problem> {
-    Ok(engine.prepare(bodies::document(json)?)?)
+fn prepare_one(engine: &Engine, json: &[u8], call: &AddParameters) -> Result<Prepared, Problem> {
+    let (document, options) = bodies::document(json, call)?;
+    Ok((engine.prepare(document)?, options))
 }
 
 /// Writes the results: lines, or an array if the documents came as one.
@@ -304,24 +313,42 @@ impl Tally {
     }
 }
 
+/// Results that are sent together, with the reservations of their memory, which end once they are
+/// sent.
+#[derive(Default)]
+struct Piece {
+    results: Vec<u8>,
+    memory: Vec<Arc<Reservation>>,
+}
+
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        &self.results
+    }
+}
+
 /// The results as chunks of a body, each with all results available.
 fn pieces(results: mpsc::UnboundedReceiver<Sent>) -> impl Stream<Item = io::Result<Bytes>> {
     stream::unfold(Some(results), |results| async move {
         let mut results = results?;
         let mut received = Vec::new();
         results.recv_many(&mut received, BATCHES_AT_ONCE).await;
-        let (mut piece, more) = (Vec::new(), !received.is_empty());
+        let (mut piece, more) = (Piece::default(), !received.is_empty());
         for sent in received {
             match sent {
-                Sent::Results(lines, _permit) => piece.extend_from_slice(&lines),
+                Sent::Results(lines, permit) => {
+                    piece.results.extend_from_slice(&lines);
+                    piece.memory.extend(permit.memory);
+                }
                 Sent::End(end) => {
-                    piece.extend_from_slice(end.as_bytes());
-                    return (!piece.is_empty()).then(|| (Ok(piece.into()), None));
+                    piece.results.extend_from_slice(end.as_bytes());
+                    let is_empty = piece.results.is_empty();
+                    return (!is_empty).then(|| (Ok(Bytes::from_owner(piece)), None));
                 }
             }
         }
         if more {
-            return Some((Ok(piece.into()), Some(results)));
+            return Some((Ok(Bytes::from_owner(piece)), Some(results)));
         }
         Some((Err(io::Error::other("the bulk import failed")), None))
     })

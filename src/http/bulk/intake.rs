@@ -59,7 +59,7 @@ pub struct Batch<T> {
 pub struct BatchPermit {
     in_flight: Option<OwnedSemaphorePermit>,
     /// Given back when it is dropped.
-    memory: Option<Reservation>,
+    pub memory: Option<Arc<Reservation>>,
 }
 
 /// A batch that is being assembled.
@@ -93,7 +93,7 @@ impl Gathered {
         let bytes = documents.map(|json| decoded_json_bytes(json)).sum();
         let memory = budget.reservation(Purpose::Bulk);
         match memory.grow(bytes) {
-            Ok(()) => self.batch.permit.memory = Some(memory),
+            Ok(()) => self.batch.permit.memory = Some(Arc::new(memory)),
             Err(exhausted) => {
                 self.bytes = 0;
                 for line in self.batch.lines.iter_mut().filter(|line| line.content.is_ok()) {

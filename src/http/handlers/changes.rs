@@ -65,15 +65,26 @@ struct Since(Position);
 impl<'de> Deserialize<'de> for Since {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let position = text.split_once('-').and_then(|(store, sequence)| {
-            Some(Position { store: store.parse().ok()?, sequence: sequence.parse().ok()? })
-        });
-        position.map(Self).ok_or_else(|| de::Error::custom("must be the `position` of an answer"))
+        parse_position(&text)
+            .map(Self)
+            .ok_or_else(|| de::Error::custom("must be the `position` of an answer"))
     }
 }
 
-fn text_of(position: Position) -> String {
+/// A position as clients keep it.
+pub fn position_text(position: Position) -> String {
     format!("{}-{}", position.store, position.sequence)
+}
+
+/// The position of a text; `None` if it is none.
+pub fn parse_position(text: &str) -> Option<Position> {
+    let (store, sequence) = text.split_once('-')?;
+    Some(Position { store: store.parse().ok()?, sequence: sequence.parse().ok()? })
+}
+
+/// A change as JSON, as in the feed.
+pub fn change_json(change: &Change) -> Vec<u8> {
+    serde_json::to_vec(&ChangesLine::from(change.clone())).expect("a change is plain JSON")
 }
 
 /// A line of the feed: a change, or last of all where the next call goes on.
@@ -134,6 +145,6 @@ pub async fn changes(
     for change in changes {
         ndjson::write_line(&mut lines, &ChangesLine::from(change));
     }
-    ndjson::write_line(&mut lines, &ChangesLine::End { position: text_of(next) });
+    ndjson::write_line(&mut lines, &ChangesLine::End { position: position_text(next) });
     Ok(([(header::CONTENT_TYPE, ndjson::MEDIA)], lines).into_response())
 }

@@ -11,7 +11,7 @@ use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 
 use crate::budget::{Purpose, Reservation};
-use crate::engine::{Batch, ClusterOf, Discovery, Engine, EngineError, FoundPair};
+use crate::engine::{Batch, Discovery, Engine, EngineError, FoundPair};
 use crate::http::AppState;
 use crate::http::bulk::ndjson;
 use crate::http::problem::Problem;
@@ -19,10 +19,9 @@ use crate::http::problem::of_calls::{Clustering, Discovering};
 use crate::http::request::extract::Ready;
 use crate::http::request::parameters::ClusterParameters;
 use crate::http::request::query::Query;
-use crate::http::response::found::{ClusterLines, ClusterReply};
-use crate::http::response::timed::{Timed, timed};
-
-type ClusterOfReply = Timed<ClusterOf>;
+use crate::http::response::found::{ClusterLines, ClusterOfReply, ClusterReply};
+use crate::http::response::json::Json;
+use crate::http::response::timed::timed;
 
 /// All pairs
 ///
@@ -59,7 +58,8 @@ pub async fn pairs(
 ///
 /// With `id` it returns the cluster of that document alone, as one JSON object: its near-duplicates
 /// are looked up, and theirs, until nothing new is found. That takes a lookup for each distinct set
-/// of the cluster, however many documents there are.
+/// of the cluster, however many documents there are. A collection that keeps clusters returns the
+/// one that it keeps, at once and in pages, unless another threshold or a mode is given.
 #[utoipa::path(
     get, path = "/clusters", operation_id = "clusters", tag = "Discovery",
     params(Discovery, ClusterParameters),
@@ -77,7 +77,16 @@ pub async fn clusters(
 ) -> Result<Response, Problem> {
     if let Some(id) = clusters.id.clone() {
         let lookup = clusters.of_document(discovery, &state.settings)?;
-        return Ok(timed(engine.cluster_of(id, lookup)).await?.into_response());
+        let kept = engine.clusters_threshold().filter(|_| lookup.mode.is_none());
+        let is_stored = kept.is_some_and(|kept| lookup.threshold.is_none_or(|of| of == kept));
+        let after = clusters.after(is_stored)?;
+        let reply = if is_stored {
+            let stored = async { engine.stored_cluster_of(&id, after, lookup.limit) };
+            ClusterOfReply::Stored(timed(stored).await?.0)
+        } else {
+            ClusterOfReply::Found(timed(engine.cluster_of(id, lookup)).await?.0)
+        };
+        return Ok(Json(reply).into_response());
     }
     clusters.check_limit()?;
     let keep = (state.discovery_permit()?, memory(&state, &engine).await?, engine.clone());

@@ -2,12 +2,13 @@
 
 use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 
 use crate::budget::Purpose;
 use crate::document::{Content, Document, DocumentId};
-use crate::engine::{AddOptions, AddStatus, Added, DocumentChange};
+use crate::engine::{AddOptions, Added, DocumentChange};
 use crate::http::AppState;
+use crate::http::handlers::documents::add_one;
 use crate::http::handlers::similar::SMALL_BYTES_MAX;
 use crate::http::metrics;
 use crate::http::problem::Problem;
@@ -15,8 +16,10 @@ use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::{Adding, ById, Changing};
 use crate::http::request::bodies::{self, ChangeBody, DocumentBody};
 use crate::http::request::extract::{PathId, Ready};
+use crate::http::request::include::Include;
 use crate::http::request::json;
-use crate::http::request::parameters::{GetParameters, check_options};
+use crate::http::request::options::AddParameters;
+use crate::http::request::parameters::GetParameters;
 use crate::http::request::query::{NoParameters, Query};
 use crate::http::request::reading::{self, BodyReader, Media};
 use crate::http::response::json::{Json, ReservedJson};
@@ -37,10 +40,12 @@ pub async fn get(
     State(state): State<AppState>,
     Ready(engine): Ready,
 ) -> Result<ReservedJson<StoredReply>, Problem> {
+    Include::check(parameters.include, &engine)?;
     let memory = state.budget.reservation(Purpose::Answers).with_allowance(SMALL_BYTES_MAX);
     let stored = engine.get(&id).await?;
     memory.grow(stored::bytes(&stored, parameters.include.as_ref()))?;
-    Ok(ReservedJson(StoredReply::new(stored, parameters.include), memory))
+    let reply = StoredReply::of(&engine, stored, parameters.include).await?;
+    Ok(ReservedJson(reply, memory))
 }
 
 /// Remove a document
@@ -73,19 +78,20 @@ impl FromRequest<AppState> for Put {
     async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
         let (mut parts, body) = request.into_parts();
         let PathId(id) = PathId::from_request_parts(&mut parts, state).await?;
-        let Query(options) = Query::<AddOptions>::from_request_parts(&mut parts, state).await?;
-        check_options(&options)?;
+        let Query(call) = Query::<AddParameters>::from_request_parts(&mut parts, state).await?;
+        let options = call.options()?;
         let media = Media::of(&parts.headers, &[Media::Json, Media::Text])?;
         let reader = BodyReader::new(body, &parts.extensions, state);
         let bytes_max = state.settings.document_bytes_max;
-        let document = if media == Media::Text {
+        if media == Media::Text {
             let text = reading::text(reader.whole(bytes_max, Code::DocumentTooLarge).await?)?;
-            Document { id, content: Content::Text(text), metadata: None, expires_at_ms: None }
-        } else {
-            let body = reader.whole_json(bytes_max, Code::DocumentTooLarge).await?;
-            let read = move |body: bytes::Bytes| bodies::document_named(&body, id);
-            json::off_runtime_if_large(body, read).await?
-        };
+            let content = Content::Text(text);
+            let document = Document { id, content, metadata: None, expires_at_ms: None };
+            return Ok(Self { options, document });
+        }
+        let body = reader.whole_json(bytes_max, Code::DocumentTooLarge).await?;
+        let read = move |body: bytes::Bytes| bodies::document_named(&body, id, &call);
+        let (document, options) = json::off_runtime_if_large(body, read).await?;
         Ok(Self { options, document })
     }
 }
@@ -97,7 +103,7 @@ impl FromRequest<AppState> for Put {
 #[utoipa::path(
     put, path = "/documents/{*id}", operation_id = "put_document", tag = "Documents",
     params(("id" = DocumentId, Path, description = "The document's id, percent-encoded.",
-        example = "https%3A%2F%2Fexample.org%2Fa"), AddOptions),
+        example = "https%3A%2F%2Fexample.org%2Fa"), AddParameters),
     request_body(
         content(
             (DocumentBody = "application/json", example = json!({"text": "the quick brown fox"})),
@@ -112,12 +118,12 @@ impl FromRequest<AppState> for Put {
         Adding,
     ),
 )]
-pub async fn put(Ready(engine): Ready, put: Put) -> Result<Response, Problem> {
-    let added = engine.add(put.document, put.options).await?;
-    metrics::added(added.status);
-    let created = added.status == AddStatus::Created;
-    let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Json(added)).into_response())
+pub async fn put(
+    State(state): State<AppState>,
+    Ready(engine): Ready,
+    put: Put,
+) -> Result<Response, Problem> {
+    add_one(&state, &engine, put.document, put.options).await
 }
 
 impl FromRequest<AppState> for DocumentChange {

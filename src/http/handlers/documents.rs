@@ -12,8 +12,9 @@ use futures_util::{StreamExt, stream};
 use tower_http::request_id::RequestId;
 use utoipa::ToSchema;
 
+use crate::budget::Purpose;
 use crate::document::{Content, Document, DocumentId};
-use crate::engine::{AddOptions, AddStatus, Added, EngineError, Page};
+use crate::engine::{AddOptions, AddStatus, Added, Engine, EngineError, Page};
 use crate::http::bulk::import::{Bulk, ResultLine};
 use crate::http::bulk::ndjson;
 use crate::http::bulk::split::Form;
@@ -25,25 +26,19 @@ use crate::http::request::bodies::{self, DocumentBody, DocumentsBody};
 use crate::http::request::extract::Ready;
 use crate::http::request::json;
 use crate::http::request::lookup::{self, ConditionParameters};
-use crate::http::request::parameters::{
-    ExportParameters, ListParameters, TextParameters, check_options,
-};
+use crate::http::request::options::AddParameters;
+use crate::http::request::parameters::{ExportParameters, ListParameters, TextParameters};
 use crate::http::request::query::Query;
 use crate::http::request::reading::{self, BodyReader, Media, Patience};
 use crate::http::request_id;
-use crate::http::response::json::Json;
+use crate::http::response::json::{CountedJson, Json};
 use crate::http::response::pace;
 use crate::http::response::stored::{ExportedLine, IdsReply};
 use crate::http::{AppState, ServerSettings};
 
 /// The documents of a `POST /documents`, in any of their forms.
-pub struct Posted {
-    options: AddOptions,
-    documents: Documents,
-}
-
-enum Documents {
-    One(Document),
+pub enum Posted {
+    One(Document, AddOptions),
     Many(Box<Bulk>),
 }
 
@@ -52,15 +47,14 @@ impl FromRequest<AppState> for Posted {
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
         let (mut parts, body) = request.into_parts();
-        let Query((TextParameters { id }, options)) =
-            Query::<(TextParameters, AddOptions)>::from_request_parts(&mut parts, state).await?;
-        check_options(&options)?;
+        let Query((TextParameters { id }, call)) =
+            Query::<(TextParameters, AddParameters)>::from_request_parts(&mut parts, state).await?;
+        let options = call.options()?;
         let media = Media::of(&parts.headers, &[Media::Json, Media::Ndjson, Media::Text])?;
         let mut reader = BodyReader::new(body, &parts.extensions, state);
         let form = match media {
             Media::Text => {
-                let document = text(reader, id, state).await?;
-                return Ok(Self { options, documents: Documents::One(document) });
+                return Ok(Self::One(text(reader, id, state).await?, options));
             }
             Media::Ndjson => {
                 if parts.headers.contains_key(header::EXPECT) {
@@ -75,14 +69,12 @@ impl FromRequest<AppState> for Posted {
             let detail = "the parameter 'id' is for text/plain: a JSON document has its own";
             return Err(Problem::new(Code::InvalidParameter, detail));
         }
-        let documents = match form {
-            Some(form) => {
-                let request_id = request_id::of(&parts.extensions);
-                Documents::Many(Box::new(Bulk::new(reader, form, options, request_id, state)?))
-            }
-            None => Documents::One(object(reader, state).await?),
+        let Some(form) = form else {
+            let (document, options) = object(reader, call, state).await?;
+            return Ok(Self::One(document, options));
         };
-        Ok(Self { options, documents })
+        let request_id = request_id::of(&parts.extensions);
+        Ok(Self::Many(Box::new(Bulk::new(reader, form, call, request_id, state)?)))
     }
 }
 
@@ -103,10 +95,14 @@ async fn text(
     Ok(Document { id, content, metadata: None, expires_at_ms: None })
 }
 
-async fn object(reader: BodyReader, state: &AppState) -> Result<Document, Problem> {
+async fn object(
+    reader: BodyReader,
+    call: AddParameters,
+    state: &AppState,
+) -> Result<(Document, AddOptions), Problem> {
     let bytes_max = state.settings.document_bytes_max;
     let body = reader.whole_json(bytes_max, Code::DocumentTooLarge).await?;
-    json::off_runtime_if_large(body, |body| bodies::document(&body)).await
+    json::off_runtime_if_large(body, move |body| bodies::document(&body, &call)).await
 }
 
 /// The result of one document, or an array with one for each.
@@ -125,10 +121,11 @@ pub enum AddedReply {
 /// with a document on each line). An array is answered by an array with a result for each, and
 /// NDJSON by NDJSON with a line for each, in the order of the input, streamed while the body still
 /// arrives; the result of an invalid document is an error, which does not affect the others. A
-/// document that is answered without an error is on disk.
+/// document that is answered without an error is on disk. Options may stand in the query, for all
+/// documents, or in a document.
 #[utoipa::path(
     post, path = "/documents", operation_id = "add_documents", tag = "Documents",
-    params(TextParameters, AddOptions),
+    params(TextParameters, AddParameters),
     request_body(
         content(
             (DocumentsBody = "application/json",
@@ -147,16 +144,30 @@ pub enum AddedReply {
         Adding,
     ),
 )]
-pub async fn add(Ready(engine): Ready, posted: Posted) -> Result<Response, Problem> {
-    let document = match posted.documents {
-        Documents::One(document) => document,
-        Documents::Many(bulk) => return Ok(bulk.answer(engine)),
-    };
-    let added = engine.add(document, posted.options).await?;
+pub async fn add(
+    State(state): State<AppState>,
+    Ready(engine): Ready,
+    posted: Posted,
+) -> Result<Response, Problem> {
+    match posted {
+        Posted::One(document, options) => add_one(&state, &engine, document, options).await,
+        Posted::Many(bulk) => Ok(bulk.answer(engine)),
+    }
+}
+
+/// Adds a document, with the memory of its near-duplicates reserved until they were sent.
+pub async fn add_one(
+    state: &AppState,
+    engine: &Engine,
+    document: Document,
+    options: AddOptions,
+) -> Result<Response, Problem> {
+    let memory = Arc::new(state.budget.reservation(Purpose::Answers));
+    let added = engine.add_within(document, options, Some(Arc::clone(&memory))).await?;
     metrics::added(added.status);
     let created = added.status == AddStatus::Created;
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Json(added)).into_response())
+    Ok((status, CountedJson(added, memory)).into_response())
 }
 
 /// List ids

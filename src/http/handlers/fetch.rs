@@ -17,7 +17,9 @@ use crate::http::problem::of_calls::Fetching;
 use crate::http::request::extract::Ready;
 use crate::http::request::include::Include;
 use crate::http::request::json::{self, Object};
-use crate::http::request::query::{NoParameters, Query};
+use crate::http::request::lookup::inherit;
+use crate::http::request::parameters::GetParameters;
+use crate::http::request::query::Query;
 use crate::http::request::reading;
 use crate::http::response::json::CountedJson;
 use crate::http::response::stored::StoredReply;
@@ -25,7 +27,7 @@ use crate::http::response::stored::StoredReply;
 /// A record, its reply, and its JSON in a vector that grows by doubling.
 const COPIES: usize = 4;
 
-/// Which documents are wanted.
+/// Which documents are wanted. `include` may stand in the query instead.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Wanted)]
@@ -80,22 +82,25 @@ pub fn distinct(mut ids: Vec<DocumentId>, ids_max: usize) -> Result<Vec<Document
 /// Returns the documents with these ids as they are stored.
 #[utoipa::path(
     post, path = "/fetch", operation_id = "fetch_documents", tag = "Documents",
+    params(GetParameters),
     request_body(content = WantedBody, example = json!({"ids": ["a", "b"]})),
     responses((status = 200, description = "The documents.", body = FetchedReply), Fetching),
 )]
 pub async fn fetch(
-    _: Query<NoParameters>,
+    Query(call): Query<GetParameters>,
     State(state): State<AppState>,
     Ready(engine): Ready,
-    WantedBody { ids, include }: WantedBody,
+    WantedBody { ids, mut include }: WantedBody,
 ) -> Result<CountedJson<FetchedReply>, Problem> {
+    inherit("include", &mut include, &call.include)?;
+    Include::check(include, &engine)?;
     let memory = state.budget.reservation(Purpose::Answers);
     let mut reply = FetchedReply { documents: Vec::new(), unknown: Vec::new() };
     for id in ids {
         match engine.get(&id).await {
             Ok(record) => {
                 memory.grow(bytes(&record).saturating_mul(COPIES))?;
-                reply.documents.push(StoredReply::new(record, include));
+                reply.documents.push(StoredReply::of(&engine, record, include).await?);
             }
             Err(EngineError::DocumentNotFound { .. }) => reply.unknown.push(id),
             Err(error) => return Err(error.into()),

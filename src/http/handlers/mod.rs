@@ -2,6 +2,7 @@
 
 pub mod backup;
 pub mod changes;
+pub mod clusters;
 pub mod collapse;
 pub mod collections;
 pub mod curve;

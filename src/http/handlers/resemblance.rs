@@ -9,6 +9,7 @@ use crate::http::handlers::similar::SMALL_BYTES_MAX;
 use crate::http::problem::Problem;
 use crate::http::problem::of_calls::{Comparing, ComparingStored};
 use crate::http::request::extract::Ready;
+use crate::http::request::options::CompareParameters;
 use crate::http::request::parameters::StoredPair;
 use crate::http::request::probes::{Pair, PairBody};
 use crate::http::request::query::Query;
@@ -23,40 +24,41 @@ type ComparisonReply = Timed<Comparison>;
 /// and further measures on request.
 #[utoipa::path(
     get, path = "/resemblance", operation_id = "compare_stored", tag = "Looking up",
-    params(StoredPair, CompareOptions),
+    params(StoredPair, CompareParameters),
     responses(
         (status = 200, description = "The comparison.", body = ComparisonReply),
         ComparingStored,
     ),
 )]
 pub async fn stored(
-    Query((pair, options)): Query<(StoredPair, CompareOptions)>,
+    Query((pair, options)): Query<(StoredPair, CompareParameters)>,
     State(state): State<AppState>,
     Ready(engine): Ready,
 ) -> Result<ReservedJson<ComparisonReply>, Problem> {
     let memory = state.budget.reservation(Purpose::Answers).with_allowance(SMALL_BYTES_MAX);
-    compare(&engine, Probe::Stored(pair.a), Probe::Stored(pair.b), options, memory).await
+    compare(&engine, Probe::Stored(pair.a), Probe::Stored(pair.b), options.options(), memory).await
 }
 
 /// Compare posted documents
 ///
 /// Returns the estimated and the exact Jaccard similarity (resemblance) of two probes, and further
-/// measures on request; nothing is stored.
+/// measures on request; nothing is stored. Options may stand in the query or in the body.
 #[utoipa::path(
     post, path = "/resemblance", operation_id = "compare_posted", tag = "Looking up",
-    params(CompareOptions),
+    params(CompareParameters),
     request_body(
         content = PairBody,
-        example = json!({"a": {"id": "a"}, "b": {"text": "the fox"}}),
+        example = json!({"a": {"id": "https://example.org/a"}, "b": {"text": "the fox"}}),
     ),
     responses((status = 200, description = "The comparison.", body = ComparisonReply), Comparing),
 )]
 pub async fn posted(
-    Query(options): Query<CompareOptions>,
+    Query(call): Query<CompareParameters>,
     State(state): State<AppState>,
     Ready(engine): Ready,
-    Pair(a, b): Pair,
+    Pair(a, b, own): Pair,
 ) -> Result<ReservedJson<ComparisonReply>, Problem> {
+    let options = own.with(call)?.options();
     compare(&engine, a, b, options, state.budget.reservation(Purpose::Answers)).await
 }
 

@@ -14,9 +14,7 @@ use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::{ById, Probing};
 use crate::http::request::extract::Ready;
-use crate::http::request::lookup::{
-    ConditionParameters, LookupOptions, LookupParameters, WrongOption,
-};
+use crate::http::request::lookup::{ConditionParameters, LookupOptions, LookupParameters};
 use crate::http::request::parameters::StoredId;
 use crate::http::request::probes::{LookupBody, OwnProbe, Probes, ProbesBody};
 use crate::http::request::query::Query;
@@ -125,10 +123,8 @@ impl<'a> Call<'a> {
             return look_up(engine, probe.0, &self.read, &self.memory).await;
         };
         let options = own.with(&self.given).and_then(|options| options.read(self.settings));
-        let in_body = |wrong: WrongOption| {
-            Problem::of_field(Code::InvalidRequest, format!("/{}", wrong.name), wrong.detail)
-        };
-        look_up(engine, probe, &options.map_err(in_body)?, &self.memory).await
+        let options = options.map_err(|wrong| wrong.in_body(Code::InvalidRequest))?;
+        look_up(engine, probe, &options, &self.memory).await
     }
 
     /// # Errors

@@ -28,4 +28,14 @@ pub fn describe() {
     );
     describe_gauge!("akin_backup_last_duration_seconds", "Time of the last complete backup.");
     describe_gauge!("akin_backup_last_bytes", "Size of the last complete backup.");
+    describe_counter!(
+        "akin_webhook_changes_delivered_total",
+        "Changes that a receiver of webhooks has accepted."
+    );
+    describe_counter!("akin_webhook_failures_total", "Messages that a receiver did not accept.");
+    describe_counter!(
+        "akin_webhook_changes_gone_total",
+        "How often a receiver was away for longer than changes are kept."
+    );
+    describe_gauge!("akin_webhook_lag_changes", "Changes that a receiver has not accepted yet.");
 }

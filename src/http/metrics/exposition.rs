@@ -5,7 +5,8 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use crate::budget::{Budget, Purpose};
-use crate::engine::{ClusterFigures, Collection, CollectionName, Recall, Stats};
+use crate::engine::ClustersState;
+use crate::engine::{ClusterCounts, ClusterFigures, Collection, CollectionName, Recall, Stats};
 
 /// The statistics of each collection that can give them.
 pub async fn figures(collections: &[Arc<Collection>]) -> Vec<(CollectionName, Stats)> {
@@ -50,6 +51,18 @@ const CLUSTER_GAUGES: [(&str, &str, ClusterFigure); 3] = [
     }),
     ("akin_clusters_over_alarm", "Its clusters of more than cluster_members_alarm.", |figures| {
         figures.over_alarm
+    }),
+];
+
+type ClusterCount = fn(&ClusterCounts) -> u64;
+
+/// Of a collection that keeps clusters.
+const STORED_CLUSTER_GAUGES: [(&str, &str, ClusterCount); 4] = [
+    ("akin_stored_clusters", "Clusters that the collection keeps.", |counts| counts.clusters),
+    ("akin_stored_cluster_documents", "Documents in them.", |counts| counts.documents),
+    ("akin_stored_cluster_bytes", "Their memory.", |counts| counts.bytes),
+    ("akin_stored_clusters_current", "1 if they are up to date, else 0.", |counts| {
+        u64::from(counts.state == ClustersState::Current)
     }),
 ];
 
@@ -102,6 +115,12 @@ pub fn gauges(figures: &[(CollectionName, Stats)], now_ms: i64) -> String {
         let values = figures
             .iter()
             .filter_map(|(name, stats)| Some((name, figure(stats.last_clusters.as_ref()?) as f64)));
+        write_gauge(&mut text, (gauge, help), values);
+    }
+    for (gauge, help, count) in STORED_CLUSTER_GAUGES {
+        let values = figures
+            .iter()
+            .filter_map(|(name, stats)| Some((name, count(stats.clusters.as_ref()?) as f64)));
         write_gauge(&mut text, (gauge, help), values);
     }
     for (gauge, help, share) in MEASURED {

@@ -30,6 +30,9 @@ const ADVICE: &[(Code, &str)] = &[
     (Code::DocumentNotFound,
         "Check the id and the collection. Documents may have been removed or have expired."),
     (Code::CollectionNotFound, "Create it by PUT /collections/NAME, or check the name."),
+    (Code::ClustersNotKept,
+        "Use GET /clusters, or set clusters.threshold: for `default` in the configuration, for \
+         others by a reindex."),
     (Code::ChangesGone,
         "Read the documents anew, such as by GET /export, and go on from the newest position."),
     (Code::ReindexNotFound, "Begin one by POST /collections/NAME/reindex."),
@@ -70,10 +73,11 @@ const ADVICE: &[(Code, &str)] = &[
         "Ask without what needs the text. To have it, make a collection with store.text = \
          true and add the documents again."),
     (Code::WrongContent,
-        "Send fields to collections of records, and text or tokens to all others."),
+        "Send fields to collections of records, signatures to collections of signatures, and text \
+         or tokens to all others. Of signatures only estimates can be had."),
     (Code::UnknownField, "Use the fields that the collection declares in scheme.fields."),
     (Code::FieldTooLarge, "Shorten the field, or raise limits.field_bytes_max."),
-    (Code::UnsupportedMode, "Use the mode `verified`, or a collection of another kind."),
+    (Code::UnsupportedMode, "Use the mode that the detail names, or a collection of another kind."),
     (Code::TextRequired, "Compare texts: this measure is not defined for tokens."),
     (Code::TextsTooLong, "Compare shorter texts, or raise limits.edit_product_max."),
     (Code::TooManyRequests,

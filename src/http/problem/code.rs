@@ -46,6 +46,7 @@ codes! {
     TooManyCollections "too_many_collections" 409 "Too many collections";
     ReindexUnderWay "reindex_under_way" 409 "A reindex is running";
     ReindexOfDefault "reindex_of_default" 409 "The settings are those of the configuration";
+    ClustersNotKept "clusters_not_kept" 404 "The collection keeps no clusters";
     ChangesGone "changes_gone" 410 "The changes are no longer kept";
     BodyTooLarge "body_too_large" 413 "The body is too large";
     DocumentTooLarge "document_too_large" 413 "The document is too large";

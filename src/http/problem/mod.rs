@@ -221,7 +221,9 @@ impl From<EngineError> for Problem {
             }
             EngineError::MetadataTooLarge { .. } => Code::MetadataTooLarge,
             EngineError::TextNotKept { .. } | EngineError::TextsNotKept { .. } => Code::TextNotKept,
-            EngineError::WrongContent { .. } | EngineError::NotForRecords => Code::WrongContent,
+            EngineError::WrongContent { .. }
+            | EngineError::NotForRecords
+            | EngineError::NotForSignatures => Code::WrongContent,
             EngineError::UnknownField { field, .. } => {
                 return Self::of_field(Code::UnknownField, pointer_to(field), error.to_string());
             }
@@ -234,6 +236,7 @@ impl From<EngineError> for Problem {
             | EngineError::Curve { .. } => Code::InvalidParameter,
             EngineError::UnsupportedMode { .. } => Code::UnsupportedMode,
             EngineError::UnsupportedByBackend { .. } => Code::UnsupportedByBackend,
+            EngineError::ClustersNotKept => Code::ClustersNotKept,
             EngineError::ChangesGone => Code::ChangesGone,
             EngineError::NoConditions => Code::InvalidRequest,
             EngineError::AlreadyExpired { .. } => {

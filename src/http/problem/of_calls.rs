@@ -69,25 +69,27 @@ problems! {
     /// Of a call that only reads parameters.
     Plain: [&[]];
     /// Of a call that names a stored document by parameter or path.
-    ById: [BY_ID];
+    ById: [BY_ID, &[Code::WrongContent]];
     /// Of a call that takes probes.
     Probing: [BODY, BY_ID, POSTED];
     /// Of a comparison of stored documents.
-    ComparingStored: [BY_ID, MEASURES, &[Code::TooManyShingles]];
+    ComparingStored: [BY_ID, MEASURES, &[Code::TooManyShingles, Code::WrongContent]];
     /// Of a comparison of posted documents.
     Comparing: [BODY, BY_ID, MEASURES, POSTED];
     /// Of a discovery of pairs or clusters.
     Discovering: [&[Code::UnsupportedMode, Code::WrongContent]];
     /// Of a discovery of clusters, or of the cluster of one document.
     Clustering: [BY_ID, &[Code::WrongContent]];
-    /// Of a call that collections of records refuse.
+    /// Of a call for clusters that a collection keeps.
+    KeepingClusters: [&[Code::ClustersNotKept]];
+    /// Of a call that collections of records or signatures refuse.
     OfTexts: [&[Code::WrongContent]];
     /// Of a call that takes a list of ids.
     Collapsing: [JSON_BODY, &[Code::TooManyShingles, Code::WrongContent]];
     /// Of a call that reads changes.
     Following: [&[Code::ChangesGone]];
     /// Of a call that takes a list of ids to return.
-    Fetching: [JSON_BODY];
+    Fetching: [JSON_BODY, &[Code::WrongContent]];
     /// Of a call that takes documents.
     Adding: [BODY, &[
         Code::InvalidDocument,

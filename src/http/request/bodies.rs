@@ -13,14 +13,18 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::document::{Content, Document, DocumentId, Metadata};
-use crate::engine::DocumentChange;
+use crate::engine::{AddOptions, DocumentChange, OnDuplicate};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::json::{self, Object};
+use crate::http::request::options::AddParameters;
 use crate::http::time::Time;
 use crate::http::token::WireToken;
+use crate::scheme::Threshold;
 
-/// A document: it has exactly one of `text`, `tokens` and `fields`.
+/// A document: it has exactly one of `text`, `tokens`, `fields` and `signature`. The options
+/// `check`, `on_duplicate`, `threshold` and `points` are not stored; they may stand in the query
+/// instead.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Document)]
@@ -34,6 +38,10 @@ pub struct DocumentBody<'a> {
     tokens: Option<Vec<WireToken>>,
     /// Of a record, in a collection that declares these fields.
     fields: Option<FieldsBody>,
+    /// MinHash values, in a collection whose `sketch.method` is `foreign`: as many as its
+    /// `sketch.slots`.
+    #[schema(min_items = 16, max_items = 1024)]
+    signature: Option<Vec<u64>>,
     /// Returned as it came.
     #[serde(borrow)]
     #[schema(value_type = Option<Object>)]
@@ -41,6 +49,11 @@ pub struct DocumentBody<'a> {
     /// In the future. From then on the document is no longer returned, and its id can be reused.
     /// By default documents expire as the collection's `store.ttl_s` says, or never.
     expires_at: Option<Time>,
+    check: Option<bool>,
+    on_duplicate: Option<OnDuplicate>,
+    threshold: Option<Threshold>,
+    #[schema(minimum = 1, maximum = 3_200)]
+    points: Option<u32>,
 }
 
 /// What changes of a document. What is absent stays as it is.
@@ -120,38 +133,50 @@ pub fn content(
     text: Option<String>,
     tokens: Option<Vec<WireToken>>,
     fields: Option<FieldsBody>,
+    signature: Option<Vec<u64>>,
 ) -> Option<Content> {
-    match (text, tokens, fields) {
-        (Some(text), None, None) => Some(Content::Text(text)),
-        (None, Some(tokens), None) => {
+    match (text, tokens, fields, signature) {
+        (Some(text), None, None, None) => Some(Content::Text(text)),
+        (None, Some(tokens), None, None) => {
             Some(Content::Tokens(tokens.into_iter().map(|token| token.0).collect()))
         }
-        (None, None, Some(fields)) => Some(Content::Fields(fields.0)),
+        (None, None, Some(fields), None) => Some(Content::Fields(fields.0)),
+        (None, None, None, Some(signature)) => Some(Content::Signature(signature)),
         _ => None,
     }
 }
 
-/// Reads one document as JSON.
-pub fn document(json: &[u8]) -> Result<Document, Problem> {
+/// Reads one document as JSON, with its options: its own, and those of the call.
+pub fn document(json: &[u8], call: &AddParameters) -> Result<(Document, AddOptions), Problem> {
     const CODE: Code = Code::InvalidDocument;
     let Object(body) = json::read::<Object<DocumentBody<'_>>>(json, CODE)?;
-    let Some(content) = content(body.text, body.tokens, body.fields) else {
-        let detail = "a document has exactly one of text, tokens and fields";
+    let DocumentBody { check, on_duplicate, threshold, points, .. } = body;
+    let own = AddParameters { check, on_duplicate, threshold, points };
+    let options = own.with(call).and_then(AddParameters::options);
+    let options = options.map_err(|wrong| wrong.in_body(CODE))?;
+    let Some(content) = content(body.text, body.tokens, body.fields, body.signature) else {
+        let detail = "a document has exactly one of text, tokens, fields and signature";
         return Err(Problem::of_field(CODE, "", detail));
     };
     let metadata = body.metadata.map(metadata).transpose()?;
     let id = body.id.unwrap_or_else(new_id);
-    Ok(Document { id, content, metadata, expires_at_ms: body.expires_at.map(|time| time.0) })
+    let expires_at_ms = body.expires_at.map(|time| time.0);
+    Ok((Document { id, content, metadata, expires_at_ms }, options))
 }
 
 /// Reads a document whose id is given by the path.
-pub fn document_named(json: &[u8], id: DocumentId) -> Result<Document, Problem> {
+pub fn document_named(
+    json: &[u8],
+    id: DocumentId,
+    call: &AddParameters,
+) -> Result<(Document, AddOptions), Problem> {
     let Object(named) = json::read::<Object<Named>>(json, Code::InvalidDocument)?;
     if named.id.is_some_and(|own| own != id) {
         let detail = "is not the id of the path: leave it out";
         return Err(Problem::of_field(Code::InvalidDocument, "/id", detail));
     }
-    Ok(Document { id, ..document(json)? })
+    let (document, options) = document(json, call)?;
+    Ok((Document { id, ..document }, options))
 }
 
 /// Reads what changes of a document.
@@ -196,7 +221,7 @@ struct CorpusDocument {
 pub fn corpus_document(json: &[u8]) -> Result<(Option<DocumentId>, Content), String> {
     let document = json::read::<Object<CorpusDocument>>(json, Code::InvalidDocument);
     let Object(body) = document.map_err(|problem| problem.detail)?;
-    let content = content(body.text, body.tokens, body.fields);
+    let content = content(body.text, body.tokens, body.fields, None);
     Ok((body.id, content.ok_or("a document has exactly one of text, tokens and fields")?))
 }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 
-use crate::engine::MatchDetails;
+use crate::engine::{Engine, EngineError, MatchDetails, MeasureSelection, UnknownMeasure};
 
 /// What is returned of a document on request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,9 +15,23 @@ pub struct Include {
     pub shingles: bool,
 }
 
+impl Include {
+    /// Signatures have no shingles.
+    ///
+    /// # Errors
+    /// They are wanted of such.
+    pub fn check(include: Option<Self>, engine: &Engine) -> Result<(), EngineError> {
+        if include.is_some_and(|of| of.shingles) { engine.refuse_signatures() } else { Ok(()) }
+    }
+}
+
 /// What is returned of a match: by default its metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatchInclude(pub MatchDetails);
+
+/// The further measures of a comparison.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Measures(pub MeasureSelection);
 
 /// A choice of names.
 trait Names: Sized {
@@ -63,6 +77,18 @@ impl Names for MatchInclude {
     }
 }
 
+impl Names for Measures {
+    const EXPECTED: &'static str = UnknownMeasure::MESSAGE;
+
+    fn none() -> Self {
+        Self::default()
+    }
+
+    fn add(&mut self, name: &str) -> bool {
+        self.0.add(name)
+    }
+}
+
 impl<'de> Deserialize<'de> for Include {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(NamesVisitor(Self::none()))
@@ -70,6 +96,12 @@ impl<'de> Deserialize<'de> for Include {
 }
 
 impl<'de> Deserialize<'de> for MatchInclude {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NamesVisitor(Self::none()))
+    }
+}
+
+impl<'de> Deserialize<'de> for Measures {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(NamesVisitor(Self::none()))
     }

@@ -76,6 +76,13 @@ impl From<WrongOption> for Problem {
     }
 }
 
+impl WrongOption {
+    /// The option is in the body.
+    pub fn in_body(self, code: Code) -> Problem {
+        Problem::of_field(code, format!("/{}", self.name), self.detail)
+    }
+}
+
 /// # Errors
 /// A limit over `limit_max`.
 pub fn limit(given: Option<NonZeroUsize>, settings: &ServerSettings) -> Result<usize, WrongOption> {

@@ -6,6 +6,7 @@ mod hint;
 pub mod include;
 pub mod json;
 pub mod lookup;
+pub mod options;
 pub mod parameters;
 pub mod probes;
 pub mod query;

@@ -2,11 +2,11 @@
 
 use std::num::{NonZeroU32, NonZeroUsize};
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de};
 use utoipa::IntoParams;
 
-use crate::document::DocumentId;
-use crate::engine::{AddOptions, CurveOf, Discovery, Linkage, Lookup, OnDuplicate, Order};
+use crate::document::{DocumentId, Ordinal};
+use crate::engine::{CurveOf, Discovery, Linkage, Lookup, Order};
 use crate::http::ServerSettings;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
@@ -38,16 +38,6 @@ pub struct StoredPair {
 pub struct TextParameters {
     /// With `text/plain` only: the document's id.
     pub id: Option<DocumentId>,
-}
-
-/// # Errors
-/// `skip` without a check: whether there is a near-duplicate would not be known.
-pub fn check_options(options: &AddOptions) -> Result<(), Problem> {
-    if options.on_duplicate == OnDuplicate::Skip && !options.check {
-        let detail = "the parameter 'on_duplicate' must be keep where 'check' is false";
-        return Err(Problem::new(Code::InvalidParameter, detail));
-    }
-    Ok(())
 }
 
 /// What else is returned of a document.
@@ -83,6 +73,39 @@ pub struct ExportParameters {
     pub order: Option<Order>,
 }
 
+/// Where a page of clusters or members begins.
+#[derive(Clone, Copy)]
+pub struct Cursor(pub Ordinal);
+
+impl<'de> Deserialize<'de> for Cursor {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let ordinal = text.parse::<u64>().ok().and_then(|of| Ordinal::try_from(of).ok());
+        ordinal.map(Self).ok_or_else(|| de::Error::custom("must be the `next` of an answer"))
+    }
+}
+
+/// A page of the clusters that a collection keeps.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct StoredClusterParameters {
+    /// The `next` of the previous page.
+    #[param(value_type = Option<String>, example = "42")]
+    pub after: Option<Cursor>,
+    /// The most clusters of a page.
+    #[param(value_type = Option<usize>, minimum = 1, maximum = 10_000, default = 20)]
+    pub limit: Option<NonZeroUsize>,
+    /// The fewest documents of a cluster.
+    #[param(value_type = Option<u64>, minimum = 1, maximum = 4_294_967_295_u64, default = 2)]
+    min_size: Option<NonZeroU32>,
+}
+
+impl StoredClusterParameters {
+    pub fn min_size(&self) -> usize {
+        self.min_size.map_or(2, |size| size.get() as usize)
+    }
+}
+
 /// What counts as a cluster.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -92,6 +115,9 @@ pub struct ClusterParameters {
     /// With `id`: the most members that are returned.
     #[param(value_type = Option<usize>, minimum = 1, maximum = 10_000, default = 20)]
     limit: Option<NonZeroUsize>,
+    /// With `id`, of a collection that keeps clusters: the `next` of the previous page of members.
+    #[param(value_type = Option<String>, example = "42")]
+    after: Option<Cursor>,
     /// By default `single`.
     pub linkage: Option<Linkage>,
     /// The fewest documents of a cluster.
@@ -119,13 +145,28 @@ impl ClusterParameters {
         Ok(Lookup { threshold, limit, mode, ..Lookup::default() })
     }
 
+    /// Where the page of members begins, if the cluster of one document is `stored`.
+    ///
     /// # Errors
-    /// A limit without an id.
-    pub fn check_limit(&self) -> Result<(), Problem> {
-        if self.limit.is_none() {
-            return Ok(());
+    /// A page of one that is looked up.
+    pub fn after(&self, stored: bool) -> Result<Option<Ordinal>, Problem> {
+        if self.after.is_none() || stored {
+            return Ok(self.after.map(|of| of.0));
         }
-        let detail = "the parameter 'limit' is for the cluster of one document: give its 'id'";
+        let detail = "the parameter 'after' is for clusters that the collection keeps, with their \
+                      threshold and without a mode";
+        Err(Problem::new(Code::InvalidParameter, detail))
+    }
+
+    /// # Errors
+    /// A limit or a page without an id.
+    pub fn check_limit(&self) -> Result<(), Problem> {
+        let named = [("limit", self.limit.is_some()), ("after", self.after.is_some())];
+        let Some((name, _)) = named.into_iter().find(|(_, is_given)| *is_given) else {
+            return Ok(());
+        };
+        let detail =
+            format!("the parameter '{name}' is for the cluster of one document: give its 'id'");
         Err(Problem::new(Code::InvalidParameter, detail))
     }
 

@@ -15,9 +15,10 @@ use crate::http::AppState;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::bodies::{FieldsBody, content};
-use crate::http::request::include::MatchInclude;
+use crate::http::request::include::{MatchInclude, Measures};
 use crate::http::request::json::{self, Object};
 use crate::http::request::lookup::{ConditionParameters, LookupOptions, LookupParameters};
+use crate::http::request::options::CompareParameters;
 use crate::http::request::reading::{self, BodyReader, Media};
 use crate::http::time::Time;
 use crate::http::token::WireToken;
@@ -25,8 +26,8 @@ use crate::scheme::Threshold;
 
 const CODE: Code = Code::InvalidRequest;
 
-/// A document to compare: it has exactly one of `id` (of a stored document), `text`, `tokens` and
-/// `fields`.
+/// A document to compare: it has exactly one of `id` (of a stored document), `text`, `tokens`,
+/// `fields` and `signature`.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Probe)]
@@ -35,6 +36,8 @@ struct ProbeBody {
     text: Option<String>,
     tokens: Option<Vec<WireToken>>,
     fields: Option<FieldsBody>,
+    #[schema(min_items = 16, max_items = 1024)]
+    signature: Option<Vec<u64>>,
     /// Ignored, so that documents can be sent as they are.
     #[serde(rename = "metadata")]
     #[schema(value_type = Option<serde_json::Value>)]
@@ -45,9 +48,9 @@ struct ProbeBody {
     _expires_at: Option<IgnoredAny>,
 }
 
-/// A document to look up: it has exactly one of `id` (of a stored document), `text`, `tokens` and
-/// `fields`. Options may stand in the query instead; an option that stands in both must have the
-/// same value.
+/// A document to look up: it has exactly one of `id` (of a stored document), `text`, `tokens`,
+/// `fields` and `signature`. Options may stand in the query instead; an option that stands in both
+/// must have the same value.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = LookupProbe)]
@@ -56,6 +59,8 @@ pub struct LookupBody {
     text: Option<String>,
     tokens: Option<Vec<WireToken>>,
     fields: Option<FieldsBody>,
+    #[schema(min_items = 16, max_items = 1024)]
+    signature: Option<Vec<u64>>,
     threshold: Option<Threshold>,
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 3_200)]
     points: Option<NonZeroU32>,
@@ -102,7 +107,8 @@ pub enum ProbesBody {
     Many(Vec<LookupBody>),
 }
 
-/// Two probes to compare.
+/// Two probes to compare. Options may stand in the query instead; an option that stands in both
+/// must have the same value.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Pair)]
@@ -111,19 +117,26 @@ pub struct PairBody {
     a: Object<ProbeBody>,
     #[schema(value_type = ProbeBody)]
     b: Object<ProbeBody>,
+    /// Add the shared and differing passages, and the bands whose keys both have.
+    explain: Option<bool>,
+    /// Add further measures.
+    #[schema(value_type = Option<Vec<String>>, example = json!(["edit", "cosine"]))]
+    measures: Option<Measures>,
 }
 
-/// The two probes of a `POST /resemblance`.
-pub struct Pair(pub Probe, pub Probe);
+/// The two probes of a `POST /resemblance`, and the options beside them.
+pub struct Pair(pub Probe, pub Probe, pub CompareParameters);
 
 impl ProbeBody {
     fn probe(self) -> Result<Probe, Problem> {
-        let has_content = self.text.is_some() || self.tokens.is_some() || self.fields.is_some();
-        match (self.id, content(self.text, self.tokens, self.fields)) {
+        let Self { id, text, tokens, fields, signature, .. } = self;
+        let has_content =
+            text.is_some() || tokens.is_some() || fields.is_some() || signature.is_some();
+        match (id, content(text, tokens, fields, signature)) {
             (Some(id), None) if !has_content => Ok(Probe::Stored(id)),
             (None, Some(content)) => Ok(Probe::Content(content)),
             _ => {
-                let detail = "a probe has exactly one of id, text, tokens and fields";
+                let detail = "a probe has exactly one of id, text, tokens, fields and signature";
                 Err(Problem::of_field(CODE, "", detail))
             }
         }
@@ -144,6 +157,7 @@ impl LookupBody {
             text: self.text,
             tokens: self.tokens,
             fields: self.fields,
+            signature: self.signature,
             _metadata: None,
             _expires_at: None,
         };
@@ -177,13 +191,13 @@ impl FromRequest<AppState> for Probes {
     }
 }
 
-fn probe(json: &[u8]) -> Result<OwnProbe, Problem> {
+pub fn probe(json: &[u8]) -> Result<OwnProbe, Problem> {
     let Object(body) = json::read::<Object<LookupBody>>(json, CODE)?;
     body.probe()
 }
 
 /// Reads an array of at most `probes_max` probes.
-fn array(json: &Bytes, probes_max: usize) -> Result<Vec<Result<OwnProbe, Problem>>, Problem> {
+pub fn array(json: &Bytes, probes_max: usize) -> Result<Vec<Result<OwnProbe, Problem>>, Problem> {
     // Counted first, which takes no memory: a probe takes a hundred times the bytes of `{},`.
     check_count(json::read::<Vec<IgnoredAny>>(json, CODE)?.len(), probes_max)?;
     let elements: Vec<&RawValue> = json::read(json, CODE)?;
@@ -191,7 +205,7 @@ fn array(json: &Bytes, probes_max: usize) -> Result<Vec<Result<OwnProbe, Problem
 }
 
 /// Reads at most `probes_max` lines with a probe on each; empty ones are passed over.
-fn lines(body: &Bytes, probes_max: usize) -> Result<Vec<Result<OwnProbe, Problem>>, Problem> {
+pub fn lines(body: &Bytes, probes_max: usize) -> Result<Vec<Result<OwnProbe, Problem>>, Problem> {
     let lines = || body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
     check_count(lines().count(), probes_max)?;
     Ok(lines().map(probe).collect())
@@ -214,9 +228,9 @@ impl FromRequest<AppState> for Pair {
     }
 }
 
-fn pair(json: &Bytes) -> Result<Pair, Problem> {
+pub fn pair(json: &Bytes) -> Result<Pair, Problem> {
     let Object(body) = json::read::<Object<PairBody>>(json, CODE)?;
     let a = body.a.0.probe().map_err(|problem| problem.under("/a"))?;
     let b = body.b.0.probe().map_err(|problem| problem.under("/b"))?;
-    Ok(Pair(a, b))
+    Ok(Pair(a, b, CompareParameters { explain: body.explain, measures: body.measures }))
 }

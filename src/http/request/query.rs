@@ -35,7 +35,7 @@ impl<T: DeserializeOwned> FromRequestParts<AppState> for Query<T> {
 #[derive(Deserialize)]
 pub struct NoParameters {}
 
-fn read<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
+pub fn read<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
     let pairs = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
     let mut parameters = Parameters { pairs, known: Vec::new() };
     let invalid = |detail| Problem::new(Code::InvalidParameter, detail);
@@ -197,8 +197,9 @@ impl<'de> Deserializer<'de> for Text {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{AddOptions, OnDuplicate};
+    use crate::engine::OnDuplicate;
     use crate::http::request::lookup::{ConditionParameters, LookupParameters};
+    use crate::http::request::options::{AddParameters, CompareParameters};
     use crate::http::request::parameters::{GetParameters, StoredId, TextParameters};
 
     type Lookup = (LookupParameters, ConditionParameters);
@@ -206,7 +207,8 @@ mod tests {
     #[test]
     fn values_are_percent_decoded() {
         let query = "id=https%3A%2F%2Fa.b%2F%3Fc%26d&check=false";
-        let (text, add): (TextParameters, AddOptions) = read(query).unwrap();
+        let (text, add): (TextParameters, AddParameters) = read(query).unwrap();
+        let add = add.options().ok().unwrap();
         assert_eq!(text.id.unwrap().as_str(), "https://a.b/?c&d");
         assert_eq!((add.check, add.on_duplicate), (false, OnDuplicate::Keep));
     }
@@ -236,9 +238,10 @@ mod tests {
         refused::<Lookup>("points=0", "'points' is wrong: invalid value: integer `0`");
         refused::<Lookup>("points=1.5", "expected a whole number");
         refused::<Lookup>("stored_after=now", "'stored_after' must be a time in RFC 3339");
-        refused::<AddOptions>("on_duplicate=merge", "expected `keep` or `skip`");
-        refused::<AddOptions>("check=no", "expected true or false");
+        refused::<AddParameters>("on_duplicate=merge", "expected `keep` or `skip`");
+        refused::<AddParameters>("check=no", "expected true or false");
         refused::<GetParameters>("include=texts", "'include' must be sketch, shingles");
+        refused::<CompareParameters>("measures=edit,x", "'measures' must be edit, lcs");
         refused::<Lookup>("include=sketch", "'include' must be text, metadata");
     }
 

@@ -33,13 +33,15 @@ impl FromRequest<AppState> for Settings {
     }
 }
 
-fn read(body: &[u8]) -> Result<CollectionSettings, Problem> {
+pub fn read(body: &[u8]) -> Result<CollectionSettings, Problem> {
     // The values stay text: what is no setting must not take memory.
     let Object(given) = json::read::<Object<BTreeMap<String, &RawValue>>>(body, CODE)?;
     // serde would take an array of a section's values in their order, too.
     let sections = json!(CollectionSettings::default());
+    // That of clusters is not shown where there are none.
+    let is_section = |key: &str| key == "clusters" || sections.get(key).is_some();
     let is_array = |(key, value): &(&String, &&RawValue)| {
-        sections.get(key.as_str()).is_some() && !value.get().starts_with('{')
+        is_section(key.as_str()) && !value.get().starts_with('{')
     };
     if let Some((section, _)) = given.iter().find(is_array) {
         let pointer = pointer::to(section);

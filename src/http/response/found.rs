@@ -4,7 +4,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::document::DocumentId;
-use crate::engine::{ClusterPart, DiscoveryKind, DiscoveryStats, Linkage, Mode, Stage};
+use crate::engine::{
+    ClusterMembers, ClusterOf, ClusterPart, DiscoveryKind, DiscoveryStats, Linkage, Mode, Stage,
+};
+use crate::http::response::timed::Timed;
 use crate::http::time::Time;
 
 /// A cluster of near-duplicates. It is written piece by piece, as it may be as large as the
@@ -31,6 +34,18 @@ pub struct ClusterMemberReply {
     /// threshold for members that are linked by others only, with `linkage=single`.
     #[schema(example = 0.91)]
     resemblance: f64,
+}
+
+type StoredClusterReply = Timed<ClusterMembers>;
+type FoundClusterReply = Timed<ClusterOf>;
+
+/// The cluster of one document: looked up, or the one that the collection keeps.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+#[schema(as = ClusterOfOne)]
+pub enum ClusterOfReply {
+    Stored(StoredClusterReply),
+    Found(FoundClusterReply),
 }
 
 const PLAIN: &str = "replies are plain JSON";

@@ -20,28 +20,28 @@ const USUAL_BYTES: usize = 1024;
 pub struct Json<T>(pub T);
 
 /// JSON whose memory is reserved until it was sent.
-pub struct CountedJson<T>(pub T, pub Reservation);
+pub struct CountedJson<T, M = Reservation>(pub T, pub M);
 
-/// JSON whose memory is reserved while it is written, until it was sent. What the value itself takes
-/// is for the caller to reserve.
+/// JSON whose memory is reserved while it is written, until it was sent. What the value itself
+/// takes is for the caller to reserve.
 pub struct ReservedJson<T>(pub T, pub Reservation);
 
 /// NDJSON whose memory is reserved until it was sent.
 pub struct CountedLines<T>(pub Vec<T>, pub Reservation);
 
 /// The bytes of an answer, with their reservation.
-struct Counted {
+struct Counted<M> {
     body: Vec<u8>,
-    _memory: Reservation,
+    _memory: M,
 }
 
-impl AsRef<[u8]> for Counted {
+impl<M> AsRef<[u8]> for Counted<M> {
     fn as_ref(&self) -> &[u8] {
         &self.body
     }
 }
 
-impl<T: Serialize> IntoResponse for CountedJson<T> {
+impl<T: Serialize, M: Send + 'static> IntoResponse for CountedJson<T, M> {
     fn into_response(self) -> Response {
         let Self(value, memory) = self;
         response(&value, |body| Bytes::from_owner(Counted { body, _memory: memory }))

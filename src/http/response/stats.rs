@@ -7,7 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::engine::{
-    Collection, CollectionName, CollectionSettings, Recovery, SnapshotInfo, Stats,
+    ClusterCounts, Collection, CollectionName, CollectionSettings, Recovery, SnapshotInfo, Stats,
 };
 use crate::http::response::found::DiscoveryReply;
 use crate::http::time::Time;
@@ -157,6 +157,9 @@ pub struct StatsReply {
     sequence: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     last_snapshot: Option<SnapshotReply>,
+    /// Those that the collection keeps, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clusters: Option<ClusterCounts>,
     /// Running discoveries, the oldest first.
     discoveries: Vec<DiscoveryReply>,
     recovery: Recovery,
@@ -168,7 +171,7 @@ pub struct StatsReply {
 
 impl StatsReply {
     pub fn new(stats: Stats, started_at: Timestamp, settings: CollectionSettings) -> Self {
-        let Stats { backend: stats, discoveries, .. } = stats;
+        let Stats { backend: stats, discoveries, clusters, .. } = stats;
         let bytes_per_document =
             (stats.documents > 0).then(|| stats.index_bytes as f64 / stats.documents as f64);
         Self {
@@ -185,6 +188,7 @@ impl StatsReply {
             log_rows: stats.log_rows,
             sequence: stats.sequence,
             last_snapshot: stats.last_snapshot.map(SnapshotReply::from),
+            clusters,
             discoveries: discoveries.into_iter().map(DiscoveryReply::from).collect(),
             recovery: stats.recovery,
             uptime_s: Timestamp::now().duration_since(started_at).as_secs().max(0) as u64,

@@ -7,26 +7,30 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::document::{Content, DocumentId, Metadata};
-use crate::engine::{Policy, Record};
-use crate::http::problem::ProblemReply;
+use crate::engine::{Disguise, Engine, Policy, Record};
+use crate::http::problem::{Problem, ProblemReply, internal};
 use crate::http::request::include::Include;
 use crate::http::time::Time;
 use crate::http::token::WireToken;
-use crate::sketch::Sketch;
 use crate::text::ShingleSet;
+
+/// Disguising more shingles takes milliseconds.
+const SHINGLES_INLINE_MAX: u32 = 16_384;
 
 /// A document as it was posted, and can be posted again.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ExportedDocument)]
 pub struct DocumentReply {
     id: DocumentId,
-    /// Absent, as `tokens` and `fields` are, in a collection that does not keep texts.
+    /// Absent, as all contents are, in a collection that does not keep texts.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tokens: Option<Vec<WireToken>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fields: Option<BTreeMap<String, String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signature: Option<Vec<u64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     metadata: Option<Metadata>,
@@ -42,6 +46,7 @@ impl From<Record> for DocumentReply {
             text: None,
             tokens: None,
             fields: None,
+            signature: None,
             metadata: stored.metadata,
             expires_at: stored.expires_at_ms.map(Time),
         };
@@ -51,6 +56,7 @@ impl From<Record> for DocumentReply {
                 reply.tokens = Some(tokens.into_iter().map(WireToken).collect());
             }
             Some(Content::Fields(fields)) => reply.fields = Some(fields),
+            Some(Content::Signature(values)) => reply.signature = Some(values),
             None => {}
         }
         reply
@@ -76,12 +82,16 @@ pub struct StoredReply {
     #[serde(flatten)]
     document: DocumentReply,
     stored_at: Time,
-    /// Its distinct shingles.
+    /// Its distinct shingles, or the values of its signature.
     shingles: usize,
     /// A hash of all its shingles, in 16 hexadecimal digits: equal sets have equal fingerprints.
     #[schema(example = "00f9a3c6d4e2b180")]
     fingerprint: String,
     policy: Vec<Policy>,
+    /// The name of its cluster, in a collection that keeps them; absent while they are being built.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "e6c632b61e964e1f")]
+    cluster: Option<String>,
     /// On request, by `include`.
     #[serde(skip_serializing_if = "Option::is_none")]
     included: Option<IncludedReply>,
@@ -99,16 +109,44 @@ struct IncludedReply {
 }
 
 impl StoredReply {
-    pub fn new(stored: Record, include: Option<Include>) -> Self {
+    /// # Errors
+    /// The server is stopping.
+    pub async fn of(
+        engine: &Engine,
+        stored: Record,
+        include: Option<Include>,
+    ) -> Result<Self, Problem> {
+        let shingles = stored.shingles;
+        let (disguise, slot_bytes) = (engine.disguise(), engine.settings().sketch.slot_bytes());
+        let cluster = engine.cluster_name_of(&stored.id);
+        let make = move || Self { cluster, ..Self::new(stored, include, disguise, slot_bytes) };
+        if !include.is_some_and(|include| include.shingles) || shingles <= SHINGLES_INLINE_MAX {
+            return Ok(make());
+        }
+        tokio::task::spawn_blocking(make).await.map_err(|_| internal())
+    }
+
+    fn new(
+        stored: Record,
+        include: Option<Include>,
+        disguise: Disguise,
+        slot_bytes: usize,
+    ) -> Self {
+        let sketch = || hexadecimal(&disguise.sketch(stored.sketch.as_bytes(), slot_bytes));
         let included = include.map(|include| IncludedReply {
-            sketch: include.sketch.then(|| sketch(&stored.sketch)),
-            shingles: stored.set.as_ref().filter(|_| include.shingles).map(shingles),
+            sketch: include.sketch.then(sketch),
+            shingles: stored
+                .set
+                .as_ref()
+                .filter(|_| include.shingles)
+                .map(|set| shingles(set, disguise)),
         });
         Self {
             stored_at: Time(stored.stored_at_ms),
             shingles: stored.shingles as usize,
-            fingerprint: format!("{:016x}", stored.fingerprint),
+            fingerprint: format!("{:016x}", disguise.hash(stored.fingerprint)),
             policy: Policy::of(stored.whole_document, stored.sampled_to_one),
+            cluster: None,
             included,
             document: DocumentReply::from(stored),
         }
@@ -126,16 +164,18 @@ pub fn bytes(stored: &Record, include: Option<&Include>) -> usize {
     content + metadata + shingles.map_or(0, |set| set.count() * BYTES_PER_SHINGLE)
 }
 
-fn sketch(sketch: &Sketch) -> String {
-    let mut hex = String::with_capacity(sketch.as_bytes().len() * 2);
-    for byte in sketch.as_bytes() {
+fn hexadecimal(bytes: &[u8]) -> String {
+    let mut hex = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
         write!(hex, "{byte:02x}").expect("a string takes what is written to it");
     }
     hex
 }
 
-fn shingles(set: &ShingleSet) -> Vec<String> {
-    set.as_slice().iter().map(|shingle| format!("{shingle:016x}")).collect()
+fn shingles(set: &ShingleSet, disguise: Disguise) -> Vec<String> {
+    let mut shown: Vec<u64> = set.as_slice().iter().map(|hash| disguise.hash(*hash)).collect();
+    shown.sort_unstable();
+    shown.iter().map(|shingle| format!("{shingle:016x}")).collect()
 }
 
 /// Ids in byte order.

@@ -224,3 +224,14 @@ fn layout_of(raw: &Connection, table: &str) -> String {
     };
     names.into_iter().enumerate().map(line).collect()
 }
+
+#[test]
+fn the_page_cache_is_shared_out_among_the_connections() {
+    let mut home = Home::new();
+    (home.settings.page_cache_bytes, home.settings.readers) = (12 << 20, 2);
+    let store = home.open();
+    let read = store.readers.read_here(|connection| {
+        Ok(connection.query_row("PRAGMA cache_size", [], |row| row.get::<_, i64>(0))?)
+    });
+    assert_eq!(read.unwrap(), -(4 << 10), "in KiB: two readers and the writer");
+}

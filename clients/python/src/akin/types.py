@@ -62,6 +62,7 @@ class Match(TypedDict):
     text: NotRequired[str]
     tokens: NotRequired[List[Token]]
     fields: NotRequired[Dict[str, str]]
+    signature: NotRequired[List[int]]
     points: NotRequired[int]
     field_points: NotRequired[Dict[str, int]]
 
@@ -132,6 +133,7 @@ class StoredDocument(TypedDict):
     text: NotRequired[str]
     tokens: NotRequired[List[Token]]
     fields: NotRequired[Dict[str, str]]
+    signature: NotRequired[List[int]]
     metadata: NotRequired[Dict[str, Any]]
     expires_at: NotRequired[str]
     included: NotRequired[Dict[str, Any]]

@@ -205,10 +205,13 @@ impl Catalog {
             let page = self.ids.page(after.as_ref(), limit - found.len());
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
-            // A document that is no longer listed has been replaced.
             let expired = |listing: &Listing| listing.has_expired(now_ms);
-            let alive = page.into_iter().filter(|(_, at)| self.read(*at, expired) != Some(true));
-            found.extend(alive.map(|(id, _)| id));
+            // One that is no longer listed was replaced, or removed, perhaps as it has expired.
+            let is_alive = |(id, at): &(DocumentId, Ordinal)| match self.read(*at, expired) {
+                Some(expired) => !expired,
+                None => self.alive(id, now_ms).is_some(),
+            };
+            found.extend(page.into_iter().filter(is_alive).map(|(id, _)| id));
         }
         found
     }
@@ -260,6 +263,17 @@ impl Catalog {
             }
             visited = end;
         }
+    }
+
+    /// The numbers of all chunks, ascending.
+    pub fn chunks(&self) -> Vec<u64> {
+        self.chunks_in(0..u64::MAX)
+    }
+
+    /// The ordinals in a chunk.
+    pub fn ordinals_in(&self, chunk: u64) -> Vec<Ordinal> {
+        let chunk = self.chunks.get(&chunk);
+        chunk.map_or_else(Vec::new, |of| of.iter().map(|listing| listing.ordinal).collect())
     }
 
     /// The numbers of the chunks that exist in a range, ascending.

@@ -145,6 +145,22 @@ fn a_page_passes_over_any_number_of_expired_documents() {
 }
 
 #[test]
+fn a_page_has_no_expired_document_while_they_are_removed() {
+    for _ in 0..50 {
+        let catalog = Catalog::default();
+        (0..500).for_each(|number| catalog.insert(expiring(number, &format!("{number:03}"), 10)));
+        thread::scope(|scope| {
+            let removing = scope.spawn(|| {
+                (0..500).for_each(|number| catalog.remove(&id(&format!("{number:03}"))));
+            });
+            while !removing.is_finished() {
+                assert_eq!(catalog.ids_after(None, 100, 10), []);
+            }
+        });
+    }
+}
+
+#[test]
 fn pages_have_every_id_that_is_replaced_meanwhile_and_once() {
     let catalog = Catalog::default();
     let texts: Vec<_> = (0..3_000).map(|number| format!("{number:04}")).collect();

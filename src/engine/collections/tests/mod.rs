@@ -1,3 +1,4 @@
+mod model;
 mod reindexing;
 
 use std::fs;
@@ -195,6 +196,9 @@ async fn what_cannot_be_opened_is_left_as_it_is_and_the_others_are_served() {
     fs::create_dir(dir.path().join("news.2")).unwrap();
     fs::write(dir.path().join("news.2/collection.json"), &whole).unwrap();
     assert!(is_told(&unavailable(&dir)));
+    fs::remove_file(&settings).unwrap();
+    assert!(is_told(&unavailable(&dir)), "one of two is unclear");
+    fs::write(&settings, &whole).unwrap();
     fs::remove_dir_all(dir.path().join("news.2")).unwrap();
     let database = dir.path().join("news/store.sqlite");
     let store = fs::read(&database).unwrap();
@@ -295,4 +299,29 @@ fn a_takeover_that_cannot_be_synced_is_undone() {
     new.take_over().unwrap();
     let found = files::find(dir.path()).unwrap();
     assert!(found.whole.iter().map(|(.., files)| files.dir()).eq([new.dir()]));
+}
+
+#[test]
+fn a_collection_whose_predecessor_may_come_back_is_neither_removed_nor_replaced() {
+    let dir = TempDir::new().unwrap();
+    let (news, settings) = (name("news"), CollectionSettings::default());
+    let begin = |replaced| CollectionFiles::begin_building(dir.path(), &news, &settings, replaced);
+    let old = begin(None).unwrap();
+    old.take_over().unwrap();
+    let new = begin(Some(&old)).unwrap();
+    new.take_over().unwrap();
+    // A directory in the place of the mark lets the removal of the old one fail.
+    fs::create_dir(old.dir().join("collection.json.gone")).unwrap();
+    assert!(new.end_takeover(&old).is_err());
+    let refused = [new.remove().err().unwrap(), begin(Some(&new)).err().unwrap()];
+    for refused in refused.map(|refused| refused.to_string()) {
+        assert!(refused.ends_with("so restart akin first"), "{refused}");
+    }
+
+    fs::remove_dir(old.dir().join("collection.json.gone")).unwrap();
+    let found = files::find(dir.path()).unwrap();
+    assert!(found.whole.iter().map(|(.., files)| files.dir()).eq([new.dir()]));
+    assert_eq!(found.remains, [old.dir()]);
+    let [(.., found)] = &*found.whole else { unreachable!() };
+    assert!(matches!(found.remove(), Ok(Removal::Durable)));
 }

@@ -22,8 +22,8 @@ use serde_json::Value;
 
 use crate::engine::{CollectionName, CollectionSettings};
 
-const MANIFEST: &str = "akin-backup.json";
-const MANIFEST_CHECKSUM: &str = "akin-backup.xxh3";
+pub(in crate::engine) const MANIFEST: &str = "akin-backup.json";
+pub(in crate::engine) const MANIFEST_CHECKSUM: &str = "akin-backup.xxh3";
 
 /// The version of the layout above. A change that an older akin would misread increments it.
 const FORMAT: u32 = 1;
@@ -60,6 +60,6 @@ fn store_entry(name: &CollectionName) -> String {
     format!("{name}.sqlite")
 }
 
-fn hexadecimal(digest: u64) -> String {
+pub(in crate::engine) fn hexadecimal(digest: u64) -> String {
     format!("{digest:016x}")
 }

@@ -114,14 +114,12 @@ class MinHashLSH(Generic[Key]):
         return DeletionSession(self)
 
     def merge(self, other: MinHashLSH[Key], check_overlap: bool = False) -> None:
-        """Inserts all sets of another index of sets."""
+        """Inserts all sets, or all signatures, of another index of such."""
         if not other._is_created():
             return
-        if other._signatures:
-            raise ValueError("an index of signatures does not give them back")
         if check_overlap and any(key in self for key in other.keys):
             raise ValueError("The keys are overlapping, duplicate key exists.")
-        self._create(signatures=False)
+        self._create(bool(other._signatures))
         check(self._client.bulk(other._client.export(), check=False))
 
     def add_to_query_buffer(self, minhash: Sketchable) -> None:

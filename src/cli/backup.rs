@@ -1,9 +1,10 @@
-//! `akin snapshot`: a running server's collections → one file.
+//! `akin backup`: a running server's collections → one file.
 
 use std::process::ExitCode;
 
 use clap::Args;
 use indicatif::HumanBytes;
+use serde_json::json;
 
 use super::client::{Client, Server};
 use super::failure::Failure;
@@ -23,6 +24,9 @@ pub struct Arguments {
     /// Only this collection [default: all of them]
     #[arg(long, value_name = "NAME")]
     collection: Option<CollectionName>,
+    /// Write a summary as JSON
+    #[arg(long)]
+    json: bool,
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
@@ -32,6 +36,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let client = arguments.server.client()?;
     arguments.destination.check(&[])?;
     arguments.destination.check_binary()?;
+    arguments.destination.check_summary(arguments.json)?;
     let path = match &arguments.collection {
         None => "/backup".to_owned(),
         Some(name) => format!("/collections/{name}/backup"),
@@ -46,6 +51,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     })?;
     out.finish()?;
     drop(meter);
-    eprintln!("{} saved", HumanBytes(bytes));
+    match arguments.json {
+        true => output::print_json(&json!({ "bytes": bytes }))?,
+        false => eprintln!("{} saved", HumanBytes(bytes)),
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,0 +1,166 @@
+//! `akin collections`: the collections of a server.
+
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use indicatif::{HumanBytes, HumanCount};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::client::{Client, Server, read_whole};
+use super::failure::Failure;
+use super::input::read_text_file;
+use super::output::{print_answer, print_json};
+use crate::engine::CollectionName;
+
+/// List, show, create and drop the collections of a server
+#[derive(Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Write the names of all collections, one on each line
+    List(Listed),
+    /// Show a collection's size and settings
+    Show(One),
+    /// Create a collection; does nothing where it exists with these settings
+    Create(Create),
+    /// Remove a collection with all its documents
+    Drop(One),
+}
+
+#[derive(Args)]
+struct Listed {
+    #[command(flatten)]
+    server: Server,
+    /// Write the server's answer
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct One {
+    /// The collection
+    name: CollectionName,
+    #[command(flatten)]
+    of: Listed,
+}
+
+#[derive(Args)]
+struct Create {
+    #[command(flatten)]
+    one: One,
+    /// The settings, a JSON file as `akin export --settings` writes it [default: the defaults]
+    #[arg(long, value_name = "FILE")]
+    settings: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Collections {
+    collections: Vec<Named>,
+    #[serde(default)]
+    unavailable: Vec<Named>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}
+
+/// What is shown of a collection.
+#[derive(Deserialize)]
+struct Described {
+    documents: u64,
+    distinct_sets: u64,
+    index_bytes: u64,
+    database_bytes: u64,
+    settings: Value,
+}
+
+pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    match arguments.command {
+        Command::List(listed) => list(&listed)?,
+        Command::Show(one) => show(&one)?,
+        Command::Create(create) => make(&create)?,
+        Command::Drop(one) => remove(&one)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl One {
+    fn path(&self) -> String {
+        format!("/collections/{}", self.name)
+    }
+
+    fn client(&self) -> Result<Client, Failure> {
+        self.of.server.client()
+    }
+}
+
+fn list(listed: &Listed) -> Result<(), Failure> {
+    let client = listed.server.client()?;
+    let answer = read_whole(client.get("/collections")?)?;
+    if listed.json {
+        return print_answer(&answer);
+    }
+    let Collections { collections, unavailable } = client.parse(&answer)?;
+    let mut out = stdout().lock();
+    for Named { name } in collections {
+        writeln!(out, "{name}")?;
+    }
+    for Named { name } in unavailable {
+        eprintln!("unavailable: {name}; the server's log says why");
+    }
+    Ok(())
+}
+
+fn show(one: &One) -> Result<(), Failure> {
+    let client = one.client()?;
+    let answer = read_whole(client.get(&one.path())?)?;
+    if one.of.json {
+        return print_answer(&answer);
+    }
+    let described: Described = client.parse(&answer)?;
+    let (documents, sets) = (HumanCount(described.documents), HumanCount(described.distinct_sets));
+    let (index, database) =
+        (HumanBytes(described.index_bytes), HumanBytes(described.database_bytes));
+    let settings = toml::to_string(&described.settings).map_err(std::io::Error::other)?;
+    let mut out = stdout().lock();
+    writeln!(out, "documents  {documents}, with {sets} distinct sets")?;
+    writeln!(out, "memory     {index} of index and ids")?;
+    writeln!(out, "disk       {database} of database")?;
+    Ok(write!(out, "\n{settings}")?)
+}
+
+fn make(create: &Create) -> Result<(), Failure> {
+    let client = create.one.client()?;
+    let settings = match &create.settings {
+        Some(path) => read_text_file(path)?,
+        None => "{}".to_owned(),
+    };
+    let response = client.put_json(&create.one.path(), settings.into_bytes())?;
+    let is_new = response.status() == hyper::StatusCode::CREATED;
+    let answer = read_whole(response)?;
+    let name = &create.one.name;
+    match (create.one.of.json, is_new) {
+        (true, _) => print_answer(&answer)?,
+        (false, true) => eprintln!("created '{name}'"),
+        (false, false) => eprintln!("'{name}' exists already, with these settings"),
+    }
+    Ok(())
+}
+
+fn remove(one: &One) -> Result<(), Failure> {
+    let name = &one.name;
+    read_whole(one.client()?.delete(&one.path())?)?;
+    match one.of.json {
+        true => print_json(&json!({ "dropped": name.as_str() }))?,
+        false => eprintln!("dropped '{name}'"),
+    }
+    Ok(())
+}

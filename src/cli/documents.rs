@@ -1,0 +1,107 @@
+//! `akin get` and `akin delete`: documents of a server by their ids.
+
+use std::io::{Write, stdout};
+use std::process::ExitCode;
+
+use clap::Args;
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::client::{Client, InCollection, Server, read_json};
+use super::failure::Failure;
+use super::output::print_json;
+
+/// Of one call: a server may hold these documents and their JSON in memory.
+const GOT_AT_ONCE: usize = 20;
+const DELETED_AT_ONCE: usize = 1_000;
+
+/// Show stored documents by their ids, a line of JSON each
+///
+/// The lines are in the order of the ids. Exit code 1 if one of the ids is not stored.
+#[derive(Args)]
+pub struct Get {
+    #[command(flatten)]
+    of: Named,
+    /// Show these, too: sketch, shingles
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    include: Vec<String>,
+}
+
+/// Remove documents by their ids
+///
+/// Ids that are not stored are passed over. If the command fails, some may be removed; the same
+/// command removes the rest.
+#[derive(Args)]
+pub struct Delete {
+    #[command(flatten)]
+    of: Named,
+    /// Write a summary as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct Named {
+    /// The ids
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+    #[command(flatten)]
+    server: Server,
+    #[command(flatten)]
+    within: InCollection,
+}
+
+#[derive(Deserialize)]
+struct Fetched {
+    documents: Vec<Box<RawValue>>,
+    unknown: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Removed {
+    removed: u64,
+}
+
+pub fn get(arguments: &Get) -> Result<ExitCode, Failure> {
+    let Get { of, include } = arguments;
+    let client = of.server.client()?;
+    let path = of.within.path("/fetch");
+    let mut out = stdout().lock();
+    let mut all_known = true;
+    for ids in of.ids.chunks(GOT_AT_ONCE) {
+        let body = json!({ "ids": ids, "include": (!include.is_empty()).then_some(include) });
+        let fetched: Fetched = post(&client, &path, &body)?;
+        for document in fetched.documents {
+            writeln!(out, "{document}")?;
+        }
+        for id in &fetched.unknown {
+            all_known = false;
+            eprintln!("not stored: {id}");
+        }
+    }
+    Ok(ExitCode::from(u8::from(!all_known)))
+}
+
+pub fn delete(arguments: &Delete) -> Result<ExitCode, Failure> {
+    let Delete { of, json } = arguments;
+    let client = of.server.client()?;
+    let path = of.within.path("/remove");
+    let mut removed = 0;
+    for ids in of.ids.chunks(DELETED_AT_ONCE) {
+        removed += post::<Removed>(&client, &path, &json!({ "ids": ids }))?.removed;
+    }
+    match json {
+        true => print_json(&json!({ "removed": removed }))?,
+        false => eprintln!("documents removed: {removed}"),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn post<T: for<'de> Deserialize<'de>>(
+    client: &Client,
+    path: &str,
+    body: &serde_json::Value,
+) -> Result<T, Failure> {
+    read_json(client, client.post(path, "application/json", body.to_string().into_bytes())?)
+}

@@ -1,0 +1,155 @@
+//! From documents to rows of sketches.
+
+use std::process::ExitCode;
+use std::sync::atomic::AtomicU64;
+
+use clap::Args;
+use indicatif::HumanCount;
+use serde::Serialize;
+use serde_json::json;
+
+use super::columns::{Layout, SketchesWriter};
+use crate::cli::corpus::{Analysed, Keep, analyse};
+use crate::cli::failure::Failure;
+use crate::cli::input::{self, Cancelled, Emit};
+use crate::cli::meter::{Meter, Unit};
+use crate::cli::output::{self, Destination};
+use crate::engine::{Analyser, CollectionSettings};
+use crate::scheme::{ProbePlan, Threshold};
+
+/// Failures beyond these are only counted.
+const FAILURES_SHOWN_MAX: u64 = 10;
+
+/// What is written of each document.
+#[derive(Args)]
+pub struct SketchOptions {
+    /// Jaccard similarity from which documents are near-duplicates: it decides how many bands are
+    /// written [default: that of the settings]
+    #[arg(long, value_name = "0..1", value_parser = input::threshold)]
+    pub threshold: Option<Threshold>,
+    /// Also write the sets, so that candidates can be verified exactly: 8 bytes for each shingle
+    #[arg(long)]
+    sets: bool,
+}
+
+impl SketchOptions {
+    pub fn is_given(&self) -> bool {
+        self.sets || self.threshold.is_some()
+    }
+}
+
+/// How documents are read.
+pub struct Source {
+    /// 0 if it is not known.
+    pub bytes: u64,
+    pub threads: usize,
+    pub quiet: bool,
+    /// Whether the summary is JSON.
+    pub json: bool,
+    /// Whether what cannot be read is an error, and not only reported.
+    pub must_be_whole: bool,
+}
+
+/// What became of the documents.
+#[derive(Default, Serialize)]
+struct Counts {
+    documents: u64,
+    /// They have nothing to make a set of.
+    empty: u64,
+    failed: u64,
+}
+
+/// # Errors
+/// The settings have no bands; the output cannot be written; a part of a source that must be whole
+/// cannot be read.
+pub fn write(
+    read: impl FnOnce(&AtomicU64, &mut Emit<'_>) -> Result<(), Cancelled> + Send,
+    source: &Source,
+    (settings, options): (&CollectionSettings, &SketchOptions),
+    destination: &Destination,
+) -> Result<ExitCode, Failure> {
+    destination.check_binary()?;
+    let analyser = Analyser::new(settings);
+    let threshold = settings.scheme.threshold;
+    let plan = analyser.band_plan(threshold).ok_or_else(no_bands)?;
+    let layout = Layout {
+        slot_bits: settings.sketch.bits,
+        has_sets: options.sets,
+        description: description(settings, &plan),
+    };
+    let mut rows = SketchesWriter::new(destination.create()?, layout)?;
+    let mut counts = Counts::default();
+    let meter = Meter::new(source.quiet, "sketching", Unit::Bytes, source.bytes);
+    let how = (&analyser, &Keep::default());
+    analyse(read, how, source.threads, &meter, |analysed| match analysed {
+        Analysed::Document { id, analysis: Some(analysis), .. } => {
+            counts.documents += 1;
+            rows.push(&id, &analysis, analyser.band_keys(&analysis, &plan))
+        }
+        Analysed::Document { .. } => {
+            counts.empty += 1;
+            Ok(())
+        }
+        Analysed::Unread { origin, reason } | Analysed::Invalid { origin, reason } => {
+            counts.failed += 1;
+            let what = format!("{origin}: {reason}");
+            if source.must_be_whole {
+                return Err(Failure::with_hint(what, "the server's log may say why"));
+            }
+            if counts.failed <= FAILURES_SHOWN_MAX {
+                meter.print(&format!("failed: {what}"));
+            }
+            Ok(())
+        }
+    })?;
+    rows.finish()?;
+    drop(meter);
+    match source.json {
+        true => output::print_json(&counts)?,
+        false => report(&counts, threshold, settings.sketch.slots, &plan),
+    }
+    Ok(ExitCode::from(u8::from(counts.failed > 0)))
+}
+
+fn no_bands() -> Failure {
+    Failure::with_hint(
+        "keys of this kind are not made of sketches: there are no bands to join by",
+        "use settings with scheme.kind bands or random_rows",
+    )
+}
+
+/// What who joins the rows has to know, as JSON.
+fn description(settings: &CollectionSettings, plan: &ProbePlan) -> String {
+    let mut settings = settings.clone();
+    // Where there is none, this is the seed that sketches are made with.
+    settings.sketch.seed = settings.sketch.seed.or(Some(0));
+    json!({
+        "threshold": settings.scheme.threshold,
+        "bands": plan.bands,
+        "slots": settings.sketch.slots,
+        "bits": settings.sketch.bits,
+        "agreeing_min": plan.agreeing_min,
+        "expected_recall": plan.expected_recall,
+        "expected_recall_estimated": plan.expected_recall_estimated,
+        "settings": settings,
+    })
+    .to_string()
+}
+
+fn report(counts: &Counts, threshold: Threshold, slots: u32, plan: &ProbePlan) {
+    eprintln!("documents sketched: {}", HumanCount(counts.documents));
+    if counts.empty > 0 {
+        eprintln!("left out, with nothing to compare: {}", HumanCount(counts.empty));
+    }
+    if counts.failed > FAILURES_SHOWN_MAX {
+        eprintln!("failed: {}", HumanCount(counts.failed));
+    }
+    eprintln!(
+        "a pair with a Jaccard similarity of {} shares the key of one of {} bands and agrees in at \
+         least {} of {slots} slots with a chance of {:.1} %",
+        threshold.get(),
+        plan.bands,
+        plan.agreeing_min,
+        plan.expected_recall * 100.0
+    );
+}

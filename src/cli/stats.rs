@@ -1,0 +1,114 @@
+//! `akin stats`: what a server has of a collection, and how it is.
+
+use std::io::{self, Write, stdout};
+use std::process::ExitCode;
+
+use clap::Args;
+use indicatif::{HumanBytes, HumanCount};
+use serde::Deserialize;
+
+use super::client::{InCollection, Server, read_whole};
+use super::failure::Failure;
+use super::output::print_answer;
+
+/// Show how large a collection is, what it takes, and what the server is doing
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    server: Server,
+    #[command(flatten)]
+    within: InCollection,
+    /// Write the server's answer
+    #[arg(long)]
+    json: bool,
+}
+
+/// The part of a server's answer that is shown.
+#[derive(Deserialize)]
+struct Stats {
+    documents: u64,
+    distinct_sets: u64,
+    keys: u64,
+    postings_longest: u64,
+    index_bytes: u64,
+    database_bytes: u64,
+    wal_bytes: u64,
+    log_rows: u64,
+    last_snapshot: Option<Snapshot>,
+    discoveries: Vec<Discovery>,
+    uptime_s: u64,
+    version: String,
+}
+
+#[derive(Deserialize)]
+struct Snapshot {
+    created_at: String,
+    documents: u64,
+}
+
+#[derive(Deserialize)]
+struct Discovery {
+    kind: String,
+    stage: String,
+    done: u64,
+    total: u64,
+}
+
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let client = arguments.server.client()?;
+    let answer = read_whole(client.get(&arguments.within.path("/stats"))?)?;
+    match arguments.json {
+        true => print_answer(&answer)?,
+        false => client.parse::<Stats>(&answer)?.write(&mut stdout().lock())?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Stats {
+    fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let count = HumanCount;
+        let (documents, sets) = (count(self.documents), count(self.distinct_sets));
+        writeln!(out, "documents  {documents}, with {sets} distinct sets")?;
+        let (keys, longest) = (count(self.keys), count(self.postings_longest));
+        writeln!(out, "keys       {keys}, the longest with {longest} postings")?;
+        writeln!(out, "memory     {} of index and ids", HumanBytes(self.index_bytes))?;
+        let (database, wal) = (HumanBytes(self.database_bytes), HumanBytes(self.wal_bytes));
+        writeln!(out, "disk       {database} of database, {wal} of write-ahead log")?;
+        let since = count(self.log_rows);
+        match &self.last_snapshot {
+            None => writeln!(out, "snapshot   none yet, {since} operations in the log")?,
+            Some(Snapshot { created_at, documents }) => {
+                let of = count(*documents);
+                writeln!(
+                    out,
+                    "snapshot   {created_at} of {of} documents, {since} operations since"
+                )?;
+            }
+        }
+        for Discovery { kind, stage, done, total } in &self.discoveries {
+            writeln!(out, "running    {kind}: {stage}, {} of {}", count(*done), count(*total))?;
+        }
+        writeln!(out, "server     akin {}, up for {}", self.version, duration(self.uptime_s))
+    }
+}
+
+fn duration(seconds: u64) -> String {
+    let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60);
+    match (days, hours, minutes) {
+        (0, 0, 0) => format!("{seconds} s"),
+        (0, 0, _) => format!("{minutes} min"),
+        (0, ..) => format!("{hours} h {minutes} min"),
+        _ => format!("{days} d {hours} h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_two_units_at_most() {
+        let shown = [59, 61, 7_260, 90_000].map(duration);
+        assert_eq!(shown, ["59 s", "1 min", "2 h 1 min", "1 d 1 h"]);
+    }
+}

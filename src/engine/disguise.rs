@@ -1,0 +1,51 @@
+//! Hashes as clients see them. Where the seed is secret they are hashed once more, one way: from
+//! the hashes themselves and the documents that they belong to, the seed could be worked out, as
+//! each shingle's hash, and the fingerprint of a set of one, are made by steps that can be undone.
+//! Equal hashes are still shown as equal ones within a collection.
+
+use ring::digest::{SHA256, digest};
+
+use super::CollectionSettings;
+
+/// What the number is, so that equal numbers of two kinds are shown as different ones. Slots have
+/// the kinds above.
+const HASH: u32 = 0;
+
+/// The secret seed of a collection, if it has one.
+#[derive(Clone, Copy)]
+pub struct Disguise(Option<u64>);
+
+impl Disguise {
+    /// The disguise of a collection that was made with `settings` and got the seed of `seeded`.
+    pub(super) fn new(settings: &CollectionSettings, seeded: &CollectionSettings) -> Self {
+        match settings.sketch.seed {
+            Some(_) => Self(None),
+            None => Self(seeded.sketch.seed),
+        }
+    }
+
+    /// A shingle's hash or a fingerprint.
+    #[must_use]
+    pub fn hash(self, hash: u64) -> u64 {
+        u64::from_le_bytes(self.bytes(HASH, hash.to_le_bytes()))
+    }
+
+    /// The slots of a sketch. Slots that agree still do, and others do by accident as often as
+    /// before, so sketches can be compared with each other.
+    #[must_use]
+    pub fn sketch(self, sketch: &[u8], slot_bytes: usize) -> Vec<u8> {
+        let slot = |(slot, kind): (&[u8], u32)| {
+            let mut value = [0; 8];
+            value[..slot_bytes].copy_from_slice(slot);
+            self.bytes(kind, value).into_iter().take(slot_bytes)
+        };
+        sketch.chunks_exact(slot_bytes).zip(HASH + 1..).flat_map(slot).collect()
+    }
+
+    fn bytes(self, kind: u32, value: [u8; 8]) -> [u8; 8] {
+        let Some(secret) = self.0 else { return value };
+        let hashed = [&secret.to_le_bytes()[..], &kind.to_le_bytes(), &value].concat();
+        let digest = digest(&SHA256, &hashed);
+        *digest.as_ref().first_chunk().expect("a SHA-256 has 32 bytes")
+    }
+}

@@ -1,0 +1,86 @@
+//! Options of calls that post documents. They stand in the query, in the body, or in both with the
+//! same value.
+
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use crate::engine::{AddOptions, CompareOptions, OnDuplicate};
+use crate::http::request::include::Measures;
+use crate::http::request::lookup::{WrongOption, inherit};
+use crate::scheme::Threshold;
+
+/// How documents are added.
+#[derive(Clone, Copy, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct AddParameters {
+    /// Look for near-duplicates of each document.
+    #[param(default = true)]
+    pub check: Option<bool>,
+    /// `skip`: do not store a document that has a near-duplicate.
+    pub on_duplicate: Option<OnDuplicate>,
+    /// The lowest Jaccard similarity of a near-duplicate; by default the collection's threshold.
+    pub threshold: Option<Threshold>,
+    /// Of records, the fewest points of a near-duplicate; by default the collection's. Other
+    /// documents have a `threshold` instead.
+    #[param(minimum = 1, maximum = 3_200, example = 250)]
+    pub points: Option<u32>,
+}
+
+impl AddParameters {
+    /// These options of a document, and those of its call for all that it does not give itself.
+    ///
+    /// # Errors
+    /// An option that both give with different values.
+    pub fn with(mut self, call: &Self) -> Result<Self, WrongOption> {
+        inherit("check", &mut self.check, &call.check)?;
+        inherit("on_duplicate", &mut self.on_duplicate, &call.on_duplicate)?;
+        inherit("threshold", &mut self.threshold, &call.threshold)?;
+        inherit("points", &mut self.points, &call.points)?;
+        Ok(self)
+    }
+
+    /// # Errors
+    /// `skip` without a check: whether there is a near-duplicate would not be known.
+    pub fn options(self) -> Result<AddOptions, WrongOption> {
+        let Self { check, on_duplicate, threshold, points } = self;
+        let (check, on_duplicate) = (check.unwrap_or(true), on_duplicate.unwrap_or_default());
+        if on_duplicate == OnDuplicate::Skip && !check {
+            let detail = "must be keep where 'check' is false".to_owned();
+            return Err(WrongOption { name: "on_duplicate", detail });
+        }
+        Ok(AddOptions { check, on_duplicate, threshold, points })
+    }
+}
+
+/// What a comparison has on request.
+#[derive(Clone, Copy, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct CompareParameters {
+    /// Add the shared and differing passages, and the bands whose keys both have.
+    #[param(default = false)]
+    pub explain: Option<bool>,
+    /// Add further measures: `edit`, `lcs`, `hamming`, `cosine`, `euclidean`, or several with
+    /// commas between.
+    #[param(value_type = Option<String>, example = "edit,cosine",
+        pattern = "^(edit|lcs|hamming|cosine|euclidean)(,(edit|lcs|hamming|cosine|euclidean))*$")]
+    pub measures: Option<Measures>,
+}
+
+impl CompareParameters {
+    /// These options of a body, and those of its query for all that it does not give itself.
+    ///
+    /// # Errors
+    /// An option that both give with different values.
+    pub fn with(mut self, call: Self) -> Result<Self, WrongOption> {
+        inherit("explain", &mut self.explain, &call.explain)?;
+        inherit("measures", &mut self.measures, &call.measures)?;
+        Ok(self)
+    }
+
+    pub fn options(self) -> CompareOptions {
+        CompareOptions {
+            explain: self.explain.unwrap_or_default(),
+            measures: self.measures.unwrap_or_default().0,
+        }
+    }
+}
