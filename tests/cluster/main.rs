@@ -1,0 +1,7 @@
+//! akin over a Valkey or Redis Cluster, on nodes of its own.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "../cluster_nodes/mod.rs"]
+mod cluster_nodes;
+mod nodes;
