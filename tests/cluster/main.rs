@@ -4,4 +4,9 @@
 
 #[path = "../cluster_nodes/mod.rs"]
 mod cluster_nodes;
+mod faults;
+mod load;
 mod nodes;
+mod servers;
+#[path = "../serving/mod.rs"]
+mod serving;

@@ -12,6 +12,12 @@ impl Cluster {
         self.nodes[node].proxy.as_ref().expect("the cluster has proxies").set(link);
     }
 
+    /// The same between a master and its replica.
+    pub fn cut_replication(&self, master: usize, link: Link) {
+        let proxy = self.nodes[master].proxy.as_ref().expect("the cluster has proxies");
+        proxy.set_replication(link);
+    }
+
     /// Makes a replica the master, in agreement with the master, which becomes its replica.
     pub fn promote(&self, replica: usize) {
         self.nodes[replica].call(&["CLUSTER", "FAILOVER"]);

@@ -1,4 +1,4 @@
-//! Stands between clients and one node, so that their link can be cut.
+//! Stands before one node, so that the links of clients and of its replica can be cut.
 
 use std::collections::HashMap;
 use std::io;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// Nodes connect to each other from this address; their links are never cut.
+/// Replicas connect to their masters from this address.
 pub const NODES_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
 /// What happens to the bytes of clients.
@@ -30,9 +30,10 @@ struct State {
     /// Where the node listens.
     node: SocketAddr,
     ended: AtomicBool,
-    link: Mutex<Link>,
-    /// Both ends of each client's connection.
-    connections: Mutex<HashMap<u64, [TcpStream; 2]>>,
+    clients: Mutex<Link>,
+    replicas: Mutex<Link>,
+    /// Whether it is a replica's, and both ends of each connection.
+    connections: Mutex<HashMap<u64, (bool, [TcpStream; 2])>>,
     next: AtomicU64,
 }
 
@@ -45,7 +46,8 @@ impl Proxy {
         let state = Arc::new(State {
             node: SocketAddr::from(([127, 0, 0, 1], node_port)),
             ended: AtomicBool::new(false),
-            link: Mutex::new(Link::Open),
+            clients: Mutex::new(Link::Open),
+            replicas: Mutex::new(Link::Open),
             connections: Mutex::default(),
             next: AtomicU64::new(0),
         });
@@ -54,14 +56,14 @@ impl Proxy {
         Self { port, state }
     }
 
-    /// Connections that there are when the link becomes silent stay silent for ever.
+    /// Connections of clients that there are when the link becomes silent stay silent for ever.
     pub fn set(&self, link: Link) {
-        *self.state.link.lock().unwrap() = link;
-        if link != Link::Silent {
-            for (_, ends) in self.state.connections.lock().unwrap().drain() {
-                ends.iter().for_each(|end| drop(end.shutdown(Shutdown::Both)));
-            }
-        }
+        self.state.set(false, link);
+    }
+
+    /// The same for the node's replica. The nodes' gossip takes another way.
+    pub fn set_replication(&self, link: Link) {
+        self.state.set(true, link);
     }
 }
 
@@ -69,12 +71,29 @@ impl Drop for Proxy {
     fn drop(&mut self) {
         self.state.ended.store(true, Ordering::Release);
         self.set(Link::Refused);
+        self.set_replication(Link::Refused);
         // Wakes the thread that accepts.
         drop(TcpStream::connect(("127.0.0.1", self.port)));
     }
 }
 
 impl State {
+    fn link(&self, is_replica: bool) -> &Mutex<Link> {
+        if is_replica { &self.replicas } else { &self.clients }
+    }
+
+    fn set(&self, is_replica: bool, link: Link) {
+        *self.link(is_replica).lock().unwrap() = link;
+        if link != Link::Silent {
+            let concerned = |(of_replica, _): &(bool, _)| *of_replica == is_replica;
+            let mut connections = self.connections.lock().unwrap();
+            for (_, ends) in connections.values().filter(|connection| concerned(connection)) {
+                ends.iter().for_each(|end| drop(end.shutdown(Shutdown::Both)));
+            }
+            connections.retain(|_, connection| !concerned(connection));
+        }
+    }
+
     fn accept(self: Arc<Self>, listener: &TcpListener) {
         for client in listener.incoming() {
             if self.ended.load(Ordering::Acquire) {
@@ -87,30 +106,27 @@ impl State {
     }
 
     fn join(&self, client: TcpStream) -> io::Result<()> {
-        let is_node = client.peer_addr()?.ip() == NODES_ADDRESS;
-        let link = *self.link.lock().unwrap();
-        if !is_node && link == Link::Refused {
+        let is_replica = client.peer_addr()?.ip() == NODES_ADDRESS;
+        if *self.link(is_replica).lock().unwrap() == Link::Refused {
             return Ok(());
         }
         let node = TcpStream::connect(self.node)?;
         client.set_nodelay(true)?;
         node.set_nodelay(true)?;
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        if !is_node {
-            let ends = [client.try_clone()?, node.try_clone()?];
-            self.connections.lock().unwrap().insert(number, ends);
-        }
+        let ends = [client.try_clone()?, node.try_clone()?];
+        self.connections.lock().unwrap().insert(number, (is_replica, ends));
         let (from, to) = (client.try_clone()?, node.try_clone()?);
         thread::scope(|scope| {
-            scope.spawn(|| self.copy(&from, &to, is_node));
-            self.copy(&node, &client, is_node);
+            scope.spawn(|| self.copy(&from, &to, is_replica));
+            self.copy(&node, &client, is_replica);
         });
         self.connections.lock().unwrap().remove(&number);
         Ok(())
     }
 
     /// Copies until either end is closed. A silent link swallows what comes.
-    fn copy(&self, mut from: &TcpStream, mut to: &TcpStream, is_node: bool) {
+    fn copy(&self, mut from: &TcpStream, mut to: &TcpStream, is_replica: bool) {
         let mut buffer = vec![0; 64 << 10];
         let mut is_silent = false;
         loop {
@@ -118,7 +134,7 @@ impl State {
                 Ok(0) | Err(_) => break,
                 Ok(read) => read,
             };
-            is_silent |= !is_node && *self.link.lock().unwrap() == Link::Silent;
+            is_silent |= *self.link(is_replica).lock().unwrap() == Link::Silent;
             if !is_silent && io::Write::write_all(&mut to, &buffer[..read]).is_err() {
                 break;
             }
