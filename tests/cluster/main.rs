@@ -7,6 +7,7 @@ mod cluster_nodes;
 mod faults;
 mod load;
 mod nodes;
+mod remains;
 mod servers;
 #[path = "../serving/mod.rs"]
 mod serving;

@@ -61,7 +61,6 @@ impl Servers {
         answer["count"].as_u64().unwrap()
     }
 
-    /// Waits until a first answer comes; `None` if the process is gone.
     pub fn add(&self, server: usize, id: &str) -> Answer {
         add(&self.callers[server], id)
     }
@@ -92,13 +91,17 @@ pub fn try_start(
 }
 
 /// Words that no other document has.
-fn text_of(id: &str) -> String {
+pub fn text_of(id: &str) -> String {
     (0..30).map(|word| format!("{id}word{word}")).collect::<Vec<_>>().join(" ")
 }
 
+/// The body that adds a document.
+pub fn document(id: &str) -> (&'static str, String) {
+    ("application/json", json!({ "id": id, "text": text_of(id) }).to_string())
+}
+
 pub fn add(caller: &Caller, id: &str) -> Answer {
-    let document = json!({ "id": id, "text": text_of(id) }).to_string();
-    caller.call("POST", "/documents", ("application/json", document)).unwrap()
+    caller.call("POST", "/documents", document(id)).unwrap()
 }
 
 #[track_caller]
