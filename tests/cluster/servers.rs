@@ -8,9 +8,6 @@ use crate::cluster_nodes::Cluster;
 use crate::serving::Process;
 use crate::serving::client::{Answer, Caller};
 
-/// Ids in one request.
-const FETCHED_AT_ONCE: usize = 200;
-
 pub struct Servers {
     processes: Vec<Process>,
     pub callers: Vec<Caller>,
@@ -35,24 +32,24 @@ impl Servers {
         self.processes[number].kill();
     }
 
-    /// How many of these documents the first process does not have, or does not find.
+    /// How many of these documents the first process does not have whole, or does not find. A
+    /// document of which a part is lost is said to be damaged.
     pub fn lost(&self, ids: &[String]) -> usize {
-        ids.chunks(FETCHED_AT_ONCE).map(|ids| self.lost_of(ids)).sum()
+        ids.iter().filter(|id| !self.has(id)).count()
     }
 
-    fn lost_of(&self, ids: &[String]) -> usize {
+    fn has(&self, id: &str) -> bool {
         let caller = &self.callers[0];
-        let answer = ok(caller, "POST", "/fetch", &json!({ "ids": ids }));
-        let documents = answer["documents"].as_array().unwrap();
-        let has = |id: &String| documents.iter().any(|document| document["id"] == **id);
-        let (there, lost): (Vec<_>, Vec<_>) = ids.iter().partition(|id| has(id));
-        // One of each request, since lookups take longer.
-        if let Some(id) = there.first() {
-            let found = ok(caller, "POST", "/similar?threshold=1", &json!({ "text": text_of(id) }));
-            let matches = found["matches"].as_array().unwrap();
-            assert!(matches.iter().any(|found| found["id"] == **id), "{id} is not found: {found}");
+        let path = format!("/documents/{id}");
+        let answer = caller.call("GET", &path, ("application/json", String::new())).unwrap();
+        if answer.status != 200 {
+            let is_known = answer.status == 404 || answer.body.contains("document_damaged");
+            assert!(is_known, "{id}: {} {}", answer.status, answer.body);
+            return false;
         }
-        lost.len()
+        let probe = json!({ "text": text_of(id) });
+        let found = ok(caller, "POST", "/similar?threshold=1", &probe);
+        found["matches"].as_array().unwrap().iter().any(|found| found["id"] == *id)
     }
 
     /// How many documents there are.
