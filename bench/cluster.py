@@ -16,6 +16,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -46,6 +47,22 @@ def program(*names: str) -> str:
     return next(path for path in found if path)
 
 
+# All that were started, so that each ends with this program.
+STARTED: list[subprocess.Popen] = []
+
+
+def start(*command: str, **options) -> subprocess.Popen:
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, **options)
+    STARTED.append(process)
+    return process
+
+
+def end_all() -> None:
+    for process in reversed(STARTED):
+        process.kill()
+        process.wait()
+
+
 class Node:
     def __init__(self, directory: Path, *settings: str) -> None:
         directory.mkdir()
@@ -54,7 +71,7 @@ class Node:
         options = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(directory)]
         options += ["--save", "", "--logfile", "log", *settings]
         name = os.path.basename(server).replace("check-rdb", "server")
-        self.process = subprocess.Popen([name, *options], executable=server)
+        start(name, *options, executable=server)
         self.client = redis.Redis(port=self.port)
         until(lambda: self.client.ping(), "a node answers")
 
@@ -63,12 +80,8 @@ class Node:
         buffers = memory.get("mem_total_replication_buffers", memory["mem_replication_backlog"])
         return int(memory["used_memory"]) - int(buffers)
 
-    def end(self) -> None:
-        self.process.kill()
-        self.process.wait()
 
-
-def until(is_so, what: str, seconds: float = 60) -> None:
+def until(is_so, what: str, seconds: float = 180) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         try:
@@ -129,7 +142,8 @@ class Akin:
         }
         serve = [binary, "serve", "--listen", f"127.0.0.1:{self.port}"]
         serve += ["--data-dir", str(directory / "akin")]
-        self.process = subprocess.Popen(serve, env=environment)
+        (directory / "akin").mkdir()
+        start(*serve, env=environment)
         until(lambda: self.call("GET", "/readyz", b"")[0] == 200, "akin is ready")
         self.empty = self.cluster.used_memory()
 
@@ -167,12 +181,6 @@ class Akin:
     def used_memory(self) -> int:
         return self.cluster.used_memory() - self.empty
 
-    def end(self) -> None:
-        self.process.terminate()
-        self.process.wait()
-        for node in self.cluster.nodes:
-            node.end()
-
 
 class Datasketch:
     def __init__(self, directory: Path, params: tuple[int, int] | None) -> None:
@@ -199,9 +207,6 @@ class Datasketch:
 
     def used_memory(self) -> int:
         return self.node.used_memory() - self.empty
-
-    def end(self) -> None:
-        self.node.end()
 
 
 def shingles(text: str) -> list[bytes]:
@@ -250,27 +255,23 @@ def run(arguments: argparse.Namespace, directory: Path) -> None:
         peer.name: {"inserts": [], "lookups": [], "found": []} for peer in peers
     }
     per_round = arguments.documents // arguments.rounds // 4 * 4
-    try:
-        for number in range(arguments.rounds):
-            documents = made_up(per_round, chance)
-            for document in documents:
-                document["id"] = f"{number}-{document['id']}"
-            made = sketches(documents)
-            for other in others:
-                other.sketches = made
-            for peer in peers:
-                took, _ = seconds(lambda: peer.insert(documents))
-                rates[peer.name]["inserts"].append(per_round / took)
-            for peer in peers:
-                took, found = seconds(lambda: peer.look_up(documents))
-                rates[peer.name]["lookups"].append(per_round / took)
-                rates[peer.name]["found"].append(found_share(documents, found))
-        stored = per_round * arguments.rounds
-        table(rates, {peer.name: peer.used_memory() / stored for peer in peers}, stored)
-        grow(akin, arguments.more, stored, chance)
-    finally:
+    for number in range(arguments.rounds):
+        documents = made_up(per_round, chance)
+        for document in documents:
+            document["id"] = f"{number}-{document['id']}"
+        made = sketches(documents)
+        for other in others:
+            other.sketches = made
         for peer in peers:
-            peer.end()
+            took, _ = seconds(lambda: peer.insert(documents))
+            rates[peer.name]["inserts"].append(per_round / took)
+        for peer in peers:
+            took, found = seconds(lambda: peer.look_up(documents))
+            rates[peer.name]["lookups"].append(per_round / took)
+            rates[peer.name]["found"].append(found_share(documents, found))
+    stored = per_round * arguments.rounds
+    table(rates, {peer.name: peer.used_memory() / stored for peer in peers}, stored)
+    grow(akin, arguments.more, stored, chance)
 
 
 def table(rates: dict, memory: dict, stored: int) -> None:
@@ -308,8 +309,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--more", type=int, default=0, help="for akin alone, afterwards")
     parser.add_argument("--set", action="append", default=[], help="AKIN__… of akin's, as NAME=VALUE")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory() as directory:
-        run(parser.parse_args(), Path(directory))
+        try:
+            run(parser.parse_args(), Path(directory))
+        finally:
+            end_all()
 
 
 main()
