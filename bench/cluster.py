@@ -95,19 +95,20 @@ def until(is_so, what: str, seconds: float = 180) -> None:
 
 class Cluster:
     SETTINGS = (
-        *("--cluster-enabled", "yes", "--appendonly", "yes", "--appendfsync", "everysec"),
-        *("--zset-max-listpack-entries", "256", "--repl-diskless-sync-delay", "0"),
+        *("--cluster-enabled", "yes", "--zset-max-listpack-entries", "256"),
+        *("--repl-diskless-sync-delay", "0"),
     )
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, plain: bool) -> None:
+        settings = (*self.SETTINGS, "--appendonly", "no" if plain else "yes")
         self.nodes = [
-            Node(directory / str(n), "--cluster-port", str(free_port()), *self.SETTINGS)
-            for n in range(6)
+            Node(directory / str(n), "--cluster-port", str(free_port()), *settings)
+            for n in range(3 if plain else 6)
         ]
         self.addresses = [f"127.0.0.1:{node.port}" for node in self.nodes]
         client = program("valkey-cli", "redis-cli")
         create = [client, "--cluster", "create", *self.addresses]
-        create += ["--cluster-replicas", "1", "--cluster-yes"]
+        create += ["--cluster-replicas", "0" if plain else "1", "--cluster-yes"]
         subprocess.run(create, check=True, stdout=subprocess.DEVNULL)
         until(self.is_whole, "the cluster is whole")
 
@@ -128,8 +129,10 @@ class Cluster:
 class Akin:
     name = "akin"
 
-    def __init__(self, binary: str, directory: Path, expected: int, settings: list[str]) -> None:
-        self.cluster = Cluster(directory)
+    def __init__(self, arguments: argparse.Namespace, directory: Path) -> None:
+        self.cluster = Cluster(directory, arguments.plain)
+        expected = arguments.documents + arguments.more
+        self.add = "/documents" if arguments.check else "/documents?check=false"
         self.port = free_port()
         environment = {
             **os.environ,
@@ -138,9 +141,9 @@ class Akin:
             "AKIN__CLUSTER__DOCUMENTS_EXPECTED": str(expected),
             "AKIN__COLLECTION__STORE__TEXT": "false",
             "AKIN__LOG__LEVEL": "warn",
-            **dict(setting.split("=", 1) for setting in settings),
+            **dict(setting.split("=", 1) for setting in arguments.set),
         }
-        serve = [binary, "serve", "--listen", f"127.0.0.1:{self.port}"]
+        serve = [arguments.akin, "serve", "--listen", f"127.0.0.1:{self.port}"]
         serve += ["--data-dir", str(directory / "akin")]
         (directory / "akin").mkdir()
         start(*serve, env=environment)
@@ -171,7 +174,7 @@ class Akin:
             return [answer for batch in answers for answer in batch]
 
     def insert(self, documents: list[dict]) -> None:
-        self.in_batches("/documents", documents, BATCH)
+        self.in_batches(self.add, documents, BATCH)
 
     def look_up(self, documents: list[dict]) -> list[set[str]]:
         probes = [{"text": document["text"]} for document in documents]
@@ -247,7 +250,7 @@ def found_share(documents: list[dict], found: list[set[str]]) -> float:
 
 
 def run(arguments: argparse.Namespace, directory: Path) -> None:
-    akin = Akin(arguments.akin, directory, arguments.documents + arguments.more, arguments.set)
+    akin = Akin(arguments, directory)
     others = [Datasketch(directory, params) for params in (None, (21, 6))]
     peers = [akin, *others]
     chance = random.Random(17)
@@ -308,6 +311,8 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=40_000, help="for both")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--more", type=int, default=0, help="for akin alone, afterwards")
+    parser.add_argument("--plain", action="store_true", help="without replicas and append-only file")
+    parser.add_argument("--check", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--set", action="append", default=[], help="AKIN__… of akin's, as NAME=VALUE")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory() as directory:
