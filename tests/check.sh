@@ -15,6 +15,13 @@ if [ ${#need[@]} -gt 0 ]; then
     $sudo apt-get update -qq
     $sudo apt-get install -y -qq --no-install-recommends "${need[@]}" ca-certificates
 fi
+# The servers of tests/cluster. The packages of the tools have them, too, and no service.
+if ! command -v valkey-server redis-server valkey-check-rdb redis-check-rdb > /dev/null; then
+    sudo=$([ "$(id -u)" = 0 ] || echo sudo)
+    $sudo apt-get update -qq
+    tools=$(apt-cache show valkey-tools > /dev/null 2>&1 && echo valkey-tools || echo redis-tools)
+    $sudo apt-get install -y -qq --no-install-recommends "$tools"
+fi
 for component in rustfmt clippy; do
     cargo "${component/rust/}" --version > /dev/null 2>&1 || rustup component add "$component"
 done

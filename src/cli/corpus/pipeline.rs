@@ -39,9 +39,9 @@ enum Read {
     Item(Item),
     Unread { origin: Origin, reason: String },
 }
+
 /// Visits everything that `read` emits, in its order, until the first error of `visit`. `read`
 /// counts the bytes that it has read.
-/// the bytes that it has read.
 pub fn analyse<E>(
     read: impl FnOnce(&AtomicU64, &mut Emit<'_>) -> Result<(), Cancelled> + Send,
     (analyser, keep): (&Analyser, &Keep),

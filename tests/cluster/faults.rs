@@ -1,0 +1,174 @@
+//! What a fault of the cluster costs: refusals while it lasts, and no document that was
+//! acknowledged but what the settings permit.
+
+use serde_json::json;
+
+use crate::cluster_nodes::{Cluster, Link, Options};
+use crate::load::{Tally, under_load};
+use crate::servers::{Servers, ok, try_start};
+
+const SAFE: [(&str, &str); 2] = [("wait_replicas", "1"), ("wait_timeout_ms", "2000")];
+
+/// Ids in one request.
+const REMOVED_AT_ONCE: usize = 200;
+
+fn nodes() -> Cluster {
+    Cluster::start(&Options { has_proxies: true, ..Options::default() })
+}
+
+/// Nothing that was acknowledged is lost, and nothing is there that was not sent.
+fn check(what: &str, servers: &Servers, tally: &Tally) {
+    let lost = servers.lost(&tally.acknowledged);
+    tally.print(what, lost);
+    assert_eq!(lost, 0, "{what}");
+    let at_most = tally.acknowledged.len() + tally.open.len();
+    let documents = servers.documents() as usize;
+    let range = tally.acknowledged.len()..=at_most;
+    assert!(range.contains(&documents), "{what}: {documents} documents, {range:?} were sent");
+}
+
+#[test]
+fn a_killed_master_is_replaced_under_load() {
+    let cluster = nodes();
+    let servers = Servers::start(&cluster, 2, &SAFE);
+    let tally = under_load(&servers, "killed", |more| {
+        more(200);
+        cluster.nodes[0].kill();
+        cluster.await_replaced(0);
+        // Until there is a replica again, no write can be on one.
+        cluster.nodes[0].restart();
+        more(200);
+    });
+    check("a master was killed", &servers, &tally);
+}
+
+#[test]
+fn a_killed_master_is_replaced_without_waiting_for_replicas() {
+    let cluster = nodes();
+    let servers = Servers::start(&cluster, 2, &[("wait_replicas", "0")]);
+    let tally = under_load(&servers, "killed", |more| {
+        more(200);
+        cluster.nodes[0].kill();
+        cluster.await_replaced(0);
+        more(200);
+    });
+    // What the replica did not have yet may be lost: of what was under way at that moment.
+    let lost = servers.lost(&tally.acknowledged);
+    tally.print("a master was killed, replicas not waited for", lost);
+    assert!(lost < 50, "{lost} documents are lost");
+}
+
+/// What is to be done about documents of which a failover may have lost a part.
+fn remove_and_add(servers: &Servers, ids: &[String]) {
+    for ids in ids.chunks(REMOVED_AT_ONCE) {
+        ok(&servers.callers[0], "POST", "/remove", &json!({ "ids": ids }));
+    }
+    for id in ids {
+        assert_eq!(servers.add(0, id).status, 201, "{id} is posted again");
+    }
+    assert_eq!(servers.lost(ids), 0, "what was posted again is there");
+}
+
+#[test]
+fn a_replica_is_promoted_and_slots_move_under_load() {
+    let cluster = nodes();
+    let servers = Servers::start(&cluster, 2, &SAFE);
+    let tally = under_load(&servers, "promoted", |more| {
+        more(200);
+        cluster.promote(4);
+        more(200);
+    });
+    check("a replica was promoted", &servers, &tally);
+
+    let mut moved = 0;
+    let tally = under_load(&servers, "moved", |more| {
+        more(50);
+        // Every slot of the first master but a few, which it needs to remain one.
+        for slot in 0..64 {
+            moved += cluster.migrate(slot * 80, 0, 2);
+        }
+        more(200);
+    });
+    eprintln!("{moved} keys moved");
+    assert!(moved > 0);
+    let lost = servers.lost(&tally.acknowledged);
+    tally.print("64 slots moved", lost);
+    assert_eq!(lost, 0);
+}
+
+#[test]
+fn a_partition_costs_refusals_and_no_documents() {
+    let cluster = nodes();
+    let servers = Servers::start(&cluster, 2, &SAFE);
+    for link in [Link::Refused, Link::Silent] {
+        let tally = under_load(&servers, &format!("{link:?}"), |more| {
+            more(100);
+            cluster.cut(1, link);
+            crate::cluster_nodes::poll("something is refused", || {
+                (0..8).any(|number| servers.add(0, &format!("cut{number}")).status == 503)
+            });
+            cluster.cut(1, Link::Open);
+            more(200);
+        });
+        let lost = servers.lost(&tally.acknowledged);
+        tally.print(&format!("a link was {link:?}"), lost);
+        assert_eq!(lost, 0, "{link:?}");
+    }
+}
+
+#[test]
+fn a_failover_loses_what_no_replica_had_unless_the_settings_wait_for_one() {
+    let safe = [("wait_replicas", "1"), ("wait_timeout_ms", "200")];
+    for (settings, may_lose) in [(&safe[..], false), (&[("wait_replicas", "0")], true)] {
+        let cluster = nodes();
+        let servers = Servers::start(&cluster, 1, settings);
+        let ids: Vec<_> = (0..40).map(|number| format!("d{number}")).collect();
+        let (early, late) = ids.split_at(10);
+        for id in early {
+            assert_eq!(servers.add(0, id).status, 201);
+        }
+        (0..3).for_each(|master| cluster.cut_replication(master, Link::Refused));
+        let is_acknowledged = |id: &&String| servers.add(0, id).status == 201;
+        let acknowledged: Vec<_> = late.iter().filter(is_acknowledged).cloned().collect();
+        assert_eq!(acknowledged.len(), if may_lose { late.len() } else { 0 });
+        cluster.nodes[0].kill();
+        cluster.await_replaced(0);
+        (0..3).for_each(|master| cluster.cut_replication(master, Link::Open));
+        assert_eq!(servers.lost(early), 0, "what a replica had is there");
+        let lost = servers.lost(&acknowledged);
+        eprintln!("failover with {settings:?}: {lost} of {} lost", acknowledged.len());
+        assert_eq!(lost > 0, may_lose, "{settings:?}");
+        remove_and_add(&servers, &acknowledged);
+    }
+}
+
+#[test]
+fn without_memory_writes_are_refused_and_reads_go_on() {
+    let cluster = nodes();
+    let servers = Servers::start(&cluster, 1, &[]);
+    let ids: Vec<_> = (0..20).map(|number| format!("d{number}")).collect();
+    for id in &ids {
+        assert_eq!(servers.add(0, id).status, 201);
+    }
+    cluster.set("maxmemory", "1");
+    let refused = servers.add(0, "late");
+    assert!([503, 507].contains(&refused.status), "{}: {}", refused.status, refused.body);
+    assert!(refused.body.contains("memory"), "{}", refused.body);
+    assert_eq!(servers.lost(&ids), 0);
+    cluster.set("maxmemory", "0");
+    assert_eq!(servers.add(0, "late").status, 201);
+    assert_eq!(servers.documents(), 21);
+}
+
+#[test]
+fn a_wrong_password_is_said_at_the_start() {
+    let password = Some("open sesame".to_owned());
+    let cluster = Cluster::start(&Options { has_replicas: false, password, ..Options::default() });
+    let dir = tempfile::tempdir().unwrap();
+    for settings in [&[][..], &[("password", "open sesam")]] {
+        let Err(log) = try_start(&cluster, &dir, 0, settings) else { panic!("it serves") };
+        assert!(log.contains("cluster.password"), "{log}");
+    }
+    let servers = Servers::start(&cluster, 1, &[("password", "open sesame")]);
+    assert_eq!(servers.add(0, "one").status, 201);
+}

@@ -1,0 +1,13 @@
+//! akin over a Valkey or Redis Cluster, on nodes of its own.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "../cluster_nodes/mod.rs"]
+mod cluster_nodes;
+mod faults;
+mod load;
+mod nodes;
+mod remains;
+mod servers;
+#[path = "../serving/mod.rs"]
+mod serving;
