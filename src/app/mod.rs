@@ -165,7 +165,10 @@ async fn open(settings: Settings, state: &http::AppState) -> Result<Arc<Collecti
     let opened = opened.await.unwrap_or_else(|_| {
         Err(EngineError::Store { reason: "opening it panicked, see the log".into() })
     });
-    let collections = opened.map_err(|source| AppError::Open { dir, source })?;
+    let collections = opened.map_err(|source| match source {
+        EngineError::Unavailable { .. } => AppError::Cluster(source),
+        source => AppError::Open { dir, source },
+    })?;
     tracing::info!(collections = collections.list().len(), "ready");
     Ok(Arc::new(collections))
 }

@@ -93,6 +93,11 @@ impl From<AppError> for Failure {
                 what,
                 "server.tls_cert and server.tls_key name PEM files of a certificate and its key",
             ),
+            AppError::Cluster(_) => Self::with_hint(
+                what,
+                "cluster.nodes names nodes of a running Valkey or Redis Cluster; cluster.username, \
+                 cluster.password (or password_file) and cluster.tls are as these ask for",
+            ),
             AppError::Open { .. } => Self::with_hint(
                 what,
                 "use the settings it was created with or another directory by --data-dir; `akin \

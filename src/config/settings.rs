@@ -194,6 +194,14 @@ impl Settings {
                         .to_owned(),
                 );
             }
+            let only_local = [
+                ("backup.dir", self.backup.dir.is_some()),
+                ("webhooks.urls", !self.webhooks.urls.is_empty()),
+                ("collection.clusters.threshold", self.collection.clusters.threshold.is_some()),
+            ];
+            for (key, _) in only_local.into_iter().filter(|(_, is_set)| *is_set) {
+                faults.push(format!("{key} is only for storage.backend = local: leave it out"));
+            }
         }
         faults
     }

@@ -167,7 +167,7 @@ impl From<BackendError> for EngineError {
             BackendError::Superseded => Self::Superseded,
             BackendError::Unsupported { what } => Self::UnsupportedByBackend { what },
             BackendError::Closed | BackendError::Storage(StorageError::Closed) => Self::Closed,
-            error @ BackendError::Unavailable { .. } => {
+            error @ (BackendError::Unavailable { .. } | BackendError::Unreachable { .. }) => {
                 Self::Unavailable { reason: error.to_string() }
             }
             error @ BackendError::Full { .. } => Self::NoRoom { reason: error.to_string() },

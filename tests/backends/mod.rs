@@ -1,20 +1,30 @@
-//! The backend that the tests of a crate use: the local one, or with `AKIN_TEST_CLUSTER` (nodes of a
-//! cluster, as `host:port,host:port`) that cluster. Each directory is a server of its own there.
+//! The backend that the tests of a crate use: the local one, or with `AKIN_TEST_BACKEND=cluster` a
+//! Valkey or Redis Cluster on loopback, which is started for the crate and ends with it. Each
+//! directory is a server of its own there.
 
 #![allow(dead_code, reason = "each crate uses some of it")]
 
+#[path = "../cluster_nodes/mod.rs"]
+mod cluster_nodes;
+
 use std::path::Path;
+use std::sync::LazyLock;
 
 use akin::backend::ClusterSettings;
+use cluster_nodes::{Cluster, Options};
+
+static NODES: LazyLock<Cluster> =
+    LazyLock::new(|| Cluster::start(&Options { has_replicas: false, ..Options::default() }));
 
 /// The cluster for what would be in `dir`; `None` for the local backend.
 pub fn cluster(dir: &Path) -> Option<ClusterSettings> {
-    let nodes = std::env::var("AKIN_TEST_CLUSTER").ok()?;
-    let nodes: Vec<&str> = nodes.split(',').collect();
+    if !is_cluster() {
+        return None;
+    }
     // Unique, as the names of temporary directories are.
     let name = dir.file_name()?.to_string_lossy().replace('.', "t");
     let settings = serde_json::json!({
-        "nodes": nodes,
+        "nodes": NODES.addresses(),
         "tls": false,
         "prefix": format!("{name}-{}", std::process::id()),
         "connections": 1,
@@ -30,5 +40,5 @@ pub fn cluster(dir: &Path) -> Option<ClusterSettings> {
 
 /// Whether the tests run over a cluster.
 pub fn is_cluster() -> bool {
-    std::env::var_os("AKIN_TEST_CLUSTER").is_some()
+    std::env::var_os("AKIN_TEST_BACKEND").is_some_and(|backend| backend == "cluster")
 }

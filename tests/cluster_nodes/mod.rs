@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 pub use node::Node;
 pub use proxy::Link;
+#[allow(unused_imports, reason = "each test crate uses a part of it")]
 pub use wire::{Reply, Wire};
 
 const SLOTS: u16 = 16_384;

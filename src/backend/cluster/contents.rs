@@ -19,6 +19,18 @@ const ORDINALS_PER_DIRECTORY_BITS: u32 = 12;
 /// zstd's, as by default on disk.
 const COMPRESSION_LEVEL: i32 = 1;
 
+const FORMS: [Form; 4] = [Form::Text, Form::Tokens, Form::Fields, Form::Signature];
+
+/// The first byte of an object.
+fn code_of(form: Form) -> u8 {
+    match form {
+        Form::Text => 0,
+        Form::Tokens => 1,
+        Form::Fields => 2,
+        Form::Signature => 3,
+    }
+}
+
 /// The contents of one collection. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Contents {
@@ -60,12 +72,7 @@ impl Contents {
     /// # Errors
     /// [`BackendError::Unavailable`]
     pub async fn put(&self, ordinal: Ordinal, content: &Content) -> Result<(), BackendError> {
-        let form = match Form::of(content) {
-            Form::Text => 0,
-            Form::Tokens => 1,
-            Form::Fields => 2,
-        };
-        let mut bytes = vec![form];
+        let mut bytes = vec![code_of(Form::of(content))];
         bytes.extend_from_slice(&encode_content(content, COMPRESSION_LEVEL));
         let path = self.path(ordinal);
         let put = self.store.put(&path, Bytes::from(bytes).into());
@@ -87,12 +94,7 @@ impl Contents {
         };
         let Some(bytes) = self.within(read).await? else { return Ok(None) };
         let decoded = bytes.split_first().and_then(|(form, bytes)| {
-            let form = match form {
-                0 => Form::Text,
-                1 => Form::Tokens,
-                2 => Form::Fields,
-                _ => return None,
-            };
+            let form = FORMS.into_iter().find(|known| code_of(*known) == *form)?;
             decode_content(bytes, form)
         });
         decoded.map(Some).ok_or(BackendError::Unexpected { what: "a stored content" })

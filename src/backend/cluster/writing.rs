@@ -116,14 +116,24 @@ impl Shared {
             Command::new("HSET", self.layout.pending(id), [field, announced.pending.encode()]),
         ];
         self.connection.call(commands).await?;
+        self.keep_and_file(prepared, &announced).await?;
+        Ok(announced)
+    }
+
+    async fn keep_and_file(
+        &self,
+        prepared: &PreparedDocument,
+        announced: &Announced,
+    ) -> Result<(), BackendError> {
         let content = async {
             match &self.contents {
-                Some(contents) => contents.put(ordinal, &prepared.document.content).await,
+                Some(contents) => {
+                    contents.put(announced.version.ordinal, &prepared.document.content).await
+                }
                 None => Ok(()),
             }
         };
-        futures_util::future::try_join(content, self.file(prepared, &announced)).await?;
-        Ok(announced)
+        futures_util::future::try_join(content, self.file(prepared, announced)).await.map(|_| ())
     }
 
     /// Files the set, then its postings. A set whose entry is being removed waits for the end of
@@ -203,6 +213,7 @@ impl Shared {
             let is_same =
                 old.content_hash == new.content_hash && old.expires_at_ms == new.expires_at_ms;
             if is_same {
+                self.file_again(&prepared, old).await?;
                 ticket.stored();
                 return Ok(Stored::Unchanged);
             }
@@ -218,6 +229,35 @@ impl Shared {
             true => Stored::Replaced,
             false => Stored::Created,
         })
+    }
+
+    /// Files a live version once more. A failover may have lost a part of what was filed, and
+    /// whoever posts the document again is told that it is stored.
+    async fn file_again(
+        self: &Arc<Self>,
+        prepared: &PreparedDocument,
+        live: &VersionRecord,
+    ) -> Result<(), BackendError> {
+        let version = Version { id: prepared.document.id.clone(), ordinal: live.ordinal };
+        let pending = Pending {
+            ticket: Pending::NONE,
+            since_ms: self.now_ms(),
+            tentative: false,
+            stored: live.clone(),
+        };
+        // Dropping it withdraws it only if it is no longer the live version.
+        let mut again = Announced { shared: Arc::clone(self), version, pending, is_done: false };
+        let queue = self.layout.queue(part_of_id(&again.version.id));
+        let leftover = again.leftover().encode();
+        let noted = [number(again.pending.since_ms), leftover.clone()];
+        self.connection.call_one(Command::new("ZADD", queue.clone(), noted)).await?;
+        self.keep_and_file(prepared, &again).await?;
+        let is_live = self.live(&again.version.id).await?;
+        if is_live.is_some_and(|now| now.ordinal == again.version.ordinal) {
+            again.is_done = true;
+            self.connection.call_one(Command::new("ZREM", queue, [leftover])).await?;
+        }
+        self.connection.wait_for_replicas().await
     }
 
     /// Returns the version that was replaced.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::registry::Removal;
 use super::{Collection, CollectionName, Collections, Creation, Place};
-use crate::backend::{ClusterHome, Listed};
+use crate::backend::{BackendError, ClusterHome, Listed};
 use crate::engine::{CollectionSettings, Engine, EngineError, off_runtime_if};
 
 /// How often changes by others are looked for.
@@ -48,6 +48,9 @@ impl Collections {
         name: &CollectionName,
         settings: &CollectionSettings,
     ) -> Result<(Collection, Creation), EngineError> {
+        if settings.clusters.threshold.is_some() {
+            return Err(BackendError::Unsupported { what: "stored clusters" }.into());
+        }
         let others = home.list()?;
         let there = others.into_iter().find(|listed| listed.name == name.as_str());
         let (standing, creation) = match &there {

@@ -39,12 +39,15 @@ pub struct WantedBody {
 }
 
 /// The documents that are stored, in the order of the ids.
-#[derive(Serialize, ToSchema)]
+#[derive(Default, Serialize, ToSchema)]
 #[schema(as = Fetched)]
 pub struct FetchedReply {
     documents: Vec<StoredReply>,
     /// The ids that are not stored, in their order.
     unknown: Vec<DocumentId>,
+    /// The ids of documents that cannot be read whole: `GET /documents/{id}` says why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<DocumentId>,
 }
 
 impl FromRequest<AppState> for WantedBody {
@@ -95,7 +98,7 @@ pub async fn fetch(
     inherit("include", &mut include, &call.include)?;
     Include::check(include, &engine)?;
     let memory = state.budget.reservation(Purpose::Answers);
-    let mut reply = FetchedReply { documents: Vec::new(), unknown: Vec::new() };
+    let mut reply = FetchedReply::default();
     for id in ids {
         match engine.get(&id).await {
             Ok(record) => {
@@ -103,6 +106,7 @@ pub async fn fetch(
                 reply.documents.push(StoredReply::of(&engine, record, include).await?);
             }
             Err(EngineError::DocumentNotFound { .. }) => reply.unknown.push(id),
+            Err(EngineError::DocumentDamaged { .. }) => reply.damaged.push(id),
             Err(error) => return Err(error.into()),
         }
     }
