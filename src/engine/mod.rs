@@ -26,7 +26,7 @@ use crate::backend::{
     Backend, BackendError, Cluster, ClusterHome, ClusterOptions, Listed, Local, LocalSettings,
     SetCache,
 };
-use crate::storage::{StorageSettings, Store};
+use crate::storage::{StorageError, StorageSettings, Store};
 use discovery::Discoveries;
 use quality::recall::RecallMeter;
 
@@ -201,12 +201,11 @@ impl Engine {
         }
         let given = seeded.identity(&analyser.scheme);
         if listed.made.identity != given {
-            let stored = &listed.made.identity;
-            let reason = format!(
-                "the collection '{name}' in the cluster was made with other settings: stored \
-                 {stored}, given {given}"
+            let path = format!("the collection '{name}' in the cluster").into();
+            let stored = listed.made.identity;
+            return Err(
+                BackendError::from(StorageError::OtherSettings { path, stored, given }).into()
             );
-            return Err(EngineError::Store { reason });
         }
         let options = ClusterOptions {
             keep_content: settings.store.text,

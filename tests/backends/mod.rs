@@ -42,3 +42,11 @@ pub fn cluster(dir: &Path) -> Option<ClusterSettings> {
 pub fn is_cluster() -> bool {
     std::env::var_os("AKIN_TEST_BACKEND").is_some_and(|backend| backend == "cluster")
 }
+
+/// Whether a test is left out, as it is of what only the local backend has (`what`).
+pub fn is_left_out(what: &str) -> bool {
+    if is_cluster() {
+        eprintln!("not over a cluster: {what}");
+    }
+    is_cluster()
+}

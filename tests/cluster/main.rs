@@ -6,6 +6,7 @@
 mod cluster_nodes;
 mod faults;
 mod load;
+mod moving;
 mod nodes;
 mod remains;
 mod servers;

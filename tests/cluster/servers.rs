@@ -28,6 +28,10 @@ impl Servers {
         Self { processes, callers, _dir: dir }
     }
 
+    pub fn url(&self, number: usize) -> &str {
+        &self.processes[number].url
+    }
+
     pub fn kill(&mut self, number: usize) {
         self.processes[number].kill();
     }
@@ -76,6 +80,8 @@ pub fn try_start(
     command.arg(dir.path().join(number.to_string()));
     command.env("AKIN__LOG__FORMAT", "json");
     command.env("AKIN__STORAGE__BACKEND", "cluster");
+    // Which near-duplicates are found by chance is the same everywhere.
+    command.env("AKIN__COLLECTION__SKETCH__SEED", "7");
     command.env("AKIN__CLUSTER__NODES", json!(cluster.addresses()).to_string());
     let contents = format!("file://{}", dir.path().join("contents").display());
     command.env("AKIN__CLUSTER__CONTENTS", contents);

@@ -13,7 +13,7 @@ use futures_util::future::join_all;
 use tempfile::tempdir;
 
 use crate::corpus::families;
-use crate::{add, id, open, text, try_open};
+use crate::{add, backends, id, open, text, try_open};
 
 const MODES: [Mode; 3] = [Mode::Verified, Mode::Estimated, Mode::Exact];
 
@@ -65,6 +65,9 @@ fn brute_force(texts: &[(String, String)], threshold: f64) -> BTreeMap<(String, 
 
 #[tokio::test]
 async fn pairs_are_those_of_brute_force() {
+    if backends::is_left_out("discoveries") {
+        return;
+    }
     let dir = tempdir().unwrap();
     let texts = texts();
     let engine = filled(dir.path(), &texts).await;
@@ -100,6 +103,9 @@ async fn pairs_are_those_of_brute_force() {
 
 #[tokio::test]
 async fn the_order_of_arrival_changes_nothing() {
+    if backends::is_left_out("discoveries") {
+        return;
+    }
     let mut texts = texts();
     let mut told = Vec::new();
     for order in 0..3 {
@@ -127,6 +133,9 @@ async fn the_order_of_arrival_changes_nothing() {
 
 #[tokio::test]
 async fn clusters_have_their_members_in_order_and_near() {
+    if backends::is_left_out("discoveries") {
+        return;
+    }
     let dir = tempdir().unwrap();
     let texts = texts();
     let engine = filled(dir.path(), &texts).await;
@@ -163,6 +172,9 @@ async fn clusters_have_their_members_in_order_and_near() {
 
 #[tokio::test]
 async fn what_is_written_meanwhile_is_not_seen() {
+    if backends::is_left_out("discoveries") {
+        return;
+    }
     let dir = tempdir().unwrap();
     let texts = texts();
     let engine = filled(dir.path(), &texts).await;
@@ -193,6 +205,9 @@ async fn many_copies(engine: &Engine) {
 
 #[tokio::test]
 async fn closing_the_engine_stops_what_is_under_way() {
+    if backends::is_left_out("discoveries") {
+        return;
+    }
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     many_copies(&engine).await;
@@ -207,6 +222,9 @@ async fn closing_the_engine_stops_what_is_under_way() {
 
 #[tokio::test]
 async fn giant_clusters_are_told_of() {
+    if backends::is_left_out("discoveries") {
+        return;
+    }
     let dir = tempdir().unwrap();
     let mut settings = CollectionSettings::default();
     settings.limits.cluster_members_alarm = 99;

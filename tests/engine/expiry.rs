@@ -14,7 +14,7 @@ use futures_util::StreamExt;
 use futures_util::future::join_all;
 use tempfile::tempdir;
 
-use crate::{CACHE_BYTES, add, id, lookup, open_with, similar, text};
+use crate::{CACHE_BYTES, add, backends, id, lookup, open_with, similar, snapshot, text};
 
 const START_MS: i64 = 1_800_000_000_000;
 
@@ -102,11 +102,12 @@ async fn a_document_is_there_until_its_moment_and_not_from_it_on() {
     assert_eq!(expires_after_ms(&engine, "b").await, None);
     time.set(1_000);
     assert_gone(&engine).await;
-    let postings = engine.stats().await.unwrap().backend.sequence;
+    let before = engine.stats().await.unwrap().backend.sequence;
     assert_eq!(engine.remove_expired().await.unwrap(), 1);
     assert_eq!(engine.remove_expired().await.unwrap(), 0);
     assert_gone(&engine).await;
-    assert_eq!(engine.stats().await.unwrap().backend.sequence, postings + 1);
+    let after = engine.stats().await.unwrap().backend.sequence;
+    assert_eq!(after, if backends::is_cluster() { 0 } else { before + 1 });
 }
 
 #[tokio::test]
@@ -203,11 +204,11 @@ async fn what_has_expired_does_not_come_back() {
         let engine = time.open(dir.path(), None);
         add(&engine, text("b", PAGE)).await;
         if snapshot_before {
-            engine.snapshot().await.unwrap();
+            snapshot(&engine).await;
         }
         add(&engine, expiring("a", PAGE, 1_000)).await;
         if snapshot_after {
-            engine.snapshot().await.unwrap();
+            snapshot(&engine).await;
         }
         drop(engine);
         let engine = time.open(dir.path(), None);

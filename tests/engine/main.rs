@@ -61,6 +61,14 @@ fn open_with(
     opened.map(|(engine, _)| engine)
 }
 
+/// A snapshot of the index, where there is one to copy.
+async fn snapshot(engine: &Engine) {
+    match engine.snapshot().await {
+        Err(EngineError::UnsupportedByBackend { .. }) if backends::is_cluster() => {}
+        made => drop(made.unwrap()),
+    }
+}
+
 fn id(id: &str) -> DocumentId {
     DocumentId::new(id).unwrap()
 }

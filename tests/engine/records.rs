@@ -14,7 +14,7 @@ use futures_util::future::join_all;
 use tempfile::tempdir;
 
 use crate::numbers::Numbers;
-use crate::{add, id, text, try_open};
+use crate::{add, id, snapshot, text, try_open};
 
 const NAMES: [&str; 3] = ["name", "address", "phone"];
 
@@ -130,7 +130,7 @@ async fn sketched_fields_find_records_that_agree_in_none() {
         let probe = || Probe::Content(content(&typed));
         let before = found(&engine, probe(), Some(190)).await;
         assert_eq!(before.len(), matches);
-        engine.snapshot().await.unwrap();
+        snapshot(&engine).await;
         drop(engine);
         let engine = try_open(dir.path(), settings).unwrap();
         assert_eq!(found(&engine, probe(), Some(190)).await, before);
@@ -188,7 +188,7 @@ async fn a_restart_a_replacement_and_a_removal_change_what_is_found() {
     let engine = open(dir.path());
     add(&engine, record("a", &BILL)).await;
     add(&engine, record("b", &BILL)).await;
-    engine.snapshot().await.unwrap();
+    snapshot(&engine).await;
     add(&engine, record("c", &BILL)).await;
     let moved = [BILL[0], ("address", "1 Elm Road"), BILL[2]];
     add(&engine, record("b", &moved)).await;

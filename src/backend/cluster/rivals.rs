@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use super::command::{Command, number};
 use super::layout::be_bytes;
 use super::reading::versions_of;
-use super::versions::{Pending, VersionRecord, flags};
+use super::versions::{Entry, Pending, VersionRecord, flags};
 use super::{Announced, Shared};
 use crate::backend::in_flight::Outcome;
 use crate::backend::{
@@ -78,11 +78,17 @@ impl Shared {
             ticket == Pending::CHOOSING || ticket < ours.pending.ticket
         });
         found.sort_by_key(|found| found.pending.ticket.wrapping_sub(1));
-        for found in found {
-            if rivals.found.len() == search.rivals_max {
+        let mut rest = found.into_iter().peekable();
+        while rest.peek().is_some() {
+            let room = search.rivals_max - rivals.found.len();
+            if room == 0 {
                 return Ok(Rivals { truncated: true, ..rivals });
             }
-            rivals.found.extend(self.rival(found, tentative, search, document, ours).await?);
+            let some = self.agreeing_rivals(rest.by_ref().take(room), search, document).await?;
+            for (found, rival) in some {
+                let outcome = self.outcome_of(found, tentative, ours);
+                rivals.found.push(Rival { document: Arc::new(rival), outcome });
+            }
         }
         Ok(rivals)
     }
@@ -118,44 +124,63 @@ impl Shared {
         Ok((found.collect(), truncated))
     }
 
-    /// `None` if its sketch does not agree well enough, or it is gone.
-    async fn rival(
+    /// Those whose sketches agree well enough and that are still there, with their sets.
+    async fn agreeing_rivals(
+        &self,
+        found: impl Iterator<Item = Found>,
+        search: &RivalSearch,
+        document: &PreparedDocument,
+    ) -> Result<Vec<(Found, PreparedDocument)>, BackendError> {
+        let found: Vec<Found> = found.collect();
+        let of_set = |found: &Found| found.pending.stored.fingerprint;
+        let entries = self.entries(found.iter().map(of_set)).await?;
+        let agrees = |(found, entry): (Found, Option<Entry>)| {
+            let sketch = entry?.sketch;
+            let agreeing = self.estimator.agreeing(document.sketch.as_bytes(), sketch.as_bytes());
+            (agreeing >= search.agreeing_min).then_some((found, sketch))
+        };
+        let agreeing: Vec<_> = found.into_iter().zip(entries).filter_map(agrees).collect();
+        let fingerprints: Vec<u64> = agreeing.iter().map(|(found, _)| of_set(found)).collect();
+        let sets = self.read_sets(&fingerprints).await?;
+        let mut rivals = Vec::with_capacity(agreeing.len());
+        for ((found, sketch), set) in agreeing.into_iter().zip(sets) {
+            let (Some(set), Some(content)) = (set, self.content_of_rival(&found).await?) else {
+                continue;
+            };
+            let rival = prepared(&found, content, set, sketch);
+            rivals.push((found, rival));
+        }
+        Ok(rivals)
+    }
+
+    /// Only records are scored by their contents.
+    async fn content_of_rival(&self, found: &Found) -> Result<Option<Content>, BackendError> {
+        match &self.contents {
+            Some(contents) if found.pending.stored.has(flags::FIELDS) => {
+                contents.get(found.version.ordinal).await
+            }
+            _ => Ok(Some(Content::Text(String::new()))),
+        }
+    }
+
+    /// `None` if the rival is certain to be stored.
+    fn outcome_of(
         self: &Arc<Self>,
         found: Found,
         tentative: bool,
-        search: &RivalSearch,
-        document: &PreparedDocument,
         ours: &Announced,
-    ) -> Result<Option<Rival>, BackendError> {
-        let fingerprint = found.pending.stored.fingerprint;
-        let entry = self.entries(std::iter::once(fingerprint)).await?.pop().flatten();
-        let set = self.read_sets(&[fingerprint]).await?.pop().flatten();
-        let (Some(entry), Some(set)) = (entry, set) else { return Ok(None) };
-        let agreeing = self.estimator.agreeing(document.sketch.as_bytes(), entry.sketch.as_bytes());
-        if agreeing < search.agreeing_min {
-            return Ok(None);
+    ) -> Option<watch::Receiver<Outcome>> {
+        let Pending { ticket, tentative: is_tentative, .. } = found.pending;
+        if !tentative && !is_tentative && ticket != Pending::CHOOSING {
+            return None;
         }
-        let content = match &self.contents {
-            // Only records are scored by their contents.
-            Some(contents) if found.pending.stored.has(flags::FIELDS) => {
-                contents.get(found.version.ordinal).await?
-            }
-            _ => Some(Content::Text(String::new())),
-        };
-        let Some(content) = content else { return Ok(None) };
-        let rival = prepared(&found, content, set, entry.sketch);
-        let is_certain =
-            !tentative && !found.pending.tentative && found.pending.ticket != Pending::CHOOSING;
-        let outcome = (!is_certain).then(|| {
-            let (sender, outcome) = watch::channel(Outcome::Undecided);
-            let (shared, our_ticket) = (Arc::clone(self), ours.pending.ticket);
-            self.connection.spawn(async move {
-                let decided = shared.outcome(&found, our_ticket, tentative, &sender).await;
-                sender.send_replace(decided);
-            });
-            outcome
+        let (sender, outcome) = watch::channel(Outcome::Undecided);
+        let (shared, our_ticket) = (Arc::clone(self), ours.pending.ticket);
+        self.connection.spawn(async move {
+            let decided = shared.outcome(&found, our_ticket, tentative, &sender).await;
+            sender.send_replace(decided);
         });
-        Ok(Some(Rival { document: Arc::new(rival), outcome }))
+        Some(outcome)
     }
 
     /// Waits for the outcome of a pending version; one with a later ticket is none of ours.
