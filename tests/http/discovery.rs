@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use crate::app::{App, text};
+use crate::backends;
 
 async fn app_with_three_near_duplicates_and_another(app: &App) {
     app.add(&[
@@ -31,6 +32,9 @@ async fn many(app: &App) {
 
 #[tokio::test]
 async fn every_pair_comes_once() {
+    if backends::is_left_out("discoveries") {
+        return;
+    }
     let app = App::new().await;
     for path in ["/pairs", "/pairs?mode=exact", "/clusters", "/clusters?mode=exact"] {
         assert!(app.get(path).await.lines().is_empty(), "there is nothing yet");
@@ -56,6 +60,9 @@ async fn every_pair_comes_once() {
 
 #[tokio::test]
 async fn clusters_are_lines() {
+    if backends::is_left_out("discoveries") {
+        return;
+    }
     let app = App::new().await;
     app_with_three_near_duplicates_and_another(&app).await;
     for query in ["", "?linkage=representative", "?linkage=single&mode=exact&threshold=0.9"] {
@@ -80,6 +87,9 @@ async fn clusters_are_lines() {
 
 #[tokio::test]
 async fn giant_clusters_raise_an_alarm() {
+    if backends::is_left_out("discoveries") {
+        return;
+    }
     let mut collection = CollectionSettings::default();
     collection.limits.cluster_members_alarm = 2;
     let app = App::with_collection(collection).await;
@@ -140,6 +150,9 @@ async fn until(app: &App, count: usize, found: bool) -> Vec<Value> {
 
 #[tokio::test]
 async fn a_disconnected_client_stops_the_discovery() {
+    if backends::is_left_out("discoveries") {
+        return;
+    }
     let app = App::with_server(ServerSettings { discoveries_max: 1, ..Default::default() }).await;
     many(&app).await;
     assert_eq!(under_way(&app).await.len(), 0);
@@ -160,6 +173,9 @@ async fn a_disconnected_client_stops_the_discovery() {
 
 #[tokio::test]
 async fn a_failure_breaks_the_stream_off() {
+    if backends::is_left_out("discoveries") {
+        return;
+    }
     let app = App::new().await;
     app_with_three_near_duplicates_and_another(&app).await;
     let path = app.dir.path().join("default/store.sqlite");
@@ -176,6 +192,9 @@ async fn a_failure_breaks_the_stream_off() {
 /// A chain: each resembles the next, and the ends do not resemble each other.
 #[tokio::test]
 async fn the_cluster_of_one_document_is_that_of_a_discovery() {
+    if backends::is_left_out("discoveries") {
+        return;
+    }
     let app = App::new().await;
     let words = |from: usize| (from..from + 60).map(|at| format!("w{at}")).collect::<Vec<_>>();
     for at in 0..8 {

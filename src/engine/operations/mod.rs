@@ -50,6 +50,13 @@ impl Engine {
         Ok(self.local("snapshots")?.snapshot().await?)
     }
 
+    /// # Errors
+    /// `UnsupportedByBackend`: there is no index here to copy.
+    pub fn check_snapshots(&self) -> Result<(), EngineError> {
+        self.local("snapshots")?;
+        Ok(())
+    }
+
     /// Writes a snapshot, unless the newest one is up to date.
     ///
     /// # Errors

@@ -73,7 +73,8 @@ impl Engine {
         };
         let mut answer = crate::engine::off_runtime_if(true, work).await??;
         let stats = self.backend.stats().await?;
-        if matches!(of, CurveOf::Collection { .. }) && stats.documents > 0 {
+        let is_known = stats.documents > 0 && stats.index_bytes > 0;
+        if matches!(of, CurveOf::Collection { .. }) && is_known {
             let measured = stats.index_bytes as f64 / stats.documents as f64;
             answer.measured_bytes_per_document = Some(measured);
         }

@@ -12,7 +12,7 @@ use crate::http::AppState;
 use crate::http::metrics::{exposition, process};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::problem::of_calls::Plain;
+use crate::http::problem::of_calls::{OfSnapshots, Plain};
 use crate::http::request::extract::{AllReady, Ready};
 use crate::http::request::query::{NoParameters, Query};
 use crate::http::response::json::Json;
@@ -99,9 +99,13 @@ pub async fn stats(
 #[utoipa::path(
     post, path = "/snapshots", operation_id = "take_snapshot", tag = "Operating",
     responses((status = 202, description = "Started.", body = StatusReply,
-        headers(("location" = String, description = "Where snapshots are listed."))), Plain),
+        headers(("location" = String, description = "Where snapshots are listed."))), OfSnapshots),
 )]
-pub async fn take_snapshot(_: Query<NoParameters>, Ready(engine): Ready) -> impl IntoResponse {
+pub async fn take_snapshot(
+    _: Query<NoParameters>,
+    Ready(engine): Ready,
+) -> Result<impl IntoResponse, Problem> {
+    engine.check_snapshots()?;
     let listed_at = snapshots_of(engine.name());
     tokio::spawn(async move {
         if let Err(error) = engine.snapshot().await {
@@ -109,7 +113,7 @@ pub async fn take_snapshot(_: Query<NoParameters>, Ready(engine): Ready) -> impl
         }
     });
     let started = Json(StatusReply { status: "started" });
-    (StatusCode::ACCEPTED, [(header::LOCATION, listed_at)], started)
+    Ok((StatusCode::ACCEPTED, [(header::LOCATION, listed_at)], started))
 }
 
 fn snapshots_of(name: &CollectionName) -> String {
@@ -124,7 +128,7 @@ fn snapshots_of(name: &CollectionName) -> String {
 /// Returns the complete snapshots of the collection.
 #[utoipa::path(
     get, path = "/snapshots", operation_id = "list_snapshots", tag = "Operating",
-    responses((status = 200, description = "The snapshots.", body = SnapshotsReply), Plain),
+    responses((status = 200, description = "The snapshots.", body = SnapshotsReply), OfSnapshots),
 )]
 pub async fn snapshots(
     _: Query<NoParameters>,

@@ -49,6 +49,9 @@ const JSON_BODY: &[Code] = &[
 
 const MEASURES: &[Code] = &[Code::TextRequired, Code::TextsTooLong];
 
+/// Of calls that only the local backend has.
+const ONLY_LOCAL: &[Code] = &[Code::UnsupportedByBackend];
+
 const POSTED: &[Code] = &[Code::BodyTooLarge, Code::InvalidRequest];
 
 /// Types that stand for problems in `#[utoipa::path(responses(…))]`.
@@ -77,9 +80,9 @@ problems! {
     /// Of a comparison of posted documents.
     Comparing: [BODY, BY_ID, MEASURES, POSTED];
     /// Of a discovery of pairs or clusters.
-    Discovering: [&[Code::UnsupportedMode, Code::WrongContent]];
+    Discovering: [ONLY_LOCAL, &[Code::UnsupportedMode, Code::WrongContent]];
     /// Of a discovery of clusters, or of the cluster of one document.
-    Clustering: [BY_ID, &[Code::WrongContent]];
+    Clustering: [ONLY_LOCAL, BY_ID, &[Code::WrongContent]];
     /// Of a call for clusters that a collection keeps.
     KeepingClusters: [&[Code::ClustersNotKept]];
     /// Of a call that collections of records or signatures refuse.
@@ -87,7 +90,7 @@ problems! {
     /// Of a call that takes a list of ids.
     Collapsing: [JSON_BODY, &[Code::TooManyShingles, Code::WrongContent]];
     /// Of a call that reads changes.
-    Following: [&[Code::ChangesGone]];
+    Following: [ONLY_LOCAL, &[Code::ChangesGone]];
     /// Of a call that takes a list of ids to return.
     Fetching: [JSON_BODY, &[Code::WrongContent]];
     /// Of a call that takes documents.
@@ -111,13 +114,13 @@ problems! {
     /// Of a call that names a collection.
     OfCollection: [&[Code::CollectionNotFound]];
     /// Of a call that creates a collection.
-    Making: [JSON_BODY, &[
+    Making: [ONLY_LOCAL, JSON_BODY, &[
         Code::CollectionExists,
         Code::TooManyCollections,
         Code::InsufficientStorage,
     ]];
     /// Of a call that begins a reindex.
-    BeginningReindex: [JSON_BODY, &[
+    BeginningReindex: [ONLY_LOCAL, JSON_BODY, &[
         Code::CollectionNotFound,
         Code::ReindexUnderWay,
         Code::ReindexOfDefault,
@@ -129,7 +132,9 @@ problems! {
     /// Of a call that removes a collection.
     Removing: [&[Code::CollectionNotFound, Code::CollectionRequired]];
     /// Of a call that backs collections up.
-    BackingUp: [&[Code::InsufficientStorage]];
+    BackingUp: [ONLY_LOCAL, &[Code::InsufficientStorage]];
+    /// Of a call that makes or lists snapshots.
+    OfSnapshots: [ONLY_LOCAL];
 }
 
 /// Adds what a call can have besides where it names the collection that it acts on.

@@ -146,7 +146,7 @@ pub struct StatsReply {
     index_bytes: u64,
     /// The part of it that is for ids.
     ids_bytes: u64,
-    /// `index_bytes` divided by `documents`; absent while there are none.
+    /// `index_bytes` divided by `documents`; absent while there are none, and over a cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_document: Option<f64>,
     database_bytes: u64,
@@ -172,8 +172,10 @@ pub struct StatsReply {
 impl StatsReply {
     pub fn new(stats: Stats, started_at: Timestamp, settings: CollectionSettings) -> Self {
         let Stats { backend: stats, discoveries, clusters, .. } = stats;
+        // A cluster does not say what a collection takes.
+        let is_known = stats.documents > 0 && stats.index_bytes > 0;
         let bytes_per_document =
-            (stats.documents > 0).then(|| stats.index_bytes as f64 / stats.documents as f64);
+            is_known.then(|| stats.index_bytes as f64 / stats.documents as f64);
         Self {
             documents: stats.documents,
             distinct_sets: stats.distinct_sets,
