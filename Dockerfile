@@ -7,6 +7,7 @@ SHELL ["/bin/bash", "-euo", "pipefail", "-c"]
 WORKDIR /src
 # The dependencies by themselves: built again only when Cargo.toml or Cargo.lock change.
 COPY Cargo.toml Cargo.lock ./
+COPY .cargo .cargo/
 COPY bench/Cargo.toml bench/
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     mkdir -p src bench/src benches && echo 'fn main() {}' > src/main.rs && touch src/lib.rs \

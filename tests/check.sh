@@ -26,17 +26,56 @@ for component in rustfmt clippy; do
     cargo "${component/rust/}" --version > /dev/null 2>&1 || rustup component add "$component"
 done
 
+# What runs beside something else writes into a file, which is shown when it is waited for.
+declare -A beside
+outputs=$(mktemp -d)
+run_beside() { # NAME COMMAND...
+    set -m # a process group of its own, which can be ended as one
+    "${@:2}" < /dev/null > "$outputs/$1" 2>&1 &
+    set +m
+    beside[$1]=$!
+}
+wait_for() { # NAME
+    local status=0
+    wait "${beside[$1]}" || status=$?
+    unset "beside[$1]"
+    echo "== $1"
+    cat "$outputs/$1"
+    return $status
+}
+end() {
+    for group in "${beside[@]}"; do kill -- "-$group" 2> /dev/null || true; done
+    wait
+    rm -rf "$outputs"
+}
+trap end EXIT
+
+scripts=(deploy clients schemathesis join console)
+install_tools() {
+    for script in "${scripts[@]}"; do bash "tests/$script.sh" install; done
+}
+# `--examples`, of which there are none, turns on the features of the tests: so what clippy has
+# checked of the dependencies serves here, too.
+document_and_run_scripts() {
+    RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items --lib --examples
+    for script in "${scripts[@]}"; do
+        echo "-- tests/$script.sh"
+        bash "tests/$script.sh"
+    done
+}
+
 cargo fmt --check
+run_beside "tools" install_tools
 # One command for both packages: they then share the dependencies that they check.
 cargo clippy --locked --workspace --all-targets -- -D warnings
-RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items
 # It takes minutes to build, so it is not installed here; `just deny` says how.
 if cargo deny --version > /dev/null 2>&1; then
     cargo deny --locked check bans licenses sources
 fi
+cargo test --locked --no-run
+wait_for "tools"
+
+# Neither keeps two cores busy.
+run_beside "docs and scripts" document_and_run_scripts
 cargo test --locked
-bash tests/deploy.sh
-bash tests/schemathesis.sh
-bash tests/clients.sh
-bash tests/join.sh
-bash tests/console.sh
+wait_for "docs and scripts"

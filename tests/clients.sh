@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # The clients against real servers: Python (types, tests, examples) and JavaScript (types, tests).
+# `install` only installs what is needed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -9,15 +10,10 @@ venv="$root/target/clients/python"
 wanted=clients/python/tests/requirements.txt
 if ! cmp -s $wanted "$venv/installed.txt"; then
     python3 -m venv --clear "$venv"
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r $wanted
+    # Most of what is installed is never imported: compiling all of it would take as long again.
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile -r $wanted
     cp $wanted "$venv/installed.txt"
 fi
-# Installed as a user has it, so that a file missing from the package is noticed.
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps \
-    --no-build-isolation --force-reinstall "$root/clients/python"
-(cd clients/python && "$venv/bin/mypy" --cache-dir "$root/target/clients/mypy" &&
-    PYTHONDONTWRITEBYTECODE=1 "$venv/bin/python" -m pytest)
-
 # The compiler is installed elsewhere, so that nothing is written among the sources.
 tools="$root/target/clients/js"
 if ! cmp -s clients/js/package-lock.json "$tools/package-lock.json"; then
@@ -26,4 +22,12 @@ if ! cmp -s clients/js/package-lock.json "$tools/package-lock.json"; then
     (cd "$tools/new" && npm ci --silent --no-progress)
     mv "$tools"/new/* "$tools"
 fi
+[ "${1:-}" != install ] || exit 0
+
+# Installed as a user has it, so that a file missing from the package is noticed.
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps \
+    --no-build-isolation --force-reinstall "$root/clients/python"
+(cd clients/python && "$venv/bin/mypy" --cache-dir "$root/target/clients/mypy" &&
+    PYTHONPYCACHEPREFIX="$root/target/clients/bytecode" "$venv/bin/python" -m pytest)
+
 (cd clients/js && "$tools/node_modules/.bin/tsc" -p . && node --test test/*.test.js)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The console and /docs in Debian's Chromium, on a server of the tests' own. With AKIN_PICTURES=1 the
-# pictures in docs/images are taken anew.
+# pictures in docs/images are taken anew. `install` only installs what is needed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,11 +14,12 @@ if [ ${#need[@]} -gt 0 ]; then
     $sudo apt-get install -y -qq --no-install-recommends "${need[@]}"
 fi
 
-# Not `cargo build`: without the features of the tests it would build the dependencies once more.
-cargo test --quiet --locked --no-run --test http
 cd tests/console
 if ! cmp -s package-lock.json node_modules/installed.json; then
     npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
     cp package-lock.json node_modules/installed.json
 fi
+[ "${1:-}" != install ] || exit 0
+# Not `cargo build`: without the features of the tests it would build the dependencies once more.
+cargo test --quiet --locked --no-run --test http
 CHROMIUM=$(command -v chromium) node --test ./*.test.mjs

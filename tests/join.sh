@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The queries of docs/scaling.md in DuckDB, on what `akin sketch` writes: they find what akin finds.
 # AKIN_SPARK=1 runs the page's program for Spark, too (pyspark, and a Java that it takes).
+# `install` only installs what is needed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -14,4 +15,5 @@ if [ "$(cat "$venv/installed.txt" 2> /dev/null)" != "${wanted[*]}" ]; then
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "${wanted[@]}"
     echo "${wanted[*]}" > "$venv/installed.txt"
 fi
+[ "${1:-}" != install ] || exit 0
 "$venv/bin/python" tests/join.py
