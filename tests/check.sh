@@ -15,7 +15,7 @@ if [ ${#need[@]} -gt 0 ]; then
     $sudo apt-get update -qq
     $sudo apt-get install -y -qq --no-install-recommends "${need[@]}" ca-certificates
 fi
-# The servers of tests/cluster. The packages of the tools have them, too, and no service.
+# The nodes of a cluster, for tests. The packages of the tools have them, too, and no service.
 if ! command -v valkey-server redis-server valkey-check-rdb redis-check-rdb > /dev/null; then
     sudo=$([ "$(id -u)" = 0 ] || echo sudo)
     $sudo apt-get update -qq
@@ -78,4 +78,5 @@ wait_for "tools"
 # Neither keeps two cores busy.
 run_beside "docs and scripts" document_and_run_scripts
 cargo test --locked
+AKIN_TEST_BACKEND=cluster cargo test --locked --test engine --test http
 wait_for "docs and scripts"

@@ -52,7 +52,7 @@ fn answers(caller: &Caller) -> Vec<Value> {
             let answer = answer.as_object_mut().unwrap();
             answer.remove("took_us");
         }
-        let mut whole = ok(caller, "GET", &format!("/documents/{id}?include=text"), &Value::Null);
+        let mut whole = ok(caller, "GET", &format!("/documents/{id}"), &Value::Null);
         whole.as_object_mut().unwrap().remove("stored_at");
         json!([similar, by_text, whole])
     };

@@ -21,7 +21,9 @@ fn masters_are_replaced_and_slots_move() {
     let password = Some("open sesame".to_owned());
     let cluster = Cluster::start(&Options { has_proxies: true, password, ..Options::default() });
     let keys: Vec<_> = (0..100).map(|number| format!("key{number}")).collect();
-    keys.iter().for_each(|key| put(&cluster, key, key));
+    for key in &keys {
+        put(&cluster, key, key);
+    }
     assert_eq!(cluster.keys(), 100);
 
     let (slot, owner) = cluster.place("{a}");

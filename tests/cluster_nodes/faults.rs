@@ -34,16 +34,10 @@ impl Cluster {
         poll("the others know", || {
             let knows = |node: &&Node| {
                 let state = node.try_figure(&["CLUSTER", "INFO"], "cluster_state");
-                state.as_deref() == Some("ok") && self.owner(node, replica.announced_port())
+                state.as_deref() == Some("ok") && is_owner_for(node, replica.announced_port())
             };
             others.iter().all(knows)
         });
-    }
-
-    /// Whether a node takes the one at that port for a master with slots.
-    fn owner(&self, node: &Node, port: u16) -> bool {
-        let Some(Reply::Array(ranges)) = node.try_call(&["CLUSTER", "SLOTS"]) else { return false };
-        ranges.iter().any(|range| range.items()[2].items()[1] == Reply::Number(port.into()))
     }
 
     /// Moves a slot with its keys between masters, while clients go on. Returns how many keys.
@@ -71,8 +65,9 @@ impl Cluster {
 
     fn move_keys(&self, source: &Node, target: &Node, keys: &[Reply]) {
         let port = target.port.to_string();
-        let mut command: Vec<Vec<u8>> =
-            ["MIGRATE", "127.0.0.1", &port, "", "0", "10000"].map(|word| word.into()).to_vec();
+        let mut command: Vec<Vec<u8>> = ["MIGRATE", "127.0.0.1", &port, "", "0", "10000"]
+            .map(std::convert::Into::into)
+            .to_vec();
         if let Some(password) = &self.password {
             command.extend(["AUTH".into(), password.clone().into_bytes()]);
         }
@@ -106,4 +101,10 @@ impl Cluster {
         let is_owner = |node: &Node| i64::from(node.announced_port()) == port;
         self.nodes.iter().position(is_owner).expect("the owner is one of the nodes")
     }
+}
+
+/// Whether a node takes the one at that port for a master with slots.
+fn is_owner_for(node: &Node, port: u16) -> bool {
+    let Some(Reply::Array(ranges)) = node.try_call(&["CLUSTER", "SLOTS"]) else { return false };
+    ranges.iter().any(|range| range.items()[2].items()[1] == Reply::Number(port.into()))
 }

@@ -234,11 +234,13 @@ fn settings(options: &Options, dir: &Path, [port, bus_port, announced]: [u16; 3]
         line("requirepass", password);
         line("masterauth", password);
     }
-    further.iter().for_each(|(name, value)| line(name, value));
+    for (name, value) in further {
+        line(name, value);
+    }
     lines
 }
 
 fn words(command: &[impl AsRef<[u8]>]) -> String {
     let word = |word: &_| String::from_utf8_lossy(AsRef::<[u8]>::as_ref(word)).into_owned();
-    command.iter().map(|one| word(one)).collect::<Vec<_>>().join(" ")
+    command.iter().map(word).collect::<Vec<_>>().join(" ")
 }

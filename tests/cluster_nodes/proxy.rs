@@ -88,7 +88,9 @@ impl State {
             let concerned = |(of_replica, _): &(bool, _)| *of_replica == is_replica;
             let mut connections = self.connections.lock().unwrap();
             for (_, ends) in connections.values().filter(|connection| concerned(connection)) {
-                ends.iter().for_each(|end| drop(end.shutdown(Shutdown::Both)));
+                for end in ends {
+                    let _ = end.shutdown(Shutdown::Both);
+                }
             }
             connections.retain(|_, connection| !concerned(connection));
         }
@@ -101,11 +103,11 @@ impl State {
             }
             let Ok(client) = client else { continue };
             let state = Arc::clone(&self);
-            thread::spawn(move || state.join(client));
+            thread::spawn(move || state.join(&client));
         }
     }
 
-    fn join(&self, client: TcpStream) -> io::Result<()> {
+    fn join(&self, client: &TcpStream) -> io::Result<()> {
         let is_replica = client.peer_addr()?.ip() == NODES_ADDRESS;
         if *self.link(is_replica).lock().unwrap() == Link::Refused {
             return Ok(());
@@ -119,7 +121,7 @@ impl State {
         let (from, to) = (client.try_clone()?, node.try_clone()?);
         thread::scope(|scope| {
             scope.spawn(|| self.copy(&from, &to, is_replica));
-            self.copy(&node, &client, is_replica);
+            self.copy(&node, client, is_replica);
         });
         self.connections.lock().unwrap().remove(&number);
         Ok(())

@@ -86,14 +86,13 @@ impl Wire {
             "+" => Reply::Status(rest.to_owned()),
             "-" => Reply::Error(rest.to_owned()),
             ":" => Reply::Number(length()?),
-            "$" if length()? < 0 => Reply::Nil,
+            "$" | "*" if length()? < 0 => Reply::Nil,
             "$" => {
                 let mut bytes = vec![0; length()? as usize + 2];
                 self.stream.read_exact(&mut bytes)?;
                 bytes.truncate(bytes.len() - 2);
                 Reply::Bulk(bytes)
             }
-            "*" if length()? < 0 => Reply::Nil,
             "*" => Reply::Array((0..length()?).map(|_| self.reply()).collect::<Result<_, _>>()?),
             _ => return Err(io::Error::other(format!("'{line}' is no reply"))),
         })
