@@ -153,7 +153,8 @@ pub struct Removed {
     pub removed: u64,
 }
 
-/// Exported documents; may be polled after its end. A damaged one is an error, and the others follow.
+/// Exported documents; may be polled after its end. A damaged one is an error, and the others
+/// follow.
 pub type Records = BoxStream<'static, Result<Record, BackendError>>;
 
 /// Selects documents by their details.

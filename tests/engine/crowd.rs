@@ -63,6 +63,11 @@ async fn of_a_crowd_in_flight_no_more_than_is_asked_for_is_reported() {
     let added = futures_util::future::join_all(admitted.into_iter().map(|a| engine.complete(a)));
     for (number, added) in added.await.into_iter().enumerate() {
         let added = added.unwrap();
+        if backends::is_cluster() {
+            // It may be told of some that arrived just after it, too.
+            assert!((number.min(20)..=20).contains(&added.duplicates.len()), "{number}");
+            continue;
+        }
         assert_eq!(added.duplicates.len(), number.min(20));
         assert_eq!(added.more, number > 20, "{number}");
     }

@@ -14,7 +14,7 @@ const WANTED: [Wanted; 4] = [
     Wanted {
         name: "appendonly",
         is_right: |value| value == "yes",
-        advice: "without it a restarted node has lost what it had since its last dump: set it to yes",
+        advice: "a restarted node has lost what it had since its last dump: set it to yes",
     },
     Wanted {
         name: "appendfsync",
@@ -24,7 +24,7 @@ const WANTED: [Wanted; 4] = [
     Wanted {
         name: "min-replicas-to-write",
         is_right: |value| value.parse::<u32>().is_ok_and(|replicas| replicas > 0),
-        advice: "a master cut off from its replicas accepts writes that a failover loses: set it to 1",
+        advice: "a master cut off from its replicas takes writes that a failover loses: set it to 1",
     },
     Wanted {
         name: "maxmemory-policy",

@@ -14,9 +14,9 @@
 //! | `p{part}id` | hash | ordinal → a pending version, see [`versions::Pending`] |
 //! | `i{part}` | sorted set | the ids of the part, at score 0 |
 //! | `e{part}` | sorted set | the ids of documents that expire, by the time |
-//! | `q{part}` | sorted set | what a crash may leave, by the time since when, see [`layout::Leftover`] |
+//! | `q{part}` | sorted set | what a crash may leave, by the time: [`layout::Leftover`] |
 //! | `n{part}` | hash | `s`: number of sets, `p`: of their keys |
-//! | `s{part}fingerprint` | string | the entry of a set: its size and sketch, see [`versions::Entry`] |
+//! | `s{part}fingerprint` | string | the entry of a set, its size and sketch: [`versions::Entry`] |
 //! | `x{part}fingerprint` | string | the set, packed as on disk |
 //! | `m{part}fingerprint` | sorted set | the entry's members at score 0: ordinal and id |
 //! | `w{part}fingerprint` | sorted set | those members that others may have to wait for |
