@@ -84,7 +84,6 @@ impl JoinMode {
 
 /// A corpus, and the seconds that its phases took.
 struct Made {
-    corpus: Corpus,
     sets: Kept,
     text_s: f64,
     sketch_s: f64,
@@ -111,15 +110,16 @@ impl Made {
         }
         let (corpus, documents) = timed(&mut gather_s, || builder.finish());
         sets.tags = (0..corpus.count()).map(|number| documents.of(number)[0].1).collect();
-        Self { corpus, sets, text_s, sketch_s, gather_s }
+        sets.corpus = corpus;
+        Self { sets, text_s, sketch_s, gather_s }
     }
 
     /// The seconds from text to the last pair or cluster.
     fn measure(&mut self, mode: JoinMode) -> f64 {
-        let Self { corpus, sets, .. } = self;
+        let Self { sets, .. } = self;
         let progress = Progress::default();
         let [mut file_s, mut join_s] = [0.0; 2];
-        let join = timed(&mut file_s, || join(mode, corpus, sets));
+        let join = timed(&mut file_s, || join(mode, sets));
         let linkage = match mode {
             JoinMode::Single => Some(Linkage::Single),
             JoinMode::Representative => Some(Linkage::Representative),
@@ -152,27 +152,28 @@ impl Made {
     }
 }
 
-fn join<'c>(mode: JoinMode, corpus: &'c Corpus, sets: &mut Kept) -> Join<'c> {
+fn join(mode: JoinMode, sets: &mut Kept) -> Join<'static> {
     let settings = SketchSettings::default();
     let threshold = Threshold::new(THRESHOLD).expect("a threshold");
     let judged = (Estimator::new(&settings), threshold);
     let progress = Progress::default();
     let scoring = match mode {
         JoinMode::Exact => {
-            return Join::exact(corpus, judged, sets, &progress).expect("not stopped");
+            return Join::exact(judged, sets, &progress).expect("not stopped");
         }
         JoinMode::Estimated => Scoring::Estimated,
         _ => Scoring::Verified,
     };
     let bands = Bands::new(&SchemeSettings::default(), &settings);
     let plan = bands.plan(threshold);
-    let value = |sketch: &[u8], table| Some(bands.value(sketch, table));
+    let value = move |sketch: &[u8], table| Some(bands.value(sketch, table));
     let keys = Keys { tables: plan.bands, value, agreeing_min: plan.agreeing_min };
-    Join::by_keys(corpus, &keys, judged, scoring, &progress).expect("not stopped")
+    Join::by_keys(keys, judged, scoring)
 }
 
 /// Sets by their documents' tags, in memory or, if there is a file, there.
 struct Kept {
+    corpus: Corpus,
     count: usize,
     in_memory: Vec<ShingleSet>,
     file: Option<BufWriter<File>>,
@@ -188,7 +189,8 @@ impl Kept {
         let file =
             || BufWriter::with_capacity(1 << 20, tempfile::tempfile().expect("a temporary file"));
         let (in_memory, tags) = (Vec::new(), Vec::new());
-        Self { count: 0, in_memory, file: is_in_file.then(file), starts: vec![0], tags }
+        let corpus = Corpus::default();
+        Self { corpus, count: 0, in_memory, file: is_in_file.then(file), starts: vec![0], tags }
     }
 
     fn push(&mut self, set: ShingleSet) {
@@ -203,6 +205,18 @@ impl Kept {
 
 impl Sets for Kept {
     type Error = io::Error;
+
+    fn count(&self) -> u32 {
+        self.corpus.count()
+    }
+
+    fn shingles(&self, number: u32) -> usize {
+        self.corpus.shingles(number)
+    }
+
+    fn sketch(&mut self, number: u32) -> io::Result<&[u8]> {
+        Ok(self.corpus.sketch(number))
+    }
 
     fn set(&mut self, number: u32) -> io::Result<ShingleSet> {
         let tag = self.tags[number as usize] as usize;

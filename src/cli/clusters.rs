@@ -33,7 +33,8 @@ pub struct Arguments {
     /// Jaccard similarity from which documents are near-duplicates [default: the collection's]
     #[arg(long, value_name = "0..1", value_parser = threshold)]
     threshold: Option<Threshold>,
-    /// How near-duplicates are found [default: the collection's]
+    /// How near-duplicates are found [default: verified, or exact where the collection's kind is
+    /// prefix]
     #[arg(long)]
     mode: Option<Mode>,
     /// What makes a cluster [default: single]

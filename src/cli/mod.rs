@@ -9,6 +9,8 @@ mod compare;
 mod corpus;
 mod curve;
 mod dedup;
+#[cfg(test)]
+mod defaults;
 mod demo;
 mod documents;
 mod evaluate;

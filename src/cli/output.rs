@@ -59,6 +59,12 @@ impl Destination {
         Self { output, force }
     }
 
+    /// The file to write, unless the output is stdout or a device.
+    pub fn file(&self) -> Option<&Path> {
+        let is_file = !is_stdout(&self.output) && !is_special(&self.output);
+        is_file.then_some(self.output.as_path())
+    }
+
     /// Whether the file is called so.
     pub fn is_parquet(&self) -> bool {
         self.output.extension().is_some_and(|extension| extension == "parquet")

@@ -9,16 +9,13 @@ use clap::Args;
 use indicatif::HumanCount;
 use serde_json::json;
 
-use super::corpus::{CorpusOptions, Gathered, gather, with_progress};
+use super::corpus::{CorpusOptions, Gathered, Gathering, Keep, disk_failed, with_progress};
 use super::failure::Failure;
 use super::input;
 use super::output::Destination;
 use crate::document::DocumentId;
 use crate::engine::{Mode, OfflineCorpus};
 use crate::scheme::Threshold;
-
-/// A document of a set, and its number.
-type Member = (DocumentId, u64);
 
 /// Write every pair of near-duplicates in files: id, id, Jaccard similarity; needs no server
 ///
@@ -54,9 +51,17 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let selection = options.analysis.selection(paths)?;
     destination.check(&selection.paths)?;
     let settings = options.analysis.collection(threshold)?;
-    let Gathered { mut corpus, failed, .. } = gather(&selection, &settings, &options)?;
+    let gathering = Gathering {
+        settings: &settings,
+        options: &options,
+        keep: &Keep::default(),
+        output: destination.file(),
+        lists_pairs: true,
+    };
+    let Gathered { mut corpus, failed, .. } = gathering.gather(None, &selection)?;
     let threshold = settings.scheme.threshold;
-    let mut writer = Writer { out: destination.create()?, json, pairs: 0 };
+    let ids = corpus.ids().map_err(|error| disk_failed(&error))?;
+    let mut writer = Writer { out: destination.create()?, ids, json, pairs: 0 };
     if !distinct {
         writer.write_equal(&corpus, threshold)?;
     }
@@ -107,6 +112,8 @@ impl Score {
 
 struct Writer<W> {
     out: W,
+    /// By the numbers of the documents.
+    ids: Vec<DocumentId>,
     json: bool,
     pairs: u64,
 }
@@ -121,22 +128,23 @@ impl<W: Write> Writer<W> {
             }
             let (members, score) =
                 (corpus.documents().of(set), Score::new(resemblance, corpus.points_max()));
-            for (at, (a, _)) in members.iter().enumerate() {
-                members[at + 1..].iter().try_for_each(|(b, _)| self.write(a, b, score))?;
+            for (at, a) in members.iter().enumerate() {
+                members[at + 1..].iter().try_for_each(|b| self.write(*a, *b, score))?;
             }
         }
         Ok(())
     }
 
-    fn write_across(&mut self, a: &[Member], b: &[Member], score: Score) -> io::Result<()> {
-        for (a, _) in a {
-            b.iter().try_for_each(|(b, _)| self.write(a, b, score))?;
+    fn write_across(&mut self, a: &[u32], b: &[u32], score: Score) -> io::Result<()> {
+        for a in a {
+            b.iter().try_for_each(|b| self.write(*a, *b, score))?;
         }
         Ok(())
     }
 
-    fn write(&mut self, a: &DocumentId, b: &DocumentId, score: Score) -> io::Result<()> {
+    fn write(&mut self, a: u32, b: u32, score: Score) -> io::Result<()> {
         self.pairs += 1;
+        let [a, b] = [a, b].map(|number| &self.ids[number as usize]);
         let (a, b) = (a.min(b), a.max(b));
         match (score, self.json) {
             (Score::Resemblance(resemblance), false) => {

@@ -36,8 +36,8 @@ pub struct Arguments {
     /// The most matches to show [default: 20]
     #[arg(long, value_name = "N")]
     limit: Option<u32>,
-    /// How near-duplicates are found [default: the collection's: verified, or exact where its kind
-    /// is prefix]
+    /// How near-duplicates are found [default: verified, or exact where the collection's kind is
+    /// prefix]
     #[arg(long)]
     mode: Option<Mode>,
     /// Write the server's answer unchanged

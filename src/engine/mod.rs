@@ -58,7 +58,9 @@ pub use lookup::cluster::{ClusterOf, Linked};
 pub use lookup::collapse::{Collapsed, Group, GroupMember};
 pub use lookup::conditions::Conditions;
 pub use lookup::filter::{Filter, FilterError};
-pub use offline::{OfflineCorpus, OfflineGathering, SetPair};
+pub use offline::{
+    DOCUMENT_BYTES, Documents, OfflineCorpus, OfflineGathering, Room, SetPair, Sorter,
+};
 pub use operations::Page;
 pub use operations::backup::{Restored, Restoring, check_backup, restore};
 pub use quality::{CurveAnswer, CurveOf, curve_of};

@@ -21,7 +21,7 @@ use crate::scheme::Threshold;
 pub struct AddOptions {
     /// Look for near-duplicates of each document.
     pub check: bool,
-    /// `skip`: do not store a document that has a near-duplicate.
+    /// `skip`: do not store a document that has a near-duplicate. By default `keep`.
     pub on_duplicate: OnDuplicate,
     /// The lowest Jaccard similarity of a near-duplicate; by default the collection's threshold.
     pub threshold: Option<Threshold>,

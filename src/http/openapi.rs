@@ -10,6 +10,7 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 
 use crate::engine::{Linkage, OnDuplicate, Order};
 use crate::http::access::routes::SCHEME;
+use crate::http::handlers::changes::Webhooks;
 use crate::http::problem::ProblemReply;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls;
@@ -60,9 +61,17 @@ fn complete(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi 
     document.paths.paths =
         paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
     describe_paths_of_collections(&mut document);
+    add_webhooks(&mut document);
     let components = document.components.get_or_insert_default();
     components.add_security_scheme(SCHEME, key_scheme());
     document
+}
+
+fn add_webhooks(document: &mut utoipa::openapi::OpenApi) {
+    let webhooks = Webhooks::openapi();
+    document.webhooks = Some(webhooks.paths);
+    let schemas = webhooks.components.unwrap_or_default().schemas;
+    document.components.get_or_insert_default().schemas.extend(schemas);
 }
 
 /// The same handlers serve `default` and named collections. Under a collection's name they have one

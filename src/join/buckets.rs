@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
+use super::filing::Filing;
 use super::grouping::{KeyGroups, Member};
-use super::{Corpus, Keys, Progress, Stage, Stopped};
+use super::{JoinError, Progress, Sets, Stage};
 use crate::measure::Overlap;
-use crate::scheme::{ElementPosition, Threshold, prefix_len};
+use crate::scheme::prefix_len;
 
 /// All buckets with at least two members.
 ///
@@ -23,16 +24,14 @@ pub(super) struct Buckets {
     /// The set with rank r is in the buckets `memberships[starts[r]..starts[r + 1]]`.
     starts: Vec<usize>,
     memberships: Vec<u32>,
-    /// The threshold, if buckets are of elements in prefixes.
-    pub prefixes: Option<Threshold>,
 }
 
 impl Buckets {
     /// The sets of a corpus without buckets.
-    pub fn empty(corpus: &Corpus) -> Self {
-        let mut numbers: Vec<u32> = (0..corpus.count()).collect();
-        numbers.sort_by_key(|&number| corpus.shingles(number));
-        let sizes = numbers.iter().map(|&number| corpus.shingles(number) as u32).collect();
+    fn empty(sets: &impl Sets) -> Self {
+        let mut numbers: Vec<u32> = (0..sets.count()).collect();
+        numbers.sort_by_key(|&number| sets.shingles(number));
+        let sizes = numbers.iter().map(|&number| sets.shingles(number) as u32).collect();
         Self {
             numbers,
             sizes,
@@ -40,12 +39,11 @@ impl Buckets {
             ranges: Vec::new(),
             starts: Vec::new(),
             memberships: Vec::new(),
-            prefixes: None,
         }
     }
 
     /// The rank of each set, by number.
-    pub fn ranks_by_number(&self) -> Vec<u32> {
+    fn ranks_by_number(&self) -> Vec<u32> {
         let mut ranks = vec![0; self.numbers.len()];
         for (rank, number) in (0..).zip(&self.numbers) {
             ranks[*number as usize] = rank;
@@ -54,44 +52,47 @@ impl Buckets {
     }
 
     /// A bucket for each key of at least two sets.
-    pub fn by_keys<V: Fn(&[u8], u32) -> Option<u32>>(
-        corpus: &Corpus,
-        keys: &Keys<V>,
+    ///
+    /// # Errors
+    /// Errors of reading the sets, and [`JoinError::Stopped`].
+    pub fn of<S: Sets>(
+        filing: &Filing<'_>,
+        sets: &mut S,
         progress: &Progress,
-    ) -> Result<Self, Stopped> {
-        let mut buckets = Self::empty(corpus);
+    ) -> Result<Self, JoinError<S::Error>> {
+        let mut buckets = Self::empty(sets);
         let ranks = buckets.ranks_by_number();
         let mut groups = KeyGroups::default();
-        progress.begin(Stage::Filing, u64::from(keys.tables) * u64::from(corpus.count()));
-        for table in 0..keys.tables {
-            for (number, &rank) in (0..).zip(&ranks) {
-                if let Some(key) = (keys.value)(corpus.sketch(number), table) {
-                    groups.push(key, Member { rank, position: 0 });
-                }
+        progress.begin(Stage::Filing, u64::from(filing.tables()) * u64::from(sets.count()));
+        for table in 0..filing.tables() {
+            for (number, &set) in (0..).zip(&ranks) {
+                filing.visit(number, table..table + 1, sets, |filed| {
+                    groups.push(filed.key, Member { set, position: filed.position });
+                })?;
+                progress.advance(1)?;
             }
-            progress.go_on()?;
             buckets.take(&mut groups);
-            progress.advance(u64::from(corpus.count()))?;
         }
+        drop(groups);
         buckets.link();
         Ok(buckets)
     }
 
     /// Adds a bucket for each key with several members, and empties the groups.
-    pub fn take(&mut self, groups: &mut KeyGroups) {
+    fn take(&mut self, groups: &mut KeyGroups) {
         groups.drain(|members| {
             let start = self.members.len();
             self.members.extend(members.iter().map(|keyed| keyed.member));
-            self.members[start..].sort_unstable_by_key(|member| member.rank);
+            self.members[start..].sort_unstable_by_key(|member| member.set);
             self.ranges.push(start..self.members.len());
         });
     }
 
     /// Builds the map from sets to their buckets. Call it once, after all buckets are added.
-    pub fn link(&mut self) {
+    fn link(&mut self) {
         let mut starts = vec![0; self.numbers.len() + 1];
         for member in &self.members {
-            starts[member.rank as usize + 1] += 1;
+            starts[member.set as usize + 1] += 1;
         }
         for rank in 1..starts.len() {
             starts[rank] += starts[rank - 1];
@@ -100,7 +101,7 @@ impl Buckets {
         let mut memberships = vec![0; self.members.len()];
         for (bucket, range) in (0..).zip(&self.ranges) {
             for member in &self.members[range.clone()] {
-                let at = &mut next[member.rank as usize];
+                let at = &mut next[member.set as usize];
                 memberships[*at] = bucket;
                 *at += 1;
             }
@@ -122,20 +123,11 @@ impl Buckets {
         self.sizes[rank as usize] as usize
     }
 
-    /// Whether two members of a bucket may be a pair, by the positions of the shared element. The
-    /// first element that a pair shares always admits it.
-    #[inline]
-    pub fn admit(&self, a: Member, b: Member) -> bool {
-        let position =
-            |member: Member| ElementPosition::new(member.position as usize, self.size(member.rank));
-        self.prefixes.is_none_or(|threshold| position(a).admits(position(b), threshold))
-    }
-
     /// Whether two sets that share `buckets` buckets may be a pair. Let the prefix of one of them
     /// end first in the order of elements: the shared elements up to that point are in both
     /// prefixes, so each has a bucket, and the others come after that prefix.
-    pub fn share_enough(&self, a: u32, b: u32, buckets: u32) -> bool {
-        let Some(threshold) = self.prefixes else { return true };
+    pub fn share_enough(&self, filing: &Filing<'_>, a: u32, b: u32, buckets: u32) -> bool {
+        let Filing::Prefixes { threshold, .. } = *filing else { return true };
         let (a, b) = (self.size(a), self.size(b));
         let behind = |size| size - prefix_len(threshold, size);
         let shared = (buckets as usize + behind(a).max(behind(b))).min(a).min(b);
@@ -143,7 +135,7 @@ impl Buckets {
     }
 
     /// The memberships of the set with this rank.
-    pub fn of(&self, rank: u32) -> Range<usize> {
+    pub fn memberships(&self, rank: u32) -> Range<usize> {
         self.starts[rank as usize]..self.starts[rank as usize + 1]
     }
 
@@ -152,26 +144,8 @@ impl Buckets {
         self.memberships[membership] as usize
     }
 
-    pub fn count(&self) -> usize {
-        self.ranges.len()
-    }
-
     /// The members of a bucket, by ascending rank.
     pub fn members(&self, bucket: usize) -> &[Member] {
         &self.members[self.ranges[bucket].clone()]
-    }
-
-    /// Keeps only the members whose numbers satisfy `keep`.
-    pub fn retain(&mut self, bucket: usize, keep: impl Fn(u32) -> bool) {
-        let range = &mut self.ranges[bucket];
-        let mut kept = range.start;
-        for at in range.clone() {
-            let member = self.members[at];
-            if keep(self.numbers[member.rank as usize]) {
-                self.members[kept] = member;
-                kept += 1;
-            }
-        }
-        range.end = kept;
     }
 }

@@ -84,15 +84,9 @@ impl CorpusBuilder {
 
     /// Numbers the sets in the byte order of their smallest ids.
     pub fn finish(self) -> (Corpus, Documents) {
-        self.finish_ranked(|_| 0)
-    }
-
-    /// Numbers the sets by their best documents: those whose tag has the lowest rank, of these the
-    /// one with the smallest id.
-    pub fn finish_ranked(self, rank: impl Fn(u64) -> u64) -> (Corpus, Documents) {
         let Self { mut corpus, sets, mut documents } = self;
         drop(sets);
-        documents.sort_unstable_by(|a, b| (rank(a.tag), &a.id).cmp(&(rank(b.tag), &b.id)));
+        documents.sort_unstable_by(|a, b| a.id.cmp(&b.id));
         let numbers = numbers(&documents, corpus.count());
         for document in &mut documents {
             document.set = numbers[document.set as usize];

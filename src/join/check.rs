@@ -1,6 +1,6 @@
 //! Checks whether two sets are a pair.
 
-use super::{Corpus, JoinError, Sets};
+use super::{JoinError, Sets};
 use crate::measure::Overlap;
 use crate::sketch::Estimator;
 use crate::text::ShingleSet;
@@ -27,8 +27,7 @@ pub struct Pair {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PairCheck<'c> {
-    pub corpus: &'c Corpus,
+pub(super) struct PairCheck {
     pub estimator: Estimator,
     pub threshold: f64,
     pub scoring: Scoring,
@@ -38,12 +37,21 @@ pub(super) struct PairCheck<'c> {
 /// The set whose neighbours are searched; read when it is first needed, and once.
 pub(super) struct Subject {
     number: u32,
+    sketch: Vec<u8>,
     set: Option<ShingleSet>,
 }
 
 impl Subject {
     pub fn new(number: u32) -> Self {
-        Self { number, set: None }
+        Self { number, sketch: Vec::new(), set: None }
+    }
+
+    fn sketch<S: Sets>(&mut self, sets: &mut S) -> Result<&[u8], JoinError<S::Error>> {
+        if self.sketch.is_empty() {
+            let sketch = sets.sketch(self.number).map_err(JoinError::Sets)?;
+            self.sketch.extend_from_slice(sketch);
+        }
+        Ok(&self.sketch)
     }
 
     fn read<S: Sets>(&mut self, sets: &mut S) -> Result<&ShingleSet, JoinError<S::Error>> {
@@ -55,7 +63,7 @@ impl Subject {
     }
 }
 
-impl PairCheck<'_> {
+impl PairCheck {
     /// Whether sets of these sizes can be a pair.
     pub fn can_reach(&self, a: usize, b: usize) -> bool {
         self.scoring == Scoring::Estimated || Overlap::can_reach(a, b, self.threshold)
@@ -72,10 +80,12 @@ impl PairCheck<'_> {
         sets: &mut S,
     ) -> Result<Option<Pair>, JoinError<S::Error>> {
         let (a, b) = (subject.number.min(other), subject.number.max(other));
-        if !self.can_reach(self.corpus.shingles(a), self.corpus.shingles(b)) {
+        if !self.can_reach(sets.shingles(a), sets.shingles(b)) {
             return Ok(None);
         }
-        let agreeing = self.estimator.agreeing(self.corpus.sketch(a), self.corpus.sketch(b));
+        let ours = subject.sketch(sets)?;
+        let theirs = sets.sketch(other).map_err(JoinError::Sets)?;
+        let agreeing = self.estimator.agreeing(ours, theirs);
         if self.scoring == Scoring::Estimated {
             let reached = self.estimator.estimate(agreeing).value >= self.threshold;
             return Ok(reached.then_some(Pair { a, b, agreeing, overlap: None }));

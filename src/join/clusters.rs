@@ -6,10 +6,11 @@ use utoipa::ToSchema;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::check::Subject;
-use super::grouping::Member;
-use super::pairs::Neighbours;
+use super::filing::Filing;
+use super::grouping::{KeyGroups, KeyedMember, Member, PARTS};
 use super::{Join, JoinError, Progress, Sets, Stage};
 use crate::document::DocumentId;
+use crate::scheme::prefix_len;
 
 /// How documents are clustered. `single`: clusters are connected by chains of pairs.
 /// `representative`: the similarity of each member to the representative of its cluster is at least
@@ -47,50 +48,84 @@ impl Join<'_> {
     ) -> Result<Vec<u32>, JoinError<S::Error>> {
         match linkage {
             Linkage::Single => self.single(sets, progress),
-            Linkage::Representative => self.representative(sets, progress),
+            Linkage::Representative => self.representatives(sets, progress),
         }
     }
 
     /// Skips comparisons of sets that are already connected; of each connected group in a bucket,
     /// members are compared only until the first pair. So a bucket of near-copies costs one
-    /// comparison per copy.
+    /// comparison per copy. Only the buckets of some keys of one table are in memory at a time.
     fn single<S: Sets>(
         &self,
         sets: &mut S,
         progress: &Progress,
     ) -> Result<Vec<u32>, JoinError<S::Error>> {
-        let buckets = 0..self.buckets.count();
-        progress.begin(Stage::Joining, buckets.len() as u64);
-        let mut forest = Forest::new(self.check.corpus.count());
-        for bucket in buckets {
-            self.connect(self.buckets.members(bucket), &mut forest, sets, progress)?;
-            progress.advance(1)?;
+        let count = sets.count();
+        let parts = self.parts_at_once(sets);
+        let passes = self.filing.tables() as usize * PARTS.div_ceil(parts);
+        progress.begin(Stage::Joining, passes as u64 * u64::from(count));
+        let (mut forest, mut groups) = (Forest::new(count), KeyGroups::default());
+        for table in 0..self.filing.tables() {
+            for first in (0..PARTS).step_by(parts) {
+                let parts = first..first + parts;
+                for set in 0..count {
+                    self.filing.visit(set, table..table + 1, sets, |filed| {
+                        let member = Member { set, position: filed.position };
+                        groups.push_within(&parts, filed.key, member);
+                    })?;
+                    progress.advance(1)?;
+                }
+                let mut connected = Ok(());
+                groups.drain(|members| {
+                    if connected.is_ok() {
+                        connected = self.connect(members, &mut forest, sets, progress);
+                    }
+                });
+                connected?;
+            }
         }
-        Ok((0..self.check.corpus.count()).map(|number| forest.root(number)).collect())
+        Ok((0..count).map(|number| forest.root(number)).collect())
+    }
+
+    /// How many partitions of the keys of a table fit into the memory that the join may take.
+    fn parts_at_once(&self, sets: &impl Sets) -> usize {
+        // They grow by doubling.
+        let all = self.keys_of_a_table(sets) * 2 * size_of::<KeyedMember>();
+        PARTS.div_ceil(all.div_ceil(self.memory).clamp(1, PARTS))
+    }
+
+    /// The most keys that all sets have in one table.
+    pub(super) fn keys_of_a_table(&self, sets: &impl Sets) -> usize {
+        match self.filing {
+            Filing::Keys { .. } => sets.count() as usize,
+            Filing::Prefixes { threshold, .. } => {
+                let keys = |number| prefix_len(threshold, sets.shingles(number));
+                (0..sets.count()).map(keys).sum()
+            }
+        }
     }
 
     fn connect<S: Sets>(
         &self,
-        members: &[Member],
+        members: &[KeyedMember],
         forest: &mut Forest,
         sets: &mut S,
         progress: &Progress,
     ) -> Result<(), JoinError<S::Error>> {
         let mut groups: Vec<Vec<Member>> = Vec::new();
-        for member in members {
-            let number = self.buckets.number(member.rank);
-            let mut subject = Subject::new(number);
+        for KeyedMember { member, .. } in members {
+            let mut subject = Subject::new(member.set);
             let mut own = vec![*member];
             let mut at = 0;
             while at < groups.len() {
-                let first = self.buckets.number(groups[at][0].rank);
-                let connected = forest.root(first) == forest.root(number)
+                let first = groups[at][0].set;
+                let connected = forest.root(first) == forest.root(member.set)
                     || self.any_pair(&mut subject, *member, &groups[at], sets, progress)?;
                 if !connected {
                     at += 1;
                     continue;
                 }
-                forest.connect(first, number);
+                forest.connect(first, member.set);
                 let mut group = groups.swap_remove(at);
                 if group.len() > own.len() {
                     std::mem::swap(&mut group, &mut own);
@@ -110,78 +145,17 @@ impl Join<'_> {
         sets: &mut S,
         progress: &Progress,
     ) -> Result<bool, JoinError<S::Error>> {
-        for other in group.iter().filter(|other| self.buckets.admit(**other, member)) {
+        let ours = (member.position, sets.shingles(member.set));
+        for other in group {
+            if !self.filing.admits((other.position, sets.shingles(other.set)), ours) {
+                continue;
+            }
             progress.go_on()?;
-            if self.check.pair(subject, self.buckets.number(other.rank), sets)?.is_some() {
+            if self.check.pair(subject, other.set, sets)?.is_some() {
                 return Ok(true);
             }
         }
         Ok(false)
-    }
-
-    fn representative<S: Sets>(
-        mut self,
-        sets: &mut S,
-        progress: &Progress,
-    ) -> Result<Vec<u32>, JoinError<S::Error>> {
-        const NONE: u32 = u32::MAX;
-        let count = self.check.corpus.count();
-        progress.begin(Stage::Joining, u64::from(count));
-        let mut ranks = vec![0; count as usize];
-        for rank in self.buckets.ranks() {
-            ranks[self.buckets.number(rank) as usize] = rank;
-        }
-        let protected = self.protected;
-        let mut representatives: Vec<u32> = (0..protected).collect();
-        representatives.resize(count as usize, NONE);
-        let mut neighbours = Neighbours::new(count);
-        for number in 0..count {
-            if number < protected || representatives[number as usize] == NONE {
-                representatives[number as usize] = number;
-                let mut subject = Subject::new(number);
-                let is_free = |number: u32| representatives[number as usize] == NONE;
-                // A protected set stays in its buckets until it has been compared.
-                let stays = |other: u32| is_free(other) || (number < other && other < protected);
-                let mut joining = Vec::new();
-                let rank = ranks[number as usize];
-                for other in self.free_neighbours(rank, is_free, stays, &mut neighbours) {
-                    progress.go_on()?;
-                    let other = self.buckets.number(*other);
-                    if self.check.pair(&mut subject, other, sets)?.is_some() {
-                        joining.push(other);
-                    }
-                }
-                for other in joining {
-                    representatives[other as usize] = number;
-                }
-            }
-            progress.advance(1)?;
-        }
-        Ok(representatives)
-    }
-
-    /// The sets without a cluster that share a bucket with this one. Clustered sets are removed
-    /// from its buckets, so that they are not visited again.
-    fn free_neighbours<'m>(
-        &mut self,
-        rank: u32,
-        is_free: impl Fn(u32) -> bool,
-        stays: impl Fn(u32) -> bool,
-        neighbours: &'m mut Neighbours,
-    ) -> &'m [u32] {
-        neighbours.begin(rank);
-        for membership in self.buckets.of(rank) {
-            let bucket = self.buckets.bucket_at(membership);
-            let members = self.buckets.members(bucket);
-            let at = members.partition_point(|member| member.rank < rank);
-            for other in members {
-                if is_free(self.buckets.number(other.rank)) {
-                    neighbours.add(other.rank, || self.buckets.admit(members[at], *other));
-                }
-            }
-            self.buckets.retain(bucket, &stays);
-        }
-        neighbours.finish(|_, _| true)
     }
 }
 

@@ -1,5 +1,4 @@
-//! The distinct sets of a corpus: their sizes and sketches in memory, and access to the sets
-//! themselves.
+//! The distinct sets of a corpus, and those whose sizes and sketches are in memory.
 
 use crate::text::ShingleSet;
 
@@ -12,9 +11,19 @@ pub struct Corpus {
     sketch_bytes: usize,
 }
 
-/// Reads sets by number.
+/// Reads sets by number from 0, wherever they are.
 pub trait Sets {
     type Error;
+
+    /// How many there are.
+    fn count(&self) -> u32;
+
+    /// The number of shingles of a set.
+    fn shingles(&self, number: u32) -> usize;
+
+    /// # Errors
+    /// The sketch cannot be read.
+    fn sketch(&mut self, number: u32) -> Result<&[u8], Self::Error>;
 
     /// # Errors
     /// The set cannot be read.

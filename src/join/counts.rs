@@ -1,6 +1,6 @@
 //! Approximate document frequencies of elements, and the elements of a set in their order.
 
-use super::{Corpus, JoinError, Progress, Sets, Stage};
+use super::{JoinError, Progress, Sets, Stage};
 use crate::simd::prefer_huge_pages;
 
 /// Maximum number of cells: 128 MiB.
@@ -18,22 +18,19 @@ const CLASSES: usize = 256;
 
 /// The approximate number of sets with each element: a cell counts all elements that hash to it.
 /// Any order of elements is correct; rarest first is fast.
+#[derive(Debug)]
 pub(super) struct Counts {
     cells: Vec<u16>,
     shift: u32,
 }
 
 impl Counts {
-    pub fn of<S: Sets>(
-        corpus: &Corpus,
-        sets: &mut S,
-        progress: &Progress,
-    ) -> Result<Self, JoinError<S::Error>> {
-        let elements: usize = (0..corpus.count()).map(|number| corpus.shingles(number)).sum();
+    pub fn of<S: Sets>(sets: &mut S, progress: &Progress) -> Result<Self, JoinError<S::Error>> {
+        let elements: usize = (0..sets.count()).map(|number| sets.shingles(number)).sum();
         let bits = elements.next_power_of_two().ilog2().clamp(CELLS_BITS_MIN, CELLS_BITS_MAX);
         let mut counts = Self { cells: cells(1 << bits), shift: 64 - bits };
-        progress.begin(Stage::Counting, u64::from(corpus.count()));
-        for number in 0..corpus.count() {
+        progress.begin(Stage::Counting, u64::from(sets.count()));
+        for number in 0..sets.count() {
             let set = sets.set(number).map_err(JoinError::Sets)?;
             for &element in set.as_slice() {
                 let cell = counts.cell(element);

@@ -3,17 +3,19 @@
 //! Members are partitioned by the highest bits of their keys. Each partition is small enough to be
 //! sorted in cache by the remaining bits. There is never a second copy of all members.
 
+use std::ops::Range;
+
 /// A set in a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Member {
-    /// The set's rank by size.
-    pub rank: u32,
+    /// The set's number, or its rank by size.
+    pub set: u32,
     /// Position of the shared element in the set, from the rarest; 0 for shared keys.
     pub position: u32,
 }
 
 /// Number of partitions, by the highest bits of the key.
-const PARTS: usize = 1 << PART_BITS;
+pub(super) const PARTS: usize = 1 << PART_BITS;
 const PART_BITS: u32 = 8;
 
 /// Bits of the key per sorting pass within a partition; two passes.
@@ -52,7 +54,15 @@ impl KeyGroups {
     #[inline]
     pub fn push(&mut self, key: u32, member: Member) {
         let key = key.wrapping_mul(SPREAD);
-        self.parts[(key >> (u32::BITS - PART_BITS)) as usize].push(KeyedMember { key, member });
+        self.parts[part_of(key)].push(KeyedMember { key, member });
+    }
+
+    /// As [`Self::push`], if the key is in one of these partitions.
+    #[inline]
+    pub fn push_within(&mut self, parts: &Range<usize>, key: u32, member: Member) {
+        if parts.contains(&part_of(key.wrapping_mul(SPREAD))) {
+            self.push(key, member);
+        }
     }
 
     /// Visits the members of each key that has several, in the order of insertion, and removes all.
@@ -65,6 +75,10 @@ impl KeyGroups {
             part.clear();
         }
     }
+}
+
+fn part_of(key: u32) -> usize {
+    (key >> (u32::BITS - PART_BITS)) as usize
 }
 
 /// Sorts by key, stably. The final content of `room` is unspecified.
@@ -127,12 +141,12 @@ mod tests {
             for round in 0..2 {
                 expected.clear();
                 for (rank, number) in (0..).zip(&keys) {
-                    groups.push(key(*number), Member { rank, position: *number });
+                    groups.push(key(*number), Member { set: rank, position: *number });
                     expected.entry(*number).or_default().push(rank);
                 }
                 let mut found = BTreeMap::new();
                 groups.drain(|members| {
-                    let ranks = members.iter().map(|keyed| keyed.member.rank).collect();
+                    let ranks = members.iter().map(|keyed| keyed.member.set).collect();
                     let before = found.insert(members[0].member.position, ranks);
                     assert_eq!(before, None, "in round {round}");
                 });

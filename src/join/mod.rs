@@ -4,11 +4,11 @@
 //! the [`Documents`] of each. Sets are numbered in the byte order of their smallest ids, so that
 //! results do not depend on the order in which documents arrive.
 //!
-//! A [`Join`] puts the sets into **buckets**, so that similar sets share one: by the keys of a
-//! scheme ([`Join::by_keys`], with the scheme's recall) or by their rarest elements
-//! ([`Join::exact`], with full recall). [`Join::pairs`] then visits every pair once and
-//! [`Join::clusters`] groups the sets. Memory grows with the number of sets and keys, never with
-//! the number of pairs.
+//! A [`Join`] compares sets that share a key: one of a scheme ([`Join::by_keys`], with the scheme's
+//! recall) or one of their rarest elements ([`Join::exact`], with full recall). [`Join::pairs`]
+//! visits every pair once; its memory grows with the number of sets and keys, never with the number
+//! of pairs. [`Join::clusters`] groups the sets, in the memory given by [`Join::within`] and four
+//! bytes a set: what does not fit is read again, part by part.
 
 mod buckets;
 mod builder;
@@ -16,10 +16,11 @@ mod check;
 mod clusters;
 mod corpus;
 mod counts;
+mod filing;
 mod grouping;
 mod pairs;
-mod prefix;
 mod progress;
+mod representatives;
 
 pub use builder::{CorpusBuilder, Documents, PushedSet};
 pub use check::{Pair, Scoring};
@@ -30,19 +31,21 @@ pub use progress::{JoinError, Progress, Stage, Stopped};
 
 use crate::scheme::Threshold;
 use crate::sketch::Estimator;
-use buckets::Buckets;
 use check::PairCheck;
+use counts::Counts;
+use filing::Filing;
 
-/// A corpus in buckets.
-#[derive(Debug)]
-pub struct Join<'c> {
-    check: PairCheck<'c>,
-    buckets: Buckets,
+/// How the sets of a corpus are compared.
+pub struct Join<'k> {
+    check: PairCheck,
+    filing: Filing<'k>,
     /// Sets with lower numbers never become members of a cluster by representative.
     protected: u32,
+    /// Bytes that keys may take while sets are clustered.
+    memory: usize,
 }
 
-/// The keys by which sets are put into buckets.
+/// The keys by which sets are compared.
 #[derive(Clone, Copy, Debug)]
 pub struct Keys<V> {
     /// Number of keys per set, each in its own table.
@@ -53,23 +56,17 @@ pub struct Keys<V> {
     pub agreeing_min: u32,
 }
 
-impl<'c> Join<'c> {
-    /// Creates a bucket for each key shared by several sets.
-    ///
-    /// # Errors
-    /// [`Stopped`], if the join was cancelled.
-    pub fn by_keys<V: Fn(&[u8], u32) -> Option<u32>>(
-        corpus: &'c Corpus,
-        keys: &Keys<V>,
+impl<'k> Join<'k> {
+    /// Compares sets that share a key.
+    pub fn by_keys(
+        keys: Keys<impl Fn(&[u8], u32) -> Option<u32> + 'k>,
         (estimator, threshold): (Estimator, Threshold),
         scoring: Scoring,
-        progress: &Progress,
-    ) -> Result<Self, Stopped> {
-        let buckets = Buckets::by_keys(corpus, keys, progress)?;
-        let agreeing_min = keys.agreeing_min;
-        let check =
-            PairCheck { corpus, estimator, threshold: threshold.get(), scoring, agreeing_min };
-        Ok(Self { check, buckets, protected: 0 })
+    ) -> Self {
+        let Keys { tables, value, agreeing_min } = keys;
+        let check = PairCheck { estimator, threshold: threshold.get(), scoring, agreeing_min };
+        let filing = Filing::Keys { tables, value: Box::new(value) };
+        Self { check, filing, protected: 0, memory: usize::MAX }
     }
 
     /// Leaves each of the first sets a representative of its own, so that every further set is
@@ -79,21 +76,26 @@ impl<'c> Join<'c> {
         Self { protected: sets, ..self }
     }
 
-    /// Creates buckets by prefix: two sets whose resemblance reaches the threshold share one. Reads
-    /// all sets twice.
+    /// Lets clustering take so many bytes for keys.
+    #[must_use]
+    pub fn within(self, memory: usize) -> Self {
+        Self { memory: memory.max(1), ..self }
+    }
+
+    /// Compares sets that share one of their rarest elements, as two sets whose resemblance reaches
+    /// the threshold do. Reads all sets.
     ///
     /// # Errors
     /// [`JoinError::Stopped`], and errors of reading the sets.
     pub fn exact<S: Sets>(
-        corpus: &'c Corpus,
         (estimator, threshold): (Estimator, Threshold),
         sets: &mut S,
         progress: &Progress,
     ) -> Result<Self, JoinError<S::Error>> {
-        let buckets = Buckets::by_prefix(corpus, threshold, sets, progress)?;
+        let filing = Filing::Prefixes { threshold, counts: Counts::of(sets, progress)? };
         let (threshold, scoring) = (threshold.get(), Scoring::Verified);
-        let check = PairCheck { corpus, estimator, threshold, scoring, agreeing_min: 0 };
-        Ok(Self { check, buckets, protected: 0 })
+        let check = PairCheck { estimator, threshold, scoring, agreeing_min: 0 };
+        Ok(Self { check, filing, protected: 0, memory: usize::MAX })
     }
 }
 

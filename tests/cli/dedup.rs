@@ -162,16 +162,37 @@ fn rows_of_parquet_keep_all_their_columns() {
     assert!(!dir.path().join("x.parquet").exists());
 }
 
+/// The keys of its representatives take more than the memory that is allowed.
+#[test]
+fn a_corpus_larger_than_memory_is_deduplicated_through_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let lines = |from: usize, to: usize| -> String {
+        (from..to).map(|n| line(&format!("d{n}"), &words(n % 2_700, n % 3), &json!({}))).collect()
+    };
+    let file = put(dir.path(), "docs", lines(0, 3_000));
+    let old = put(dir.path(), "old", lines(5_400, 5_600));
+    for (further, kept) in [(vec![], 2_700), (vec!["--against", &old], 2_500)] {
+        let run = |memory: &str| {
+            let options = ["dedup", &file, "--quiet", "--memory-max-mib", memory];
+            akin(&[options.as_slice(), &further].concat())
+        };
+        let (little, much) = (run("1"), run("1000"));
+        assert_eq!((little.code, &little.stderr), (Some(0), &much.stderr), "{further:?}");
+        assert!(little.stdout == much.stdout, "{further:?}");
+        assert_eq!(much.stdout.lines().count(), kept, "{}", much.stderr);
+    }
+}
+
 #[test]
 fn a_corpus_that_does_not_fit_is_refused_before_memory_runs_out() {
     let dir = tempfile::tempdir().unwrap();
     let lines: String =
         (0..3000).map(|n| line(&format!("d{n}"), &words(n, 0), &json!({}))).collect();
     let file = put(dir.path(), "docs", lines);
-    for command in ["dedup", "pairs"] {
-        let ended = akin(&[command, &file, "--memory-max-mib", "2"]);
+    for (command, mib) in [("dedup", "0"), ("pairs", "2")] {
+        let ended = akin(&[command, &file, "--memory-max-mib", mib]);
         assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""));
-        assert!(ended.stderr.contains("2.00 MiB of memory that are allowed"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("of memory that are allowed"), "{}", ended.stderr);
         assert!(ended.stderr.contains("--against"), "{}", ended.stderr);
     }
     assert_eq!(akin(&["pairs", &file, "--memory-max-mib", "100"]).code, Some(0));

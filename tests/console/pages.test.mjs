@@ -203,6 +203,32 @@ test("clusters are counted and drawn, and any two members compared", async () =>
   await page.locator(`.columns h3:text-is("${largest.members[4].id}")`).waitFor();
 });
 
+test("clusters that a collection keeps are shown without comparing anything", async () => {
+  await server.call("PUT", "/collections/kept", { clusters: { threshold: 0.8 } });
+  await server.call("POST", "/collections/kept/documents", corpus());
+  const { clusters } = await server.call("GET", "/collections/kept/clusters/stored?limit=10000");
+  const asked = [];
+  const watch = (request) => asked.push(request.url());
+  page.on("request", watch);
+  await go("#/clusters?collection=kept");
+  await page.locator(".edge").first().waitFor({ state: "attached" });
+  page.off("request", watch);
+  assert.ok(asked.some((url) => url.includes("/clusters/stored?")));
+  assert.ok(!asked.some((url) => /\/clusters(\?(?!id=)|$)/.test(url)), asked.join(" "));
+  const documents = clusters.reduce((sum, { size }) => sum + size, 0);
+  assert.equal(
+    await page.locator(".summary").textContent(),
+    `${clusters.length} clusters of ${documents} documents · up to date`,
+  );
+  const [largest, second] = [...clusters].sort((a, b) => b.size - a.size);
+  assert.equal(await page.locator(".node").count(), largest.size);
+  assert.equal(await page.getByRole("checkbox", { checked: true }).count(), 2);
+  await page.getByRole("button", { name: second.representative }).click();
+  await page.locator(`.columns h3:text-is("${second.representative}")`).waitFor();
+  assert.ok(await page.getByLabel("Threshold").isDisabled());
+  await server.call("DELETE", "/collections/kept");
+});
+
 test("the curve is that of the sliders, over the pairs of the corpus", async () => {
   await go("#/tuning");
   await page.locator(".chart .column").first().waitFor();

@@ -64,6 +64,7 @@ function caller(url, key) {
     const response = await fetch(url + path, { method, headers, body: sent });
     const text = await response.text();
     if (!response.ok) throw new Error(`${method} ${path}: ${text}`);
+    if (response.status === 204) return undefined;
     const isNdjson = response.headers.get("content-type")?.includes("ndjson");
     return isNdjson
       ? text

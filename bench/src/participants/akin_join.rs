@@ -54,11 +54,11 @@ pub fn gather(documents: impl Iterator<Item = (DocumentId, Content)>) -> (Offlin
     for (id, text) in documents {
         let started = Instant::now();
         let analysis = analyser.analyse(&text).expect("documents have words");
-        builder.push(id, &analysis, None, 0).expect("the disk has room");
+        builder.push(&id, &analysis, None, 0).expect("the disk has room");
         taken += started.elapsed();
     }
     let started = Instant::now();
-    let corpus = builder.finish().expect("the disk has room");
+    let corpus = builder.finish(&[]).expect("the disk has room");
     (corpus, taken + started.elapsed())
 }
 
@@ -80,8 +80,8 @@ fn found(corpus: &OfflineCorpus, pairs: &[SetPair]) -> Found {
     let documents = corpus.documents();
     let equal = (0..corpus.sets()).map(|set| (set, set));
     for (a, b) in pairs.iter().map(|pair| (pair.a, pair.b)).chain(equal) {
-        for (_, left) in documents.of(a) {
-            documents.of(b).iter().for_each(|(_, right)| found.push(*left as u32, *right as u32));
+        for left in documents.of(a) {
+            documents.of(b).iter().for_each(|right| found.push(*left, *right));
         }
     }
     found

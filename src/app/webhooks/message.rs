@@ -97,6 +97,8 @@ impl Message {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use serde_json::{Value, json};
 
     use super::*;
@@ -149,5 +151,10 @@ mod tests {
         let body: Value = serde_json::from_slice(&gone.body).unwrap();
         assert_eq!((&body["changes_gone"], &body["collection"]), (&json!(true), &json!("default")));
         assert_eq!((gone.changes, gone.id.as_str()), (1, "default-7-0-2"));
+        let document: Value = serde_json::from_str(&crate::http::openapi_json()).unwrap();
+        let documented = &document["components"]["schemas"]["WebhookMessage"]["properties"];
+        let names = |object: &Value| object.as_object().unwrap().keys().cloned().collect();
+        let (ours, theirs): (BTreeSet<_>, BTreeSet<_>) = (names(&body), names(documented));
+        assert_eq!(ours, theirs);
     }
 }

@@ -1,91 +1,85 @@
 //! From files to a corpus in which near-duplicates are found.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::io;
-use std::num::NonZeroU64;
-use std::sync::Arc;
+use std::path::Path;
 use std::sync::atomic::AtomicU64;
 
-use indicatif::HumanCount;
-use xxhash_rust::xxh3::xxh3_128;
+use indicatif::{HumanBytes, HumanCount};
 
 use super::keep::Keep;
 use super::memory::Memory;
+use super::names::{Names, Repeated};
 use super::pipeline::{Analysed, analyse};
 use super::{CorpusOptions, DuplicateIds};
 use crate::cli::failure::Failure;
 use crate::cli::input::{Cancelled, Emit, Origin, Selection, read_inputs};
 use crate::cli::meter::{Meter, Unit};
 use crate::document::DocumentId;
-use crate::engine::{Analyser, CollectionSettings, OfflineCorpus, OfflineGathering};
+use crate::engine::{Analyser, CollectionSettings, OfflineCorpus, OfflineGathering, Room};
 
 /// Failures beyond these are only counted.
 const FAILURES_SHOWN_MAX: u64 = 10;
 
-/// What became of each document that was read, in the order of the input.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It has this number in the corpus.
-    Document(u32),
-    /// It has nothing to make a set of, and this id.
-    Empty(DocumentId),
-    /// It is invalid, or has the id of an earlier one.
-    LeftOut,
-}
-
 /// A corpus that was read.
 pub struct Gathered {
     pub corpus: OfflineCorpus,
-    pub fates: Vec<Fate>,
+    /// Whether each document of the input is in the corpus, in their order. Those that are, also
+    /// those that are left out because of their ids, have ascending numbers from
+    /// [`OfflineCorpus::first_new`].
+    pub are_numbered: Vec<bool>,
     /// Lines and files that could not be read as documents.
     pub failed: u64,
 }
 
-/// # Errors
-/// Two documents have one id; or the temporary file cannot be written. Whatever is not a document
-/// is reported and counted.
-pub fn gather(
-    selection: &Selection,
-    settings: &CollectionSettings,
-    options: &CorpusOptions,
-) -> Result<Gathered, Failure> {
-    gather_against(None, selection, settings, options, &Keep::default())
+/// What a corpus is made of.
+pub struct Gathering<'g> {
+    pub settings: &'g CollectionSettings,
+    pub options: &'g CorpusOptions,
+    /// Says which documents are rather kept.
+    pub keep: &'g Keep,
+    /// What is written of it, if that is a file: temporary files are beside it.
+    pub output: Option<&'g Path>,
+    /// Whether all pairs are listed, whose keys are in memory.
+    pub lists_pairs: bool,
 }
 
-/// The fates are those of the new documents; `keep` says which of them are rather kept.
-///
-/// # Errors
-/// As [`gather`].
-pub fn gather_against(
-    old: Option<&Selection>,
-    selection: &Selection,
-    settings: &CollectionSettings,
-    options: &CorpusOptions,
-    keep: &Keep,
-) -> Result<Gathered, Failure> {
-    let analyser = Analyser::new(settings);
-    let sizes = [old, Some(selection)].into_iter().flatten().map(|s| s.bytes(|| true).unwrap_or(0));
-    let total = sizes.sum();
-    let meter = Meter::new(options.analysis.quiet, "reading", Unit::Bytes, total);
-    let mut gatherer = Gatherer {
-        gathering: OfflineGathering::new(settings).map_err(|error| disk_failed(&error))?,
-        meter: &meter,
-        origins: Origins::default(),
-        duplicate_ids: options.duplicate_ids,
-        fates: Vec::new(),
-        failed: 0,
-        repeated: 0,
-        keeps_first: *keep == Keep::First,
-        memory: Memory::new(options, analyser.sketch_bytes()),
-    };
-    let (how, threads) = ((&analyser, keep), options.analysis.threads());
-    if let Some(old) = old {
-        analyse(read(old), how, threads, &meter, |analysed| gatherer.take(analysed))?;
-        gatherer.end_old();
+impl Gathering<'_> {
+    /// # Errors
+    /// Two documents have one id; or the temporary files cannot be written. Whatever is not a
+    /// document is reported and counted.
+    pub fn gather(
+        &self,
+        old: Option<&Selection>,
+        selection: &Selection,
+    ) -> Result<Gathered, Failure> {
+        let analyser = Analyser::new(self.settings);
+        let sizes =
+            [old, Some(selection)].into_iter().flatten().map(|s| s.bytes(|| true).unwrap_or(0));
+        let total = sizes.sum();
+        let room = self.options.room(self.output);
+        check_disk(&room, total)?;
+        let meter = Meter::new(self.options.analysis.quiet, "reading", Unit::Bytes, total);
+        let names = Names::new(&room, old.is_some());
+        let memory = Memory::new(&room, self.lists_pairs);
+        let gathering = OfflineGathering::within(self.settings, room);
+        let mut gatherer = Gatherer {
+            gathering: gathering.map_err(|error| disk_failed(&error))?,
+            meter: &meter,
+            names,
+            duplicate_ids: self.options.duplicate_ids,
+            are_numbered: Vec::new(),
+            failed: 0,
+            keeps_first: *self.keep == Keep::First,
+            memory,
+        };
+        let (how, threads) = ((&analyser, self.keep), self.options.analysis.threads());
+        if let Some(old) = old {
+            analyse(read(old), how, threads, &meter, |analysed| gatherer.take(analysed))?;
+            gatherer.end_old();
+        }
+        analyse(read(selection), how, threads, &meter, |analysed| gatherer.take(analysed))?;
+        gatherer.finish()
     }
-    analyse(read(selection), how, threads, &meter, |analysed| gatherer.take(analysed))?;
-    gatherer.finish()
 }
 
 fn read(
@@ -94,14 +88,27 @@ fn read(
     |bytes_read, emit| read_inputs(selection, bytes_read, emit)
 }
 
+/// Sets take about as much as the texts that they are made of.
+fn check_disk(room: &Room, input_bytes: u64) -> Result<(), Failure> {
+    let free = room.disk_free().map_err(|error| disk_failed(&error))?;
+    if free >= input_bytes {
+        return Ok(());
+    }
+    let directory = room.directory.display();
+    let (free, wanted) = (HumanBytes(free), HumanBytes(input_bytes));
+    Err(Failure::with_hint(
+        format!("{directory} has {free} left for temporary files, and the input has {wanted}"),
+        "set TMPDIR to a directory with more room",
+    ))
+}
+
 struct Gatherer<'a> {
     gathering: OfflineGathering,
     meter: &'a Meter,
-    origins: Origins,
+    names: Names,
     duplicate_ids: DuplicateIds,
-    fates: Vec<Fate>,
+    are_numbered: Vec<bool>,
     failed: u64,
-    repeated: u64,
     keeps_first: bool,
     memory: Memory,
 }
@@ -110,40 +117,30 @@ impl Gatherer<'_> {
     /// Ids need not differ from those of old documents.
     fn end_old(&mut self) {
         self.gathering.end_old();
-        self.origins = Origins::default();
-        self.fates = Vec::new();
+        self.names.end_old();
+        self.are_numbered = Vec::new();
     }
 
     fn take(&mut self, analysed: Analysed) -> Result<(), Failure> {
-        let fate = match analysed {
-            Analysed::Unread { origin, reason } => {
-                self.fail(&origin, &reason);
-                return Ok(());
-            }
+        match analysed {
+            Analysed::Unread { origin, reason } => self.fail(&origin, &reason),
             Analysed::Invalid { origin, reason } => {
                 self.fail(&origin, &reason);
-                Fate::LeftOut
+                self.are_numbered.push(false);
             }
             Analysed::Document { id, origin, analysis, record, rank } => {
                 self.memory.take(&id)?;
-                match (self.origins.insert(&id, &origin), self.duplicate_ids, analysis) {
-                    (Some(first), DuplicateIds::Refuse, _) => {
-                        return Err(repeated_id(&id, &first, &origin));
-                    }
-                    (Some(_), DuplicateIds::KeepFirst, _) => {
-                        self.repeated += 1;
-                        Fate::LeftOut
-                    }
-                    (None, _, None) => Fate::Empty(id),
-                    (None, _, Some(analysis)) => {
-                        let rank = if self.keeps_first { self.fates.len() as u64 } else { rank };
-                        let number = self.gathering.push(id, &analysis, record, rank);
-                        Fate::Document(number.map_err(|error| disk_failed(&error))?)
-                    }
-                }
+                let rank = if self.keeps_first { self.are_numbered.len() as u64 } else { rank };
+                let number = match analysis {
+                    Some(analysis) => self.gathering.push(&id, &analysis, record, rank),
+                    None => self.gathering.push_empty(&id),
+                };
+                let number = number.map_err(|error| disk_failed(&error))?;
+                let named = self.names.push(&id, number, &origin);
+                named.map_err(|error| disk_failed(&error))?;
+                self.are_numbered.push(true);
             }
-        };
-        self.fates.push(fate);
+        }
         Ok(())
     }
 
@@ -155,65 +152,42 @@ impl Gatherer<'_> {
     }
 
     fn finish(self) -> Result<Gathered, Failure> {
-        let Self { gathering, meter, fates, failed, repeated, .. } = self;
-        if fates.iter().all(|fate| *fate == Fate::LeftOut) {
+        let Self { mut gathering, meter, names, duplicate_ids, are_numbered, failed, .. } = self;
+        if !are_numbered.contains(&true) {
             return Err(Failure::with_hint(
                 "there is no document in the inputs",
                 "a file in a directory is skipped if it is in no format that is read; named by \
                  itself it is refused with a reason",
             ));
         }
-        let corpus = gathering.finish().map_err(|error| disk_failed(&error))?;
+        let repeated = names.finish().map_err(|error| disk_failed(&error))?;
+        if let (Some(first), DuplicateIds::Refuse) = (repeated.first(), duplicate_ids) {
+            let id = gathering.id(first.number).map_err(|error| disk_failed(&error))?;
+            return Err(repeated_id(&id, first));
+        }
+        let left_out: Vec<u32> = repeated.iter().map(|repeated| repeated.number).collect();
+        let corpus = gathering.finish(&left_out).map_err(|error| disk_failed(&error))?;
         if failed > FAILURES_SHOWN_MAX {
             meter.print(&format!("failed: {} more", HumanCount(failed - FAILURES_SHOWN_MAX)));
         }
-        if repeated > 0 {
-            let repeated = HumanCount(repeated);
+        if !left_out.is_empty() {
+            let repeated = HumanCount(left_out.len() as u64);
             meter.print(&format!("left out, with the id of an earlier document: {repeated}"));
         }
-        Ok(Gathered { corpus, fates, failed })
+        Ok(Gathered { corpus, are_numbered, failed })
     }
 }
 
-fn repeated_id(id: &DocumentId, first: &Origin, second: &Origin) -> Failure {
+fn repeated_id(id: &DocumentId, Repeated { first, again, .. }: &Repeated) -> Failure {
     Failure::with_hint(
-        format!("the id '{id}' stands twice: {first} and {second}"),
+        format!("the id '{id}' stands twice: {first} and {again}"),
         "--duplicate-ids keep-first leaves out the later documents",
     )
 }
 
-/// Where each id was first seen. An id is known by its hash of 128 bits.
-#[derive(Default)]
-struct Origins {
-    files: Vec<Arc<str>>,
-    /// The number of the file, and the line.
-    first: HashMap<u128, (u32, Option<NonZeroU64>)>,
-}
-
-impl Origins {
-    /// The origin of an earlier document with this id.
-    fn insert(&mut self, id: &DocumentId, origin: &Origin) -> Option<Origin> {
-        if self.files.last().is_none_or(|file| *file != origin.file) {
-            self.files.push(Arc::clone(&origin.file));
-        }
-        match self.first.entry(xxh3_128(id.as_str().as_bytes())) {
-            Entry::Vacant(free) => {
-                let line = origin.line.and_then(NonZeroU64::new);
-                free.insert((self.files.len() as u32 - 1, line));
-                None
-            }
-            Entry::Occupied(known) => {
-                let (file, line) = *known.get();
-                let file = Arc::clone(&self.files[file as usize]);
-                Some(Origin { file, line: line.map(NonZeroU64::get) })
-            }
-        }
-    }
-}
-
-fn disk_failed(error: &io::Error) -> Failure {
+pub fn disk_failed(error: &io::Error) -> Failure {
     Failure::with_hint(
-        format!("the sets cannot be kept in a temporary file: {error}"),
+        format!("the corpus cannot be kept in temporary files: {error}"),
         "set TMPDIR to a directory with more room",
     )
 }

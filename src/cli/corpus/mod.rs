@@ -3,9 +3,10 @@
 mod gather;
 mod keep;
 mod memory;
+mod names;
 mod pipeline;
 
-pub use gather::{Fate, Gathered, gather, gather_against};
+pub use gather::{Gathered, Gathering, disk_failed};
 pub use keep::Keep;
 pub use pipeline::{Analysed, analyse};
 
@@ -25,7 +26,8 @@ use super::failure::Failure;
 use super::input::{self, InputOptions, Selection};
 use super::meter::{self, Meter};
 use super::serve::ConfigFile;
-use crate::engine::CollectionSettings;
+use crate::app::available_memory;
+use crate::engine::{CollectionSettings, Room};
 use crate::join::{JoinError, Progress, Stage};
 use crate::scheme::{Kind, Threshold};
 use crate::sketch::Method;
@@ -66,9 +68,23 @@ pub struct CorpusOptions {
     /// Whether several documents may have one id
     #[arg(long, value_name = "WHAT", default_value = "refuse")]
     duplicate_ids: DuplicateIds,
-    /// Fail before more memory than this is used, in MiB [default: four fifths of what there is]
+    /// The most memory to use, in MiB; what does not fit is in temporary files, beside the output
+    /// or in TMPDIR [default: half of what there is]
     #[arg(long, value_name = "MIB")]
     memory_max_mib: Option<u64>,
+}
+
+impl CorpusOptions {
+    fn room(&self, output: Option<&Path>) -> Room {
+        let chosen = self.memory_max_mib.map(|mib| (mib as usize).saturating_mul(1 << 20));
+        let memory = chosen.unwrap_or_else(|| available_memory() / 2);
+        let beside = output.filter(|_| std::env::var_os("TMPDIR").is_none());
+        let beside = beside.map(|output| match output.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+            _ => PathBuf::from("."),
+        });
+        Room { directory: beside.unwrap_or_else(std::env::temp_dir), memory }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

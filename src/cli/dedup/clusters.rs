@@ -1,77 +1,66 @@
 //! Which documents stay.
 
+use std::io;
+
 use indicatif::HumanCount;
 use serde::Serialize;
 
-use crate::cli::corpus::Fate;
 use crate::document::DocumentId;
-use crate::join::Documents;
-
-/// What is to be done with a document.
-pub struct Decision {
-    pub is_kept: bool,
-    /// `None` if the document is left out.
-    pub representative: Option<DocumentId>,
-}
+use crate::engine::OfflineCorpus;
 
 /// Which document represents which.
 pub struct Clusters<'c> {
-    documents: &'c Documents,
-    /// The number of the set that represents each document, by the number of the document.
-    representative: Vec<u32>,
-    /// How many clusters have more than one document.
-    groups: usize,
+    corpus: &'c OfflineCorpus,
+    /// The number of the set that represents each set.
+    representatives: Vec<u32>,
 }
 
 impl<'c> Clusters<'c> {
-    pub fn new(documents: &'c Documents, representatives: &[u32]) -> Self {
-        let mut representative = vec![0; documents.count()];
-        let mut sizes = vec![0_usize; representatives.len()];
-        for (set, &representing) in (0..).zip(representatives) {
-            let members = documents.of(set);
-            sizes[representing as usize] += members.len();
-            for (_, number) in members {
-                representative[*number as usize] = representing;
-            }
+    pub fn new(corpus: &'c OfflineCorpus, representatives: Vec<u32>) -> Self {
+        Self { corpus, representatives }
+    }
+
+    /// The number of the document that represents this one; `None` if it is left out.
+    fn representative(&self, number: u32) -> Option<u32> {
+        let documents = self.corpus.documents();
+        match documents.set_of(number) {
+            Some(set) => Some(documents.of(self.representatives[set as usize])[0]),
+            None => self.corpus.is_empty(number).then_some(number),
         }
-        let groups = sizes.iter().filter(|size| **size > 1).count();
-        Self { documents, representative, groups }
     }
 
-    fn representative(&self, number: u32) -> &(DocumentId, u64) {
-        &self.documents.of(self.representative[number as usize])[0]
+    pub fn is_kept(&self, number: u32) -> bool {
+        self.representative(number) == Some(number)
     }
 
-    pub fn decide(&self, fate: &Fate) -> Decision {
-        let representative = match fate {
-            Fate::LeftOut => None,
-            Fate::Document(number) => Some(&self.representative(*number).0),
-            Fate::Empty(id) => Some(id),
-        };
-        Decision { is_kept: self.is_kept(fate), representative: representative.cloned() }
+    /// The id of the document that represents this one; `None` if it is left out.
+    ///
+    /// # Errors
+    /// It could not be read back.
+    pub fn representative_id(&self, number: u32) -> io::Result<Option<DocumentId>> {
+        self.representative(number).map(|number| self.corpus.id(number)).transpose()
     }
 
-    fn is_kept(&self, fate: &Fate) -> bool {
-        match fate {
-            Fate::Document(number) => self.representative(*number).1 == u64::from(*number),
-            Fate::Empty(_) => true,
-            Fate::LeftOut => false,
+    /// How many clusters have more than one document.
+    fn count(&self) -> usize {
+        let mut sizes = vec![0_u32; self.representatives.len()];
+        for (set, representative) in (0..).zip(&self.representatives) {
+            sizes[*representative as usize] += self.corpus.documents().of(set).len() as u32;
         }
+        sizes.iter().filter(|size| **size > 1).count()
     }
 
     /// The counts, without what is not known here.
-    pub fn summary(&self, fates: &[Fate]) -> Summary {
-        let representatives = fates.iter().filter(|fate| self.is_kept(fate)).count();
-        let documents = fates.iter().filter(|fate| **fate != Fate::LeftOut).count();
-        let empty = fates.iter().filter(|fate| matches!(fate, Fate::Empty(_))).count();
-        Summary {
-            documents,
-            representatives,
-            near_duplicates: documents - representatives,
-            clusters: self.groups,
-            empty,
-            ..Summary::default()
+    pub fn summary(&self) -> Summary {
+        let mut summary = Summary { clusters: self.count(), ..Summary::default() };
+        for number in self.corpus.first_new()..self.corpus.documents().numbers() {
+            let Some(representative) = self.representative(number) else { continue };
+            summary.documents += 1;
+            summary.representatives += usize::from(representative == number);
+            summary.empty += usize::from(self.corpus.is_empty(number));
         }
+        summary.near_duplicates = summary.documents - summary.representatives;
+        summary
     }
 }
 

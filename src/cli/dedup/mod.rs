@@ -12,7 +12,7 @@ use clap::Args;
 
 use self::clusters::{Clusters, Summary};
 use self::write::{Place, Writer};
-use super::corpus::{CorpusOptions, Fate, Gathered, Keep, gather_against, with_progress};
+use super::corpus::{CorpusOptions, Gathered, Gathering, Keep, with_progress};
 use super::failure::Failure;
 use super::input::{self, Cancelled, Event, Selection, read_inputs};
 use super::meter::{Meter, Unit};
@@ -26,7 +26,7 @@ use crate::scheme::Threshold;
 /// line, unchanged, in the order of the input; what is not JSON becomes lines of JSON, and Parquet
 /// stays Parquet if the output is called .parquet. Equal documents, also equal records, are copies
 /// of each other whatever the threshold. The input is read twice. Items that are not documents are
-/// reported and left out.
+/// reported and left out. A corpus may be much larger than memory.
 #[derive(Args)]
 pub struct Arguments {
     /// Files or directories of documents, as `akin import` takes them
@@ -88,23 +88,32 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     };
     let settings = options.analysis.collection(arguments.threshold)?;
     let threshold = settings.scheme.threshold;
-    let Gathered { mut corpus, fates, failed } =
-        gather_against(old.as_ref(), &selection, &settings, &options, &arguments.keep)?;
+    let output = place.path();
+    let gathering = Gathering {
+        settings: &settings,
+        options: &options,
+        keep: &arguments.keep,
+        output: output.as_deref(),
+        lists_pairs: false,
+    };
+    let Gathered { mut corpus, are_numbered, failed } =
+        gathering.gather(old.as_ref(), &selection)?;
     let representatives = with_progress(options.analysis.quiet, |progress| {
         corpus.clusters(mode, threshold, arguments.linkage, progress)
     })?;
-    let clusters = Clusters::new(corpus.documents(), &representatives);
-    let total = fates.len() as u64;
+    let clusters = Clusters::new(&corpus, representatives);
+    let total = are_numbered.len() as u64;
     let meter = Meter::new(options.analysis.quiet, "writing", Unit::Things("documents"), total);
     let writer = Writer::new(place, &selection, arguments.annotate)?;
-    rewrite(&selection, &fates, &clusters, &meter, writer)?;
+    let numbers = numbers(&are_numbered, corpus.first_new());
+    rewrite(&selection, numbers, &clusters, &meter, writer)?;
     drop(meter);
     let recall = || corpus.expected_recall(mode, threshold);
     let summary = Summary {
         expected_recall: corpus.points_max().is_none().then(recall),
         threshold: threshold.get(),
         failed,
-        ..clusters.summary(&fates)
+        ..clusters.summary()
     };
     match arguments.json {
         true => print_json(&summary)?,
@@ -113,25 +122,37 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(failed > 0)))
 }
 
+/// The number of each document of the input, if it has one.
+fn numbers(are_numbered: &[bool], first: u32) -> impl Iterator<Item = Option<u32>> {
+    let mut next = first;
+    are_numbered.iter().map(move |is_numbered| {
+        let number = is_numbered.then_some(next);
+        next += u32::from(*is_numbered);
+        number
+    })
+}
+
 /// Writes documents while the input is read for the second time.
 fn rewrite(
     selection: &Selection,
-    fates: &[Fate],
+    mut numbers: impl Iterator<Item = Option<u32>>,
     clusters: &Clusters<'_>,
     meter: &Meter,
     mut writer: Writer,
 ) -> Result<(), Failure> {
-    let mut fates = fates.iter();
     let mut written = Ok(());
     let read = read_inputs(selection, &AtomicU64::new(0), &mut |event| {
         let Event::Item(item) = event else { return Ok(()) };
         meter.add(1);
-        let fate = fates.next().ok_or_else(changed);
-        written = fate.and_then(|fate| writer.take(&item, &clusters.decide(fate)));
+        let number = numbers.next().ok_or_else(changed);
+        written = number.and_then(|number| match number {
+            Some(number) => writer.take(&item, number, clusters),
+            None => Ok(()),
+        });
         if written.is_ok() { Ok(()) } else { Err(Cancelled) }
     });
     written?;
-    if read.is_err() || fates.next().is_some() {
+    if read.is_err() || numbers.next().is_some() {
         return Err(changed());
     }
     writer.finish()

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::clusters::Decision;
+use super::clusters::Clusters;
 use super::rows::RowsWriter;
+use crate::cli::corpus::disk_failed;
 use crate::cli::failure::Failure;
 use crate::cli::input::{Item, Selection, open_parquet};
 use crate::cli::output::{Destination, Output};
@@ -28,6 +29,14 @@ impl Place {
         })?;
         Destination::to_file(directory.join("shard"), true).check(inputs)?;
         Ok(Self::Shards { directory, force })
+    }
+
+    /// Something in the directory that is written to, unless that is stdout.
+    pub fn path(&self) -> Option<PathBuf> {
+        match self {
+            Self::One(destination) => destination.file().map(Path::to_owned),
+            Self::Shards { directory, .. } => Some(directory.join("shard")),
+        }
     }
 }
 
@@ -69,15 +78,17 @@ impl Writer {
         Ok(Self { place, annotate, roots: selection.paths.clone(), out, current: None })
     }
 
-    pub fn take(&mut self, item: &Item, decision: &Decision) -> Result<(), Failure> {
+    /// Takes the document with this number.
+    pub fn take(&mut self, item: &Item, number: u32, of: &Clusters<'_>) -> Result<(), Failure> {
         if self.current.as_ref().is_none_or(|current| current.file != item.origin.file) {
             self.begin(&item.origin.file)?;
         }
         match &mut self.out {
-            Out::Lines(out) => write_line(item, decision, self.annotate, out),
+            Out::Lines(out) if self.annotate => annotate(item, number, of, out),
+            Out::Lines(out) => write_line(item, of.is_kept(number), out),
             Out::Rows(_) | Out::None => {
                 let current = self.current.as_mut().expect("a file has begun");
-                current.rows.extend(item.origin.line.filter(|_| decision.is_kept));
+                current.rows.extend(item.origin.line.filter(|_| of.is_kept(number)));
                 Ok(())
             }
         }
@@ -158,24 +169,28 @@ fn shard(file: &Path, roots: &[PathBuf], is_parquet: bool) -> PathBuf {
     }
 }
 
-fn write_line(
+fn write_line(item: &Item, is_kept: bool, out: &mut Output) -> Result<(), Failure> {
+    if is_kept {
+        out.write_all(item.line())?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+fn annotate(
     item: &Item,
-    decision: &Decision,
-    annotate: bool,
+    number: u32,
+    clusters: &Clusters<'_>,
     out: &mut Output,
 ) -> Result<(), Failure> {
-    if !annotate {
-        if decision.is_kept {
-            out.write_all(item.line())?;
-            out.write_all(b"\n")?;
-        }
+    let representative = clusters.representative_id(number);
+    let Some(representative) = representative.map_err(|error| disk_failed(&error))? else {
         return Ok(());
-    }
-    let Some(representative) = &decision.representative else { return Ok(()) };
+    };
     // The line with two more members at its end.
     let line = item.line().trim_ascii_end();
     out.write_all(line.strip_suffix(b"}").unwrap_or(line))?;
-    let name = cluster_name(representative);
+    let name = cluster_name(&representative);
     let representative = Value::String(representative.to_string());
     Ok(writeln!(out, ",\"cluster\":\"{name}\",\"representative\":{representative}}}")?)
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use super::score::{Counted, Scores};
 use crate::cli::failure::Failure;
 use crate::cli::input::open_file;
+use crate::document::DocumentId;
 use crate::engine::{OfflineCorpus, SetPair};
 
 /// Known pairs by the numbers of their sets, the lower one first.
@@ -23,7 +24,7 @@ pub struct Gold {
 /// A document that a known pair may name.
 #[derive(Clone, Copy)]
 struct Known {
-    number: u64,
+    number: u32,
     set: u32,
     source: usize,
 }
@@ -34,11 +35,11 @@ impl Gold {
     /// none of the prefixes.
     pub fn read(
         path: &Path,
-        corpus: &OfflineCorpus,
+        (corpus, ids): (&OfflineCorpus, &[DocumentId]),
         prefixes: &[String],
         distinct: bool,
     ) -> Result<Self, Failure> {
-        let known = known(corpus, prefixes)?;
+        let known = known(corpus, ids, prefixes)?;
         let sources = sources(corpus.sets(), known.values());
         let across = !prefixes.is_empty();
         let mut gold = Self { by_sets: HashMap::new(), pairs: 0, sources, across, distinct };
@@ -117,13 +118,14 @@ impl Gold {
 
 /// Every document by its id. Without prefixes there is one source.
 fn known<'c>(
-    corpus: &'c OfflineCorpus,
+    corpus: &OfflineCorpus,
+    ids: &'c [DocumentId],
     prefixes: &[String],
 ) -> Result<HashMap<&'c str, Known>, Failure> {
     let mut known = HashMap::with_capacity(corpus.documents().count());
     for set in 0..corpus.sets() {
-        for (id, number) in corpus.documents().of(set) {
-            let id = id.as_str();
+        for number in corpus.documents().of(set) {
+            let id = ids[*number as usize].as_str();
             let source = source(id, prefixes)?;
             known.insert(id, Known { number: *number, set, source });
         }

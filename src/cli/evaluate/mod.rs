@@ -14,7 +14,7 @@ use serde::Serialize;
 use self::gold::Gold;
 use self::score::{Row, Scores};
 use self::table::thresholds;
-use super::corpus::{CorpusOptions, Gathered, gather, with_progress};
+use super::corpus::{CorpusOptions, Gathered, Gathering, Keep, disk_failed, with_progress};
 use super::failure::Failure;
 use super::input;
 use super::output::{Destination, write_json};
@@ -84,8 +84,17 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let mut inputs = selection.paths.clone();
     inputs.push(gold.clone());
     arguments.destination.check(&inputs)?;
-    let Gathered { mut corpus, failed, .. } = gather(&selection, &settings, options)?;
-    let gold = Gold::read(&gold, &corpus, &arguments.across, arguments.distinct)?;
+    let gathering = Gathering {
+        settings: &settings,
+        options,
+        keep: &Keep::default(),
+        output: arguments.destination.file(),
+        lists_pairs: true,
+    };
+    let Gathered { mut corpus, failed, .. } = gathering.gather(None, &selection)?;
+    let ids = corpus.ids().map_err(|error| disk_failed(&error))?;
+    let gold = Gold::read(&gold, (&corpus, &ids), &arguments.across, arguments.distinct)?;
+    drop(ids);
     let mut scores = Scores::default();
     gold.count_equal(&corpus, &mut scores);
     with_progress(options.analysis.quiet, |progress| {

@@ -17,9 +17,10 @@ pub(crate) fn emit(
     found: &FoundSender<ClusterPart>,
 ) -> Result<(), Interrupted> {
     let (corpus, documents) = work.corpus()?;
-    let join = work.join(&corpus, &documents)?;
     let estimator = work.estimator();
-    let mut sets = ViewSets { view: &mut work.view, documents: &documents };
+    let (options, progress) = ((work.mode, work.threshold), work.running.progress());
+    let mut sets = ViewSets { view: &mut work.view, corpus: &corpus, documents: &documents };
+    let join = work.analyser.join(&mut sets, options, progress)?;
     let representatives = join.clusters(linkage, &mut sets, work.running.progress())?;
     let by_cluster = by_cluster(&representatives);
     let clusters = by_cluster.chunk_by(|a, b| a.0 == b.0);

@@ -1,22 +1,21 @@
 //! Joins with the scheme of a collection's settings.
 
 use crate::engine::{Analyser, Mode};
-use crate::join::{Corpus, Join, JoinError, Keys, Progress, Scoring, Sets};
+use crate::join::{Join, JoinError, Keys, Progress, Scoring, Sets};
 use crate::scheme::{Scheme, Threshold};
 
 impl Analyser {
     /// Joins sets by the keys of the scheme, or by their elements.
-    pub(crate) fn join<'c, S: Sets>(
+    pub(crate) fn join<S: Sets>(
         &self,
-        corpus: &'c Corpus,
         sets: &mut S,
         (mode, threshold): (Mode, Threshold),
         progress: &Progress,
-    ) -> Result<Join<'c>, JoinError<S::Error>> {
+    ) -> Result<Join<'_>, JoinError<S::Error>> {
         let judged = (self.estimator, threshold);
         let scoring = match mode {
             _ if self.joins_by_elements(mode) => {
-                return Join::exact(corpus, judged, sets, progress);
+                return Join::exact(judged, sets, progress);
             }
             Mode::Estimated => Scoring::Estimated,
             Mode::Exact | Mode::Verified => Scoring::Verified,
@@ -24,7 +23,7 @@ impl Analyser {
         let plan = self.scheme.plan(threshold);
         let value = |sketch: &[u8], table| self.scheme.value(sketch, table);
         let keys = Keys { tables: plan.bands, value, agreeing_min: plan.agreeing_min };
-        Ok(Join::by_keys(corpus, &keys, judged, scoring, progress)?)
+        Ok(Join::by_keys(keys, judged, scoring))
     }
 
     /// The chance that a pair at just the threshold is found.

@@ -38,8 +38,9 @@ const FOUND_AHEAD: usize = 1_024;
 pub struct Discovery {
     /// The lowest Jaccard similarity of a pair; by default the collection's threshold.
     pub threshold: Option<Threshold>,
-    /// `verified` (default): candidates share a key of the MinHash sketch, and each is checked
-    /// exactly; `estimated`: they are scored by their sketches; `exact`: no pair is missed.
+    /// `verified`: candidates share a key of the MinHash sketch, and each is checked exactly;
+    /// `estimated`: they are scored by their sketches; `exact`: no pair is missed. By default
+    /// `verified`, and `exact` where the kind is `prefix`.
     pub mode: Option<Mode>,
 }
 

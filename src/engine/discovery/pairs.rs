@@ -14,11 +14,11 @@ use crate::measure::Overlap;
 pub(crate) fn emit(work: &mut Work, found: &FoundSender<FoundPair>) -> Result<(), Interrupted> {
     let (corpus, documents) = work.corpus()?;
     emit_equal(work, &corpus, &documents, found)?;
-    let join = work.join(&corpus, &documents)?;
     let analyser = &*work.analyser;
     let emitter = PairEmitter { corpus: &corpus, documents: &documents, analyser, found };
     let progress = work.running.progress();
-    let mut sets = ViewSets { view: &mut work.view, documents: &documents };
+    let mut sets = ViewSets { view: &mut work.view, corpus: &corpus, documents: &documents };
+    let join = analyser.join(&mut sets, (work.mode, work.threshold), progress)?;
     join.pairs(&mut sets, progress, |pair| {
         let sent = emitter.emit(&pair).inspect(|sent| progress.add_found(*sent));
         if sent.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

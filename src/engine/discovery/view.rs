@@ -5,18 +5,31 @@ use std::ops::ControlFlow;
 use super::{Interrupted, Work};
 use crate::backend::{BackendError, LocalView};
 use crate::document::Ordinal;
-use crate::join::{Corpus, CorpusBuilder, Documents, Join, Progress, Sets, Stage};
+use crate::join::{Corpus, CorpusBuilder, Documents, Progress, Sets, Stage};
 use crate::sketch::Estimator;
 use crate::text::ShingleSet;
 
 /// The sets of a view, by their numbers in the corpus.
 pub(crate) struct ViewSets<'v> {
     pub view: &'v mut LocalView,
+    pub corpus: &'v Corpus,
     pub documents: &'v Documents,
 }
 
 impl Sets for ViewSets<'_> {
     type Error = BackendError;
+
+    fn count(&self) -> u32 {
+        self.corpus.count()
+    }
+
+    fn shingles(&self, number: u32) -> usize {
+        self.corpus.shingles(number)
+    }
+
+    fn sketch(&mut self, number: u32) -> Result<&[u8], BackendError> {
+        Ok(self.corpus.sketch(number))
+    }
 
     fn set(&mut self, number: u32) -> Result<ShingleSet, BackendError> {
         let (_, ordinal) = self.documents.of(number)[0];
@@ -48,15 +61,5 @@ impl Work {
         read.map_err(Interrupted::Sets)?;
         progress.go_on()?;
         Ok(builder.finish())
-    }
-
-    pub(crate) fn join<'c>(
-        &mut self,
-        corpus: &'c Corpus,
-        documents: &Documents,
-    ) -> Result<Join<'c>, Interrupted> {
-        let mut sets = ViewSets { view: &mut self.view, documents };
-        let options = (self.mode, self.threshold);
-        self.analyser.join(corpus, &mut sets, options, self.running.progress())
     }
 }

@@ -1,62 +1,81 @@
 //! Near-duplicate search over documents outside any collection.
 //!
-//! Memory holds the id of each document, the sketch of each distinct set and, if documents are
-//! records, their fields; the sets themselves are in a temporary file.
+//! Ids, sketches and sets are in temporary files, and what must be sorted is sorted through files.
+//! Memory holds some 30 bytes a document, what [`Room::memory`] allows for keys and buffers, and,
+//! if documents are records, their fields. (To list pairs, their keys are in memory, too.)
 
 mod bands;
+mod documents;
 mod records;
+mod room;
+mod rows;
 mod sets;
+mod sorter;
+
+pub use documents::Documents;
+pub use room::Room;
+pub use sorter::Sorter;
 
 use std::io;
 use std::ops::ControlFlow;
 
+use self::documents::{Ordering, Place};
 use self::records::{Comparing, Records};
+use self::rows::{IdReader, RowWriter};
+use self::sets::SetReader;
 use super::{Analyser, Analysis, CollectionSettings, Mode};
 use crate::document::DocumentId;
-use crate::join::{Corpus, CorpusBuilder, Documents, JoinError, Linkage, Pair, Progress, Stopped};
+use crate::join::{JoinError, Linkage, Pair, Progress, Stopped};
 use crate::scheme::{Kind, Threshold};
 use crate::text::NormalisedFields;
-use sets::{SetReader, SetWriter};
+
+/// Bytes of memory for each document, at the peak of the work.
+pub const DOCUMENT_BYTES: usize = 32;
 
 /// Collects the documents of an [`OfflineCorpus`].
 pub struct OfflineGathering {
     analyser: Analyser,
-    builder: CorpusBuilder,
-    /// The position of each document's set in the file, by the document's number.
-    position_of: Vec<u32>,
-    sets: SetWriter,
-    /// The record of each distinct set, in order of arrival; `None` if documents are not records.
-    records: Option<Vec<NormalisedFields>>,
+    room: Room,
+    rows: RowWriter,
+    ordering: Ordering,
+    count: u32,
+    /// The record of each document; `None` if documents are not records.
+    records: Option<Vec<Option<NormalisedFields>>>,
     points_max: u32,
-    /// Of each document: the lower, the rather it is kept.
-    ranks: Vec<u64>,
-    /// How many documents are old.
-    old: u32,
+    /// Numbers of documents with nothing to make a set of.
+    empty: Vec<u32>,
+    /// How many documents are old, once that is known.
+    old: Option<u32>,
 }
 
 impl OfflineGathering {
     /// # Errors
-    /// The temporary file cannot be created.
+    /// The temporary files cannot be created.
     pub fn new(settings: &CollectionSettings) -> io::Result<Self> {
+        Self::within(settings, Room::default())
+    }
+
+    /// # Errors
+    /// The temporary files cannot be created.
+    pub fn within(settings: &CollectionSettings, room: Room) -> io::Result<Self> {
         let analyser = Analyser::new(settings);
         Ok(Self {
-            builder: CorpusBuilder::new(analyser.scheme.sketch_bytes()),
+            rows: RowWriter::new(&room, analyser.scheme.sketch_bytes())?,
+            ordering: Ordering::new(&room),
             analyser,
-            position_of: Vec::new(),
-            sets: SetWriter::create()?,
+            room,
+            count: 0,
             records: (settings.scheme.kind == Kind::Fields).then(Vec::new),
             points_max: settings.scheme.points_max(),
-            ranks: Vec::new(),
-            old: 0,
+            empty: Vec::new(),
+            old: None,
         })
     }
 
     /// The documents so far are old: each represents itself, and further ones are compared with all
     /// of them. Returns how many there are.
     pub fn end_old(&mut self) -> u32 {
-        self.old = self.ranks.len() as u32;
-        self.ranks.fill(0);
-        self.old
+        *self.old.insert(self.count)
     }
 
     /// Adds a document and returns its number; numbers are consecutive from 0. Of a cluster, the
@@ -69,44 +88,78 @@ impl OfflineGathering {
     /// If documents are records and `record` is `None`.
     pub fn push(
         &mut self,
-        id: DocumentId,
+        id: &DocumentId,
         analysis: &Analysis,
         record: Option<NormalisedFields>,
         rank: u64,
     ) -> io::Result<u32> {
-        let too_many = |_| io::Error::other("there are more than 4294967295 documents");
-        let number = u32::try_from(self.position_of.len()).map_err(too_many)?;
-        let (set, sketch) = (&analysis.set, analysis.sketch.as_bytes());
-        let (fingerprint, shingles) = (analysis.fingerprint, set.count() as u32);
-        let arrival = self.builder.push((id, number.into()), fingerprint, shingles, sketch);
-        // The file holds distinct sets in order of arrival.
-        if arrival.is_new {
-            self.sets.push(set)?;
-            if let Some(records) = &mut self.records {
-                records.push(record.expect("the caller passes the fields of a record"));
-            }
+        let number = self.push_row(id, Some(analysis))?;
+        let place = Place { is_new: self.old.is_some(), rank, id: id.as_str() };
+        self.ordering.push(place, analysis.fingerprint, number)?;
+        if let Some(records) = &mut self.records {
+            let record = record.expect("the caller passes the fields of a record");
+            records.push(Some(record));
         }
-        self.position_of.push(arrival.set);
-        self.ranks.push(if self.old > 0 { rank.max(1) } else { rank });
+        Ok(number)
+    }
+
+    /// Adds a document with nothing to make a set of.
+    ///
+    /// # Errors
+    /// As for [`Self::push`].
+    pub fn push_empty(&mut self, id: &DocumentId) -> io::Result<u32> {
+        let number = self.push_row(id, None)?;
+        self.empty.push(number);
+        if let Some(records) = &mut self.records {
+            records.push(None);
+        }
+        Ok(number)
+    }
+
+    fn push_row(&mut self, id: &DocumentId, analysis: Option<&Analysis>) -> io::Result<u32> {
+        let number = self.count;
+        let too_many = || io::Error::other("there are more than 4294967294 documents");
+        self.count = number.checked_add(1).filter(|next| *next < u32::MAX).ok_or_else(too_many)?;
+        self.rows.push(id, analysis)?;
         Ok(number)
     }
 
     /// # Errors
+    /// The id could not be written or read back.
+    pub fn id(&mut self, number: u32) -> io::Result<DocumentId> {
+        self.rows.id(number)
+    }
+
+    /// `left_out`: ascending numbers of documents that do not count.
+    ///
+    /// # Errors
     /// The disk is full.
-    pub fn finish(self) -> io::Result<OfflineCorpus> {
-        let Self { analyser, builder, position_of, sets, records, points_max, ranks, old } = self;
-        let (corpus, documents) = builder.finish_ranked(|number| ranks[number as usize]);
-        drop(ranks);
-        let is_old = |set: &u32| documents.of(*set)[0].1 < u64::from(old);
-        let protected = (0..corpus.count()).take_while(is_old).count() as u32;
-        let first = |set| position_of[documents.of(set)[0].1 as usize];
-        let positions: Vec<u32> = (0..corpus.count()).map(first).collect();
-        let by_number = |records: Vec<NormalisedFields>| {
-            positions.iter().map(|position| records[*position as usize].clone()).collect()
-        };
-        let records = records.map(|all| Records { by_number: by_number(all), points_max });
-        let sets = sets.finish(positions)?;
-        Ok(OfflineCorpus { analyser, corpus, documents, sets, records, protected })
+    pub fn finish(self, left_out: &[u32]) -> io::Result<OfflineCorpus> {
+        let Self { analyser, room, rows, ordering, count, records, points_max, mut empty, old } =
+            self;
+        let documents = ordering.finish(count, left_out)?;
+        let (sets, ids) = rows.finish(&documents, &room)?;
+        let first_new = old.unwrap_or(0);
+        let is_old = |set: &u32| documents.of(*set)[0] < first_new;
+        let protected = (0..documents.sets()).take_while(is_old).count() as u32;
+        let records = records.map(|mut by_document| {
+            let record = |set| by_document[documents.of(set)[0] as usize].take();
+            let by_number = (0..documents.sets()).map(record);
+            let by_number = by_number.map(|record| record.expect("it has a set")).collect();
+            Records { by_number, points_max }
+        });
+        empty.retain(|number| left_out.binary_search(number).is_err());
+        Ok(OfflineCorpus {
+            analyser,
+            room,
+            documents,
+            sets,
+            ids,
+            records,
+            protected,
+            first_new,
+            empty,
+        })
     }
 }
 
@@ -114,23 +167,50 @@ impl OfflineGathering {
 /// their documents, then in the byte order of their smallest ids.
 pub struct OfflineCorpus {
     analyser: Analyser,
-    corpus: Corpus,
+    room: Room,
     documents: Documents,
     sets: SetReader,
+    ids: IdReader,
     records: Option<Records>,
     /// The first sets are those of old documents.
     protected: u32,
+    first_new: u32,
+    empty: Vec<u32>,
 }
 
 impl OfflineCorpus {
-    /// The documents of each set, with their numbers.
+    /// The numbers of the documents of each set.
     pub fn documents(&self) -> &Documents {
         &self.documents
     }
 
     /// Number of distinct sets.
     pub fn sets(&self) -> u32 {
-        self.corpus.count()
+        self.documents.sets()
+    }
+
+    /// The number of the first document that is not old.
+    pub fn first_new(&self) -> u32 {
+        self.first_new
+    }
+
+    /// Whether a document has nothing to make a set of.
+    pub fn is_empty(&self, number: u32) -> bool {
+        self.empty.binary_search(&number).is_ok()
+    }
+
+    /// # Errors
+    /// The id could not be read back.
+    pub fn id(&self, number: u32) -> io::Result<DocumentId> {
+        self.ids.id(number)
+    }
+
+    /// The ids of all documents by number.
+    ///
+    /// # Errors
+    /// An id could not be read back.
+    pub fn ids(&self) -> io::Result<Vec<DocumentId>> {
+        (0..self.documents.numbers()).map(|number| self.id(number)).collect()
     }
 
     /// The maximum score of a pair of records, if documents are records: resemblance is the score
@@ -161,9 +241,10 @@ impl OfflineCorpus {
         progress: &Progress,
         mut visit: impl FnMut(&Documents, SetPair) -> ControlFlow<()>,
     ) -> Result<(), JoinError<io::Error>> {
-        let Self { analyser, corpus, documents, sets, records, .. } = self;
+        let Self { analyser, documents, sets, records, .. } = self;
         if let Some(records) = records {
-            let comparing = Comparing::new(records, corpus, analyser, (mode, threshold));
+            let comparing = Comparing::new(records, sets, analyser, (mode, threshold));
+            let comparing = comparing.map_err(JoinError::Sets)?;
             return Ok(comparing.pairs(progress, |a, b, resemblance| {
                 match visit(documents, SetPair { a, b, resemblance }) {
                     ControlFlow::Continue(()) => Ok(()),
@@ -171,7 +252,7 @@ impl OfflineCorpus {
                 }
             })?);
         }
-        let join = analyser.join(corpus, sets, (mode, threshold), progress)?;
+        let join = analyser.join(sets, (mode, threshold), progress)?;
         join.pairs(sets, progress, |pair| visit(documents, SetPair::of(&pair, analyser)))
     }
 
@@ -186,13 +267,16 @@ impl OfflineCorpus {
         linkage: Linkage,
         progress: &Progress,
     ) -> Result<Vec<u32>, JoinError<io::Error>> {
-        let Self { analyser, corpus, sets, records, protected, .. } = self;
+        let Self { analyser, room, documents, sets, records, protected, .. } = self;
         if let Some(records) = records {
-            let comparing = Comparing::new(records, corpus, analyser, (mode, threshold));
+            let comparing = Comparing::new(records, sets, analyser, (mode, threshold));
+            let comparing = comparing.map_err(JoinError::Sets)?;
             return Ok(comparing.clusters(linkage, *protected, progress)?);
         }
-        let join = analyser.join(corpus, sets, (mode, threshold), progress)?;
-        join.protecting(*protected).clusters(linkage, sets, progress)
+        let join = analyser.join(sets, (mode, threshold), progress)?;
+        let taken = documents.numbers() as usize * DOCUMENT_BYTES;
+        let memory = room.memory.saturating_sub(taken) / 2;
+        join.protecting(*protected).within(memory).clusters(linkage, sets, progress)
     }
 }
 

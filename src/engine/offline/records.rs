@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::document::Content;
 use crate::engine::{Analyser, Mode};
-use crate::join::{Corpus, Forest, Linkage, Progress, Stage, Stopped};
+use crate::join::{Forest, Linkage, Progress, Sets, Stage, Stopped};
 use crate::measure::Points;
 use crate::scheme::{Key, Threshold};
 use crate::text::NormalisedFields;
@@ -27,11 +27,31 @@ pub(super) struct Records {
 /// A comparison of records with each other.
 pub(super) struct Comparing<'r> {
     records: &'r Records,
-    corpus: &'r Corpus,
     analyser: &'r Analyser,
     threshold: Threshold,
-    /// The numbers with each key, ascending; `None` if every pair is compared.
-    by_key: Option<HashMap<(u32, u32), Vec<u32>>>,
+    /// `None` if every pair is compared.
+    by_key: Option<ByKey>,
+}
+
+struct ByKey {
+    /// The keys of each number.
+    keys: Vec<Vec<Key>>,
+    /// The numbers with each key, ascending.
+    numbers: HashMap<(u32, u32), Vec<u32>>,
+}
+
+impl ByKey {
+    fn new<S: Sets>(sets: &mut S, analyser: &Analyser) -> Result<Self, S::Error> {
+        let (mut all, mut numbers) = (Vec::new(), HashMap::<_, Vec<u32>>::new());
+        for number in 0..sets.count() {
+            let keys: Vec<Key> = analyser.scheme.keys(sets.sketch(number)?, u32::MAX).collect();
+            for Key { table, value } in &keys {
+                numbers.entry((*table, *value)).or_default().push(number);
+            }
+            all.push(keys);
+        }
+        Ok(Self { keys: all, numbers })
+    }
 }
 
 impl Records {
@@ -47,22 +67,20 @@ impl Records {
 }
 
 impl<'r> Comparing<'r> {
-    pub fn new(
+    /// # Errors
+    /// Errors of reading the sketches.
+    pub fn new<S: Sets>(
         records: &'r Records,
-        corpus: &'r Corpus,
+        sets: &mut S,
         analyser: &'r Analyser,
         (mode, threshold): (Mode, Threshold),
-    ) -> Self {
-        let by_key = (mode != Mode::Exact).then(|| {
-            let mut by_key: HashMap<_, Vec<u32>> = HashMap::new();
-            for number in 0..corpus.count() {
-                for Key { table, value } in keys(analyser, corpus, number) {
-                    by_key.entry((table, value)).or_default().push(number);
-                }
-            }
-            by_key
-        });
-        Self { records, corpus, analyser, threshold, by_key }
+    ) -> Result<Self, S::Error> {
+        let by_key = (mode != Mode::Exact).then(|| ByKey::new(sets, analyser)).transpose()?;
+        Ok(Self { records, analyser, threshold, by_key })
+    }
+
+    fn count(&self) -> u32 {
+        self.records.by_number.len() as u32
     }
 
     /// Visits the pairs at or over the threshold in the order of their numbers, the lower first.
@@ -71,8 +89,8 @@ impl<'r> Comparing<'r> {
         progress: &Progress,
         mut visit: impl FnMut(u32, u32, f64) -> Result<(), Stopped>,
     ) -> Result<(), Stopped> {
-        progress.begin(Stage::Joining, u64::from(self.corpus.count()));
-        for a in 0..self.corpus.count() {
+        progress.begin(Stage::Joining, u64::from(self.count()));
+        for a in 0..self.count() {
             for b in self.candidates(a) {
                 progress.go_on()?;
                 if let Some(resemblance) = self.resemblance(a, b) {
@@ -92,7 +110,7 @@ impl<'r> Comparing<'r> {
         protected: u32,
         progress: &Progress,
     ) -> Result<Vec<u32>, Stopped> {
-        let numbers = 0..self.corpus.count();
+        let numbers = 0..self.count();
         let mut forest = Forest::new(numbers.end);
         let mut representatives: Vec<u32> = numbers.clone().collect();
         self.pairs(progress, |a, b, _| {
@@ -112,10 +130,10 @@ impl<'r> Comparing<'r> {
 
     /// Records with a higher number that `a` is compared with, ascending.
     fn candidates(&self, a: u32) -> Vec<u32> {
-        let Some(by_key) = &self.by_key else { return (a + 1..self.corpus.count()).collect() };
+        let Some(by_key) = &self.by_key else { return (a + 1..self.count()).collect() };
         let mut candidates = Vec::new();
-        for Key { table, value } in keys(self.analyser, self.corpus, a) {
-            let numbers = &by_key[&(table, value)];
+        for Key { table, value } in &by_key.keys[a as usize] {
+            let numbers = &by_key.numbers[&(*table, *value)];
             candidates.extend_from_slice(&numbers[numbers.partition_point(|b| *b <= a)..]);
         }
         candidates.sort_unstable();
@@ -130,12 +148,4 @@ impl<'r> Comparing<'r> {
         let resemblance = self.records.resemblance(&points);
         (resemblance >= self.threshold.get()).then_some(resemblance)
     }
-}
-
-fn keys<'c>(
-    analyser: &'c Analyser,
-    corpus: &'c Corpus,
-    number: u32,
-) -> impl Iterator<Item = Key> + 'c {
-    analyser.scheme.keys(corpus.sketch(number), u32::MAX)
 }

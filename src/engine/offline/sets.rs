@@ -1,66 +1,107 @@
-//! Sets in an unlinked temporary file, whose space is freed even after a crash.
+//! Sets and sketches in temporary files.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
+use super::rows::{not_what_was_written, read_u64};
 use crate::join::Sets;
 use crate::text::ShingleSet;
 
-const BUFFER_BYTES: usize = 1 << 20;
+/// Rows that follow each other are read together.
+const WINDOW_BYTES: usize = 1 << 18;
 const ELEMENT_BYTES: u64 = 8;
 
-/// Appends sets to the file: each element as 8 bytes, little-endian.
-pub(super) struct SetWriter {
-    file: BufWriter<File>,
-    /// Set n has the elements `starts[n]..starts[n + 1]` of the file.
-    starts: Vec<u64>,
+/// The sketch, and where the elements of the set begin.
+pub(super) fn set_row_bytes(sketch_bytes: usize) -> usize {
+    sketch_bytes + size_of::<u64>()
+}
+
+/// Reads sets by number.
+pub(super) struct SetReader {
+    rows: File,
+    sizes: Vec<u32>,
+    /// Each element as 8 bytes, little-endian.
+    elements: File,
+    sketch_bytes: usize,
+    /// The rows in `window`, which continue with those that were asked for before.
+    in_window: Range<u32>,
+    window: Vec<u8>,
+    /// The row of another set, and its number.
+    other: (u32, Vec<u8>),
     /// Reusable buffer for an encoded set.
     bytes: Vec<u8>,
 }
 
-impl SetWriter {
-    pub fn create() -> io::Result<Self> {
-        let file = BufWriter::with_capacity(BUFFER_BYTES, tempfile::tempfile()?);
-        Ok(Self { file, starts: vec![0], bytes: Vec::new() })
+impl SetReader {
+    pub fn new(rows: File, sizes: Vec<u32>, elements: File, sketch_bytes: usize) -> Self {
+        Self {
+            rows,
+            sizes,
+            elements,
+            sketch_bytes,
+            in_window: 0..0,
+            window: Vec::new(),
+            other: (u32::MAX, Vec::new()),
+            bytes: Vec::new(),
+        }
     }
 
-    /// Appends a set at the next position.
-    pub fn push(&mut self, set: &ShingleSet) -> io::Result<()> {
-        self.bytes.clear();
-        self.bytes.extend(set.as_slice().iter().flat_map(|element| element.to_le_bytes()));
-        self.file.write_all(&self.bytes)?;
-        let end = self.starts[self.starts.len() - 1] + set.count() as u64;
-        self.starts.push(end);
+    fn row(&mut self, number: u32) -> io::Result<&[u8]> {
+        let row_bytes = set_row_bytes(self.sketch_bytes);
+        let continues = number == 0
+            || number == self.in_window.end
+            || self.other.0.checked_add(1).is_some_and(|next| number == next);
+        if !self.in_window.contains(&number) && continues {
+            self.fill_window(number, row_bytes)?;
+        }
+        if self.in_window.contains(&number) {
+            let at = (number - self.in_window.start) as usize * row_bytes;
+            return Ok(&self.window[at..at + row_bytes]);
+        }
+        if self.other.0 != number {
+            self.other.0 = u32::MAX;
+            self.other.1.resize(row_bytes, 0);
+            self.rows.read_exact_at(&mut self.other.1, u64::from(number) * row_bytes as u64)?;
+            self.other.0 = number;
+        }
+        Ok(&self.other.1)
+    }
+
+    fn fill_window(&mut self, first: u32, row_bytes: usize) -> io::Result<()> {
+        self.in_window = 0..0;
+        let rows = (WINDOW_BYTES / row_bytes).min(self.sizes.len() - first as usize);
+        self.window.resize(rows * row_bytes, 0);
+        self.rows.read_exact_at(&mut self.window, u64::from(first) * row_bytes as u64)?;
+        self.in_window = first..first + rows as u32;
         Ok(())
     }
-
-    /// `positions[n]` is the position of the set with number n.
-    pub fn finish(self, positions: Vec<u32>) -> io::Result<SetReader> {
-        let file = self.file.into_inner().map_err(io::IntoInnerError::into_error)?;
-        Ok(SetReader { file, starts: self.starts, positions, bytes: self.bytes })
-    }
-}
-
-/// Reads the sets back.
-pub(super) struct SetReader {
-    file: File,
-    starts: Vec<u64>,
-    positions: Vec<u32>,
-    bytes: Vec<u8>,
 }
 
 impl Sets for SetReader {
     type Error = io::Error;
 
+    fn count(&self) -> u32 {
+        self.sizes.len() as u32
+    }
+
+    fn shingles(&self, number: u32) -> usize {
+        self.sizes[number as usize] as usize
+    }
+
+    fn sketch(&mut self, number: u32) -> io::Result<&[u8]> {
+        let sketch_bytes = self.sketch_bytes;
+        self.row(number).map(|row| &row[..sketch_bytes])
+    }
+
     fn set(&mut self, number: u32) -> io::Result<ShingleSet> {
-        let position = self.positions[number as usize] as usize;
-        let (start, end) = (self.starts[position], self.starts[position + 1]);
-        self.bytes.resize(((end - start) * ELEMENT_BYTES) as usize, 0);
-        self.file.read_exact_at(&mut self.bytes, start * ELEMENT_BYTES)?;
+        let sketch_bytes = self.sketch_bytes;
+        let start = read_u64(&self.row(number)?[sketch_bytes..]);
+        self.bytes.resize(self.shingles(number) * ELEMENT_BYTES as usize, 0);
+        self.elements.read_exact_at(&mut self.bytes, start * ELEMENT_BYTES)?;
         let (elements, _) = self.bytes.as_chunks();
         let elements = elements.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
-        ShingleSet::from_ascending(elements)
-            .ok_or_else(|| io::Error::other("the temporary file is not what was written"))
+        ShingleSet::from_ascending(elements).ok_or_else(not_what_was_written)
     }
 }

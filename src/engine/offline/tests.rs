@@ -16,18 +16,19 @@ fn corpus(documents: &[(&str, usize)]) -> OfflineCorpus {
     let mut gathering = OfflineGathering::new(&settings).unwrap();
     for (number, (id, from)) in documents.iter().enumerate() {
         let analysis = analyser.analyse(&text(*from)).unwrap();
-        let given = gathering.push(DocumentId::new(*id).unwrap(), &analysis, None, 0).unwrap();
+        let given = gathering.push(&DocumentId::new(*id).unwrap(), &analysis, None, 0).unwrap();
         assert_eq!(given as usize, number);
     }
-    gathering.finish().unwrap()
+    gathering.finish(&[]).unwrap()
 }
 
 /// The pairs, each by the smallest ids of its sets, and their resemblance.
 fn pairs(corpus: &mut OfflineCorpus, mode: Mode) -> BTreeSet<String> {
     let threshold = Threshold::new(0.7).unwrap();
     let mut found = BTreeSet::new();
+    let ids = corpus.ids().unwrap();
     let visit = |documents: &Documents, pair: SetPair| {
-        let [a, b] = [pair.a, pair.b].map(|set| &documents.of(set)[0].0);
+        let [a, b] = [pair.a, pair.b].map(|set| &ids[documents.of(set)[0] as usize]);
         found.insert(format!("{a} {b} {:.3}", pair.resemblance));
         ControlFlow::Continue(())
     };
@@ -57,8 +58,9 @@ fn sets_come_back_under_their_numbers_whatever_the_order() {
 /// A pair of records with its resemblance, in three decimals.
 fn record_pairs(corpus: &mut OfflineCorpus, mode: Mode) -> Vec<String> {
     let mut found = Vec::new();
+    let ids = corpus.ids().unwrap();
     let visit = |documents: &Documents, pair: SetPair| {
-        let [a, b] = [pair.a, pair.b].map(|set| &documents.of(set)[0].0);
+        let [a, b] = [pair.a, pair.b].map(|set| &ids[documents.of(set)[0] as usize]);
         found.push(format!("{a} {b} {:.3}", pair.resemblance));
         ControlFlow::Continue(())
     };
@@ -87,9 +89,9 @@ fn records_are_compared_by_their_points() {
         let content = Content::Fields(fields);
         let analysis = analyser.analyse(&content).unwrap();
         let id = DocumentId::new(id).unwrap();
-        gathering.push(id, &analysis, analyser.record(&content), 0).unwrap();
+        gathering.push(&id, &analysis, analyser.record(&content), 0).unwrap();
     }
-    let mut corpus = gathering.finish().unwrap();
+    let mut corpus = gathering.finish(&[]).unwrap();
     assert_eq!((corpus.points_max(), corpus.resemblance_of_equal(0)), (Some(300), 1.0));
     let exact = record_pairs(&mut corpus, Mode::Exact);
     let with = |a: &str, b: &str| exact.iter().any(|pair| pair.starts_with(&format!("{a} {b} ")));
@@ -117,7 +119,7 @@ fn of_a_cluster_the_lowest_rank_is_kept_and_old_documents_stay_apart() {
         let push = |gathering: &mut OfflineGathering, from: usize, rank| {
             let id = DocumentId::new(format!("{from:03}")).unwrap();
             let analysis = analyser.analyse(&text(from)).unwrap();
-            gathering.push(id, &analysis, None, rank).unwrap();
+            gathering.push(&id, &analysis, None, rank).unwrap();
         };
         for from in old {
             push(&mut gathering, *from, 7);
@@ -126,10 +128,10 @@ fn of_a_cluster_the_lowest_rank_is_kept_and_old_documents_stay_apart() {
         for (from, rank) in new {
             push(&mut gathering, *from, *rank);
         }
-        let mut corpus = gathering.finish().unwrap();
+        let mut corpus = gathering.finish(&[]).unwrap();
         let threshold = Threshold::new(0.8).unwrap();
         let found = corpus.clusters(Mode::Exact, threshold, linkage, &Progress::default()).unwrap();
-        let id = |set: u32| corpus.documents().of(set)[0].0.to_string();
+        let id = |set: u32| corpus.id(corpus.documents().of(set)[0]).unwrap().to_string();
         let pairs: BTreeSet<_> = (0..).zip(found).map(|(set, by)| (id(set), id(by))).collect();
         pairs.into_iter().map(|(set, by)| format!("{set} {by}")).collect::<Vec<_>>()
     };
@@ -143,4 +145,49 @@ fn of_a_cluster_the_lowest_rank_is_kept_and_old_documents_stay_apart() {
     assert_eq!(clusters(&[4, 0], &[(8, 0)], by), expected);
     assert_eq!(clusters(&[0, 4], &[(8, 0)], Linkage::Single)[2], "008 000");
     assert_eq!(clusters(&[100], &[(8, 0)], by), ["008 008", "100 100"]);
+}
+
+/// Near-copies, copies and others, new and old; and one document without a set.
+fn mixed(room: Room) -> OfflineCorpus {
+    let settings = CollectionSettings::default();
+    let analyser = Analyser::new(&settings);
+    let mut gathering = OfflineGathering::within(&settings, room).unwrap();
+    for number in 0..300_u64 {
+        if number == 100 {
+            gathering.end_old();
+        }
+        let from = (number * number % 97) as usize * 2;
+        let analysis = analyser.analyse(&text(from)).unwrap();
+        let id = DocumentId::new(format!("{:03}", number * 7919 % 300)).unwrap();
+        gathering.push(&id, &analysis, None, number % 5).unwrap();
+    }
+    gathering.push_empty(&DocumentId::new("empty").unwrap()).unwrap();
+    gathering.finish(&[7, 150]).unwrap()
+}
+
+#[test]
+fn with_little_memory_everything_is_as_with_much() {
+    let of = (Mode::Exact, Threshold::new(0.8).unwrap());
+    let mut much = mixed(Room::default());
+    for memory in [0, 20_000, 60_000] {
+        let mut little = mixed(Room { memory, ..Room::default() });
+        assert_eq!(little.ids().unwrap(), much.ids().unwrap());
+        assert_eq!((little.sets(), little.first_new()), (much.sets(), 100));
+        for set in 0..much.sets() {
+            assert_eq!(little.documents().of(set), much.documents().of(set));
+        }
+        assert_eq!(pairs(&mut little, of.0), pairs(&mut much, of.0));
+        for mode in [Mode::Exact, Mode::Verified, Mode::Estimated] {
+            for linkage in [Linkage::Single, Linkage::Representative] {
+                let clusters = |corpus: &mut OfflineCorpus| {
+                    corpus.clusters(mode, of.1, linkage, &Progress::default()).unwrap()
+                };
+                assert_eq!(clusters(&mut little), clusters(&mut much), "{mode:?} {linkage:?}");
+            }
+        }
+    }
+    let documents = much.documents();
+    assert_eq!([7, 150, 300].map(|number| documents.set_of(number)), [None; 3]);
+    assert_eq!((documents.count(), documents.numbers()), (298, 301));
+    assert!(much.is_empty(300) && !much.is_empty(7));
 }

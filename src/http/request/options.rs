@@ -16,7 +16,7 @@ pub struct AddParameters {
     /// Look for near-duplicates of each document.
     #[param(default = true)]
     pub check: Option<bool>,
-    /// `skip`: do not store a document that has a near-duplicate.
+    /// `skip`: do not store a document that has a near-duplicate. By default `keep`.
     pub on_duplicate: Option<OnDuplicate>,
     /// The lowest Jaccard similarity of a near-duplicate; by default the collection's threshold.
     pub threshold: Option<Threshold>,

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::{ALL, BuilderDocument, By, clusters, gathered, join, named, set};
 use crate::document::DocumentId;
-use crate::join::{JoinError, Linkage, Progress, cluster_name};
+use crate::join::{JoinError, Linkage, Progress, Sets, cluster_name};
 use crate::measure::Overlap;
 use crate::text::ShingleSet;
 
@@ -12,9 +12,9 @@ use crate::text::ShingleSet;
 fn documents_with_equal_sets_are_one_set() {
     let documents = [("b", 1..9), ("a", 5..20), ("d", 1..9), ("c", 5..20), ("e", 0..3)];
     let documents = documents.map(|(id, range)| (id.to_owned(), set(range)));
-    let BuilderDocument { corpus, documents, .. } = gathered(&documents);
-    assert_eq!((corpus.count(), documents.count()), (3, 5));
-    let sizes: Vec<_> = (0..3).map(|number| corpus.shingles(number)).collect();
+    let BuilderDocument { sets, documents } = gathered(&documents);
+    assert_eq!((sets.count(), documents.count()), (3, 5));
+    let sizes: Vec<_> = (0..3).map(|number| sets.shingles(number)).collect();
     assert_eq!(sizes, [15, 8, 3]);
     let ids =
         |number| -> String { documents.of(number).iter().map(|(id, _)| id.as_str()).collect() };
@@ -29,11 +29,11 @@ fn template(copies: u64) -> Vec<(String, ShingleSet)> {
 #[test]
 fn a_bucket_of_near_copies_does_not_cost_its_square() {
     const COPIES: usize = 3_000;
-    let BuilderDocument { corpus, mut sets, .. } = gathered(&template(COPIES as u64));
+    let BuilderDocument { mut sets, .. } = gathered(&template(COPIES as u64));
     for by in ALL {
         for linkage in [Linkage::Single, Linkage::Representative] {
             sets.reads = 0;
-            let representatives = clusters(by, linkage, &corpus, &mut sets, 0.9);
+            let representatives = clusters(by, linkage, &mut sets, 0.9);
             // With bands, some copies may be found only through other copies.
             let with_first = representatives.iter().filter(|first| **first == 0).count();
             assert!(with_first > COPIES * 99 / 100, "{by:?} {linkage:?}: {with_first}");
@@ -44,9 +44,9 @@ fn a_bucket_of_near_copies_does_not_cost_its_square() {
 
 #[test]
 fn a_visitor_can_stop_it() {
-    let BuilderDocument { corpus, mut sets, .. } = gathered(&template(200));
+    let BuilderDocument { mut sets, .. } = gathered(&template(200));
     for by in ALL {
-        let join = join(by, &corpus, &mut sets, 0.9);
+        let join = join(by, &mut sets, 0.9);
         let mut seen = 0;
         let outcome = join.pairs(&mut sets, &Progress::default(), |_| {
             seen += 1;
@@ -68,10 +68,10 @@ fn a_visitor_can_stop_it() {
 fn clusters_of_representatives_do_not_chain() {
     // Neighbours share 18 of 22 elements, and sets three apart less than half.
     let chain = (0..10).map(|link| set(link * 2..link * 2 + 20));
-    let BuilderDocument { corpus, mut sets, .. } = gathered(&named(chain));
-    let single = clusters(By::Prefix, Linkage::Single, &corpus, &mut sets, 0.8);
+    let BuilderDocument { mut sets, .. } = gathered(&named(chain));
+    let single = clusters(By::Prefix, Linkage::Single, &mut sets, 0.8);
     assert_eq!(single, [0; 10]);
-    let represented = clusters(By::Prefix, Linkage::Representative, &corpus, &mut sets, 0.8);
+    let represented = clusters(By::Prefix, Linkage::Representative, &mut sets, 0.8);
     assert_eq!(represented, [0, 0, 2, 2, 4, 4, 6, 6, 8, 8]);
     let sets = &sets.sets;
     for (member, representative) in (0..).zip(represented) {

@@ -17,12 +17,25 @@ use crate::text::ShingleSet;
 
 /// Sets in memory, by number.
 struct InMemory {
+    corpus: Corpus,
     sets: Vec<ShingleSet>,
     reads: usize,
 }
 
 impl Sets for InMemory {
     type Error = Infallible;
+
+    fn count(&self) -> u32 {
+        self.corpus.count()
+    }
+
+    fn shingles(&self, number: u32) -> usize {
+        self.corpus.shingles(number)
+    }
+
+    fn sketch(&mut self, number: u32) -> Result<&[u8], Infallible> {
+        Ok(self.corpus.sketch(number))
+    }
 
     fn set(&mut self, number: u32) -> Result<ShingleSet, Infallible> {
         self.reads += 1;
@@ -31,7 +44,6 @@ impl Sets for InMemory {
 }
 
 struct BuilderDocument {
-    corpus: Corpus,
     documents: Documents,
     sets: InMemory,
 }
@@ -47,7 +59,7 @@ fn gathered(documents: &[(String, ShingleSet)]) -> BuilderDocument {
     let (corpus, behind) = builder.finish();
     let set = |number| documents[behind.of(number)[0].1 as usize].1.clone();
     let sets = (0..corpus.count()).map(set).collect();
-    BuilderDocument { corpus, documents: behind, sets: InMemory { sets, reads: 0 } }
+    BuilderDocument { documents: behind, sets: InMemory { corpus, sets, reads: 0 } }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -67,22 +79,22 @@ fn estimator() -> Estimator {
     Estimator::new(&SketchSettings::default())
 }
 
-fn join<'c>(by: By, corpus: &'c Corpus, sets: &mut InMemory, threshold: f64) -> Join<'c> {
+fn join(by: By, sets: &mut InMemory, threshold: f64) -> Join<'static> {
     let judged = (estimator(), Threshold::new(threshold).unwrap());
     let progress = Progress::default();
     match by {
-        By::Prefix => Join::exact(corpus, judged, sets, &progress).unwrap(),
+        By::Prefix => Join::exact(judged, sets, &progress).unwrap(),
         By::Keys(scoring) => {
             let plan = BANDS.plan(judged.1);
             let value = |sketch: &[u8], table| Some(BANDS.value(sketch, table));
             let keys = Keys { tables: plan.bands, value, agreeing_min: plan.agreeing_min };
-            Join::by_keys(corpus, &keys, judged, scoring, &progress).unwrap()
+            Join::by_keys(keys, judged, scoring)
         }
     }
 }
 
-fn pairs(by: By, corpus: &Corpus, sets: &mut InMemory, threshold: f64) -> Vec<Pair> {
-    let join = join(by, corpus, sets, threshold);
+fn pairs(by: By, sets: &mut InMemory, threshold: f64) -> Vec<Pair> {
+    let join = join(by, sets, threshold);
     let mut pairs = Vec::new();
     let visit = |pair| {
         pairs.push(pair);
@@ -92,14 +104,8 @@ fn pairs(by: By, corpus: &Corpus, sets: &mut InMemory, threshold: f64) -> Vec<Pa
     pairs
 }
 
-fn clusters(
-    by: By,
-    linkage: Linkage,
-    corpus: &Corpus,
-    sets: &mut InMemory,
-    threshold: f64,
-) -> Vec<u32> {
-    let join = join(by, corpus, sets, threshold);
+fn clusters(by: By, linkage: Linkage, sets: &mut InMemory, threshold: f64) -> Vec<u32> {
+    let join = join(by, sets, threshold);
     join.clusters(linkage, sets, &Progress::default()).unwrap()
 }
 
@@ -146,9 +152,9 @@ proptest! {
         documents in overlapping(),
         threshold in thresholds(),
     ) {
-        let BuilderDocument { corpus, mut sets, .. } = gathered(&documents);
+        let BuilderDocument { mut sets, .. } = gathered(&documents);
         let expected = brute_force(&sets.sets, threshold);
-        let mut found: Vec<_> = pairs(By::Prefix, &corpus, &mut sets, threshold)
+        let mut found: Vec<_> = pairs(By::Prefix, &mut sets, threshold)
             .iter()
             .map(|pair| (pair.a, pair.b, pair.overlap.unwrap()))
             .collect();
@@ -161,10 +167,10 @@ proptest! {
         documents in overlapping(),
         threshold in planned(),
     ) {
-        let BuilderDocument { corpus, mut sets, .. } = gathered(&documents);
+        let BuilderDocument { mut sets, .. } = gathered(&documents);
         let expected = brute_force(&sets.sets, threshold);
         for scoring in [Scoring::Verified, Scoring::Estimated] {
-            let found = pairs(By::Keys(scoring), &corpus, &mut sets, threshold);
+            let found = pairs(By::Keys(scoring), &mut sets, threshold);
             let once: BTreeMap<_, _> = found.iter().map(|pair| ((pair.a, pair.b), pair)).collect();
             prop_assert_eq!(once.len(), found.len());
             for pair in &found {
@@ -179,31 +185,38 @@ proptest! {
         }
     }
 
-    /// Skipped comparisons do not change the clusters.
+    /// Skipped comparisons do not change the clusters, and neither does reading in parts.
     #[test]
-    fn clusters_are_those_of_the_pairs(documents in overlapping(), threshold in planned()) {
-        let BuilderDocument { corpus, mut sets, .. } = gathered(&documents);
+    fn clusters_are_those_of_the_pairs(
+        documents in overlapping(),
+        threshold in planned(),
+        memory in prop_oneof![Just(usize::MAX), 0..20_000_usize],
+    ) {
+        let BuilderDocument { mut sets, .. } = gathered(&documents);
         for by in ALL {
-            let pairs = pairs(by, &corpus, &mut sets, threshold);
+            let pairs = pairs(by, &mut sets, threshold);
             let joined = |a, b| pairs.iter().any(|pair| (pair.a, pair.b) == (a, b));
-            let mut single: Vec<u32> = (0..corpus.count()).collect();
+            let count = sets.count();
+            let mut single: Vec<u32> = (0..count).collect();
             for pair in &pairs {
                 let (a, b) = (single[pair.a as usize], single[pair.b as usize]);
                 for root in single.iter_mut().filter(|root| **root == a.max(b)) {
                     *root = a.min(b);
                 }
             }
-            let found = clusters(by, Linkage::Single, &corpus, &mut sets, threshold);
-            prop_assert_eq!(found, single);
+            let mut clusters = |linkage| {
+                let join = join(by, &mut sets, threshold).within(memory);
+                join.clusters(linkage, &mut sets, &Progress::default()).unwrap()
+            };
+            prop_assert_eq!(clusters(Linkage::Single), single);
 
             let mut greedy: Vec<u32> = Vec::new();
-            for number in 0..corpus.count() {
+            for number in 0..count {
                 let represents = |&a: &u32| greedy[a as usize] == a && joined(a, number);
                 let representative = (0..number).find(represents).unwrap_or(number);
                 greedy.push(representative);
             }
-            let found = clusters(by, Linkage::Representative, &corpus, &mut sets, threshold);
-            prop_assert_eq!(found, greedy);
+            prop_assert_eq!(clusters(Linkage::Representative), greedy);
         }
     }
 }
@@ -218,13 +231,13 @@ proptest! {
         let mut reversed = documents.clone();
         reversed.reverse();
         let told = |documents: &[(String, ShingleSet)], by| {
-            let BuilderDocument { corpus, documents, mut sets } = gathered(documents);
+            let BuilderDocument { documents, mut sets } = gathered(documents);
             let ids = |number| -> Vec<_> {
                 documents.of(number).iter().map(|(id, _)| id.clone()).collect()
             };
-            let pairs = pairs(by, &corpus, &mut sets, 0.5);
+            let pairs = pairs(by, &mut sets, 0.5);
             let pairs: Vec<_> = pairs.iter().map(|p| (ids(p.a), ids(p.b), p.overlap)).collect();
-            let of = |linkage| clusters(by, linkage, &corpus, &mut sets.again(), 0.5);
+            let of = |linkage| clusters(by, linkage, &mut sets.again(), 0.5);
             (pairs, of(Linkage::Single), of(Linkage::Representative))
         };
         for by in ALL {
@@ -237,6 +250,6 @@ proptest! {
 
 impl InMemory {
     fn again(&self) -> Self {
-        Self { sets: self.sets.clone(), reads: 0 }
+        Self { corpus: self.corpus.clone(), sets: self.sets.clone(), reads: 0 }
     }
 }

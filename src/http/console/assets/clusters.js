@@ -15,6 +15,10 @@ const MEMBERS_MAX = 300;
 /** Larger collections are searched on request only. */
 const DOCUMENTS_AT_ONCE = 20_000;
 const LISTED = 25;
+/** Clusters that are kept come in pages. */
+const PAGE = 1000;
+/** Not a linkage, but the clusters that the collection keeps up to date. */
+const KEPT = "kept";
 const LINKAGES = [
   ["single", "single"],
   ["representative", "representative"],
@@ -30,7 +34,10 @@ export function show(page, context) {
     placeholder: settings.scheme.threshold,
     value: parameters.get("threshold") ?? "",
   });
-  const linkage = select(LINKAGES, parameters.get("linkage") ?? "single");
+  const kept = settings.clusters?.threshold;
+  const choices = kept ? [[KEPT, `kept up to date (single, ${kept})`], ...LINKAGES] : LINKAGES;
+  const linkage = select(choices, parameters.get("linkage") ?? choices[0][0]);
+  const isKept = () => linkage.value === KEPT;
   const button = el("button", { class: "primary" }, "Find clusters");
   const results = el("div", {});
   const form = el(
@@ -40,24 +47,31 @@ export function show(page, context) {
     el("label", {}, "Linkage", linkage),
     button,
   );
+  const mark = () => {
+    threshold.disabled = isKept();
+    button.textContent = running ? "Stop" : isKept() ? "Show clusters" : "Find clusters";
+  };
+  linkage.addEventListener("change", mark);
   let running = null;
   const find = async () => {
     if (running) return running.abort();
     running = new AbortController();
-    button.textContent = "Stop";
-    const query = { threshold: threshold.value, linkage: linkage.value };
+    mark();
+    const query = { threshold: isKept() ? "" : threshold.value, linkage: linkage.value };
     note(query);
     const signal = AbortSignal.any([context.signal, running.signal]);
-    await discover(results, { ...context, signal: context.signal }, query, signal);
+    if (isKept()) await showKept(results, context, signal);
+    else await discover(results, context, query, signal);
     running = null;
-    button.textContent = "Find clusters";
+    mark();
   };
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     find();
   });
+  mark();
   replace(page, form, results);
-  if (documents <= DOCUMENTS_AT_ONCE) return find();
+  if (isKept() || documents <= DOCUMENTS_AT_ONCE) return find();
   replace(
     results,
     el(
@@ -68,10 +82,43 @@ export function show(page, context) {
   );
 }
 
+/** What is read of clusters. */
+const none = () => ({ sizes: new Map(), clusters: [], total: 0, documents: 0 });
+
+/** The clusters that the collection keeps, without their members. */
+async function showKept(results, context, signal) {
+  const said = el("p", { class: "summary", role: "status" }, "Reading the clusters…");
+  replace(results, said);
+  const found = none();
+  const path = within(context.collection, "/clusters/stored");
+  try {
+    let page = {};
+    do {
+      page = await call(path, { query: { after: page.next, limit: PAGE }, signal });
+      for (const cluster of page.clusters) take(found, cluster);
+      said.textContent = `${counted(found.total, "cluster")} so far…`;
+    } while (page.next);
+    const more = page.truncated ? "; some may be apart that are one" : "";
+    draw(results, context, found, ` · ${STATES[page.state] ?? page.state}${more}`);
+  } catch (error) {
+    if (context.signal.aborted) return;
+    if (error.name !== "AbortError") return replace(results, problem(error));
+    draw(results, context, found, " · stopped before the end");
+  }
+}
+
+/** How far clusters that are kept have come. */
+const STATES = {
+  current: "up to date",
+  updating: "being updated",
+  building: "being linked since the start",
+  over_limit: "dropped, as they took more memory than limits.clusters_bytes_max",
+};
+
 async function discover(results, context, query, signal) {
   const said = el("p", { class: "summary", role: "status" }, "Comparing all documents…");
   replace(results, said);
-  const found = { sizes: new Map(), clusters: [], total: 0, documents: 0 };
+  const found = none();
   const progress = follow(said, context, signal, found);
   try {
     for await (const cluster of lines(within(context.collection, "/clusters"), { query, signal }))
@@ -90,7 +137,7 @@ function take(found, cluster) {
   found.total += 1;
   found.documents += cluster.size;
   found.sizes.set(cluster.size, (found.sizes.get(cluster.size) ?? 0) + 1);
-  found.clusters.push({ ...cluster, members: cluster.members.slice(0, MEMBERS_MAX) });
+  found.clusters.push({ ...cluster, members: cluster.members?.slice(0, MEMBERS_MAX) });
   if (found.clusters.length < 2 * CLUSTERS_MAX) return;
   keepLargest(found);
 }
@@ -126,7 +173,7 @@ function draw(results, context, found, ending) {
     results
       .querySelectorAll("button[aria-pressed]")
       .forEach((other) => other.setAttribute("aria-pressed", other === button));
-    showCluster(detail, context, cluster);
+    openCluster(detail, context, cluster);
   };
   const list = listed(found.clusters, open);
   replace(results, said, sizesChart(found.sizes), el("div", { class: "beside" }, list, detail));
@@ -209,6 +256,21 @@ function columnsOf(sizes) {
   return [...columns];
 }
 
+/** Reads the members of a cluster that is kept, unless another one is opened meanwhile. */
+async function openCluster(detail, context, cluster) {
+  const opened = Symbol("a cluster");
+  detail.opened = opened;
+  if (cluster.members) return showCluster(detail, context, cluster);
+  const query = { id: cluster.representative, limit: MEMBERS_MAX };
+  try {
+    const path = within(context.collection, "/clusters");
+    const { size, members } = await call(path, { query, signal: context.signal });
+    if (detail.opened === opened) await showCluster(detail, context, { ...cluster, size, members });
+  } catch (error) {
+    if (error.name !== "AbortError" && detail.opened === opened) replace(detail, problem(error));
+  }
+}
+
 /** A cluster's members, as a graph and as a list; two of them are chosen and compared. */
 async function showCluster(detail, context, cluster) {
   const compared = el("div", { "aria-live": "polite" });
@@ -244,7 +306,7 @@ async function showCluster(detail, context, cluster) {
         {},
         box,
         el("span", { class: "id" }, cut(id, 80)),
-        el("small", {}, share(resemblance)),
+        resemblance === undefined ? null : el("small", {}, share(resemblance)),
       ),
       el(
         "a",
@@ -267,7 +329,13 @@ async function showCluster(detail, context, cluster) {
       el(
         "fieldset",
         { class: "members" },
-        el("legend", {}, "Compare two; beside each its similarity to the first"),
+        el(
+          "legend",
+          {},
+          cluster.members.some(({ resemblance }) => resemblance !== undefined)
+            ? "Compare two; beside each its similarity to the first"
+            : "Compare two",
+        ),
         el("ul", { class: "list" }, boxes.map(member)),
         beyond > 0 ? el("p", { class: "hint" }, `and ${count(beyond)} more`) : null,
       ),

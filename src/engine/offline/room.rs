@@ -1,0 +1,45 @@
+//! What the work with a corpus may take of the machine.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+
+/// Memory, and a place for files that have no names and whose space is freed even after a crash.
+#[derive(Clone, Debug)]
+pub struct Room {
+    pub directory: PathBuf,
+    /// Bytes. What does not fit is in files, but for some 30 bytes a document.
+    pub memory: usize,
+}
+
+const MEMORY_USUAL: usize = 1 << 30;
+
+impl Default for Room {
+    fn default() -> Self {
+        Self { directory: std::env::temp_dir(), memory: MEMORY_USUAL }
+    }
+}
+
+impl Room {
+    /// A new, empty file.
+    ///
+    /// # Errors
+    /// The directory does not exist or cannot be written to.
+    pub fn file(&self) -> io::Result<File> {
+        tempfile::tempfile_in(&self.directory)
+    }
+
+    /// Bytes of the disk that are free for this process.
+    ///
+    /// # Errors
+    /// The directory does not exist.
+    pub fn disk_free(&self) -> io::Result<u64> {
+        let disk = rustix::fs::statvfs(&self.directory)?;
+        Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+    }
+
+    /// Bytes for one of several things that are in memory at the same time.
+    pub fn share(&self) -> usize {
+        self.memory / 8
+    }
+}
