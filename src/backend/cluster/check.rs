@@ -24,7 +24,7 @@ const WANTED: [Wanted; 4] = [
     Wanted {
         name: "min-replicas-to-write",
         is_right: |value| value.parse::<u32>().is_ok_and(|replicas| replicas > 0),
-        advice: "a master cut off from its replicas takes writes that a failover loses: set it to 1",
+        advice: "a master cut off from its replicas takes writes that are lost: set it to 1",
     },
     Wanted {
         name: "maxmemory-policy",
