@@ -99,8 +99,7 @@ fn size(round: u64) -> String {
 fn serve_either(disk: &Disk, round: u64) -> (Server, u64) {
     let serve = |round| {
         let data = disk.data();
-        let arguments =
-            ["serve", "--listen", "127.0.0.1:0", "--data-dir", data.to_str().unwrap()];
+        let arguments = ["serve", "--listen", "127.0.0.1:0", "--data-dir", data.to_str().unwrap()];
         let mut command = disk.akin("none:0:0", &arguments);
         command.env("AKIN__COLLECTION__SHINGLES__SIZE", size(round));
         Server::spawn(command)
@@ -112,6 +111,15 @@ fn serve_either(disk: &Disk, round: u64) -> (Server, u64) {
             (serve(round - 1).expect("it has the settings of one or the other"), round - 1)
         }
     }
+}
+
+/// `akin verify` under the settings of this round; what it says if something is damaged.
+fn verify_as(disk: &Disk, round: u64) -> Result<(), String> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_akin"));
+    command.arg("verify").arg(disk.data()).env("AKIN__COLLECTION__SHINGLES__SIZE", size(round));
+    let verified = command.output().unwrap();
+    let says = String::from_utf8_lossy(&verified.stdout).into_owned();
+    if verified.status.success() { Ok(()) } else { Err(says) }
 }
 
 #[test]
@@ -126,9 +134,9 @@ fn a_reindex_of_default_leaves_the_old_or_the_new_at_any_fault() {
         for kind in ["cut", "fail", "full", "short"] {
             let calls: Vec<u64> = match is_whole() {
                 true => (1..=end).collect(),
-                false => (0..REINDEXES)
-                    .map(|n| 1 + (n * end + random.below(end)) / REINDEXES)
-                    .collect(),
+                false => {
+                    (0..REINDEXES).map(|n| 1 + (n * end + random.below(end)) / REINDEXES).collect()
+                }
             };
             let faults: Vec<String> = calls
                 .iter()
@@ -153,7 +161,8 @@ fn reindex_with_each(faults: &[String], backup: &Path, mut model: Model) {
         assert!(!told.contains("panicked"), "{fault}: {told}");
         let status = ended.status.code();
         assert!([Some(0), Some(1), Some(EXIT_CUT)].contains(&status), "{fault}: {status:?} {told}");
-        disk.verify();
+        let verified = [standing + 1, standing].map(|round| verify_as(&disk, round));
+        assert!(verified.iter().any(Result::is_ok), "{fault}: {verified:?} {told}");
         let (server, found) = serve_either(&disk, standing + 1);
         if status == Some(0) {
             assert_eq!(found, standing + 1, "{fault}: it said that it was done");
