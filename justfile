@@ -74,6 +74,10 @@ recall FILE URL="http://127.0.0.1:2546":
 peers *ARGS:
     bash bench/run.sh {{ARGS}}
 
+# akin over a cluster on loopback beside datasketch with Redis storage, in one run (redis-tools or valkey-tools).
+cluster *ARGS:
+    bash bench/cluster.sh {{ARGS}}
+
 # Fuzzes a target for so many seconds (`cargo install cargo-fuzz`): text, json, ndjson, query, filter, snapshot, record or
 # backup. What it finds goes to target/corpus; what belongs to the tests is copied to fuzz/corpus by hand.
 fuzz TARGET SECONDS="300":

@@ -74,6 +74,8 @@ pub struct ServerSettings {
     pub requests_in_flight_max: usize,
     /// Streamed requests (bulk imports and exports) at once, of those in flight.
     pub bulk_requests_max: usize,
+    /// Those of one key, or without keys of one address; 0: half of them, rounded up.
+    pub bulk_requests_per_client_max: usize,
     /// Discoveries of pairs or clusters at once, of those in flight. Each holds the sketches and
     /// ids of its collection in memory.
     pub discoveries_max: usize,
@@ -89,6 +91,15 @@ pub struct ServerSettings {
 }
 
 impl ServerSettings {
+    /// How many streamed requests a client may have at once.
+    #[must_use]
+    pub fn bulk_requests_of_a_client(&self) -> usize {
+        match self.bulk_requests_per_client_max {
+            0 => self.bulk_requests_max.div_ceil(2),
+            max => max,
+        }
+    }
+
     /// All faults of the settings, each beginning with its key.
     #[must_use]
     pub fn faults(&self) -> Vec<String> {

@@ -12,6 +12,7 @@ use crate::engine::{Collections, Progress};
 use crate::http::access::hosts::Hosts;
 use crate::http::access::key_ring::KeyRing;
 use crate::http::access::rates::Rates;
+use crate::http::access::shares::{Client, NoShare, Share, Shares};
 use crate::http::connection::trace::Tracer;
 use crate::http::metrics::requests::RequestSeries;
 use crate::http::problem::Problem;
@@ -51,8 +52,8 @@ pub struct Shared {
     pub budget: Arc<Budget>,
     /// A permit for each request that may be in flight.
     pub(super) requests: Semaphore,
-    /// A permit for each streamed request that may be in flight.
-    pub(super) bulk_requests: Arc<Semaphore>,
+    /// The streamed requests that may be in flight.
+    bulk_requests: Arc<Shares>,
     /// A permit for each discovery that may be running.
     discoveries: Arc<Semaphore>,
 }
@@ -74,7 +75,10 @@ impl AppState {
             }),
             requests: Semaphore::new(settings.requests_in_flight_max),
             discoveries: Arc::new(Semaphore::new(settings.discoveries_max)),
-            bulk_requests: Arc::new(Semaphore::new(settings.bulk_requests_max)),
+            bulk_requests: Shares::new(
+                settings.bulk_requests_max,
+                settings.bulk_requests_of_a_client(),
+            ),
             hosts: Hosts::new(&settings),
             rate_per_key: Rates::new(settings.rate_per_key, burst),
             rate_per_address: Rates::new(settings.rate_per_address, burst),
@@ -86,12 +90,23 @@ impl AppState {
     /// A permit to add, export or remove many documents, held while that goes on.
     ///
     /// # Errors
-    /// `overloaded` if `bulk_requests_max` are held.
-    pub(super) fn bulk_permit(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        Arc::clone(&self.bulk_requests).try_acquire_owned().map_err(|_| {
-            let max = self.settings.bulk_requests_max;
-            let detail = format!("{max} bulk imports, exports and removals are running already");
-            Problem::new(Code::Overloaded, detail)
+    /// `overloaded` if `bulk_requests_max` are held, `too_many_requests` if the client holds its
+    /// share of them.
+    pub(super) fn bulk_permit(&self, client: Client) -> Result<Share, Problem> {
+        let running = "bulk imports, exports and removals";
+        self.bulk_requests.take(client).map_err(|none| match none {
+            NoShare::AllAreHeld => {
+                let max = self.settings.bulk_requests_max;
+                Problem::new(Code::Overloaded, format!("{max} {running} are running already"))
+            }
+            NoShare::ClientHoldsItsShare => {
+                let max = self.settings.bulk_requests_of_a_client();
+                let detail = format!(
+                    "{max} {running} of this client are running already \
+                     (bulk_requests_per_client_max)"
+                );
+                Problem::new(Code::TooManyRequests, detail)
+            }
         })
     }
 

@@ -29,7 +29,7 @@ struct Document {
     expires_at: Option<Timestamp>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Model {
     collections: BTreeMap<String, Collection>,
     step: u64,

@@ -1,9 +1,11 @@
-//! Power cuts during restores, and what `akin verify` says.
+//! Power cuts during restores and reindexes of `default`, calls that fail during the latter, and
+//! what `akin verify` says.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::thread;
 
 use serde_json::Value;
 
@@ -15,6 +17,9 @@ use crate::{Random, is_whole};
 
 /// Cuts in the ordinary form.
 const CUTS: u64 = 12;
+
+/// Faults of each kind during a reindex, in the ordinary form.
+const REINDEXES: u64 = 3;
 
 /// A stopped data directory with two collections, a backup of it and what is in it.
 struct Filled {
@@ -77,6 +82,96 @@ fn a_restore_that_is_cut_off_can_be_repeated() {
         }
     }
     println!("{} power cuts during a restore", calls.len());
+}
+
+/// `default` under other settings each time.
+fn reindex(disk: &Disk, fault: &str, round: u64) -> Output {
+    let data = disk.data();
+    let mut command = disk.akin(fault, &["reindex", "-q", "--data-dir", data.to_str().unwrap()]);
+    command.env("AKIN__COLLECTION__SHINGLES__SIZE", size(round)).output().unwrap()
+}
+
+fn size(round: u64) -> String {
+    (2 + round % 3).to_string()
+}
+
+/// Serves `default` under the settings of this round or, if they are refused, of the one before.
+fn serve_either(disk: &Disk, round: u64) -> (Server, u64) {
+    let serve = |round| {
+        let data = disk.data();
+        let arguments = ["serve", "--listen", "127.0.0.1:0", "--data-dir", data.to_str().unwrap()];
+        let mut command = disk.akin("none:0:0", &arguments);
+        command.env("AKIN__COLLECTION__SHINGLES__SIZE", size(round));
+        Server::spawn(command)
+    };
+    match serve(round) {
+        Ok(server) => (server, round),
+        Err(log) => {
+            assert!(log.contains("settings"), "{log}");
+            (serve(round - 1).expect("it has the settings of one or the other"), round - 1)
+        }
+    }
+}
+
+/// `akin verify` under the settings of this round; what it says if something is damaged.
+fn verify_as(disk: &Disk, round: u64) -> Result<(), String> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_akin"));
+    command.arg("verify").arg(disk.data()).env("AKIN__COLLECTION__SHINGLES__SIZE", size(round));
+    let verified = command.output().unwrap();
+    let says = String::from_utf8_lossy(&verified.stdout).into_owned();
+    if verified.status.success() { Ok(()) } else { Err(says) }
+}
+
+#[test]
+fn a_reindex_of_default_leaves_the_old_or_the_new_at_any_fault() {
+    let filled = Filled::new();
+    let mut random = Random::new("reindex");
+    let whole = Disk::new();
+    assert!(restore(&whole, "none:0:0", &filled.backup).status.success());
+    assert!(reindex(&whole, "none:0:0", 0).status.success());
+    let end = whole.calls().len() as u64;
+    thread::scope(|scope| {
+        for kind in ["cut", "fail", "full", "short"] {
+            let calls: Vec<u64> = match is_whole() {
+                true => (1..=end).collect(),
+                false => {
+                    (0..REINDEXES).map(|n| 1 + (n * end + random.below(end)) / REINDEXES).collect()
+                }
+            };
+            let faults: Vec<String> = calls
+                .iter()
+                .map(|call| format!("{kind}:{call}:{}", random.below(u64::MAX)))
+                .collect();
+            let (backup, model) = (&filled.backup, filled.model.clone());
+            scope.spawn(move || reindex_with_each(&faults, backup, model));
+        }
+    });
+    println!("{end} calls of a reindex of default");
+}
+
+/// One fault after the other in one directory.
+fn reindex_with_each(faults: &[String], backup: &Path, mut model: Model) {
+    let disk = Disk::new();
+    assert!(restore(&disk, "none:0:0", backup).status.success());
+    let mut standing = 1;
+    for fault in faults {
+        println!("{fault}");
+        let ended = reindex(&disk, fault, standing + 1);
+        let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(!told.contains("panicked"), "{fault}: {told}");
+        let status = ended.status.code();
+        assert!([Some(0), Some(1), Some(EXIT_CUT)].contains(&status), "{fault}: {status:?} {told}");
+        let verified = [standing + 1, standing].map(|round| verify_as(&disk, round));
+        assert!(verified.iter().any(Result::is_ok), "{fault}: {verified:?} {told}");
+        let (server, found) = serve_either(&disk, standing + 1);
+        if status == Some(0) {
+            assert_eq!(found, standing + 1, "{fault}: it said that it was done");
+        }
+        standing = found;
+        model.check(&Client::new(&server.url)).unwrap();
+        assert!(server.stop().0.success());
+    }
+    println!("{} faults during a reindex of default", faults.len());
 }
 
 /// Every file and what is in it.

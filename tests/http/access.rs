@@ -9,6 +9,7 @@ use axum::http::{HeaderName, HeaderValue, Method, Request};
 use jiff::Timestamp;
 use serde_json::json;
 use tempfile::TempDir;
+use tower::ServiceExt;
 
 use crate::app::{App, Reply};
 use crate::backends;
@@ -284,4 +285,24 @@ async fn a_key_has_a_rate() {
     }
     assert!(refused > 0);
     assert_eq!(send_with_key(&app, "GET /stats", "all").await.status, 200, "another key's");
+}
+
+#[tokio::test]
+async fn a_key_holds_half_of_the_bulk_requests() {
+    let settings = ServerSettings { bulk_requests_max: 2, ..ServerSettings::default() };
+    let (app, _dir) = app_with_keys(settings).await;
+    let export = Request::get("/export").header("authorization", "Bearer akin_read");
+    let export = export.body(Body::empty()).unwrap();
+    let held = app.router.clone().oneshot(export).await.unwrap();
+    assert_eq!(held.status(), 200);
+    for bulk in ["GET /export", "DELETE /documents?filter=@.none"] {
+        let of_another = if bulk.starts_with("GET") { "all" } else { "write" };
+        assert_eq!(send_with_key(&app, bulk, of_another).await.status, 200, "{bulk}");
+    }
+    let problem =
+        send_with_key(&app, "GET /export", "read").await.problem(429, "too_many_requests");
+    let detail = problem["detail"].as_str().unwrap();
+    assert!(detail.contains("bulk_requests_per_client_max"), "{detail}");
+    drop(held);
+    assert_eq!(send_with_key(&app, "GET /export", "read").await.status, 200);
 }

@@ -133,6 +133,7 @@ async fn what_is_no_request_is_answered_with_a_problem() {
 async fn bodies_that_trickle_leave_room_for_others() {
     let settings = ServerSettings {
         bulk_requests_max: 2,
+        bulk_requests_per_client_max: 2,
         body_idle_timeout_ms: 1_000,
         body_bytes_per_s_min: 10_000,
         ..patient()
@@ -161,6 +162,36 @@ async fn bodies_that_trickle_leave_room_for_others() {
         let answer = String::from_utf8(answer).unwrap();
         assert!(answer.contains("\"code\":\"body_timeout\""), "{answer}");
     }
+    server.stop().await;
+}
+
+/// Two of three, and one for others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_holds_half_of_the_bulk_requests_and_others_the_rest() {
+    let app = App::with_server(ServerSettings { bulk_requests_max: 3, ..patient() }).await;
+    let server = start(&app).await;
+    let begun = |mut connection: Connection| {
+        connection.begin_bulk();
+        let status = connection.head();
+        (connection, status)
+    };
+    let slow = [(); 2].map(|()| begun(Connection::open(server.address)));
+    assert!(slow.iter().all(|(_, status)| status == "HTTP/1.1 200 OK"));
+    let (mut third, status) = begun(Connection::open(server.address));
+    assert_eq!(status, "HTTP/1.1 429 Too Many Requests");
+    let problem: Value = serde_json::from_slice(&third.body()).unwrap();
+    assert_eq!(problem["code"], "too_many_requests");
+
+    let (mut other, status) = begun(Connection::open_from("127.0.0.2", server.address).await);
+    assert_eq!(status, "HTTP/1.1 200 OK", "while the slow ones go on");
+    other.send(&json!({"id": "a", "tokens": ["a"]}));
+    let result: Value = serde_json::from_slice(&other.chunk()).unwrap();
+    assert_eq!(result["status"], "created");
+    let (mut more, status) = begun(Connection::open_from("127.0.0.3", server.address).await);
+    assert_eq!(status, "HTTP/1.1 503 Service Unavailable");
+    let problem: Value = serde_json::from_slice(&more.body()).unwrap();
+    assert_eq!(problem["code"], "overloaded");
+    drop((slow, other));
     server.stop().await;
 }
 

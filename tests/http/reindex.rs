@@ -45,6 +45,10 @@ async fn a_reindex_reports_its_progress() {
     let shingles = app.get("/collections/news/documents/1").await.json()["shingles"].clone();
     assert!(shingles.as_u64().unwrap() > 50, "{shingles}");
     assert_eq!(app.delete(REINDEX).await.json()["state"], "done", "it is over");
+
+    app.delete(NEWS).await;
+    app.put_json(NEWS, json!({})).await;
+    app.get(REINDEX).await.problem(404, "reindex_not_found");
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use akin::http::{ServerSettings, router, serve};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -58,7 +58,19 @@ pub struct Connection {
 
 impl Connection {
     pub fn open(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).unwrap();
+        Self::new(TcpStream::connect(address).unwrap())
+    }
+
+    /// From another address of this machine.
+    pub async fn open_from(from: &str, address: SocketAddr) -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(SocketAddr::new(from.parse().unwrap(), 0)).unwrap();
+        let stream = socket.connect(address).await.unwrap().into_std().unwrap();
+        stream.set_nonblocking(false).unwrap();
+        Self::new(stream)
+    }
+
+    fn new(stream: TcpStream) -> Self {
         stream.set_read_timeout(Some(SOON)).unwrap();
         Self { stream: BufReader::new(stream), length: 0 }
     }

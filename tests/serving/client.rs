@@ -15,6 +15,8 @@ pub struct Answer {
 pub struct Caller {
     pub agent: Agent,
     pub url: String,
+    /// With which it calls.
+    pub key: Option<String>,
 }
 
 impl Caller {
@@ -27,7 +29,7 @@ impl Caller {
             .max_idle_connections(0)
             .max_idle_connections_per_host(0)
             .build();
-        Self { agent: config.into(), url: url.to_owned() }
+        Self { agent: config.into(), url: url.to_owned(), key: None }
     }
 
     /// # Errors
@@ -39,7 +41,11 @@ impl Caller {
         (media, body): (&str, String),
     ) -> Result<Answer, ureq::Error> {
         let request = Request::builder().method(method).uri(format!("{}{path}", self.url));
-        let request = request.header("content-type", media).body(body).unwrap();
+        let mut request = request.header("content-type", media);
+        if let Some(key) = &self.key {
+            request = request.header("authorization", format!("Bearer {key}"));
+        }
+        let request = request.body(body).unwrap();
         let mut answer = self.agent.run(request)?;
         Ok(Answer {
             status: answer.status().as_u16(),
@@ -51,7 +57,11 @@ impl Caller {
     /// # Errors
     /// As [`Self::call`].
     pub fn get(&self, path: &str) -> Result<(u16, Vec<u8>), ureq::Error> {
-        let mut answer = self.agent.get(format!("{}{path}", self.url)).call()?;
+        let mut request = self.agent.get(format!("{}{path}", self.url));
+        if let Some(key) = &self.key {
+            request = request.header("authorization", format!("Bearer {key}"));
+        }
+        let mut answer = request.call()?;
         let status = answer.status().as_u16();
         Ok((status, answer.body_mut().with_config().limit(u64::MAX).read_to_vec()?))
     }

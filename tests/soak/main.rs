@@ -7,6 +7,7 @@
 mod attack;
 mod client;
 mod figures;
+mod keys;
 mod memory;
 mod server;
 #[path = "../serving/mod.rs"]
@@ -20,11 +21,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use client::Client;
-use figures::Figures;
+use figures::{Figures, GREEDY};
 use memory::Memory;
 use server::{REQUESTS_MAX, Server};
 use windows::Windows;
-use writer::Writer;
+use writer::{JSON, Writer};
 
 /// Each sends a request as soon as the last one is answered.
 const WRITERS: usize = 2 * REQUESTS_MAX;
@@ -39,14 +40,15 @@ fn under_twice_the_load_nothing_is_lost() {
     let seconds = std::env::var("AKIN_SOAK_SECONDS").ok();
     let seconds = seconds.map_or(SECONDS, |seconds| seconds.parse().unwrap());
     let dir = tempfile::tempdir().unwrap();
+    keys::write(dir.path());
     let mut server = Server::start(dir.path());
     let (figures, acknowledged) = load(&server, Duration::from_secs(seconds));
     print!("{figures}");
     figures.check();
-    check_nothing_lost(&Client::new(&server.url), &acknowledged);
+    check_nothing_lost(&mut Client::new(&server.url), &acknowledged);
     server.kill();
     let server = Server::start(dir.path());
-    check_nothing_lost(&Client::new(&server.url), &acknowledged);
+    check_nothing_lost(&mut Client::new(&server.url), &acknowledged);
 }
 
 fn load(server: &Server, time: Duration) -> (Figures, Acknowledged) {
@@ -69,6 +71,13 @@ fn load(server: &Server, time: Duration) -> (Figures, Acknowledged) {
             move || windows.work(window, client, is_over)
         };
         let around: Vec<_> = windows::WORK.iter().map(|kind| scope.spawn(work(*kind))).collect();
+        let greedy = scope.spawn(|| {
+            let mut client = Client::greedy(&server.url);
+            while !is_over.load(Ordering::Relaxed) {
+                client.call(GREEDY, "GET", "/documents?limit=1", (JSON, String::new()));
+            }
+            client
+        });
         let memory = scope.spawn(|| Memory::watch(server.process_id(), is_over));
         thread::sleep(time.saturating_sub(begin.elapsed()));
         is_over.store(true, Ordering::Relaxed);
@@ -82,13 +91,14 @@ fn load(server: &Server, time: Duration) -> (Figures, Acknowledged) {
         for kind in around {
             figures.add(kind.join().unwrap().calls);
         }
+        figures.add(greedy.join().unwrap().calls);
         figures.memory = memory.join().unwrap();
         (figures, acknowledged)
     })
 }
 
 /// Every acknowledged document is there with its last text, and no removed or expired one.
-fn check_nothing_lost(client: &Client, acknowledged: &Acknowledged) {
+fn check_nothing_lost(client: &mut Client, acknowledged: &Acknowledged) {
     let documents = loop {
         let documents = client.export();
         // The last ones with an expiry are still to expire.

@@ -6,7 +6,7 @@
 //! rename, any failure leaves the old collection unchanged.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError, Weak};
 
 use futures_util::{StreamExt, TryStreamExt};
 use serde::Serialize;
@@ -56,6 +56,9 @@ pub enum ReindexState {
 
 /// One reindex, shared by the task and by status requests.
 pub(super) struct Reindex {
+    old: Weak<Collection>,
+    /// What takes its place, from before it does.
+    new: OnceLock<Weak<Collection>>,
     settings: CollectionSettings,
     started_at_ms: i64,
     total: AtomicU64,
@@ -81,6 +84,12 @@ impl Reindex {
             ended_at_ms: ended.map(|(at, _)| *at),
             failure,
         }
+    }
+
+    /// Whether it is one of this collection, and not of an earlier one with its name.
+    fn is_of(&self, collection: &Arc<Collection>) -> bool {
+        let is_it = |of: &Weak<Collection>| std::ptr::eq(of.as_ptr(), Arc::as_ptr(collection));
+        is_it(&self.old) || self.new.get().is_some_and(is_it)
     }
 
     fn check_cancelled(&self) -> Result<(), EngineError> {
@@ -129,9 +138,9 @@ impl Collections {
     /// The status of the last reindex of a collection.
     ///
     /// # Errors
-    /// `CollectionNotFound`; `ReindexNotFound` if there was none since the server started.
+    /// `CollectionNotFound`; `ReindexNotFound` if there was none since the server started or since
+    /// the collection was made.
     pub fn reindex_status(&self, name: &CollectionName) -> Result<ReindexStatus, EngineError> {
-        self.get(name)?;
         self.last_reindex(name).map(|reindex| reindex.status())
     }
 
@@ -140,21 +149,21 @@ impl Collections {
     /// # Errors
     /// Those of [`Collections::reindex_status`].
     pub fn cancel_reindex(&self, name: &CollectionName) -> Result<ReindexStatus, EngineError> {
-        self.get(name)?;
         let reindex = self.last_reindex(name)?;
         reindex.cancelled.store(true, Ordering::Relaxed);
         Ok(reindex.status())
     }
 
     pub(super) fn last_reindex(&self, name: &CollectionName) -> Result<Arc<Reindex>, EngineError> {
+        let collection = self.get(name)?;
         let reindexes = self.reindexes.lock().unwrap_or_else(PoisonError::into_inner);
-        let not_found = || EngineError::ReindexNotFound { name: name.clone() };
-        reindexes.get(name).cloned().ok_or_else(not_found)
+        let last = reindexes.get(name).filter(|reindex| reindex.is_of(&collection));
+        last.cloned().ok_or_else(|| EngineError::ReindexNotFound { name: name.clone() })
     }
 
     fn begin(
         &self,
-        old: &Collection,
+        old: &Arc<Collection>,
         settings: CollectionSettings,
     ) -> Result<Arc<Reindex>, EngineError> {
         let mut reindexes = self.reindexes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -164,6 +173,8 @@ impl Collections {
             return Err(EngineError::ReindexUnderWay);
         }
         let reindex = Arc::new(Reindex {
+            old: Arc::downgrade(old),
+            new: OnceLock::new(),
             settings,
             started_at_ms: old.engine.clock.now_ms(),
             total: AtomicU64::new(0),
@@ -184,6 +195,8 @@ impl Collections {
         let settings = reindex.settings.clone();
         let open = move || this.open_beside(&replaced, settings);
         let new = Arc::new(off_runtime_if(true, open).await??);
+        let set = reindex.new.set(Arc::downgrade(&new));
+        set.unwrap_or_else(|_| unreachable!("it is built once"));
         let built = self.fill_and_swap(old, &new, reindex).await;
         if built.is_err() {
             // Dropping it deletes its files, once the engine is closed.

@@ -13,6 +13,7 @@ pub mod origin;
 mod pattern;
 pub mod rates;
 pub mod routes;
+pub mod shares;
 
 use std::net::IpAddr;
 use std::sync::Arc;

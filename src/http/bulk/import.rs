@@ -19,7 +19,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
 use serde::Serialize;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 use tower_http::request_id::RequestId;
 use tracing::Instrument;
 use utoipa::ToSchema;
@@ -27,6 +27,7 @@ use utoipa::ToSchema;
 use crate::budget::Reservation;
 use crate::engine::{AddOptions, AddStatus, Added, Admitted, Collection, Engine, PreparedDocument};
 use crate::http::AppState;
+use crate::http::access::shares::Share;
 use crate::http::bulk::intake::{Batch, BatchPermit, Gathered, Intake, Line};
 use crate::http::bulk::ndjson;
 use crate::http::bulk::split::Form;
@@ -59,7 +60,7 @@ pub struct Bulk {
     call: AddParameters,
     request_id: RequestId,
     in_flight_max: usize,
-    permit: OwnedSemaphorePermit,
+    permit: Share,
 }
 
 /// Messages from the task to the response body.
@@ -77,16 +78,12 @@ impl Bulk {
         form: Form,
         call: AddParameters,
         request_id: RequestId,
+        permit: Share,
         state: &AppState,
-    ) -> Result<Self, Problem> {
-        Ok(Self {
-            form,
-            permit: state.bulk_permit()?,
-            intake: Intake::new(reader, form, state),
-            in_flight_max: state.settings.bulk_documents_in_flight_max,
-            call,
-            request_id,
-        })
+    ) -> Self {
+        let in_flight_max = state.settings.bulk_documents_in_flight_max;
+        let intake = Intake::new(reader, form, state);
+        Self { form, intake, call, request_id, in_flight_max, permit }
     }
 
     /// Starts the work and streams its results.

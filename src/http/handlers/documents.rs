@@ -15,6 +15,7 @@ use utoipa::ToSchema;
 use crate::budget::Purpose;
 use crate::document::{Content, Document, DocumentId};
 use crate::engine::{AddOptions, AddStatus, Added, Engine, EngineError, Page};
+use crate::http::access::shares::Client;
 use crate::http::bulk::import::{Bulk, ResultLine};
 use crate::http::bulk::ndjson;
 use crate::http::bulk::split::Form;
@@ -73,8 +74,9 @@ impl FromRequest<AppState> for Posted {
             let (document, options) = object(reader, call, state).await?;
             return Ok(Self::One(document, options));
         };
+        let permit = state.bulk_permit(Client::of(&parts))?;
         let request_id = request_id::of(&parts.extensions);
-        Ok(Self::Many(Box::new(Bulk::new(reader, form, call, request_id, state)?)))
+        Ok(Self::Many(Box::new(Bulk::new(reader, form, call, request_id, permit, state))))
     }
 }
 
@@ -209,8 +211,9 @@ pub async fn export(
     State(state): State<AppState>,
     Ready(engine): Ready,
     Extension(request_id): Extension<RequestId>,
+    client: Client,
 ) -> Result<Response, Problem> {
-    let permit = state.bulk_permit()?;
+    let permit = state.bulk_permit(client)?;
     let broken = Arc::new(AtomicBool::new(false));
     let is_broken = Arc::clone(&broken);
     let lines = engine.export(parameters.order.unwrap_or_default()).await.map(move |document| {

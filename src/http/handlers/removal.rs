@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 use crate::document::DocumentId;
 use crate::engine::{Collection, Removed};
 use crate::http::AppState;
+use crate::http::access::shares::Client;
 use crate::http::handlers::fetch::distinct;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
@@ -43,17 +44,19 @@ pub async fn remove(
     Query(parameters): Query<ConditionParameters>,
     State(state): State<AppState>,
     Ready(engine): Ready,
+    client: Client,
 ) -> Result<Json<RemovedReply>, Problem> {
-    remove_where(parameters, &state, &engine).await.map(Json)
+    remove_where(parameters, &state, &engine, client).await.map(Json)
 }
 
 async fn remove_where(
     parameters: ConditionParameters,
     state: &AppState,
     engine: &Collection,
+    client: Client,
 ) -> Result<RemovedReply, Problem> {
     let conditions = parameters.conditions(&state.settings)?;
-    let _permit = state.bulk_permit()?;
+    let _permit = state.bulk_permit(client)?;
     let started = Instant::now();
     let outcome = engine.remove_where(conditions).await?;
     Ok(logged(outcome, started, engine))
@@ -117,13 +120,14 @@ pub async fn remove_named(
     _: Query<NoParameters>,
     State(state): State<AppState>,
     Ready(engine): Ready,
+    client: Client,
     UnwantedBody { ids, filter, stored_after, stored_before }: UnwantedBody,
 ) -> Result<Json<RemovedReply>, Problem> {
     let Some(ids) = ids else {
         let conditions = ConditionParameters { filter, stored_after, stored_before };
-        return remove_where(conditions, &state, &engine).await.map(Json);
+        return remove_where(conditions, &state, &engine, client).await.map(Json);
     };
-    let _permit = state.bulk_permit()?;
+    let _permit = state.bulk_permit(client)?;
     let started = Instant::now();
     let outcome = engine.remove_all(ids).await?;
     Ok(Json(logged(outcome, started, &engine)))

@@ -82,7 +82,7 @@ const ADVICE: &[(Code, &str)] = &[
     (Code::TextsTooLong, "Compare shorter texts, or raise limits.edit_product_max."),
     (Code::TooManyRequests,
         "Wait as long as retry-after says, send many documents or probes in one request, or \
-         raise server.rate_per_key or server.rate_per_address."),
+         raise the limit that the detail names."),
     (Code::HeadTooLarge, "Send fewer or shorter headers, cookies above all."),
     (Code::DocumentDamaged,
         "Add the document again. `akin verify` lists all damage in a data directory."),

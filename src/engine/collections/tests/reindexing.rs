@@ -243,10 +243,12 @@ async fn a_removed_collection_does_not_come_back_by_its_reindex() {
     let old = make(&collections, "news").await;
     let paused = old.engine.local("").unwrap().pause_writes().await.unwrap();
     collections.reindex(&name("news"), other_settings()).await.unwrap();
+    let reindex = collections.last_reindex(&name("news")).unwrap();
     collections.remove(name("news")).await.unwrap();
     make(&collections, "news").await;
+    let status = collections.reindex_status(&name("news"));
+    assert!(matches!(status, Err(EngineError::ReindexNotFound { .. })), "it is another's");
     drop(paused);
-    let reindex = collections.last_reindex(&name("news")).unwrap();
     let limit = std::time::Duration::from_secs(60);
     let failed = async {
         while reindex.status().state == ReindexState::Running {
