@@ -20,6 +20,10 @@ soak SECONDS="600":
 schemathesis:
     bash tests/schemathesis.sh
 
+# Contents of documents in S3, against a server on loopback (moto, from PyPI).
+s3:
+    bash tests/s3.sh
+
 # Licences, sources, duplicates and advisories of the dependencies (`cargo install --locked cargo-deny`).
 deny:
     cargo deny --locked check

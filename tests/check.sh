@@ -50,7 +50,7 @@ end() {
 }
 trap end EXIT
 
-scripts=(deploy clients schemathesis join console)
+scripts=(deploy clients schemathesis join s3 console)
 install_tools() {
     for script in "${scripts[@]}"; do bash "tests/$script.sh" install; done
 }

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt};
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt, parse_url_opts};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, parse_url};
 use tokio::time::timeout;
 
 use super::connection::unavailable;
+use super::s3;
 use crate::backend::BackendError;
 use crate::document::{Content, Ordinal};
 use crate::storage::{Form, decode_content, encode_content};
@@ -31,7 +33,7 @@ fn code_of(form: Form) -> u8 {
     }
 }
 
-/// The contents of one collection. Cheap to clone.
+/// The contents of all collections, or of one. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Contents {
     store: Arc<dyn ObjectStore>,
@@ -45,20 +47,35 @@ pub fn directory(prefix: &str, number: impl std::fmt::Display) -> String {
 }
 
 impl Contents {
+    /// The contents of all collections, below a URL.
+    ///
     /// # Errors
     /// [`BackendError::Unreachable`] if there is nothing at the URL.
-    pub fn open(url: &str, collection: &str, deadline: Duration) -> Result<Self, BackendError> {
+    pub async fn open(url: &str, deadline: Duration) -> Result<Self, BackendError> {
         let fault = |error: &dyn std::fmt::Display| BackendError::Unreachable {
             reason: format!("cluster.contents = \"{url}\": {error}"),
         };
         let parsed = url::Url::parse(url).map_err(|error| fault(&error))?;
-        if let Ok(dir) = parsed.to_file_path() {
+        let opened = if parsed.scheme() == "s3" {
+            s3::open(&parsed, deadline)
+        } else {
+            let dir = parsed.to_file_path().map_err(|()| fault(&"no directory"))?;
             std::fs::create_dir_all(dir).map_err(|error| fault(&error))?;
+            parse_url(&parsed).map(|(store, root)| (Arc::from(store), root))
+        };
+        let (store, root) = opened.map_err(|error| fault(&error))?;
+        let contents = Self { store, root, deadline };
+        // A bucket that is not there, or that may not be read, is noticed now.
+        match contents.some(1).await {
+            Ok(_) => Ok(contents),
+            Err(BackendError::Unavailable { reason }) => Err(fault(&reason)),
+            Err(error) => Err(error),
         }
-        let (store, root) =
-            parse_url_opts(&parsed, std::env::vars()).map_err(|error| fault(&error))?;
-        let root = root.join(collection);
-        Ok(Self { store: store.into(), root, deadline })
+    }
+
+    /// Those of one collection.
+    pub fn of(&self, collection: &str) -> Self {
+        Self { root: self.root.clone().join(collection), ..self.clone() }
     }
 
     fn path(&self, ordinal: Ordinal) -> Path {
@@ -120,13 +137,15 @@ impl Contents {
     /// # Errors
     /// [`BackendError::Unavailable`]
     pub async fn delete_some(&self, max: usize) -> Result<usize, BackendError> {
-        use futures_util::{StreamExt, TryStreamExt};
-        let listed = self.store.list(Some(&self.root)).take(max).try_collect::<Vec<_>>();
-        let listed = self.within(listed).await?;
+        let listed = self.some(max).await?;
         for object in &listed {
             self.within(self.store.delete(&object.location)).await?;
         }
         Ok(listed.len())
+    }
+
+    async fn some(&self, max: usize) -> Result<Vec<ObjectMeta>, BackendError> {
+        self.within(self.store.list(Some(&self.root)).take(max).try_collect()).await
     }
 
     async fn within<T>(
@@ -136,6 +155,70 @@ impl Contents {
         match timeout(self.deadline, work).await {
             Ok(done) => done.map_err(|error| unavailable(format!("the contents: {error}"))),
             Err(_) => Err(unavailable("the contents did not answer within cluster.deadline_ms")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `AKIN_TEST_CONTENTS` names another place than a directory: `tests/s3.sh` does.
+    async fn opened(dir: &std::path::Path) -> Contents {
+        let url = std::env::var("AKIN_TEST_CONTENTS");
+        let url = url.unwrap_or_else(|_| format!("file://{}", dir.display()));
+        Contents::open(&url, Duration::from_secs(30)).await.unwrap()
+    }
+
+    fn text(number: u32) -> Content {
+        Content::Text(format!("the text of {number} ").repeat(100))
+    }
+
+    #[tokio::test]
+    async fn contents_come_and_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let all = opened(dir.path()).await;
+        let (ours, others) = (all.of("ours"), all.of("others"));
+        let numbers = || (4_090_u32..4_100).map(|number| (Ordinal::from(number), text(number)));
+        futures_util::future::try_join_all(numbers().map(|(ordinal, content)| {
+            let ours = ours.clone();
+            async move { ours.put(ordinal, &content).await }
+        }))
+        .await
+        .unwrap();
+        for (ordinal, content) in numbers() {
+            assert_eq!(ours.get(ordinal).await.unwrap(), Some(content));
+            assert_eq!(others.get(ordinal).await.unwrap(), None);
+        }
+        let first = Ordinal::from(4_090_u32);
+        ours.put(first, &text(1)).await.unwrap();
+        assert_eq!(ours.get(first).await.unwrap(), Some(text(1)), "the last one put");
+        for _ in 0..2 {
+            ours.delete(first).await.unwrap();
+            assert_eq!(ours.get(first).await.unwrap(), None);
+        }
+        others.put(first, &text(2)).await.unwrap();
+        assert_eq!(ours.delete_some(5).await.unwrap(), 5);
+        assert_eq!(ours.delete_some(100).await.unwrap(), 4);
+        assert_eq!(ours.delete_some(100).await.unwrap(), 0);
+        assert_eq!(others.get(first).await.unwrap(), Some(text(2)));
+    }
+
+    /// How a place that is not there is refused.
+    async fn refusal(url: &str) -> String {
+        match Contents::open(url, Duration::from_secs(10)).await {
+            Err(BackendError::Unreachable { reason }) => reason,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_place_that_is_not_there_is_refused_at_once() {
+        let refused = refusal("file:///proc/akin").await;
+        assert!(refused.starts_with("cluster.contents = \"file:///proc/akin\": "), "{refused}");
+        if std::env::var_os("AKIN_TEST_CONTENTS").is_some() {
+            let refused = refusal("s3://not-there/akin").await;
+            assert!(refused.contains("NoSuchBucket"), "{refused}");
         }
     }
 }

@@ -64,6 +64,7 @@ mod repair;
 mod replicas;
 mod reply;
 mod rivals;
+mod s3;
 mod scanning;
 mod scripts;
 mod settings;
@@ -169,11 +170,10 @@ impl Cluster {
         sketch: &SketchSettings,
     ) -> Result<Self, BackendError> {
         let settings = &home.settings;
-        let contents = match (options.keep_content, &settings.contents) {
+        let contents = match (options.keep_content, &home.contents) {
             (false, _) => None,
-            (true, Some(url)) => {
-                let directory = contents::directory(&settings.prefix, listed.number);
-                Some(Contents::open(url, &directory, settings.deadline())?)
+            (true, Some(all)) => {
+                Some(all.of(&contents::directory(&settings.prefix, listed.number)))
             }
             (true, None) => {
                 return Err(BackendError::Unreachable {

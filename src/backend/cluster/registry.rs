@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::Command;
 use super::connection::Connection;
+use super::contents::{self, Contents};
 use super::settings::ClusterSettings;
 use super::{check, scripts};
 use crate::backend::BackendError;
@@ -45,6 +46,7 @@ pub struct Listed {
 pub struct ClusterHome {
     pub(super) connection: Connection,
     pub(super) settings: ClusterSettings,
+    pub(super) contents: Option<Contents>,
 }
 
 impl ClusterHome {
@@ -56,7 +58,15 @@ impl ClusterHome {
         let connection = Connection::open(settings)?;
         let checked = connection.clone();
         connection.wait_for(async move { check::warn_of_settings(&checked).await });
-        Ok(Self { connection, settings: settings.clone() })
+        let (settings, within) = (settings.clone(), settings.deadline());
+        let contents = match settings.contents.clone() {
+            Some(url) => {
+                let open = async move { Contents::open(&url, within).await };
+                Some(connection.wait_for(open)?)
+            }
+            None => None,
+        };
+        Ok(Self { connection, settings, contents })
     }
 
     fn key(&self, name: &str) -> Bytes {
@@ -140,12 +150,8 @@ impl ClusterHome {
             let Ok(number) = str::from_utf8(&number) else { continue };
             let pattern = format!("{}:{number}:*", self.settings.prefix);
             removed += self.connection.remove_keys(&pattern, KEYS_AT_ONCE).await?;
-            if let Some(url) = &self.settings.contents {
-                let contents = super::contents::Contents::open(
-                    url,
-                    &super::contents::directory(&self.settings.prefix, number),
-                    self.settings.deadline(),
-                )?;
+            if let Some(all) = &self.contents {
+                let contents = all.of(&contents::directory(&self.settings.prefix, number));
                 while contents.delete_some(KEYS_AT_ONCE).await? > 0 {}
             }
         }

@@ -44,7 +44,7 @@ pub struct ClusterSettings {
     pub lease_ms: u64,
     /// Documents expected in a new collection.
     pub documents_expected: u64,
-    /// Where contents are kept, for all processes: `file:///…`.
+    /// Where contents are kept, for all processes: `file:///…` or `s3://…`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contents: Option<String>,
 }
@@ -85,8 +85,10 @@ impl ClusterSettings {
         if self.password.is_some() && self.password_file.is_some() {
             faults.push("password and password_file exclude each other".to_owned());
         }
-        if let Some(url) = self.contents.as_ref().filter(|url| !url.starts_with("file:///")) {
-            faults.push(format!("contents must look like file:///srv/akin, not '{url}'"));
+        if let Some(url) = self.contents.as_ref().filter(|url| !is_place(url)) {
+            faults.push(format!(
+                "contents must look like file:///srv/akin or s3://bucket/akin, not '{url}'"
+            ));
         }
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if self.prefix.is_empty() || self.prefix.len() > 64 || !self.prefix.chars().all(plain) {
@@ -120,9 +122,30 @@ impl ClusterSettings {
     }
 }
 
+/// A directory, or a bucket.
+fn is_place(url: &str) -> bool {
+    let names_bucket = |place: &str| !place.is_empty() && !place.starts_with('/');
+    url.starts_with("file:///") || url.strip_prefix("s3://").is_some_and(names_bucket)
+}
+
 /// Host and port.
 pub(super) fn address(node: &str) -> Option<(&str, u16)> {
     let (host, port) = node.rsplit_once(':')?;
     let host = host.trim_start_matches('[').trim_end_matches(']');
     Some((host, port.parse().ok()?)).filter(|(host, port)| !host.is_empty() && *port != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_are_in_a_directory_or_a_bucket() {
+        for place in ["file:///srv/akin", "s3://bucket", "s3://bucket/akin"] {
+            assert!(is_place(place), "{place}");
+        }
+        for other in ["/srv/akin", "file://srv/akin", "s3://", "s3:///akin", "https://bucket"] {
+            assert!(!is_place(other), "{other}");
+        }
+    }
 }
