@@ -9,7 +9,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, params};
 
 use super::counters::Counters;
 use super::store::Files;
-use super::{StorageError, StorageSettings, acknowledged, changes, upgrade};
+use super::{StorageError, StorageSettings, acknowledged, changes, directory, upgrade};
 
 /// "akin" in ASCII, in the database header.
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"akin");
@@ -126,6 +126,10 @@ impl Writer {
             connection.pragma_update(None, "page_size", PAGE_BYTES)?;
         }
         connection.pragma_update(None, "journal_mode", "WAL")?;
+        // SQLite syncs the directory at its first sync of the log and does not mind if that fails.
+        // The log could then vanish, or the rollback journal come back and undo the creation.
+        let dir = path.parent().unwrap_or(&path);
+        directory::sync(dir)?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
         connection.pragma_update(None, "journal_size_limit", WAL_KEPT_BYTES)?;
@@ -138,7 +142,7 @@ impl Writer {
         )?;
         match found {
             None => {
-                acknowledged::check_new(path.parent().unwrap_or(&path))?;
+                acknowledged::check_new(dir)?;
                 create(&mut connection, identity)?;
                 changes::prepare(&connection)?;
                 // Else the database would be empty without its log, and be taken for one to be

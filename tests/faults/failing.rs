@@ -60,7 +60,9 @@ impl Chain {
         self.disk.verify();
         // What the fault made unavailable is available again.
         let server = Server::start(&self.disk, "none:0:0").unwrap();
+        let told = OnPanic(&server);
         self.model.check(&Client::new(&server.url)).unwrap();
+        drop(told);
         server.kill();
         was_reached.then_some(end)
     }
@@ -80,6 +82,17 @@ impl Chain {
             (Some(0), Ok(())) => "served on",
             (Some(1 | EXIT_CUT), _) => "ended",
             (code, outcome) => panic!("{code:?} {outcome:?} {log}"),
+        }
+    }
+}
+
+/// Prints what a server has logged if the test fails.
+struct OnPanic<'a>(&'a Server);
+
+impl Drop for OnPanic<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            println!("{}", self.0.log());
         }
     }
 }
