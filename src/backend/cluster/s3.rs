@@ -18,8 +18,8 @@ use crate::connector::{HttpClient, Trust, http_client};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A bucket and what its keys begin with, `s3://bucket/prefix`. Credentials, region and endpoint are
-/// taken from the environment, as variables of the AWS command line.
+/// A bucket and what its keys begin with, `s3://bucket/prefix`. Credentials, region and endpoint
+/// are taken from the environment, as variables of the AWS command line.
 ///
 /// # Errors
 /// The environment has unusable values, or no certificates can be trusted.
