@@ -56,12 +56,13 @@ install_tools() {
 }
 # `--examples`, of which there are none, turns on the features of the tests: so what clippy has
 # checked of the dependencies serves here, too.
-document_and_run_scripts() {
+document_and_run_the_rest() {
     RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items --lib --examples
     for script in "${scripts[@]}"; do
         echo "-- tests/$script.sh"
         bash "tests/$script.sh"
     done
+    AKIN_TEST_BACKEND=cluster cargo test --locked --test engine --test http
 }
 
 cargo fmt --check
@@ -76,7 +77,6 @@ cargo test --locked --no-run
 wait_for "tools"
 
 # Neither keeps two cores busy.
-run_beside "docs and scripts" document_and_run_scripts
+run_beside "docs, scripts and tests over a cluster" document_and_run_the_rest
 cargo test --locked
-AKIN_TEST_BACKEND=cluster cargo test --locked --test engine --test http
-wait_for "docs and scripts"
+wait_for "docs, scripts and tests over a cluster"
