@@ -15,6 +15,8 @@ const UNDECIDED: u32 = u32::MAX;
 struct Block {
     tables: Vec<Table>,
     entries_max: usize,
+    /// A set was refused. A later one with fewer keys would fit, but may be near the one refused.
+    closed: bool,
 }
 
 struct Table {
@@ -91,8 +93,7 @@ impl Join<'_> {
                 });
                 found = self.first_pair(number, &mut near, sets, progress)?;
             }
-            if found.is_none() && !block.is_full_for(filed.len()) {
-                block.add(number, &filed);
+            if found.is_none() && block.takes(number, &filed) {
                 found = Some(number);
             }
             if let Some(representative) = found {
@@ -134,7 +135,16 @@ impl Block {
             entries: Vec::with_capacity(entries_max),
             shift: u32::BITS - slots.ilog2(),
         };
-        Self { tables: (0..tables).map(|_| table()).collect(), entries_max }
+        Self { tables: (0..tables).map(|_| table()).collect(), entries_max, closed: false }
+    }
+
+    /// Adds a representative, unless there is no room for it or was none for an earlier one.
+    fn takes(&mut self, number: u32, filed: &[Filed]) -> bool {
+        self.closed |= self.is_full_for(filed.len());
+        if !self.closed {
+            self.add(number, filed);
+        }
+        !self.closed
     }
 
     /// Whether there is no room for a set with so many keys in all tables. For the first one there

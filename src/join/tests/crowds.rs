@@ -81,6 +81,18 @@ fn clusters_of_representatives_do_not_chain() {
 }
 
 #[test]
+fn a_smaller_set_does_not_overtake_one_that_found_no_room() {
+    // The last one is near the second one only.
+    let stretches = [6..28, 0..10, 0..25, 0..4].map(set);
+    let BuilderDocument { mut sets, .. } = gathered(&named(stretches));
+    for memory in (0..1_000).step_by(10) {
+        let join = join(By::Prefix, &mut sets, 0.3).within(memory);
+        let represented = join.clusters(Linkage::Representative, &mut sets, &Progress::default());
+        assert_eq!(represented.unwrap(), [0, 1, 0, 1], "{memory} bytes");
+    }
+}
+
+#[test]
 fn a_cluster_has_the_name_that_it_always_had() {
     let name = |id| cluster_name(&DocumentId::new(id).unwrap());
     assert_eq!(name("a"), "e6c632b61e964e1f");
