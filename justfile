@@ -16,6 +16,11 @@ model SECONDS="600":
 soak SECONDS="600":
     AKIN_SOAK_SECONDS={{SECONDS}} cargo test --locked --release --test soak -- --nocapture
 
+# What threads share, watched by ThreadSanitizer (`rustup toolchain install nightly --component rust-src`).
+tsan *TESTS="index:: backend::in_flight backend::local budget storage:: engine::collections":
+    RUSTFLAGS=-Zsanitizer=thread TSAN_OPTIONS=suppressions=$PWD/tests/tsan.supp cargo +nightly test --locked --lib \
+        -Zbuild-std --target x86_64-unknown-linux-gnu --target-dir target/tsan -- --test-threads 4 {{TESTS}}
+
 # Every kind of request that openapi.yaml describes, to a server of its own (schemathesis, from PyPI).
 schemathesis:
     bash tests/schemathesis.sh
