@@ -113,8 +113,9 @@ class Cluster:
         until(self.is_whole, "the cluster is whole")
 
     def is_whole(self) -> bool:
-        states = [node.client.execute_command("CLUSTER INFO") for node in self.nodes]
-        return all("ok" in str(state) for state in states) and len(self.masters()) == 3
+        states = [node.client.cluster("INFO") for node in self.nodes]
+        are_ok = all(state["cluster_state"] == "ok" for state in states)
+        return are_ok and len(self.masters()) == 3
 
     def masters(self) -> list[Node]:
         return [node for node in self.nodes if node.client.info("replication")["role"] == "master"]
@@ -146,8 +147,10 @@ class Akin:
         serve = [arguments.akin, "serve", "--listen", f"127.0.0.1:{self.port}"]
         serve += ["--data-dir", str(directory / "akin")]
         (directory / "akin").mkdir()
-        start(*serve, env=environment)
-        until(lambda: self.call("GET", "/readyz", b"")[0] == 200, "akin is ready")
+        server = start(*serve, env=environment)
+        until(lambda: server.poll() or self.call("GET", "/readyz", b"")[0] == 200, "akin is ready")
+        if server.returncode:
+            sys.exit("akin did not start")
         self.empty = self.cluster.used_memory()
 
     def call(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:

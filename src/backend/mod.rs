@@ -47,7 +47,7 @@ pub use local::{
     ClusterCounts, ClusterEntry, ClusterWork, Clusters, ClustersState, Local, LocalSettings,
     LocalView, PausedWrites, SetCache,
 };
-pub use rival::{Registered, Rival, RivalSearch, Rivals};
+pub use rival::{LookupLimits, Registered, Rival, RivalSearch, Rivals};
 pub use statistics::{BackendStats, Progress, Recovery, RecoverySource};
 
 /// A document with its set, sketch and keys: everything needed to store and find it.
@@ -175,8 +175,11 @@ pub trait Backend: Send + Sync {
 
     /// Shows a registered document that has a search to all who share the collection, and adds
     /// their earlier documents in flight to its rivals. May be repeated, which finds those that are
-    /// still in flight.
-    async fn announce(&self, registered: &mut Registered) -> Result<(), BackendError>;
+    /// still in flight. Returns what the search's lookup finds, if it came across that.
+    async fn announce(
+        &self,
+        registered: &mut Registered,
+    ) -> Result<Option<Candidates>, BackendError>;
 
     /// Makes a registered document durable and findable, replacing an older one with its id. Once
     /// writing has begun, dropping the future does not stop it.

@@ -34,6 +34,16 @@ pub struct RivalSearch {
     /// The maximum number of rivals: the earliest ones for a tentative document, otherwise those
     /// whose sketches agree best.
     pub rivals_max: usize,
+    /// The lookup of stored documents that follows, if it takes the same keys and slots.
+    pub lookup: Option<LookupLimits>,
+}
+
+/// The limits of a lookup, as [`Search`](crate::index::Search) has them.
+#[derive(Clone, Copy, Debug)]
+pub struct LookupLimits {
+    pub postings_max: usize,
+    pub found_max: usize,
+    pub members_max: usize,
 }
 
 /// Earlier documents in flight, with other ids.

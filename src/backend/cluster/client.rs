@@ -5,7 +5,7 @@ use fred::types::config::{
     TlsConnector,
 };
 
-use super::connection::unreachable_because;
+use super::failure::unreachable_because;
 use super::settings::{ClusterSettings, address};
 use crate::backend::BackendError;
 

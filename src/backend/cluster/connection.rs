@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fred::clients::{Client, Pool};
-use fred::error::{Error as EngineFailure, ErrorKind};
+use fred::error::Error as EngineFailure;
 use fred::interfaces::ClientLike;
 use fred::types::config::{Options, ReconnectPolicy, Server};
 use fred::types::{CustomCommand, Value};
@@ -19,6 +19,7 @@ use tokio::time::timeout;
 
 use super::client::{config, connection, performance};
 use super::command::Command;
+use super::failure::{failed, unavailable, unreachable_because};
 use super::reply::Reply;
 use super::settings::ClusterSettings;
 use crate::backend::BackendError;
@@ -315,27 +316,4 @@ fn block_on<T: Send + 'static>(
         let _ = done.send(work.await);
     });
     result.recv().expect("the runtime lives as long as the caller")
-}
-
-pub(super) fn unreachable_because(error: &dyn std::fmt::Display) -> BackendError {
-    BackendError::Unreachable { reason: error.to_string() }
-}
-
-pub(super) fn unavailable(reason: impl Into<String>) -> BackendError {
-    BackendError::Unavailable { reason: reason.into() }
-}
-
-/// What a failed command means.
-pub(super) fn failed(error: &EngineFailure) -> BackendError {
-    let details = error.details();
-    if details.starts_with("OOM") {
-        return BackendError::Full { reason: details.to_owned() };
-    }
-    match error.kind() {
-        ErrorKind::InvalidCommand | ErrorKind::InvalidArgument | ErrorKind::Parse => {
-            tracing::error!(%error, "the cluster refused a command");
-            BackendError::Unexpected { what: "a refusal, see the log" }
-        }
-        _ => unavailable(error.to_string()),
-    }
 }

@@ -9,7 +9,7 @@ use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, parse_url};
 use tokio::time::timeout;
 
-use super::connection::unavailable;
+use super::failure::unavailable;
 use super::s3;
 use crate::backend::BackendError;
 use crate::document::{Content, Ordinal};

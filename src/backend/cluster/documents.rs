@@ -9,10 +9,10 @@ use super::command::Command;
 use super::layout::PARTS;
 use super::removal::id_of;
 use super::reply::Reply;
-use super::versions::{Entry, VersionRecord, flags};
+use super::versions::{self, Entry, VersionRecord, flags};
 use crate::backend::{BackendError, Candidate, Member, Sketched, Version};
 use crate::document::{Content, DocumentId};
-use crate::storage::{Detail, DocumentDetails, Record, decode_set};
+use crate::storage::{Detail, DocumentDetails, Record};
 use crate::text::ShingleSet;
 
 /// Contents read at once.
@@ -92,28 +92,11 @@ impl Shared {
     ) -> Result<Vec<Option<ShingleSet>>, BackendError> {
         let mut sets: Vec<_> = fingerprints.iter().map(|it| self.sets.get(*it)).collect();
         let missing: Vec<usize> = (0..sets.len()).filter(|&at| sets[at].is_none()).collect();
-        // The number of elements is with the sketch.
-        let get = |&at: &usize| {
-            let fingerprint = fingerprints[at];
-            [
-                Command::new(
-                    "GETRANGE",
-                    self.layout.sketch(fingerprint),
-                    [Bytes::from_static(b"0"), Bytes::from_static(b"4")],
-                ),
-                Command::new("GET", self.layout.set(fingerprint), []),
-            ]
-        };
-        let mut replies = self.connection.call(missing.iter().flat_map(get).collect()).await?;
-        let mut replies = replies.drain(..);
-        for at in missing {
-            let (head, set) = (replies.next(), replies.next());
-            let head = head.and_then(Reply::bytes).unwrap_or_default();
-            let shingles = head.get(1..5).and_then(|bytes| bytes.try_into().ok());
-            let (Some(shingles), Some(set)) = (shingles, set.and_then(Reply::bytes)) else {
-                continue;
-            };
-            let set = decode_set(&set, u32::from_be_bytes(shingles))
+        let get = |&at: &usize| Command::new("GET", self.layout.set(fingerprints[at]), []);
+        let replies = self.connection.call(missing.iter().map(get).collect()).await?;
+        for (at, reply) in missing.into_iter().zip(replies) {
+            let Some(set) = reply.bytes() else { continue };
+            let set = versions::set_of(&set)
                 .filter(|set| set.fingerprint() == fingerprints[at])
                 .ok_or(BackendError::Unexpected { what: "a stored set" })?;
             self.sets.insert(fingerprints[at], set.clone());

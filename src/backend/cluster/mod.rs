@@ -17,7 +17,7 @@
 //! | `q{part}` | sorted set | what a crash may leave, by the time: [`layout::Leftover`] |
 //! | `n{part}` | hash | `s`: number of sets, `p`: of their keys |
 //! | `s{part}fingerprint` | string | the entry of a set, its size and sketch: [`versions::Entry`] |
-//! | `x{part}fingerprint` | string | the set, packed as on disk |
+//! | `x{part}fingerprint` | string | the set, see [`versions::set_bytes`] |
 //! | `m{part}fingerprint` | sorted set | the entry's members at score 0: ordinal and id |
 //! | `w{part}fingerprint` | sorted set | those members that others may have to wait for |
 //! | `bTABLE.PREFIX` | sorted set | a block of postings at score 0: key and fingerprint |
@@ -56,6 +56,7 @@ mod command;
 mod connection;
 mod contents;
 mod documents;
+mod failure;
 mod layout;
 mod reading;
 mod registry;
@@ -241,7 +242,10 @@ impl Backend for Cluster {
         Ok(Registered { document, rivals, is_new, tentative, search, ticket, announced: None })
     }
 
-    async fn announce(&self, registered: &mut Registered) -> Result<(), BackendError> {
+    async fn announce(
+        &self,
+        registered: &mut Registered,
+    ) -> Result<Option<Candidates>, BackendError> {
         self.check_open()?;
         self.shared.announce(registered).await
     }
@@ -250,7 +254,7 @@ impl Backend for Cluster {
         self.check_open()?;
         let work = Arc::clone(&self.shared).store_one(registered);
         let stored = self.shared.connection.spawn(work).await;
-        stored.unwrap_or_else(|_| Err(connection::unavailable("the server is stopping")))
+        stored.unwrap_or_else(|_| Err(failure::unavailable("the server is stopping")))
     }
 
     async fn store_new(&self, registered: Vec<Registered>) -> Result<(), BackendError> {
@@ -277,7 +281,7 @@ impl Backend for Cluster {
             removed
         };
         let removed = self.shared.connection.spawn(work).await;
-        removed.unwrap_or_else(|_| Err(connection::unavailable("the server is stopping")))
+        removed.unwrap_or_else(|_| Err(failure::unavailable("the server is stopping")))
     }
 
     async fn remove_expired(&self, max: usize) -> Result<u64, BackendError> {

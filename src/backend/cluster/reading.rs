@@ -43,11 +43,12 @@ const SEARCHES_AT_ONCE: usize = 32;
 const READ_AT_ONCE: usize = 4_096;
 
 /// A set whose sketch agrees well enough.
-struct Listed {
-    fingerprint: u64,
-    shingles: u32,
-    agreeing: u32,
-    keys_shared: u32,
+#[derive(Clone, Copy)]
+pub(super) struct Listed {
+    pub fingerprint: u64,
+    pub shingles: u32,
+    pub agreeing: u32,
+    pub keys_shared: u32,
 }
 
 /// Sets that share a key.
@@ -80,16 +81,30 @@ impl Shared {
             (seen, truncated) = (sharing.sets.len(), sharing.truncated);
             listed = self.agreeing(search, sharing.sets).await?;
         }
+        let is_cut = truncated || listed.len() >= enough;
+        if is_cut && !listed.iter().any(|set| set.fingerprint == search.fingerprint) {
+            let equal = vec![(search.fingerprint, search.keys.len() as u32)];
+            listed.extend(self.agreeing(search, equal).await?);
+        }
+        self.candidates_of(search, listed, seen, truncated).await
+    }
+
+    /// The best of these sets, the probe's own among them, with their members. `seen`: the number
+    /// of sets that share a key; `truncated`: of which some are left out.
+    pub(super) async fn candidates_of(
+        &self,
+        search: &Search<'_>,
+        mut listed: Vec<Listed>,
+        seen: usize,
+        mut truncated: bool,
+    ) -> Result<Candidates, BackendError> {
         let listed_max = search.found_max.saturating_add(SETS_SPARE);
         if listed.len() > listed_max {
-            let worth = |set: &Listed| (Reverse(set.agreeing), set.fingerprint);
+            let is_other = |set: &Listed| set.fingerprint != search.fingerprint;
+            let worth = |set: &Listed| (is_other(set), Reverse(set.agreeing), set.fingerprint);
             listed.select_nth_unstable_by_key(listed_max, worth);
             listed.truncate(listed_max);
             truncated = true;
-        }
-        if truncated && !listed.iter().any(|set| set.fingerprint == search.fingerprint) {
-            let equal = vec![(search.fingerprint, search.keys.len() as u32)];
-            listed.extend(self.agreeing(search, equal).await?);
         }
         let mut candidates = Candidates { found: Vec::new(), seen, truncated };
         self.add_members(search, listed, &mut candidates).await?;

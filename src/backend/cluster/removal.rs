@@ -99,6 +99,14 @@ impl Shared {
         version: &Version,
         fingerprint: u64,
     ) -> Result<(), BackendError> {
+        match self.end_pending(version).await? {
+            true => Ok(()),
+            false => self.clear(version, fingerprint).await,
+        }
+    }
+
+    /// Makes a version no longer pending; whether it is live.
+    pub(super) async fn end_pending(&self, version: &Version) -> Result<bool, BackendError> {
         let field = Bytes::copy_from_slice(&be_bytes(version.ordinal));
         let commands = vec![
             Command::new("HDEL", self.layout.pending(&version.id), [field]),
@@ -106,10 +114,7 @@ impl Shared {
         ];
         let live = self.connection.call(commands).await?.pop().and_then(Reply::bytes);
         let live = live.and_then(|live| VersionRecord::decode(&live));
-        if live.is_some_and(|live| live.ordinal == version.ordinal) {
-            return Ok(());
-        }
-        self.clear(version, fingerprint).await
+        Ok(live.is_some_and(|live| live.ordinal == version.ordinal))
     }
 
     /// Removes what is left of a version that is neither pending nor live. May be repeated.

@@ -12,9 +12,9 @@ use tokio::time::sleep;
 
 use super::Shared;
 use super::command::{Command, number};
-use super::layout::{Leftover, PARTS, be_bytes, member, part_of_id, part_of_set};
+use super::layout::{Leftover, PARTS, member, part_of_id, part_of_set};
 use super::reply::Reply;
-use super::versions::{Entry, VersionRecord};
+use super::versions::Entry;
 use crate::backend::{BackendError, Version};
 
 /// Leftovers of a part that are handled in one round.
@@ -83,14 +83,7 @@ impl Shared {
         fingerprint: u64,
         leftover: Bytes,
     ) -> Result<(), BackendError> {
-        let field = Bytes::copy_from_slice(&be_bytes(version.ordinal));
-        let commands = vec![
-            Command::new("HDEL", self.layout.pending(&version.id), [field]),
-            Command::new("GET", self.layout.document(&version.id), []),
-        ];
-        let live = self.connection.call(commands).await?.pop().and_then(Reply::bytes);
-        let live = live.and_then(|live| VersionRecord::decode(&live));
-        if live.is_none_or(|live| live.ordinal != version.ordinal) {
+        if !self.end_pending(version).await? {
             return self.clear(version, fingerprint).await;
         }
         let queue = self.layout.queue(part_of_id(&version.id));

@@ -8,7 +8,8 @@ use fred::clients::Client;
 use fred::interfaces::{ClientLike, ClusterInterface};
 use fred::types::{ClusterHash, CustomCommand, Value};
 
-use super::connection::{Inner, failed, unavailable};
+use super::connection::Inner;
+use super::failure::{failed, unavailable};
 use super::reply::Reply;
 use crate::backend::BackendError;
 

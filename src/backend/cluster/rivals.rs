@@ -4,153 +4,198 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::try_join;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::command::{Command, number};
 use super::layout::be_bytes;
-use super::reading::versions_of;
+use super::reading::{Listed, Sharing, versions_of};
+use super::reply::Reply;
 use super::versions::{Entry, Pending, VersionRecord, flags};
 use super::{Announced, Shared};
 use crate::backend::in_flight::Outcome;
 use crate::backend::{
-    BackendError, PreparedDocument, Registered, Rival, RivalSearch, Rivals, Version,
+    BackendError, Candidates, PreparedDocument, Registered, Rival, RivalSearch, Rivals, Version,
 };
-use crate::document::{Content, Document};
+use crate::document::{Content, Document, DocumentId};
+use crate::index::Search;
 use crate::sketch::Sketch;
 use crate::text::ShingleSet;
 
-/// Sets examined for each rival requested.
+/// Postings read for each rival requested.
 const SETS_PER_RIVAL: usize = 16;
+
+/// Sets of which sketches and pending versions are read in one call.
+const SETS_AT_ONCE: usize = 1_024;
 
 /// Pauses between two looks at a pending version.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 const PAUSE_MAX: Duration = Duration::from_millis(50);
 
+/// A set that shares a key and whose sketch agrees well enough.
+struct Near {
+    listed: Listed,
+    entry: Entry,
+    /// The pending versions with this set.
+    arriving: Vec<Version>,
+}
+
 /// A pending version of another document.
 struct Found {
     version: Version,
     pending: Pending,
+    sketch: Sketch,
 }
 
 impl Shared {
-    /// Announces the document and finds its rivals.
+    /// Announces the document, finds its rivals and, unless it has too many, looks it up.
     pub(super) async fn announce(
         self: &Arc<Self>,
         registered: &mut Registered,
-    ) -> Result<(), BackendError> {
-        let Some(search) = registered.search.clone() else { return Ok(()) };
+    ) -> Result<Option<Candidates>, BackendError> {
+        let Some(search) = registered.search.clone() else { return Ok(None) };
         let (document, tentative) = (Arc::clone(&registered.document), registered.tentative);
-        if let Some(announced) = &registered.announced {
-            registered.rivals = self.rivals(&document, tentative, &search, announced).await?;
-            return Ok(());
+        if registered.announced.is_none() {
+            registered.ticket.wait_for_predecessor().await;
+            let place = self.tickets.enter();
+            let mut announced = self.begin(&document, Pending::CHOOSING, tentative).await?;
+            let ticket = place.ticket().await?;
+            self.set_ticket(&mut announced, ticket).await?;
+            registered.announced = Some(announced);
         }
-        registered.ticket.wait_for_predecessor().await;
-        let place = self.tickets.enter();
-        let mut announced = self.begin(&document, Pending::CHOOSING, tentative).await?;
-        let ticket = place.ticket().await?;
-        self.set_ticket(&mut announced, ticket).await?;
-        let rivals = self.rivals(&document, tentative, &search, &announced).await?;
+        let Some(ours) = &registered.announced else { return Ok(None) };
+        let (rivals, candidates) = self.look(&document, tentative, &search, ours).await?;
         registered.rivals = rivals;
-        registered.announced = Some(announced);
-        Ok(())
+        Ok(candidates)
     }
 
-    async fn rivals(
+    /// Both rivals and candidates come from one read of the postings and one of the sketches.
+    async fn look(
         self: &Arc<Self>,
         document: &PreparedDocument,
         tentative: bool,
         search: &RivalSearch,
         ours: &Announced,
-    ) -> Result<Rivals, BackendError> {
+    ) -> Result<(Rivals, Option<Candidates>), BackendError> {
         let sets_max = search.rivals_max.saturating_mul(SETS_PER_RIVAL);
-        let mut sharing = self.sharing(&search.keys, sets_max).await?;
-        if !sharing.sets.iter().any(|(fingerprint, _)| *fingerprint == document.fingerprint) {
-            sharing.sets.push((document.fingerprint, 0));
+        let Sharing { mut sets, truncated } = self.sharing(&search.keys, sets_max).await?;
+        let seen = sets.len();
+        if !sets.iter().any(|(fingerprint, _)| *fingerprint == document.fingerprint) {
+            sets.push((document.fingerprint, 0));
         }
-        let mut rivals = Rivals { found: Vec::new(), truncated: sharing.truncated };
-        let (mut found, truncated) =
-            self.pending_of(&sharing.sets, search.rivals_max, &ours.version).await?;
-        rivals.truncated |= truncated;
+        let near = self.near(&sets, search, document).await?;
+        let candidates = async {
+            // With all postings there is nothing that the lookup could find beside these.
+            let Some(limits) = search.lookup.filter(|_| !truncated) else { return Ok(None) };
+            let search = Search {
+                keys: &search.keys,
+                sketch: &document.sketch,
+                fingerprint: document.fingerprint,
+                agreeing_min: search.agreeing_min,
+                postings_max: limits.postings_max,
+                found_max: limits.found_max,
+                members_max: limits.members_max,
+            };
+            let listed = near.iter().filter(|near| near.entry.is_alive).map(|near| near.listed);
+            self.candidates_of(&search, listed.collect(), seen, false).await.map(Some)
+        };
+        let rivals = self.rivals(&near, truncated, (document, tentative), search, ours);
+        let (candidates, rivals) = try_join(candidates, rivals).await?;
+        Ok((rivals, candidates))
+    }
+
+    /// The sets whose sketches agree well enough, with their pending versions.
+    async fn near(
+        &self,
+        sets: &[(u64, u32)],
+        search: &RivalSearch,
+        document: &PreparedDocument,
+    ) -> Result<Vec<Near>, BackendError> {
+        let mut near = Vec::new();
+        for sets in sets.chunks(SETS_AT_ONCE) {
+            let read = |&(fingerprint, _): &(u64, u32)| {
+                let range = [b"-".as_slice(), b"+", b"LIMIT", b"0"].map(Bytes::from_static);
+                let range = range.into_iter().chain([number(versions_max(search))]);
+                [
+                    Command::new("GET", self.layout.sketch(fingerprint), []),
+                    Command::new("ZRANGEBYLEX", self.layout.arriving(fingerprint), range),
+                ]
+            };
+            let replies = self.connection.call(sets.iter().flat_map(read).collect()).await?;
+            let mut replies = replies.into_iter();
+            for &(fingerprint, keys_shared) in sets {
+                let (entry, arriving) = (replies.next(), replies.next());
+                let entry = entry.and_then(Reply::bytes);
+                let Some(entry) = entry.and_then(|it| Entry::decode(&it, self.sketch_bytes)) else {
+                    continue;
+                };
+                let (ours, its) = (document.sketch.as_bytes(), entry.sketch.as_bytes());
+                let agreeing = self.estimator.agreeing(ours, its);
+                if agreeing >= search.agreeing_min {
+                    let shingles = entry.shingles;
+                    let listed = Listed { fingerprint, shingles, agreeing, keys_shared };
+                    let arriving = arriving.map(versions_of).unwrap_or_default();
+                    near.push(Near { listed, entry, arriving });
+                }
+            }
+        }
+        Ok(near)
+    }
+
+    async fn rivals(
+        self: &Arc<Self>,
+        near: &[Near],
+        truncated: bool,
+        (document, tentative): (&PreparedDocument, bool),
+        search: &RivalSearch,
+        ours: &Announced,
+    ) -> Result<Rivals, BackendError> {
+        let is_cut = near.iter().any(|near| near.arriving.len() == versions_max(search));
+        let mut rivals = Rivals { found: Vec::new(), truncated: truncated || is_cut };
+        let mut found = self.pending_of(near, &document.document.id).await?;
         // The earliest first; those without a ticket last.
         found.retain(|found| {
             let ticket = found.pending.ticket;
             ticket == Pending::CHOOSING || ticket < ours.pending.ticket
         });
         found.sort_by_key(|found| found.pending.ticket.wrapping_sub(1));
-        let mut rest = found.into_iter().peekable();
-        while rest.peek().is_some() {
-            let room = search.rivals_max - rivals.found.len();
-            if room == 0 {
-                return Ok(Rivals { truncated: true, ..rivals });
-            }
-            let some = self.agreeing_rivals(rest.by_ref().take(room), search, document).await?;
-            for (found, rival) in some {
-                let outcome = self.outcome_of(found, tentative, ours);
-                rivals.found.push(Rival { document: Arc::new(rival), outcome });
-            }
+        rivals.truncated |= found.len() > search.rivals_max;
+        found.truncate(search.rivals_max);
+        let fingerprints: Vec<u64> = found.iter().map(Found::fingerprint).collect();
+        let sets = self.read_sets(&fingerprints).await?;
+        for (found, set) in found.into_iter().zip(sets) {
+            let (Some(set), Some(content)) = (set, self.content_of_rival(&found).await?) else {
+                continue;
+            };
+            let rival = Arc::new(prepared(&found, content, set));
+            let outcome = self.outcome_of(found, tentative, ours);
+            rivals.found.push(Rival { document: rival, outcome });
         }
         Ok(rivals)
     }
 
-    /// The pending versions with these sets.
+    /// The pending versions of other documents.
     async fn pending_of(
         &self,
-        sets: &[(u64, u32)],
-        rivals_max: usize,
-        ours: &Version,
-    ) -> Result<(Vec<Found>, bool), BackendError> {
-        let count = rivals_max.saturating_add(2);
-        let arriving = |(fingerprint, _): &(u64, u32)| {
-            let range = [b"-".as_slice(), b"+", b"LIMIT", b"0"].map(Bytes::from_static);
-            let range = range.into_iter().chain([number(count)]);
-            Command::new("ZRANGEBYLEX", self.layout.arriving(*fingerprint), range)
-        };
-        let replies = self.connection.call(sets.iter().map(arriving).collect()).await?;
-        let (mut versions, mut truncated) = (Vec::new(), false);
-        for reply in replies {
-            let of_set = versions_of(reply);
-            truncated |= of_set.len() == count;
-            versions.extend(of_set.into_iter().filter(|version| version.id != ours.id));
-        }
-        let get = |version: &Version| {
+        near: &[Near],
+        own_id: &DocumentId,
+    ) -> Result<Vec<Found>, BackendError> {
+        let versions: Vec<(&Version, &Entry)> = near
+            .iter()
+            .flat_map(|near| near.arriving.iter().map(move |version| (version, &near.entry)))
+            .filter(|(version, _)| version.id != *own_id)
+            .collect();
+        let get = |(version, _): &(&Version, &Entry)| {
             let field = Bytes::copy_from_slice(&be_bytes(version.ordinal));
             Command::new("HGET", self.layout.pending(&version.id), [field])
         };
         let replies = self.connection.call(versions.iter().map(get).collect()).await?;
-        let found = versions.into_iter().zip(replies).filter_map(|(version, reply)| {
-            Some(Found { version, pending: Pending::decode(&reply.bytes()?)? })
+        let found = versions.into_iter().zip(replies).filter_map(|((version, entry), reply)| {
+            let pending = Pending::decode(&reply.bytes()?)?;
+            Some(Found { version: version.clone(), pending, sketch: entry.sketch.clone() })
         });
-        Ok((found.collect(), truncated))
-    }
-
-    /// Those whose sketches agree well enough and that are still there, with their sets.
-    async fn agreeing_rivals(
-        &self,
-        found: impl Iterator<Item = Found>,
-        search: &RivalSearch,
-        document: &PreparedDocument,
-    ) -> Result<Vec<(Found, PreparedDocument)>, BackendError> {
-        let found: Vec<Found> = found.collect();
-        let of_set = |found: &Found| found.pending.stored.fingerprint;
-        let entries = self.entries(found.iter().map(of_set)).await?;
-        let agrees = |(found, entry): (Found, Option<Entry>)| {
-            let sketch = entry?.sketch;
-            let agreeing = self.estimator.agreeing(document.sketch.as_bytes(), sketch.as_bytes());
-            (agreeing >= search.agreeing_min).then_some((found, sketch))
-        };
-        let agreeing: Vec<_> = found.into_iter().zip(entries).filter_map(agrees).collect();
-        let fingerprints: Vec<u64> = agreeing.iter().map(|(found, _)| of_set(found)).collect();
-        let sets = self.read_sets(&fingerprints).await?;
-        let mut rivals = Vec::with_capacity(agreeing.len());
-        for ((found, sketch), set) in agreeing.into_iter().zip(sets) {
-            let (Some(set), Some(content)) = (set, self.content_of_rival(&found).await?) else {
-                continue;
-            };
-            let rival = prepared(&found, content, set, sketch);
-            rivals.push((found, rival));
-        }
-        Ok(rivals)
+        Ok(found.collect())
     }
 
     /// Only records are scored by their contents.
@@ -191,7 +236,7 @@ impl Shared {
         tentative: bool,
         waiting: &watch::Sender<Outcome>,
     ) -> Outcome {
-        let Found { version, pending } = found;
+        let Found { version, pending, .. } = found;
         let mut pause = PAUSE_MIN;
         loop {
             let field = Bytes::copy_from_slice(&be_bytes(version.ordinal));
@@ -203,7 +248,7 @@ impl Shared {
                 return Outcome::Withdrawn;
             }
             if let Ok(replies) = self.connection.call(commands).await {
-                let mut replies = replies.into_iter().map(super::reply::Reply::bytes);
+                let mut replies = replies.into_iter().map(Reply::bytes);
                 let now = replies.next().flatten().and_then(|bytes| Pending::decode(&bytes));
                 let live = replies.next().flatten().and_then(|bytes| VersionRecord::decode(&bytes));
                 match now {
@@ -232,7 +277,18 @@ impl Shared {
     }
 }
 
-fn prepared(found: &Found, content: Content, set: ShingleSet, sketch: Sketch) -> PreparedDocument {
+impl Found {
+    fn fingerprint(&self) -> u64 {
+        self.pending.stored.fingerprint
+    }
+}
+
+/// Pending versions that are read of each set.
+fn versions_max(search: &RivalSearch) -> usize {
+    search.rivals_max.saturating_add(2)
+}
+
+fn prepared(found: &Found, content: Content, set: ShingleSet) -> PreparedDocument {
     let stored = &found.pending.stored;
     PreparedDocument {
         document: Document {
@@ -243,7 +299,7 @@ fn prepared(found: &Found, content: Content, set: ShingleSet, sketch: Sketch) ->
         },
         set,
         fingerprint: stored.fingerprint,
-        sketch,
+        sketch: found.sketch.clone(),
         keys: Vec::new(),
         whole_document: stored.has(flags::WHOLE_DOCUMENT),
         sampled_to_one: stored.has(flags::SAMPLED_TO_ONE),

@@ -10,8 +10,8 @@ use smallvec::smallvec;
 
 use super::Shared;
 use super::command::{Command, number};
-use super::connection::unavailable;
 use super::documents::member_of;
+use super::failure::unavailable;
 use super::layout::PARTS;
 use super::removal::id_of;
 use super::versions::VersionRecord;

@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
 use super::command::{Command, number};
-use super::connection::{Connection, unavailable};
+use super::connection::Connection;
+use super::failure::unavailable;
 use crate::backend::BackendError;
 
 type Sender = oneshot::Sender<Result<u64, BackendError>>;

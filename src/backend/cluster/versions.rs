@@ -5,6 +5,8 @@ use bytes::Bytes;
 use super::layout::{be_bytes, of_be_bytes};
 use crate::document::{Metadata, Ordinal};
 use crate::sketch::Sketch;
+use crate::storage::{decode_set, encode_set};
+use crate::text::ShingleSet;
 
 /// The time of expiry of a document that never does.
 const NEVER_MS: i64 = i64::MAX;
@@ -140,6 +142,18 @@ impl Pending {
             stored: VersionRecord::decode(record)?,
         })
     }
+}
+
+/// A set: the number of its elements in 4 bytes, then these as on disk.
+pub fn set_bytes(set: &ShingleSet) -> Bytes {
+    let mut bytes = (set.count() as u32).to_be_bytes().to_vec();
+    bytes.extend_from_slice(&encode_set(set));
+    bytes.into()
+}
+
+pub fn set_of(bytes: &[u8]) -> Option<ShingleSet> {
+    let (count, elements) = bytes.split_first_chunk()?;
+    decode_set(elements, u32::from_be_bytes(*count))
 }
 
 /// The sketch of an entry: `A`, or `D` while it is being removed; the number of shingles; the

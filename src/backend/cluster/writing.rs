@@ -7,14 +7,13 @@ use bytes::Bytes;
 use tokio::time::{Instant, sleep};
 
 use super::command::{Command, number};
-use super::connection::unavailable;
+use super::failure::unavailable;
 use super::layout::{Leftover, be_bytes, member};
 use super::layout::{part_of_id, part_of_set, posting};
-use super::versions::{Entry, Pending, VersionRecord, flags};
+use super::versions::{Entry, Pending, VersionRecord, flags, set_bytes};
 use super::{Shared, scripts};
 use crate::backend::{BackendError, PreparedDocument, Registered, Stored, Version, content_hash};
 use crate::document::{Content, Ordinal};
-use crate::storage::encode_set;
 
 /// Ordinals that a process takes at a time. Those that it does not use are never used.
 const ORDINALS_AT_ONCE: u64 = 256;
@@ -154,7 +153,7 @@ impl Shared {
             ],
             vec![
                 Entry::encode(prepared.set.count() as u32, &prepared.sketch),
-                encode_set(&prepared.set).into(),
+                set_bytes(&prepared.set),
                 member(&announced.version),
                 number(prepared.keys.len()),
                 number(u8::from(announced.is_waited_for())),

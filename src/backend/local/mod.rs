@@ -153,8 +153,11 @@ impl Backend for Local {
     }
 
     /// All documents in flight are in this process.
-    async fn announce(&self, _registered: &mut Registered) -> Result<(), BackendError> {
-        Ok(())
+    async fn announce(
+        &self,
+        _registered: &mut Registered,
+    ) -> Result<Option<Candidates>, BackendError> {
+        Ok(None)
     }
 
     async fn store(&self, registered: Registered) -> Result<Stored, BackendError> {

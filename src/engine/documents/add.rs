@@ -189,9 +189,6 @@ impl Engine {
         looked: Option<Candidates>,
     ) -> Result<Checked, EngineError> {
         let Admitted { mut registered, options, memory } = admitted;
-        if options.needs_search() {
-            self.backend.announce(&mut registered).await?;
-        }
         let Duplicates { matches, more, truncated } =
             self.duplicates(&mut registered, &options, looked, memory.as_deref()).await?;
         let is_skipped =
@@ -251,7 +248,8 @@ impl Engine {
         let query = self.query(&document, options, memory)?;
         let skips = options.on_duplicate == OnDuplicate::Skip;
         loop {
-            let found = self.find_from(&query, looked.take()).await?;
+            let announced = self.backend.announce(registered).await?;
+            let found = self.find_from(&query, announced.or_else(|| looked.take())).await?;
             let mut scored = found.scored;
             let rivals = std::mem::take(&mut registered.rivals);
             let scoring =
@@ -260,7 +258,6 @@ impl Engine {
             let is_certain = scored.iter().any(|scored| self.decides(&scored.found));
             if skips && !is_certain && scoring.truncated && scoring.withdrawn > 0 {
                 registered.find_rivals_again();
-                self.backend.announce(registered).await?;
                 continue;
             }
             let (matches, more) = self.best(scored, Page::first(query.limit), query.memory).await?;

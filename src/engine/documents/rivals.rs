@@ -41,6 +41,7 @@ impl Engine {
             keys,
             agreeing_min: scheme.plan(threshold).agreeing_min,
             rivals_max,
+            lookup: self.lookup_limits_of_added(),
         }))
     }
 

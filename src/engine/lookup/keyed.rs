@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use super::conditions::READ_AT_ONCE;
 use super::{Checked, Found, Query};
-use crate::backend::{Candidate, Candidates};
+use crate::backend::{Candidate, Candidates, LookupLimits};
 use crate::engine::{Engine, EngineError, FoundBy, Mode};
 use crate::index::Search;
 use crate::scheme::{Key, ProbePlan, Scheme};
@@ -82,6 +82,18 @@ impl Engine {
             (false, None) => CHECKED_AT_ONCE.min(limits.checked_max),
         };
         many.max(query.limit + 2)
+    }
+
+    /// The limits of the first search for a document that is added; `None` if its candidates are
+    /// not those under the keys by which rivals are found.
+    pub(crate) fn lookup_limits_of_added(&self) -> Option<LookupLimits> {
+        if self.takes_records() || matches!(self.analyser.scheme, Scheme::Prefix(_)) {
+            return None;
+        }
+        let (limits, limit) = (&self.settings.limits, self.settings.limits.duplicates_max);
+        let found_max = CHECKED_AT_ONCE.min(limits.checked_max).max(limit + 2);
+        let postings_max = limits.candidates_max.max(found_max);
+        Some(LookupLimits { postings_max, found_max, members_max: limit + 1 })
     }
 
     /// `looked_up`: the query's result of [`candidates_of_all`](Self::candidates_of_all), if any.

@@ -12,7 +12,7 @@ fn in_flight() -> InFlight {
 }
 
 fn search(document: &PreparedDocument) -> RivalSearch {
-    RivalSearch { keys: document.keys.clone(), agreeing_min: 1, rivals_max: 10 }
+    RivalSearch { keys: document.keys.clone(), agreeing_min: 1, rivals_max: 10, lookup: None }
 }
 
 /// Returns a document's ticket and its rivals.
