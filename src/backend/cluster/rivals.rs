@@ -71,6 +71,9 @@ impl Shared {
     }
 
     /// Both rivals and candidates come from one read of the postings and one of the sketches.
+    ///
+    /// What is pending is read before what is live: a version that becomes live in between is then
+    /// found as live. The other way round it could be missed by both.
     async fn look(
         self: &Arc<Self>,
         document: &PreparedDocument,
@@ -85,6 +88,7 @@ impl Shared {
             sets.push((document.fingerprint, 0));
         }
         let near = self.near(&sets, search, document).await?;
+        let pending = self.pending_of(&near, &document.document.id).await?;
         let candidates = async {
             // With all postings there is nothing that the lookup could find beside these.
             let Some(limits) = search.lookup.filter(|_| !truncated) else { return Ok(None) };
@@ -100,8 +104,10 @@ impl Shared {
             let listed = near.iter().filter(|near| near.entry.is_alive).map(|near| near.listed);
             self.candidates_of(&search, listed.collect(), seen, false).await.map(Some)
         };
-        let rivals = self.rivals(&near, truncated, (document, tentative), search, ours);
-        let (candidates, rivals) = try_join(candidates, rivals).await?;
+        let is_cut = near.iter().any(|near| near.arriving.len() == versions_max(search));
+        let rivals = self.rivals(pending, tentative, search, ours);
+        let (candidates, mut rivals) = try_join(candidates, rivals).await?;
+        rivals.truncated |= truncated || is_cut;
         Ok((rivals, candidates))
     }
 
@@ -145,22 +151,19 @@ impl Shared {
 
     async fn rivals(
         self: &Arc<Self>,
-        near: &[Near],
-        truncated: bool,
-        (document, tentative): (&PreparedDocument, bool),
+        mut found: Vec<Found>,
+        tentative: bool,
         search: &RivalSearch,
         ours: &Announced,
     ) -> Result<Rivals, BackendError> {
-        let is_cut = near.iter().any(|near| near.arriving.len() == versions_max(search));
-        let mut rivals = Rivals { found: Vec::new(), truncated: truncated || is_cut };
-        let mut found = self.pending_of(near, &document.document.id).await?;
         // The earliest first; those without a ticket last.
         found.retain(|found| {
             let ticket = found.pending.ticket;
             ticket == Pending::CHOOSING || ticket < ours.pending.ticket
         });
         found.sort_by_key(|found| found.pending.ticket.wrapping_sub(1));
-        rivals.truncated |= found.len() > search.rivals_max;
+        let truncated = found.len() > search.rivals_max;
+        let mut rivals = Rivals { found: Vec::new(), truncated };
         found.truncate(search.rivals_max);
         let fingerprints: Vec<u64> = found.iter().map(Found::fingerprint).collect();
         let sets = self.read_sets(&fingerprints).await?;
