@@ -53,6 +53,24 @@ fn a_killed_master_is_replaced_without_waiting_for_replicas() {
     assert!(lost < 50, "{lost} documents are lost");
 }
 
+/// A machine that loses its power or its network closes no connection.
+#[test]
+fn a_master_that_falls_silent_is_left_for_its_replica() {
+    let cluster = nodes();
+    let short = [("deadline_ms", "2000"), ("wait_timeout_ms", "1000"), ("wait_replicas", "0")];
+    let servers = Servers::start(&cluster, 2, &short);
+    let tally = under_load(&servers, "silent", |more| {
+        more(200);
+        cluster.nodes[0].pause();
+        cluster.await_replaced(0);
+        // It goes on being silent.
+        more(200);
+    });
+    let lost = servers.lost(&tally.acknowledged);
+    tally.print("a master fell silent, replicas not waited for", lost);
+    assert!(lost < 50, "{lost} documents are lost");
+}
+
 /// What is to be done about documents of which a failover may have lost a part.
 fn add_again(servers: &Servers, ids: &[String]) {
     for id in ids {
@@ -151,6 +169,23 @@ fn without_memory_writes_are_refused_and_reads_go_on() {
     cluster.set("maxmemory", "0");
     assert_eq!(servers.add(0, "late").status, 201);
     assert_eq!(servers.documents(), 21);
+}
+
+#[test]
+fn a_cluster_that_is_started_later_is_waited_for() {
+    let cluster = Cluster::start(&Options { has_replicas: false, ..Options::default() });
+    cluster.nodes[1].call(&["CONFIG", "RESETSTAT"]);
+    cluster.nodes[0].kill();
+    let dir = tempfile::tempdir().unwrap();
+    std::thread::scope(|scope| {
+        let starting = scope.spawn(|| try_start(&cluster, &dir, 0, &[]));
+        crate::cluster_nodes::poll("the server asks for the nodes", || {
+            let commands = cluster.nodes[1].call(&["INFO", "commandstats"]).text();
+            commands.contains("cluster|slots")
+        });
+        cluster.nodes[0].restart();
+        assert!(starting.join().unwrap().is_ok());
+    });
 }
 
 #[test]

@@ -1,23 +1,22 @@
 //! The connections to the cluster: pipelines of commands, each with a deadline.
 //!
 //! They run on a runtime of their own, so that opening a collection may wait for them on any
-//! thread, and that a busy server does not delay their heartbeats.
+//! thread.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use bytes::Bytes;
-use fred::clients::{Client, Pool};
 use fred::error::Error as EngineFailure;
 use fred::interfaces::ClientLike;
-use fred::types::config::{Options, ReconnectPolicy, Server};
+use fred::types::config::{Options, Server};
 use fred::types::{CustomCommand, Value};
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::client::{config, connection, performance};
+use super::client::Clients;
 use super::command::Command;
 use super::failure::{failed, unavailable, unreachable_because};
 use super::reply::Reply;
@@ -33,10 +32,6 @@ const COMMANDS_AT_ONCE: usize = 2_048;
 /// Pipelines in flight: further ones wait, which bounds the memory of replies.
 const PIPELINES_MAX: usize = 128;
 
-/// How long a lost connection is waited for between attempts.
-const RECONNECT_MIN_MS: u32 = 20;
-const RECONNECT_MAX_MS: u32 = 1_000;
-
 /// The open connections. Cheap to clone.
 #[derive(Clone)]
 pub struct Connection {
@@ -46,9 +41,7 @@ pub struct Connection {
 pub(super) struct Inner {
     /// `None` only while it is dropped.
     runtime: Option<Runtime>,
-    pool: Pool,
-    /// Waits for replicas, which would delay other commands on its connections.
-    pub(super) waiting: Option<Client>,
+    pub(super) clients: Clients,
     pub(super) prefix: String,
     pipelines: Semaphore,
     deadline: Duration,
@@ -81,38 +74,11 @@ impl Connection {
             .enable_all()
             .build()
             .map_err(|error| unreachable_because(&error))?;
-        let config = config(settings)?;
-        let wait_replicas = settings.wait_replicas;
-        let (size, performance) = (settings.connections, performance(settings));
-        let policy = ReconnectPolicy::new_exponential(0, RECONNECT_MIN_MS, RECONNECT_MAX_MS, 2);
-        let handle = runtime.handle().clone();
-        let connect = async move {
-            let pool =
-                Pool::new(config, Some(performance), Some(connection()), Some(policy), size)?;
-            pool.init().await?;
-            if wait_replicas == 0 {
-                return Ok((pool, None));
-            }
-            let waiting = pool.next().clone_new();
-            waiting.init().await?;
-            Ok::<_, EngineFailure>((pool, Some(waiting)))
-        };
-        let within = settings.deadline();
-        let connected = block_on(&handle, async move { timeout(within, connect).await });
-        let (pool, waiting) = match connected {
-            Ok(Ok(connected)) => connected,
-            Ok(Err(error)) => return Err(unreachable_because(&error)),
-            Err(_) => {
-                let nodes = settings.nodes.join(", ");
-                return Err(BackendError::Unreachable {
-                    reason: format!("no answer from {nodes} within cluster.deadline_ms"),
-                });
-            }
-        };
+        let opening = settings.clone();
+        let clients = block_on(runtime.handle(), async move { Clients::open(&opening).await })?;
         let inner = Inner {
             runtime: Some(runtime),
-            pool,
-            waiting,
+            clients,
             prefix: settings.prefix.clone(),
             pipelines: Semaphore::new(PIPELINES_MAX),
             deadline: settings.deadline(),
@@ -155,8 +121,13 @@ impl Connection {
             let _permit =
                 inner.pipelines.acquire().await.map_err(|error| unavailable(error.to_string()))?;
             let deadline = inner.deadline;
-            let called = timeout(deadline, inner.call_all(&commands)).await;
-            called.unwrap_or_else(|_| Err(unavailable("no reply within cluster.deadline_ms")))
+            match timeout(deadline, inner.call_all(&commands)).await {
+                Ok(called) => called,
+                Err(_) => {
+                    inner.clients.open_anew().await;
+                    Err(unavailable("no reply within cluster.deadline_ms"))
+                }
+            }
         };
         let done = self.spawn(work).await;
         done.unwrap_or_else(|_| Err(unavailable("the server is stopping")))
@@ -211,12 +182,8 @@ impl Connection {
 }
 
 impl Inner {
-    fn client(&self) -> &Client {
-        self.pool.next_connected()
-    }
-
     fn nodes(&self) -> Vec<Server> {
-        self.client().active_connections()
+        self.clients.next().active_connections()
     }
 
     async fn call_all(&self, commands: &[Command]) -> Result<Vec<Reply>, BackendError> {
@@ -250,7 +217,7 @@ impl Inner {
         &self,
         parts: impl ExactSizeIterator<Item = (CustomCommand, Vec<Value>)>,
     ) -> Result<Vec<Result<Value, EngineFailure>>, BackendError> {
-        let (pipeline, count) = (self.client().pipeline(), parts.len());
+        let (pipeline, count) = (self.clients.next().pipeline(), parts.len());
         for (command, arguments) in parts {
             let queued = pipeline.custom::<Value, Value>(command, arguments).await;
             queued.map_err(|error| failed(&error))?;
@@ -273,7 +240,7 @@ impl Inner {
         arguments: Vec<Value>,
     ) -> Result<Reply, EngineFailure> {
         let options = Options { cluster_node: Some(node.clone()), ..Options::default() };
-        let client = self.client().with_options(&options);
+        let client = self.clients.next().with_options(&options);
         client.custom::<Value, Value>(command, arguments).await.map(Reply::from)
     }
 

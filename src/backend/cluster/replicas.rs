@@ -25,7 +25,7 @@ impl Inner {
             return Ok(());
         }
         let turn = self.turns.fetch_add(1, Ordering::SeqCst) + 1;
-        let Some(client) = &self.waiting else { return Ok(()) };
+        let Some(client) = &self.clients.waiting else { return Ok(()) };
         let state = client.cached_cluster_state();
         let state = state.ok_or_else(|| unavailable("the cluster's slots are unknown"))?;
         for node in state.unique_primary_nodes() {

@@ -98,7 +98,7 @@ impl ClusterSettings {
         let ranges = [
             ("connections", self.connections as u64, 1, 64),
             ("wait_replicas", u64::from(self.wait_replicas), 0, 16),
-            ("wait_timeout_ms", self.wait_timeout_ms, 1, 60_000),
+            ("wait_timeout_ms", self.wait_timeout_ms, 1, self.deadline_ms),
             ("deadline_ms", self.deadline_ms, 100, 600_000),
             ("lease_ms", self.lease_ms, self.deadline_ms.saturating_mul(3), 86_400_000),
             ("documents_expected", self.documents_expected, 1, 100_000_000_000),
