@@ -106,7 +106,7 @@ impl Clients {
     /// Opens all connections anew, to the nodes that the cluster has now: one that has stopped to
     /// answer without closing its connections may have been replaced. At most once in a deadline,
     /// however many callers have waited for it in vain.
-    pub async fn open_anew(&self) {
+    pub fn open_anew(&self) {
         {
             let mut last = self.opened_anew.lock().unwrap_or_else(PoisonError::into_inner);
             if last.elapsed() < self.deadline {
@@ -115,12 +115,14 @@ impl Clients {
             *last = Instant::now();
         }
         tracing::warn!("a node does not answer: the connections are opened anew");
-        let clients = self.pool.clients().iter().chain(&self.waiting);
-        let opening = clients.map(ClientLike::force_reconnection);
-        for opened in futures_util::future::join_all(opening).await {
-            if let Err(error) = opened {
-                tracing::warn!(%error, "a connection cannot be opened");
-            }
+        let clients: Vec<Client> =
+            self.pool.clients().iter().chain(&self.waiting).cloned().collect();
+        for client in clients {
+            tokio::spawn(async move {
+                if let Err(error) = client.force_reconnection().await {
+                    tracing::warn!(%error, "a connection cannot be opened");
+                }
+            });
         }
     }
 }
@@ -170,7 +172,8 @@ fn password(settings: &ClusterSettings) -> Result<Option<String>, BackendError> 
 
 fn performance(settings: &ClusterSettings) -> PerformanceConfig {
     PerformanceConfig {
-        default_command_timeout: settings.deadline(),
+        // For commands to one node. Calls end at the deadline, and do more about it than this.
+        default_command_timeout: 2 * settings.deadline(),
         ..PerformanceConfig::default()
     }
 }

@@ -4,7 +4,6 @@
 //! thread.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,11 +13,12 @@ use fred::types::config::{Options, Server};
 use fred::types::{CustomCommand, Value};
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::client::Clients;
 use super::command::Command;
 use super::failure::{failed, unavailable, unreachable_because};
+use super::replicas::{Barrier, Generation};
 use super::reply::Reply;
 use super::settings::ClusterSettings;
 use crate::backend::BackendError;
@@ -31,6 +31,9 @@ const COMMANDS_AT_ONCE: usize = 2_048;
 
 /// Pipelines in flight: further ones wait, which bounds the memory of replies.
 const PIPELINES_MAX: usize = 128;
+
+/// Before a command is sent again whose keys are being moved.
+const MOVE_PAUSE: Duration = Duration::from_millis(5);
 
 /// The open connections. Cheap to clone.
 #[derive(Clone)]
@@ -47,10 +50,7 @@ pub(super) struct Inner {
     deadline: Duration,
     pub(super) wait_replicas: u32,
     pub(super) wait_timeout: Duration,
-    /// Held by the one that waits for replicas; the others wait for the next turn together.
-    pub(super) barrier: tokio::sync::Mutex<u64>,
-    /// Turns that have begun.
-    pub(super) turns: AtomicU64,
+    pub(super) barrier: Barrier,
 }
 
 impl Drop for Inner {
@@ -76,6 +76,7 @@ impl Connection {
             .map_err(|error| unreachable_because(&error))?;
         let opening = settings.clone();
         let clients = block_on(runtime.handle(), async move { Clients::open(&opening).await })?;
+        let barrier = Barrier::new(clients.waiting.as_ref());
         let inner = Inner {
             runtime: Some(runtime),
             clients,
@@ -84,8 +85,7 @@ impl Connection {
             deadline: settings.deadline(),
             wait_replicas: settings.wait_replicas,
             wait_timeout: Duration::from_millis(settings.wait_timeout_ms),
-            barrier: tokio::sync::Mutex::default(),
-            turns: AtomicU64::default(),
+            barrier,
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -120,14 +120,7 @@ impl Connection {
         let work = async move {
             let _permit =
                 inner.pipelines.acquire().await.map_err(|error| unavailable(error.to_string()))?;
-            let deadline = inner.deadline;
-            match timeout(deadline, inner.call_all(&commands)).await {
-                Ok(called) => called,
-                Err(_) => {
-                    inner.clients.open_anew().await;
-                    Err(unavailable("no reply within cluster.deadline_ms"))
-                }
-            }
+            inner.within_deadline(inner.call_all(&commands)).await
         };
         let done = self.spawn(work).await;
         done.unwrap_or_else(|_| Err(unavailable("the server is stopping")))
@@ -139,17 +132,22 @@ impl Connection {
         replies.pop().ok_or_else(|| unavailable("a command without a reply"))
     }
 
+    /// To be asked before the first write of what [`Self::wait_for_replicas`] shall wait for.
+    pub fn generation(&self) -> Generation {
+        self.inner.barrier.generation()
+    }
+
     /// Returns once as many replicas of every master as the settings ask for have what was written
     /// before the call. Concurrent calls share one wait.
     ///
     /// # Errors
-    /// [`BackendError::Unavailable`] if they do not have it in time.
-    pub async fn wait_for_replicas(&self) -> Result<(), BackendError> {
+    /// [`BackendError::Unavailable`] if they do not have it in time, or if a master was replaced.
+    pub async fn wait_for_replicas(&self, since: Generation) -> Result<(), BackendError> {
         if self.inner.wait_replicas == 0 {
             return Ok(());
         }
         let inner = Arc::clone(&self.inner);
-        let waited = self.spawn(async move { inner.replicated().await }).await;
+        let waited = self.spawn(async move { inner.replicated(since).await }).await;
         waited.unwrap_or_else(|_| Err(unavailable("the server is stopping")))
     }
 
@@ -186,6 +184,21 @@ impl Inner {
         self.clients.next().active_connections()
     }
 
+    /// # Errors
+    /// [`BackendError::Unavailable`] after the deadline: a node may then be silent.
+    pub(super) async fn within_deadline<T>(
+        &self,
+        work: impl Future<Output = Result<T, BackendError>>,
+    ) -> Result<T, BackendError> {
+        match timeout(self.deadline, work).await {
+            Ok(done) => done,
+            Err(_) => {
+                self.clients.open_anew();
+                Err(unavailable("no reply within cluster.deadline_ms"))
+            }
+        }
+    }
+
     async fn call_all(&self, commands: &[Command]) -> Result<Vec<Reply>, BackendError> {
         let mut replies = Vec::with_capacity(commands.len());
         for commands in commands.chunks(COMMANDS_AT_ONCE) {
@@ -198,15 +211,11 @@ impl Inner {
         let parts = commands.iter().map(Command::parts);
         let results = self.send(parts).await?;
         let mut replies = Vec::with_capacity(results.len());
-        for (command, result) in commands.iter().zip(results) {
-            let is_unknown = |error: &EngineFailure| error.details().starts_with("NOSCRIPT");
-            let result = match (&command.script, result) {
-                (Some(script), Err(error)) if is_unknown(&error) => {
-                    let again = self.send([command.with_text(*script)].into_iter()).await?;
-                    again.into_iter().next().unwrap_or(Ok(Value::Null))
-                }
-                (_, result) => result,
-            };
+        for (command, mut result) in commands.iter().zip(results) {
+            while let Some(again) = again(command, &result).await {
+                let sent = self.send([again].into_iter()).await?;
+                result = sent.into_iter().next().unwrap_or(Ok(Value::Null));
+            }
             replies.push(Reply::from(result.map_err(|error| failed(&error))?));
         }
         Ok(replies)
@@ -270,6 +279,21 @@ impl Inner {
         }
         Ok(removed)
     }
+}
+
+/// What to send again if a node has not executed it: a script whose text it does not have, or whose
+/// keys are being moved to another node, some of them already there.
+async fn again(
+    command: &Command,
+    result: &Result<Value, EngineFailure>,
+) -> Option<(CustomCommand, Vec<Value>)> {
+    let error = result.as_ref().err()?.details();
+    if error.starts_with("TRYAGAIN") {
+        sleep(MOVE_PAUSE).await;
+        return Some(command.parts());
+    }
+    let script = command.script.filter(|_| error.starts_with("NOSCRIPT"))?;
+    Some(command.with_text(script))
 }
 
 /// Waits on any thread, even one of a runtime.

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
+use object_store::local::LocalFileSystem;
 use object_store::path::Path;
-use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, parse_url};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 use tokio::time::timeout;
 
 use super::failure::unavailable;
@@ -60,8 +61,10 @@ impl Contents {
             s3::open(&parsed, deadline)
         } else {
             let dir = parsed.to_file_path().map_err(|()| fault(&"no directory"))?;
-            std::fs::create_dir_all(dir).map_err(|error| fault(&error))?;
-            parse_url(&parsed).map(|(store, root)| (Arc::from(store), root))
+            std::fs::create_dir_all(&dir).map_err(|error| fault(&error))?;
+            // A text must be as durable as the nodes' append-only files.
+            let store = LocalFileSystem::new_with_prefix(dir);
+            store.map(|store| (Arc::new(store.with_fsync(true)) as _, Path::default()))
         };
         let (store, root) = opened.map_err(|error| fault(&error))?;
         let contents = Self { store, root, deadline };

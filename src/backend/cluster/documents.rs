@@ -6,7 +6,7 @@ use smallvec::smallvec;
 
 use super::Shared;
 use super::command::Command;
-use super::layout::PARTS;
+use super::layout::{DOCUMENT_PARTS, Part};
 use super::removal::id_of;
 use super::reply::Reply;
 use super::versions::{self, Entry, VersionRecord, flags};
@@ -207,9 +207,9 @@ impl Shared {
         after: Option<&DocumentId>,
         limit: usize,
     ) -> Result<Vec<DocumentId>, BackendError> {
-        let page = (2 * limit).div_ceil(PARTS as usize).max(IDS_AT_ONCE);
+        let page = (2 * limit).div_ceil(DOCUMENT_PARTS as usize).max(IDS_AT_ONCE);
         let mut parts: Vec<IdsOfPart> =
-            (0..PARTS).map(|part| IdsOfPart::new(part, after)).collect();
+            Part::all_of_documents().map(|part| IdsOfPart::new(part, after)).collect();
         let mut ids: Vec<DocumentId> = Vec::new();
         loop {
             self.refill(&mut parts, page).await?;
@@ -270,7 +270,7 @@ impl Shared {
 
 /// What was read of the ids of a part.
 struct IdsOfPart {
-    part: u64,
+    part: Part,
     /// Where the next page begins.
     from: Bytes,
     /// The ids that are left of the page, in falling order.
@@ -279,7 +279,7 @@ struct IdsOfPart {
 }
 
 impl IdsOfPart {
-    fn new(part: u64, after: Option<&DocumentId>) -> Self {
+    fn new(part: Part, after: Option<&DocumentId>) -> Self {
         let from = match after {
             Some(after) => [b"(", after.as_str().as_bytes()].concat().into(),
             None => Bytes::from_static(b"-"),

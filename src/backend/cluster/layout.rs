@@ -8,8 +8,46 @@ use crate::backend::Version;
 use crate::document::{DocumentId, Ordinal};
 use crate::scheme::Key;
 
-/// Parts of a collection: the number of hash tags, each in one slot.
-pub const PARTS: u64 = 256;
+/// Hash tags of what ids decide. A list of ids reads from all of them, so they are few.
+pub const DOCUMENT_PARTS: u64 = 256;
+
+/// Hash tags of what fingerprints decide, which takes most of the memory: enough that hundreds of
+/// nodes have about as many each.
+const SET_PARTS: u64 = 4_096;
+
+/// Keys with the same hash tag, which are in one slot, where a script is atomic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    Documents(u64),
+    Sets(u64),
+}
+
+impl Part {
+    /// That of a document and of all that its id decides.
+    pub fn of_id(id: &DocumentId) -> Self {
+        Self::Documents(xxh3_64(id.as_str().as_bytes()) % DOCUMENT_PARTS)
+    }
+
+    /// That of an entry. Fingerprints are hashes.
+    pub fn of_set(fingerprint: u64) -> Self {
+        Self::Sets(fingerprint % SET_PARTS)
+    }
+
+    pub fn all_of_documents() -> impl Iterator<Item = Self> {
+        (0..DOCUMENT_PARTS).map(Self::Documents)
+    }
+
+    pub fn all_of_sets() -> impl Iterator<Item = Self> {
+        (0..SET_PARTS).map(Self::Sets)
+    }
+
+    fn tag(self) -> String {
+        match self {
+            Self::Documents(number) => format!("{{{number:02x}}}"),
+            Self::Sets(number) => format!("{{{number:03x}}}"),
+        }
+    }
+}
 
 /// Bytes of a fingerprint.
 const FINGERPRINT_BYTES: usize = 8;
@@ -32,18 +70,18 @@ impl Layout {
         format!("{}{kind}", self.collection).into_bytes().into()
     }
 
-    fn of_part(&self, kind: char, part: u64, name: &[u8]) -> Bytes {
-        let mut key = format!("{}{kind}{{{part:02x}}}", self.collection).into_bytes();
+    fn of_part(&self, kind: char, part: Part, name: &[u8]) -> Bytes {
+        let mut key = format!("{}{kind}{}", self.collection, part.tag()).into_bytes();
         key.extend_from_slice(name);
         key.into()
     }
 
     fn of_id(&self, kind: char, id: &DocumentId) -> Bytes {
-        self.of_part(kind, part_of_id(id), id.as_str().as_bytes())
+        self.of_part(kind, Part::of_id(id), id.as_str().as_bytes())
     }
 
     fn of_fingerprint(&self, kind: char, fingerprint: u64) -> Bytes {
-        self.of_part(kind, part_of_set(fingerprint), &fingerprint.to_be_bytes())
+        self.of_part(kind, Part::of_set(fingerprint), &fingerprint.to_be_bytes())
     }
 
     pub fn ordinals(&self) -> Bytes {
@@ -67,19 +105,19 @@ impl Layout {
         self.of_id('p', id)
     }
 
-    pub fn ids(&self, part: u64) -> Bytes {
+    pub fn ids(&self, part: Part) -> Bytes {
         self.of_part('i', part, b"")
     }
 
-    pub fn expiries(&self, part: u64) -> Bytes {
+    pub fn expiries(&self, part: Part) -> Bytes {
         self.of_part('e', part, b"")
     }
 
-    pub fn queue(&self, part: u64) -> Bytes {
+    pub fn queue(&self, part: Part) -> Bytes {
         self.of_part('q', part, b"")
     }
 
-    pub fn counters(&self, part: u64) -> Bytes {
+    pub fn counters(&self, part: Part) -> Bytes {
         self.of_part('n', part, b"")
     }
 
@@ -108,16 +146,6 @@ impl Layout {
         };
         format!("{}b{:x}.{prefix:x}", self.collection, key.table).into_bytes().into()
     }
-}
-
-/// The part of a document, which is in one slot with all that its id decides.
-pub fn part_of_id(id: &DocumentId) -> u64 {
-    xxh3_64(id.as_str().as_bytes()) % PARTS
-}
-
-/// The part of an entry. Fingerprints are hashes.
-pub fn part_of_set(fingerprint: u64) -> u64 {
-    fingerprint % PARTS
 }
 
 /// A member of a block: the key's value and the fingerprint of a set filed under it. The part of
@@ -225,8 +253,8 @@ mod tests {
     #[test]
     fn all_that_an_id_decides_is_in_one_slot() {
         let (layout, id) = (Layout::new("akin", 7, 14), version().id);
-        let part = part_of_id(&id);
-        let tag = format!("{{{part:02x}}}");
+        let part = Part::of_id(&id);
+        let tag = part.tag();
         let keys = [
             layout.document(&id),
             layout.pending(&id),

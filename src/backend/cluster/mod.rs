@@ -3,13 +3,13 @@
 //!
 //! # What stands in the cluster
 //!
-//! Keys begin with the server's prefix and the collection's number, `P:C:`. A part is one of 256
-//! hash tags; what an id or a fingerprint decides is in its part, and so in one slot, where a
-//! script is atomic.
+//! Keys begin with the server's prefix and the collection's number, `P:C:`. A part is a hash tag:
+//! what an id decides is in one of 256 parts, what a fingerprint decides in one of 4,096, and so in
+//! one slot, where a script is atomic ([`layout::Part`]).
 //!
 //! | key | type | content |
 //! |---|---|---|
-//! | `o`, `t` | number | the last ordinal and the last ticket given |
+//! | `o`, `t` | number | the last ordinal and the last ticket given, see [`scripts::TAKE`] |
 //! | `d{part}id` | string | the live version of a document, see [`versions::VersionRecord`] |
 //! | `p{part}id` | hash | ordinal → a pending version, see [`versions::Pending`] |
 //! | `i{part}` | sorted set | the ids of the part, at score 0 |
@@ -47,8 +47,9 @@
 //! write until after its last, and the repair finishes it: a pending version that is older than the
 //! lease is withdrawn, after which its owner cannot make it live. All steps may be repeated.
 //!
-//! A command is taken not to be executed later than the lease after it was sent: that is what keeps
-//! a process that was taken for dead from removing postings that were filed again.
+//! A command is taken not to be executed later than the lease after it was sent, and clocks of
+//! processes and nodes to differ by less: that is what keeps a process that was taken for dead from
+//! removing postings that were filed again.
 
 mod check;
 mod client;

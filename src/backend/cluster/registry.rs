@@ -5,17 +5,17 @@
 //! | `{P}:collections` | hash | name → number, a space, JSON of [`Made`] |
 //! | `{P}:changes` | number | changes of the hash, by which processes notice them |
 //! | `{P}:numbers` | number | the last number given |
-//! | `{P}:dropped` | set | numbers of dropped collections whose keys are being removed |
+//! | `{P}:dropped` | sorted set | numbers of dropped collections whose keys are being removed, by the time |
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::command::Command;
+use super::command::{Command, number};
 use super::connection::Connection;
 use super::contents::{self, Contents};
 use super::settings::ClusterSettings;
 use super::{check, scripts};
-use crate::backend::BackendError;
+use crate::backend::{BackendError, Clock};
 
 /// Keys removed at a time.
 const KEYS_AT_ONCE: usize = 1_000;
@@ -123,7 +123,8 @@ impl ClusterHome {
     pub fn drop_collection(&self, listed: &Listed) -> Result<(), BackendError> {
         let keys = vec![self.key("collections"), self.key("changes"), self.key("dropped")];
         let name = Bytes::copy_from_slice(listed.name.as_bytes());
-        let drop = scripts::DROP.call(keys, vec![name, listed.raw.clone()]);
+        let now = number(Clock::system().now_ms());
+        let drop = scripts::DROP.call(keys, vec![name, listed.raw.clone(), now]);
         let connection = self.connection.clone();
         self.connection.wait_for(async move { connection.call_one(drop).await }).map(|_| ())
     }
@@ -137,25 +138,42 @@ impl ClusterHome {
         Ok(self.connection.call_one(get).await?.integer().unwrap_or(0))
     }
 
-    /// Removes the keys of dropped collections. Processes that have not noticed may still write
-    /// some, so numbers are kept, and what comes later is removed by a later call.
+    /// Removes what is left of dropped collections. Processes that have not noticed may still write
+    /// some, so one is looked for until the lease after its drop is over, and nothing was left.
     ///
     /// # Errors
     /// [`BackendError::Unavailable`]
-    pub async fn remove_dropped(&self) -> Result<usize, BackendError> {
-        let dropped = Command::new("SMEMBERS", self.key("dropped"), []);
-        let numbers = self.connection.call_one(dropped).await?.strings();
-        let mut removed = 0;
-        for number in numbers {
-            let Ok(number) = str::from_utf8(&number) else { continue };
-            let pattern = format!("{}:{number}:*", self.settings.prefix);
-            removed += self.connection.remove_keys(&pattern, KEYS_AT_ONCE).await?;
-            if let Some(all) = &self.contents {
-                let contents = all.of(&contents::directory(&self.settings.prefix, number));
-                while contents.delete_some(KEYS_AT_ONCE).await? > 0 {}
+    pub async fn remove_dropped(&self) -> Result<(), BackendError> {
+        let since = Clock::system().now_ms().saturating_sub_unsigned(self.settings.lease_ms);
+        let range = ["0", "-1", "WITHSCORES"].map(|text| Bytes::from_static(text.as_bytes()));
+        let dropped = Command::new("ZRANGE", self.key("dropped"), range);
+        let mut dropped = self.connection.call_one(dropped).await?.strings();
+        while let (Some(number), Some(at)) = (dropped.next(), dropped.next()) {
+            let at = str::from_utf8(&at).ok().and_then(|at| at.parse::<f64>().ok());
+            let was_empty = self.remove_collection(&number).await?;
+            if was_empty && at.is_some_and(|at| at < since as f64) {
+                let forget = Command::new("ZREM", self.key("dropped"), [number]);
+                self.connection.call_one(forget).await?;
             }
         }
-        Ok(removed)
+        Ok(())
+    }
+
+    /// Whether there was nothing left of the collection with this number.
+    async fn remove_collection(&self, number: &[u8]) -> Result<bool, BackendError> {
+        let number = String::from_utf8_lossy(number);
+        let pattern = format!("{}:{number}:*", self.settings.prefix);
+        let mut removed = self.connection.remove_keys(&pattern, KEYS_AT_ONCE).await?;
+        if let Some(all) = &self.contents {
+            let contents = all.of(&contents::directory(&self.settings.prefix, number));
+            loop {
+                match contents.delete_some(KEYS_AT_ONCE).await? {
+                    0 => break,
+                    some => removed += some,
+                }
+            }
+        }
+        Ok(removed == 0)
     }
 }
 

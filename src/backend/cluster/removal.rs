@@ -7,7 +7,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::command::{Command, number};
 use super::layout::posting;
-use super::layout::{Leftover, PARTS, be_bytes, member, part_of_id, part_of_set};
+use super::layout::{DOCUMENT_PARTS, Leftover, Part, be_bytes, member};
 use super::reply::Reply;
 use super::versions::{Entry, VersionRecord};
 use super::{Shared, scripts};
@@ -33,7 +33,8 @@ pub(super) enum Which {
 impl Shared {
     /// Removes a document; `false` if there is no such one.
     pub(super) async fn remove(&self, id: &DocumentId, which: Which) -> Result<bool, BackendError> {
-        let part = part_of_id(id);
+        let since = self.connection.generation();
+        let part = Part::of_id(id);
         let (ordinal, state) = match which {
             Which::Alive => (Bytes::new(), "alive"),
             Which::Only(ordinal) => (Bytes::copy_from_slice(&be_bytes(ordinal)), ""),
@@ -60,7 +61,7 @@ impl Shared {
                 tracing::warn!(%error, "something is left to the repair");
             }
         }
-        self.connection.wait_for_replicas().await?;
+        self.connection.wait_for_replicas(since).await?;
         Ok(true)
     }
 
@@ -78,14 +79,14 @@ impl Shared {
 
     /// Removes at most `max` expired documents.
     pub(super) async fn remove_expired(&self, max: usize) -> Result<u64, BackendError> {
-        let per_part = number(max.div_ceil(PARTS as usize).max(1));
+        let per_part = number(max.div_ceil(DOCUMENT_PARTS as usize).max(1));
         let due = |part| {
             let range = ["-inf".to_owned(), self.now_ms().to_string(), "LIMIT".to_owned()];
             let range = range.into_iter().map(|text| Bytes::from(text.into_bytes()));
             let range = range.chain([number(0), per_part.clone()]);
             Command::new("ZRANGEBYSCORE", self.layout.expiries(part), range)
         };
-        let due = self.connection.call((0..PARTS).map(due).collect()).await?;
+        let due = self.connection.call(Part::all_of_documents().map(due).collect()).await?;
         let ids = due.into_iter().flat_map(Reply::strings).filter_map(|id| id_of(&id));
         let remove = |id: DocumentId| async move { self.remove(&id, Which::Expired).await };
         let removals = stream::iter(ids.take(max).map(remove));
@@ -128,7 +129,7 @@ impl Shared {
                 self.layout.sketch(fingerprint),
                 self.layout.members(fingerprint),
                 self.layout.arriving(fingerprint),
-                self.layout.queue(part_of_set(fingerprint)),
+                self.layout.queue(Part::of_set(fingerprint)),
             ],
             vec![
                 member(version),
@@ -144,7 +145,7 @@ impl Shared {
             contents.delete(version.ordinal).await?;
         }
         let leftover = Leftover::Version { version: version.clone(), fingerprint };
-        let queue = self.layout.queue(part_of_id(&version.id));
+        let queue = self.layout.queue(Part::of_id(&version.id));
         self.connection.call_one(Command::new("ZREM", queue, [leftover.encode()])).await?;
         Ok(())
     }
@@ -163,8 +164,8 @@ impl Shared {
             vec![
                 self.layout.sketch(fingerprint),
                 self.layout.set(fingerprint),
-                self.layout.counters(part_of_set(fingerprint)),
-                self.layout.queue(part_of_set(fingerprint)),
+                self.layout.counters(Part::of_set(fingerprint)),
+                self.layout.queue(Part::of_set(fingerprint)),
             ],
             vec![Bytes::copy_from_slice(&fingerprint.to_be_bytes()), number(keys.len())],
         );

@@ -1,8 +1,8 @@
 //! Finishes what processes that died have left: every version that is pending, replaced or removed
 //! and every entry that is being removed stands in the queue of its part until that is done.
 //!
-//! One process at a time does it for a collection. What is younger than the lease is left alone, as
-//! its process may still be at work. Clocks of processes may differ by less than the lease.
+//! One process at a time looks for them, and each is claimed before it is handled, in case a turn
+//! takes long. What is younger than the lease is left alone, as its process may still be at work. Clocks of processes may differ by less than the lease.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -10,11 +10,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::sleep;
 
-use super::Shared;
 use super::command::{Command, number};
-use super::layout::{Leftover, PARTS, member, part_of_id, part_of_set};
-use super::reply::Reply;
+use super::layout::{Leftover, Part};
 use super::versions::Entry;
+use super::{Shared, scripts};
 use crate::backend::{BackendError, Version};
 
 /// Leftovers of a part that are handled in one round.
@@ -60,37 +59,49 @@ impl Shared {
             let range = range.chain([number(0), number(OF_PART_MAX)]);
             Command::new("ZRANGEBYSCORE", self.layout.queue(part), range)
         };
-        let queues = self.connection.call((0..PARTS).map(range).collect()).await?;
+        let parts = || Part::all_of_documents().chain(Part::all_of_sets());
+        let queues = self.connection.call(parts().map(range).collect()).await?;
         let mut repaired = 0;
-        for leftover in queues.into_iter().flat_map(Reply::strings) {
-            match Leftover::decode(&leftover) {
-                Some(Leftover::Version { version, fingerprint }) => {
-                    self.repair_version(&version, fingerprint, leftover).await?;
-                }
-                Some(Leftover::Entry { fingerprint }) => {
-                    self.repair_entry(fingerprint, leftover).await?;
-                }
-                None => tracing::warn!("an entry of a queue cannot be read"),
+        for (part, queue) in parts().zip(queues) {
+            for leftover in queue.strings() {
+                repaired += u64::from(self.repair_one(part, leftover, before).await?);
             }
-            repaired += 1;
         }
         Ok(repaired)
+    }
+
+    async fn repair_one(
+        &self,
+        part: Part,
+        leftover: Bytes,
+        before: i64,
+    ) -> Result<bool, BackendError> {
+        let arguments = vec![leftover.clone(), number(before), number(self.now_ms())];
+        let claim = scripts::CLAIM.call(vec![self.layout.queue(part)], arguments);
+        if self.connection.call_one(claim).await?.integer() != Some(1) {
+            return Ok(false);
+        }
+        match Leftover::decode(&leftover) {
+            Some(Leftover::Version { version, fingerprint }) => {
+                self.repair_version(&version, fingerprint).await?;
+            }
+            Some(Leftover::Entry { fingerprint }) => {
+                self.repair_entry(fingerprint, leftover).await?;
+            }
+            None => tracing::warn!("an entry of a queue cannot be read"),
+        }
+        Ok(true)
     }
 
     async fn repair_version(
         &self,
         version: &Version,
         fingerprint: u64,
-        leftover: Bytes,
     ) -> Result<(), BackendError> {
-        if !self.end_pending(version).await? {
-            return self.clear(version, fingerprint).await;
+        match self.end_pending(version).await? {
+            true => self.has_arrived(version, fingerprint).await,
+            false => self.clear(version, fingerprint).await,
         }
-        let queue = self.layout.queue(part_of_id(&version.id));
-        let arriving = self.layout.arriving(fingerprint);
-        let arrived = Command::new("ZREM", arriving, [member(version)]);
-        self.connection.call_one(arrived).await?;
-        self.connection.call_one(Command::new("ZREM", queue, [leftover])).await.map(|_| ())
     }
 
     async fn repair_entry(&self, fingerprint: u64, leftover: Bytes) -> Result<(), BackendError> {
@@ -99,7 +110,7 @@ impl Shared {
         match entry.and_then(|entry| Entry::decode(&entry, self.sketch_bytes)) {
             Some(entry) if !entry.is_alive => self.end_entry(fingerprint, &entry.sketch).await,
             _ => {
-                let queue = self.layout.queue(part_of_set(fingerprint));
+                let queue = self.layout.queue(Part::of_set(fingerprint));
                 self.connection.call_one(Command::new("ZREM", queue, [leftover])).await.map(|_| ())
             }
         }

@@ -1,12 +1,16 @@
 //! Waits until replicas have what was written.
 
 use std::ops::RangeInclusive;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use fred::clients::Client;
+use fred::clients::{Client, Pipeline};
+use fred::error::Error as EngineFailure;
 use fred::interfaces::{ClientLike, ClusterInterface};
+use fred::types::config::{Options, Server};
 use fred::types::{ClusterHash, CustomCommand, Value};
+use futures_util::future::try_join_all;
+use tokio::sync::Mutex;
 
 use super::connection::Inner;
 use super::failure::{failed, unavailable};
@@ -16,25 +20,87 @@ use crate::backend::BackendError;
 /// Keys tried for a note in the slots of one node.
 const NOTES_MAX: u32 = 100_000;
 
+/// Which masters there were when a write began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Generation(u64);
+
+/// What concurrent waits share.
+#[derive(Default)]
+pub(super) struct Barrier {
+    /// Held by the one that waits; the others wait for the next turn together.
+    covered: Mutex<Covered>,
+    /// Turns that have begun.
+    turns: AtomicU64,
+    /// How often other masters were found than in the turn before.
+    generation: AtomicU64,
+}
+
+#[derive(Default)]
+struct Covered {
+    turn: u64,
+    masters: Vec<Server>,
+}
+
+impl Barrier {
+    pub fn new(waiting: Option<&Client>) -> Self {
+        let masters = waiting.map_or_else(Vec::new, masters_of);
+        Self { covered: Mutex::new(Covered { turn: 0, masters }), ..Self::default() }
+    }
+
+    pub fn generation(&self) -> Generation {
+        Generation(self.generation.load(Ordering::SeqCst))
+    }
+}
+
+/// In order.
+fn masters_of(client: &Client) -> Vec<Server> {
+    let state = client.cached_cluster_state();
+    let mut masters = state.map_or_else(Vec::new, |state| state.unique_primary_nodes());
+    masters.sort_unstable();
+    masters
+}
+
 impl Inner {
-    pub(super) async fn replicated(&self) -> Result<(), BackendError> {
+    /// Waits for what was written since then. A master that was replaced meanwhile may have taken
+    /// the write with it, and the wait was for another.
+    pub(super) async fn replicated(&self, since: Generation) -> Result<(), BackendError> {
+        self.take_turn().await?;
+        match self.barrier.generation() == since {
+            true => Ok(()),
+            false => Err(unavailable("a master was replaced meanwhile: try again")),
+        }
+    }
+
+    async fn take_turn(&self) -> Result<(), BackendError> {
         // A turn that begins after this call covers its writes.
-        let seen = self.turns.load(Ordering::SeqCst);
-        let mut covered = self.barrier.lock().await;
-        if *covered > seen {
+        let seen = self.barrier.turns.load(Ordering::SeqCst);
+        let mut covered = self.barrier.covered.lock().await;
+        if covered.turn > seen {
             return Ok(());
         }
-        let turn = self.turns.fetch_add(1, Ordering::SeqCst) + 1;
+        let turn = self.barrier.turns.fetch_add(1, Ordering::SeqCst) + 1;
         let Some(client) = &self.clients.waiting else { return Ok(()) };
+        let waited = self.within_deadline(self.wait_at_all(client)).await;
+        let masters = masters_of(client);
+        if covered.masters != masters {
+            covered.masters = masters;
+            self.barrier.generation.fetch_add(1, Ordering::SeqCst);
+        }
+        waited?;
+        covered.turn = turn;
+        Ok(())
+    }
+
+    async fn wait_at_all(&self, client: &Client) -> Result<(), BackendError> {
         let state = client.cached_cluster_state();
         let state = state.ok_or_else(|| unavailable("the cluster's slots are unknown"))?;
-        for node in state.unique_primary_nodes() {
-            let slots = state.slots().iter().filter(|range| range.primary == node);
+        let masters = state.unique_primary_nodes();
+        let waits = masters.iter().map(|node| {
+            let slots = state.slots().iter().filter(|range| range.primary == *node);
             let slots: Vec<_> = slots.map(|range| range.start..=range.end).collect();
-            self.replicated_at(client, &slots).await?;
-        }
-        *covered = turn;
-        Ok(())
+            async move { self.replicated_at(client, &slots).await }
+        });
+        try_join_all(waits).await.map(|_| ())
     }
 
     /// A write on the connection that waits, so that what it waits for is after all other writes to
@@ -50,14 +116,24 @@ impl Inner {
         // A node has a share of the slots, so one of a few keys is there.
         let Some(n) = (0..NOTES_MAX).find(is_there) else { return Ok(()) };
         let hash = ClusterHash::Custom(slot(n));
-        let note = CustomCommand::new_static("SET", hash.clone(), false);
-        let noted = client.custom::<Value, Value>(note, vec![Value::Bytes(key(n)), "".into()]);
-        noted.await.map_err(|error| failed(&error))?;
         let (wanted, within_ms) =
             (i64::from(self.wait_replicas), self.wait_timeout.as_millis() as i64);
+        let note = CustomCommand::new_static("SET", hash.clone(), false);
         let wait = CustomCommand::new_static("WAIT", hash, false);
-        let reached = client.custom::<Value, Value>(wait, vec![wanted.into(), within_ms.into()]);
-        let reached = Reply::from(reached.await.map_err(|error| failed(&error))?).integer();
+        // Neither is repeated: on another connection, which has written nothing, none would wait.
+        let once = Options { max_attempts: Some(1), ..Options::default() };
+        let pipeline = Pipeline::from(client.with_options(&once));
+        let queued = async {
+            let key_and_value = vec![Value::Bytes(key(n)), "".into()];
+            pipeline.custom::<Value, Value>(note, key_and_value).await?;
+            pipeline.custom::<Value, Value>(wait, vec![wanted.into(), within_ms.into()]).await?;
+            Ok(())
+        };
+        queued.await.map_err(|error: EngineFailure| failed(&error))?;
+        let mut reached = None;
+        for result in pipeline.try_all::<Value>().await {
+            reached = Reply::from(result.map_err(|error| failed(&error))?).integer();
+        }
         if reached.is_some_and(|reached| reached >= wanted) {
             return Ok(());
         }

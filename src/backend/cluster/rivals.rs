@@ -256,7 +256,11 @@ impl Shared {
                 let live = replies.next().flatten().and_then(|bytes| VersionRecord::decode(&bytes));
                 match now {
                     None => {
-                        let is_live = live.is_some_and(|live| live.ordinal == version.ordinal);
+                        // A patch of its metadata leaves the set as it was.
+                        let fingerprint = found.fingerprint();
+                        let is_live = live.is_some_and(|live| {
+                            live.ordinal >= version.ordinal && live.fingerprint == fingerprint
+                        });
                         return if is_live { Outcome::Stored } else { Outcome::Withdrawn };
                     }
                     Some(now) if now.ticket != Pending::CHOOSING && now.ticket > our_ticket => {

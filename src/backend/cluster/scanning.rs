@@ -12,7 +12,7 @@ use super::Shared;
 use super::command::{Command, number};
 use super::documents::member_of;
 use super::failure::unavailable;
-use super::layout::PARTS;
+use super::layout::{DOCUMENT_PARTS, Part};
 use super::removal::id_of;
 use super::versions::VersionRecord;
 use crate::backend::{BackendError, Candidate, Matches, Records, Removed, Scan, Scanned, Version};
@@ -71,6 +71,9 @@ impl Shared {
                     if now.is_empty() {
                         break;
                     }
+                }
+                if !now.is_empty() {
+                    return Err(unavailable("documents are replaced faster than they are read"));
                 }
             }
             match next {
@@ -159,9 +162,9 @@ impl Shared {
 
     /// At most `documents` ids, drawn at random from every part.
     pub(super) async fn sample(&self, documents: usize) -> Result<Vec<DocumentId>, BackendError> {
-        let of_part = (4 * documents).div_ceil(PARTS as usize) + 4;
+        let of_part = (4 * documents).div_ceil(DOCUMENT_PARTS as usize) + 4;
         let draw = |part| Command::new("ZRANDMEMBER", self.layout.ids(part), [number(of_part)]);
-        let drawn = self.connection.call((0..PARTS).map(draw).collect()).await?;
+        let drawn = self.connection.call(Part::all_of_documents().map(draw).collect()).await?;
         let ids = drawn.into_iter().flat_map(super::reply::Reply::strings);
         let mut ids: Vec<(u64, DocumentId)> =
             ids.filter_map(|id: Bytes| Some((getrandom::u64().ok()?, id_of(&id)?))).collect();

@@ -59,7 +59,8 @@ return 0",
 ///
 /// Atomic, so that nobody files a member between the look at the members and the mark.
 ///
-/// Returns the entry's sketch if the caller must take its postings away and then [`END`] it.
+/// Returns the entry if this call has marked it: the caller must take its postings away and then
+/// [`END`] it. One alone does, or a slow one would remove postings that were filed again since.
 ///
 /// Keys: sketch, members, arriving, queue. Arguments: member, now, fingerprint.
 pub const UNFILE: Script = Script {
@@ -68,11 +69,9 @@ redis.call('ZREM', KEYS[2], ARGV[1])
 redis.call('ZREM', KEYS[3], ARGV[1])
 if redis.call('EXISTS', KEYS[2]) == 1 then return false end
 local entry = redis.call('GET', KEYS[1])
-if not entry then return false end
-if string.byte(entry) == 65 then
-  redis.call('SET', KEYS[1], 'D' .. string.sub(entry, 2))
-  redis.call('ZADD', KEYS[4], ARGV[2], 'E' .. ARGV[3])
-end
+if not entry or string.byte(entry) ~= 65 then return false end
+redis.call('SET', KEYS[1], 'D' .. string.sub(entry, 2))
+redis.call('ZADD', KEYS[4], ARGV[2], 'E' .. ARGV[3])
 return entry",
 };
 
@@ -128,7 +127,8 @@ return {2, old}",
 /// Removes a live version.
 ///
 /// Atomic, so that only the version that was looked at is removed, and that its leftover is noted
-/// before nothing else names it.
+/// as nothing else names it any more. What frees memory is first: a node without memory executes
+/// a script to its end if it has begun to write, and refuses one that begins by adding.
 ///
 /// Returns the record, or nothing.
 ///
@@ -143,11 +143,51 @@ local expiry = redis.call('ZSCORE', KEYS[3], ARGV[1])
 local expired = expiry and tonumber(expiry) <= tonumber(ARGV[3])
 if ARGV[4] == 'alive' and expired then return false end
 if ARGV[4] == 'expired' and not expired then return false end
-redis.call('ZADD', KEYS[4], ARGV[3], 'V' .. string.sub(old, 2, 15) .. ARGV[1])
 redis.call('DEL', KEYS[1])
 redis.call('ZREM', KEYS[2], ARGV[1])
 redis.call('ZREM', KEYS[3], ARGV[1])
+redis.call('ZADD', KEYS[4], ARGV[3], 'V' .. string.sub(old, 2, 15) .. ARGV[1])
 return old",
+};
+
+/// Takes the note of a live version out of the queue.
+///
+/// Atomic, so that the same note stays if the version is replaced meanwhile: it then says that the
+/// version must be cleared.
+///
+/// Keys: document, queue. Arguments: ordinal, the leftover.
+pub const SETTLE: Script = Script {
+    text: r"
+local live = redis.call('GET', KEYS[1])
+if live and string.sub(live, 2, 7) == ARGV[1] then return redis.call('ZREM', KEYS[2], ARGV[2]) end
+return 0",
+};
+
+/// Claims something of a queue for the repair. Of several processes one gets it, and nobody else
+/// until it is as old again.
+///
+/// Returns 1 if it is the caller's. Keys: queue. Arguments: leftover, the time before which it must
+/// have been noted, now.
+pub const CLAIM: Script = Script {
+    text: r"
+local since = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if not since or tonumber(since) > tonumber(ARGV[2]) then return 0 end
+redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1])
+return 1",
+};
+
+/// Takes numbers from a counter that is never behind the clock: so none is given twice even if a
+/// failover has lost the last ones, as long as the nodes' clocks differ by less than it took.
+///
+/// Returns the last of the numbers. Keys: counter. Arguments: how many, numbers for each second,
+/// the second since the epoch at which they begin.
+pub const TAKE: Script = Script {
+    text: r"
+local now = redis.call('TIME')
+local by_clock = math.floor((now[1] - ARGV[3] + now[2] / 1000000) * ARGV[2])
+local last = math.max(tonumber(redis.call('GET', KEYS[1]) or '0'), by_clock) + ARGV[1]
+redis.call('SET', KEYS[1], string.format('%.0f', last))
+return last",
 };
 
 /// Gives a pending version its ticket. Nothing if it was withdrawn meanwhile: a plain `HSET` would
@@ -163,8 +203,8 @@ return 1",
 
 /// Creates a collection, unless there is one of that name.
 ///
-/// Returns the one that there is then. Keys: collections, changes, numbers. Arguments: name, its
-/// settings without the number, 1 if a collection of that name was dropped and this one is new.
+/// Returns 1 if it was created, and the one that there is then. Keys: collections, changes, numbers.
+/// Arguments: name, its settings without the number.
 pub const CREATE: Script = Script {
     text: r"
 local there = redis.call('HGET', KEYS[1], ARGV[1])
@@ -176,14 +216,14 @@ redis.call('INCR', KEYS[2])
 return {1, made}",
 };
 
-/// Drops a collection, and notes its number so that its keys are removed.
+/// Drops a collection, and notes its number and the time so that its keys are removed.
 ///
-/// Keys: collections, changes, dropped. Arguments: name, what it was.
+/// Keys: collections, changes, dropped. Arguments: name, what it was, now.
 pub const DROP: Script = Script {
     text: r"
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
 redis.call('HDEL', KEYS[1], ARGV[1])
-redis.call('SADD', KEYS[3], string.match(ARGV[2], '^%d+'))
+redis.call('ZADD', KEYS[3], ARGV[3], string.match(ARGV[2], '^%d+'))
 redis.call('INCR', KEYS[2])
 return 1",
 };

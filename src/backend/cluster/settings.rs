@@ -49,14 +49,22 @@ pub struct ClusterSettings {
     pub contents: Option<String>,
 }
 
-/// A secret that is not printed.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A secret that is not printed, not even with the effective settings.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Password(pub String);
 
+const HIDDEN: &str = "…";
+
 impl fmt::Debug for Password {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("…")
+        f.write_str(HIDDEN)
+    }
+}
+
+impl Serialize for Password {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(HIDDEN)
     }
 }
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::Shared;
 use super::command::{Command, number};
-use super::layout::PARTS;
+use super::layout::Part;
 use super::reply::Reply;
 use crate::backend::{BackendError, BackendStats, Recovery, RecoverySource};
 
@@ -14,20 +14,25 @@ impl Shared {
         let layout = &self.layout;
         let of_part = |part| {
             let due = [Bytes::from_static(b"-inf"), now.clone()];
-            let fields = [b"s", b"p"].map(|field| Bytes::from_static(field));
             [
                 Command::new("ZCARD", layout.ids(part), []),
                 Command::new("ZCOUNT", layout.expiries(part), due),
-                Command::new("HMGET", layout.counters(part), fields),
             ]
         };
-        let replies = self.connection.call((0..PARTS).flat_map(of_part).collect()).await?;
+        let counters = |part| {
+            let fields = [b"s", b"p"].map(|field| Bytes::from_static(field));
+            Command::new("HMGET", layout.counters(part), fields)
+        };
+        let of_documents = Part::all_of_documents().flat_map(of_part).collect();
+        let of_documents = self.connection.call(of_documents).await?;
+        let of_sets = self.connection.call(Part::all_of_sets().map(counters).collect()).await?;
         let (mut documents, mut distinct_sets, mut postings) = (0_u64, 0_u64, 0_u64);
         let count =
             |reply: Option<&Reply>| reply.and_then(Reply::integer).unwrap_or(0).max(0) as u64;
-        for replies in replies.chunks(3) {
-            let counters = replies.get(2).cloned().map_or_else(Vec::new, Reply::array);
+        for replies in of_documents.chunks(2) {
             documents += count(replies.first()).saturating_sub(count(replies.get(1)));
+        }
+        for counters in of_sets.into_iter().map(Reply::array) {
             distinct_sets += count(counters.first());
             postings += count(counters.get(1));
         }

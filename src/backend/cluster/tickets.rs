@@ -14,10 +14,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use super::command::{Command, number};
+use super::command::number;
 use super::connection::Connection;
 use super::failure::unavailable;
+use super::scripts;
 use crate::backend::BackendError;
+
+/// More than are ever taken, so that the counter is seldom ahead of the clock.
+const TICKETS_PER_SECOND: u64 = 1_000_000;
 
 type Sender = oneshot::Sender<Result<u64, BackendError>>;
 
@@ -80,7 +84,8 @@ impl Tickets {
 
     async fn take(&self, ready: Vec<Sender>) {
         let count = ready.len() as u64;
-        let command = Command::new("INCRBY", self.key.clone(), [number(count)]);
+        let arguments = [count, TICKETS_PER_SECOND, 0].map(number);
+        let command = scripts::TAKE.call(vec![self.key.clone()], arguments.into());
         let last = match self.connection.call_one(command).await {
             Ok(reply) => reply.integer().and_then(|last| u64::try_from(last).ok()),
             Err(error) => {

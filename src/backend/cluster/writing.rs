@@ -8,8 +8,8 @@ use tokio::time::{Instant, sleep};
 
 use super::command::{Command, number};
 use super::failure::unavailable;
-use super::layout::{Leftover, be_bytes, member};
-use super::layout::{part_of_id, part_of_set, posting};
+use super::layout::{Leftover, Part, be_bytes, member, posting};
+use super::replicas::Generation;
 use super::versions::{Entry, Pending, VersionRecord, flags, set_bytes};
 use super::{Shared, scripts};
 use crate::backend::{BackendError, PreparedDocument, Registered, Stored, Version, content_hash};
@@ -17,6 +17,12 @@ use crate::document::{Content, Ordinal};
 
 /// Ordinals that a process takes at a time. Those that it does not use are never used.
 const ORDINALS_AT_ONCE: u64 = 256;
+
+/// So that 2⁴⁸ of them last for 34 years, after which the counter goes on by itself.
+const ORDINALS_PER_SECOND: u64 = 1_000 * ORDINALS_AT_ONCE;
+
+/// 2026-01-01, in seconds since the epoch.
+const ORDINALS_BEGIN: u64 = 1_767_225_600;
 
 /// The first pause before a set is filed again whose entry is being removed.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -26,6 +32,7 @@ pub(crate) struct Announced {
     shared: Arc<Shared>,
     pub(super) version: Version,
     pub(super) pending: Pending,
+    since: Generation,
     is_done: bool,
 }
 
@@ -61,7 +68,8 @@ impl Shared {
     async fn next_ordinal(&self) -> Result<Ordinal, BackendError> {
         let mut ordinals = self.ordinals.lock().await;
         if ordinals.is_empty() {
-            let take = Command::new("INCRBY", self.layout.ordinals(), [number(ORDINALS_AT_ONCE)]);
+            let arguments = [ORDINALS_AT_ONCE, ORDINALS_PER_SECOND, ORDINALS_BEGIN].map(number);
+            let take = scripts::TAKE.call(vec![self.layout.ordinals()], arguments.into());
             let end = self.connection.call_one(take).await?.integer();
             let end = end.and_then(|end| u64::try_from(end).ok());
             let end = end.ok_or(BackendError::Unexpected { what: "the next ordinal" })?;
@@ -101,13 +109,15 @@ impl Shared {
         ticket: u64,
         tentative: bool,
     ) -> Result<Announced, BackendError> {
+        let since = self.connection.generation();
         let ordinal = self.next_ordinal().await?;
         let version = Version { id: prepared.document.id.clone(), ordinal };
         let stored = self.version_of(prepared, ordinal);
         let pending = Pending { ticket, since_ms: stored.stored_at_ms, tentative, stored };
-        let announced = Announced { shared: Arc::clone(self), version, pending, is_done: false };
+        let shared = Arc::clone(self);
+        let announced = Announced { shared, version, pending, since, is_done: false };
         let (id, now) = (&announced.version.id, number(announced.pending.since_ms));
-        let queue = self.layout.queue(part_of_id(id));
+        let queue = self.layout.queue(Part::of_id(id));
         let field = Bytes::copy_from_slice(&be_bytes(ordinal));
         // The queue first, so that a crash in between leaves something that the repair finds.
         let commands = vec![
@@ -148,7 +158,7 @@ impl Shared {
                 self.layout.sketch(fingerprint),
                 self.layout.set(fingerprint),
                 self.layout.members(fingerprint),
-                self.layout.counters(part_of_set(fingerprint)),
+                self.layout.counters(Part::of_set(fingerprint)),
                 self.layout.arriving(fingerprint),
             ],
             vec![
@@ -221,8 +231,9 @@ impl Shared {
             Some(announced) => announced,
             None => self.begin(&prepared, Pending::NONE, tentative).await?,
         };
+        let since = announced.since;
         let replaced = self.make_live(announced, prepared.only_over).await?;
-        self.connection.wait_for_replicas().await?;
+        self.connection.wait_for_replicas(since).await?;
         ticket.stored();
         Ok(match replaced.is_some_and(|old| old.is_alive(now_ms)) {
             true => Stored::Replaced,
@@ -245,18 +256,18 @@ impl Shared {
             stored: live.clone(),
         };
         // Dropping it withdraws it only if it is no longer the live version.
-        let mut again = Announced { shared: Arc::clone(self), version, pending, is_done: false };
-        let queue = self.layout.queue(part_of_id(&again.version.id));
-        let leftover = again.leftover().encode();
-        let noted = [number(again.pending.since_ms), leftover.clone()];
-        self.connection.call_one(Command::new("ZADD", queue.clone(), noted)).await?;
+        let (shared, since) = (Arc::clone(self), self.connection.generation());
+        let mut again = Announced { shared, version, pending, since, is_done: false };
+        let queue = self.layout.queue(Part::of_id(&again.version.id));
+        let noted = [number(again.pending.since_ms), again.leftover().encode()];
+        self.connection.call_one(Command::new("ZADD", queue, noted)).await?;
         self.keep_and_file(prepared, &again).await?;
         let is_live = self.live(&again.version.id).await?;
         if is_live.is_some_and(|now| now.ordinal == again.version.ordinal) {
             again.is_done = true;
-            self.connection.call_one(Command::new("ZREM", queue, [leftover])).await?;
+            self.settle(&again.version, live.fingerprint).await?;
         }
-        self.connection.wait_for_replicas().await
+        self.connection.wait_for_replicas(since).await
     }
 
     /// Returns the version that was replaced.
@@ -266,8 +277,7 @@ impl Shared {
         over: Option<Ordinal>,
     ) -> Result<Option<VersionRecord>, BackendError> {
         let (version, stored) = (&announced.version, &announced.pending.stored);
-        let (id, part) = (&version.id, part_of_id(&version.id));
-        let leftover = announced.leftover().encode();
+        let (id, part) = (&version.id, Part::of_id(&version.id));
         let over = over.map_or(Bytes::new(), |over| Bytes::copy_from_slice(&be_bytes(over)));
         let flip = scripts::MAKE_LIVE.call(
             vec![
@@ -283,7 +293,7 @@ impl Shared {
                 stored.expires_at_ms.map_or(Bytes::new(), number),
                 number(self.now_ms()),
                 over,
-                leftover.clone(),
+                announced.leftover().encode(),
                 number(u8::from(announced.is_waited_for())),
             ],
         );
@@ -303,20 +313,16 @@ impl Shared {
         }
         announced.is_done = true;
         let old = old.and_then(|old| VersionRecord::decode(&old));
-        self.tidy(&announced, leftover, old.as_ref()).await;
+        self.tidy(&announced, old.as_ref()).await;
         Ok(old)
     }
 
     /// What is left to do once a version is live. If it fails, the repair does it.
-    async fn tidy(&self, announced: &Announced, leftover: Bytes, old: Option<&VersionRecord>) {
+    async fn tidy(&self, announced: &Announced, old: Option<&VersionRecord>) {
         let (version, fingerprint) = (&announced.version, announced.pending.stored.fingerprint);
         let done = async {
             if announced.is_waited_for() {
-                let arriving = self.layout.arriving(fingerprint);
-                let arrived = Command::new("ZREM", arriving, [member(version)]);
-                self.connection.call_one(arrived).await?;
-                let queue = self.layout.queue(part_of_id(&version.id));
-                self.connection.call_one(Command::new("ZREM", queue, [leftover])).await?;
+                self.has_arrived(version, fingerprint).await?;
             }
             if let Some(old) = old {
                 let replaced = Version { id: version.id.clone(), ordinal: old.ordinal };
@@ -327,5 +333,25 @@ impl Shared {
         if let Err(error) = done.await {
             tracing::warn!(%error, "something is left to the repair");
         }
+    }
+
+    /// Takes the notes of a live version away: nobody has to wait for it any more.
+    pub(super) async fn has_arrived(
+        &self,
+        version: &Version,
+        fingerprint: u64,
+    ) -> Result<(), BackendError> {
+        let arriving = self.layout.arriving(fingerprint);
+        self.connection.call_one(Command::new("ZREM", arriving, [member(version)])).await?;
+        self.settle(version, fingerprint).await
+    }
+
+    async fn settle(&self, version: &Version, fingerprint: u64) -> Result<(), BackendError> {
+        let leftover = Leftover::Version { version: version.clone(), fingerprint };
+        let queue = self.layout.queue(Part::of_id(&version.id));
+        let ordinal = Bytes::copy_from_slice(&be_bytes(version.ordinal));
+        let keys = vec![self.layout.document(&version.id), queue];
+        let settle = scripts::SETTLE.call(keys, vec![ordinal, leftover.encode()]);
+        self.connection.call_one(settle).await.map(|_| ())
     }
 }
