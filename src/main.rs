@@ -1,6 +1,6 @@
 use std::process::ExitCode;
 
-/// To add and to look up is to allocate much and little at a time, on several threads.
+/// NDJSON additions took 15 % less processor time than with glibc's allocator (ARCHITECTURE.md).
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

@@ -30,7 +30,7 @@ impl Machine {
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             flags: flags(&field(&about, "flags")),
             memory_gib: memory_gib(),
-            kernel: said("uname", &["-sr"]),
+            kernel: without_build(&said("uname", &["-sr"])),
             compiler: said("rustc", &["--version"]),
             python: said(python, &["--version"]),
             commit: commit(),
@@ -38,6 +38,11 @@ impl Machine {
             date: jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M UTC").to_string(),
         }
     }
+}
+
+/// What follows the version of a kernel names who built it.
+fn without_build(kernel: &str) -> String {
+    kernel.split('-').next().unwrap_or_default().to_owned()
 }
 
 fn field(about: &str, name: &str) -> String {

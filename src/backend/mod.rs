@@ -37,7 +37,7 @@ use crate::text::ShingleSet;
 
 pub use clock::Clock;
 pub use cluster::{
-    BackendKind, Cluster, ClusterHome, ClusterOptions, ClusterSettings, Listed, Password,
+    BackendKind, Cluster, ClusterHome, ClusterOptions, ClusterSettings, ListedCollection, Password,
 };
 pub(crate) use content_hash::content_hash;
 pub use error::BackendError;
@@ -185,8 +185,8 @@ pub trait Backend: Send + Sync {
     /// writing has begun, dropping the future does not stop it.
     async fn store(&self, registered: Registered) -> Result<Stored, BackendError>;
 
-    /// Stores documents that are all new ([`Registered::is_new`]), given in their order of arrival:
-    /// either all or none.
+    /// Stores documents that are all new ([`Registered::is_new`]), given in their order of arrival.
+    /// A local backend stores all or none; over a cluster no document counts as new.
     async fn store_new(&self, registered: Vec<Registered>) -> Result<(), BackendError>;
 
     /// Whether an identical document (id, content and metadata) is stored. Expiry is not compared.

@@ -23,8 +23,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use crate::backend::{
-    Backend, BackendError, Cluster, ClusterHome, ClusterOptions, Listed, Local, LocalSettings,
-    SetCache,
+    Backend, BackendError, Cluster, ClusterHome, ClusterOptions, ListedCollection, Local,
+    LocalSettings, SetCache,
 };
 use crate::storage::{StorageError, StorageSettings, Store};
 use discovery::Discoveries;
@@ -36,7 +36,7 @@ pub use crate::backend::{ClusterCounts, ClustersState};
 pub use crate::join::{Linkage, Stage};
 pub use crate::storage::{Change, Finding, Order, Position, Record, SnapshotInfo};
 pub use analysis::{Analyser, Analysis};
-pub use clusters::{ClusterMembers, ClusterSettings, StoredCluster, StoredClusters};
+pub use clusters::{ClusterMembers, ClusteringSettings, StoredCluster, StoredClusters};
 pub use collections::{
     Collection, CollectionName, Collections, CollectionsSettings, Creation, InvalidCollectionName,
     ReindexState, ReindexStatus, Verification, VerifiedCollection, rebuild_default,
@@ -183,7 +183,7 @@ impl Engine {
         storage: &StorageSettings,
         sets: &SetCache,
         clock: Clock,
-    ) -> Result<(Self, Listed), EngineError> {
+    ) -> Result<(Self, ListedCollection), EngineError> {
         let there = home.list()?.into_iter().find(|listed| listed.name == name.as_str());
         let known = there.as_ref().map(|listed| listed.made.identity.as_str());
         let mut seeded = settings.seeded(known)?;

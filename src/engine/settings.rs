@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::{ClusterSettings, EngineError};
+use super::{ClusteringSettings, EngineError};
 use crate::scheme::{Kind, Scheme, SchemeSettings};
 use crate::sketch::{Method, SketchSettings};
 use crate::text::{CUTTING_VERSION, Normalize, ShingleSettings, Shingler, Unit, WordHash};
@@ -18,8 +18,8 @@ pub struct CollectionSettings {
     pub sketch: SketchSettings,
     pub scheme: SchemeSettings,
     pub store: StoreSettings,
-    #[serde(skip_serializing_if = "ClusterSettings::are_off")]
-    pub clusters: ClusterSettings,
+    #[serde(skip_serializing_if = "ClusteringSettings::are_off")]
+    pub clusters: ClusteringSettings,
     pub limits: LimitSettings,
 }
 

@@ -308,6 +308,6 @@ pub struct Stats {
     pub last_clusters: Option<ClusterFigures>,
     /// `None` if clusters are not kept.
     pub clusters: Option<ClusterCounts>,
-    /// MeasureValues last at the collection's threshold, if it was.
+    /// The latest recall measured at the collection's threshold; `None` before the first.
     pub last_recall: Option<Recall>,
 }

@@ -11,8 +11,8 @@ use crate::budget::Budget;
 use crate::engine::{Collections, Progress};
 use crate::http::access::hosts::Hosts;
 use crate::http::access::key_ring::KeyRing;
+use crate::http::access::quotas::{Client, ClientQuotas, QuotaExceeded, QuotaPermit};
 use crate::http::access::rates::Rates;
-use crate::http::access::shares::{Client, NoShare, Share, Shares};
 use crate::http::connection::trace::Tracer;
 use crate::http::metrics::requests::RequestSeries;
 use crate::http::problem::Problem;
@@ -53,7 +53,7 @@ pub struct Shared {
     /// A permit for each request that may be in flight.
     pub(super) requests: Semaphore,
     /// The streamed requests that may be in flight.
-    bulk_requests: Arc<Shares>,
+    bulk_requests: Arc<ClientQuotas>,
     /// A permit for each discovery that may be running.
     discoveries: Arc<Semaphore>,
 }
@@ -75,7 +75,7 @@ impl AppState {
             }),
             requests: Semaphore::new(settings.requests_in_flight_max),
             discoveries: Arc::new(Semaphore::new(settings.discoveries_max)),
-            bulk_requests: Shares::new(
+            bulk_requests: ClientQuotas::new(
                 settings.bulk_requests_max,
                 settings.bulk_requests_of_a_client(),
             ),
@@ -92,14 +92,14 @@ impl AppState {
     /// # Errors
     /// `overloaded` if `bulk_requests_max` are held, `too_many_requests` if the client holds its
     /// share of them.
-    pub(super) fn bulk_permit(&self, client: Client) -> Result<Share, Problem> {
+    pub(super) fn bulk_permit(&self, client: Client) -> Result<QuotaPermit, Problem> {
         let running = "bulk imports, exports and removals";
         self.bulk_requests.take(client).map_err(|none| match none {
-            NoShare::AllAreHeld => {
+            QuotaExceeded::AllAreHeld => {
                 let max = self.settings.bulk_requests_max;
                 Problem::new(Code::Overloaded, format!("{max} {running} are running already"))
             }
-            NoShare::ClientHoldsItsShare => {
+            QuotaExceeded::ClientHoldsItsShare => {
                 let max = self.settings.bulk_requests_of_a_client();
                 let detail = format!(
                     "{max} {running} of this client are running already \

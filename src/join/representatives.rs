@@ -54,29 +54,30 @@ impl Join<'_> {
     ) -> Result<Vec<u32>, JoinError<S::Error>> {
         let count = sets.count();
         progress.begin(Stage::Joining, u64::from(count));
-        let mut of = vec![UNDECIDED; count as usize];
+        let mut representatives = vec![UNDECIDED; count as usize];
         let mut first = 0;
-        while let Some(behind) = of[first..].iter().position(|of| *of == UNDECIDED) {
+        let is_undecided = |representative: &u32| *representative == UNDECIDED;
+        while let Some(behind) = representatives[first..].iter().position(is_undecided) {
             first += behind;
-            self.decide(first as u32, &mut of, sets, progress)?;
+            self.decide(first as u32, &mut representatives, sets, progress)?;
         }
-        Ok(of)
+        Ok(representatives)
     }
 
     /// Fills a block with representatives from `first` on, and decides the sets that are near one.
     fn decide<S: Sets>(
         &self,
         first: u32,
-        of: &mut [u32],
+        representatives: &mut [u32],
         sets: &mut S,
         progress: &Progress,
     ) -> Result<(), JoinError<S::Error>> {
         let tables = self.filing.tables() as usize;
         let mut block = Block::new(tables, self.memory, self.keys_of_a_table(sets));
         let (mut filed, mut near) = (Vec::new(), Vec::new());
-        for number in first..of.len() as u32 {
+        for number in first..representatives.len() as u32 {
             progress.go_on()?;
-            if of[number as usize] != UNDECIDED {
+            if representatives[number as usize] != UNDECIDED {
                 continue;
             }
             filed.clear();
@@ -97,7 +98,7 @@ impl Join<'_> {
                 found = Some(number);
             }
             if let Some(representative) = found {
-                of[number as usize] = representative;
+                representatives[number as usize] = representative;
                 progress.advance(1)?;
             }
         }

@@ -33,7 +33,7 @@
 //! | `id` | The client's id for it. The caller keeps ids unique. |
 //! | `shingles` | Number of elements in the set. |
 //! | `fingerprint` | 64-bit hash of the set. |
-//! | `flags` | 1 tokens, 2 whole text, 4 content, 8 metadata, 16 sampled, 32 expires, 64 fields |
+//! | `flags` | 1 tokens, 2 whole text, 4 content, 8 metadata, 16 sampled, 32 expires, 64 fields, 128 signature |
 //! | `sketch` | The slots, little-endian. |
 //! | `sketch_checksum` | Of the first part, from which the index is rebuilt. |
 //! | `stored_at` | Milliseconds since the epoch. |
@@ -115,9 +115,10 @@
 //! | `last_sequence` | Number of the last operation ever logged. |
 //! | `checksum` | Of the three. |
 //!
-//! ## `settings`: two rows, never changed
-//! `identity` is the caller's canonical form of the settings that decide what is stored;
-//! `created_at_ms` is when the store was created.
+//! ## `settings`: three rows
+//! `identity` is the caller's canonical form of the settings that decide what is stored, and
+//! `created_at_ms` is when the store was created: these two never change. `removals_known_after` is
+//! the sequence since which the feed of changes is complete.
 
 mod acknowledged;
 mod changes;

@@ -2,7 +2,7 @@
 //!
 //! Both are made of nothing but 64-bit multiplications (low half), shifts, exclusive ors and
 //! additions, so that eight words fit a vector register. What they give decides what is stored:
-//! a change breaks the golden shingles in `tests.rs`, and every collection there is.
+//! a change breaks the golden shingles in `golden.rs`, and every collection there is.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 

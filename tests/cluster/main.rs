@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod at_once;
 #[path = "../cluster_nodes/mod.rs"]
 mod cluster_nodes;
 mod faults;

@@ -51,6 +51,7 @@
 //! processes and nodes to differ by less: that is what keeps a process that was taken for dead from
 //! removing postings that were filed again.
 
+mod announcing;
 mod check;
 mod client;
 mod command;
@@ -101,9 +102,9 @@ use layout::Layout;
 use removal::Which;
 use tickets::Tickets;
 
-pub use registry::{ClusterHome, Listed};
+pub(crate) use announcing::Announced;
+pub use registry::{ClusterHome, ListedCollection};
 pub use settings::{BackendKind, ClusterSettings, Password};
-pub(crate) use writing::Announced;
 
 /// Attempts at reading a document that is replaced meanwhile.
 const ATTEMPTS: usize = 8;
@@ -166,7 +167,7 @@ impl Cluster {
     /// [`BackendError::Unreachable`] if contents are kept and there is no place for them.
     pub fn open(
         home: &ClusterHome,
-        listed: &Listed,
+        listed: &ListedCollection,
         options: ClusterOptions,
         scheme: Scheme,
         sketch: &SketchSettings,

@@ -33,7 +33,7 @@ pub struct Made {
 
 /// A collection of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedCollection {
     pub name: String,
     pub number: u64,
     pub made: Made,
@@ -77,12 +77,12 @@ impl ClusterHome {
     ///
     /// # Errors
     /// [`BackendError::Unavailable`]
-    pub fn list(&self) -> Result<Vec<Listed>, BackendError> {
+    pub fn list(&self) -> Result<Vec<ListedCollection>, BackendError> {
         let home = self.clone();
         self.connection.wait_for(async move { home.listed().await })
     }
 
-    async fn listed(&self) -> Result<Vec<Listed>, BackendError> {
+    async fn listed(&self) -> Result<Vec<ListedCollection>, BackendError> {
         let all = Command::new("HGETALL", self.key("collections"), []);
         let mut all = self.connection.call_one(all).await?.strings();
         let mut listed = Vec::new();
@@ -102,7 +102,7 @@ impl ClusterHome {
         name: &str,
         settings: String,
         identity: String,
-    ) -> Result<(Listed, bool), BackendError> {
+    ) -> Result<(ListedCollection, bool), BackendError> {
         let made = Made { settings, identity, block_bits: self.settings.block_bits() };
         let made = serde_json::to_string(&made).expect("strings and numbers are JSON");
         let name = Bytes::copy_from_slice(name.as_bytes());
@@ -120,7 +120,7 @@ impl ClusterHome {
     ///
     /// # Errors
     /// [`BackendError::Unavailable`]
-    pub fn drop_collection(&self, listed: &Listed) -> Result<(), BackendError> {
+    pub fn drop_collection(&self, listed: &ListedCollection) -> Result<(), BackendError> {
         let keys = vec![self.key("collections"), self.key("changes"), self.key("dropped")];
         let name = Bytes::copy_from_slice(listed.name.as_bytes());
         let now = number(Clock::system().now_ms());
@@ -177,12 +177,12 @@ impl ClusterHome {
     }
 }
 
-fn read(name: &[u8], raw: Bytes) -> Result<Listed, BackendError> {
+fn read(name: &[u8], raw: Bytes) -> Result<ListedCollection, BackendError> {
     let broken = || BackendError::Unexpected { what: "the settings of a collection" };
     let text = str::from_utf8(&raw).map_err(|_| broken())?;
     let (number, made) = text.split_once(' ').ok_or_else(broken)?;
     let number = number.parse().map_err(|_| broken())?;
     let made = serde_json::from_str(made).map_err(|_| broken())?;
     let name = str::from_utf8(name).map_err(|_| broken())?.to_owned();
-    Ok(Listed { name, number, made, raw })
+    Ok(ListedCollection { name, number, made, raw })
 }

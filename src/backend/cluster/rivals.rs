@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::command::{Command, number};
+use super::failure::unavailable;
 use super::layout::be_bytes;
 use super::reading::{Listed, Sharing, versions_of};
 use super::reply::Reply;
@@ -59,7 +60,7 @@ impl Shared {
         if registered.announced.is_none() {
             registered.ticket.wait_for_predecessor().await;
             let place = self.tickets.enter();
-            let mut announced = self.begin(&document, Pending::CHOOSING, tentative).await?;
+            let mut announced = self.begin_whole(&document, tentative).await?;
             let ticket = place.ticket().await?;
             self.set_ticket(&mut announced, ticket).await?;
             registered.announced = Some(announced);
@@ -68,6 +69,19 @@ impl Shared {
         let (rivals, candidates) = self.look(&document, tentative, &search, ours).await?;
         registered.rivals = rivals;
         Ok(candidates)
+    }
+
+    /// Goes on to its end even if the caller is dropped: what is half filed could not be withdrawn,
+    /// as it would go on being filed meanwhile.
+    async fn begin_whole(
+        self: &Arc<Self>,
+        document: &Arc<PreparedDocument>,
+        tentative: bool,
+    ) -> Result<Announced, BackendError> {
+        let (this, document) = (Arc::clone(self), Arc::clone(document));
+        let begin = async move { this.begin(&document, Pending::CHOOSING, tentative).await };
+        let begun = self.connection.spawn(begin).await;
+        begun.unwrap_or_else(|_| Err(unavailable("the server is stopping")))
     }
 
     /// Both rivals and candidates come from one read of the postings and one of the sketches.

@@ -80,6 +80,7 @@ impl Local {
     /// Opens or creates the collection of a store and recovers its index. `identity` names the
     /// settings that decide what is stored: a collection created with others is refused. Blocks, so
     /// it must not run on a runtime thread.
+    ///
     /// # Errors
     /// Those of [`Store::open`]; a store that ends before its snapshot; a snapshot with other
     /// settings.

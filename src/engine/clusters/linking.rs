@@ -137,15 +137,16 @@ impl Linker<'_> {
             self.truncated.store(true, Ordering::Relaxed);
         }
         let mut candidates = found.found;
-        candidates.sort_unstable_by_key(|of| (Reverse(of.agreeing), of.fingerprint));
+        candidates.sort_unstable_by_key(|found| (Reverse(found.agreeing), found.fingerprint));
         Ok(Neighbours { candidates, compared: 0 })
     }
 
     /// Takes the best candidate of each cluster that the document is not in yet, with one of its
     /// members; forgets those of the document's own.
     fn apart(&self, document: Ordinal, near: &mut Neighbours) -> (Vec<Candidate>, Vec<Ordinal>) {
-        let others = |of: &Candidate| -> Vec<Ordinal> {
-            of.members.iter().map(|of| of.ordinal).filter(|of| *of != document).collect()
+        let others = |candidate: &Candidate| -> Vec<Ordinal> {
+            let ordinals = candidate.members.iter().map(|member| member.ordinal);
+            ordinals.filter(|ordinal| *ordinal != document).collect()
         };
         let all: Vec<Vec<Ordinal>> = near.candidates.iter().map(others).collect();
         let asked: Vec<Ordinal> =
@@ -155,10 +156,10 @@ impl Linker<'_> {
         let (mut chosen, mut members, mut rest) = (Vec::new(), Vec::new(), Vec::new());
         let mut seen = HashSet::new();
         for (candidate, others) in near.candidates.drain(..).zip(all) {
-            let of: Vec<Option<u64>> = clusters.by_ref().take(others.len()).collect();
-            let clustered = of.iter().position(Option::is_some);
+            let theirs: Vec<Option<u64>> = clusters.by_ref().take(others.len()).collect();
+            let clustered = theirs.iter().position(Option::is_some);
             let Some(member) = others.get(clustered.unwrap_or(0)).copied() else { continue };
-            let cluster = clustered.and_then(|at| of[at]);
+            let cluster = clustered.and_then(|at| theirs[at]);
             if cluster.is_some() && cluster == own {
                 continue;
             }

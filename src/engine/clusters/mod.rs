@@ -41,7 +41,7 @@ use crate::engine::{Engine, EngineError};
 use crate::join::cluster_name;
 use crate::scheme::Threshold;
 
-pub use settings::ClusterSettings;
+pub use settings::ClusteringSettings;
 
 /// What a backend without them is said not to support.
 const CLUSTERS: &str = "stored clusters";

@@ -8,14 +8,14 @@ use crate::sketch::{Method, SketchSettings};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schema(as = ClusterSettings)]
-pub struct ClusterSettings {
+pub struct ClusteringSettings {
     /// The lowest Jaccard similarity of two documents that are in one cluster by it. Without it no
     /// clusters are kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Threshold>,
 }
 
-impl ClusterSettings {
+impl ClusteringSettings {
     /// Whether no clusters are kept.
     pub fn are_off(&self) -> bool {
         self.threshold.is_none()

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::registry::Removal;
 use super::{Collection, CollectionName, Collections, Creation, Place};
-use crate::backend::{BackendError, ClusterHome, Listed};
+use crate::backend::{BackendError, ClusterHome, ListedCollection};
 use crate::engine::{CollectionSettings, Engine, EngineError, off_runtime_if};
 
 /// How often changes by others are looked for.
@@ -64,7 +64,7 @@ impl Collections {
     fn take_changes(&self, home: &ClusterHome) -> Result<(), EngineError> {
         self.registry.forget_unavailable()?;
         let listed = home.list()?;
-        let by_name: BTreeMap<&str, &Listed> =
+        let by_name: BTreeMap<&str, &ListedCollection> =
             listed.iter().map(|listed| (listed.name.as_str(), listed)).collect();
         for open in self.list() {
             let Place::Cluster(ours) = &open.place else { continue };
@@ -118,7 +118,7 @@ impl Collections {
     }
 }
 
-fn settings_of(listed: &Listed) -> Result<CollectionSettings, EngineError> {
+fn settings_of(listed: &ListedCollection) -> Result<CollectionSettings, EngineError> {
     let read = serde_json::from_str(&listed.made.settings);
     read.and_then(CollectionSettings::from_stored).map_err(|error| EngineError::Store {
         reason: format!("the settings of the collection '{}': {error}", listed.name),

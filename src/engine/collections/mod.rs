@@ -21,7 +21,7 @@ use tokio::sync::Semaphore;
 
 use super::{CollectionSettings, Engine, EngineError, LimitSettings, off_runtime_if};
 use crate::backend::{
-    BackendError, Clock, ClusterHome, ClusterSettings, Listed, Progress, SetCache,
+    BackendError, Clock, ClusterHome, ClusterSettings, ListedCollection, Progress, SetCache,
 };
 use crate::storage::StorageSettings;
 use files::CollectionFiles;
@@ -62,7 +62,7 @@ pub struct Collection {
 /// Where a collection is.
 enum Place {
     Directory(CollectionFiles),
-    Cluster(Listed),
+    Cluster(ListedCollection),
 }
 
 impl Collection {

@@ -60,9 +60,9 @@ impl Engine {
             .filter(|member| member.has_metadata || conditions.hold_without_metadata())
             .map(Member::version)
             .collect();
-        let meeting = self.versions_matching(conditions, &versions, memory).await?;
+        let matching = self.versions_matching(conditions, &versions, memory).await?;
         for candidate in &mut candidates {
-            candidate.members.retain(|member| meeting.contains(&member.ordinal));
+            candidate.members.retain(|member| matching.contains(&member.ordinal));
         }
         candidates.retain(|candidate| !candidate.members.is_empty());
         Ok(candidates)
@@ -80,19 +80,20 @@ impl Engine {
         let filtered_max = self.settings.limits.filtered_max;
         let is_cut = scored.len() > filtered_max;
         let mut rest = scored.into_iter().take(filtered_max);
-        let mut met = Vec::new();
-        while met.len() < limit {
+        let mut matching = Vec::new();
+        while matching.len() < limit {
             let next: Vec<Scored> = rest.by_ref().take(READ_AT_ONCE).collect();
             if next.is_empty() {
-                return Ok((met, is_cut));
+                return Ok((matching, is_cut));
             }
             let versions: Vec<Version> = next.iter().filter_map(Scored::version).collect();
-            let meeting = self.versions_matching(conditions, &versions, memory).await?;
-            let meets = |scored: &Scored| scored.ordinal.is_some_and(|it| meeting.contains(&it));
-            met.extend(next.into_iter().filter(meets));
+            let found = self.versions_matching(conditions, &versions, memory).await?;
+            let meets =
+                |scored: &Scored| scored.ordinal.is_some_and(|ordinal| found.contains(&ordinal));
+            matching.extend(next.into_iter().filter(meets));
         }
-        met.truncate(limit);
-        Ok((met, false))
+        matching.truncate(limit);
+        Ok((matching, false))
     }
 
     /// The ids whose documents match the conditions, in their order.
@@ -104,8 +105,8 @@ impl Engine {
         let documents = self.backend.sketched(&ids).await?;
         let version = |document: Sketched| document.candidate.members[0].version();
         let stored: Vec<Version> = documents.into_iter().flatten().map(version).collect();
-        let meeting = self.versions_matching(conditions, &stored, None).await?;
-        let meets = |version: &Version| meeting.contains(&version.ordinal);
+        let matching = self.versions_matching(conditions, &stored, None).await?;
+        let meets = |version: &Version| matching.contains(&version.ordinal);
         Ok(stored.into_iter().filter(meets).map(|version| version.id).collect())
     }
 
@@ -122,7 +123,7 @@ impl Engine {
         versions: &[Version],
         memory: Option<&Reservation>,
     ) -> Result<HashSet<Ordinal>, EngineError> {
-        let mut meeting = HashSet::new();
+        let mut matching = HashSet::new();
         for versions in versions.chunks(self.metadata_at_once()) {
             let details = self.backend.details(versions).await?;
             let bytes: usize = details.iter().flatten().map(metadata_bytes).sum();
@@ -134,14 +135,16 @@ impl Engine {
             let conditions = conditions.clone();
             let evaluate = move || -> Vec<bool> {
                 let _held = held;
-                let meets = |of: Option<DocumentDetails>| of.is_some_and(|of| conditions.hold(&of));
+                let meets = |details: Option<DocumentDetails>| {
+                    details.is_some_and(|details| conditions.hold(&details))
+                };
                 details.into_iter().map(meets).collect()
             };
             let met = crate::engine::off_runtime_if(is_long, evaluate).await?;
             let met = versions.iter().zip(met).filter(|(_, met)| *met);
-            meeting.extend(met.map(|(version, _)| version.ordinal));
+            matching.extend(met.map(|(version, _)| version.ordinal));
         }
-        Ok(meeting)
+        Ok(matching)
     }
 }
 

@@ -11,9 +11,9 @@ pub mod key_file;
 pub mod key_ring;
 pub mod origin;
 mod pattern;
+pub mod quotas;
 pub mod rates;
 pub mod routes;
-pub mod shares;
 
 use std::net::IpAddr;
 use std::sync::Arc;

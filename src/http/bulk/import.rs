@@ -27,7 +27,7 @@ use utoipa::ToSchema;
 use crate::budget::Reservation;
 use crate::engine::{AddOptions, AddStatus, Added, Admitted, Collection, Engine, PreparedDocument};
 use crate::http::AppState;
-use crate::http::access::shares::Share;
+use crate::http::access::quotas::QuotaPermit;
 use crate::http::bulk::intake::{Batch, BatchPermit, Gathered, Intake, Line};
 use crate::http::bulk::ndjson;
 use crate::http::bulk::split::Form;
@@ -60,7 +60,7 @@ pub struct Bulk {
     call: AddParameters,
     request_id: RequestId,
     in_flight_max: usize,
-    permit: Share,
+    permit: QuotaPermit,
 }
 
 /// Messages from the task to the response body.
@@ -78,7 +78,7 @@ impl Bulk {
         form: Form,
         call: AddParameters,
         request_id: RequestId,
-        permit: Share,
+        permit: QuotaPermit,
         state: &AppState,
     ) -> Self {
         let in_flight_max = state.settings.bulk_documents_in_flight_max;

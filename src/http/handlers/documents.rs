@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 use crate::budget::Purpose;
 use crate::document::{Content, Document, DocumentId};
 use crate::engine::{AddOptions, AddStatus, Added, Engine, EngineError, Page};
-use crate::http::access::shares::Client;
+use crate::http::access::quotas::Client;
 use crate::http::bulk::import::{Bulk, ResultLine};
 use crate::http::bulk::ndjson;
 use crate::http::bulk::split::Form;

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use crate::document::DocumentId;
 use crate::engine::{Collection, Removed};
 use crate::http::AppState;
-use crate::http::access::shares::Client;
+use crate::http::access::quotas::Client;
 use crate::http::handlers::fetch::distinct;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;

@@ -63,7 +63,7 @@ fn larger(lines: usize, depth: u8, page: u32) -> usize {
     if drawn >> 30 == 0 { next_size(larger) } else { larger }
 }
 
-/// The highest `bits` bits.
+/// A mask of the highest `count` bits.
 #[inline]
 fn top_bits(count: u8) -> u32 {
     (u64::from(u32::MAX) << (32 - count)) as u32

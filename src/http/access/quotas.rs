@@ -39,44 +39,44 @@ impl Client {
     }
 }
 
-/// So many of something, and so many for each client.
-pub struct Shares {
+/// A number of permits, and the most of them for one client.
+pub struct ClientQuotas {
     max: usize,
     per_client_max: usize,
-    /// How many each holds; who holds none is not in it.
+    /// The permits of each client; clients without one are not in it.
     held: Mutex<HashMap<Client, usize>>,
 }
 
-/// One of them, until it is dropped.
-pub struct Share {
-    of: Arc<Shares>,
+/// A permit, held until it is dropped.
+pub struct QuotaPermit {
+    quotas: Arc<ClientQuotas>,
     client: Client,
 }
 
 /// Why there is none.
 #[derive(Debug, PartialEq, Eq)]
-pub enum NoShare {
+pub enum QuotaExceeded {
     AllAreHeld,
     ClientHoldsItsShare,
 }
 
-impl Shares {
+impl ClientQuotas {
     pub fn new(max: usize, per_client_max: usize) -> Arc<Self> {
         Arc::new(Self { max, per_client_max, held: Mutex::default() })
     }
 
-    pub fn take(self: &Arc<Self>, client: Client) -> Result<Share, NoShare> {
+    pub fn take(self: &Arc<Self>, client: Client) -> Result<QuotaPermit, QuotaExceeded> {
         let mut held = self.held();
         if held.values().sum::<usize>() >= self.max {
-            return Err(NoShare::AllAreHeld);
+            return Err(QuotaExceeded::AllAreHeld);
         }
-        let its = held.entry(client.clone()).or_default();
-        if *its >= self.per_client_max {
-            return Err(NoShare::ClientHoldsItsShare);
+        let count = held.entry(client.clone()).or_default();
+        if *count >= self.per_client_max {
+            return Err(QuotaExceeded::ClientHoldsItsShare);
         }
-        *its += 1;
+        *count += 1;
         drop(held);
-        Ok(Share { of: Arc::clone(self), client })
+        Ok(QuotaPermit { quotas: Arc::clone(self), client })
     }
 
     /// No panic happens under the lock.
@@ -85,12 +85,12 @@ impl Shares {
     }
 }
 
-impl Drop for Share {
+impl Drop for QuotaPermit {
     fn drop(&mut self) {
-        let mut held = self.of.held();
-        let its = held.get_mut(&self.client).expect("who has a share is counted");
-        *its -= 1;
-        if *its == 0 {
+        let mut held = self.quotas.held();
+        let count = held.get_mut(&self.client).expect("whoever has a permit is counted");
+        *count -= 1;
+        if *count == 0 {
             held.remove(&self.client);
         }
     }
@@ -106,16 +106,16 @@ mod tests {
 
     #[test]
     fn a_client_has_its_share_and_leaves_the_others_theirs() {
-        let shares = Shares::new(3, 2);
-        let first = shares.take(key("a")).ok().unwrap();
-        let _second = shares.take(key("a")).ok().unwrap();
-        assert_eq!(shares.take(key("a")).err(), Some(NoShare::ClientHoldsItsShare));
-        let other = shares.take(key("b")).ok().unwrap();
-        assert_eq!(shares.take(key("c")).err(), Some(NoShare::AllAreHeld));
+        let quotas = ClientQuotas::new(3, 2);
+        let first = quotas.take(key("a")).ok().unwrap();
+        let _second = quotas.take(key("a")).ok().unwrap();
+        assert_eq!(quotas.take(key("a")).err(), Some(QuotaExceeded::ClientHoldsItsShare));
+        let other = quotas.take(key("b")).ok().unwrap();
+        assert_eq!(quotas.take(key("c")).err(), Some(QuotaExceeded::AllAreHeld));
         drop(other);
-        assert_eq!(shares.take(key("a")).err(), Some(NoShare::ClientHoldsItsShare));
+        assert_eq!(quotas.take(key("a")).err(), Some(QuotaExceeded::ClientHoldsItsShare));
         drop(first);
-        assert!(shares.take(key("a")).is_ok());
-        assert_eq!(shares.held().len(), 1, "who holds none takes no memory");
+        assert!(quotas.take(key("a")).is_ok());
+        assert_eq!(quotas.held().len(), 1, "who holds none takes no memory");
     }
 }
