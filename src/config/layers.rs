@@ -217,7 +217,10 @@ impl Schema {
             Some((edits, known)) if edits <= SUGGESTION_EDITS_MAX => {
                 format!("unknown key, did you mean {known}?")
             }
-            _ => "unknown key".into(),
+            _ => match self.keys.keys().find(|known| known.ends_with(&format!(".{key}"))) {
+                Some(known) => format!("unknown key, did you mean {known}?"),
+                None => "unknown key".into(),
+            },
         }
     }
 }

@@ -74,6 +74,7 @@ fn all_faults_are_reported_at_once_with_key_and_origin() {
         ("AKIN__STORAGE__SYNK", "always"),
         ("AKIN__STORAGE__READERS", "0"),
         ("AKIN__ENTIRELY__ELSE", "1"),
+        ("AKIN__SCHEME__BANDS", "3"),
         ("AKIN__SERVER", "1"),
     ])
     .environment;
@@ -91,9 +92,10 @@ fn all_faults_are_reported_at_once_with_key_and_origin() {
     has("log.level: ", &format!(" (in {path})"));
     has("storage.synk: unknown key, did you mean storage.sync?", "as AKIN__STORAGE__SYNK)");
     has("storage.readers: ", " (in the environment as AKIN__STORAGE__READERS)");
+    has("scheme.bands: unknown key, did you mean collection.scheme.bands?", "BANDS)");
     has("entirely.else: unknown key (in the environment as AKIN__ENTIRELY__ELSE)", ")");
     has("server: is a section, it takes no value itself", "as AKIN__SERVER)");
-    assert_eq!(faults.len(), 8, "{faults:#?}");
+    assert_eq!(faults.len(), 9, "{faults:#?}");
 }
 
 #[test]

@@ -33,7 +33,7 @@
 //! | `id` | The client's id for it. The caller keeps ids unique. |
 //! | `shingles` | Number of elements in the set. |
 //! | `fingerprint` | 64-bit hash of the set. |
-//! | `flags` | 1 tokens, 2 whole text, 4 content, 8 metadata, 16 sampled, 32 expires, 64 fields, 128 signature |
+//! | `flags` | What the row has, see `row::flags`. |
 //! | `sketch` | The slots, little-endian. |
 //! | `sketch_checksum` | Of the first part, from which the index is rebuilt. |
 //! | `stored_at` | Milliseconds since the epoch. |

@@ -59,6 +59,9 @@ fn the_document_to_keep_is_chosen() {
             assert_eq!(ids(&written), [kept, "z"], "{keep} {linkage}");
         }
     }
+    let ended = akin(&["dedup", &file, "--keep", "fisrt"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""));
+    assert!(ended.stderr.contains("as its fisrt"), "{}", ended.stderr);
 }
 
 #[test]

@@ -18,8 +18,8 @@ use crate::document::{Content, Ordinal};
 /// Ordinals that a process takes at a time. Those that it does not use are never used.
 const ORDINALS_AT_ONCE: u64 = 256;
 
-/// How fast the counter follows the clock: 2⁴⁸ ordinals last for 139 years, and additions are seldom
-/// faster.
+/// How fast the counter follows the clock: 2⁴⁸ ordinals last for 139 years, and additions are
+/// seldom faster.
 const ORDINALS_PER_SECOND: u64 = 64_000;
 
 /// 2026-01-01, in seconds since the epoch.

@@ -5,7 +5,7 @@
 //! | `{P}:collections` | hash | name → number, a space, JSON of [`Made`] |
 //! | `{P}:changes` | number | changes of the hash, by which processes notice them |
 //! | `{P}:numbers` | number | the last number given |
-//! | `{P}:dropped` | sorted set | numbers of dropped collections whose keys are being removed, by the time |
+//! | `{P}:dropped` | sorted set | numbers of collections that were dropped, by the time |
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};

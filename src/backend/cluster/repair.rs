@@ -2,7 +2,8 @@
 //! and every entry that is being removed stands in the queue of its part until that is done.
 //!
 //! One process at a time looks for them, and each is claimed before it is handled, in case a turn
-//! takes long. What is younger than the lease is left alone, as its process may still be at work. Clocks of processes may differ by less than the lease.
+//! takes long. What is younger than the lease is left alone, as its process may still be at work.
+//! Clocks of processes may differ by less than the lease.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;

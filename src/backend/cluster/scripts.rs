@@ -203,8 +203,9 @@ return 1",
 
 /// Creates a collection, unless there is one of that name.
 ///
-/// Returns 1 if it was created, and the one that there is then. Keys: collections, changes, numbers.
-/// Arguments: name, its settings without the number.
+/// Returns 1 if it was created, and the one that there is then.
+///
+/// Keys: collections, changes, numbers. Arguments: name, its settings without the number.
 pub const CREATE: Script = Script {
     text: r"
 local there = redis.call('HGET', KEYS[1], ARGV[1])

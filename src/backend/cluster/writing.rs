@@ -64,7 +64,7 @@ impl Shared {
             tentative: false,
             stored: live.clone(),
         };
-        // What it leaves if it fails is decided by the repair: the version may be replaced meanwhile.
+        // If it fails, the repair decides what becomes of it, as it may be replaced meanwhile.
         let (shared, since) = (Arc::clone(self), self.connection.generation());
         let mut again =
             Announced { shared, version, pending, since, is_filed: false, is_done: false };

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 
 use indicatif::{HumanBytes, HumanCount};
 
-use super::keep::Keep;
+use super::keep::{Keep, LAST};
 use super::memory::Memory;
 use super::names::{Names, Repeated};
 use super::pipeline::{Analysed, analyse};
@@ -69,7 +69,8 @@ impl Gathering<'_> {
             duplicate_ids: self.options.duplicate_ids,
             are_numbered: Vec::new(),
             failed: 0,
-            keeps_first: *self.keep == Keep::First,
+            keep: self.keep,
+            is_ranked: false,
             memory,
         };
         let (how, threads) = ((&analyser, self.keep), self.options.analysis.threads());
@@ -109,7 +110,9 @@ struct Gatherer<'a> {
     duplicate_ids: DuplicateIds,
     are_numbered: Vec<bool>,
     failed: u64,
-    keeps_first: bool,
+    keep: &'a Keep,
+    /// A document says what the one to keep is chosen by.
+    is_ranked: bool,
     memory: Memory,
 }
 
@@ -130,7 +133,9 @@ impl Gatherer<'_> {
             }
             Analysed::Document { id, origin, analysis, record, rank } => {
                 self.memory.take(&id)?;
-                let rank = if self.keeps_first { self.are_numbered.len() as u64 } else { rank };
+                self.is_ranked |= rank != LAST;
+                let is_first = *self.keep == Keep::First;
+                let rank = if is_first { self.are_numbered.len() as u64 } else { rank };
                 let number = match analysis {
                     Some(analysis) => self.gathering.push(&id, &analysis, record, rank),
                     None => self.gathering.push_empty(&id),
@@ -153,11 +158,18 @@ impl Gatherer<'_> {
 
     fn finish(self) -> Result<Gathered, Failure> {
         let Self { mut gathering, meter, names, duplicate_ids, are_numbered, failed, .. } = self;
+        let (keep, is_ranked) = (self.keep, self.is_ranked);
         if !are_numbered.contains(&true) {
             return Err(Failure::with_hint(
                 "there is no document in the inputs",
                 "a file in a directory is skipped if it is in no format that is read; named by \
                  itself it is refused with a reason",
+            ));
+        }
+        if !is_ranked && let Some(members) = keep.members() {
+            return Err(Failure::with_hint(
+                format!("no document has a number or a date as its {members}"),
+                "--keep takes id, first, longest, newest, or the name of such a member",
             ));
         }
         let repeated = names.finish().map_err(|error| disk_failed(&error))?;

@@ -26,7 +26,7 @@ pub enum Keep {
 /// Where a document says when it was made; the first that it has.
 const TIMES: [&str; 6] = ["date", "timestamp", "updated_at", "created_at", "published", "time"];
 /// Of a document that has no value.
-const LAST: u64 = u64::MAX;
+pub const LAST: u64 = u64::MAX;
 
 impl FromStr for Keep {
     type Err = Infallible;
@@ -45,7 +45,16 @@ impl FromStr for Keep {
 impl Keep {
     /// Whether it needs more than the text.
     pub fn needs_members(&self) -> bool {
-        matches!(self, Self::Newest | Self::Highest(_))
+        self.members().is_some()
+    }
+
+    /// What it looks for in documents.
+    pub fn members(&self) -> Option<String> {
+        match self {
+            Self::Newest => Some(TIMES.join(", ")),
+            Self::Highest(member) => Some(member.clone()),
+            _ => None,
+        }
     }
 
     /// The lower, the rather it is kept. `First` is for the caller, who knows the order.
