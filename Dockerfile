@@ -1,41 +1,50 @@
-# syntax=docker/dockerfile:1
-FROM rust:1-slim-trixie AS build
+# What is built from is pinned by digest. `docker buildx imagetools inspect NAME:TAG` prints the
+# digest of a newer one; Dependabot proposes them (.github/dependabot.yml).
+FROM rust:1.98.1-slim-trixie@sha256:4cd829461bd5c4d511c32e269da9cb8929223b666519d8004e35fc8d1d771ab7 AS build
 # The bundled SQLite, jemalloc and zstd are C.
 RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev make pkg-config \
     && rm -rf /var/lib/apt/lists/*
 SHELL ["/bin/bash", "-euo", "pipefail", "-c"]
 WORKDIR /src
-# The dependencies by themselves: built again only when Cargo.toml or Cargo.lock change.
-COPY Cargo.toml Cargo.lock ./
-COPY .cargo .cargo/
-COPY bench/Cargo.toml bench/
-RUN --mount=type=cache,target=/usr/local/cargo/registry \
-    mkdir -p src bench/src benches && echo 'fn main() {}' > src/main.rs && touch src/lib.rs \
-    && cp src/main.rs bench/src/ \
-    && sed -n '/^\[\[bench/{n;s|^name = "\(.*\)"|benches/\1.rs|p}' Cargo.toml \
-        | xargs -n 1 cp src/main.rs \
-    && cargo build --release --locked --bin akin && rm -rf src bench/src benches
 COPY . .
 # Shown by the metric akin_build_info.
 ARG AKIN_REVISION
+# The dependencies stay in the cache. Cargo wants to see every target that Cargo.toml names, and the
+# benches are not in the context.
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
-    touch src/main.rs src/lib.rs && cargo build --release --locked --bin akin \
-    && strip target/release/akin
+    --mount=type=cache,target=/src/target,sharing=locked \
+    mkdir -p bench/src && echo 'fn main() {}' > bench/src/main.rs \
+    && for package in . crates/akin-core; do \
+        mkdir -p "$package/benches"; \
+        sed -n '/^\[\[bench/{n;s|^name = "\(.*\)"|\1|p}' "$package/Cargo.toml" \
+            | xargs -I NAME cp bench/src/main.rs "$package/benches/NAME.rs"; \
+    done \
+    && touch src/main.rs src/lib.rs crates/akin-core/src/lib.rs && cargo build --release --locked --features full --bin akin \
+    && install -D --strip target/release/akin /image/usr/local/bin/akin \
+    && install -d /image/data
 
-FROM debian:trixie-slim
+# glibc and the certificates of the authorities: no shell, no package manager, nothing setuid.
+FROM gcr.io/distroless/cc-debian13:nonroot@sha256:54df941ed0d06a1bd95ef5e0ce391fd8d9f94b64782dc9a60062727849ee3f97
+ARG AKIN_REVISION
+ARG AKIN_SOURCE
+ARG AKIN_VERSION
 LABEL org.opencontainers.image.title="akin" \
       org.opencontainers.image.description="Near-duplicate search server: MinHash LSH with exact Jaccard verification" \
-      org.opencontainers.image.licenses="MIT OR Apache-2.0"
-RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin akin \
-    && install -d -o akin -g akin /data
-COPY --from=build /src/target/release/akin /usr/local/bin/akin
-USER 10001
+      org.opencontainers.image.licenses="MIT OR Apache-2.0" \
+      org.opencontainers.image.version="$AKIN_VERSION" \
+      org.opencontainers.image.revision="$AKIN_REVISION" \
+      org.opencontainers.image.source="$AKIN_SOURCE"
+# A volume that is new takes its owner from here.
+COPY --from=build --chown=10001:10001 /image/data /data
+COPY --from=build /image/usr/local/bin/akin /usr/local/bin/akin
+USER 10001:10001
 # Reached from outside the container, so it starts only with a key (`keys create`) or --no-keys.
 ENV AKIN__SERVER__LISTEN=0.0.0.0:2546 \
     AKIN__STORAGE__DATA_DIR=/data
 VOLUME /data
 EXPOSE 2546
 # Not ready while the index comes back: give a large collection its time before failures count.
+# Images of the OCI format have no health check: buildah and podman need `build --format docker`.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=120s --retries=3 CMD ["akin", "health"]
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["akin"]

@@ -6,7 +6,7 @@ check:
 
 # The tests alone.
 test *ARGS:
-    cargo test --locked {{ARGS}}
+    cargo test --locked --all-features {{ARGS}}
 
 # Random operations against a plain model, with new seeds for so many seconds.
 model SECONDS="600":
@@ -24,6 +24,10 @@ tsan *TESTS="index:: backend::in_flight backend::local budget storage:: engine::
 # Every kind of request that openapi.yaml describes, to a server of its own (schemathesis, from PyPI).
 schemathesis:
     bash tests/schemathesis.sh
+
+# openapi.yaml with a linter and generators of clients (redocly, openapi-typescript, openapi-python-client).
+generators:
+    bash tests/generators.sh
 
 # Contents of documents in S3, against a server on loopback (moto, from PyPI).
 s3:
@@ -59,17 +63,17 @@ deploy-check:
 
 # Writes into README.md and docs/ what their commands print, and draws their plots.
 docs:
-    UPDATE=1 cargo test --locked --test readme
+    UPDATE=1 cargo test --locked --all-features --test readme
 
 # Rewrites openapi.yaml from the code.
 openapi:
-    cargo run --quiet -- openapi > openapi.yaml
+    cargo run --quiet -- openapi > target/openapi.yaml && mv target/openapi.yaml openapi.yaml
 
 # Times the core (text, sketch, keys), the index, the join, the store, a start, crowds and the server; FILE is an optional corpus.
 bench FILE="":
-    cargo bench --bench core -- {{FILE}}
-    cargo bench --bench index -- {{FILE}}
-    cargo bench --bench join
+    cargo bench -p akin-core --bench core -- {{FILE}}
+    cargo bench -p akin-core --bench index -- {{FILE}}
+    cargo bench -p akin-core --bench join
     cargo bench --bench storage
     cargo bench --bench start
     cargo bench --bench crowd
@@ -83,13 +87,13 @@ recall FILE URL="http://127.0.0.1:2546":
 peers *ARGS:
     bash bench/run.sh {{ARGS}}
 
-# akin over a cluster on loopback beside datasketch with Redis storage, in one run (redis-tools or valkey-tools).
-cluster *ARGS:
-    bash bench/cluster.sh {{ARGS}}
+# akin over Valkey on loopback beside datasketch with Redis storage, in one run (redis-tools or valkey-tools).
+valkey *ARGS:
+    bash bench/valkey.sh {{ARGS}}
 
-# Fuzzes a target for so many seconds (`cargo install cargo-fuzz`): text, json, ndjson, query, filter, snapshot, record or
-# backup. What it finds goes to target/corpus; what belongs to the tests is copied to fuzz/corpus by hand.
+# Fuzzes a target for so many seconds (`cargo install cargo-fuzz`): text, json, ndjson, query, filter, snapshot, record,
+# backup or formats. What it finds goes to target/corpus; what belongs to the tests is copied to fuzz/corpus by hand.
 fuzz TARGET SECONDS="300":
     mkdir -p target/corpus/{{TARGET}}
     cargo +nightly fuzz run {{TARGET}} target/corpus/{{TARGET}} fuzz/corpus/{{TARGET}} -- \
-        -max_total_time={{SECONDS}} -max_len=20000 -malloc_limit_mb=512
+        -max_total_time={{SECONDS}} -max_len=20000 -malloc_limit_mb=512 -timeout=60

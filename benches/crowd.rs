@@ -8,10 +8,15 @@
 //! Then a server takes 20,000 documents in one body: unlike ones, equal ones, near-copies, and the
 //! latter two with `on_duplicate=skip`. Each is to take no more than twice what unlike ones take,
 //! and `/healthz` is asked all the while.
+//!
+//! `cargo bench --bench crowd -- levels [LEVEL …] [DOCUMENTS …] [COLUMN …]` prints instead what
+//! documents of one template cost each as there are more of them ([`levels`]).
 
 #[allow(dead_code, reason = "the other benches use the rest")]
 mod client;
+#[path = "../crates/akin-core/benches/corpus/mod.rs"]
 mod corpus;
+mod levels;
 #[allow(dead_code, reason = "the other benches use the rest")]
 mod servers;
 
@@ -19,8 +24,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use akin::backend::SetCache;
 use akin::document::{Content, Document, DocumentId};
-use akin::engine::{AddOptions, CollectionSettings, Engine, Lookup, Mode, Probe, Progress};
+use akin::engine::{AddOptions, CollectionSettings, Engine, Lookup, Mode, Opening, Probe};
 use akin::storage::{StorageSettings, Sync};
 use corpus::Numbers;
 use futures_util::{StreamExt, stream};
@@ -38,6 +44,10 @@ const LOOKUPS: usize = 2_000;
 const BODY_DOCUMENTS: usize = 20_000;
 
 fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.iter().any(|argument| argument == "levels") {
+        return levels::run(&arguments);
+    }
     let given = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
     let documents = given.map_or(DOCUMENTS, |given| given.parse().expect("a number"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -157,8 +167,8 @@ impl Times {
 async fn measure(name: &str, texts: Vec<String>) -> Figures {
     let dir = tempfile::tempdir().expect("a directory");
     let storage = StorageSettings { sync: Sync::Interval, ..StorageSettings::default() };
-    let (settings, progress) = (CollectionSettings::default(), Progress::default());
-    let engine = Engine::open(dir.path(), settings, &storage, 256 << 20, &progress);
+    let opening = Opening { storage, sets: SetCache::new(256 << 20), ..Opening::default() };
+    let engine = Engine::open(dir.path(), CollectionSettings::default(), opening);
     let engine = engine.expect("a collection");
     let documents = texts.len();
     let insert = Times::of(add_all(&engine, texts).await);

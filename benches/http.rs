@@ -6,6 +6,7 @@
 //! are made up, 5.8 kB and 1 kB; one in five is a near-copy of the one before it.
 
 mod client;
+#[path = "../crates/akin-core/benches/corpus/mod.rs"]
 mod corpus;
 mod servers;
 

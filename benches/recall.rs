@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 use akin::document::Content;
 use akin::engine::{Analyser, CollectionSettings};
-use akin::measure::Overlap;
-use akin::text::ShingleSet;
+use akin_core::measure::Overlap;
+use akin_core::text::ShingleSet;
 use flate2::read::MultiGzDecoder;
 use serde_json::Value;
 

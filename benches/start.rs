@@ -2,11 +2,13 @@
 //!
 //! `cargo bench --bench start -- [DOCUMENTS] [DIR]`: makes a store of that many documents of 1 kB
 //! in a process that then stops without closing it, a fifth of them after the snapshot; opens it
-//! from the snapshot, from the stored sketches, and with an index of prefixes. A store that is in
-//! the directory already is opened as it is, and stays. One without a directory of its own goes,
-//! after nine documents of ten are removed from it (`thin DIR` does that to one that stays).
+//! from the snapshot and the log, from a snapshot of everything, from the stored sketches, and with
+//! an index of prefixes. The first two give the seconds for a million documents and for 100,000
+//! operations of the log. A store that is in the directory already is opened as it is, and stays. A
+//! store without a directory of its own is deleted, after nine documents of ten are removed from it
+//! (`thin DIR` does that to a store that stays).
 
-#[path = "../tests/numbers/mod.rs"]
+#[path = "../crates/akin-core/benches/corpus/numbers.rs"]
 mod numbers;
 
 use std::fmt::Write;
@@ -19,10 +21,10 @@ use std::time::Instant;
 
 use akin::backend::{Backend, Clock, Local, LocalSettings, PreparedDocument, Progress, SetCache};
 use akin::document::{Content, Document, DocumentId, Ordinal};
-use akin::scheme::{Scheme, SchemeSettings, Threshold};
-use akin::sketch::{Sketch, SketchSettings};
 use akin::storage::{StorageSettings, Store, Sync};
-use akin::text::{ShingleSettings, Shingler};
+use akin_core::scheme::{Scheme, SchemeSettings, Threshold};
+use akin_core::sketch::{Sketch, SketchSettings};
+use akin_core::text::{ShingleSettings, Shingler};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use numbers::Numbers;
 use tokio::runtime::Runtime;
@@ -72,9 +74,15 @@ fn open_each_way(dir: &Path) {
     let newest = files.pop().expect("there is a snapshot");
     read_and_hash("the snapshot", &newest);
     read_and_hash("the database", &dir.join("store.sqlite"));
-    for _ in 0..3 {
-        open(dir, None, "from the snapshot");
-    }
+    let with_log = least_of_three(dir, "from the snapshot and the log");
+    let local = local(dir, None);
+    let runtime = Runtime::new().expect("threads");
+    let whole = runtime.block_on(local.snapshot()).expect("it is written");
+    drop(local);
+    let without_log = least_of_three(dir, "from a snapshot of everything");
+    fs::remove_file(snapshots.join(format!("{:020}.snapshot", whole.sequence)))
+        .expect("it is there");
+    print_rates(with_log, without_log);
     let aside = dir.join("aside");
     fs::rename(&snapshots, &aside).expect("it can be renamed");
     open(dir, None, "from stored sketches");
@@ -84,7 +92,27 @@ fn open_each_way(dir: &Path) {
     open(dir, Some(exact_from), "from the snapshot, with an index of prefixes");
 }
 
-/// What no start that reads those bytes can be faster than.
+/// The fastest start of three.
+fn least_of_three(dir: &Path, how: &str) -> Opened {
+    let opened = (0..3).map(|_| open(dir, None, how).1);
+    opened.min_by(|a, b| a.seconds.total_cmp(&b.seconds)).expect("there are three")
+}
+
+/// A start takes a time for each document of the snapshot and a time for each operation of the log.
+fn print_rates(with_log: Opened, without_log: Opened) {
+    assert_eq!(without_log.replayed, 0, "the snapshot has everything");
+    let a_document = without_log.seconds / without_log.documents as f64;
+    // All operations here are additions, so the snapshot lacks as many documents.
+    let in_snapshot = (with_log.documents - with_log.replayed) as f64;
+    let an_operation = (with_log.seconds - in_snapshot * a_document) / with_log.replayed as f64;
+    println!(
+        "a start takes {:.2} s for a million documents, and {:.2} s for 100,000 logged operations",
+        a_document * 1e6,
+        an_operation * 1e5
+    );
+}
+
+/// How fast a start could read those bytes at most.
 fn read_and_hash(what: &str, path: &Path) {
     for _ in 0..2 {
         let mut file = File::open(path).expect("it is there");
@@ -104,18 +132,26 @@ fn read_and_hash(what: &str, path: &Path) {
     }
 }
 
-fn open(dir: &Path, exact_from: Option<Threshold>, how: &str) -> Local {
+#[derive(Clone, Copy)]
+struct Opened {
+    seconds: f64,
+    documents: u64,
+    replayed: u64,
+}
+
+fn open(dir: &Path, exact_from: Option<Threshold>, how: &str) -> (Local, Opened) {
     let started = Instant::now();
     let local = local(dir, exact_from);
     let took = started.elapsed();
-    let stats = Runtime::new().expect("threads").block_on(local.stats()).expect("it tells");
+    let stats = Runtime::new().expect("threads").block_on(local.stats()).expect("they are read");
     println!(
         "{how}: {} ms for {} documents, {} of the log replayed",
         took.as_millis(),
         stats.documents,
         stats.recovery.replayed
     );
-    local
+    let (seconds, documents) = (took.as_secs_f64(), stats.documents);
+    (local, Opened { seconds, documents, replayed: stats.recovery.replayed })
 }
 
 fn local(dir: &Path, exact_from: Option<Threshold>) -> Local {
@@ -191,13 +227,12 @@ fn prepared(number: u32) -> PreparedDocument {
         keys: scheme.all_keys(sketch.as_bytes()).collect(),
         sketch,
         whole_document: false,
-        sampled_to_one: false,
         only_over: None,
     }
 }
 
 fn thin_out(dir: &Path) {
-    let local = open(dir, None, "to remove nine of ten");
+    let (local, _) = open(dir, None, "to remove nine of ten");
     let runtime = Runtime::new().expect("threads");
     let tell = |when: &str| {
         let stats = runtime.block_on(local.stats()).expect("it tells");

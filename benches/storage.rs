@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use akin::document::{Content, DocumentId, Ordinal};
-use akin::sketch::Sketch;
 use akin::storage::{EncodedRecord, Record, StorageSettings, Store, Sync, Write};
-use akin::text::{ShingleSettings, Shingler};
+use akin_core::sketch::Sketch;
+use akin_core::text::{ShingleSettings, Shingler};
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -239,6 +239,5 @@ fn record(ordinal: u32, text_bytes: usize) -> Record {
         content_hash: random(),
         sketch: Sketch::from_bytes((0..128).map(|_| random() as u8).collect()),
         whole_document: false,
-        sampled_to_one: false,
     }
 }

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 target=${1:-x86_64-unknown-linux-musl}
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 name=akin-$version-$target
-cargo build --release --locked --bin akin --target "$target"
+cargo build --release --locked --features full --bin akin --target "$target"
 akin=${CARGO_TARGET_DIR:-target}/$target/release/akin
 
 mkdir -p target/archive

@@ -3,6 +3,6 @@
 # cargo-deb`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cargo build --release --locked --bin akin
+cargo build --release --locked --features full --bin akin
 bash packaging/documentation.sh target/release/akin target/packaging
 cargo deb --locked --no-build

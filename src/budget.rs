@@ -1,24 +1,32 @@
-//! The memory that requests and caches may take together.
+//! The memory that requests and caches may take together, and the share of a request.
 //!
-//! What takes memory on behalf of a request reserves it here first, and is refused where it would
-//! exceed the budget: so requests that are small by themselves cannot exhaust the memory together.
-//! A reservation is an estimate from above of what is held, in bytes, not a measurement.
+//! Code that takes memory on behalf of a request reserves the memory here first, and is refused
+//! where it would exceed the budget: so small requests cannot exhaust the memory together. A
+//! reservation is an upper estimate of the bytes held, not a measurement.
+//!
+//! A request has a `Share`: the most memory that it may hold at a time, and the most work that it
+//! may cause. Work is counted in units of [`cost`], before it is done.
 
-use std::sync::Arc;
+mod share;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
-/// What memory is reserved for.
+pub use share::ClientShare;
+use share::{CLIENT_DEAR_REQUESTS, Share};
+
+/// The purpose of reserved memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Bodies, and what is decoded from them.
+    /// Bodies, and the values decoded from them.
     Bodies,
     /// Documents of bulk imports in flight.
     Bulk,
-    /// What lookups read and answer.
+    /// Documents that lookups read, and answers.
     Answers,
     /// Sketches and ids of discoveries.
     Discoveries,
-    /// What the caches of sets and of database pages may take, for good.
+    /// The caches of sets and of database pages, reserved for good.
     Caches,
 }
 
@@ -38,16 +46,79 @@ impl Purpose {
     }
 }
 
-/// The budget is exhausted.
+/// A reservation asks each time that it has grown by this much whether it can be allocated.
+const PROBED_BYTES: usize = 1 << 20;
+
+/// Whether the process can allocate so many bytes now.
+pub type Probe = fn(usize) -> bool;
+
+/// Why memory or work is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "it needs {wanted} more bytes of memory, and {reserved} of the {max} of server.memory_max are \
-     reserved: try again later, or ask for less"
-)]
-pub struct Exhausted {
-    pub wanted: usize,
-    pub reserved: usize,
-    pub max: usize,
+pub enum Exhausted {
+    /// Other requests hold the memory.
+    #[error(
+        "it needs {wanted} more bytes of memory, and {reserved} of the {max} of server.memory_max \
+         are reserved: try again later, or ask for less"
+    )]
+    Budget { wanted: usize, reserved: usize, max: usize },
+    /// The process has a limit of its own.
+    #[error(
+        "the process cannot allocate {wanted} bytes more under its limit of address space \
+         (ulimit -v): try again later, ask for less, or lower server.memory_max"
+    )]
+    Process { wanted: usize },
+    /// The request alone would take too much memory.
+    #[error(
+        "the answer needs {wanted} more bytes of memory beside the {held} that the request holds, \
+         and a request may hold {max} (a tenth of server.memory_max): ask for less at a time, such \
+         as a smaller limit, fewer probes or shorter texts"
+    )]
+    Share { wanted: usize, held: usize, max: usize },
+    /// The client's requests hold the memory that the requests of one client may hold.
+    #[error(
+        "it needs {wanted} more bytes of memory beside the {held} that this client's requests \
+         hold, and they may hold {max} (client_share_percent of what the caches leave of \
+         server.memory_max)"
+    )]
+    Client { wanted: usize, held: usize, max: usize },
+    /// The request alone would cause too much work.
+    #[error(
+        "the request costs {cost} units or more, and may cost {max} (server.request_cost_max): ask \
+         for fewer probes at a time, a smaller limit, a higher threshold or a narrower filter"
+    )]
+    Work { cost: u64, max: u64 },
+    /// The requests in flight of one client would cause too much work together.
+    #[error(
+        "it costs {wanted} more units beside the {cost} of this client's requests in flight, and \
+         they may cost {max} together ({CLIENT_DEAR_REQUESTS} times server.request_cost_max): send \
+         fewer requests at a time"
+    )]
+    ClientWork { wanted: u64, cost: u64, max: u64 },
+}
+
+/// What work costs. A unit is about five microseconds of one core: to compare two documents of some
+/// hundred shingles, with the reading of one of them.
+pub mod cost {
+    /// Shingles of two sets that are compared for a unit; each set that is read costs a further
+    /// unit.
+    pub const SHINGLES_COMPARED: usize = 1_000;
+    /// Elements of a posted set that are sketched for a unit.
+    pub const SHINGLES_CUT: usize = 100;
+    /// Bytes of a posted text for a unit.
+    pub const TEXT_BYTES: usize = 512;
+    /// Sketches compared for a unit.
+    pub const SKETCHES: usize = 100;
+    /// Pairs of a sampled and a stored document compared by a measurement of recall, for a unit.
+    /// Most pairs differ so much in their sizes or first shingles that the comparison ends at once.
+    pub const SAMPLED_PAIRS: usize = 20;
+    /// Documents passed over in a scan, or by a filter, for a unit.
+    pub const DOCUMENTS: usize = 10;
+    /// Bytes of metadata that a filter examines for a unit.
+    pub const METADATA_BYTES: usize = 1_024;
+    /// Bytes of metadata or contents that an answer has for a unit.
+    pub const DETAIL_BYTES: usize = 4_096;
+    /// Pairs of characters compared for a unit.
+    pub const CHARACTER_PAIRS: u64 = 20_000;
 }
 
 /// A number of bytes of which reservations take their parts.
@@ -57,6 +128,7 @@ pub struct Budget {
     reserved: AtomicUsize,
     by_purpose: [AtomicUsize; Purpose::ALL.len()],
     peak: AtomicUsize,
+    probe: OnceLock<Probe>,
 }
 
 impl Budget {
@@ -67,7 +139,19 @@ impl Budget {
             reserved: AtomicUsize::new(0),
             by_purpose: Default::default(),
             peak: AtomicUsize::new(0),
+            probe: OnceLock::new(),
         })
+    }
+
+    /// Asks the probe, too, before large reservations: an allocation that fails ends the process.
+    /// The first probe stays.
+    pub fn ask(&self, probe: Probe) {
+        let _ = self.probe.set(probe);
+    }
+
+    /// A vector or a string that grows takes twice its bytes for a moment.
+    fn can_allocate(&self, bytes: usize) -> bool {
+        self.probe.get().is_none_or(|probe| probe(bytes.saturating_mul(2)))
     }
 
     #[must_use]
@@ -90,15 +174,48 @@ impl Budget {
     #[must_use]
     pub fn reservation(self: &Arc<Self>, purpose: Purpose) -> Reservation {
         let (bytes, allowance) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Reservation { budget: Arc::clone(self), purpose, bytes, allowance }
+        let (share, client) = (None, None);
+        Reservation { budget: Arc::clone(self), purpose, bytes, allowance, share, client }
+    }
+
+    /// An empty reservation of a request of a client: the request may hold a
+    /// share of the budget (`SHARE_DIVISOR`) at a time and cause work of at most `cost_max`
+    /// units (0: any). Its memory and its work count towards the client's.
+    #[must_use]
+    pub fn share(
+        self: &Arc<Self>,
+        purpose: Purpose,
+        cost_max: u64,
+        client: &Arc<ClientShare>,
+    ) -> Reservation {
+        let mut reservation = self.reservation(purpose).of_client(Arc::clone(client));
+        reservation.share = Some(Share::new(self.max, cost_max, Arc::clone(client)));
+        reservation
+    }
+
+    /// The share of a client: its requests may hold `percent` of the memory that the caches leave,
+    /// but at least `bytes_min`, and may cause `CLIENT_DEAR_REQUESTS` times the work
+    /// `cost_max` of one request (0: any). With 100 percent nothing is limited.
+    #[must_use]
+    pub fn client_share(&self, percent: u32, bytes_min: usize, cost_max: u64) -> Arc<ClientShare> {
+        if percent == 100 {
+            return ClientShare::new(usize::MAX, 0);
+        }
+        let left = self.max - self.reserved(Purpose::Caches).min(self.max);
+        let share = (left as u128 * u128::from(percent)).div_ceil(100);
+        let bytes_max = usize::try_from(share).unwrap_or(usize::MAX).max(bytes_min);
+        ClientShare::new(bytes_max, cost_max.saturating_mul(CLIENT_DEAR_REQUESTS))
     }
 
     fn take(&self, purpose: Purpose, bytes: usize) -> Result<(), Exhausted> {
         let add = |reserved: usize| reserved.checked_add(bytes).filter(|sum| *sum <= self.max);
         // Only the sum counts: no other memory is published by it.
         let taken = self.reserved.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
-        let reserved =
-            taken.map_err(|reserved| Exhausted { wanted: bytes, reserved, max: self.max })?;
+        let reserved = taken.map_err(|reserved| Exhausted::Budget {
+            wanted: bytes,
+            reserved,
+            max: self.max,
+        })?;
         self.peak.fetch_max(reserved + bytes, Ordering::Relaxed);
         self.by_purpose[purpose as usize].fetch_add(bytes, Ordering::Relaxed);
         Ok(())
@@ -118,10 +235,21 @@ pub struct Reservation {
     bytes: AtomicUsize,
     /// Bytes left that are not counted.
     allowance: AtomicUsize,
+    /// The share of the request, in reservations of a request.
+    share: Option<Arc<Share>>,
+    /// The share of the client, in reservations that count towards it.
+    client: Option<Arc<ClientShare>>,
 }
 
 impl Reservation {
-    /// The same, whose first `bytes` are not counted.
+    /// Counts the reservation towards the memory of the client, too.
+    #[must_use]
+    pub fn of_client(mut self, client: Arc<ClientShare>) -> Self {
+        self.client = Some(client);
+        self
+    }
+
+    /// Leaves the first `bytes` uncounted.
     #[must_use]
     pub fn with_allowance(mut self, bytes: usize) -> Self {
         self.allowance = AtomicUsize::new(bytes);
@@ -131,38 +259,85 @@ impl Reservation {
     /// Reserves further bytes.
     ///
     /// # Errors
-    /// [`Exhausted`]: the budget has fewer left; what is reserved already stays so.
+    /// [`Exhausted`]: the budget, the request's share or the process has fewer left; earlier
+    /// reservations stay.
     pub fn grow(&self, bytes: usize) -> Result<(), Exhausted> {
         let use_up = |allowance: usize| Some(allowance.saturating_sub(bytes));
         let allowed = self.allowance.fetch_update(Ordering::Relaxed, Ordering::Relaxed, use_up);
         let bytes = bytes.saturating_sub(allowed.unwrap_or(0));
-        self.budget.take(self.purpose, bytes)?;
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        Ok(())
+        self.share.as_ref().map_or(Ok(()), |share| share.take(bytes))?;
+        self.budget.take(self.purpose, bytes).inspect_err(|_| self.leave_share(bytes))?;
+        let of_client = self.client.as_ref().map_or(Ok(()), |client| client.take(bytes));
+        of_client.inspect_err(|_| {
+            self.leave_share(bytes);
+            self.budget.give_back(self.purpose, bytes);
+        })?;
+        let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let held = before.saturating_add(bytes);
+        if before / PROBED_BYTES == held / PROBED_BYTES || self.budget.can_allocate(held) {
+            return Ok(());
+        }
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.leave_share(bytes);
+        self.leave_client(bytes);
+        self.budget.give_back(self.purpose, bytes);
+        Err(Exhausted::Process { wanted: held })
     }
 
-    /// Another reservation in the same budget, for what is held for a shorter time.
+    /// Counts work that the request is about to cause, until the request ends.
+    ///
+    /// # Errors
+    /// [`Exhausted::Work`], [`Exhausted::ClientWork`]: it is more work than the request, or all
+    /// requests of its client, may cause.
+    pub fn charge(&self, units: usize) -> Result<(), Exhausted> {
+        self.share.as_ref().map_or(Ok(()), |share| share.charge(units as u64))
+    }
+
+    /// The work in units that the request may still cause; `None` without a limit.
+    #[must_use]
+    pub fn units_left(&self) -> Option<u64> {
+        self.share.as_ref()?.units_left()
+    }
+
+    /// Another reservation of the same request, for memory that is held for a shorter time.
     ///
     /// # Errors
     /// [`Exhausted`]
     pub fn beside(&self, bytes: usize) -> Result<Self, Exhausted> {
-        let beside = self.budget.reservation(self.purpose);
+        let mut beside = self.budget.reservation(self.purpose);
+        beside.share.clone_from(&self.share);
+        beside.client.clone_from(&self.client);
         beside.grow(bytes).map(|()| beside)
+    }
+
+    fn leave_share(&self, bytes: usize) {
+        if let Some(share) = &self.share {
+            share.give_back(bytes);
+        }
+    }
+
+    fn leave_client(&self, bytes: usize) {
+        if let Some(client) = &self.client {
+            client.give_back(bytes);
+        }
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        self.budget.give_back(self.purpose, *self.bytes.get_mut());
+        let bytes = *self.bytes.get_mut();
+        self.leave_share(bytes);
+        self.leave_client(bytes);
+        self.budget.give_back(self.purpose, bytes);
     }
 }
 
-/// Bytes that a value takes at most for each of its parts: an entry of a map or vector that has
-/// just grown, with the smallest allocation for its string.
+/// The most bytes of a part of a value: an entry of a map or vector that has just grown, with the
+/// smallest allocation for its string.
 const JSON_PART_BYTES: usize = 128;
 
-/// At most what JSON takes in memory once it is decoded, with the JSON itself: its strings, and its
-/// values, of which each but the first of an array or object follows a comma.
+/// An upper bound of the memory of JSON and of the values decoded from it: its strings, and its
+/// values, each of which follows a comma, a bracket or a brace.
 #[must_use]
 pub fn decoded_json_bytes(json: &[u8]) -> usize {
     let parts = memchr::memchr3_iter(b',', b'[', b'{', json).count();
@@ -170,46 +345,4 @@ pub fn decoded_json_bytes(json: &[u8]) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_reserved_never_exceeds_the_budget_and_is_given_back() {
-        let budget = Budget::new(100);
-        let (a, b) = (budget.reservation(Purpose::Bodies), budget.reservation(Purpose::Answers));
-        a.grow(60).unwrap();
-        assert_eq!(b.grow(41), Err(Exhausted { wanted: 41, reserved: 60, max: 100 }));
-        assert!(b.grow(usize::MAX).is_err(), "the sum overflows");
-        b.grow(40).unwrap();
-        assert_eq!((budget.reserved(Purpose::Bodies), budget.reserved(Purpose::Answers)), (60, 40));
-        drop(a);
-        let beside = b.beside(60).unwrap();
-        assert!(b.beside(1).is_err());
-        drop((b, beside));
-        assert_eq!(Purpose::ALL.map(|purpose| budget.reserved(purpose)), [0; Purpose::ALL.len()]);
-        assert_eq!(budget.peak(), 100);
-    }
-
-    #[test]
-    fn threads_share_the_budget() {
-        let budget = Budget::new(1_000);
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    for bytes in (1..500).cycle().take(20_000) {
-                        let reservation = budget.reservation(Purpose::Bulk);
-                        let _ = reservation.grow(bytes);
-                    }
-                });
-            }
-        });
-        assert!(budget.peak() <= 1_000);
-        budget.reservation(Purpose::Bulk).grow(1_000).expect("all was given back");
-    }
-
-    #[test]
-    fn json_of_many_small_values_is_counted_by_its_values() {
-        assert_eq!(decoded_json_bytes(br#""a text""#), 16);
-        assert!(decoded_json_bytes(b"[{},{},{}]") >= 6 * JSON_PART_BYTES);
-    }
-}
+mod tests;

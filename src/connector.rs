@@ -1,8 +1,9 @@
 //! Connections to other servers, over HTTP or HTTPS, and which certificates are trusted.
 
 use std::error::Error;
+use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,35 +16,78 @@ use hyper_util::rt::TokioExecutor;
 use tokio_rustls::rustls::client::danger::{
     HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
 };
+use tokio_rustls::rustls::client::{WebPkiServerVerifier, verify_server_name};
 use tokio_rustls::rustls::crypto::{
     CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature,
 };
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::server::ParsedCertificate;
 use tokio_rustls::rustls::{
-    self, CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    self, CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, RootCertStore,
+    SignatureScheme, WantsVerifier,
 };
 
-/// Each call takes a connection of a pool.
+use crate::trusted_file::{self, FileError};
+
+/// A client with a pool of connections.
 pub type HttpClient = legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
-/// Whose certificates are trusted.
+/// The certificates that a client trusts.
 pub enum Trust {
-    /// No one's: for servers that are reached without TLS.
+    /// None: for servers without TLS.
     Nobody,
     /// The authorities of this machine.
     Platform,
-    /// The authorities of a PEM file, and no others.
-    Authorities(PathBuf),
-    /// The first certificate of a PEM file, whatever names it has and whoever has signed it.
-    Certificate(PathBuf),
+    /// Only the authorities of a PEM file, and servers that present a certificate of the file as
+    /// their own.
+    Authorities(Pem),
+    /// Only the first certificate of a PEM file, with any names and any issuer.
+    Certificate(Pem),
 }
 
-/// Why no one can be trusted.
+/// A PEM file that was read.
+#[derive(Clone, Debug)]
+pub struct Pem {
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+/// The authorities of a common machine have a quarter of this size.
+const PEM_BYTES_MAX: u64 = 1 << 20;
+
+impl Pem {
+    /// For commands: any readable file, also a pipe. Blocks.
+    ///
+    /// # Errors
+    /// `Read`
+    pub fn read(path: PathBuf) -> Result<Self, TrustError> {
+        let read = File::open(&path).map_err(FileError::Io);
+        match read.and_then(|file| trusted_file::bounded(file, PEM_BYTES_MAX)) {
+            Ok(bytes) => Ok(Self { path, bytes }),
+            Err(source) => Err(TrustError::Read { path, source }),
+        }
+    }
+
+    /// For servers: a regular file that not everyone may write. Blocks.
+    ///
+    /// # Errors
+    /// `Read`
+    pub fn read_trusted(path: PathBuf) -> Result<Self, TrustError> {
+        match trusted_file::read(&path, PEM_BYTES_MAX) {
+            Ok(content) => Ok(Self { path, bytes: content.bytes }),
+            Err(source) => Err(TrustError::Read { path, source }),
+        }
+    }
+}
+
+/// Why the trusted certificates cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     #[error("cannot read {}: {source}", .path.display())]
-    Read { path: PathBuf, source: pem::Error },
+    Read { path: PathBuf, source: FileError },
+    #[error("{} is not valid PEM: {source}", .path.display())]
+    Damaged { path: PathBuf, source: pem::Error },
     #[error("{} has no certificate in PEM", .path.display())]
     Empty { path: PathBuf },
     #[error("{} has an unusable certificate: {source}", .path.display())]
@@ -75,17 +119,24 @@ fn tls(trust: &Trust) -> Result<ClientConfig, TrustError> {
     let roots = match trust {
         Trust::Nobody => RootCertStore::empty(),
         Trust::Platform => platform()?,
-        Trust::Authorities(path) => authorities(path)?,
-        Trust::Certificate(path) => {
-            let certificate = certificates(path)?.swap_remove(0);
-            let only = Arc::new(OnlyOne { certificate, provider });
-            return Ok(builder
-                .dangerous()
-                .with_custom_certificate_verifier(only)
-                .with_no_client_auth());
+        Trust::Authorities(pem) => {
+            let verifier = Authorities::new(pem, provider)?;
+            return Ok(with_verifier(builder, verifier));
+        }
+        Trust::Certificate(pem) => {
+            let certificate = certificates(pem)?.swap_remove(0);
+            return Ok(with_verifier(builder, OnlyOne { certificate, provider }));
         }
     };
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+fn with_verifier(
+    builder: ConfigBuilder<ClientConfig, WantsVerifier>,
+    verifier: impl ServerCertVerifier + 'static,
+) -> ClientConfig {
+    let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
+    builder.with_no_client_auth()
 }
 
 fn platform() -> Result<RootCertStore, TrustError> {
@@ -99,26 +150,123 @@ fn platform() -> Result<RootCertStore, TrustError> {
     Ok(roots)
 }
 
-fn authorities(path: &Path) -> Result<RootCertStore, TrustError> {
-    let mut roots = RootCertStore::empty();
-    for certificate in certificates(path)? {
-        let unusable = |source| TrustError::Unusable { path: path.to_owned(), source };
-        roots.add(certificate).map_err(unusable)?;
-    }
-    Ok(roots)
-}
-
 /// At least one.
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TrustError> {
-    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
-    let read: Vec<_> = read.map_err(|source| TrustError::Read { path: path.to_owned(), source })?;
+fn certificates(Pem { path, bytes }: &Pem) -> Result<Vec<CertificateDer<'static>>, TrustError> {
+    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(bytes).collect();
+    let read = read.map_err(|source| TrustError::Damaged { path: path.clone(), source })?;
     match read.is_empty() {
-        true => Err(TrustError::Empty { path: path.to_owned() }),
+        true => Err(TrustError::Empty { path: path.clone() }),
         false => Ok(read),
     }
 }
 
-/// Trusts one certificate, whose key the server must have.
+/// Trusts the authorities of a file, and a server that presents a certificate of the file as its
+/// own: `openssl req -x509` marks a self-signed certificate as an authority's, which webpki does
+/// not accept as a server's. Its dates are checked all the same, and its names, if it has names: by
+/// default openssl writes the host into the subject alone, where no client looks for it. The holder
+/// of the key of a certificate without names could sign a certificate with any name.
+#[derive(Debug)]
+struct Authorities {
+    certificates: Vec<CertificateDer<'static>>,
+    verifier: Arc<WebPkiServerVerifier>,
+}
+
+/// The error of webpki for an authority's certificate. webpki checks the dates first.
+const AUTHORITY_AS_SERVER: &str = "CaUsedAsEndEntity";
+
+impl Authorities {
+    fn new(pem: &Pem, provider: Arc<CryptoProvider>) -> Result<Self, TrustError> {
+        let certificates = certificates(pem)?;
+        let mut roots = RootCertStore::empty();
+        for certificate in &certificates {
+            let unusable = |source| TrustError::Unusable { path: pem.path.clone(), source };
+            roots.add(certificate.clone()).map_err(unusable)?;
+        }
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
+        let verifier = verifier.build().expect("there are roots, and no lists of revocations");
+        Ok(Self { certificates, verifier })
+    }
+
+    /// Verifies a certificate of the file that webpki refused as a server's.
+    fn verify_own(
+        end_entity: &CertificateDer<'_>,
+        server_name: &ServerName<'_>,
+        refused: rustls::Error,
+    ) -> Result<(), rustls::Error> {
+        let refused = match is_authority_as_server(&refused) {
+            false => Err(refused),
+            true => verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name),
+        };
+        refused.or_else(|error| if has_no_names(&error) { Ok(()) } else { Err(error) })
+    }
+}
+
+fn is_authority_as_server(error: &rustls::Error) -> bool {
+    matches!(
+        error,
+        rustls::Error::InvalidCertificate(CertificateError::Other(error))
+            if error.to_string() == AUTHORITY_AS_SERVER
+    )
+}
+
+fn has_no_names(error: &rustls::Error) -> bool {
+    matches!(
+        error,
+        rustls::Error::InvalidCertificate(CertificateError::NotValidForNameContext {
+            presented, ..
+        }) if presented.is_empty()
+    )
+}
+
+impl ServerCertVerifier for Authorities {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let verified = self.verifier.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        );
+        match verified {
+            Err(refused) if self.certificates.contains(end_entity) => {
+                Self::verify_own(end_entity, server_name, refused)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.verifier.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.verifier.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.verifier.supported_verify_schemes()
+    }
+}
+
+/// Trusts a single certificate; the server must have its private key.
 #[derive(Debug)]
 struct OnlyOne {
     certificate: CertificateDer<'static>,
@@ -162,6 +310,14 @@ impl ServerCertVerifier for OnlyOne {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// The message of an error of TLS for users.
+pub fn tls_reason(error: &rustls::Error) -> String {
+    match is_authority_as_server(error) {
+        true => "its certificate is self-signed, or an authority's".to_owned(),
+        false => error.to_string(),
     }
 }
 

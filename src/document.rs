@@ -3,160 +3,13 @@
 //! The newtypes here can only be built by checking constructors, so that later layers need no
 //! checks.
 
-use std::borrow::Borrow;
-use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize, Serializer};
-use utoipa::ToSchema;
+use serde::ser::Error as _;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 
-/// The client's name for a document: 1..=1024 bytes of UTF-8 without control characters.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, ToSchema)]
-#[serde(try_from = "String")]
-#[schema(as = Id, value_type = String, min_length = 1, max_length = 1024,
-    pattern = r"^[^\u0000-\u001f\u007f-\u009f]*$", example = "https://example.org/a")]
-pub struct DocumentId(Arc<str>);
-
-impl DocumentId {
-    /// The longest id, in bytes of UTF-8.
-    pub const BYTES_MAX: usize = 1024;
-
-    /// # Errors
-    /// [`DocumentIdError`] names the rule that the text breaks.
-    pub fn new(id: impl Into<Arc<str>>) -> Result<Self, DocumentIdError> {
-        let id = id.into();
-        Self::check(&id).map(|()| Self(id))
-    }
-
-    /// Checks a text without allocating an id.
-    ///
-    /// # Errors
-    /// As for [`DocumentId::new`].
-    pub fn check(id: &str) -> Result<(), DocumentIdError> {
-        if id.is_empty() {
-            return Err(DocumentIdError::Empty);
-        }
-        if id.len() > Self::BYTES_MAX {
-            return Err(DocumentIdError::TooLong { bytes: id.len() });
-        }
-        if has_control_character(id) {
-            return Err(DocumentIdError::ControlCharacter);
-        }
-        Ok(())
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-/// Most ids are ASCII, whose control characters can be recognised byte by byte.
-fn has_control_character(id: &str) -> bool {
-    match id.is_ascii() {
-        true => id.bytes().fold(false, |found, byte| found | byte.is_ascii_control()),
-        false => id.chars().any(char::is_control),
-    }
-}
-
-impl TryFrom<String> for DocumentId {
-    type Error = DocumentIdError;
-
-    fn try_from(id: String) -> Result<Self, DocumentIdError> {
-        Self::new(id)
-    }
-}
-
-impl Serialize for DocumentId {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-impl fmt::Display for DocumentId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Borrow<str> for DocumentId {
-    fn borrow(&self) -> &str {
-        &self.0
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DocumentIdError {
-    #[error("an id must have at least one character")]
-    Empty,
-    #[error("an id may have at most {} bytes, this one has {bytes}", DocumentId::BYTES_MAX)]
-    TooLong { bytes: usize },
-    #[error("an id must not contain control characters")]
-    ControlCharacter,
-}
-
-/// A document's internal number. Never reused: a replaced document gets a new one. With 48 bits,
-/// a million additions a second take nine years.
-///
-/// Memory has one or two for each document, so they are stored in six bytes, the highest first.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Ordinal([u16; 3]);
-
-impl Ordinal {
-    pub const MIN: Self = Self([0; 3]);
-    pub const MAX: Self = Self([u16::MAX; 3]);
-    /// The length of an encoded ordinal.
-    pub const BYTES: usize = 6;
-
-    #[inline]
-    pub const fn get(self) -> u64 {
-        let [high, middle, low] = self.0;
-        (high as u64) << 32 | (middle as u64) << 16 | low as u64
-    }
-
-    /// `None` for the highest.
-    pub fn next(self) -> Option<Self> {
-        Self::try_from(self.get() + 1).ok()
-    }
-
-    /// Little-endian.
-    pub fn to_le_bytes(self) -> [u8; Self::BYTES] {
-        *self.get().to_le_bytes().first_chunk().expect("it is shorter than eight bytes")
-    }
-
-    pub const fn from_le_bytes(bytes: [u8; Self::BYTES]) -> Self {
-        let high = u16::from_le_bytes([bytes[4], bytes[5]]);
-        let middle = u16::from_le_bytes([bytes[2], bytes[3]]);
-        Self([high, middle, u16::from_le_bytes([bytes[0], bytes[1]])])
-    }
-}
-
-impl fmt::Debug for Ordinal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Ordinal({})", self.get())
-    }
-}
-
-impl From<u32> for Ordinal {
-    fn from(number: u32) -> Self {
-        Self([0, (number >> 16) as u16, number as u16])
-    }
-}
-
-impl TryFrom<u64> for Ordinal {
-    type Error = NotAnOrdinal;
-
-    #[inline]
-    fn try_from(number: u64) -> Result<Self, NotAnOrdinal> {
-        let high = u16::try_from(number >> 32).map_err(|_| NotAnOrdinal)?;
-        Ok(Self([high, (number >> 16) as u16, number as u16]))
-    }
-}
-
-/// A number of more than 48 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("ordinals are below 2^48")]
-pub struct NotAnOrdinal;
+pub use akin_core::document::{Content, DocumentId, DocumentIdError, NotAnOrdinal, Ordinal, Token};
 
 /// A JSON object that is stored and returned byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -177,44 +30,17 @@ impl Metadata {
     }
 }
 
+/// Metadata is returned as it came, byte for byte.
+impl Serialize for Metadata {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue = serde_json::from_str(self.as_json()).map_err(S::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("metadata must be a JSON object")]
 pub struct NotAnObject;
-
-/// An element of a client-supplied set, with its number of occurrences (at least 1).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Token {
-    pub text: String,
-    pub count: u32,
-}
-
-/// The source of a document's set.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content {
-    /// Text to be tokenised and shingled.
-    Text(String),
-    /// Elements that are used as the set's elements without change.
-    Tokens(Vec<Token>),
-    /// A record: the text of each field, by name.
-    Fields(BTreeMap<String, String>),
-    /// MinHash values that the client computed, one for each hash function.
-    Signature(Vec<u64>),
-}
-
-impl Content {
-    /// The cost of processing it: its bytes and, as sets may be multisets, the counts of its
-    /// tokens.
-    pub fn weight(&self) -> usize {
-        match self {
-            Self::Text(text) => text.len(),
-            Self::Tokens(tokens) => {
-                tokens.iter().map(|token| token.text.len() + token.count as usize).sum()
-            }
-            Self::Fields(fields) => fields.iter().map(|(name, text)| name.len() + text.len()).sum(),
-            Self::Signature(values) => size_of_val(values.as_slice()),
-        }
-    }
-}
 
 /// A document as a client posts it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -230,17 +56,6 @@ pub struct Document {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_id_is_checked_once_and_for_all() {
-        assert_eq!(DocumentId::new(""), Err(DocumentIdError::Empty));
-        assert_eq!(DocumentId::new("a\nb"), Err(DocumentIdError::ControlCharacter));
-        assert_eq!(DocumentId::new("é\u{85}"), Err(DocumentIdError::ControlCharacter));
-        assert_eq!(DocumentId::new("a\u{7f}"), Err(DocumentIdError::ControlCharacter));
-        assert_eq!(DocumentId::new("é".repeat(513)), Err(DocumentIdError::TooLong { bytes: 1026 }));
-        assert!(DocumentId::new("é".repeat(512)).is_ok());
-        assert!(DocumentId::new("https://example.org/a b?c=d#e").is_ok());
-    }
 
     #[test]
     fn metadata_is_an_object() {

@@ -1,6 +1,6 @@
 use std::process::ExitCode;
 
-/// NDJSON additions took 15 % less processor time than with glibc's allocator (ARCHITECTURE.md).
+/// NDJSON additions took 15 % less processor time than with glibc's allocator (docs/decisions).
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

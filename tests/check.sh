@@ -15,7 +15,7 @@ if [ ${#need[@]} -gt 0 ]; then
     $sudo apt-get update -qq
     $sudo apt-get install -y -qq --no-install-recommends "${need[@]}" ca-certificates
 fi
-# The nodes of a cluster, for tests. The packages of the tools have them, too, and no service.
+# The nodes of Valkey, for tests. The packages of the tools have them, too, and no service.
 if ! command -v valkey-server redis-server valkey-check-rdb redis-check-rdb > /dev/null; then
     sudo=$([ "$(id -u)" = 0 ] || echo sudo)
     $sudo apt-get update -qq
@@ -25,6 +25,11 @@ fi
 for component in rustfmt clippy; do
     cargo "${component/rust/}" --version > /dev/null 2>&1 || rustup component add "$component"
 done
+
+# The names of tests that returned early, as the machine or the backend lacks something.
+export AKIN_TEST_NOT_RUN=$PWD/target/not-run.txt
+mkdir -p target
+: > "$AKIN_TEST_NOT_RUN"
 
 # What runs beside something else writes into a file, which is shown when it is waited for.
 declare -A beside
@@ -50,33 +55,40 @@ end() {
 }
 trap end EXIT
 
-scripts=(deploy clients schemathesis join s3 console)
+scripts=(deploy clients generators schemathesis join s3 console)
 install_tools() {
     for script in "${scripts[@]}"; do bash "tests/$script.sh" install; done
 }
 # `--examples`, of which there are none, turns on the features of the tests: so what clippy has
 # checked of the dependencies serves here, too.
 document_and_run_the_rest() {
-    RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items --lib --examples
+    RUSTDOCFLAGS="-D warnings" cargo doc --locked --all-features --no-deps --document-private-items --lib --examples
     for script in "${scripts[@]}"; do
         echo "-- tests/$script.sh"
         bash "tests/$script.sh"
     done
-    AKIN_TEST_BACKEND=cluster cargo test --locked --test engine --test http
+    AKIN_TEST_BACKEND=valkey cargo test --locked --all-features --no-fail-fast --test engine --test http --test model
 }
 
 cargo fmt --check
 run_beside "tools" install_tools
 # One command for both packages: they then share the dependencies that they check.
-cargo clippy --locked --workspace --all-targets -- -D warnings
+cargo clippy --locked --all-features --workspace --all-targets -- -D warnings
+# Without the optional parts, too.
+cargo clippy --locked --no-default-features --lib --bins -- -D warnings
 # It takes minutes to build, so it is not installed here; `just deny` says how.
 if cargo deny --version > /dev/null 2>&1; then
     cargo deny --locked check bans licenses sources
 fi
-cargo test --locked --no-run
+cargo test --locked --all-features --no-run
 wait_for "tools"
 
 # Neither keeps two cores busy.
-run_beside "docs, scripts and tests over a cluster" document_and_run_the_rest
-cargo test --locked
-wait_for "docs, scripts and tests over a cluster"
+run_beside "docs, scripts and tests over Valkey" document_and_run_the_rest
+cargo test --locked --all-features --no-fail-fast
+wait_for "docs, scripts and tests over Valkey"
+
+if [ -s "$AKIN_TEST_NOT_RUN" ]; then
+    echo "$(wc -l < "$AKIN_TEST_NOT_RUN") tests were not run:"
+    sort "$AKIN_TEST_NOT_RUN"
+fi

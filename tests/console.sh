@@ -21,5 +21,5 @@ if ! cmp -s package-lock.json node_modules/installed.json; then
 fi
 [ "${1:-}" != install ] || exit 0
 # Not `cargo build`: without the features of the tests it would build the dependencies once more.
-cargo test --quiet --locked --no-run --test http
+cargo test --quiet --locked --all-features --no-run --test http
 CHROMIUM=$(command -v chromium) node --test ./*.test.mjs

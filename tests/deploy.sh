@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Alert rules, unit and manual pages, by the tools that read them. What metrics they name is tested
-# by tests/cli/deploy.rs. `install` only installs what is needed.
+# Alert rules, unit, manual pages, image and workflows, by the tools that read them or by what they
+# must say. What they have to do with the server is tested by tests/cli/deploy.rs. `install` only
+# installs what is needed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -9,15 +10,61 @@ promtool=$(command -v promtool || echo "$root/target/promtool/usr/bin/promtool")
 if [ ! -x "$promtool" ] && command -v apt-get > /dev/null; then
     # The program alone: the package would start a server.
     mkdir -p target/promtool
+    # A fresh runner has no list of packages, and an old list names versions that are gone.
+    sudo=$([ "$(id -u)" = 0 ] || echo sudo)
+    $sudo apt-get update -qq
     (cd target/promtool && apt-get download -qq prometheus && dpkg -x prometheus_*.deb .)
 fi
 [ "${1:-}" != install ] || exit 0
 (cd deploy/prometheus && "$promtool" check rules akin.rules.yml \
     && "$promtool" test rules akin.rules.test.yml)
 
+fault() {
+    echo "$*" >&2
+    exit 1
+}
+
+# The image: bases by digest, no frontend that a registry has to have, no shell, numbers for users.
+! grep -n '^# *syntax=' Dockerfile || fault "Dockerfile: the frontend comes from a registry"
+! grep '^FROM' Dockerfile | grep -vE '@sha256:[0-9a-f]{64}( AS [a-z]+)?$' \
+    || fault "Dockerfile: a base has no digest"
+grep '^FROM' Dockerfile | tail -1 | grep -q '/distroless/cc-' || fault "Dockerfile: no distroless base"
+grep -q '^USER 10001:10001$' Dockerfile || fault "Dockerfile: no user and group by number"
+for cached in /usr/local/cargo/registry /src/target; do
+    grep -q "type=cache,target=$cached" Dockerfile || fault "Dockerfile: $cached is not cached"
+done
+for label in version revision source; do
+    grep -q "org.opencontainers.image.$label=\"\$AKIN_" Dockerfile || fault "Dockerfile: no $label"
+done
+# An allow-list has everything that is built from, and nothing else.
+[ "$(grep -v '^#' .dockerignore | head -1)" = '*' ] || fault ".dockerignore is no allow-list"
+while read -r path; do
+    [ -e "$path" ] || fault ".dockerignore: $path does not exist"
+done < <(sed -n 's/^!//p' .dockerignore)
+while read -r included; do
+    grep -qxF "!$included" .dockerignore || fault ".dockerignore: the build needs $included"
+done < <(grep -rhoE 'include_(str|bytes)!\("\.\./\.\./[^"]+' src | sed 's|.*"\.\./\.\./||' | sort -u)
+
+# What is released: packages first, then the image; a pre-release is not the latest.
+release=.github/workflows/release.yml
+grep -A3 '^  image:' $release | grep -q 'needs: packages$' || fault "$release: pushes before packages"
+! grep -E 'systemd-analyze|--tag .*:latest|push --all-tags' $release || fault "$release: see above"
+grep -q -- '\*-\*) ;;' $release || fault "$release: a pre-release would be the latest"
+sed -n '/^  deploy:/,$p' .github/workflows/ci.yml | grep -q 'cargo build .*--bin akin' \
+    || fault "ci.yml: the job deploy does not build what it checks"
+! grep -rn --include='*.sh' --exclude=check-unit.sh -e '--offline=true' packaging \
+    || fault "systemd-analyze is not asked first whether it has that option"
+for built in Dockerfile packaging/deb.sh packaging/archive.sh; do
+    grep -q 'cargo build --release --locked --features full ' $built \
+        || fault "$built: a released binary has every feature"
+done
+synopsis=$(sed -n 's/^description = "\(.*\)"/\1/p' Cargo.toml | head -1)
+[ ${#synopsis} -lt 80 ] || fault "Cargo.toml: the description wraps into the package's synopsis"
+
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 akin="$root/target/debug/akin"
+[ -x "$akin" ] || cargo build --locked --all-features --bin akin
 bash packaging/documentation.sh "$akin" "$scratch"
 if command -v groff > /dev/null; then
     warnings=$(groff -man -ww -z -Tutf8 "$scratch"/man/*.1 2>&1)
@@ -26,8 +73,5 @@ fi
 bash -n "$scratch/completions/akin.bash"
 for script in packaging/*.sh packaging/debian/*inst packaging/debian/*rm; do bash -n "$script"; done
 
-if command -v systemd-analyze > /dev/null; then
-    sed "s|/usr/bin/akin|$akin|" packaging/akin.service > "$scratch/akin.service"
-    systemd-analyze verify --man=no "$scratch/akin.service"
-    systemd-analyze security --offline=true --threshold=20 "$scratch/akin.service" | tail -1
-fi
+sed "s|/usr/bin/akin|$akin|" packaging/akin.service > "$scratch/akin.service"
+bash packaging/check-unit.sh "$scratch/akin.service"

@@ -44,11 +44,11 @@ def akin(*arguments: str) -> str:
 
 def akin_pairs(mode: str) -> list[tuple[str, ...]]:
     lines = akin("pairs", "docs.jsonl", "--mode", mode, "--threshold", "0.8").splitlines()
-    return sorted(tuple(line.split("\t")) for line in lines)
+    return sorted(tuple(line.split("\t")) for line in lines if not line.startswith("#"))
 
 
 def akin_clusters() -> dict[str, str]:
-    by = ("--threshold", "0.8", "--linkage", "single", "--annotate")
+    by = ("--threshold", "0.8", "--linkage", "single", "--keep", "id", "--annotate")
     lines = akin("dedup", "docs.jsonl", *by).splitlines()
     documents = [json.loads(line) for line in lines]
     return {document["id"]: document["representative"] for document in documents}

@@ -12,4 +12,4 @@ if [ "$(cat "$venv/installed.txt" 2> /dev/null)" != "$wanted" ]; then
     echo "$wanted" > "$venv/installed.txt"
 fi
 [ "${1:-}" != install ] || exit 0
-"$venv/bin/python" tests/s3.py cargo test --quiet --locked --lib backend::cluster::contents
+"$venv/bin/python" tests/s3.py cargo test --quiet --locked --all-features --lib backend::valkey::contents

@@ -15,7 +15,7 @@ if ! cmp -s tests/schemathesis.txt target/schemathesis/installed.txt; then
 fi
 [ "${1:-}" != install ] || exit 0
 # Not `cargo build`: without the features of the tests it would build the dependencies once more.
-cargo test --quiet --locked --no-run --test http
+cargo test --quiet --locked --all-features --no-run --test http
 
 scratch=$(mktemp -d)
 mkdir "$scratch/data"
@@ -46,7 +46,7 @@ done
 
 export SCHEMATHESIS_HOOKS=schemathesis_hooks PYTHONPATH="$scratch"
 cp tests/schemathesis.py "$scratch/schemathesis_hooks.py" # by its own name it would hide the tool
-export AKIN_URL="http://$address" AKIN_KEY="$key"
+export AKIN_URL="http://$address" AKIN_API_KEY="$key"
 # Without the check `positive_data_acceptance`: a schema cannot say which texts are filters, which
 # fields a collection has and which ids are stored, so valid values may be refused.
 cd "$scratch" # where it leaves a cache

@@ -1,12 +1,12 @@
 //! What is made up, as akin's own benches have it: the same on every machine.
 
-#[path = "../../benches/corpus/lines.rs"]
+#[path = "../../crates/akin-core/benches/corpus/lines.rs"]
 pub mod lines;
-#[path = "../../tests/numbers/mod.rs"]
+#[path = "../../crates/akin-core/benches/corpus/numbers.rs"]
 mod numbers;
-#[path = "../../benches/corpus/sketches.rs"]
+#[path = "../../crates/akin-core/benches/corpus/sketches.rs"]
 pub mod sketches;
-#[path = "../../benches/corpus/texts.rs"]
+#[path = "../../crates/akin-core/benches/corpus/texts.rs"]
 mod texts;
 
 pub use numbers::Numbers;

@@ -22,11 +22,19 @@ pub struct Akin {
 
 impl Akin {
     pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// Starts it with further settings, as environment variables.
+    pub fn start_with(settings: &[(&str, String)]) -> Self {
         let dir = TempDir::new().expect("a directory");
         let log = dir.path().join("log");
-        let process = Command::new(env!("CARGO_BIN_EXE_akin"))
+        let built = || env!("CARGO_BIN_EXE_akin").to_owned();
+        let server = std::env::var("AKIN_BENCH_SERVER").unwrap_or_else(|_| built());
+        let process = Command::new(server)
             .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
             .arg(dir.path().join("data"))
+            .envs(settings.iter().cloned())
             .stderr(File::create(&log).expect("a file"))
             .spawn()
             .expect("akin starts");
@@ -45,7 +53,7 @@ impl Akin {
 
     /// The memory and the processor time that it took, and what it leaves on disk.
     pub fn footprint(&self) -> String {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()));
+        let status = std::fs::read_to_string(self.proc("status"));
         let status = status.unwrap_or_default();
         let memory = status.lines().find(|line| line.starts_with("VmRSS")).unwrap_or_default();
         let stored = bytes_below(&self.dir.path().join("data")) / 1_000_000;
@@ -56,12 +64,17 @@ impl Akin {
     /// What the processor has spent on it, in all its threads.
     pub fn processor_time(&self) -> Duration {
         const TICKS_EACH_SECOND: f64 = 100.0;
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id()));
+        let stat = std::fs::read_to_string(self.proc("stat"));
         let stat = stat.expect("it runs");
         let (_, behind_name) = stat.rsplit_once(')').expect("proc(5)");
         let ticks = behind_name.split_ascii_whitespace().skip(11).take(2);
         let ticks: f64 = ticks.map(|ticks| ticks.parse::<f64>().expect("a number")).sum();
         Duration::from_secs_f64(ticks / TICKS_EACH_SECOND)
+    }
+
+    /// A file of proc(5) about it.
+    pub fn proc(&self, name: &str) -> String {
+        format!("/proc/{}/{name}", self.process.id())
     }
 
     fn is_ready(&self) -> bool {

@@ -22,13 +22,13 @@ use crate::engine::{Collections, EngineError, check_backup};
 /// The pause after a backup that failed.
 const AFTER_FAILURE: Duration = Duration::from_secs(60);
 
-/// Pieces waiting to be written.
+/// The number of pieces that may wait to be written.
 const PIECES_AHEAD: usize = 4;
 
 /// The name of a backup, by the time at which it was begun, in UTC.
 const NAME: &str = "akin-%Y%m%dT%H%M%SZ.tar";
 
-/// Added to the name while a backup is incomplete.
+/// The suffix of incomplete backups.
 const PARTIAL: &str = ".partial";
 
 #[derive(Debug, thiserror::Error)]
@@ -67,13 +67,13 @@ pub(super) async fn make(collections: &Collections, settings: &BackupSection) ->
     }
 }
 
-/// The time until the next backup, also if the clock was set back since the newest.
+/// The time until the next backup, also if the clock was set back since the newest backup.
 fn wait(newest: Timestamp, every: Duration) -> Duration {
     let age = Timestamp::now().duration_since(newest);
     every.saturating_sub(Duration::try_from(age).unwrap_or_default())
 }
 
-/// `None` if there is no backup. A directory that cannot be read fails when one is made.
+/// `None` if there is no backup. A directory that cannot be read fails when a backup is made.
 async fn newest(dir: PathBuf) -> Option<Timestamp> {
     let listed = spawn_blocking(move || backups(&dir).unwrap_or_default()).await;
     listed.unwrap_or_default().last().map(|(begun, _)| *begun)
@@ -103,8 +103,8 @@ async fn make_one(collections: &Collections, dir: &Path, keep: usize) -> Result<
     Ok(())
 }
 
-/// Writes a backup until the channel is closed, verifies it and removes the oldest. What breaks off
-/// has no manifest, so it is not intact.
+/// Writes a backup until the channel is closed, verifies it and removes the oldest. An
+/// archive that breaks off has no manifest, so it is not intact.
 fn write(
     dir: &Path,
     begun: Timestamp,
@@ -149,7 +149,7 @@ fn begun(name: &str) -> Option<Timestamp> {
     Some(begun.timestamp())
 }
 
-/// Removes what a server left that ended while it made a backup.
+/// Removes the partial backup of a server that ended while it made it.
 fn remove_partial(dir: &Path) -> Result<(), BackupError> {
     for entry in fs::read_dir(dir).map_err(failed(dir))? {
         let path = entry.map_err(failed(dir))?.path();
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_backup_is_due_an_interval_after_the_newest() {
+    fn backups_are_due_an_interval_after_the_newest() {
         let every = Duration::from_secs(1_000);
         let ago = |seconds| Timestamp::now() - jiff::SignedDuration::from_secs(seconds);
         assert_eq!(wait(ago(5_000), every), Duration::ZERO);

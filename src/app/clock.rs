@@ -10,6 +10,11 @@ use std::path::{Path, PathBuf};
 
 use tokio::time::Instant;
 
+use crate::storage::read_small;
+
+/// The file has a single number.
+const NOTE_BYTES_MAX: u64 = 64;
+
 /// The name of the file with the last believed time, in milliseconds since the epoch.
 const NOTE: &str = "clock";
 
@@ -21,26 +26,27 @@ pub(super) struct ClockCheck {
     /// A clock that stays jumped for so long is believed.
     confirm_ms: i64,
     note: PathBuf,
-    /// The last believed time, and when that was.
+    /// The last believed time, and the instant of the check.
     believed: (i64, Instant),
-    /// How far the clock has jumped, and when that was seen.
+    /// How far the clock has jumped, and when the jump was found.
     jump: Option<(i64, Instant)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Believed,
-    /// The clock has just been seen to be ahead by so much.
+    /// The clock was just found to be ahead by this time.
     Jumped(i64),
-    /// It still is.
+    /// The clock is still ahead by this time.
     Waits(i64),
 }
 
 impl ClockCheck {
-    /// Blocks.
+    /// Reads the last believed time. Blocks.
     pub fn start(data_dir: &Path, jump_max_s: u64, confirm_s: u64, now_ms: i64) -> Self {
         let note = data_dir.join(NOTE);
-        let noted = fs::read_to_string(&note).ok().and_then(|text| text.trim().parse().ok());
+        let noted = read_small(&note, NOTE_BYTES_MAX).ok();
+        let noted = noted.and_then(|bytes| str::from_utf8(&bytes).ok()?.trim().parse().ok());
         let ms = |seconds: u64| i64::try_from(seconds.saturating_mul(1_000)).unwrap_or(i64::MAX);
         Self {
             jump_max_ms: ms(jump_max_s),
@@ -76,7 +82,7 @@ impl ClockCheck {
         verdict
     }
 
-    /// What writes down the last believed time. Blocks.
+    /// A function that writes down the last believed time. It blocks.
     pub fn note(&self) -> impl FnOnce() -> io::Result<()> + Send + 'static {
         let (note, (believed_ms, _)) = (self.note.clone(), self.believed);
         move || {
@@ -124,7 +130,7 @@ mod tests {
         assert_eq!(check.check(HOUR + 1), Verdict::Jumped(HOUR + 1));
         pass(HOUR / 4).await;
         assert_eq!(check.check(5 * HOUR / 4 + 1), Verdict::Waits(HOUR + 1));
-        // A further jump begins anew.
+        // A further jump starts a new confirmation.
         assert_eq!(check.check(9 * HOUR), Verdict::Jumped(9 * HOUR - HOUR / 4));
         pass(HOUR / 2 - 1).await;
         assert!(matches!(check.check(9 * HOUR + HOUR / 2 - 1), Verdict::Waits(_)));

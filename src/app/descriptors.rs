@@ -1,7 +1,9 @@
-//! File descriptors: connections get what the stores leave of the limit of open files.
+//! File descriptors: connections get the part of the limit of open files that the stores do not
+//! need.
 
 use super::AppError;
 use crate::config::Settings;
+use crate::http::CONNECTIONS_RESERVE;
 
 /// Descriptors that are neither of stores nor of connections: the runtime, logs, the listener.
 const OTHERS: u64 = 64;
@@ -9,8 +11,8 @@ const OTHERS: u64 = 64;
 /// A lower limit leaves too few connections to be of use.
 const LIMIT_MIN: u64 = 128;
 
-/// Lowers `connections_max` to what a limit of open files leaves beside the stores of all
-/// collections that there may be, but at least to half of the limit.
+/// Lowers `connections_max` to the limit of open files minus the files of `collections_max` stores,
+/// but at least to half of the limit.
 ///
 /// # Errors
 /// The limit is too low to serve at all.
@@ -20,7 +22,7 @@ pub fn fit_connections(settings: &mut Settings, limit: u64) -> Result<(), AppErr
     }
     let storage = &settings.storage;
     let of_stores = storage.store.files_max().saturating_mul(storage.collections_max as u64);
-    let of_probes = settings.server.connections_reserve as u64;
+    let of_probes = CONNECTIONS_RESERVE as u64;
     let beside = of_stores.saturating_add(OTHERS).saturating_add(of_probes);
     let reserved = beside.min(limit / 2);
     let left = usize::try_from(limit - reserved).unwrap_or(usize::MAX);
@@ -30,7 +32,7 @@ pub fn fit_connections(settings: &mut Settings, limit: u64) -> Result<(), AppErr
             limit,
             configured = *max,
             connections_max = left,
-            "connections_max is lowered to what the limit of open files (ulimit -n) leaves"
+            "connections_max reduced to fit the limit of open files (ulimit -n)"
         );
         *max = left;
     }
@@ -48,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn stores_come_first_and_never_take_more_than_half() {
+    fn stores_reserve_descriptors_up_to_half() {
         assert_eq!(connections(1 << 20), 4_096);
         assert_eq!(connections(4_096), 4_096 - 64 - 16 - 64 * 30);
         assert_eq!(connections(1_024), 512);

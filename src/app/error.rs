@@ -26,7 +26,7 @@ pub enum AppError {
     #[error("cannot open the store in {}: {source}", .dir.display())]
     Open { dir: PathBuf, source: EngineError },
     #[error(transparent)]
-    Cluster(EngineError),
+    Valkey(EngineError),
     #[error("the store went out of service: {reason}")]
     OutOfService { reason: String },
     #[error("serving failed: {0}")]

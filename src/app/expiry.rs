@@ -37,14 +37,14 @@ async fn is_believed(check: &mut ClockCheck, clock: &Clock) -> bool {
         let ahead_s = ahead_ms / 1_000;
         tracing::warn!(
             ahead_s,
-            "the system clock is ahead of the time that has passed: expired documents are not \
-             returned, but kept; set the clock right, or wait for storage.clock_jump_confirm_s"
+            "the system clock jumped forward: expired documents are not returned, but not yet \
+             removed; correct the clock, or wait for storage.clock_jump_confirm_s"
         );
     }
     if verdict == Verdict::Believed
         && let Ok(Err(error)) = spawn_blocking(check.note()).await
     {
-        tracing::warn!(%error, "cannot note the time in the data directory");
+        tracing::warn!(%error, "cannot store the time in the data directory");
     }
     verdict == Verdict::Believed
 }

@@ -1,4 +1,4 @@
-//! The memory of requests and caches: by default a share of what the process may use.
+//! The memory of requests and caches: by default a share of the process's memory limit.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 use crate::budget::{Budget, Purpose, Reservation};
 use crate::config::Settings;
 
-/// Where nothing says how much memory there is.
+/// The memory to assume if it is unknown.
 const UNKNOWN_BYTES: usize = 2 << 30;
 
-/// Sets the budget of memory that the settings leave open, and makes the caches smaller where they
-/// would take more than half of it.
+/// Sets the budget of memory that the settings leave open, and reduces caches of more than half of
+/// it.
 pub fn fit_memory(settings: &mut Settings) {
     let Settings { server, storage, .. } = settings;
     if server.memory_max == 0 {
@@ -28,12 +28,12 @@ pub fn fit_memory(settings: &mut Settings) {
             memory_max,
             sets_cache_bytes,
             page_cache_bytes,
-            "the caches were made smaller, to half of memory_max"
+            "caches reduced to half of memory_max"
         );
     }
 }
 
-/// Reserves what the caches may take, once the settings [fit](fit_memory).
+/// Reserves the memory of the caches, once the settings [fit](fit_memory).
 pub fn reserve_caches(budget: &Arc<Budget>, settings: &Settings) -> Reservation {
     let storage = &settings.storage;
     let caches = budget.reservation(Purpose::Caches);
@@ -42,16 +42,39 @@ pub fn reserve_caches(budget: &Arc<Budget>, settings: &Settings) -> Reservation 
     caches
 }
 
-/// What this process may use, in bytes.
+/// The memory that this process may use, in bytes.
 pub fn available_memory() -> usize {
-    available(Path::new("/")).unwrap_or(UNKNOWN_BYTES)
+    available(Path::new("/"), address_space()).unwrap_or(UNKNOWN_BYTES)
 }
 
-/// The least of the machine's memory and the limits of the control groups, in bytes.
-fn available(root: &Path) -> Option<usize> {
+/// The part of the address space (`ulimit -v`) that can become memory in use, in bytes: stacks and
+/// arenas are reserved and mostly untouched. `None`: there is no limit.
+fn address_space() -> Option<usize> {
+    let (soft, _) = rlimit::getrlimit(rlimit::Resource::AS).ok()?;
+    (soft != rlimit::INFINITY).then(|| usize::try_from(soft / 2).unwrap_or(usize::MAX))
+}
+
+/// Free memory beyond the reservation of a request, for allocations that are too small to reserve.
+const HEADROOM_BYTES: usize = 32 << 20;
+
+/// Whether this number of bytes can be allocated now. Only a limit of the address space makes an
+/// allocation fail: without one the kernel promises memory that it may not have.
+pub fn can_allocate(bytes: usize) -> bool {
+    if address_space().is_none() {
+        return true;
+    }
+    let mut probe = Vec::<u8>::new();
+    let is_there = probe.try_reserve_exact(bytes.saturating_add(HEADROOM_BYTES)).is_ok();
+    // Without it the compiler may optimise the allocation away.
+    std::hint::black_box(&probe);
+    is_there
+}
+
+/// The least of the machine's memory, the limits of the control groups and `other`, in bytes.
+fn available(root: &Path, other: Option<usize>) -> Option<usize> {
     let groups = std::fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     let limits = groups.lines().flat_map(|group| limits_of(root, group));
-    limits.chain(machine(root)).min()
+    limits.chain(machine(root)).chain(other).min()
 }
 
 /// `MemTotal:       16303320 kB`
@@ -62,9 +85,9 @@ fn machine(root: &Path) -> Option<usize> {
     kib.checked_mul(1024)
 }
 
-/// The limits of a group, `0::/path` (version 2) or `5:memory:/path` (version 1), and of those
-/// around it. Within a container the path may be one that only exists outside: then the limit is
-/// that of the mounted root.
+/// The limits of a group, `0::/path` (version 2) or `5:memory:/path` (version 1), and of its
+/// parent groups. Within a container the path may exist only outside: then the limit of the mounted
+/// root counts.
 fn limits_of(root: &Path, group: &str) -> Vec<usize> {
     let mut parts = group.splitn(3, ':').skip(1);
     let (mounted, file) = match parts.next() {
@@ -100,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_of_machine_and_groups_counts() {
+    fn the_lowest_memory_limit_counts() {
         let machine = ("proc/meminfo", "MemTotal:       1000 kB\nMemFree: 1 kB\n");
         let no_limit =
             [machine, ("proc/self/cgroup", "0::/a\n"), ("sys/fs/cgroup/a/memory.max", "max\n")];
@@ -118,9 +141,11 @@ mod tests {
         for (files, expected) in
             [(&[machine][..], 1_024_000), (&no_limit, 1_024_000), (&outer, 5_000), (&first, 7_000)]
         {
-            assert_eq!(available(root(files).path()), Some(expected), "{files:?}");
+            assert_eq!(available(root(files).path(), None), Some(expected), "{files:?}");
         }
-        assert_eq!(available(root(&[]).path()), None);
+        assert_eq!(available(root(&[]).path(), None), None);
+        let limited = available(root(&no_limit).path(), Some(1_000));
+        assert_eq!(limited, Some(1_000), "the limit of the address space counts, too");
     }
 
     fn fitted(memory_max: usize, sets_cache_bytes: u64, page_cache_bytes: u64) -> Settings {
@@ -133,13 +158,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_stays() {
+    fn a_configured_budget_is_kept() {
         assert_eq!(fitted(7_000, 10, 20).server.memory_max, 7_000);
         assert!(fitted(0, 10, 20).server.memory_max > 0);
     }
 
     #[test]
-    fn the_caches_are_reserved_and_take_half_of_the_budget_at_most() {
+    fn caches_reserve_at_most_half_of_the_budget() {
         for (memory_max, sets, pages, expected) in
             [(100, 30, 20, (30, 20)), (100, 60, 40, (30, 20)), (100, u64::MAX, 0, (50, 0))]
         {

@@ -30,8 +30,10 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
+use crate::backend::{BackendKind, connect_to_valkey};
+use crate::background;
 use crate::config::{Settings, StorageSection, TraceSettings};
-use crate::engine::{Clock, Collection, Collections, EngineError};
+use crate::engine::{Clock, Collection, Collections, EngineError, Sample};
 use crate::http::{self, ServerSettings};
 use crate::telemetry;
 use clock::ClockCheck;
@@ -72,12 +74,14 @@ pub async fn run(
     reload: Option<Signal>,
 ) -> Result<(), AppError> {
     let address = listener.local_addr().map_err(AppError::Serve)?;
-    let keys = access::keys(&settings, address)?;
-    let tls = http::Tls::open(&settings.server)?.map(Arc::new);
+    let (keys, tls) = access::open(&settings, address).await?;
+    let tls = tls.map(Arc::new);
     memory::fit_memory(&mut settings);
+    background::start();
     let state = http::AppState::new(settings.server.clone(), keys, metrics);
     trace_requests(&settings.traces, &state);
     let _caches = memory::reserve_caches(&state.budget, &settings);
+    state.budget.ask(memory::can_allocate);
     tracing::info!(%address, tls = tls.is_some(), "listening");
     let (ended, end) = oneshot::channel();
     let until_stopped = {
@@ -89,7 +93,7 @@ pub async fn run(
                 Err(error) = work(settings, state.clone()) => Err(error),
             };
             tracing::info!("stopping: requests in progress may finish");
-            // Fails only if serving has ended already.
+            // Sending fails only if serving has ended already.
             let _ = ended.send(outcome);
         }
     };
@@ -141,7 +145,7 @@ async fn work(settings: Settings, state: http::AppState) -> Result<Infallible, A
         never = for_each(collections, measured_every, measure_recall) => match never {},
         never = clusters::update(collections) => match never {},
         never = keep_metrics(metrics) => match never {},
-        never = collections.follow_cluster() => match never {},
+        never = collections.follow_shared() => match never {},
         reason = collections.failed() => Err(AppError::OutOfService { reason }),
     }
 }
@@ -158,15 +162,18 @@ async fn open(settings: Settings, state: &http::AppState) -> Result<Arc<Collecti
     let dir = settings.storage.data_dir.clone();
     tracing::info!(data_dir = %dir.display(), "opening");
     let opened = spawn_blocking(move || {
-        let (root, of_all) =
-            (collections_dir(&settings.storage.data_dir), settings.of_collections());
+        let root = collections_dir(&settings.storage.data_dir);
+        let mut of_all = settings.of_collections();
+        if settings.storage.backend == BackendKind::Valkey {
+            of_all.shared = Some(connect_to_valkey(&settings.valkey)?);
+        }
         Collections::open(&root, settings.collection, of_all, &progress)
     });
     let opened = opened.await.unwrap_or_else(|_| {
         Err(EngineError::Store { reason: "opening it panicked, see the log".into() })
     });
     let collections = opened.map_err(|source| match source {
-        EngineError::Unavailable { .. } => AppError::Cluster(source),
+        EngineError::Unavailable { .. } => AppError::Valkey(source),
         source => AppError::Open { dir, source },
     })?;
     tracing::info!(collections = collections.list().len(), "ready");
@@ -200,7 +207,7 @@ async fn for_each<W: Future<Output = ()>>(
 
 async fn measure_recall(collection: Arc<Collection>, sample: usize) {
     let name = collection.name();
-    match collection.measure_recall(sample, None).await {
+    match collection.measure_recall(Sample::Exactly(sample), None, None).await {
         Ok(recall) => tracing::info!(
             collection = %name,
             recall = recall.all.recall(),
@@ -217,7 +224,7 @@ async fn measure_recall(collection: Arc<Collection>, sample: usize) {
             | EngineError::NotForRecords
             | EngineError::NotForSignatures,
         ) => {}
-        Err(error) => tracing::error!(collection = %name, %error, "recall was not measured"),
+        Err(error) => tracing::error!(collection = %name, %error, "cannot measure recall"),
     }
 }
 
@@ -243,9 +250,9 @@ mod tests {
             store: StorageSettings::default(),
             sets_cache_bytes: 1 << 20,
             collections_max: 1,
-            ceiling: LimitSettings::ceiling(),
+            limits_max: LimitSettings::default(),
             clock: Clock::system(),
-            cluster: None,
+            shared: None,
         };
         let default = CollectionSettings::default();
         Collections::open(dir, default, of_all, &Progress::default()).unwrap()

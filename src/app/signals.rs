@@ -3,10 +3,10 @@ use std::process::exit;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What a shell reports for a process that SIGINT ended.
+/// The exit code that a shell reports for a process that SIGINT ended.
 const EXIT_INTERRUPTED: i32 = 130;
 
-/// Completes with the first SIGTERM or SIGINT. A second one ends the process at once.
+/// Completes with the first SIGTERM or SIGINT. A second signal ends the process at once.
 ///
 /// # Errors
 /// The signal handlers cannot be installed.

@@ -16,7 +16,7 @@ pub(super) async fn take(collection: Arc<Collection>) {
     log(&collection, collection.snapshot_if_changed().await);
 }
 
-/// Bounds what a start has to replay. With 0 operations it does nothing.
+/// Bounds the number of log entries that a start replays. With 0 operations it does nothing.
 pub(super) async fn take_due(collections: &Collections, operations: u64) -> Infallible {
     let mut ticks = super::ticks(if operations == 0 { Duration::ZERO } else { DUE_EVERY }).await;
     loop {

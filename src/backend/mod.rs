@@ -1,9 +1,9 @@
 //! The interface between the engine and the storage of its documents.
 //!
 //! Its methods are whole operations, never single keys or rows, so that a backend can be this
-//! process ([`Local`]: index and store side by side) or a distributed system. What only makes sense
-//! in one process (snapshots, backups, reindexing from disk) are methods of [`Local`], which
-//! [`Backend::local`] gives or refuses.
+//! process ([`Local`]: index and store side by side) or a distributed system. Snapshots, backups
+//! and further operations exist only in some backends: a [`Capability`] names each, and `<dyn
+//! Backend>::require` returns its implementation or refuses.
 //!
 //! Adding a document takes two calls. [`Backend::register`] assigns its ticket in the order of
 //! arrival and returns its *rivals*: documents that were registered earlier and are still in
@@ -11,43 +11,52 @@
 //! A caller that registers, looks up, and then checks the rivals has seen every earlier document,
 //! which makes check-and-store atomic.
 
+mod capability;
 mod clock;
-mod cluster;
 mod content_hash;
 mod error;
+#[cfg(test)]
+pub(crate) mod failing;
 pub(crate) mod in_flight;
 mod local;
 pub(crate) mod parallel;
 mod rival;
+mod settings;
+mod shared;
 mod statistics;
 #[cfg(test)]
 pub(crate) mod testing;
+#[cfg(feature = "valkey")]
+mod valkey;
 
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 use tokio::sync::watch;
 
 use crate::document::{Content, Document, DocumentId, Ordinal};
-use crate::index::{self, ExactSearch, Search};
-use crate::measure::Overlap;
-use crate::scheme::Key;
-use crate::sketch::Sketch;
 use crate::storage::{Detail, DocumentDetails, Order, Record};
-use crate::text::ShingleSet;
+use akin_core::index::{self, ExactSearch, Search};
+use akin_core::measure::Overlap;
+use akin_core::scheme::Key;
+use akin_core::sketch::Sketch;
+use akin_core::text::ShingleSet;
 
+pub use capability::Capability;
 pub use clock::Clock;
-pub use cluster::{
-    BackendKind, Cluster, ClusterHome, ClusterOptions, ClusterSettings, ListedCollection, Password,
-};
 pub(crate) use content_hash::content_hash;
 pub use error::BackendError;
 #[cfg(test)]
 pub(crate) use local::WriteGate;
 pub use local::{
-    ClusterCounts, ClusterEntry, ClusterWork, Clusters, ClustersState, Local, LocalSettings,
-    LocalView, PausedWrites, SetCache,
+    ClusterCounts, ClusterWork, Clusters, ClustersState, Local, LocalSettings, LocalView,
+    PausedWrites, SetCache, Unfinished,
 };
-pub use rival::{LookupLimits, Registered, Rival, RivalSearch, Rivals};
+pub use rival::{Registered, Rival, RivalSearch, Rivals};
+pub use settings::{BackendKind, Password, ValkeySettings};
+pub use shared::{
+    CollectionEntry, ListedCollection, SharedCollections, SharedOptions, WITHOUT_VALKEY,
+    connect_to_valkey,
+};
 pub use statistics::{BackendStats, Progress, Recovery, RecoverySource};
 
 /// A document with its set, sketch and keys: everything needed to store and find it.
@@ -57,13 +66,11 @@ pub struct PreparedDocument {
     pub set: ShingleSet,
     pub fingerprint: u64,
     pub sketch: Sketch,
-    /// The keys under which it is found, in the index and while it is in flight.
+    /// The lookup keys of the document, in the index and while it is in flight.
     pub keys: Vec<Key>,
     /// The text is shorter than one shingle, so the whole text is its only shingle.
     pub whole_document: bool,
-    /// None of the text's shingles was in the sample.
-    pub sampled_to_one: bool,
-    /// It is stored only if its id still has the document with this ordinal.
+    /// The document is stored only if its id still has the version with this ordinal.
     pub only_over: Option<Ordinal>,
 }
 
@@ -98,8 +105,8 @@ pub struct Member {
     pub has_metadata: bool,
 }
 
-/// One version of a stored document: a document that is replaced gets another ordinal.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// A version of a stored document: a document that is replaced gets another ordinal.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Version {
     pub id: DocumentId,
     pub ordinal: Ordinal,
@@ -149,12 +156,13 @@ pub struct Sketched {
 pub struct Removed {
     /// Documents that met the conditions.
     pub matched: u64,
-    /// Documents removed: fewer than `matched` if others removed or replaced some meanwhile.
+    /// Documents removed: fewer than `matched` if other requests removed or replaced
+    /// matching documents first.
     pub removed: u64,
 }
 
-/// Exported documents; may be polled after its end. A damaged one is an error, and the others
-/// follow.
+/// Exported documents; may be polled after its end. A damaged document is an error, and
+/// further documents follow.
 pub type Records = BoxStream<'static, Result<Record, BackendError>>;
 
 /// Selects documents by their details.
@@ -173,9 +181,10 @@ pub trait Backend: Send + Sync {
         search: Option<RivalSearch>,
     ) -> Result<Registered, BackendError>;
 
-    /// Shows a registered document that has a search to all who share the collection, and adds
-    /// their earlier documents in flight to its rivals. May be repeated, which finds those that are
-    /// still in flight. Returns what the search's lookup finds, if it came across that.
+    /// Shows a registered document that has a search to all processes that share the collection,
+    /// and adds the earlier documents in flight of these processes to its rivals. A repeated call
+    /// drops rivals that are no longer in flight. Returns the candidates of the search's lookup if
+    /// the backend read them, too.
     async fn announce(
         &self,
         registered: &mut Registered,
@@ -186,7 +195,7 @@ pub trait Backend: Send + Sync {
     async fn store(&self, registered: Registered) -> Result<Stored, BackendError>;
 
     /// Stores documents that are all new ([`Registered::is_new`]), given in their order of arrival.
-    /// A local backend stores all or none; over a cluster no document counts as new.
+    /// A local backend stores all or none; over Valkey no document counts as new.
     async fn store_new(&self, registered: Vec<Registered>) -> Result<(), BackendError>;
 
     /// Whether an identical document (id, content and metadata) is stored. Expiry is not compared.
@@ -255,12 +264,9 @@ pub trait Backend: Send + Sync {
     /// Waits for pending operations and closes the files.
     async fn close(&self) -> Result<(), BackendError>;
 
-    /// The backend of this process, for an operation that no other has (`what`, as in "snapshots
-    /// are").
-    ///
-    /// # Errors
-    /// [`BackendError::Unsupported`] if the backend is another.
-    fn local(&self, what: &'static str) -> Result<&Local, BackendError> {
-        Err(BackendError::Unsupported { what })
+    /// The implementation of an operation that not every backend has; `None` if this backend lacks
+    /// the operation. Call [`require`](#method.require) instead.
+    fn capability(&self, _capability: Capability) -> Option<&Local> {
+        None
     }
 }

@@ -1,13 +1,14 @@
-//! Documents that are being added, and the earlier ones that are not in the index yet.
+//! Documents that are being added, and earlier documents that are not in the index yet.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
 use crate::backend::PreparedDocument;
-use crate::backend::cluster::Announced;
 use crate::backend::in_flight::{Outcome, Ticket};
-use crate::scheme::Key;
+use akin_core::index::SearchLimits;
+use akin_core::scheme::{Key, Threshold};
 
 /// A document with its ticket in the order of arrival. Dropping it before it is stored withdraws
 /// it.
@@ -20,9 +21,12 @@ pub struct Registered {
     pub(crate) tentative: bool,
     pub(crate) search: Option<RivalSearch>,
     pub(crate) ticket: Ticket,
-    /// What the other processes see of it.
-    pub(crate) announced: Option<Announced>,
+    /// The note of its backend that other processes can read.
+    pub(crate) announced: Option<Announcement>,
 }
+
+/// A type that only the backend knows.
+pub(crate) type Announcement = Box<dyn Any + Send + Sync>;
 
 /// Selects the documents in flight that are rivals of a document.
 #[derive(Clone, Debug)]
@@ -31,19 +35,13 @@ pub struct RivalSearch {
     pub keys: Vec<Key>,
     /// The least number of slots in which a rival's sketch agrees with the document's.
     pub agreeing_min: u32,
-    /// The maximum number of rivals: the earliest ones for a tentative document, otherwise those
-    /// whose sketches agree best.
+    /// The resemblance from which documents count as near-duplicates.
+    pub threshold: Threshold,
+    /// The maximum number of rivals: the earliest rivals of a tentative document, otherwise the
+    /// rivals with the best-agreeing sketches.
     pub rivals_max: usize,
     /// The lookup of stored documents that follows, if it takes the same keys and slots.
-    pub lookup: Option<LookupLimits>,
-}
-
-/// The limits of a lookup, as [`Search`](crate::index::Search) has them.
-#[derive(Clone, Copy, Debug)]
-pub struct LookupLimits {
-    pub postings_max: usize,
-    pub found_max: usize,
-    pub members_max: usize,
+    pub lookup: Option<SearchLimits>,
 }
 
 /// Earlier documents in flight, with other ids.
@@ -62,7 +60,7 @@ pub struct Rival {
 }
 
 impl Registered {
-    /// Drops the rivals that are no longer in flight. Those stored meanwhile are in the index.
+    /// Drops the rivals that are no longer in flight. The index has the rivals that were stored.
     pub fn find_rivals_again(&mut self) {
         let Some(search) = self.search.as_ref().filter(|_| self.announced.is_none()) else {
             return;

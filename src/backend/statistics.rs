@@ -1,5 +1,6 @@
 //! Statistics of a backend.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::storage::SnapshotInfo;
@@ -36,7 +37,7 @@ pub struct Recovery {
 }
 
 /// How the index was restored: `empty` (no documents), `snapshot` (a snapshot and the log), or
-/// `rebuilt` (from the stored sketches), or `cluster` (it is there).
+/// `rebuilt` (from the stored sketches), or `valkey` (it is there).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RecoverySource {
@@ -45,19 +46,19 @@ pub enum RecoverySource {
     Snapshot,
     /// Rebuilt from the stored sketch of every document.
     Rebuilt,
-    /// There is none in this process: documents are in a cluster.
-    Cluster,
+    /// There is none in this process: documents are in Valkey.
+    Valkey,
 }
 
-/// Progress of a start, readable while it runs.
-#[derive(Debug, Default)]
+/// Progress of a start, readable while it runs. Clones share it.
+#[derive(Clone, Debug, Default)]
 pub struct Progress {
-    done: AtomicU64,
-    total: AtomicU64,
+    done: Arc<AtomicU64>,
+    total: Arc<AtomicU64>,
 }
 
 impl Progress {
-    /// Adds the documents of one more collection.
+    /// Adds the documents of a further collection.
     pub fn add_total(&self, documents: u64) {
         self.total.fetch_add(documents, Ordering::Relaxed);
     }

@@ -2,9 +2,9 @@
 
 use super::PreparedDocument;
 use crate::document::{Content, Document, DocumentId};
-use crate::scheme::{Scheme, SchemeSettings};
-use crate::sketch::{SketchSettings, Sketcher};
-use crate::text::{ShingleSettings, Shingler};
+use akin_core::scheme::{Scheme, SchemeSettings};
+use akin_core::sketch::{SketchSettings, Sketcher};
+use akin_core::text::{ShingleSettings, Shingler};
 
 /// Prepares a text with the default settings.
 pub(crate) fn prepared(id: &str, text: &str) -> PreparedDocument {
@@ -24,7 +24,6 @@ pub(crate) fn prepared(id: &str, text: &str) -> PreparedDocument {
         keys: scheme.all_keys(sketch.as_bytes()).collect(),
         sketch,
         whole_document: shingled.whole_document,
-        sampled_to_one: shingled.sampled_to_one,
         only_over: None,
     }
 }

@@ -34,7 +34,7 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let client = arguments.server.client()?;
-    arguments.destination.check(&[])?;
+    arguments.destination.check(&arguments.server.inputs())?;
     arguments.destination.check_binary()?;
     arguments.destination.check_summary(arguments.json)?;
     let path = match &arguments.collection {

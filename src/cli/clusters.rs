@@ -1,4 +1,4 @@
-//! `akin clusters`: the clusters of a server's collection, or that of one document.
+//! `akin clusters`: the clusters of a server's collection, or the cluster of a document.
 
 use std::io::{self, BufRead, BufReader, Write, stdout};
 use std::num::NonZeroU32;
@@ -14,17 +14,17 @@ use super::failure::Failure;
 use super::input::{name_of, threshold};
 use super::output::{Output, copy};
 use crate::engine::{Linkage, Mode};
-use crate::scheme::Threshold;
+use akin_core::scheme::Threshold;
 
-/// Show the clusters of near-duplicates in a server's collection, or that of one document
+/// Show the clusters of near-duplicates in a server's collection, or the cluster of a document
 ///
-/// Of each cluster its name, its size and its members with their Jaccard similarity to the
-/// representative, which is the first. With --id each member stands with the one that it was found
-/// by.
+/// Prints the name of each cluster, its size, and its members with their Jaccard similarity to the
+/// representative, which is the first member. A collection with clusters.threshold keeps its
+/// clusters, and these are shown at once unless another --threshold or a --mode is given.
 #[derive(Args)]
 pub struct Arguments {
     /// Only the cluster of the document with this id
-    #[arg(long, conflicts_with_all = ["linkage", "min_size"])]
+    #[arg(long, conflicts_with = "min_size")]
     id: Option<String>,
     #[command(flatten)]
     server: Server,
@@ -37,39 +37,43 @@ pub struct Arguments {
     /// prefix]
     #[arg(long)]
     mode: Option<Mode>,
-    /// What makes a cluster [default: single]
+    /// How near-duplicates are linked to clusters [default: single]
     #[arg(long, value_name = "LINKAGE")]
     linkage: Option<Linkage>,
     /// The fewest documents of a cluster [default: 2]
     #[arg(long, value_name = "N")]
     min_size: Option<NonZeroU32>,
-    /// With --id: the most members to show [default: 20]
-    #[arg(long, value_name = "N", requires = "id")]
-    limit: Option<u32>,
     /// Write the server's answer: a cluster on each line
     #[arg(long)]
     json: bool,
 }
 
-/// What is shown of a cluster.
+/// A line of the answer.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Cluster(Cluster),
+    Incomplete { incomplete: Incomplete },
+}
+
 #[derive(Deserialize)]
 struct Cluster {
-    /// Absent if not all members are known.
     #[serde(rename = "cluster")]
-    name: Option<String>,
+    name: String,
     size: u64,
     members: Vec<Member>,
-    #[serde(default)]
-    more: bool,
-    #[serde(default)]
-    truncated: bool,
 }
 
 #[derive(Deserialize)]
 struct Member {
     id: String,
-    resemblance: Option<f64>,
-    linked_to: Option<String>,
+    resemblance: f64,
+}
+
+/// Documents that may be missing in their clusters.
+#[derive(Deserialize)]
+struct Incomplete {
+    documents: u64,
 }
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -78,9 +82,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.json {
         let mut out = Output::create(Path::new("-"), false)?;
         copy(&mut answer, &mut out, "answer", |_| {})?;
-        if arguments.id.is_some() {
-            out.write_all(b"\n")?;
-        }
         out.finish()?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -100,13 +101,12 @@ impl Arguments {
             ("mode", self.mode.as_ref().map(name_of)),
             ("linkage", self.linkage.as_ref().map(name_of)),
             ("min_size", self.min_size.map(|size| size.to_string())),
-            ("limit", self.limit.map(|limit| limit.to_string())),
         ];
         with_query(&self.within.path("/clusters"), &parameters)
     }
 }
 
-/// Shows clusters as they arrive; how many they are, and how many documents are in them.
+/// Shows clusters as they arrive. Returns the number of clusters and of documents in them.
 fn show(client: &Client, answer: Body, out: &mut impl Write) -> Result<(u64, u64), Failure> {
     let (mut clusters, mut documents) = (0, 0);
     for line in BufReader::new(answer).lines() {
@@ -114,32 +114,26 @@ fn show(client: &Client, answer: Body, out: &mut impl Write) -> Result<(u64, u64
             let what = format!("the answer broke off: {error}");
             Failure::with_hint(what, "the server's log may say why")
         })?;
-        let cluster: Cluster = client.parse(line.as_bytes())?;
-        cluster.write(out)?;
-        clusters += 1;
-        documents += cluster.size;
+        match client.parse(line.as_bytes())? {
+            Line::Cluster(cluster) => {
+                cluster.write(out)?;
+                clusters += 1;
+                documents += cluster.size;
+            }
+            Line::Incomplete { incomplete } => eprintln!(
+                "documents that may be missing in their clusters: {}; --json names some of them",
+                HumanCount(incomplete.documents)
+            ),
+        }
     }
     Ok((clusters, documents))
 }
 
 impl Cluster {
     fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        let name = self.name.as_deref().unwrap_or("not all members are known");
-        writeln!(out, "{name}  {} documents", HumanCount(self.size))?;
-        for Member { id, resemblance, linked_to } in &self.members {
-            match (resemblance, linked_to) {
-                (Some(resemblance), None) => writeln!(out, "  {resemblance:.4}  {id}")?,
-                (Some(resemblance), Some(to)) => {
-                    writeln!(out, "  {resemblance:.4}  {id}  to {to}")?;
-                }
-                (None, _) => writeln!(out, "          {id}")?,
-            }
-        }
-        if self.more {
-            eprintln!("there are more members: --limit shows more");
-        }
-        if self.truncated {
-            eprintln!("a work limit was hit: some members may be missing");
+        writeln!(out, "{}  {} documents", self.name, HumanCount(self.size))?;
+        for Member { id, resemblance } in &self.members {
+            writeln!(out, "  {resemblance:.4}  {id}")?;
         }
         Ok(())
     }

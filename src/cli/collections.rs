@@ -24,7 +24,7 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Write the names of all collections, one on each line
+    /// Write the names of all collections, a name on each line
     List(Listed),
     /// Show a collection's size and settings
     Show(One),
@@ -72,7 +72,7 @@ struct Named {
     name: String,
 }
 
-/// What is shown of a collection.
+/// The properties of a collection that are printed.
 #[derive(Deserialize)]
 struct Described {
     documents: u64,

@@ -15,9 +15,9 @@ use crate::engine::{
     Analyser, CompareOptions, Comparison, Distance, MeasureSelection, MeasureValues,
     compare_contents,
 };
-use crate::measure::CommonSubsequence;
+use akin_core::measure::CommonSubsequence;
 
-/// Of one text, one kind.
+/// The passages shown of each text and kind.
 const PASSAGES_SHOWN_MAX: usize = 10;
 const PASSAGE_CHARS_MAX: usize = 160;
 
@@ -28,7 +28,7 @@ pub struct Arguments {
     a: PathBuf,
     /// The other text file
     b: PathBuf,
-    /// Show the passages they share and those that differ
+    /// Show the passages that both share, and the passages that differ
     #[arg(long)]
     explain: bool,
     /// Add measures: edit, lcs, hamming, cosine, euclidean, separated by commas
@@ -65,7 +65,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Names the file whose text is empty or too large.
+/// An error that names the file, if its text is empty or too large.
 fn refuse_unusable(analyser: &Analyser, files: [(&PathBuf, &String); 2]) -> Result<(), Failure> {
     for (path, text) in files {
         let refused = |error| Failure::new(format!("{}: {error}", name(path)));
@@ -103,11 +103,14 @@ fn write_scores(out: &mut impl Write, comparison: &Comparison, threshold: f64) -
         containment.a_in_b, containment.b_in_a
     )?;
     if let Some(probability) = comparison.probability_candidate {
-        writeln!(out, "candidate  {probability:.4}  of such pairs share a key at {threshold}")?;
+        writeln!(
+            out,
+            "candidate  {probability:.4}  of pairs with this similarity share a key at {threshold}"
+        )?;
     }
     writeln!(
         out,
-        "reported   {:.4}  of such pairs are reported by a lookup at {threshold}",
+        "reported   {:.4}  of pairs with this similarity are reported by a lookup at {threshold}",
         comparison.probability_reported
     )
 }
@@ -122,7 +125,7 @@ fn write_measures(out: &mut impl Write, comparison: &Comparison) -> io::Result<(
         writeln!(out, "lcs        {length}  characters in common; {distance} to insert or delete")?;
     }
     if let Some(Distance { distance }) = hamming {
-        writeln!(out, "hamming    {distance}  shingles that only one has")?;
+        writeln!(out, "hamming    {distance}  shingles in only one of the texts")?;
     }
     if let Some(cosine) = cosine {
         writeln!(
@@ -157,7 +160,7 @@ fn write_passages(
     }
 }
 
-/// On one line, the middle left out if it is long.
+/// A passage on a line; the middle of a long passage is left out.
 fn shortened(passage: &str) -> String {
     let words: Vec<&str> = passage.split_whitespace().collect();
     let line: Vec<char> = words.join(" ").chars().filter(|c| !c.is_control()).collect();
@@ -183,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn passages_are_shown_with_their_bytes_and_counted_beyond_the_first() {
+    fn further_passages_are_only_counted() {
         let mut out = Vec::new();
         write_passages(&mut out, "shared", "one two", &[[4, 7]; 12]).unwrap();
         let out = String::from_utf8(out).unwrap();

@@ -1,4 +1,4 @@
-//! `akin curve`: the S-curve of a scheme, and what it costs.
+//! `akin curve`: the S-curve of a scheme, and its costs.
 
 use std::io::{self, Write, stdout};
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ use super::input;
 use super::output::write_json;
 use super::serve::ConfigFile;
 use crate::engine::{CollectionSettings, CurveAnswer, CurveOf, curve_of};
-use crate::scheme::{CurvePoint, Kind, Threshold, binomial_at_least};
+use akin_core::scheme::{CurvePoint, Kind, Threshold, binomial_at_least};
 
 /// A table shows every fifth of the curve's 101 points.
 const STEPS_SHOWN: usize = 5;
@@ -23,7 +23,7 @@ const PLOT_HEIGHT: u32 = 48;
 
 /// Show the S-curve of MinHash LSH: the chance to find a pair at each Jaccard similarity
 ///
-/// Also shows what the scheme costs. Needs no server.
+/// Also shows the memory and the keys of the scheme. Needs no server.
 #[derive(Args)]
 pub struct Arguments {
     /// Jaccard similarity from which documents are near-duplicates [default: the settings']
@@ -33,7 +33,7 @@ pub struct Arguments {
     /// threshold, in place of the settings' scheme
     #[arg(long, value_name = "0..1", conflicts_with = "bands")]
     recall: Option<f64>,
-    /// Number of keys, in place of the chosen one
+    /// Number of keys, in place of the chosen number
     #[arg(long, value_name = "N", requires = "rows")]
     bands: Option<u32>,
     /// Slots in each key
@@ -180,7 +180,7 @@ fn rule_as_json(agreeing: u32, slots: u32, points: &[(f64, f64)]) -> Value {
     json!({ "agreeing": agreeing, "slots": slots, "points": points })
 }
 
-/// One plot of several curves, each a list of similarities and chances.
+/// A plot of several curves, each a list of similarities and chances.
 fn write_plot(out: &mut impl Write, curves: &[&[(f64, f64)]]) -> io::Result<()> {
     let lines: Vec<Vec<(f32, f32)>> = curves
         .iter()
@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plot_climbs_from_the_lower_left_to_the_upper_right() {
+    fn an_s_curve_is_plotted_upwards() {
         let line: Vec<(f64, f64)> = (0..=100).map(|n| (f64::from(n) / 100.0, 1.0)).collect();
         let mut out = Vec::new();
         write_plot(&mut out, &[&line]).unwrap();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn ninety_of_a_hundred_slots_tell_alike_from_unlike() {
+    fn agreeing_slots_separate_similar_from_different_sets() {
         let points = rule(90, 100).unwrap();
         assert!(points[80].1 < 0.006 && points[95].1 > 0.988, "{points:?}");
         assert!(rule(101, 100).is_err());

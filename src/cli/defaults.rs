@@ -1,4 +1,4 @@
-//! What a command does without an option is what the server does without the parameter.
+//! Holds the default of each option against the default of the API's parameter.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::command;
 use crate::engine::CollectionSettings;
 use crate::http::openapi_json;
 
-/// The call that does what the command does, where it has one.
+/// The operation of the API that corresponds to a command.
 const CALLS: [(&str, &str, &str); 8] = [
     ("dedup", "get", "/clusters"),
     ("clusters", "get", "/clusters"),
@@ -22,10 +22,13 @@ const CALLS: [(&str, &str, &str); 8] = [
 ];
 
 /// The reasons are in docs/command-line.md.
-const DIFFERENT: [&str; 2] =
-    ["dedup linkage: representative, not single", "export order: id, not stored"];
+const DIFFERENT: [&str; 3] = [
+    "dedup linkage: representative, not single",
+    "export order: id, not stored",
+    "pairs mode: exact, not verified",
+];
 
-/// Commands without a server and with one have these from the settings.
+/// Names for a default that comes from the settings.
 const SETTINGS: [&str; 4] = ["configuration's", "settings'", "server's", "collection's"];
 
 fn openapi() -> Value {
@@ -60,7 +63,7 @@ fn of_parameter(parameter: &Value) -> String {
 }
 
 #[test]
-fn commands_have_the_defaults_of_the_calls() {
+fn commands_have_the_defaults_of_the_api() {
     let document = openapi();
     let (mut compared, mut different) = (0, BTreeSet::new());
     for (name, method, path) in CALLS {
@@ -88,7 +91,7 @@ fn commands_have_the_defaults_of_the_calls() {
 }
 
 #[test]
-fn documented_settings_are_those_without_a_configuration() {
+fn documented_settings_are_the_defaults() {
     let document = openapi();
     let defaults = serde_json::to_value(CollectionSettings::default()).unwrap();
     let schemas = &document["components"]["schemas"];
@@ -100,7 +103,7 @@ fn documented_settings_are_those_without_a_configuration() {
             let Some(documented) = property.get("default") else { continue };
             compared += 1;
             let ours = &defaults[section][key];
-            // What is left out where it is false or empty.
+            // Members that are left out where they are false or empty.
             let is_left_out = ours.is_null() && [json!(false), json!([])].contains(documented);
             assert!(documented == ours || is_left_out, "{section}.{key}: {documented}, not {ours}");
         }

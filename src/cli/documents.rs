@@ -12,25 +12,25 @@ use super::client::{Client, InCollection, Server, read_json};
 use super::failure::Failure;
 use super::output::print_json;
 
-/// Of one call: a server may hold these documents and their JSON in memory.
+/// Documents of a call: a server may hold all of them and their JSON in memory.
 const GOT_AT_ONCE: usize = 20;
 const DELETED_AT_ONCE: usize = 1_000;
 
 /// Show stored documents by their ids, a line of JSON each
 ///
-/// The lines are in the order of the ids. Exit code 1 if one of the ids is not stored.
+/// The lines are in the order of the ids. The exit code is 1 if an id is not stored.
 #[derive(Args)]
 pub struct Get {
     #[command(flatten)]
     of: Named,
-    /// Show these, too: sketch, shingles
+    /// Also show: sketch, shingles
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     include: Vec<String>,
 }
 
 /// Remove documents by their ids
 ///
-/// Ids that are not stored are passed over. If the command fails, some may be removed; the same
+/// Ids that are not stored are ignored. If the command fails, some may be removed; the same
 /// command removes the rest.
 #[derive(Args)]
 pub struct Delete {

@@ -2,7 +2,7 @@
 
 use clap::Command;
 
-/// The name of a command, and command lines with what they do.
+/// The name of a command, and command lines with their effects.
 type Examples = (&'static str, &'static [(&'static str, &'static str)]);
 
 const EXAMPLES: &[Examples] = &[
@@ -44,7 +44,10 @@ const EXAMPLES: &[Examples] = &[
         "restore",
         &[
             ("akin restore akin.tar.zst --data-dir ./restored", "every collection"),
-            ("akin restore akin.tar --collection news --as news-2", "one, under another name"),
+            (
+                "akin restore akin.tar --collection news --as news-2",
+                "a single collection, under another name",
+            ),
         ],
     ),
     (
@@ -133,14 +136,32 @@ const EXAMPLES: &[Examples] = &[
         "curve",
         &[
             ("akin curve --threshold 0.7 --recall 0.95 --plot", "chosen keys, as a plot"),
-            ("akin curve --bands 20 --rows 6", "keys of one's own"),
+            ("akin curve --bands 20 --rows 6", "with 20 keys of 6 slots"),
         ],
     ),
     (
         "dedup",
         &[
-            ("akin dedup crawl.jsonl.gz -o unique.jsonl.gz", "keep one of each cluster"),
+            ("akin dedup crawl.jsonl.gz -o unique.jsonl.gz", "keep one document of each cluster"),
             ("akin dedup crawl.jsonl --annotate -o clusters.jsonl", "keep all, named by cluster"),
+        ],
+    ),
+    (
+        "decontaminate",
+        &[
+            (
+                "akin decontaminate train.jsonl --against test.jsonl -o clean.jsonl",
+                "without documents that have 13 words in a row of test.jsonl",
+            ),
+            (
+                "akin decontaminate a.parquet --against test.jsonl --action cut -o clean.parquet",
+                "without the words that are in test.jsonl",
+            ),
+            (
+                "akin decontaminate train --against gsm8k.jsonl --against-text-column question \
+                 --action report --report found.jsonl",
+                "is the benchmark in the training data?",
+            ),
         ],
     ),
     (
@@ -172,7 +193,7 @@ const EXAMPLES: &[Examples] = &[
             ("akin check-config --config /etc/akin/akin.toml", "before a restart"),
         ],
     ),
-    ("health", &[("akin health", "for a supervisor, beside `akin serve`")]),
+    ("health", &[("akin health", "for the supervisor of `akin serve`")]),
     (
         "completions",
         &[

@@ -11,16 +11,18 @@ use serde_json::{Value, json};
 use super::client::{Client, InCollection, Server, read_json, with_query};
 use super::corpus::cores;
 use super::failure::Failure;
-use super::input::{name_of, read_documents};
+use super::feature::PARQUET;
+use super::input::{Screening, name_of, read_documents};
 use super::meter::{Meter, Unit};
-use super::output::{self, Destination, Output, refuse_overwriting};
+use super::output::{self, Destination, Output};
 use super::sketch::{self, SketchOptions, Source};
 use crate::engine::{CollectionSettings, Order};
 
 /// Write every document of a collection, in the form that `akin import` reads, or its sketches
 ///
 /// A document on each line, as the API takes it, from one consistent view. With `--format parquet`
-/// a row of its sketch and keys, as `akin sketch` writes them, for a join by another engine.
+/// a row for each document with its sketch and keys, as `akin sketch` writes them, for a join by
+/// another engine.
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -32,7 +34,7 @@ pub struct Arguments {
     /// Also write the collection's settings to this file, for `akin import --settings`
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
-    /// What is written [default: parquet if the output is called .parquet, else jsonl]
+    /// The format of the output [default: parquet if the output is called .parquet, else jsonl]
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
     #[command(flatten)]
@@ -65,23 +67,23 @@ struct Described {
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let destination = &arguments.destination;
-    destination.check(&[])?;
+    destination.check_beside(arguments.settings.as_deref(), &arguments.server.inputs())?;
     destination.check_summary(arguments.json)?;
     let by_name = if destination.is_parquet() { Format::Parquet } else { Format::Jsonl };
     let format = arguments.format.unwrap_or(by_name);
     if format == Format::Jsonl && arguments.sketches.is_given() {
         return Err(Failure::new("--threshold and --sets are for --format parquet"));
     }
-    let client = arguments.server.client()?;
-    if let Some(path) = &arguments.settings {
-        refuse_overwriting(path, destination.force)?;
+    if format == Format::Parquet {
+        PARQUET.require()?;
     }
+    let client = arguments.server.client()?;
     let own_path = arguments.within.own_path();
     let collection: Described = read_json(&client, client.get(&own_path)?)?;
     if collection.settings["store"]["text"] == Value::Bool(false) {
         return Err(Failure::with_hint(
             "the collection keeps no texts (store.text = false): there is nothing to import again",
-            "`akin backup` saves such a collection",
+            "`akin backup` saves collections without texts",
         ));
     }
     if let Some(path) = &arguments.settings {
@@ -132,6 +134,7 @@ fn write_sketches(
         quiet: arguments.quiet,
         json: arguments.json,
         must_be_whole: true,
+        screening: Screening::default(),
     };
     sketch::write(
         |bytes_read, emit| read_documents("the export", export, bytes_read, emit),

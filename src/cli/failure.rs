@@ -3,15 +3,19 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+use super::client::Problem;
 use crate::app::AppError;
+use crate::app::WebhookError;
 use crate::config::ConfigError;
+use crate::engine::{EngineError, NotOpened};
+use crate::http::TlsError;
 use crate::http::key_file::KeyFileError;
 use crate::telemetry;
 
-/// Why a command failed.
+/// The failure of a command.
 #[derive(Debug)]
 pub enum Failure {
-    /// What failed, and what to do about it.
+    /// The error, and a hint.
     Reported { what: String, hint: Option<String> },
     /// The reader of the output has gone, which is not an error.
     PipeClosed,
@@ -30,7 +34,7 @@ impl Failure {
         Self::new(format!("cannot read {}: {why}", path.display()))
     }
 
-    /// Writes it to stderr.
+    /// Writes the error and the hint to stderr.
     pub fn report(self) -> ExitCode {
         let Self::Reported { what, hint } = self else { return ExitCode::SUCCESS };
         let hint = hint.map(|hint| format!("hint: {hint}\n")).unwrap_or_default();
@@ -39,7 +43,7 @@ impl Failure {
     }
 }
 
-/// For errors of writing the output.
+/// An error of writing the output.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
@@ -64,9 +68,13 @@ impl From<ConfigError> for Failure {
 impl From<KeyFileError> for Failure {
     fn from(error: KeyFileError) -> Self {
         let hint = match error {
-            KeyFileError::Damaged { .. } => "restore the file, or remove it and make new keys",
-            KeyFileError::Read { .. } | KeyFileError::Write { .. } => {
+            KeyFileError::Damaged { .. } => "restore the file, or remove it and create new keys",
+            KeyFileError::Read { .. } => {
                 "server.keys_file names the file; the server's user must be able to read it"
+            }
+            KeyFileError::Write { .. } => {
+                "its directory must be writable for the user that creates keys; --keys-file and \
+                 --data-dir name another directory"
             }
         };
         Self::with_hint(error.to_string(), hint)
@@ -80,39 +88,119 @@ impl From<AppError> for Failure {
             AppError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
                 Self::with_hint(what, "another akin may be running; choose a port by --listen")
             }
-            AppError::Listen { .. } => {
-                Self::with_hint(what, "--listen takes an address and a port: 127.0.0.1:2546")
+            AppError::Listen { source, .. } => {
+                Self::with_hint(what, hint_for_listening(source.kind()))
             }
             AppError::Unprotected { .. } => Self::with_hint(
                 what,
-                "make a key by `akin keys create --name NAME --actions read,write,admin`; or serve \
-                 everyone who can connect, by --no-keys",
+                "create a key by `akin keys create --name NAME --actions read,write,admin`; or \
+                 disable authentication by --no-keys",
             ),
             AppError::Keys(error) => error.into(),
-            AppError::Tls(_) => Self::with_hint(
+            AppError::Tls(error) => Self::with_hint(what, hint_for_tls(&error)),
+            AppError::Valkey(_) => Self::with_hint(
                 what,
-                "server.tls_cert and server.tls_key name PEM files of a certificate and its key",
+                "valkey.nodes names nodes of a running Valkey or Redis Cluster; valkey.username, \
+                 valkey.password (or password_file) and valkey.tls are as these ask for",
             ),
-            AppError::Cluster(_) => Self::with_hint(
-                what,
-                "cluster.nodes names nodes of a running Valkey or Redis Cluster; cluster.username, \
-                 cluster.password (or password_file) and cluster.tls are as these ask for",
-            ),
-            AppError::Open { .. } => Self::with_hint(
-                what,
-                "use the settings it was created with or another directory by --data-dir; `akin \
-                 verify` says what is wrong with this one",
-            ),
+            AppError::Open { source, .. } => Self::with_hint(what, hint_for_opening(&source)),
             AppError::OutOfService { .. } => {
-                Self::with_hint(what, "what was acknowledged is stored; start akin again")
+                Self::with_hint(what, "acknowledged documents are stored; start akin again")
             }
             AppError::OpenFiles { .. } => {
                 Self::with_hint(what, "raise the hard limit of open files (ulimit -Hn)")
             }
+            AppError::Webhooks(WebhookError::Trust(_)) => Self::with_hint(
+                what,
+                "webhooks.ca_file names a PEM file with the certificates of authorities to trust",
+            ),
             AppError::Serve(_)
             | AppError::Close(_)
             | AppError::Start(_)
             | AppError::Webhooks(_) => Self::new(what),
         }
+    }
+}
+
+fn hint_for_listening(error: io::ErrorKind) -> &'static str {
+    match error {
+        io::ErrorKind::PermissionDenied => {
+            "ports below 1024 are for root: choose another by --listen, or permit it \
+             (CAP_NET_BIND_SERVICE)"
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            "this machine does not have the address: --listen takes one of its own, or 0.0.0.0 for \
+             all of them"
+        }
+        _ => "--listen takes an address and a port: 127.0.0.1:2546",
+    }
+}
+
+fn hint_for_tls(error: &TlsError) -> &'static str {
+    match error {
+        TlsError::Read { .. } | TlsError::Pem { .. } => {
+            "server.tls_cert and server.tls_key name PEM files that the server's user can read"
+        }
+        TlsError::Pair { .. } => {
+            "server.tls_key is the private key of the first certificate in server.tls_cert"
+        }
+    }
+}
+
+/// The hint for a store that cannot be opened.
+pub fn hint_for_opening(error: &EngineError) -> &'static str {
+    match error {
+        EngineError::StoreNotOpened { cause: NotOpened::InUse, .. } => {
+            "another akin has it open: stop it, or name another directory by --data-dir"
+        }
+        EngineError::StoreNotOpened { cause: NotOpened::OtherSettings, .. } => {
+            "use the settings that it was created with, or another directory by --data-dir"
+        }
+        EngineError::StoreNotOpened { cause: NotOpened::NotPermitted, .. } => {
+            "the user that runs akin must own the directory, on a disk that can be written: \
+             `chown`, or another directory by --data-dir"
+        }
+        EngineError::NoRoom { .. } => {
+            "free some space, or name a directory on another disk by --data-dir"
+        }
+        EngineError::CollectionSettings { .. } | EngineError::TooManyCollections { .. } => {
+            "`akin check-config` shows the settings in force"
+        }
+        _ => "`akin verify` finds the damage in the directory; --data-dir names another",
+    }
+}
+
+/// The hint for a problem that a server answers with.
+pub fn hint_for_problem(problem: &Problem) -> Option<&'static str> {
+    match problem.code.as_str() {
+        "" => Some(
+            "--url or AKIN_URL must be the address of an akin server, not of a proxy or another \
+             server",
+        ),
+        "key_required" => {
+            Some("put the key into AKIN_API_KEY, or into a file that --key-file names")
+        }
+        "invalid_key" => Some(
+            "the server does not know the key in AKIN_API_KEY, or in the file of --key-file: `akin \
+             keys list` on the server's machine shows the names of its keys",
+        ),
+        "not_permitted" => Some(
+            "`akin keys list` on the server's machine shows what each key permits; `akin keys \
+             create --actions ACTIONS --collections NAMES` creates a key that permits this",
+        ),
+        "collection_not_found" => Some(
+            "`akin collections list` shows all collections; `akin collections create` creates one",
+        ),
+        "host_not_served" => {
+            Some("call the server by a name in its server.hosts, or add this name")
+        }
+        _ => None,
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        let hint = hint_for_problem(&problem).map(str::to_owned);
+        Self::Reported { what: problem.to_string(), hint }
     }
 }

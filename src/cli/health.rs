@@ -11,8 +11,8 @@ use crate::http::ServerSettings;
 
 /// Ask a server whether it is ready: exit code 0 if so, 1 otherwise
 ///
-/// Without --url it is the server of the configuration on this machine. Under TLS that is trusted
-/// by its certificate, `server.tls_cert`, unless --ca is given.
+/// Without --url the command asks the server of the configuration on this machine. Under TLS it
+/// trusts the certificate of the configuration, `server.tls_cert`, unless --ca is given.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// The server's address, instead of `server.listen`
@@ -43,13 +43,13 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Of a server with these settings on this machine.
+/// The URL of a server with these settings on this machine.
 fn local_url(server: &ServerSettings) -> String {
     let scheme = if server.tls_cert.is_some() { "https" } else { "http" };
     format!("{scheme}://{}", reachable(&server.listen))
 }
 
-/// An address that listens on every interface is no address to connect to.
+/// An address to connect to: a wildcard address becomes loopback.
 fn reachable(listen: &str) -> String {
     let Ok(mut address) = listen.parse::<SocketAddr>() else { return listen.to_owned() };
     if address.ip().is_unspecified() {

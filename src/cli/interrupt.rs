@@ -1,4 +1,4 @@
-//! Ctrl-C: unfinished files are removed, and what was done is said.
+//! Ctrl-C: removes unfinished files, and reports the finished work.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,18 +13,18 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::telemetry;
 
-/// What a shell reports for processes that SIGINT and SIGTERM ended.
+/// The exit codes that a shell reports for processes ended by SIGINT and SIGTERM.
 const EXIT_INTERRUPTED: i32 = 130;
 const EXIT_TERMINATED: i32 = 143;
 
 type Line = Box<dyn Fn() -> String + Send>;
 
-/// Files that have no name of their own yet.
+/// The temporary paths of unfinished files.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
-/// Says how far the work is.
+/// Reports the progress.
 static PROGRESS: Mutex<Option<Line>> = Mutex::new(None);
 
-/// From now on SIGINT and SIGTERM end the process in order.
+/// Installs handlers of SIGINT and SIGTERM that end the process in order.
 ///
 /// # Errors
 /// The signal handlers cannot be installed.
@@ -47,7 +47,7 @@ pub fn watch() -> io::Result<()> {
 }
 
 fn end(code: i32) {
-    // Held to the end, so that no file gets its name or is begun meanwhile.
+    // Held to the end, so that no file gets its name or is begun in the meantime.
     let unfinished = unfinished();
     let mut words = match locked(&PROGRESS).as_ref() {
         Some(line) => format!("interrupted: {}\n", line()),
@@ -55,7 +55,7 @@ fn end(code: i32) {
     };
     for path in unfinished.iter().filter(|path| path.exists()) {
         match fs::remove_file(path) {
-            Ok(()) => words.push_str("what was written so far is removed\n"),
+            Ok(()) => words.push_str("the partial output is removed\n"),
             Err(error) => drop(writeln!(words, "{} is left: {error}", path.display())),
         }
     }
@@ -63,17 +63,17 @@ fn end(code: i32) {
     exit(code);
 }
 
-/// The unfinished files. One is begun, or gets its name, while this is held.
+/// The unfinished files. A file is begun, or gets its name, while this is held.
 pub fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     locked(&UNFINISHED)
 }
 
-/// It has its name.
+/// Removes a file that has its final name from the list.
 pub fn finished(unfinished: &mut Vec<PathBuf>, path: &Path) {
     unfinished.retain(|other| other != path);
 }
 
-/// Sets what says how far the work is; `None` once it is done.
+/// Sets the function that reports the progress; `None` once the work is done.
 pub fn show(progress: Option<Line>) {
     *locked(&PROGRESS) = progress;
 }

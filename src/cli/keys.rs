@@ -25,7 +25,7 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Make a key, and write it to stdout: it is not shown again
+    /// Create a key, and write it to stdout: it is not shown again
     Create(Create),
     /// Show all keys, without the keys themselves
     List(List),
@@ -38,13 +38,13 @@ struct Create {
     /// The key's name, for the log: letters, digits and .-_@
     #[arg(long, value_name = "NAME")]
     name: String,
-    /// What it permits: read, write, admin, metrics
+    /// The actions that the key permits: read, write, admin, metrics
     #[arg(long, value_name = "ACTIONS", value_delimiter = ',', required = true)]
     actions: Vec<Action>,
-    /// Collections it is valid in; * stands for any characters
+    /// Collections that the key is valid in; * matches any characters
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "*")]
     collections: Vec<String>,
-    /// When it ends: a time (2027-01-01, 2027-01-01T12:00:00Z) or a duration (30d, 12h)
+    /// When the key expires: a time (2027-01-01, 2027-01-01T12:00:00Z) or a duration (30d, 12h)
     #[arg(long, value_name = "WHEN", value_parser = expiry)]
     expires: Option<Timestamp>,
     /// Write JSON
@@ -74,7 +74,7 @@ struct Revoke {
     file: Location,
 }
 
-/// Where the keys are: as for the server.
+/// Options that find the file of keys, as for the server.
 #[derive(Args)]
 struct Location {
     /// The file of keys [default: keys.json in the data directory]
@@ -89,10 +89,15 @@ struct Location {
 
 impl Location {
     fn path(self) -> Result<PathBuf, Failure> {
-        match self.keys_file {
-            Some(path) => Ok(path),
-            None => Ok(self.config.settings(flags(None, self.data_dir))?.keys_file()),
+        let path = match self.keys_file {
+            Some(path) => path,
+            None => self.config.settings(flags(None, self.data_dir))?.keys_file(),
+        };
+        // A user who sets that variable may expect the keys of its server.
+        if std::env::var_os("AKIN_URL").is_some() {
+            eprintln!("keys of the file {}, not of the server in AKIN_URL", path.display());
         }
+        Ok(path)
     }
 }
 
@@ -138,7 +143,8 @@ fn create(arguments: Create) -> Result<ExitCode, Failure> {
 }
 
 fn list(arguments: List) -> Result<ExitCode, Failure> {
-    let keys = key_file::read(&arguments.file.path()?)?.unwrap_or_default();
+    let stored = key_file::read(&arguments.file.path()?)?;
+    let keys = stored.map(|stored| stored.keys).unwrap_or_default();
     if arguments.json {
         let keys: Vec<_> = keys.iter().map(public).collect();
         print_json(&json!({ "keys": keys }))?;
@@ -169,7 +175,7 @@ fn revoke(arguments: Revoke) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// All but the hash.
+/// The properties of a key, without its hash.
 fn public(key: &Key) -> serde_json::Value {
     json!({
         "name": key.name,
@@ -191,12 +197,12 @@ fn summary(key: &Key) -> String {
     format!("{}: {} in {}{expiry}", key.name, actions.join(","), key.collections.join(","))
 }
 
-/// To the second.
+/// The time now, in whole seconds.
 fn now() -> Timestamp {
     Timestamp::from_second(Timestamp::now().as_second()).expect("it was one before")
 }
 
-/// A time to come, from a date, a time or a duration.
+/// A time in the future, from a date, a time or a duration.
 fn expiry(text: &str) -> Result<Timestamp, String> {
     let at = time(text).or_else(|| duration(text).and_then(|after| now().checked_add(after).ok()));
     match at {
@@ -231,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_expiry_is_a_time_to_come() {
+    fn an_expiry_is_in_the_future() {
         assert_eq!(expiry("2999-01-01").unwrap().to_string(), "2999-01-01T00:00:00Z");
         assert_eq!(expiry("2999-01-01T12:00:00Z").unwrap().to_string(), "2999-01-01T12:00:00Z");
         let days = expiry("30d").unwrap().duration_since(now()).as_hours();

@@ -1,4 +1,4 @@
-//! `akin man`: manual pages, made from what `--help` says.
+//! `akin man`: manual pages, made from the texts of `--help`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use clap_mangen::Man;
 
 use super::failure::Failure;
 
-/// Write the manual pages: akin.1, and one for each command
+/// Write the manual pages: akin.1, and a page for each command
 #[derive(Args)]
 pub struct Arguments {
-    /// The directory to write them to, made if there is none
+    /// The directory to write to; created if absent
     #[arg(value_name = "DIRECTORY")]
     dir: PathBuf,
 }
@@ -26,7 +26,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The page of a command and those of its own commands.
+/// The page of a command and the pages of its subcommands.
 fn write_pages(command: &clap::Command, dir: &Path) -> Result<(), Failure> {
     let name = command.get_display_name().unwrap_or("akin");
     let path = dir.join(format!("{name}.1"));
@@ -42,8 +42,8 @@ fn page(command: &clap::Command, name: &str) -> Result<String, Failure> {
     let mut text = Vec::new();
     page.render(&mut text)?;
     let text = String::from_utf8(text).expect("help texts are UTF-8");
-    // A page without a date, so that equal versions make equal pages; and what follows the options
-    // has no name of its own in clap.
+    // A page without a date, so that equal versions make equal pages; and clap has no name for the
+    // section after the options.
     let text = text.replacen(" 1  \"", " 1 \"\" \"", 1);
     Ok(text.replace(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n"))
 }

@@ -13,20 +13,20 @@ use super::interrupt;
 const REDRAW_EVERY: Duration = Duration::from_millis(200);
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
-/// What is counted.
+/// The unit of progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     Bytes,
-    /// The plural of what is counted.
+    /// The plural of a noun.
     Things(&'static str),
 }
 
-/// How much of the work is done. Several threads may advance it.
+/// Shows the progress of work. Several threads may advance it.
 pub struct Meter {
     doing: &'static str,
     unit: Unit,
     bar: ProgressBar,
-    /// When the last line was written, where lines stand in for the bar.
+    /// When the last line was written, if lines replace the bar.
     last_line: Option<Mutex<Instant>>,
     ended: AtomicBool,
 }
@@ -84,7 +84,7 @@ impl Meter {
         }
     }
 
-    /// Shown beside the count.
+    /// The text after the count.
     pub fn set_message(&self, message: impl Into<Cow<'static, str>>) {
         self.bar.set_message(message);
     }
@@ -96,7 +96,7 @@ impl Meter {
         }
     }
 
-    /// Removes the bar. Nothing is shown or printed any more, whatever other threads still do.
+    /// Removes the bar. Nothing is shown or printed afterwards, even if other threads go on.
     pub fn end(&self) {
         self.ended.store(true, Ordering::Relaxed);
         interrupt::show(None);
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_says_how_much_of_what_is_done() {
+    fn progress_lines_have_count_and_unit() {
         let meter = Meter::new(true, "exporting", Unit::Things("documents"), 12_000);
         meter.add(1_500);
         assert_eq!(meter.line(), "exporting: 1,500 of 12,000 documents");

@@ -8,6 +8,7 @@ mod collections;
 mod compare;
 mod corpus;
 mod curve;
+mod decontaminate;
 mod dedup;
 #[cfg(test)]
 mod defaults;
@@ -17,6 +18,10 @@ mod evaluate;
 mod examples;
 mod export;
 mod failure;
+mod failures;
+mod feature;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod health;
 mod import;
 mod input;
@@ -70,6 +75,7 @@ enum Command {
     Compare(compare::Arguments),
     Curve(curve::Arguments),
     Dedup(dedup::Arguments),
+    Decontaminate(decontaminate::Arguments),
     Pairs(pairs::Arguments),
     Sketch(sketch::Arguments),
     Evaluate(evaluate::Arguments),
@@ -94,7 +100,7 @@ enum Command {
 pub fn main() -> ExitCode {
     let matches = command().get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    // These stop in an order of their own.
+    // These commands handle the signals themselves.
     let stops_itself = matches!(cli.command, Command::Serve(_) | Command::Demo(_));
     if !stops_itself && let Err(error) = interrupt::watch() {
         return Failure::new(format!("cannot wait for signals: {error}")).report();
@@ -117,6 +123,7 @@ pub fn main() -> ExitCode {
         Command::Compare(arguments) => compare::run(arguments),
         Command::Curve(arguments) => curve::run(arguments),
         Command::Dedup(arguments) => dedup::run(arguments),
+        Command::Decontaminate(arguments) => decontaminate::run(arguments),
         Command::Pairs(arguments) => pairs::run(arguments),
         Command::Sketch(arguments) => sketch::run(arguments),
         Command::Evaluate(arguments) => evaluate::run(arguments),

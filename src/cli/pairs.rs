@@ -7,20 +7,25 @@ use std::process::ExitCode;
 
 use clap::Args;
 use indicatif::HumanCount;
+use serde::Serialize;
 use serde_json::json;
 
-use super::corpus::{CorpusOptions, Gathered, Gathering, Keep, disk_failed, with_progress};
+use super::corpus::{
+    CorpusOptions, Gathered, Gathering, Keep, Listing, UncomparedCounts, disk_failed,
+    incomplete_line, recall_line, with_progress,
+};
 use super::failure::Failure;
 use super::input;
 use super::output::Destination;
 use crate::document::DocumentId;
-use crate::engine::{Mode, OfflineCorpus};
-use crate::scheme::Threshold;
+use crate::engine::{Incomplete, Mode, OfflineCorpus};
+use akin_core::scheme::{Kind, Threshold};
 
 /// Write every pair of near-duplicates in files: id, id, Jaccard similarity; needs no server
 ///
 /// A pair on each line, its columns separated by tabs, the lower id first; each pair once. With the
-/// settings of records the third column is the points.
+/// settings of records the third column is the points. If pairs may be missing, the last lines say
+/// so: they begin with #, or of JSON are an object with the only member "summary".
 #[derive(Args)]
 pub struct Arguments {
     /// Files or directories of documents, as `akin import` takes them, or - for stdin
@@ -32,10 +37,11 @@ pub struct Arguments {
     /// of records the share of the points that all fields could have
     #[arg(long, value_name = "0..1", value_parser = input::threshold)]
     threshold: Option<Threshold>,
-    /// How pairs are found
-    #[arg(long, value_name = "MODE", default_value = "verified")]
-    mode: Mode,
-    /// Of documents with equal sets only the one with the lowest id
+    /// How pairs are found; `exact` misses none, `verified` takes less time and memory [default:
+    /// exact, and verified with the settings of records]
+    #[arg(long, value_name = "MODE")]
+    mode: Option<Mode>,
+    /// Of documents with equal sets, list only the document with the lowest id
     #[arg(long)]
     distinct: bool,
     /// Write lines of JSON
@@ -48,18 +54,21 @@ pub struct Arguments {
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let Arguments { paths, destination, threshold, mode, distinct, json, corpus: options } =
         arguments;
+    options.analysis.refuse_keeping()?;
     let selection = options.analysis.selection(paths)?;
-    destination.check(&selection.paths)?;
+    destination.check(&options.analysis.inputs([&selection]))?;
     let settings = options.analysis.collection(threshold)?;
+    let threshold = settings.scheme.threshold;
+    let are_records = settings.scheme.kind == Kind::Fields;
+    let mode = mode.unwrap_or(if are_records { Mode::Verified } else { Mode::Exact });
     let gathering = Gathering {
         settings: &settings,
         options: &options,
-        keep: &Keep::default(),
+        keep: &Keep::LowestId,
         output: destination.file(),
-        lists_pairs: true,
+        listing: Some(Listing { mode, threshold }),
     };
-    let Gathered { mut corpus, failed, .. } = gathering.gather(None, &selection)?;
-    let threshold = settings.scheme.threshold;
+    let Gathered { mut corpus, uncompared, .. } = gathering.gather(None, &selection)?;
     let ids = corpus.ids().map_err(|error| disk_failed(&error))?;
     let mut writer = Writer { out: destination.create()?, ids, json, pairs: 0 };
     if !distinct {
@@ -79,25 +88,50 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     });
     // A pair that cannot be written stops the join.
     written?;
-    joined?;
-    let Writer { out, pairs, .. } = writer;
-    out.finish()?;
-    eprintln!("pairs: {}", HumanCount(pairs));
-    if points_max.is_none() && mode != Mode::Exact {
-        eprintln!(
-            "a pair with a Jaccard similarity of {} is found with a chance of {:.1} %",
-            threshold.get(),
-            corpus.expected_recall(mode, threshold) * 100.0
-        );
-    }
-    Ok(ExitCode::from(u8::from(failed > 0)))
+    let incomplete = corpus.incomplete(&joined?).map_err(|error| disk_failed(&error))?;
+    let is_approximate = !are_records && mode != Mode::Exact;
+    let summary = Summary {
+        pairs: writer.pairs,
+        threshold: threshold.get(),
+        expected_recall: is_approximate.then(|| corpus.expected_recall(mode, threshold)),
+        incomplete,
+        uncompared: uncompared.counts,
+    };
+    writer.write_missing(&summary)?;
+    writer.out.finish()?;
+    eprintln!("pairs: {}", HumanCount(summary.pairs));
+    uncompared.print(summary.uncompared, "left out");
+    summary.missing().iter().for_each(|line| eprintln!("{line}"));
+    Ok(ExitCode::SUCCESS)
 }
 
-/// How alike two documents are.
+/// The number of pairs, and the chance to find a pair.
+#[derive(Serialize)]
+struct Summary {
+    pairs: u64,
+    threshold: f64,
+    /// The chance to find a pair at the threshold, if it is not 1; not known of records.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected_recall: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    incomplete: Option<Incomplete>,
+    #[serde(flatten)]
+    uncompared: UncomparedCounts,
+}
+
+impl Summary {
+    /// Lines about pairs that may be missing.
+    fn missing(&self) -> Vec<String> {
+        let recall = self.expected_recall.map(|recall| recall_line(self.threshold, recall));
+        recall.into_iter().chain(self.incomplete.as_ref().map(incomplete_line)).collect()
+    }
+}
+
+/// The similarity of two documents.
 #[derive(Clone, Copy)]
 enum Score {
     Resemblance(f64),
-    /// Of records.
+    /// The points of two records.
     Points(u32),
 }
 
@@ -112,7 +146,7 @@ impl Score {
 
 struct Writer<W> {
     out: W,
-    /// By the numbers of the documents.
+    /// The ids of documents, by number.
     ids: Vec<DocumentId>,
     json: bool,
     pairs: u64,
@@ -140,6 +174,15 @@ impl<W: Write> Writer<W> {
             b.iter().try_for_each(|b| self.write(*a, *b, score))?;
         }
         Ok(())
+    }
+
+    /// After the pairs, writes a summary of pairs that may be missing.
+    fn write_missing(&mut self, summary: &Summary) -> io::Result<()> {
+        let missing = summary.missing();
+        if self.json && !missing.is_empty() {
+            return writeln!(self.out, "{}", json!({ "summary": summary }));
+        }
+        missing.iter().try_for_each(|line| writeln!(self.out, "# {line}"))
     }
 
     fn write(&mut self, a: u32, b: u32, score: Score) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! `akin reindex`: a collection built anew under other settings.
+//! `akin reindex`: rebuilds a collection with other settings.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,14 +17,14 @@ use super::serve::{ConfigFile, flags};
 use crate::app;
 use crate::engine::{CollectionName, rebuild_default};
 
-/// Between two questions how far it is.
+/// The pause between two requests for the progress.
 const ASK_EVERY: Duration = Duration::from_millis(200);
 
-/// Build a collection anew from its own texts, under other settings
+/// Rebuild a collection from its own texts, with other settings
 ///
-/// With a NAME, a server does it while it serves the collection and takes writes. Without one, the
-/// collection `default` of a data directory gets the settings of the configuration, while no server
-/// is running.
+/// With a NAME, a running server rebuilds the collection while it serves it and takes writes.
+/// Without a NAME, the collection `default` of a data directory gets the settings of the
+/// configuration, while no server is running.
 #[derive(Args)]
 pub struct Arguments {
     /// The collection of a running server [default: `default`, of a data directory]
@@ -48,7 +48,7 @@ pub struct Arguments {
     quiet: bool,
 }
 
-/// A reindex, as far as it needs to be known here.
+/// The members of a reindex that are used here.
 #[derive(Deserialize)]
 struct Reindex {
     state: String,

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::failure::Failure;
+use super::failure::{Failure, hint_for_opening};
 use super::input;
 use super::meter::{Meter, Unit};
 use super::output::write_json;
@@ -70,7 +70,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Counts what is read through it.
+/// Counts the bytes that are read through it.
 struct Metered<'a, R> {
     inner: R,
     meter: &'a Meter,
@@ -90,10 +90,10 @@ impl From<EngineError> for Failure {
         match error {
             EngineError::Backup { .. } => Self::with_hint(
                 what,
-                "nothing was restored; --collection and --as choose what is, and under which name",
+                "nothing was restored; --collection chooses a collection, --as another name for it",
             ),
-            EngineError::Store { .. } => {
-                Self::with_hint(what, "choose another directory by --data-dir, or stop its server")
+            EngineError::StoreNotOpened { .. } | EngineError::NoRoom { .. } => {
+                Self::with_hint(what, hint_for_opening(&error))
             }
             _ => Self::new(what),
         }

@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
@@ -12,13 +12,13 @@ use crate::telemetry;
 /// Serve near-duplicate search over HTTP until SIGTERM or Ctrl-C
 #[derive(Args)]
 pub struct Arguments {
-    /// Address and port to listen on; port 0 takes a free one [default: 127.0.0.1:2546]
+    /// Address and port to listen on; port 0 takes a free port [default: 127.0.0.1:2546]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
     /// Where documents are kept [default: ./akin-data]
     #[arg(long, value_name = "DIRECTORY")]
     data_dir: Option<String>,
-    /// Serve everyone who can connect, also from other machines, and ignore the file of keys
+    /// Disable authentication, also for other machines, and ignore the file of keys
     #[arg(long)]
     no_keys: bool,
     #[command(flatten)]
@@ -34,6 +34,11 @@ pub struct ConfigFile {
 }
 
 impl ConfigFile {
+    /// The path, if it is given.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
     /// The settings of all layers, the given flags uppermost.
     pub fn settings(self, flags: Vec<Flag>) -> Result<Settings, Failure> {
         Ok(Sources::new(self.path, flags).load()?)

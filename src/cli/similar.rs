@@ -12,7 +12,7 @@ use super::failure::Failure;
 use super::input::{self, name_of};
 use super::output::print_answer;
 use crate::engine::Mode;
-use crate::scheme::Threshold;
+use akin_core::scheme::Threshold;
 
 /// Show the near-duplicates of a stored document, or of a text that is not stored
 #[derive(Args)]
@@ -40,6 +40,10 @@ pub struct Arguments {
     /// prefix]
     #[arg(long)]
     mode: Option<Mode>,
+    /// Further members of the matches with --json: text, metadata, or text,metadata [default:
+    /// neither]
+    #[arg(long, value_name = "PARTS", requires = "json")]
+    include: Option<String>,
     /// Write the server's answer unchanged
     #[arg(long)]
     json: bool,
@@ -94,6 +98,7 @@ impl Arguments {
             ("filter", self.filter.clone()),
             ("limit", self.limit.map(|limit| limit.to_string())),
             ("mode", self.mode.as_ref().map(name_of)),
+            ("include", self.include.clone()),
         ];
         with_query(&self.within.path("/similar"), &parameters)
     }

@@ -1,4 +1,4 @@
-//! `akin stats`: what a server has of a collection, and how it is.
+//! `akin stats`: the size of a collection and the state of its server.
 
 use std::io::{self, Write, stdout};
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ use super::client::{InCollection, Server, read_whole};
 use super::failure::Failure;
 use super::output::print_answer;
 
-/// Show how large a collection is, what it takes, and what the server is doing
+/// Show the size of a collection, its memory and disk space, and the state of the server
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `akin verify`: what is wrong with a data directory, and what to do about it.
+//! `akin verify`: finds damage in a data directory, and advises.
 
 use std::io::{Write, stdout};
 use std::process::ExitCode;
@@ -6,16 +6,16 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::failure::Failure;
+use super::failure::{Failure, hint_for_opening};
 use super::output::print_json;
 use super::serve::{ConfigFile, flags};
 use crate::app;
-use crate::engine::{Finding, Verification, verify_directory};
+use crate::engine::{EngineError, Finding, Verification, verify_directory};
 
 /// The exit code if nothing could be checked.
 const UNCHECKED: u8 = 2;
 
-/// Check a data directory that no server has open, and say what to do about damage
+/// Check a data directory that no server has open, and advise on damage
 ///
 /// Reads every document, log entry and snapshot, and compares each with its checksum. Changes
 /// nothing. Exit code 0: sound; 1: damaged; 2: not checked, for example because a server runs.
@@ -56,7 +56,10 @@ fn verified(arguments: &Arguments) -> Result<Verification, Failure> {
         return Ok(Verification::default());
     }
     verify_directory(&root, &settings.collection).map_err(|error| {
-        let hint = "name a data directory, and stop its server first";
+        let hint = match error {
+            EngineError::StoreNotOpened { .. } => hint_for_opening(&error),
+            _ => "--data-dir names the directory of a server",
+        };
         Failure::with_hint(error.to_string(), hint)
     })
 }

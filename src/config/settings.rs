@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use tracing_subscriber::filter::Targets;
 
 use super::DEFAULT_TOML;
-use crate::backend::{BackendKind, ClusterSettings};
-use crate::engine::{Clock, CollectionSettings, CollectionsSettings, LimitSettings};
+use crate::backend::{BackendKind, ValkeySettings, WITHOUT_VALKEY};
+use crate::engine::{Clock, CollectionSettings, CollectionsSettings};
 use crate::http::{ServerSettings, key_file};
 use crate::storage::StorageSettings;
 
@@ -16,12 +16,10 @@ use crate::storage::StorageSettings;
 pub struct Settings {
     pub server: ServerSettings,
     pub storage: StorageSection,
-    pub cluster: ClusterSettings,
+    pub valkey: ValkeySettings,
     pub backup: BackupSection,
     pub webhooks: WebhookSettings,
     pub collection: CollectionSettings,
-    /// Upper bounds of the limits of any collection.
-    pub ceiling: LimitSettings,
     pub log: LogSettings,
     pub traces: TraceSettings,
 }
@@ -49,7 +47,7 @@ pub struct StorageSection {
     pub data_dir: PathBuf,
     /// Seconds between snapshots of the index; 0: no periodic snapshots.
     pub snapshot_interval_s: u64,
-    /// A snapshot is taken after this many documents were stored or removed, or a quarter of all
+    /// A snapshot is taken after this many documents were stored or removed, or an eighth of all
     /// documents if that is more; 0: changes are not counted.
     pub snapshot_operations: u64,
     /// Seconds between removals of expired documents.
@@ -67,6 +65,8 @@ pub struct StorageSection {
     pub sets_cache_bytes: u64,
     /// Maximal number of collections.
     pub collections_max: usize,
+    /// How many times the limits of `[collection.limits]` the limits of a new collection may be.
+    pub limits_factor_max: u32,
     #[serde(flatten)]
     pub store: StorageSettings,
 }
@@ -78,13 +78,13 @@ pub struct BackupSection {
     /// The directory of the backups; without it there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dir: Option<PathBuf>,
-    /// Seconds from one backup to the next.
+    /// Seconds between two backups.
     pub interval_s: u64,
     /// Number of backups kept, the newest included.
     pub keep: usize,
 }
 
-/// Where what is stored and removed is posted.
+/// The receivers to which changes are posted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WebhookSettings {
@@ -93,7 +93,7 @@ pub struct WebhookSettings {
     /// The file with the secret that messages are signed with; without it they are not signed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_file: Option<PathBuf>,
-    /// The authorities of receivers' certificates; without it those of the machine.
+    /// The authorities of receivers' certificates; by default the machine's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<PathBuf>,
     pub batch_changes_max: usize,
@@ -118,7 +118,7 @@ pub struct TraceSettings {
     /// The address of the collector; without it nothing is traced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub otlp_endpoint: Option<String>,
-    /// The share of requests that are traced, of those whose caller has not decided it.
+    /// The share of traced requests among requests without a decision of the caller.
     pub ratio: f64,
 }
 
@@ -139,19 +139,16 @@ impl Settings {
         self.server.keys_file.clone().unwrap_or_else(default)
     }
 
-    /// What holds for all collections.
+    /// The settings for all collections, as if they were in the data directory.
     #[must_use]
     pub fn of_collections(&self) -> CollectionsSettings {
         CollectionsSettings {
             store: self.storage.store.clone(),
             sets_cache_bytes: self.storage.sets_cache_bytes,
             collections_max: self.storage.collections_max,
-            ceiling: self.ceiling.clone(),
+            limits_max: self.collection.limits.times(self.storage.limits_factor_max),
             clock: Clock::system(),
-            cluster: match self.storage.backend {
-                BackendKind::Local => None,
-                BackendKind::Cluster => Some(self.cluster.clone()),
-            },
+            shared: None,
         }
     }
 
@@ -161,11 +158,9 @@ impl Settings {
         let sections = [
             ("server", self.server.faults()),
             ("storage", self.storage.faults()),
-            ("cluster", self.cluster_faults()),
+            ("valkey", self.valkey_faults(cfg!(feature = "valkey"))),
             ("backup", self.backup.faults()),
             ("webhooks", self.webhooks.faults()),
-            ("collection.limits", self.collection.limits.faults_over(&self.ceiling)),
-            ("ceiling", self.ceiling.faults()),
             ("log", self.log.faults()),
             ("traces", self.traces.faults()),
         ];
@@ -181,14 +176,17 @@ impl Settings {
 }
 
 impl Settings {
-    /// Those of a cluster, if there is to be one.
-    fn cluster_faults(&self) -> Vec<String> {
-        let mut faults = self.cluster.faults();
-        if self.storage.backend == BackendKind::Cluster {
-            if self.cluster.nodes.is_empty() {
-                faults.push("nodes must name a node, as storage.backend is cluster".to_owned());
+    /// The settings of the nodes, if that backend is selected.
+    pub(super) fn valkey_faults(&self, is_built: bool) -> Vec<String> {
+        let mut faults = self.valkey.faults();
+        if self.storage.backend == BackendKind::Valkey {
+            if !is_built {
+                faults.push(format!("storage.backend is valkey, but {WITHOUT_VALKEY}"));
             }
-            if self.collection.store.text && self.cluster.contents.is_none() {
+            if self.valkey.nodes.is_empty() {
+                faults.push("nodes must name a node, as storage.backend is valkey".to_owned());
+            }
+            if self.collection.store.text && self.valkey.contents.is_none() {
                 faults.push(
                     "contents must say where the texts are kept, or collection.store.text be false"
                         .to_owned(),
@@ -222,6 +220,10 @@ impl StorageSection {
         }
         if !(1..=1_000).contains(&self.collections_max) {
             faults.push(format!("collections_max must be 1..=1000, not {}", self.collections_max));
+        }
+        if !(1..=10_000).contains(&self.limits_factor_max) {
+            let found = self.limits_factor_max;
+            faults.push(format!("limits_factor_max must be 1..=10000, not {found}"));
         }
         faults
     }

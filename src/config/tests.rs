@@ -2,8 +2,8 @@ use std::io::Write;
 
 use super::*;
 use crate::engine::{CollectionSettings, LimitSettings};
-use crate::scheme::Threshold;
 use crate::storage::StorageSettings;
+use akin_core::scheme::Threshold;
 
 fn environment(variables: &[(&str, &str)]) -> Sources {
     let environment =
@@ -26,12 +26,22 @@ fn faults(sources: &Sources) -> Vec<Fault> {
 }
 
 #[test]
-fn the_default_file_says_what_the_code_does() {
+fn the_default_file_has_the_default_settings() {
     let defaults = Sources::default().load().unwrap();
     assert_eq!(defaults, Settings::default());
     assert_eq!(defaults.collection, CollectionSettings::default());
     assert_eq!(defaults.storage.store, StorageSettings::default());
-    assert_eq!(defaults.ceiling, LimitSettings::ceiling());
+}
+
+#[test]
+fn a_build_without_valkey_says_how_to_get_it() {
+    let mut settings = Settings::default();
+    settings.storage.backend = crate::backend::BackendKind::Valkey;
+    settings.valkey.nodes = vec!["127.0.0.1:6379".to_owned()];
+    settings.collection.store.text = false;
+    let faults = settings.valkey_faults(false);
+    assert!(faults[0].contains("`cargo install akin --features valkey`"), "{faults:?}");
+    assert_eq!(settings.valkey_faults(true), Vec::<String>::new());
 }
 
 #[test]
@@ -65,7 +75,28 @@ fn later_layers_override_earlier_ones() {
 }
 
 #[test]
-fn all_faults_are_reported_at_once_with_key_and_origin() {
+fn former_keys_are_unknown_like_any_other() {
+    let keys = [
+        "rate_burst_s",
+        "connections_reserve",
+        "body_bytes_per_s_min",
+        "bulk_documents_in_flight_max",
+        "filter_bytes_max",
+        "collapse_ids_max",
+        "recall_sample_max",
+    ];
+    let lines = keys.map(|key| format!("{key} = 3\n")).concat();
+    let (_file, sources) = file(&format!("[server]\n{lines}"));
+    let faults: Vec<String> = faults(&sources).iter().map(ToString::to_string).collect();
+    assert_eq!(faults.len(), keys.len(), "{faults:#?}");
+    for key in keys {
+        let unknown = format!("server.{key}: unknown key");
+        assert!(faults.iter().any(|fault| fault.starts_with(&unknown)), "{key}: {faults:#?}");
+    }
+}
+
+#[test]
+fn all_faults_are_reported_with_key_and_origin() {
     let (file, mut sources) = file(
         "[sever]\nlisten = ':1'\n[server]\nprobes_max = 'many'\n[log]\nlevel = 'a=b=c'\n\
          [collection.scheme]\nthreshold = 1.5\n",
@@ -99,7 +130,7 @@ fn all_faults_are_reported_at_once_with_key_and_origin() {
 }
 
 #[test]
-fn a_file_that_is_absent_or_no_toml_is_named() {
+fn an_unreadable_configuration_file_is_named() {
     let absent = Sources { file: Some("/nowhere/akin.toml".into()), ..Sources::default() };
     let error = absent.load().unwrap_err().to_string();
     assert!(error.starts_with("cannot read the configuration file /nowhere/akin.toml: "));
@@ -140,16 +171,16 @@ fn keys_without_a_default_can_be_set() {
 }
 
 #[test]
-fn the_limits_of_the_default_collection_end_at_the_ceiling_too() {
-    let (_file, sources) = file("[ceiling]\nduplicates_max = 19\nshingles_max = 0\n");
-    let faults: Vec<String> = faults(&sources).iter().map(ToString::to_string).collect();
-    let starts = [
-        "collection.limits.duplicates_max: must be at most the 19 of ceiling.duplicates_max",
-        "collection.limits.shingles_max: must be at most the 0 of ceiling.shingles_max",
-        "ceiling.shingles_max: must be at least 1",
-    ];
-    for start in starts {
-        assert!(faults.iter().any(|fault| fault.starts_with(start)), "{start} not in {faults:#?}");
-    }
-    assert_eq!(faults.len(), 3, "{faults:#?}");
+fn one_factor_bounds_the_limits_of_new_collections() {
+    let (_file, sources) =
+        file("[storage]\nlimits_factor_max = 3\n[collection.limits]\nduplicates_max = 7\n");
+    let limits_max = sources.load().unwrap().of_collections().limits_max;
+    let usual = LimitSettings { duplicates_max: 7, ..LimitSettings::default() };
+    assert_eq!((limits_max.duplicates_max, &limits_max), (21, &usual.times(3)));
+    let (_file, sources) = file("[storage]\nlimits_factor_max = 0\n");
+    let [fault] = &faults(&sources)[..] else { panic!("it is the only fault") };
+    assert!(
+        fault.to_string().starts_with("storage.limits_factor_max: must be 1..=10000"),
+        "{fault}"
+    );
 }

@@ -2,16 +2,16 @@
 
 use crate::document::Content;
 use crate::engine::{CollectionSettings, EngineError};
-use crate::measure::Overlap;
-use crate::scheme::{Scheme, Threshold};
-use crate::sketch::{Estimate, Estimator, Method, Sketch, Sketcher};
-use crate::text::{ShingleError, ShingleSet, ShingleSettings, Shingled, Shingler};
+use akin_core::measure::Overlap;
+use akin_core::scheme::{Scheme, Threshold};
+use akin_core::sketch::{Estimator, Method, Sketch, Sketcher};
+use akin_core::text::{ShingleError, ShingleSet, Shingled, Shingler};
 
 /// Larger contents are shingled off the runtime's thread: it takes about a quarter of a
 /// millisecond.
 pub(super) const CONTENT_INLINE_BYTES_MAX: usize = 65_536;
 
-/// Everything that lookups and comparisons need of a content.
+/// The data that lookups and comparisons need of a content.
 #[derive(Clone, Debug)]
 pub struct Analysis {
     pub set: ShingleSet,
@@ -20,8 +20,6 @@ pub struct Analysis {
     pub sketch: Sketch,
     /// The whole text is its only shingle.
     pub whole_document: bool,
-    /// None of the text's shingles was in the sample.
-    pub sampled_to_one: bool,
 }
 
 /// The similarity of two documents, as far as it is known.
@@ -36,23 +34,10 @@ pub(crate) struct Similarity {
     pub exact: Option<Overlap>,
 }
 
-impl Similarity {
-    fn estimated(estimate: &Estimate) -> Self {
-        Self {
-            resemblance: estimate.value,
-            estimated: Some(estimate.value),
-            interval: Some(estimate.interval),
-            exact: None,
-        }
-    }
-}
-
 /// Makes the set, the sketch and the keys of a content. Needs no store.
 #[derive(Clone, Debug)]
 pub struct Analyser {
     pub(super) shingler: Shingler,
-    /// Makes whole sets, without sampling.
-    whole: Shingler,
     sketcher: Sketcher,
     pub(super) estimator: Estimator,
     pub(super) scheme: Scheme,
@@ -62,7 +47,7 @@ pub struct Analyser {
     /// The points that an edit in a field of a record costs.
     pub(super) edit_penalty: u32,
     field_bytes_max: usize,
-    /// The values of a signature, if documents are such.
+    /// The number of values of a signature; `None` if documents are not signatures.
     signature_values: Option<usize>,
     /// Sets have an element for each occurrence of a shingle.
     pub(super) multiset: bool,
@@ -72,12 +57,10 @@ pub struct Analyser {
 
 impl Analyser {
     pub fn new(settings: &CollectionSettings) -> Self {
-        let whole = ShingleSettings { sample_modulo: 1, ..settings.shingles.clone() };
         let (seed, shingles_max) = (settings.sketch.seed(), settings.limits.shingles_max);
         let scheme = Scheme::new(&settings.scheme, &settings.sketch);
         Self {
-            shingler: Shingler::new(settings.shingles_of_sets(), seed, shingles_max),
-            whole: Shingler::new(whole, seed, shingles_max),
+            shingler: Shingler::new(settings.shingles.clone(), seed, shingles_max),
             sketcher: Sketcher::new(settings.sketch.clone()),
             estimator: scheme.estimator(&settings.sketch),
             scheme,
@@ -92,33 +75,35 @@ impl Analyser {
         }
     }
 
-    /// An analyser that makes whole sets.
-    pub(super) fn unsampled(&self) -> Self {
-        Self { shingler: self.whole.clone(), ..self.clone() }
-    }
-
-    /// The similarity of two contents by the overlap of their sets. `are_whole`: neither is a
-    /// sample.
-    pub(super) fn verified(&self, overlap: Overlap, agreeing: u32, are_whole: bool) -> Similarity {
-        if are_whole {
-            return Similarity {
-                resemblance: overlap.resemblance(),
-                estimated: Some(self.estimator.estimate(agreeing).value),
-                interval: None,
-                exact: Some(overlap),
-            };
+    /// The similarity of two contents by the overlap of their sets.
+    pub(super) fn verified(&self, overlap: Overlap, agreeing: u32) -> Similarity {
+        Similarity {
+            resemblance: overlap.resemblance(),
+            estimated: Some(self.estimator.estimate(agreeing).value),
+            interval: None,
+            exact: Some(overlap),
         }
-        Similarity::estimated(&Estimate::of_samples(overlap.shared, overlap.union()))
     }
 
-    /// The similarity of two sets of these sizes, estimated from their sketches.
-    pub(super) fn estimated(&self, agreeing: u32, sizes: (u32, u32)) -> Similarity {
+    /// The similarity of two sets, estimated from their sketches.
+    pub(super) fn estimated(&self, agreeing: u32) -> Similarity {
         let estimate = self.estimator.estimate(agreeing);
-        if !self.shingler.sampling().is_on() {
-            return Similarity::estimated(&estimate);
+        Similarity {
+            resemblance: estimate.value,
+            estimated: Some(estimate.value),
+            interval: Some(estimate.interval),
+            exact: None,
         }
-        let union = f64::from(sizes.0 + sizes.1) / (1.0 + estimate.value);
-        Similarity::estimated(&self.estimator.estimate_sampled(agreeing, union))
+    }
+
+    /// [`estimated`](Self::estimated), if the estimate reaches the threshold.
+    pub(super) fn estimated_reaching(
+        &self,
+        agreeing: u32,
+        threshold: Threshold,
+    ) -> Option<Similarity> {
+        let estimated = self.estimated(agreeing);
+        (estimated.resemblance >= threshold.get()).then_some(estimated)
     }
 
     pub(super) fn slots(&self) -> u32 {
@@ -135,14 +120,14 @@ impl Analyser {
     pub fn analyse(&self, content: &Content) -> Result<Analysis, EngineError> {
         self.check_fields(content)?;
         self.check_signature(content)?;
-        let Shingled { set, whole_document, sampled_to_one } = self.shingler.shingle(content)?;
+        let Shingled { set, whole_document } = self.shingler.shingle(content)?;
         let sketch = match (content, self.scheme.fields()) {
             (Content::Signature(values), _) => self.sketcher.sketch_minima(values),
             (_, Some(records)) => records.sketch(&self.shingler.fields(content)?),
             (_, None) => self.sketcher.sketch(&set),
         };
         let fingerprint = set.fingerprint();
-        Ok(Analysis { set, fingerprint, sketch, whole_document, sampled_to_one })
+        Ok(Analysis { set, fingerprint, sketch, whole_document })
     }
 
     /// Whether documents are signatures, which have no sets: all that is known is an estimate.
@@ -210,8 +195,9 @@ impl From<ShingleError> for EngineError {
 }
 
 impl Analysis {
-    /// The analysis of a stored document, whose policy was reported when it was added.
+    /// The analysis of a stored document. `whole_document` is not known here; it was reported when
+    /// the document was added.
     pub(super) fn stored(set: ShingleSet, fingerprint: u64, sketch: Sketch) -> Self {
-        Self { set, fingerprint, sketch, whole_document: false, sampled_to_one: false }
+        Self { set, fingerprint, sketch, whole_document: false }
     }
 }

@@ -1,17 +1,17 @@
-//! Hashes as clients see them. Where the seed is secret they are hashed once more, one way: from
-//! the hashes themselves and the documents that they belong to, the seed could be worked out, as
-//! each shingle's hash, and the fingerprint of a set of one, are made by steps that can be undone.
-//! Equal hashes are still shown as equal ones within a collection.
+//! Hashes as clients see them. If the seed is secret, they are hashed again with a one-way
+//! function: from the plain hashes and their documents the seed could be computed, as each
+//! shingle's hash, and the fingerprint of a set with a single element, are made by reversible
+//! steps. Within a collection, equal hashes are still shown as equal.
 
 use ring::digest::{SHA256, digest};
 
 use super::CollectionSettings;
 
-/// What the number is, so that equal numbers of two kinds are shown as different ones. Slots have
-/// the kinds above.
+/// The kind of the number, so that equal numbers of two kinds are shown as different numbers. Slots
+/// have the kinds above.
 const HASH: u32 = 0;
 
-/// The secret seed of a collection, if it has one.
+/// The secret seed of a collection, if there is any.
 #[derive(Clone, Copy)]
 pub struct Disguise(Option<u64>);
 
@@ -30,8 +30,8 @@ impl Disguise {
         u64::from_le_bytes(self.bytes(HASH, hash.to_le_bytes()))
     }
 
-    /// The slots of a sketch. Slots that agree still do, and others do by accident as often as
-    /// before, so sketches can be compared with each other.
+    /// The slots of a sketch. Agreeing slots still agree, and other slots agree by accident as
+    /// often as before, so sketches can be compared with each other.
     #[must_use]
     pub fn sketch(self, sketch: &[u8], slot_bytes: usize) -> Vec<u8> {
         let slot = |(slot, kind): (&[u8], u32)| {

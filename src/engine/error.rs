@@ -1,3 +1,6 @@
+use std::io;
+use std::path::Path;
+
 use jiff::Timestamp;
 
 use crate::backend::BackendError;
@@ -5,7 +8,18 @@ use crate::budget::Exhausted;
 use crate::document::DocumentId;
 use crate::engine::CollectionName;
 use crate::storage::StorageError;
-use crate::text::ShingleError;
+use akin_core::text::ShingleError;
+
+/// Causes that keep a store from opening and that its operator can remove.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotOpened {
+    /// Another process has it open.
+    InUse,
+    /// It was made with other settings.
+    OtherSettings,
+    /// The user of this process may not read or write its files.
+    NotPermitted,
+}
 
 /// Why an operation of the engine failed.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -15,7 +29,7 @@ pub enum EngineError {
     #[error("the document would have expired already, at {expires_at}")]
     AlreadyExpired { expires_at: Timestamp },
     /// Retry later.
-    #[error("the document is being written by others: try again")]
+    #[error("the document is being written by other requests: try again")]
     DocumentChanged,
     #[error("there is no document '{id}'")]
     DocumentNotFound { id: DocumentId },
@@ -50,8 +64,8 @@ pub enum EngineError {
     #[error("the collection takes records: this is for texts and tokens only")]
     NotForRecords,
     #[error(
-        "the collection takes signatures (sketch.method = foreign): they have no sets, so only \
-         estimates can be had of them"
+        "the collection takes signatures (sketch.method = foreign): signatures have no sets, so \
+         only estimates are possible"
     )]
     NotForSignatures,
     #[error("mode must be {served} in a collection of this kind")]
@@ -86,7 +100,10 @@ pub enum EngineError {
     TooManyCollections { max: usize },
     #[error("the collection is closed: it was removed, or the server is stopping")]
     Closed,
-    #[error("recall of this collection is being measured already: try again when that has ended")]
+    #[error(
+        "recall of this collection is being measured already: try again once the measurement \
+         has ended"
+    )]
     MeasurementUnderWay,
     #[error("the collection is being reindexed already")]
     ReindexUnderWay,
@@ -102,13 +119,13 @@ pub enum EngineError {
     /// The collection cannot be reindexed.
     #[error(
         "the collection '{name}' keeps no texts (store.text = false), so it cannot be reindexed: \
-         make another one and add the documents to it"
+         create another collection and add the documents to it"
     )]
     TextsNotKept { name: CollectionName },
     /// A document is refused by the settings of a reindex.
     #[error("the document '{id}' does not fit the settings: {reason}")]
     Unfit { id: DocumentId, reason: String },
-    /// A reindexed engine has replaced this one: the write has to be repeated there.
+    /// A reindex has replaced this engine: the write must be repeated in its successor.
     #[error("the collection was reindexed meanwhile: try again")]
     Superseded,
     #[error("a backup is being made already")]
@@ -116,16 +133,21 @@ pub enum EngineError {
     /// The backup cannot be restored.
     #[error("{reason}")]
     Backup { reason: String },
-    /// Retry later.
+    #[error(
+        "comparing a sample of {sample} with {documents} documents costs more than a request may \
+         (server.request_cost_max): {}", instead_of_sample(*.most)
+    )]
+    SampleTooCostly { documents: usize, sample: usize, most: usize },
+    /// The request needs more memory or work than it may, or more memory than there is now.
     #[error(transparent)]
-    MemoryExhausted(#[from] Exhausted),
+    OverBudget(#[from] Exhausted),
     /// The disk is too full for the operation.
     #[error("{reason}")]
     NoRoom { reason: String },
     /// The store accepts no more writes, as the process is about to stop. Retry later.
     #[error("the store is out of service: {reason}")]
     OutOfService { reason: String },
-    /// The cluster cannot be reached. Retry later.
+    /// Valkey cannot be reached. Retry later.
     #[error("{reason}")]
     Unavailable { reason: String },
     /// The stored document is corrupt.
@@ -136,22 +158,43 @@ pub enum EngineError {
          reindexed or restored: take the position of now, and read all documents again"
     )]
     ChangesGone,
-    #[error(
-        "the collection keeps no clusters: it needs the setting clusters.threshold; GET /clusters \
-         finds them without"
-    )]
-    ClustersNotKept,
     #[error("{what} are not supported by the backend of this collection")]
     UnsupportedByBackend { what: &'static str },
+    /// The store cannot be opened for a cause that its operator can remove.
+    #[error("{reason}")]
+    StoreNotOpened { cause: NotOpened, reason: String },
     /// An internal error, logged at the boundary and not shown to clients.
     #[error("{reason}")]
     Store { reason: String },
 }
 
+/// The advice to a client whose sample is too large.
+fn instead_of_sample(most: usize) -> String {
+    let at_most = match most {
+        0 => String::new(),
+        most => format!("ask for sample={most} at most, or "),
+    };
+    format!("{at_most}let the server measure (storage.recall_interval_s)")
+}
+
 impl EngineError {
-    /// Whether the collection was closed, or stops, so that nothing else will succeed.
+    /// Whether the collection is closed or stopping, so that every further call would fail.
     pub(super) fn is_of_stopping(&self) -> bool {
         matches!(self, Self::Closed | Self::OutOfService { .. } | Self::Superseded)
+    }
+
+    /// The failure of an operation on a file.
+    pub(super) fn of_file(path: &Path, error: &io::Error) -> Self {
+        let reason = format!("{}: {error}", path.display());
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                Self::NoRoom { reason: "the disk is full".to_owned() }
+            }
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                Self::StoreNotOpened { cause: NotOpened::NotPermitted, reason }
+            }
+            _ => Self::Store { reason },
+        }
     }
 
     pub(super) fn not_found(id: &DocumentId) -> Self {
@@ -181,37 +224,23 @@ impl From<BackendError> for EngineError {
                 Self::NoRoom { reason: "the disk is full".to_owned() }
             }
             BackendError::Storage(error @ StorageError::OtherSettings { .. }) => {
-                Self::Store { reason: format!("{error}{}", hint_for(&error)) }
+                let reason = format!(
+                    "{error}. Configure the settings of the store, or run `akin reindex` to \
+                     rebuild the store under the new settings"
+                );
+                Self::StoreNotOpened { cause: NotOpened::OtherSettings, reason }
+            }
+            BackendError::Storage(error @ StorageError::InUse { .. }) => {
+                let reason = error.to_string();
+                Self::StoreNotOpened { cause: NotOpened::InUse, reason }
+            }
+            BackendError::Storage(StorageError::Io { path, source }) => {
+                Self::of_file(&path, &source)
             }
             BackendError::Storage(ref error @ StorageError::CorruptDocument { ref id, .. }) => {
                 Self::DocumentDamaged { id: id.clone(), reason: error.to_string() }
             }
             other => Self::Store { reason: other.to_string() },
         }
-    }
-}
-
-/// How to open a store that was made with other settings.
-fn hint_for(error: &StorageError) -> &'static str {
-    let is_new =
-        |key: &str, stored: &str, given: &str| !stored.contains(key) && given.contains(key);
-    match error {
-        StorageError::OtherSettings { stored, given, .. }
-            if is_new("\"normalize\"", stored, given) =>
-        {
-            ". It was made without normalisation: open it with shingles.normalize = \"none\" and \
-             shingles.word_hash = \"unkeyed\", or run `akin reindex`"
-        }
-        StorageError::OtherSettings { stored, given, .. }
-            if is_new("\"word_hash\"", stored, given) =>
-        {
-            ". It was made with unkeyed hashes of words: open it with \
-             shingles.word_hash = \"unkeyed\", or run `akin reindex`"
-        }
-        StorageError::OtherSettings { .. } => {
-            ". Configure the settings that it has, or run `akin reindex` to build it anew under \
-             the new ones"
-        }
-        _ => "",
     }
 }

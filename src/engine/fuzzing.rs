@@ -1,4 +1,4 @@
-//! What fuzzing gives to filters and to the reader of backups.
+//! Fuzz targets for filters and for the reader of backups.
 
 use serde_json::Value;
 use tar::{Builder, Header};
@@ -8,11 +8,11 @@ use super::operations::backup::{MANIFEST, MANIFEST_CHECKSUM, hexadecimal};
 use super::{Filter, check_backup};
 use crate::document::Metadata;
 
-/// As `server.filter_bytes_max` has it.
+/// The limit of a filter over HTTP.
 const FILTER_BYTES_MAX: usize = 2_048;
 
 /// A line with a filter, and metadata below it: the negation holds where the filter does not, and
-/// what is joined with itself means the same.
+/// a filter joined with itself has the same meaning.
 pub fn filter(input: &[u8]) {
     let input = String::from_utf8_lossy(input);
     let (expression, metadata) = input.split_once('\n').unwrap_or((&input, "{}"));
@@ -29,13 +29,13 @@ pub fn filter(input: &[u8]) {
         (format!("({expression}) || ({expression})"), holds),
         (format!("({expression}) && !({expression})"), false),
     ] {
-        // It may have become too long or too complex.
+        // The joined filter may be too long or too complex.
         let Ok(filter) = parse(&joined) else { continue };
         assert_eq!(filter.matches(Some(&metadata)), expected, "{joined} of {metadata:?}");
     }
 }
 
-/// An archive as it is; and a manifest with right checksums beside a store of some bytes.
+/// Reads the input as an archive, and as a manifest in an archive with a store and right checksums.
 pub fn backup(input: &[u8]) {
     if check_backup(input).is_ok() {
         assert!(check_backup(&input[..input.len() / 2]).is_err(), "half a backup is accepted");

@@ -19,24 +19,26 @@ mod settings;
 mod types;
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use crate::backend::{
-    Backend, BackendError, Cluster, ClusterHome, ClusterOptions, ListedCollection, Local,
-    LocalSettings, SetCache,
+    Backend, BackendError, Capability, ListedCollection, Local, LocalSettings, SetCache,
+    SharedCollections, SharedOptions,
 };
-use crate::storage::{StorageError, StorageSettings, Store};
+use crate::background;
+use crate::storage::{StorageSettings, Store};
+use tokio::task::JoinError;
+
 use discovery::Discoveries;
 use quality::recall::RecallMeter;
 
 pub use crate::backend::PreparedDocument;
 pub use crate::backend::{BackendStats, Clock, Progress, Recovery, RecoverySource, Removed};
 pub use crate::backend::{ClusterCounts, ClustersState};
-pub use crate::join::{Linkage, Stage};
 pub use crate::storage::{Change, Finding, Order, Position, Record, SnapshotInfo};
+pub use akin_core::join::{Linkage, Stage};
 pub use analysis::{Analyser, Analysis};
-pub use clusters::{ClusterMembers, ClusteringSettings, StoredCluster, StoredClusters};
+pub use clusters::{ClusteringSettings, KeptClusters};
 pub use collections::{
     Collection, CollectionName, Collections, CollectionsSettings, Creation, InvalidCollectionName,
     ReindexState, ReindexStatus, Verification, VerifiedCollection, rebuild_default,
@@ -49,22 +51,22 @@ pub use compare::comparison::{
 };
 pub use compare::measures::{Distance, MeasureSelection, MeasureValues, UnknownMeasure};
 pub use discovery::{
-    Batch, ClusterFigures, ClusterPart, Discovery, DiscoveryKind, DiscoveryStats, FoundPair,
+    Batch, ClusterFigures, ClusterPart, ClusterQuery, Discovery, DiscoveryKind, DiscoveryStats,
+    FoundPair, Incomplete, PairPart,
 };
 pub use disguise::Disguise;
 pub use documents::DocumentChange;
-pub use error::EngineError;
-pub use lookup::cluster::{ClusterOf, Linked};
+pub use error::{EngineError, NotOpened};
 pub use lookup::collapse::{Collapsed, Group, GroupMember};
 pub use lookup::conditions::Conditions;
 pub use lookup::filter::{Filter, FilterError};
 pub use offline::{
     DOCUMENT_BYTES, Documents, OfflineCorpus, OfflineGathering, Room, SetPair, Sorter,
 };
-pub use operations::Page;
+pub use operations::ListedIds;
 pub use operations::backup::{Restored, Restoring, check_backup, restore};
 pub use quality::{CurveAnswer, CurveOf, curve_of};
-pub use quality::{Recall, Tally};
+pub use quality::{Recall, Sample, Tally};
 pub use settings::{CollectionSettings, LimitSettings, StoreSettings};
 pub use types::{
     AddOptions, AddStatus, Added, Admitted, Answer, FoundBy, Lookup, Match, MatchContainment,
@@ -81,10 +83,31 @@ pub struct Engine {
     clock: Clock,
     recall_meter: Arc<RecallMeter>,
     disguise: Disguise,
-    /// A stored cluster may lack members because of a work limit.
-    clusters_truncated: Arc<AtomicBool>,
     /// The collection that replaces this one once it was reindexed.
     successor: Arc<OnceLock<Arc<Collection>>>,
+}
+
+/// What the collections of a process are opened with, besides their own settings.
+#[derive(Clone)]
+pub struct Opening {
+    pub storage: StorageSettings,
+    /// The cache of sets that collections share.
+    pub sets: SetCache,
+    pub progress: Progress,
+    /// The time at which documents are stored and expire.
+    pub clock: Clock,
+}
+
+impl Default for Opening {
+    /// A cache of 16 MiB and the clock of the system.
+    fn default() -> Self {
+        Self {
+            storage: StorageSettings::default(),
+            sets: SetCache::new(16 << 20),
+            progress: Progress::default(),
+            clock: Clock::system(),
+        }
+    }
 }
 
 impl Engine {
@@ -97,48 +120,20 @@ impl Engine {
     pub fn open(
         dir: &Path,
         settings: CollectionSettings,
-        storage: &StorageSettings,
-        cache_bytes: u64,
-        progress: &Progress,
+        opening: Opening,
     ) -> Result<Self, EngineError> {
-        Self::open_at(dir, settings, storage, cache_bytes, progress, Clock::system())
-    }
-
-    /// [`Engine::open`] with a given clock for storing and expiring documents.
-    ///
-    /// # Errors
-    /// Those of [`Engine::open`].
-    pub fn open_at(
-        dir: &Path,
-        settings: CollectionSettings,
-        storage: &StorageSettings,
-        cache_bytes: u64,
-        progress: &Progress,
-        clock: Clock,
-    ) -> Result<Self, EngineError> {
-        Self::open_sharing(dir, settings, storage, &SetCache::new(cache_bytes), progress, clock)
-    }
-
-    /// [`Engine::open_at`] with a cache of sets that collections share.
-    pub(crate) fn open_sharing(
-        dir: &Path,
-        settings: CollectionSettings,
-        storage: &StorageSettings,
-        sets: &SetCache,
-        progress: &Progress,
-        clock: Clock,
-    ) -> Result<Self, EngineError> {
-        let store = Store::prepare(dir, storage).map_err(BackendError::from)?;
+        let Opening { storage, sets, progress, clock } = opening;
+        let store = Store::prepare(dir, &storage).map_err(BackendError::from)?;
         let seeded = settings.seeded(store.identity())?;
         let analyser = Analyser::new(&seeded);
         let identity = seeded.identity(&analyser.scheme);
         let local = LocalSettings {
-            store: storage.clone(),
+            store: storage,
             shingler: seeded.unlimited_shingler(),
             keep_content: settings.store.text,
             exact_from: settings.scheme.exact_from(),
             ttl_ms: settings.store.ttl_ms(),
-            sets: sets.clone(),
+            sets,
             clusters_bytes_max: settings
                 .clusters
                 .threshold
@@ -146,7 +141,7 @@ impl Engine {
             clock: clock.clone(),
         };
         let scheme = analyser.scheme.clone();
-        let backend = Local::open(store, local, &identity, scheme, &seeded.sketch, progress)?;
+        let backend = Local::open(store, local, &identity, scheme, &seeded.sketch, &progress)?;
         let disguise = Disguise::new(&settings, &seeded);
         Ok(Self::over(settings, disguise, analyser, Arc::new(backend), clock))
     }
@@ -166,60 +161,48 @@ impl Engine {
             discoveries: Arc::default(),
             clock,
             recall_meter: Arc::default(),
-            clusters_truncated: Arc::default(),
             successor: Arc::default(),
         }
     }
 
-    /// Opens the collection of that name in a cluster, or creates it there. Blocks: call it off the
-    /// runtime.
+    /// Opens the collection of that name among shared collections, or creates it there. Blocks:
+    /// call it off the runtime.
     ///
     /// # Errors
     /// [`EngineError::Store`]: it was made with other settings, or cannot be opened.
-    pub fn open_in_cluster(
-        home: &ClusterHome,
+    pub fn open_shared(
+        shared: &dyn SharedCollections,
         name: &CollectionName,
         settings: CollectionSettings,
-        storage: &StorageSettings,
-        sets: &SetCache,
-        clock: Clock,
+        opening: Opening,
     ) -> Result<(Self, ListedCollection), EngineError> {
-        let there = home.list()?.into_iter().find(|listed| listed.name == name.as_str());
-        let known = there.as_ref().map(|listed| listed.made.identity.as_str());
-        let mut seeded = settings.seeded(known)?;
-        let mut analyser = Analyser::new(&seeded);
-        let identity = seeded.identity(&analyser.scheme);
-        let listed = match there {
+        let Opening { storage, sets, clock, .. } = opening;
+        let existing = shared.list()?.into_iter().find(|listed| listed.name == name.as_str());
+        let listed = match existing {
             Some(listed) => listed,
             None => {
+                let seeded = settings.seeded(None)?;
+                let identity = seeded.identity(&Analyser::new(&seeded).scheme);
                 let json = serde_json::to_string(&settings).expect("settings are plain JSON");
-                home.create(name.as_str(), json, identity)?.0
+                // Another process may create it at the same time, with another seed.
+                shared.create(name.as_str(), json, identity)?.0
             }
         };
-        // Another process may have made it meanwhile, with another seed.
-        if settings.sketch.seed.is_none() {
-            seeded = settings.seeded(Some(&listed.made.identity))?;
-            analyser = Analyser::new(&seeded);
-        }
-        let given = seeded.identity(&analyser.scheme);
-        if listed.made.identity != given {
-            let path = format!("the collection '{name}' in the cluster").into();
-            let stored = listed.made.identity;
-            return Err(
-                BackendError::from(StorageError::OtherSettings { path, stored, given }).into()
-            );
-        }
-        let options = ClusterOptions {
+        let seeded = settings.seeded(Some(&listed.entry.identity))?;
+        let analyser = Analyser::new(&seeded);
+        let options = SharedOptions {
+            identity: seeded.identity(&analyser.scheme),
+            scheme: analyser.scheme.clone(),
+            sketch: seeded.sketch.clone(),
             keep_content: settings.store.text,
             ttl_ms: settings.store.ttl_ms(),
-            sets: sets.clone(),
+            sets,
             clock: clock.clone(),
             scans_max: storage.scans_max as usize,
         };
-        let scheme = analyser.scheme.clone();
-        let backend = Cluster::open(home, &listed, options, scheme, &seeded.sketch)?;
+        let backend = shared.open(&listed, options)?;
         let disguise = Disguise::new(&settings, &seeded);
-        Ok((Self::over(settings, disguise, analyser, Arc::new(backend), clock), listed))
+        Ok((Self::over(settings, disguise, analyser, backend, clock), listed))
     }
 
     pub fn settings(&self) -> &CollectionSettings {
@@ -231,13 +214,24 @@ impl Engine {
         self.disguise
     }
 
-    /// For operations that need the store in this process; `what` names them in the plural.
-    fn local(&self, what: &'static str) -> Result<&Local, BackendError> {
-        self.backend.local(what)
+    /// For an operation that not every backend has.
+    fn require(&self, capability: Capability) -> Result<&Local, BackendError> {
+        self.backend.require(capability)
     }
 }
 
-/// Runs long work on a blocking thread, and short work in place.
+/// Computes on a thread of the background if that takes long, and else in place.
+async fn compute_if<R: Send + 'static>(
+    long: bool,
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Result<R, EngineError> {
+    if !long {
+        return Ok(work());
+    }
+    background::compute(work).await.map_err(stopped)
+}
+
+/// Runs long work that waits for files on a blocking thread, and short work in place.
 async fn off_runtime_if<R: Send + 'static>(
     long: bool,
     work: impl FnOnce() -> R + Send + 'static,
@@ -245,8 +239,13 @@ async fn off_runtime_if<R: Send + 'static>(
     if !long {
         return Ok(work());
     }
-    tokio::task::spawn_blocking(work).await.map_err(|failure| match failure.try_into_panic() {
+    tokio::task::spawn_blocking(work).await.map_err(stopped)
+}
+
+/// Passes a panic on.
+fn stopped(failure: JoinError) -> EngineError {
+    match failure.try_into_panic() {
         Ok(panic) => std::panic::resume_unwind(panic),
         Err(_) => EngineError::OutOfService { reason: "the server is stopping".to_owned() },
-    })
+    }
 }

@@ -3,13 +3,13 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::{ClusteringSettings, EngineError};
-use crate::scheme::{Kind, Scheme, SchemeSettings};
-use crate::sketch::{Method, SketchSettings};
-use crate::text::{CUTTING_VERSION, Normalize, ShingleSettings, Shingler, Unit, WordHash};
+use akin_core::scheme::{Kind, Scheme, SchemeSettings};
+use akin_core::sketch::{Method, SketchSettings};
+use akin_core::text::{CUTTING_VERSION, ShingleSettings, Shingler, Unit};
 
 /// A collection's settings. `shingles`, `sketch`, `scheme.kind`, `scheme.bands`, `scheme.rows`,
-/// `scheme.fields`, `scheme.field_sketches` and `store.text` decide what is stored and are fixed
-/// for its life.
+/// `scheme.fields`, `scheme.field_sketches` and `store.text` decide the stored data and are fixed
+/// for the life of the collection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schema(as = Settings)]
@@ -24,14 +24,9 @@ pub struct CollectionSettings {
 }
 
 impl CollectionSettings {
-    /// Everything that decides what is stored, as one line of JSON to compare. Contains stop words
-    /// only for shingles made of them; a normalisation or a keyed hash only if there is one, as
-    /// stores older than these settings have none; and the version of text-cutting only from 2 on.
+    /// All settings that decide the stored data, as a line of JSON to compare: also the version of
+    /// how texts are cut, and the stop words if shingles begin with them.
     pub(super) fn identity(&self, scheme: &Scheme) -> String {
-        self.identity_of(scheme, CUTTING_VERSION)
-    }
-
-    fn identity_of(&self, scheme: &Scheme, cutting_version: u32) -> String {
         let scheme = match scheme {
             Scheme::Bands(bands) => {
                 json!({ "kind": self.scheme.kind, "bands": bands.bands, "rows": bands.rows })
@@ -43,24 +38,12 @@ impl CollectionSettings {
                 "field_sketches": self.scheme.field_sketches,
             }),
         };
-        let mut shingles = json!(self.shingles_of_sets());
+        let mut shingles = json!(self.shingles);
         let parts = shingles.as_object_mut().expect("settings are an object");
-        if self.shingles_of_sets().sample_modulo > 1 {
-            // Texts without a sampled shingle had their least one before.
-            parts.insert("sampled_to_one".to_owned(), json!("digest"));
-        }
         if self.shingles.unit != Unit::Stopword {
             parts.remove("stopwords");
         }
-        if self.shingles.normalize == Normalize::None {
-            parts.remove("normalize");
-        }
-        if self.shingles.word_hash == WordHash::Unkeyed {
-            parts.remove("word_hash");
-        }
-        if cutting_version > 1 {
-            parts.insert("version".to_owned(), json!(cutting_version));
-        }
+        parts.insert("version".to_owned(), json!(CUTTING_VERSION));
         json!({
             "shingles": shingles,
             "sketch": self.sketch,
@@ -73,18 +56,11 @@ impl CollectionSettings {
     /// Makes sets of stored contents, without a limit, as the limit may have been higher when they
     /// were stored.
     pub(super) fn unlimited_shingler(&self) -> Shingler {
-        Shingler::new(self.shingles_of_sets(), self.sketch.seed(), usize::MAX)
-    }
-
-    /// How sets are made. They are sampled only if texts are not stored: otherwise sets are not
-    /// stored, so sampling would lose accuracy and save nothing.
-    pub(super) fn shingles_of_sets(&self) -> ShingleSettings {
-        let sample_modulo = if self.store.text { 1 } else { self.shingles.sample_modulo };
-        ShingleSettings { sample_modulo, ..self.shingles.clone() }
+        Shingler::new(self.shingles.clone(), self.sketch.seed(), usize::MAX)
     }
 
     /// With the seed of the store that has this identity if there is none of their own; a new store
-    /// gets a secret one.
+    /// gets a secret seed.
     ///
     /// # Errors
     /// [`EngineError::Store`]
@@ -97,19 +73,6 @@ impl CollectionSettings {
             });
         }
         Ok(settings)
-    }
-
-    /// Reads the settings stored with a collection. Those without a normalisation or a hash of
-    /// words are older than that setting and mean none, or the unkeyed one.
-    ///
-    /// # Errors
-    /// The JSON is not valid settings.
-    pub(super) fn from_stored(mut stored: Value) -> serde_json::Result<Self> {
-        if let Some(shingles) = stored.get_mut("shingles").and_then(Value::as_object_mut) {
-            shingles.entry("normalize").or_insert_with(|| json!(Normalize::None));
-            shingles.entry("word_hash").or_insert_with(|| json!(WordHash::Unkeyed));
-        }
-        serde_json::from_value(stored)
     }
 
     /// Every fault of the settings: the part, and a message that begins with the key.
@@ -163,7 +126,7 @@ impl CollectionSettings {
 
 fn secret_seed() -> Result<u64, EngineError> {
     getrandom::u64().map_err(|error| EngineError::Store {
-        reason: format!("the system has no random number for the seed: {error}"),
+        reason: format!("cannot get a random seed from the operating system: {error}"),
     })
 }
 
@@ -171,11 +134,11 @@ fn secret_seed() -> Result<u64, EngineError> {
 fn seed_in(identity: &str) -> Result<u64, EngineError> {
     let identity: Value = serde_json::from_str(identity).unwrap_or_default();
     identity["sketch"]["seed"].as_u64().ok_or_else(|| EngineError::Store {
-        reason: "the store does not say what its seed is".to_owned(),
+        reason: "the identity of the store has no seed".to_owned(),
     })
 }
 
-/// What is stored of a document, and for how long.
+/// Stored parts of a document, and its time to live.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StoreSettings {
@@ -214,26 +177,27 @@ impl Default for StoreSettings {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitSettings {
-    /// Candidates of one lookup; if there are more, the answer says `truncated`.
+    /// Candidates of a lookup; if there are more, the answer says `truncated`.
     #[schema(minimum = 1)]
     pub candidates_max: usize,
-    /// Candidates that are checked exactly, those whose sketches agree best first; `limit` if that
-    /// is more. If there are more that may match, the answer says `truncated`.
+    /// Candidates that are checked exactly, in the order of the agreement of their sketches; more
+    /// only while at least half of them match. If further candidates may match, the answer says
+    /// `truncated`.
     #[schema(minimum = 1)]
     pub checked_max: usize,
-    /// Documents on which a filter is evaluated in one lookup, best-agreeing first; if there are
-    /// more, the answer says `truncated`.
+    /// Documents on which a filter is evaluated in a lookup, in the order of the agreement of their
+    /// sketches; if there are more, the answer says `truncated`.
     #[schema(minimum = 1)]
     pub filtered_max: usize,
     /// Near-duplicates in the answer to an added document.
     #[schema(minimum = 1)]
     pub duplicates_max: usize,
-    /// Shingles of one document: its distinct ones, or all of a multiset.
+    /// Shingles of a document: its distinct shingles, or all shingles of a multiset.
     #[schema(minimum = 1)]
     pub shingles_max: usize,
-    /// Bytes of one document's metadata.
+    /// Bytes of a document's metadata.
     pub metadata_bytes_max: usize,
-    /// Bytes of one field of a record.
+    /// Bytes of a field of a record.
     #[schema(minimum = 1)]
     pub field_bytes_max: usize,
     /// Clusters of more documents are counted in metrics and logged as giant.
@@ -241,8 +205,8 @@ pub struct LimitSettings {
     pub cluster_members_alarm: usize,
     /// Memory of the clusters that a collection keeps; if they need more, they are dropped.
     pub clusters_bytes_max: u64,
-    /// Shingles that one `POST /collapse` holds in memory: those of documents that may be
-    /// near-duplicates of each other, equal sets counted once.
+    /// Shingles that a `POST /collapse` holds in memory: the sets of documents that may be
+    /// near-duplicates of each other; equal sets count once.
     #[schema(minimum = 1)]
     pub collapse_shingles_max: usize,
     /// The product of two texts' lengths in characters, for the measures `edit` and `lcs`.
@@ -289,25 +253,28 @@ impl LimitSettings {
         zeros.chain((self.shingles_max > SHINGLES_MAX).then(|| fault(self.shingles_max))).collect()
     }
 
-    /// The highest that collections may ask for unless the server is told otherwise.
-    pub fn ceiling() -> Self {
+    /// Each limit, `factor` times as high.
+    #[must_use]
+    pub fn times(&self, factor: u32) -> Self {
+        let count = |limit: usize| limit.saturating_mul(factor as usize);
+        let bytes = |limit: u64| limit.saturating_mul(u64::from(factor));
         Self {
-            candidates_max: 1_000_000,
-            checked_max: 100_000,
-            filtered_max: 10_000_000,
-            duplicates_max: 10_000,
-            shingles_max: 10_000_000,
-            metadata_bytes_max: 8 << 20,
-            field_bytes_max: 65_536,
-            cluster_members_alarm: 1_000_000_000,
-            clusters_bytes_max: 1 << 34,
-            collapse_shingles_max: 64 << 20,
-            edit_product_max: 10_000_000_000,
+            candidates_max: count(self.candidates_max),
+            checked_max: count(self.checked_max),
+            filtered_max: count(self.filtered_max),
+            duplicates_max: count(self.duplicates_max),
+            shingles_max: count(self.shingles_max),
+            metadata_bytes_max: count(self.metadata_bytes_max),
+            field_bytes_max: count(self.field_bytes_max),
+            cluster_members_alarm: count(self.cluster_members_alarm),
+            clusters_bytes_max: bytes(self.clusters_bytes_max),
+            collapse_shingles_max: count(self.collapse_shingles_max),
+            edit_product_max: bytes(self.edit_product_max),
         }
     }
 
-    /// Every limit that is over the ceiling, each fault beginning with its key.
-    pub fn faults_over(&self, ceiling: &Self) -> Vec<String> {
+    /// Every limit that is higher than in `highest`, each fault beginning with its key.
+    pub fn faults_over(&self, highest: &Self) -> Vec<String> {
         let limits = |of: &Self| {
             [
                 ("candidates_max", of.candidates_max as u64),
@@ -323,10 +290,10 @@ impl LimitSettings {
                 ("edit_product_max", of.edit_product_max),
             ]
         };
-        let pairs = limits(self).into_iter().zip(limits(ceiling));
+        let pairs = limits(self).into_iter().zip(limits(highest));
         let over = pairs.filter(|((_, limit), (_, most))| limit > most);
         let fault = |((key, limit), (_, most))| {
-            format!("{key} must be at most the {most} of ceiling.{key}, not {limit}")
+            format!("{key} must be at most {most}, not {limit} (storage.limits_factor_max)")
         };
         over.map(fault).collect()
     }
@@ -360,41 +327,20 @@ mod tests {
         assert_eq!(parts(no_text), ["store"]);
     }
 
-    /// Collections that were made before there were records or normalisation open as they did.
     #[test]
-    fn what_came_later_has_no_part_in_the_identity_of_others() {
-        let mut settings = CollectionSettings::default();
-        settings.shingles.normalize = Normalize::None;
-        settings.shingles.word_hash = WordHash::Unkeyed;
+    fn identity_has_only_settings_that_decide_storage() {
+        let settings = CollectionSettings::default();
         let identity = settings.identity(&Scheme::new(&settings.scheme, &settings.sketch));
         let shingles = json!({
-            "lowercase": true, "multiset": false, "sample_modulo": 1, "size": 3, "unit": "word",
+            "lowercase": true,
+            "multiset": false,
+            "normalize": "nfkc",
+            "size": 3,
+            "unit": "word",
+            "version": 1,
         });
         let identity: Value = serde_json::from_str(&identity).unwrap();
         assert_eq!(identity["shingles"], shingles);
         assert_eq!(identity["scheme"], json!({"bands": 32, "kind": "bands", "rows": 4}));
-    }
-
-    #[test]
-    fn a_store_without_a_version_of_text_cutting_has_version_1() {
-        let settings = CollectionSettings::default();
-        let scheme = Scheme::new(&settings.scheme, &settings.sketch);
-        let version = |version| -> Value {
-            let identity = settings.identity_of(&scheme, version);
-            serde_json::from_str::<Value>(&identity).unwrap()["shingles"]["version"].clone()
-        };
-        assert_eq!((version(1), version(2)), (Value::Null, json!(2)));
-    }
-
-    #[test]
-    fn stored_settings_without_a_normalisation_have_none() {
-        let normalize = |shingles| {
-            let stored = json!({"shingles": shingles});
-            CollectionSettings::from_stored(stored).unwrap().shingles.normalize
-        };
-        assert_eq!(normalize(json!({"size": 3})), Normalize::None);
-        assert_eq!(normalize(json!({"normalize": "nfc"})), Normalize::Nfc);
-        let given = serde_json::from_value::<CollectionSettings>(json!({})).unwrap();
-        assert_eq!(given.shingles.normalize, Normalize::Nfkc);
     }
 }

@@ -4,20 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use serde::ser::Error;
-use serde::{Deserialize, Serialize, Serializer};
-use serde_json::value::RawValue;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::backend::{BackendStats, Registered};
 use crate::budget::Reservation;
-use crate::document::{Content, DocumentId, Metadata, Token};
-use crate::engine::{ClusterCounts, ClusterFigures, DiscoveryStats, Recall};
-use crate::measure::Overlap;
-use crate::scheme::Threshold;
+use crate::document::{Content, DocumentId, Metadata, Ordinal, Token};
+use crate::engine::{ClusterCounts, ClusterFigures, Conditions, DiscoveryStats, Recall};
+use akin_core::measure::Overlap;
+use akin_core::scheme::Threshold;
 
 /// How documents are added.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct AddOptions {
     /// Look for near-duplicates of each document.
     pub check: bool,
@@ -28,11 +26,20 @@ pub struct AddOptions {
     /// Of records, the fewest points of a near-duplicate; by default the collection's. Other
     /// documents have a `threshold` instead.
     pub points: Option<u32>,
+    /// Where the memory of the near-duplicates is counted: without room for them the document is
+    /// refused with `OverBudget`, and not stored.
+    pub memory: Option<Arc<Reservation>>,
 }
 
 impl Default for AddOptions {
     fn default() -> Self {
-        Self { check: true, on_duplicate: OnDuplicate::Keep, threshold: None, points: None }
+        Self {
+            check: true,
+            on_duplicate: OnDuplicate::Keep,
+            threshold: None,
+            points: None,
+            memory: None,
+        }
     }
 }
 
@@ -51,8 +58,6 @@ pub enum OnDuplicate {
 pub struct Admitted {
     pub(super) registered: Registered,
     pub(super) options: AddOptions,
-    /// Where the memory of its near-duplicates is counted.
-    pub(super) memory: Option<Arc<Reservation>>,
 }
 
 /// The result of an addition.
@@ -65,8 +70,7 @@ pub struct Added {
     /// The number of its distinct shingles.
     pub shingles: usize,
     /// What was done that its sender may not expect: `whole_document`, the text has no shingle, so
-    /// the whole of it is its only one; `sampled_to_one`, none of its shingles is in the sample
-    /// that the collection keeps, so one element stands for all, which only equal documents share.
+    /// the whole of it is its only one.
     pub policy: Vec<Policy>,
     /// The name of its cluster, in a collection that keeps them; absent while they are being built,
     /// and of a document that was skipped.
@@ -102,16 +106,12 @@ pub enum Policy {
     /// The text has no shingle, being too short or without stop words: the whole text counts as
     /// its only one.
     WholeDocument,
-    /// None of its shingles is in the collection's sample: its set is one element, which only equal
-    /// documents share.
-    SampledToOne,
 }
 
 impl Policy {
-    /// The policies applied to a content; at most one is.
-    pub fn of(whole_document: bool, sampled_to_one: bool) -> Vec<Self> {
-        let done = [(whole_document, Self::WholeDocument), (sampled_to_one, Self::SampledToOne)];
-        done.into_iter().filter_map(|(is_done, policy)| is_done.then_some(policy)).collect()
+    /// The policies applied to a content.
+    pub fn of(whole_document: bool) -> Vec<Self> {
+        whole_document.then_some(Self::WholeDocument).into_iter().collect()
     }
 }
 
@@ -143,8 +143,8 @@ pub enum FoundBy {
 }
 
 /// The options of a lookup.
-#[derive(Clone, Copy, Debug)]
-pub struct Lookup {
+#[derive(Clone, Debug)]
+pub struct Lookup<'a> {
     /// The collection's threshold if `None`.
     pub threshold: Option<Threshold>,
     /// Of records: the collection's points if `None`.
@@ -155,31 +155,36 @@ pub struct Lookup {
     pub offset: usize,
     /// The collection's default mode if `None`.
     pub mode: Option<Mode>,
-    pub include: MatchDetails,
+    /// Only documents that match the conditions are reported, and count for the limit.
+    pub conditions: Conditions,
+    /// Where the memory and the work of the lookup are counted, if they are.
+    pub memory: Option<&'a Reservation>,
 }
 
-impl Default for Lookup {
+impl Default for Lookup<'_> {
     fn default() -> Self {
-        let include = MatchDetails::default();
-        Self { threshold: None, points: None, limit: 20, offset: 0, mode: None, include }
+        Self {
+            threshold: None,
+            points: None,
+            limit: 20,
+            offset: 0,
+            mode: None,
+            conditions: Conditions::default(),
+            memory: None,
+        }
     }
 }
 
-/// What is read of each match besides its scores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The details that are read of each match: by default none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MatchDetails {
     pub metadata: bool,
     /// Its text, tokens or fields, in collections that keep them.
     pub content: bool,
 }
 
-impl Default for MatchDetails {
-    fn default() -> Self {
-        Self { metadata: true, content: false }
-    }
-}
-
-/// The near-duplicates of a probe: `resemblance` falling, then by id.
+/// The near-duplicates of a probe: `resemblance` falling, then by id, within the groups of the
+/// first 40 candidates and of the next 40, 80, 160 … candidates.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Answer {
     pub matches: Vec<Match>,
@@ -236,6 +241,7 @@ pub struct Match {
     pub union: Option<usize>,
     /// Keys that the match shares with the probe; elements, if it was found by those.
     pub keys_shared: u32,
+    /// By `include=metadata`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub metadata: Option<Metadata>,
@@ -257,6 +263,16 @@ pub struct Match {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = json!({"name": 96, "address": 100, "phone": 100}))]
     pub field_points: Option<BTreeMap<String, u32>>,
+    /// The stored version, which has the details; `None` for a document in flight.
+    #[serde(skip)]
+    pub(crate) stored: Option<StoredVersion>,
+}
+
+/// Which stored version of a document a match is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StoredVersion {
+    pub ordinal: Ordinal,
+    pub has_metadata: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, ToSchema)]
@@ -273,24 +289,6 @@ impl From<Overlap> for MatchContainment {
     }
 }
 
-/// Metadata is returned as it came, byte for byte.
-impl Serialize for Metadata {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let raw: &RawValue = serde_json::from_str(self.as_json()).map_err(S::Error::custom)?;
-        raw.serialize(serializer)
-    }
-}
-
-/// A string, or `[string, count]` if it occurs more than once.
-impl Serialize for Token {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.count {
-            1 => serializer.serialize_str(&self.text),
-            count => (&self.text, count).serialize(serializer),
-        }
-    }
-}
-
 /// The content of a lookup or comparison, given or of a stored document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Probe {
@@ -304,7 +302,7 @@ pub struct Stats {
     pub backend: BackendStats,
     /// The running discoveries, oldest first.
     pub discoveries: Vec<DiscoveryStats>,
-    /// `None` before the first complete one.
+    /// `None` before the first complete discovery.
     pub last_clusters: Option<ClusterFigures>,
     /// `None` if clusters are not kept.
     pub clusters: Option<ClusterCounts>,

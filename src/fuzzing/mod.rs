@@ -5,16 +5,16 @@
 #[cfg(test)]
 mod tests;
 
-use crate::simd::Level;
-use crate::sketch::{SketchSettings, Sketcher};
-use crate::text::{Normalize, ShingleSettings, Shingler, Unit};
-use crate::{engine, http, storage};
+use crate::{cli, engine, http, storage};
+use akin_core::simd::Level;
+use akin_core::sketch::{SketchSettings, Sketcher};
+use akin_core::text::{Normalize, ShingleSettings, Shingler, Unit};
 
 /// Panics if a promise is broken for the input.
 pub type Target = fn(&[u8]);
 
 /// Each target by the name of its folder in `fuzz/corpus`.
-pub const TARGETS: [(&str, Target); 8] = [
+pub const TARGETS: [(&str, Target); 9] = [
     ("text", text),
     ("json", http::fuzzing::json),
     ("ndjson", http::fuzzing::ndjson),
@@ -23,6 +23,7 @@ pub const TARGETS: [(&str, Target); 8] = [
     ("snapshot", storage::fuzzing::snapshot),
     ("record", storage::fuzzing::record),
     ("backup", engine::fuzzing::backup),
+    ("formats", cli::fuzzing::formats),
 ];
 
 /// Runs the target of a name.

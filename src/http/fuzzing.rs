@@ -1,4 +1,4 @@
-//! What fuzzing gives to the readers of requests.
+//! Fuzz targets of the readers of requests.
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
@@ -44,7 +44,7 @@ fn is_short<T>(read: Result<T, Problem>) {
     assert!(bytes <= PROBLEM_BYTES_MAX, "a problem of {bytes} bytes: {:.200}", problem.detail);
 }
 
-/// What was read, written as a client would, is read as the same.
+/// A request that was read and written again is read as the same request.
 fn read_document(body: &[u8]) {
     let call = AddParameters::default();
     let document = match bodies::document(body, &call) {

@@ -2,8 +2,8 @@
 //!
 //! In reading order: `router` below; the `handlers` and, for many documents at once, `bulk`; the
 //! wire types of `request` and `response`, with `problem` for errors; the `openapi` document; the
-//! `connection` and `metrics` around all of them. `access` decides who may. `console` has
-//! the files for browsers, `/` and `/docs`.
+//! `connection` and `metrics` around all of them. `access` checks hosts, origins and keys.
+//! `console` has the files for browsers, `/` and `/docs`.
 
 mod access;
 mod bulk;
@@ -33,7 +33,7 @@ pub use handlers::changes::{change_json, parse_position, position_text};
 pub use metrics::describe as describe_metrics;
 pub use openapi::{json as openapi_json, yaml as openapi_yaml};
 pub use request::bodies::corpus_document;
-pub use settings::ServerSettings;
+pub use settings::{CONNECTIONS_RESERVE, ServerSettings};
 pub use state::AppState;
 
 use std::sync::Arc;
@@ -52,8 +52,8 @@ use access::origin;
 use access::routes::{ADMIN, Needs, READ, Routes, Table, WRITE};
 use connection::{decompression, layers, observe};
 use handlers::{
-    backup, changes, clusters, collapse, collections, curve, discovery, document, documents, fetch,
-    operate, recall, reindex, removal, resemblance, similar,
+    backup, changes, collapse, collections, curve, discovery, document, documents, fetch, health,
+    recall, reindex, removal, resemblance, similar, snapshots, stats,
 };
 use problem::Problem;
 use problem::code::Code;
@@ -76,7 +76,8 @@ fn all_routes() -> Routes {
         .merge(always_answered())
 }
 
-/// Routes of one collection are there twice: below its name, and without one for `default`.
+/// Each route of a collection exists twice: below the name of a collection, and without a name for
+/// `default`.
 fn on_collections() -> Routes {
     Routes::new()
         .merge(on_one_collection())
@@ -86,8 +87,8 @@ fn on_collections() -> Routes {
         .routes(READ, routes!(reindex::status))
         .routes(ADMIN, routes!(reindex::begin, reindex::cancel))
         .nest_in_collection(on_one_collection())
-        .routes(Needs::Nothing, routes!(operate::openapi))
-        .routes(Needs::Nothing, routes!(operate::openapi_json))
+        .routes(Needs::Nothing, routes!(handlers::openapi::yaml))
+        .routes(Needs::Nothing, routes!(handlers::openapi::json))
 }
 
 fn on_one_collection() -> Routes {
@@ -102,13 +103,12 @@ fn on_one_collection() -> Routes {
         .routes(READ, routes!(resemblance::stored, resemblance::posted))
         .routes(READ, routes!(discovery::pairs))
         .routes(READ, routes!(discovery::clusters))
-        .routes(READ, routes!(clusters::stored))
         .routes(READ, routes!(collapse::collapse))
         .routes(READ, routes!(curve::curve))
-        .routes(READ, routes!(operate::stats))
+        .routes(READ, routes!(stats::stats))
         .routes(READ, routes!(recall::recall))
-        .routes(READ, routes!(operate::snapshots))
-        .routes(ADMIN, routes!(operate::take_snapshot))
+        .routes(READ, routes!(snapshots::list))
+        .routes(ADMIN, routes!(snapshots::take))
 }
 
 /// Routes that may take any time. They stop when their client goes away.
@@ -129,9 +129,9 @@ fn without_timeout() -> Routes {
 /// Routes that answer however many requests are in flight.
 fn always_answered() -> Routes {
     Routes::new()
-        .routes(Needs::Nothing, routes!(operate::health))
-        .routes(Needs::Nothing, routes!(operate::readiness))
-        .routes(Needs::Metrics, routes!(operate::metrics))
+        .routes(Needs::NothingAtAnyRate, routes!(health::alive))
+        .routes(Needs::NothingAtAnyRate, routes!(health::ready))
+        .routes(Needs::Metrics, routes!(handlers::metrics::metrics))
         .pages(console::routes())
 }
 
@@ -149,6 +149,7 @@ fn layered(router: Router<AppState>, state: &AppState, table: Table) -> Router<A
         option_layer(origin::cors(&state.settings.cors_origins)),
         middleware::from_fn_with_state(guarded, access::guard),
         CompressionLayer::new(),
+        middleware::from_fn(access::grant::break_off),
         middleware::from_fn(decompression::decompress),
     ))
 }

@@ -3,13 +3,14 @@
 use std::fmt::Write;
 
 use utoipa::OpenApi;
-use utoipa::openapi::Required;
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{RefOr, Required};
 
 use crate::engine::{Linkage, OnDuplicate, Order};
 use crate::http::access::routes::SCHEME;
+use crate::http::bulk::ndjson;
 use crate::http::handlers::changes::Webhooks;
 use crate::http::problem::ProblemReply;
 use crate::http::problem::code::Code;
@@ -21,6 +22,10 @@ pub const ONE_COLLECTION: &str = "/collections/{collection}";
 #[derive(OpenApi)]
 #[openapi(
     info(title = "akin"),
+    servers(
+        (url = "/", description = "The server that this document comes from."),
+        (url = "http://127.0.0.1:2546", description = "A server with the default settings."),
+    ),
     components(schemas(ProblemReply, Linkage, OnDuplicate, Order)),
     tags(
         (name = "Documents", description = "Add, get, list, export and remove documents."),
@@ -51,7 +56,7 @@ Every error is a problem (RFC 9457) with one of these codes; those that may be r
 
 ";
 
-/// Adds what the handlers' descriptions leave out.
+/// Adds the parts that all handlers have in common.
 fn complete(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
     document.info.description = Some(format!("{CONVENTIONS}{}", table_of_codes()));
     document.info.version = env!("CARGO_PKG_VERSION").into();
@@ -61,6 +66,7 @@ fn complete(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi 
     document.paths.paths =
         paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
     describe_paths_of_collections(&mut document);
+    document.paths.paths.values_mut().flat_map(operations_of).for_each(describe_lines);
     add_webhooks(&mut document);
     let components = document.components.get_or_insert_default();
     components.add_security_scheme(SCHEME, key_scheme());
@@ -74,8 +80,8 @@ fn add_webhooks(document: &mut utoipa::openapi::OpenApi) {
     document.components.get_or_insert_default().schemas.extend(schemas);
 }
 
-/// The same handlers serve `default` and named collections. Under a collection's name they have one
-/// more parameter and problem, and an operation id of their own.
+/// The same handlers serve `default` and named collections. Under a collection's name each
+/// operation has a further parameter, a further problem and its own operation id.
 fn describe_paths_of_collections(document: &mut utoipa::openapi::OpenApi) {
     for (path, item) in &mut document.paths.paths {
         let Some(below) = path.strip_prefix(ONE_COLLECTION) else { continue };
@@ -105,6 +111,29 @@ fn key_scheme() -> SecurityScheme {
 fn operations_of(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     let PathItem { get, put, post, delete, options, head, patch, trace, .. } = item;
     [get, put, post, delete, options, head, patch, trace].into_iter().flatten()
+}
+
+/// A body of NDJSON is a string, each line of which has the schema that the handler names.
+fn describe_lines(operation: &mut Operation) {
+    let answers = operation.responses.responses.values_mut().filter_map(owned);
+    let answers = answers.filter_map(|answer| answer.content.get_mut(ndjson::MEDIA));
+    let request = operation.request_body.as_mut().and_then(owned);
+    let request = request.and_then(|body| body.content.get_mut(ndjson::MEDIA));
+    for content in answers.chain(request).filter_map(owned) {
+        let lines = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .content_media_type(ndjson::MEDIA)
+            .description(Some("On each line a JSON value of the schema in `contentSchema`."))
+            .content_schema(content.schema.take());
+        content.schema = Some(lines.into());
+    }
+}
+
+fn owned<T>(of: &mut RefOr<T>) -> Option<&mut T> {
+    match of {
+        RefOr::T(owned) => Some(owned),
+        RefOr::Ref(_) => None,
+    }
 }
 
 fn collection_parameter() -> Parameter {

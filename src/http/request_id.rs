@@ -46,13 +46,8 @@ impl MakeRequestId for Uuids {
     }
 }
 
-/// An id for what is not a request.
-pub fn new() -> String {
-    new_uuid().to_string()
-}
-
-/// A UUIDv7 whose random bits are a keyed hash of a counter: asking the system for random bits
-/// would be a system call for each request.
+/// A UUIDv7 with a keyed hash of a counter for random bits: random bits of the system would cost a
+/// system call for each request.
 fn new_uuid() -> Uuid {
     static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     static MADE: AtomicU64 = AtomicU64::new(0);

@@ -11,22 +11,42 @@ const DOCUMENT_BYTES_MAX: usize = 256 << 20;
 /// A text is cut into words only below 2 GiB, and a body may be a single text.
 const BODY_BYTES_MAX: usize = 1 << 30;
 
-/// Where the server listens, and the limits of what clients may use. The defaults are those of
-/// `config/default.toml`.
+/// Seconds' worth of requests that a client with a rate may send at once: a page of a browser sends
+/// a dozen at once, and a longer burst would be no limit of the rate.
+pub const RATE_BURST_S: u64 = 5;
+
+/// Connections that are opened while none of `connections_max` is idle, for probes: a supervisor, a
+/// balancer and a collector of metrics with several connections each. The other requests on these
+/// connections are refused with 503.
+pub const CONNECTIONS_RESERVE: usize = 16;
+
+/// Bytes per second at which the body of a request must arrive. A modem of 1990 sends ten times as
+/// many, so a slower client is broken or an attacker.
+pub const BODY_BYTES_PER_S_MIN: u64 = 100;
+
+/// Documents of one bulk import in flight: enough that the disk never waits for documents, and few
+/// against the memory of the server. A document counts once for each 16 KiB begun.
+pub const BULK_DOCUMENTS_IN_FLIGHT_MAX: usize = 8_192;
+
+/// Bytes of a `filter`: longer than people write, and short enough to be parsed at once.
+pub const FILTER_BYTES_MAX: usize = 2_048;
+
+/// The address of the server, and the limits of its clients. `config/default.toml` has the
+/// defaults.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerSettings {
-    /// Host and port to listen on; port 0 chooses a free one.
+    /// Host and port to listen on; with port 0 the system chooses a free port.
     pub listen: String,
-    /// Names under which clients reach the server, besides those of this machine's loopback, of
-    /// `listen`, and all IP addresses. `*` stands for any characters.
+    /// Names under which clients reach the server. The names of this machine's loopback, the name
+    /// in `listen` and all IP addresses need not be listed. `*` stands for any characters.
     pub hosts: Vec<String>,
-    /// Origins (`https://example.org`) whose web pages may send requests.
+    /// Origins (`https://example.org`) of web pages that may send requests.
     pub cors_origins: Vec<String>,
     /// The file of keys; by default `keys.json` within the data directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keys_file: Option<PathBuf>,
-    /// Serve whoever can connect, whatever the file of keys says.
+    /// Serve every client that can connect, and ignore the file of keys.
     pub no_keys: bool,
     /// Answer `/metrics` without a key.
     pub metrics_open: bool,
@@ -40,12 +60,8 @@ pub struct ServerSettings {
     pub rate_per_key: u32,
     /// Requests in a second of one address; 0: no limit.
     pub rate_per_address: u32,
-    /// Seconds' worth of requests that may come at once.
-    pub rate_burst_s: u32,
-    /// Connections open at once. For a further one the longest idle one is closed.
+    /// Connections open at once. For a further connection the longest idle connection is closed.
     pub connections_max: usize,
-    /// Further connections while none is idle, for probes: other requests are refused with 503.
-    pub connections_reserve: usize,
     /// From the opening of a connection, or the end of its last answer, to the end of a request's
     /// head.
     pub header_timeout_ms: u64,
@@ -53,8 +69,6 @@ pub struct ServerSettings {
     pub request_timeout_ms: u64,
     /// The longest pause in the body of a request, and in a client's reading of an answer.
     pub body_idle_timeout_ms: u64,
-    /// The rate at which the body of a request must arrive; 0: no limit.
-    pub body_bytes_per_s_min: u64,
     /// The rate at which an export must be read; 0: no limit.
     pub export_bytes_per_s_min: u64,
     /// Bytes of one document as JSON or plain text, decompressed.
@@ -63,27 +77,21 @@ pub struct ServerSettings {
     pub body_bytes_max: usize,
     /// Probes of one call.
     pub probes_max: usize,
-    /// Ids of one list to collapse.
-    pub collapse_ids_max: usize,
-    /// Documents sampled to measure recall.
-    pub recall_sample_max: usize,
     /// Bytes that requests in flight may take together. The server sets its share of the memory for
     /// 0, which elsewhere is no limit.
     pub memory_max: usize,
-    /// Requests in flight at once. Further ones are refused with 503.
+    /// The cost of a request, in units of [`crate::budget::cost`]; 0: no limit.
+    pub request_cost_max: u64,
+    /// The share of a client (a key, or without keys an address) in percent of connections,
+    /// requests, bulk requests, discoveries and memory.
+    pub client_share_percent: u32,
+    /// Requests in flight at once. Further requests are refused with 503.
     pub requests_in_flight_max: usize,
-    /// Streamed requests (bulk imports and exports) at once, of those in flight.
+    /// Streamed requests (bulk imports and exports) among the requests in flight.
     pub bulk_requests_max: usize,
-    /// Those of one key, or without keys of one address; 0: half of them, rounded up.
-    pub bulk_requests_per_client_max: usize,
-    /// Discoveries of pairs or clusters at once, of those in flight. Each holds the sketches and
-    /// ids of its collection in memory.
+    /// Discoveries of pairs or clusters, and measurements of recall, among the requests in flight.
+    /// Each holds the sketches and ids of its collection in memory.
     pub discoveries_max: usize,
-    /// Documents of one bulk import in flight at once; a document counts once for each 16 KiB
-    /// begun.
-    pub bulk_documents_in_flight_max: usize,
-    /// Bytes of a `filter`.
-    pub filter_bytes_max: usize,
     /// The highest `limit` of a call.
     pub limit_max: usize,
     /// How long running requests may go on once the server stops.
@@ -91,15 +99,6 @@ pub struct ServerSettings {
 }
 
 impl ServerSettings {
-    /// How many streamed requests a client may have at once.
-    #[must_use]
-    pub fn bulk_requests_of_a_client(&self) -> usize {
-        match self.bulk_requests_per_client_max {
-            0 => self.bulk_requests_max.div_ceil(2),
-            max => max,
-        }
-    }
-
     /// All faults of the settings, each beginning with its key.
     #[must_use]
     pub fn faults(&self) -> Vec<String> {
@@ -114,34 +113,28 @@ impl ServerSettings {
         }
         let at_least_one = [
             ("connections_max", self.connections_max as u64),
-            ("connections_reserve", self.connections_reserve as u64),
             ("header_timeout_ms", self.header_timeout_ms),
             ("request_timeout_ms", self.request_timeout_ms),
             ("body_idle_timeout_ms", self.body_idle_timeout_ms),
             ("document_bytes_max", self.document_bytes_max as u64),
             ("body_bytes_max", self.body_bytes_max as u64),
             ("probes_max", self.probes_max as u64),
-            ("collapse_ids_max", self.collapse_ids_max as u64),
-            ("recall_sample_max", self.recall_sample_max as u64),
             ("requests_in_flight_max", self.requests_in_flight_max as u64),
             ("bulk_requests_max", self.bulk_requests_max as u64),
             ("discoveries_max", self.discoveries_max as u64),
-            ("bulk_documents_in_flight_max", self.bulk_documents_in_flight_max as u64),
-            ("filter_bytes_max", self.filter_bytes_max as u64),
             ("limit_max", self.limit_max as u64),
+            ("client_share_percent", u64::from(self.client_share_percent)),
         ];
         let zeros = at_least_one.iter().filter(|(_, value)| *value == 0);
         faults.extend(zeros.map(|(name, _)| format!("{name} must be at least 1, not 0")));
         let at_most = [
             ("connections_max", self.connections_max, 1_000_000),
-            ("connections_reserve", self.connections_reserve, 1_000_000),
-            ("rate_burst_s", self.rate_burst_s as usize, 3_600),
+            ("client_share_percent", self.client_share_percent as usize, 100),
             ("document_bytes_max", self.document_bytes_max, DOCUMENT_BYTES_MAX),
             ("body_bytes_max", self.body_bytes_max, BODY_BYTES_MAX),
             ("requests_in_flight_max", self.requests_in_flight_max, 1_000_000),
             ("bulk_requests_max", self.bulk_requests_max, 1_000_000),
             ("discoveries_max", self.discoveries_max, 1_000_000),
-            ("bulk_documents_in_flight_max", self.bulk_documents_in_flight_max, 1_000_000),
         ];
         let excesses = at_most.iter().filter(|(_, value, most)| value > most);
         faults.extend(

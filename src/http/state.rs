@@ -1,22 +1,26 @@
+use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use metrics_exporter_prometheus::PrometheusHandle;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::ServerSettings;
-use crate::budget::Budget;
+use super::settings::RATE_BURST_S;
+use crate::budget::{Budget, ClientShare, Purpose, Reservation};
 use crate::engine::{Collections, Progress};
 use crate::http::access::hosts::Hosts;
 use crate::http::access::key_ring::KeyRing;
-use crate::http::access::quotas::{Client, ClientQuotas, QuotaExceeded, QuotaPermit};
+use crate::http::access::quotas::{Client, ClientQuotas, QuotaPermit};
 use crate::http::access::rates::Rates;
 use crate::http::connection::trace::Tracer;
 use crate::http::metrics::requests::RequestSeries;
 use crate::http::problem::Problem;
-use crate::http::problem::code::Code;
+
+/// The memory of the largest body and of the values decoded from it, for each byte of the body.
+/// Each client may send a body of that size, however small the budget is.
+const BODY_FACTOR: usize = 8;
 
 /// The state that all requests share. Cheap to clone, as every layer does for every request.
 #[derive(Clone)]
@@ -50,18 +54,24 @@ pub struct Shared {
     pub tracer: OnceLock<Tracer>,
     /// The memory of all requests.
     pub budget: Arc<Budget>,
-    /// A permit for each request that may be in flight.
-    pub(super) requests: Semaphore,
+    /// The requests that may be in flight.
+    pub(super) requests: Arc<ClientQuotas>,
+    /// The requests that may wait for their client: for a body, or for changes.
+    pub(super) waiting_requests: Arc<ClientQuotas>,
     /// The streamed requests that may be in flight.
     bulk_requests: Arc<ClientQuotas>,
-    /// A permit for each discovery that may be running.
-    discoveries: Arc<Semaphore>,
+    /// Of clients with requests, and of some that had some.
+    client_shares: Mutex<HashMap<Client, Weak<ClientShare>>>,
+    /// The discoveries that may be running.
+    discoveries: Arc<ClientQuotas>,
 }
 
 impl AppState {
     #[must_use]
     pub fn new(settings: ServerSettings, keys: KeyRing, metrics: PrometheusHandle) -> Self {
-        let burst = Duration::from_secs(u64::from(settings.rate_burst_s));
+        let burst = Duration::from_secs(RATE_BURST_S);
+        let share = settings.client_share_percent;
+        let quotas = |what, max| ClientQuotas::new(what, max, share);
         Self(Arc::new(Shared {
             collections: OnceLock::new(),
             progress: Arc::default(),
@@ -73,13 +83,24 @@ impl AppState {
                 0 => usize::MAX,
                 max => max,
             }),
-            requests: Semaphore::new(settings.requests_in_flight_max),
-            discoveries: Arc::new(Semaphore::new(settings.discoveries_max)),
-            bulk_requests: ClientQuotas::new(
-                settings.bulk_requests_max,
-                settings.bulk_requests_of_a_client(),
+            requests: quotas(
+                "requests are in flight",
+                ("requests_in_flight_max", settings.requests_in_flight_max),
+            ),
+            waiting_requests: quotas(
+                "requests wait for a body or for changes",
+                ("connections_max", settings.connections_max),
+            ),
+            bulk_requests: quotas(
+                "bulk imports, exports and removals are running",
+                ("bulk_requests_max", settings.bulk_requests_max),
+            ),
+            discoveries: quotas(
+                "discoveries of pairs or clusters are running",
+                ("discoveries_max", settings.discoveries_max),
             ),
             hosts: Hosts::new(&settings),
+            client_shares: Mutex::default(),
             rate_per_key: Rates::new(settings.rate_per_key, burst),
             rate_per_address: Rates::new(settings.rate_per_address, burst),
             keys,
@@ -87,38 +108,44 @@ impl AppState {
         }))
     }
 
+    /// The memory and work that the requests of a client may take together.
+    pub(super) fn client_share(&self, client: &Client) -> Arc<ClientShare> {
+        let mut shares = self.client_shares.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(share) = shares.get(client).and_then(Weak::upgrade) {
+            return share;
+        }
+        if shares.len() >= self.settings.connections_max {
+            shares.retain(|_, share| share.strong_count() > 0);
+        }
+        let ServerSettings { client_share_percent, request_cost_max, .. } = self.settings;
+        let ServerSettings { body_bytes_max, document_bytes_max, .. } = self.settings;
+        let largest = body_bytes_max.max(document_bytes_max).saturating_mul(BODY_FACTOR);
+        let share = self.budget.client_share(client_share_percent, largest, request_cost_max);
+        shares.insert(client.clone(), Arc::downgrade(&share));
+        share
+    }
+
+    /// The memory and work that a request of a client may take for its answer.
+    pub(super) fn share(&self, client: &Client) -> Reservation {
+        let client = self.client_share(client);
+        self.budget.share(Purpose::Answers, self.settings.request_cost_max, &client)
+    }
+
     /// A permit to add, export or remove many documents, held while that goes on.
     ///
     /// # Errors
     /// `overloaded` if `bulk_requests_max` are held, `too_many_requests` if the client holds its
     /// share of them.
-    pub(super) fn bulk_permit(&self, client: Client) -> Result<QuotaPermit, Problem> {
-        let running = "bulk imports, exports and removals";
-        self.bulk_requests.take(client).map_err(|none| match none {
-            QuotaExceeded::AllAreHeld => {
-                let max = self.settings.bulk_requests_max;
-                Problem::new(Code::Overloaded, format!("{max} {running} are running already"))
-            }
-            QuotaExceeded::ClientHoldsItsShare => {
-                let max = self.settings.bulk_requests_of_a_client();
-                let detail = format!(
-                    "{max} {running} of this client are running already \
-                     (bulk_requests_per_client_max)"
-                );
-                Problem::new(Code::TooManyRequests, detail)
-            }
-        })
+    pub(super) fn bulk_permit(&self, client: &Client) -> Result<QuotaPermit, Problem> {
+        Ok(self.bulk_requests.take(client)?)
     }
 
     /// A permit for a discovery, held while it runs.
     ///
     /// # Errors
-    /// `overloaded` if `discoveries_max` are held.
-    pub(super) fn discovery_permit(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        Arc::clone(&self.discoveries).try_acquire_owned().map_err(|_| {
-            let max = self.settings.discoveries_max;
-            let detail = format!("{max} discoveries of pairs or clusters are running already");
-            Problem::new(Code::Overloaded, detail)
-        })
+    /// `overloaded` if `discoveries_max` are held, `too_many_requests` if the client holds its
+    /// share of them.
+    pub(super) fn discovery_permit(&self, client: &Client) -> Result<QuotaPermit, Problem> {
+        Ok(self.discoveries.take(client)?)
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use utoipa::openapi::schema::{ArrayBuilder, ArrayItems, ObjectBuilder, OneOfBuilder};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder};
 use utoipa::openapi::{RefOr, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
@@ -67,9 +67,10 @@ impl PartialSchema for WireToken {
         let text = || ObjectBuilder::new().schema_type(Type::String).build();
         let count = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1_u64));
         let count = count.maximum(Some(u64::from(u32::MAX))).build();
+        // Not `prefixItems`: the generators of clients know lists of one type of items only.
         let counted = ArrayBuilder::new()
-            .prefix_items([text(), count])
-            .items(ArrayItems::False)
+            .items(OneOfBuilder::new().item(text()).item(count))
+            .description(Some("The string, then the count."))
             .min_items(Some(2))
             .max_items(Some(2));
         OneOfBuilder::new()

@@ -1,9 +1,9 @@
 //! The mark: the sequence up to which writes were made durable, in the file `acknowledged`.
 //!
-//! SQLite takes a missing or damaged write-ahead log for one that ends there, so a start would drop
-//! the rest of it without a word. The mark says where the log has to end. It is written after each
+//! SQLite treats a missing or damaged write-ahead log as a log that ends there, so a start would
+//! drop its rest without an error. The mark says where the log has to end. It is written after each
 //! sync of the log and never synced itself: after a crash of the process it is exact, after a power
-//! cut it may be some seconds old, and it is never ahead of what was synced.
+//! cut it may be some seconds old, and it is never ahead of the synced log.
 //!
 //! All numbers are little-endian.
 //!
@@ -22,7 +22,7 @@
 //! 11 00 00 00 00 00 00 00  11 7c ee ca b8 59 4c 46
 //! ```
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -52,8 +52,8 @@ impl Mark {
     pub fn open(dir: &Path, created_at_ms: i64, last_sequence: u64) -> Result<Self, StorageError> {
         check(dir, created_at_ms, last_sequence)?;
         let (path, is_new) = (dir.join(NAME), !exists(dir));
-        let file = File::options().create(true).truncate(false).write(true).open(&path);
-        let file = file.map_err(StorageError::io(&path))?;
+        let options = File::options().create(true).truncate(false).write(true).clone();
+        let file = directory::open_regular(&path, &options).map_err(StorageError::io(&path))?;
         let mut mark = Self { file, path, created_at_ms, failed: false };
         mark.write(last_sequence);
         if is_new {
@@ -68,7 +68,7 @@ impl Mark {
         let written = self.file.write_all_at(&encode(self.created_at_ms, sequence), 0);
         if let (Err(error), false) = (&written, self.failed) {
             let path = self.path.display();
-            tracing::warn!(%path, %error, "a lost write-ahead log may go unnoticed");
+            tracing::warn!(%path, %error, "could not write the acknowledged sequence");
         }
         self.failed = written.is_err();
     }
@@ -84,13 +84,16 @@ pub(super) fn check(
     last_sequence: u64,
 ) -> Result<(), StorageError> {
     let path = dir.join(NAME);
-    let Ok(bytes) = fs::read(&path) else { return Ok(()) };
-    match decode(&bytes) {
+    if !exists(dir) {
+        return Ok(());
+    }
+    let bytes = directory::read_small(&path, BYTES as u64);
+    match decode(bytes.as_deref().unwrap_or_default()) {
         Some((of, acknowledged)) if of == created_at_ms && acknowledged > last_sequence => {
             Err(StorageError::LostWrites { path, store: last_sequence, acknowledged })
         }
-        None if !bytes.is_empty() => {
-            tracing::warn!(path = %path.display(), "this file is damaged; it is written anew");
+        None if !bytes.is_ok_and(|bytes| bytes.is_empty()) => {
+            tracing::warn!(path = %path.display(), "ignoring a damaged file; writing it again");
             Ok(())
         }
         _ => Ok(()),
@@ -108,7 +111,8 @@ pub(super) fn exists(dir: &Path) -> bool {
 /// [`StorageError::LostWrites`].
 pub(super) fn check_new(dir: &Path) -> Result<(), StorageError> {
     let path = dir.join(NAME);
-    match fs::read(&path).ok().and_then(|bytes| decode(&bytes)) {
+    let bytes = directory::read_small(&path, BYTES as u64).ok();
+    match bytes.and_then(|bytes| decode(&bytes)) {
         Some((_, acknowledged)) if acknowledged > 0 => {
             Err(StorageError::LostWrites { path, store: 0, acknowledged })
         }
@@ -139,17 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_example_is_what_is_written() {
-        let bytes = encode(1_800_000_000_000, 17);
-        assert_eq!(&bytes[..8], b"AKINMARK");
-        let numbers = bytes[8..].as_chunks().0.iter().map(|bytes| u64::from_be_bytes(*bytes));
-        let expected = [0x0050_5c18_a301_0000, 0x1100_0000_0000_0000, 0x117c_eeca_b859_4c46];
-        assert!(numbers.eq(expected), "{bytes:02x?}");
-        assert_eq!(decode(&bytes), Some((1_800_000_000_000, 17)));
-    }
-
-    #[test]
-    fn a_mark_with_a_flipped_bit_says_nothing() {
+    fn mark_with_a_flipped_bit_is_ignored() {
         let sound = encode(1, 5);
         for bit in 0..BYTES * 8 {
             let mut bytes = sound;
@@ -160,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_store_that_ends_before_its_own_mark_is_refused() {
+    fn store_that_ends_before_its_mark_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         Mark::open(dir.path(), 1, 4).unwrap().write(7);
         for sequence in [7, 8] {

@@ -1,8 +1,8 @@
-//! What happened to documents, in order, for those who keep a copy elsewhere: the operation log,
-//! with the ids of documents that were removed and not replaced.
+//! The changes of documents in order, for clients that keep a copy of the documents elsewhere: the
+//! operation log, with the ids of documents that were removed and not replaced.
 //!
-//! A document that is still there needs no entry of its own, as its row has the id; and one that
-//! was replaced or removed since is reported by the later operation.
+//! A stored document needs no entry here, as its row has the id. A document that was replaced or
+//! removed later is reported by the later operation.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -13,19 +13,7 @@ use super::row::{Columns, DETAILS_COLUMNS, DetailsPart};
 use super::{SketchRow, StorageError, Store, schema};
 use crate::document::{DocumentId, Ordinal};
 
-/// The ids of removed documents, by the sequence of the removal.
-const REMOVALS: &str = "
-CREATE TABLE removals (
-    sequence INTEGER PRIMARY KEY,
-    id TEXT NOT NULL,
-    checksum INTEGER NOT NULL
-) STRICT;
-";
-
-/// The sequence up to which removals have no ids, because an older akin logged them.
-const KNOWN_AFTER: &str = "removals_known_after";
-
-/// A position between two changes of one store.
+/// A position between two changes of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// When the store was created: a reindexed or restored collection is another.
@@ -56,7 +44,7 @@ impl Store {
     /// on disk.
     ///
     /// # Errors
-    /// [`StorageError::Corrupt`] if one of them is not what was written.
+    /// [`StorageError::Corrupt`] if a change is damaged.
     pub async fn changes(
         &self,
         after: Position,
@@ -87,20 +75,6 @@ impl Store {
     }
 }
 
-/// Creates the table in a store that has none.
-pub(super) fn prepare(connection: &Connection) -> Result<(), StorageError> {
-    let query = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'removals'";
-    if connection.prepare(query)?.exists([])? {
-        return Ok(());
-    }
-    let transaction = connection.unchecked_transaction()?;
-    let last = Counters::read(&transaction)?.last_sequence;
-    transaction.execute_batch(REMOVALS)?;
-    let setting = "INSERT INTO settings (name, value) VALUES (?1, ?2)";
-    transaction.execute(setting, params![KNOWN_AFTER, last.to_string()])?;
-    Ok(transaction.commit()?)
-}
-
 pub(super) fn insert(connection: &Connection, sequence: u64, id: &str) -> Result<(), StorageError> {
     let insert = "INSERT INTO removals (sequence, id, checksum) VALUES (?1, ?2, ?3)";
     let row = params![sequence.cast_signed(), id, checksum(sequence, id)];
@@ -124,7 +98,7 @@ fn last(connection: &Connection) -> Result<Position, StorageError> {
 /// The position before the oldest change that is kept.
 pub(super) fn oldest(connection: &Connection) -> Result<Position, StorageError> {
     let end = last(connection)?;
-    let sequence = log::kept_after(connection, end.sequence)?.max(known_after(connection)?);
+    let sequence = log::kept_after(connection, end.sequence)?;
     Ok(Position { sequence, ..end })
 }
 
@@ -160,12 +134,6 @@ pub(super) fn after(
     Ok(Changes::Some(changes, next))
 }
 
-fn known_after(connection: &Connection) -> Result<u64, StorageError> {
-    let query = "SELECT value FROM settings WHERE name = ?1";
-    let value: String = connection.query_row(query, [KNOWN_AFTER], |row| row.get(0))?;
-    value.parse().map_err(|_| StorageError::corrupt("a sequence in its settings is no number"))
-}
-
 /// The document with this ordinal, unless it was replaced or removed since.
 fn stored(
     connection: &Connection,
@@ -173,7 +141,7 @@ fn stored(
 ) -> Result<Option<(DocumentId, Option<i64>)>, StorageError> {
     let query = format!("SELECT {DETAILS_COLUMNS} FROM documents WHERE ordinal = ?1");
     let mut statement = connection.prepare_cached(&query)?;
-    let mut rows = statement.query([ordinal])?;
+    let mut rows = statement.query([i64::from(ordinal)])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let columns = Columns::new(row)?;
     let stored_at_ms = DetailsPart::read(&columns)?.stored_at_ms;

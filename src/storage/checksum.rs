@@ -44,13 +44,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_at_once_have_the_digest_of_one_after_the_other() {
+    fn digest_of_three_numbers_equals_the_streaming_digest() {
         let digest = Digest::new().number(1).number(u64::MAX).number(3).finish();
         assert_eq!(of_numbers([1, u64::MAX, 3]), digest);
     }
 
     #[test]
-    fn neighbouring_columns_do_not_run_into_each_other() {
+    fn digest_separates_neighbouring_columns() {
         let digest = |a: &[u8], b: &[u8]| Digest::new().bytes(a).bytes(b).finish();
         assert_ne!(digest(b"ab", b"c"), digest(b"a", b"bc"));
         let optional = |bytes| Digest::new().optional(bytes).finish();

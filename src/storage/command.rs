@@ -10,10 +10,10 @@ use super::log::{self, Logged, Operation};
 use super::{EncodedRecord, StorageError, changes, expiries};
 use crate::document::Ordinal;
 
-/// A change to what is stored.
+/// A change of the stored documents.
 #[derive(Clone, Debug)]
 pub enum Write {
-    /// Stores a record and removes the one that it replaces, if any.
+    /// Stores a record and removes the record that it replaces, if any.
     Put { record: EncodedRecord, replaces: Option<Ordinal> },
     /// Removes the record with this ordinal, which must exist.
     Remove { ordinal: Ordinal },
@@ -162,8 +162,10 @@ fn remove(
     ordinal: Ordinal,
 ) -> Result<String, StorageError> {
     let delete = "DELETE FROM documents WHERE ordinal = ?1 RETURNING id";
-    let id =
-        connection.prepare_cached(delete)?.query_row([ordinal], |row| row.get(0)).optional()?;
+    let id = connection
+        .prepare_cached(delete)?
+        .query_row([i64::from(ordinal)], |row| row.get(0))
+        .optional()?;
     let id = id.ok_or_else(|| {
         let what = format!("the document to remove, ordinal {}, does not exist", ordinal.get());
         StorageError::corrupt(what)

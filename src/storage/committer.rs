@@ -1,14 +1,14 @@
 //! Group commit: the only writer of the database.
 //!
-//! It commits the queued commands as one group in one transaction, syncs the write-ahead log, and
-//! only then, in order, applies each batch of writes in memory and answers its caller.
+//! It commits the queued commands as a group in a single transaction, syncs the write-ahead log,
+//! and only then, in order, applies each batch of writes in memory and answers its caller.
 //!
-//! A group for which the disk has no room is rolled back and refused; later ones may succeed. After
-//! any other failure it writes no more, because the state on disk is unknown until the next start:
-//! a failed sync may have lost what a second sync would seem to make durable.
+//! If the disk has no room for a group, the group is rolled back and refused; later groups may
+//! succeed. After any other failure it writes no more, because the state on disk is unknown until
+//! the next start: a failed sync may have lost data that a second sync would seem to make durable.
 //!
-//! Two threads take turns, so that a large group is written while the one before is being synced
-//! and applied.
+//! Two threads take turns, so that a large group is written while the previous group is being
+//! synced and applied.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -34,8 +34,8 @@ use super::{StorageError, StorageSettings, Sync, disk, schema};
 const AHEAD_BYTES_MIN: u64 = 256 << 10;
 
 /// A pipeline of two stages that two threads run in turns. The second stage is locked before the
-/// first is unlocked, so groups are applied in the order in which they are written, and at most
-/// one is written ahead. A stage that failed is `None`.
+/// first is unlocked, so groups are applied in the order in which they are written, and at most a
+/// single group is written ahead. A stage that failed is `None`.
 pub(super) struct Committer {
     writing: Mutex<Option<Writing>>,
     concluding: Mutex<Option<Concluding>>,
@@ -68,7 +68,7 @@ struct Concluding {
 
 type ConcludingGuard<'a> = MutexGuard<'a, Option<Concluding>>;
 
-/// Commands that are committed in one transaction.
+/// Commands that are committed in a single transaction.
 struct Group {
     commands: Vec<Command>,
     bytes: u64,
@@ -147,8 +147,9 @@ impl Committer {
         Ok(())
     }
 
-    /// Writes groups until one is large; then lets the other thread write while it concludes that
-    /// group. Returns `false` at the end and if the other thread failed, which reports the reason.
+    /// Writes groups until a group is large; then lets the other thread write while it concludes
+    /// that group. Returns `false` at the end and if the other thread failed, which reports the
+    /// reason.
     fn take_turn(&self) -> Result<bool, StorageError> {
         let Ok(mut writing) = self.writing.lock() else { return Ok(false) };
         let group = self.write_on(&mut writing);
@@ -191,7 +192,7 @@ impl Committer {
 }
 
 impl Writing {
-    /// Waits for a command, and meanwhile syncs when it is due; `None` once the queue is closed.
+    /// Waits for a command, and syncs when a sync is due; `None` once the queue is closed.
     fn next(&mut self) -> Result<Option<Command>, StorageError> {
         loop {
             let Some(due) = self.wal_sync.as_ref().and_then(WalSync::due) else {
@@ -208,7 +209,7 @@ impl Writing {
         }
     }
 
-    /// Takes the first command and queued ones after it, up to the limits of a group.
+    /// Takes the first command and the commands queued after it, up to the limits of a group.
     fn gather(&mut self, first: Command) -> Group {
         let (mut writes, mut bytes) = (first.writes().len(), first.bytes());
         let mut commands = vec![first];
@@ -222,7 +223,7 @@ impl Writing {
         Group { outcomes, commands, bytes, last_sequence: 0 }
     }
 
-    /// Returns the group without the commands that were refused; `None` if there are no others.
+    /// Returns the group without the refused commands; `None` if no command remains.
     fn commit(&mut self, group: Group) -> Result<Option<Group>, StorageError> {
         let Some(mut group) = self.turn_away(group) else { return Ok(None) };
         match self.write(&mut group) {

@@ -35,9 +35,9 @@ impl Form {
     }
 }
 
-/// Shorter contents are not compressed, which would be a quarter of the work of adding them.
+/// Shorter contents are not compressed, as that would be a quarter of the work of adding them.
 ///
-/// Longer ones are compressed by zstd, by default at level 1. On manual pages of 1 to 16 kB its
+/// Longer contents are compressed by zstd, by default at level 1. On manual pages of 1 to 16 kB its
 /// ratio was 0.41 and that of lz4 0.57. lz4 compressed 1.5 times as fast and decompressed several
 /// times as fast.
 const COMPRESSED_FROM_BYTES: usize = 1024;
@@ -72,21 +72,22 @@ pub(crate) fn decode(bytes: &[u8], form: Form) -> Option<Content> {
     }
 }
 
-/// A block of zstd takes at least this much, its header and one repeated byte, ...
+/// The least bytes of a block of zstd, its header and one repeated byte, ...
 const BLOCK_BYTES_MIN: usize = 4;
 
 /// ... and becomes at most this much (RFC 8878, section 3.1.1.2.3).
 const BLOCK_PLAIN_BYTES_MAX: usize = 128 << 10;
 
 /// The content size that a frame declares, which is untrusted: it may come from a foreign backup.
-/// Memory is allocated for it, so it must be one that the frame can have.
+/// Memory is allocated for it, so it must be a size that the frame can have.
 fn plain_bytes(frame: &[u8]) -> Option<usize> {
     let length = usize::try_from(get_frame_content_size(frame).ok()??).ok()?;
     let possible = (frame.len() / BLOCK_BYTES_MIN).saturating_mul(BLOCK_PLAIN_BYTES_MAX);
     (length < PLAIN_BYTES_END && length <= possible).then_some(length)
 }
 
-// Making a zstd context costs more than compressing a short text, so each thread keeps one.
+// Creating a zstd context costs more than compressing a short text, so each thread keeps its
+// context.
 thread_local! {
     static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_content_of_any_length_survives_and_a_short_one_is_not_worked_on() {
+    fn contents_of_any_length_survive() {
         for length in (0..300).chain(1_020..1_030) {
             let content = Content::Text("a".repeat(length));
             let bytes = encode(&content, 1);
@@ -255,8 +256,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_to_be_a_text_is_refused() {
-        // One segment, its length in eight bytes, and room for as many blocks as that takes.
+    fn contents_over_the_maximum_length_are_refused() {
+        // A single segment, its length in eight bytes, and room for as many blocks as that takes.
         let frame = |length: u64| {
             let mut frame = vec![0x28, 0xB5, 0x2F, 0xFD, 0xE0];
             frame.extend_from_slice(&length.to_le_bytes());
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_that_a_frame_cannot_have_is_refused_before_memory_is_taken() {
+    fn impossible_frame_sizes_take_no_memory() {
         let mut frame = encode(&Content::Text("a".repeat(200_000)), 1);
         assert!(plain_bytes(&frame) == Some(200_000) && frame.len() < 100, "{}", frame.len());
         frame.truncate(4);

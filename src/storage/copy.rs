@@ -11,7 +11,7 @@ use rusqlite::InterruptHandle;
 use super::record::{Detail, Record};
 use super::{StorageError, Store, disk, schema, verify};
 
-/// The file name of an unfinished copy. The next start removes one that a crash left behind.
+/// The file name of an unfinished copy. The next start removes a copy that a crash left behind.
 const NAME: &str = "copy.sqlite";
 
 /// Page cache while copying, which reads each page once.
@@ -45,7 +45,7 @@ impl CopyStop {
 }
 
 impl Store {
-    /// Checks that the disk has room for a copy, and for `disk_free_min_bytes` beside it.
+    /// Checks that the disk has room for a copy and for `disk_free_min_bytes`.
     ///
     /// # Errors
     /// [`StorageError::NoRoom`] if it does not, [`StorageError::Io`].
@@ -62,10 +62,10 @@ impl Store {
         Ok(())
     }
 
-    /// Copies one state of the database, without its unused pages, to an unlinked file, whose
-    /// space is freed once it is closed. Blocks; one copy is made at a time and writes continue
-    /// meanwhile. Verifies the checksums of every row, because a copy of a damaged row could not
-    /// be restored.
+    /// Copies a single state of the database, without its unused pages, to an unlinked file; its
+    /// space is freed once it is closed. Blocks; only one copy is made at a time, and writes
+    /// continue during it. Verifies the checksums of every row, because a copy of a damaged row
+    /// could not be restored.
     ///
     /// # Errors
     /// [`StorageError::Database`]: the disk is full, or the copy was cancelled;
@@ -104,7 +104,7 @@ struct Unfinished(PathBuf);
 impl Drop for Unfinished {
     fn drop(&mut self) {
         if let Err(error) = remove_if_exists(&self.0) {
-            tracing::warn!(%error, "cannot remove the copy; the next start removes it");
+            tracing::warn!(%error, "could not delete copy.sqlite; the next start deletes it");
         }
     }
 }

@@ -4,6 +4,10 @@ use rusqlite::{Connection, params};
 
 use super::StorageError;
 use super::checksum::Digest;
+use crate::document::Ordinal;
+
+/// Not reached by a million operations a second in a hundred thousand years.
+const SEQUENCE_MAX: u64 = i64::MAX as u64 / 2;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counters {
@@ -36,7 +40,31 @@ impl Counters {
         if checksum != counters.checksum() {
             return Err(StorageError::corrupt("the counters do not match their checksum"));
         }
-        Ok(counters)
+        match counters.are_possible() {
+            true => Ok(counters),
+            false => {
+                Err(StorageError::corrupt(format!("its counters are impossible: {counters:?}")))
+            }
+        }
+    }
+
+    /// Then the next write cannot overflow. A foreign store has right checksums, too.
+    fn are_possible(&self) -> bool {
+        self.documents <= self.next_ordinal
+            && self.next_ordinal <= Ordinal::MAX.get() + 1
+            && self.last_sequence <= SEQUENCE_MAX
+    }
+
+    /// Checks that no document has an ordinal that would be assigned again.
+    pub fn check_ordinals(&self, connection: &Connection) -> Result<(), StorageError> {
+        let query = "SELECT max(ordinal) FROM documents";
+        let highest: Option<i64> = connection.query_row(query, [], |row| row.get(0))?;
+        if highest.is_none_or(|highest| highest.cast_unsigned() < self.next_ordinal) {
+            return Ok(());
+        }
+        let next = self.next_ordinal;
+        let what = format!("it has documents with ordinals of {next} or higher, the next ordinal");
+        Err(StorageError::corrupt(what))
     }
 
     /// Checks that a scan has seen every document. A flipped bit in a page of a B-tree can hide

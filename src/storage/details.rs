@@ -7,7 +7,7 @@ use super::row::{Columns, DETAILS_COLUMNS, DetailsPart};
 use super::{SketchRow, StorageError};
 use crate::document::{Metadata, Ordinal};
 
-/// A document's attributes besides its set and its content.
+/// The attributes of a document without its set and its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentDetails {
     /// Milliseconds since the epoch.
@@ -35,7 +35,7 @@ pub(super) fn details(
     let query = format!("SELECT {DETAILS_COLUMNS} FROM documents WHERE ordinal = ?1");
     let mut statement = connection.prepare_cached(&query)?;
     let details = |ordinal: &Ordinal| {
-        let mut rows = statement.query([ordinal])?;
+        let mut rows = statement.query([i64::from(*ordinal)])?;
         let Some(row) = rows.next()? else { return Ok(None) };
         DocumentDetails::read(&Columns::new(row)?).map(Some)
     };

@@ -1,5 +1,4 @@
-//! What the disk has to offer before a write, and whether the files are still in their place after
-//! it.
+//! Checks the free space of the disk before a write, and the identity of the open files after it.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -12,20 +11,20 @@ use super::store::Files;
 ///
 /// # Errors
 /// [`StorageError::Io`].
-pub(super) fn free_bytes(dir: &Path) -> Result<u64, StorageError> {
+pub fn free_bytes(dir: &Path) -> Result<u64, StorageError> {
     let disk = rustix::fs::statvfs(dir).map_err(io::Error::from);
     let disk = disk.map_err(StorageError::io(dir))?;
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
-/// The open files of a store by path and identity. Writes to a file that was removed or replaced
-/// succeed, but nothing of them will be found again.
+/// The open files of a store by path and identity. Writes to a removed or replaced file succeed,
+/// but no start finds them.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct OpenFiles {
     files: [(PathBuf, (u64, u64)); 2],
 }
 
-impl Place {
+impl OpenFiles {
     pub fn of(files: &Files) -> Result<Self, StorageError> {
         let identified = |path: &PathBuf| {
             let identity = identity(path).map_err(StorageError::io(path))?;

@@ -10,13 +10,13 @@
 //! byte 0     the width w of a gap in bits, 1..=64
 //! bytes 1..  the gaps, w bits each, lowest bit first; the last byte is padded with zeros
 //! ```
-//! The first gap is the first element itself; the others are differences of neighbours. The column
-//! `shingles` holds their number.
+//! The first gap is the first element itself; each further gap is the difference of two neighbours.
+//! The column `shingles` holds their number.
 //!
 //! Example: {5, 9, 100} has the gaps 5, 4 and 91, seven bits each:
 //! `5 | 4 << 7 | 91 << 14` = 0x16c205, so the bytes are `07 05 c2 16`.
 
-use crate::text::ShingleSet;
+use akin_core::text::ShingleSet;
 
 pub(crate) fn encode(set: &ShingleSet) -> Vec<u8> {
     let width = 64 - gaps(set).fold(1, |all, gap| all | gap).leading_zeros();
@@ -96,11 +96,6 @@ mod tests {
 
     fn set(elements: &[u64]) -> ShingleSet {
         ShingleSet::from_shingles(elements.to_vec()).unwrap()
-    }
-
-    #[test]
-    fn the_example_above() {
-        assert_eq!(encode(&set(&[5, 9, 100])), [0x07, 0x05, 0xc2, 0x16]);
     }
 
     #[test]

@@ -18,8 +18,18 @@ pub enum StorageError {
     #[error("{} is not an akin database", path.display())]
     NotAkin { path: PathBuf },
 
-    #[error("{} has format {found}; this version knows formats up to {known}", path.display())]
-    NewerFormat { path: PathBuf, found: u32, known: u32 },
+    #[error(
+        "{} has format {found}, and this version of akin reads format {known}: open it with the \
+         version that made it", path.display()
+    )]
+    OtherFormat { path: PathBuf, found: u32, known: u32 },
+
+    /// Something else than akin made or changed the database.
+    #[error(
+        "{} does not have the tables that akin makes: {what}. It was changed by another program, \
+         so nothing of it is read", path.display()
+    )]
+    ForeignSchema { path: PathBuf, what: String },
 
     #[error("{} was made with other settings: stored {stored}, given {given}", path.display())]
     OtherSettings { path: PathBuf, stored: String, given: String },
@@ -73,7 +83,7 @@ pub enum StorageError {
     )]
     NoRoom { dir: PathBuf, needed_bytes: u64, free_bytes: u64 },
 
-    /// A write was refused or rolled back as a whole, for lack of room. Later ones may succeed.
+    /// A write was refused or rolled back as a whole, for lack of room. Later writes may succeed.
     #[error("the disk of {} has only {free_bytes} bytes free: {why}", dir.display())]
     DiskFull { dir: PathBuf, free_bytes: u64, why: String },
 
@@ -111,6 +121,6 @@ impl StorageError {
 }
 
 /// Whether the disk or the quota is used up.
-pub fn is_full(error: &io::Error) -> bool {
+fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

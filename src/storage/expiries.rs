@@ -14,21 +14,25 @@ pub(super) fn insert(
 ) -> Result<(), StorageError> {
     let insert = "INSERT INTO expiries (ordinal, expires_at, checksum) VALUES (?1, ?2, ?3)";
     let checksum = checksum(ordinal, expires_at_ms);
-    connection.prepare_cached(insert)?.execute(params![ordinal, expires_at_ms, checksum])?;
+    connection.prepare_cached(insert)?.execute(params![
+        i64::from(ordinal),
+        expires_at_ms,
+        checksum
+    ])?;
     Ok(())
 }
 
-/// Removes a document's row, if it has one.
+/// Removes the row of a document, if there is such a row.
 pub(super) fn remove(connection: &Connection, ordinal: Ordinal) -> Result<(), StorageError> {
     let delete = "DELETE FROM expiries WHERE ordinal = ?1";
-    connection.prepare_cached(delete)?.execute([ordinal])?;
+    connection.prepare_cached(delete)?.execute([i64::from(ordinal)])?;
     Ok(())
 }
 
 /// When a document with the flag `EXPIRES` expires.
 ///
 /// # Errors
-/// [`StorageError::CorruptDocument`] if the row is missing or not what was written.
+/// [`StorageError::CorruptDocument`] if the row is missing or damaged.
 pub(super) fn read(
     connection: &Connection,
     ordinal: Ordinal,
@@ -37,7 +41,7 @@ pub(super) fn read(
     let query = "SELECT expires_at, checksum FROM expiries WHERE ordinal = ?1";
     let mut statement = connection.prepare_cached(query)?;
     let columns = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
-    let row = statement.query_row([ordinal], columns).optional()?;
+    let row = statement.query_row([i64::from(ordinal)], columns).optional()?;
     match row {
         Some((at, sum)) if sum == checksum(ordinal, at) => Ok(at),
         _ => Err(corrupt(ordinal, id)),
@@ -47,7 +51,7 @@ pub(super) fn read(
 /// Visits every document that expires, with the time.
 ///
 /// # Errors
-/// [`StorageError::CorruptDocument`] at the first row that is not what was written.
+/// [`StorageError::CorruptDocument`] at the first damaged row.
 pub(super) fn visit(
     connection: &Connection,
     mut visit: impl FnMut(Ordinal, i64),

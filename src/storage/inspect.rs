@@ -12,7 +12,7 @@ use super::snapshot::Snapshots;
 use super::snapshot_reader::{Opened, SnapshotReader};
 use super::store::Files;
 use super::{StorageError, acknowledged, expiries, schema, verify};
-use crate::text::Shingler;
+use akin_core::text::Shingler;
 
 /// Findings of a kind that are reported one by one.
 const REPORTED_MAX: u64 = 20;
@@ -39,7 +39,7 @@ const REPLACE: &str = "remove the document and add it again, or restore a backup
 const NO_SNAPSHOT: &str =
     "delete the file: a start then uses an older snapshot, or the store itself";
 
-/// Something about a directory that is wrong or worth knowing, and what to do about it.
+/// A fault or a peculiarity of a directory, and a remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// Data is damaged or missing; otherwise a start takes care of it.
@@ -58,17 +58,23 @@ impl Finding {
     }
 }
 
-/// What was found in a store.
+/// Properties of the store that follow from the settings of its collection.
+pub struct Expected<'a> {
+    pub identity: &'a str,
+    pub shingler: &'a Shingler,
+    pub sketch_bytes: usize,
+}
+
+/// The findings in a store.
 #[derive(Debug, Default)]
 pub struct Inspection {
-    /// Documents that were read, damaged ones included.
+    /// Documents that were read, including damaged documents.
     pub documents: u64,
     pub findings: Vec<Finding>,
 }
 
-/// Reads everything in the store in `dir`. `identity` and `shingler` are those of its settings.
-/// Blocks. Changes and creates no file.
-pub fn inspect(dir: &Path, identity: &str, shingler: &Shingler) -> Inspection {
+/// Reads everything in the store in `dir`. Blocks. Changes and creates no file.
+pub fn inspect(dir: &Path, expected: &Expected<'_>) -> Inspection {
     let mut inspection = Inspection::default();
     inspection.list_files(dir);
     let files = Files::of(dir);
@@ -85,7 +91,7 @@ pub fn inspect(dir: &Path, identity: &str, shingler: &Shingler) -> Inspection {
         inspection.findings.push(Finding::note(what, "a start completes it"));
         return inspection;
     }
-    if let Err(error) = inspection.check_store(&files, identity, shingler) {
+    if let Err(error) = inspection.check_store(&files, expected) {
         inspection.damage(&error);
     }
     inspection
@@ -108,8 +114,11 @@ impl Inspection {
             StorageError::OtherSettings { .. } => {
                 "configure the settings that it has, or run `akin reindex` for `default`"
             }
-            StorageError::NewerFormat { .. } => "use the newer version of akin that made it",
-            StorageError::LostWrites { .. } => "see above; what is left is sound unless told",
+            StorageError::OtherFormat { .. } => "use the version of akin that made it",
+            StorageError::ForeignSchema { .. } => {
+                "do not start akin on it: restore a backup that you trust"
+            }
+            StorageError::LostWrites { .. } => "see above; documents without a finding are sound",
             StorageError::CorruptDocument { .. } => REPLACE,
             _ => RESTORE,
         };
@@ -120,7 +129,7 @@ impl Inspection {
         let entries = fs::read_dir(dir).into_iter().flatten().flatten();
         for name in entries.map(|entry| entry.file_name().to_string_lossy().into_owned()) {
             if name == "copy.sqlite" {
-                let what = "copy.sqlite is left of a backup that did not complete";
+                let what = "copy.sqlite remains of a backup that did not complete";
                 self.findings.push(Finding::note(what, "the next start deletes it"));
             } else if name != JOURNAL && !KNOWN.contains(&name.as_str()) {
                 let what = format!("{name} is not akin's");
@@ -129,16 +138,11 @@ impl Inspection {
         }
     }
 
-    fn check_store(
-        &mut self,
-        files: &Files,
-        identity: &str,
-        shingler: &Shingler,
-    ) -> Result<(), StorageError> {
+    fn check_store(&mut self, files: &Files, expected: &Expected<'_>) -> Result<(), StorageError> {
         let connection = schema::open_unchanged(&files.database, PAGE_CACHE_KIB)?;
-        // One state of the database, though nobody should write to it.
+        // All reads see the same state of the database, even if another process writes to it.
         connection.execute_batch("BEGIN")?;
-        let format = schema::check_format(&connection, &files.database)?;
+        schema::check_ours(&connection, &files.database)?;
         self.check_trees(&connection)?;
         let counters = Counters::read(&connection)?;
         let created_at_ms = schema::created_at_ms(&connection)?;
@@ -146,19 +150,13 @@ impl Inspection {
         {
             self.damage(&error);
         }
-        self.check_snapshots(files.dir(), identity, counters.last_sequence);
-        if format < schema::FORMAT {
-            let what = format!("it has format {format}, so its rows were not checked");
-            let remedy = "start akin once, which upgrades it, and verify it again";
-            self.findings.push(Finding::note(what, remedy));
-            return Ok(());
-        }
+        self.check_snapshots(files.dir(), expected, counters.last_sequence);
         if let Err(error) = verify::check_log(&connection, &counters) {
             self.damage(&error);
         }
-        let same = schema::check_identity(&connection, &files.database, identity);
+        let same = schema::check_identity(&connection, &files.database, expected.identity);
         let detail = if same.is_ok() { Detail::All } else { Detail::Content };
-        self.check_documents(&connection, &counters, detail, shingler)?;
+        self.check_documents(&connection, &counters, detail, expected)?;
         same
     }
 
@@ -180,7 +178,7 @@ impl Inspection {
         connection: &Connection,
         counters: &Counters,
         detail: Detail,
-        shingler: &Shingler,
+        expected: &Expected<'_>,
     ) -> Result<(), StorageError> {
         let mut statement = connection.prepare(&format!("SELECT {ALL_COLUMNS} FROM documents"))?;
         let mut rows = statement.query([])?;
@@ -188,7 +186,12 @@ impl Inspection {
         while let Some(row) = rows.next()? {
             self.documents += 1;
             expiring += u64::from(row.get::<_, i64>("flags").unwrap_or(0) & flags::EXPIRES != 0);
-            let Err(error) = Record::decode(connection, row, detail, shingler) else { continue };
+            let record = Record::decode(connection, row, detail, expected.shingler);
+            // A store of other settings has other sketches.
+            let sketch_bytes = (detail == Detail::All).then_some(expected.sketch_bytes);
+            let checked = record
+                .and_then(|record| sketch_bytes.map_or(Ok(()), |bytes| record.check_sketch(bytes)));
+            let Err(error) = checked else { continue };
             damaged += 1;
             if damaged <= REPORTED_MAX {
                 self.damage(&error);
@@ -200,6 +203,9 @@ impl Inspection {
                 .push(Finding::damage(format!("{more} more documents are damaged"), REPLACE));
         }
         if let Err(error) = counters.check_seen(self.documents) {
+            self.damage(&error);
+        }
+        if let Err(error) = counters.check_ordinals(connection) {
             self.damage(&error);
         }
         self.check_ids(connection)?;
@@ -225,14 +231,14 @@ impl Inspection {
         Ok(())
     }
 
-    fn check_snapshots(&mut self, dir: &Path, identity: &str, last_sequence: u64) {
+    fn check_snapshots(&mut self, dir: &Path, expected: &Expected<'_>, last_sequence: u64) {
         let snapshots = Snapshots::unopened(dir.join("snapshots"));
         for path in snapshots.partial_files() {
             let what = format!("{} is left of a snapshot that did not complete", path.display());
             self.findings.push(Finding::note(what, "the next start deletes it"));
         }
         for path in snapshots.whole_files() {
-            if let Err(what) = check_snapshot(&path, identity, last_sequence) {
+            if let Err(what) = check_snapshot(&path, expected, last_sequence) {
                 let what = format!("snapshot {}: {what}", path.display());
                 self.findings.push(Finding::damage(what, NO_SNAPSHOT));
             }
@@ -240,12 +246,14 @@ impl Inspection {
     }
 }
 
-fn check_snapshot(path: &Path, identity: &str, last_sequence: u64) -> Result<(), String> {
+fn check_snapshot(path: &Path, expected: &Expected<'_>, last_sequence: u64) -> Result<(), String> {
     let reader = match SnapshotReader::open(path).map_err(|broken| broken.to_string())? {
         Opened::Sound(reader) => reader,
-        Opened::NewerFormat(found) => return Err(format!("it has the newer format {found}")),
+        Opened::OtherFormat(found) => return Err(format!("it has the unknown format {found}")),
     };
-    if reader.header().identity != identity {
+    let header = reader.header();
+    if header.identity != expected.identity || header.sketch_bytes as usize != expected.sketch_bytes
+    {
         return Err("it was made with other settings".to_owned());
     }
     let sequence = reader.header().sequence;

@@ -11,9 +11,6 @@ use crate::document::Ordinal;
 /// A transaction with more operations takes several rows.
 pub(super) const OPERATIONS_OF_ROW_MAX: usize = 4096;
 
-/// Added to the code of an operation whose ordinal is written in six bytes instead of four.
-const WIDE: u8 = 2;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Put,
@@ -66,7 +63,7 @@ impl Logged {
 /// Visits the operations after the sequence `after` of a log that ends at `last`, in order.
 ///
 /// # Errors
-/// [`StorageError::Corrupt`] if a row is not what was written, or operations are missing.
+/// [`StorageError::Corrupt`] if a row is damaged, or operations are missing.
 pub(super) fn visit_after(
     connection: &Connection,
     after: u64,
@@ -98,7 +95,7 @@ pub(super) fn visit_after(
 /// The first `max` operations after the sequence `after`, in order.
 ///
 /// # Errors
-/// [`StorageError::Corrupt`] if a row is not what was written.
+/// [`StorageError::Corrupt`] if a row is damaged.
 pub(super) fn page_after(
     connection: &Connection,
     after: u64,
@@ -132,21 +129,14 @@ fn operations(row: &Row<'_>) -> Result<Vec<(Operation, Ordinal)>, StorageError> 
     })
 }
 
-/// Each operation as its code (1 byte) and its ordinal (little-endian): in 4 bytes if it has 32
-/// bits, which every akin reads, else in 6.
+/// The code of an operation and its ordinal, little-endian.
+const OPERATION_BYTES: usize = 1 + Ordinal::BYTES;
+
 pub(super) fn encode(operations: &[(Operation, Ordinal)]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(operations.len() * (1 + Ordinal::BYTES));
+    let mut bytes = Vec::with_capacity(operations.len() * OPERATION_BYTES);
     for (operation, ordinal) in operations {
-        match u32::try_from(ordinal.get()) {
-            Ok(narrow) => {
-                bytes.push(operation.code());
-                bytes.extend_from_slice(&narrow.to_le_bytes());
-            }
-            Err(_) => {
-                bytes.push(operation.code() + WIDE);
-                bytes.extend_from_slice(&ordinal.to_le_bytes());
-            }
-        }
+        bytes.push(operation.code());
+        bytes.extend_from_slice(&ordinal.to_le_bytes());
     }
     bytes
 }
@@ -160,23 +150,11 @@ pub(super) fn decode(
     if operations.is_empty() || sum != checksum(sequence, operations) {
         return None;
     }
-    let (mut decoded, mut rest) = (Vec::with_capacity(operations.len() / 5), operations);
-    while let Some((code, behind)) = rest.split_first() {
-        let (operation, ordinal);
-        (operation, ordinal, rest) = match Operation::of_code(*code) {
-            Some(operation) => {
-                let (narrow, rest) = behind.split_first_chunk()?;
-                (operation, Ordinal::from(u32::from_le_bytes(*narrow)), rest)
-            }
-            None => {
-                let (wide, rest) = behind.split_first_chunk()?;
-                let operation = Operation::of_code(code.checked_sub(WIDE)?)?;
-                (operation, Ordinal::from_le_bytes(*wide), rest)
-            }
-        };
-        decoded.push((operation, ordinal));
-    }
-    Some(decoded)
+    let (operations, []) = operations.as_chunks::<OPERATION_BYTES>() else { return None };
+    let decoded = operations.iter().map(|&[code, ref ordinal @ ..]| {
+        Some((Operation::of_code(code)?, Ordinal::from_le_bytes(*ordinal)))
+    });
+    decoded.collect()
 }
 
 /// The sequence before the first operation in the log; `last` if the log is empty.

@@ -1,39 +1,39 @@
 //! The durable store: documents, the operation log and index snapshots.
 //!
-//! A [`Store`] is one collection in one directory. It stores records only; the in-memory index is
-//! kept by the backend, which saves it here as [`Snapshots`] and restores it at a start.
+//! A [`Store`] is a collection in a directory of its own. It stores records only; the in-memory
+//! index is kept by the backend, which saves it here as [`Snapshots`] and restores it at a start.
 //!
 //! ```text
 //! DIR/lock           locked while the store is open: no other process opens it
-//! DIR/store.sqlite   the database below; -wal and -shm beside it while it is open
-//! DIR/snapshots/     the newest few, see `snapshot_file`
+//! DIR/store.sqlite   the database below, with -wal and -shm while it is open
+//! DIR/snapshots/     the newest snapshots, see `snapshot_file`
 //! DIR/acknowledged   the sequence at which the log has to end, see `acknowledged`
 //! DIR/copy.sqlite    while a backup is made: a copy of the database, unlinked once complete
 //! ```
 //!
 //! # The database
 //!
-//! Its `application_id` is "akin", its `user_version` the format. A u64 is stored as the i64 with
+//! Its `application_id` is "akin", its `user_version` the format, and its schema exactly what
+//! `schema` creates: see `hostile`. A u64 is stored as the i64 with
 //! the same bits. Every row has xxh3 checksums (see `checksum` and `row`), which every read
 //! verifies, because SQLite does not detect flipped bits. They cover the content of rows; a bit
 //! flipped in a B-tree page can still hide a row, which `PRAGMA integrity_check` finds.
 //!
 //! ## `documents`: one row per live document
 //! Rows are immutable: replacing a document deletes its row and inserts another. A row has three
-//! parts, each readable without the later ones. Rows are inserted in ordinal order, which fills
-//! their pages.
+//! parts. Each part can be read without the parts after it. Rows are inserted in ordinal order,
+//! which fills their pages.
 //!
-//! The set can be computed from the content, so it is stored only where no content is kept.
-//! Formats before 4 stored both; such rows are still read. Formats before 3 had an index on `id`,
-//! which old stores keep; with random ids, each insertion dirties another of its pages.
+//! The set can be computed from the content, so it is stored only where no content is kept. There
+//! is no index on `id`: with random ids, each insertion would dirty another of its pages.
 //!
-//! | column | what it is |
+//! | column | meaning |
 //! |---|---|
 //! | `ordinal` | The document's number of 48 bits, assigned by the caller. Never reused. |
 //! | `id` | The client's id for it. The caller keeps ids unique. |
 //! | `shingles` | Number of elements in the set. |
 //! | `fingerprint` | 64-bit hash of the set. |
-//! | `flags` | What the row has, see `row::flags`. |
+//! | `flags` | The contents of the row, see `row::flags`. |
 //! | `sketch` | The slots, little-endian. |
 //! | `sketch_checksum` | Of the first part, from which the index is rebuilt. |
 //! | `stored_at` | Milliseconds since the epoch. |
@@ -64,40 +64,34 @@
 //! ```
 //!
 //! ## `removals`: ids of documents that were removed and not replaced, see `changes`
-//! | column | what it is |
+//! | column | meaning |
 //! |---|---|
 //! | `sequence` | Of the removal in the log. |
 //! | `id` | The document's. |
 //! | `checksum` | Of both columns. |
 //!
-//! A store that an older akin made gets this table when it is opened; the setting
-//! `removals_known_after` tells from which sequence on it is complete.
-//!
 //! ## `log`: insertions and removals of documents, one row per transaction
 //! Operations are numbered 1, 2, 3… without a gap. A row is trimmed when no kept snapshot needs
 //! any of it. A replacement is a removal and an insertion. A transaction of more than 4,096
-//! operations has several rows. Formats before 3 had a row per operation.
+//! operations has several rows.
 //!
-//! | column | what it is |
+//! | column | meaning |
 //! |---|---|
 //! | `sequence` | The number of the row's first operation. |
-//! | `operations` | 5 bytes each: 1 insertion or 2 removal; ordinal (little-endian, see below). |
+//! | `operations` | 7 bytes each: 1 insertion or 2 removal; ordinal, little-endian. |
 //! | `checksum` | Of both columns. |
-//!
-//! An operation on an ordinal beyond 32 bits has 7 bytes: 3 insertion or 4 removal; ordinal.
 //!
 //! Example: ordinal 9 replaced ordinal 4, as operations 17 and 18:
 //!
 //! ```text
 //! sequence          17
-//! operations        x'02040000000109000000'
-//! checksum          -6574995698203125794
+//! operations        x'0204000000000001090000000000'
 //! ```
 //!
 //! ## `expiries`: one row per document that expires
-//! Written and removed with its document, in the same transaction. Format 1 had no such table.
+//! Written and removed with its document, in the same transaction.
 //!
-//! | column | what it is |
+//! | column | meaning |
 //! |---|---|
 //! | `ordinal` | The document's. |
 //! | `expires_at` | Milliseconds since the epoch; the document is not returned from then on. |
@@ -107,7 +101,7 @@
 //! Updated by every transaction. It keeps its values when documents are removed or the log is
 //! trimmed.
 //!
-//! | column | what it is |
+//! | column | meaning |
 //! |---|---|
 //! | `one` | 1. |
 //! | `documents` | Number of live documents. |
@@ -115,10 +109,9 @@
 //! | `last_sequence` | Number of the last operation ever logged. |
 //! | `checksum` | Of the three. |
 //!
-//! ## `settings`: three rows
-//! `identity` is the caller's canonical form of the settings that decide what is stored, and
-//! `created_at_ms` is when the store was created: these two never change. `removals_known_after` is
-//! the sequence since which the feed of changes is complete.
+//! ## `settings`: two rows
+//! `identity` is the caller's canonical form of the settings that decide the stored data, and
+//! `created_at_ms` the time of the store's creation. They never change.
 
 mod acknowledged;
 mod changes;
@@ -136,6 +129,7 @@ mod error;
 mod expiries;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
+mod hostile;
 mod inspect;
 mod log;
 mod readers;
@@ -150,22 +144,23 @@ mod snapshot_file;
 mod snapshot_reader;
 mod snapshot_writer;
 mod store;
-mod upgrade;
 mod verify;
 mod view;
 mod wal_sync;
-mod width;
 
+#[cfg(feature = "valkey")]
 pub(crate) use content::{Form, decode as decode_content, encode as encode_content};
+#[cfg(feature = "valkey")]
 pub(crate) use elements::{decode as decode_set, encode as encode_set};
 
 pub use changes::{Change, Changes, Position};
 pub use command::Write;
 pub use copy::CopyStop;
 pub use details::DocumentDetails;
-pub use directory::{DirectoryLock, lock_directory, lock_existing};
-pub use error::{StorageError, is_full};
-pub use inspect::{Finding, Inspection, inspect};
+pub use directory::{DirectoryLock, lock_directory, lock_existing, read_small};
+pub use disk::free_bytes;
+pub use error::StorageError;
+pub use inspect::{Expected, Finding, Inspection, inspect};
 pub use readers::StoreSizes;
 pub use record::{Detail, EncodedRecord, Order, Record};
 pub use recovery::Tail;

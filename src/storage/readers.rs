@@ -1,4 +1,5 @@
-//! A pool of read connections, each used by one blocking task at a time, concurrent with writes.
+//! A pool of read connections, concurrent with writes. A connection is used by one blocking task at
+//! a time.
 
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
@@ -17,7 +18,7 @@ use super::sets::{SetRow, Visited, visit_sets};
 use super::store::Files;
 use super::{StorageError, StorageSettings, StoreView, log, schema};
 use crate::document::Ordinal;
-use crate::text::Shingler;
+use akin_core::text::Shingler;
 
 /// Concurrent exports and selections; each keeps the write-ahead log from being truncated.
 pub(super) const EXPORTS_MAX: usize = 4;
@@ -237,7 +238,7 @@ pub(super) fn records(
     let query = format!("SELECT {ALL_COLUMNS} FROM documents WHERE ordinal = ?1");
     let mut statement = connection.prepare_cached(&query)?;
     let record = |ordinal: &Ordinal| {
-        let mut rows = statement.query([ordinal])?;
+        let mut rows = statement.query([i64::from(*ordinal)])?;
         rows.next()?.map(|row| Record::decode(connection, row, detail, shingler)).transpose()
     };
     ordinals.iter().map(record).collect()

@@ -10,10 +10,10 @@ use super::row::{
     ALL_COLUMNS, Columns, DetailsPart, RowPart, SketchRow, content_digest, derive, flags,
     read_content, seal, set_of,
 };
-use super::{StorageError, elements, expiries};
+use super::{StorageError, elements, expiries, row};
 use crate::document::{Content, DocumentId, Metadata, Ordinal};
-use crate::sketch::Sketch;
-use crate::text::{ShingleSet, Shingler};
+use akin_core::sketch::Sketch;
+use akin_core::text::{ShingleSet, Shingler};
 
 /// A stored document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,10 +36,8 @@ pub struct Record {
     /// 64-bit hash of content and metadata, by which the caller detects unchanged documents.
     pub content_hash: u64,
     pub sketch: Sketch,
-    /// The whole content is the only shingle: see [`crate::text::Shingled`].
+    /// The whole content is the only shingle: see [`akin_core::text::Shingled`].
     pub whole_document: bool,
-    /// None of the text's shingles was in the sample: see [`crate::text::Shingled`].
-    pub sampled_to_one: bool,
 }
 
 impl Record {
@@ -84,10 +82,21 @@ impl Record {
             | set_if(flags::FIELDS, form == Some(Form::Fields))
             | set_if(flags::SIGNATURE, form == Some(Form::Signature))
             | set_if(flags::WHOLE_DOCUMENT, self.whole_document)
-            | set_if(flags::SAMPLED_TO_ONE, self.sampled_to_one)
             | set_if(flags::CONTENT, self.content.is_some())
             | set_if(flags::METADATA, self.metadata.is_some())
             | set_if(flags::EXPIRES, self.expires_at_ms.is_some())
+    }
+
+    /// Checks the length of the sketch, which the index relies on.
+    ///
+    /// # Errors
+    /// [`StorageError::CorruptDocument`].
+    pub(super) fn check_sketch(&self, bytes: usize) -> Result<(), StorageError> {
+        if self.sketch.as_bytes().len() == bytes {
+            return Ok(());
+        }
+        let (ordinal, id) = (self.ordinal, self.id.to_string());
+        Err(StorageError::CorruptDocument { ordinal, id, what: row::OTHER_SKETCH })
     }
 
     /// Whether the document has not expired at `now_ms` (milliseconds since the epoch).
@@ -98,7 +107,7 @@ impl Record {
     /// Reads a row of `ALL_COLUMNS`, and the expiry time from the same state of the database.
     ///
     /// # Errors
-    /// [`StorageError::CorruptDocument`] if any of it is not what was written.
+    /// [`StorageError::CorruptDocument`] if any part of the row is damaged.
     pub(super) fn decode(
         connection: &Connection,
         row: &Row<'_>,
@@ -114,9 +123,7 @@ impl Record {
         }
         let set = match (detail, &content) {
             (Detail::Content, _) => None,
-            (Detail::All, Some(content)) if details.elements.is_empty() => {
-                Some(derive(&columns, &row, content, shingler)?)
-            }
+            (Detail::All, Some(content)) => Some(derive(&columns, &row, content, shingler)?),
             _ => Some(set_of(&columns, &row, &details, shingler)?),
         };
         Ok(Self {
@@ -132,7 +139,6 @@ impl Record {
             content_hash: details.content_hash,
             sketch: Sketch::from_bytes(row.sketch.into()),
             whole_document: row.has(flags::WHOLE_DOCUMENT),
-            sampled_to_one: row.has(flags::SAMPLED_TO_ONE),
         })
     }
 }
@@ -205,7 +211,7 @@ impl EncodedRecord {
         );
         let [sketch, details, content] = self.digests;
         connection.prepare_cached(&insert)?.execute(params![
-            self.ordinal,
+            i64::from(self.ordinal),
             self.id.as_str(),
             self.shingles,
             self.fingerprint.cast_signed(),

@@ -21,15 +21,19 @@ pub struct Tail {
     pub born: Vec<Ordinal>,
 }
 
-/// Reads for the start. They block, and each sees one state of the database; several threads may
-/// read concurrently.
+/// Reads for the start. They block, and each method sees a single state of the database; several
+/// threads may read concurrently.
 impl Store {
     /// An ordinal greater than any ever assigned, also to removed documents.
     ///
     /// # Errors
     /// [`StorageError::Corrupt`], [`StorageError::Database`].
     pub fn next_ordinal(&self) -> Result<u64, StorageError> {
-        self.readers.read_here(Counters::read).map(|counters| counters.next_ordinal)
+        self.readers.read_here(|connection| {
+            let counters = Counters::read(connection)?;
+            counters.check_ordinals(connection)?;
+            Ok(counters.next_ordinal)
+        })
     }
 
     /// Number of documents.
@@ -58,14 +62,14 @@ impl Store {
         self.readers.read_here(|connection| tail(connection, after))
     }
 
-    /// Visits the documents in a range of ordinals, ascending.
+    /// Visits the documents in a range of ordinals, ascending, until a visit fails.
     ///
     /// # Errors
-    /// [`StorageError::CorruptDocument`] at the first row that is not what was written.
+    /// [`StorageError::CorruptDocument`] at the first damaged row.
     pub fn scan(
         &self,
         ordinals: Range<u64>,
-        mut visit: impl FnMut(SketchRow<'_>),
+        mut visit: impl FnMut(SketchRow<'_>) -> Result<(), StorageError>,
     ) -> Result<(), StorageError> {
         self.readers.scan_here(|connection| {
             let query = format!(
@@ -76,7 +80,7 @@ impl Store {
             let mut rows =
                 statement.query([ordinals.start.cast_signed(), ordinals.end.cast_signed()])?;
             while let Some(row) = rows.next()? {
-                visit(SketchRow::read(&Columns::new(row)?)?);
+                visit(SketchRow::read(&Columns::new(row)?)?)?;
             }
             Ok(())
         })
@@ -112,8 +116,8 @@ impl Store {
     /// Visits every document that expires, with the time in milliseconds since the epoch.
     ///
     /// # Errors
-    /// [`StorageError::CorruptDocument`] at the first row that is not what was written;
-    /// [`StorageError::Corrupt`] if the B-tree is damaged, which may hide rows.
+    /// [`StorageError::CorruptDocument`] at the first damaged row; [`StorageError::Corrupt`] if the
+    /// B-tree is damaged, which may hide rows.
     pub fn expiries(&self, visit: impl FnMut(Ordinal, i64)) -> Result<(), StorageError> {
         self.readers.read_here(|connection| {
             verify::check_trees(connection, "quick_check(expiries)")?;

@@ -1,13 +1,13 @@
 //! The three parts of a row of `documents`: their columns, checksums and reading.
 
-use rusqlite::types::{FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+use rusqlite::types::{FromSqlResult, ValueRef};
 use rusqlite::{Connection, Row};
 
 use super::checksum::{Digest, of_numbers};
 use super::content::{self, Form};
 use super::{StorageError, elements, expiries};
 use crate::document::{Content, DocumentId, Metadata, Ordinal};
-use crate::text::{ShingleSet, Shingler};
+use akin_core::text::{ShingleSet, Shingler};
 
 /// The bits of the column `flags`.
 pub(super) mod flags {
@@ -17,7 +17,6 @@ pub(super) mod flags {
     /// The row has a content.
     pub const CONTENT: i64 = 4;
     pub const METADATA: i64 = 8;
-    pub const SAMPLED_TO_ONE: i64 = 16;
     /// The table `expiries` has the time.
     pub const EXPIRES: i64 = 32;
     /// The content is fields.
@@ -26,7 +25,10 @@ pub(super) mod flags {
     pub const SIGNATURE: i64 = 128;
 }
 
-/// Part of a part's checksum, so that one part is never accepted as another.
+/// The fault of a row that has right checksums and a sketch of another length.
+pub(super) const OTHER_SKETCH: &str = "its sketch does not have the length of the settings";
+
+/// The part is in its checksum, so that no part is accepted in the place of another.
 #[derive(Clone, Copy)]
 pub(super) enum RowPart {
     Sketch = 1,
@@ -66,6 +68,18 @@ pub struct SketchRow<'a> {
 impl<'a> SketchRow<'a> {
     pub fn document_id(&self) -> DocumentId {
         DocumentId::new(self.id).expect("reading the row checked its id")
+    }
+
+    /// Checks the length of the sketch, which the index relies on.
+    ///
+    /// # Errors
+    /// [`StorageError::CorruptDocument`].
+    pub fn check_sketch(&self, bytes: usize) -> Result<(), StorageError> {
+        if self.sketch.len() == bytes {
+            return Ok(());
+        }
+        let (ordinal, id) = (self.ordinal, self.id.to_owned());
+        Err(StorageError::CorruptDocument { ordinal, id, what: OTHER_SKETCH })
     }
 
     pub fn has_metadata(&self) -> bool {
@@ -180,14 +194,16 @@ pub(super) fn read_content(
     let bytes = columns.get(12, |content| content.as_blob_or_null())?;
     columns.check(13, seal(content_digest(bytes), columns.ordinal, RowPart::Content))?;
     let decode = |bytes| content::decode(bytes, row.form());
-    bytes.map(|bytes| decode(bytes).ok_or_else(|| columns.corrupt("its content"))).transpose()
+    bytes
+        .map(|bytes| decode(bytes).ok_or_else(|| columns.corrupt("its content cannot be decoded")))
+        .transpose()
 }
 
 /// The stored set, or the set computed from the content.
 ///
 /// # Errors
-/// [`StorageError::CorruptDocument`] if a part is not what was written, or the content gives
-/// another set than it did when it was stored.
+/// [`StorageError::CorruptDocument`] if a part is damaged, or the set computed from the content has
+/// another fingerprint than the stored set.
 pub(super) fn set_of(
     columns: &Columns<'_>,
     row: &SketchRow<'_>,
@@ -196,10 +212,10 @@ pub(super) fn set_of(
 ) -> Result<ShingleSet, StorageError> {
     if !details.elements.is_empty() {
         let set = elements::decode(details.elements, row.shingles);
-        return set.ok_or_else(|| columns.corrupt("its elements"));
+        return set.ok_or_else(|| columns.corrupt("its set cannot be decoded"));
     }
     let content = read_content(columns, row)?;
-    let content = content.ok_or_else(|| columns.corrupt("neither its set nor its content"))?;
+    let content = content.ok_or_else(|| columns.corrupt("it has neither a set nor a content"))?;
     derive(columns, row, &content, shingler)
 }
 
@@ -212,7 +228,7 @@ pub(super) fn derive(
 ) -> Result<ShingleSet, StorageError> {
     let shingled = shingler.shingle(content).ok().map(|shingled| shingled.set);
     let same = shingled.filter(|set| set.fingerprint() == row.fingerprint);
-    same.ok_or_else(|| columns.corrupt("its content does not give the set that it was stored with"))
+    same.ok_or_else(|| columns.corrupt("its content gives another set than the stored set"))
 }
 
 /// # Errors
@@ -220,12 +236,6 @@ pub(super) fn derive(
 pub(super) fn stored_ordinal(number: i64) -> Result<Ordinal, StorageError> {
     Ordinal::try_from(number.cast_unsigned())
         .map_err(|_| StorageError::corrupt(format!("{number} is not a valid ordinal")))
-}
-
-impl ToSql for Ordinal {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(self.get().cast_signed().into())
-    }
 }
 
 /// The columns of a row, with its ordinal and id for errors.

@@ -9,15 +9,15 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, params};
 
 use super::counters::Counters;
 use super::store::Files;
-use super::{StorageError, StorageSettings, acknowledged, changes, directory, upgrade};
+use super::{StorageError, StorageSettings, acknowledged, directory, hostile};
 
 /// "akin" in ASCII, in the database header.
 const APPLICATION_ID: i32 = i32::from_be_bytes(*b"akin");
 
 /// The version of the layout below. A change that an older akin would misread increments it.
-pub(super) const FORMAT: u32 = 4;
+pub(super) const FORMAT: u32 = 1;
 
-pub(super) const TABLES: &str = "
+const TABLES: &str = "
 CREATE TABLE documents (
     ordinal INTEGER PRIMARY KEY,
     id TEXT NOT NULL,
@@ -45,20 +45,19 @@ CREATE TABLE settings (
     name TEXT PRIMARY KEY,
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
-";
-
-pub(super) const LOG: &str = "
 CREATE TABLE log (
     sequence INTEGER PRIMARY KEY,
     operations BLOB NOT NULL,
     checksum INTEGER NOT NULL
 ) STRICT;
-";
-
-pub(super) const EXPIRIES: &str = "
 CREATE TABLE expiries (
     ordinal INTEGER PRIMARY KEY,
     expires_at INTEGER NOT NULL,
+    checksum INTEGER NOT NULL
+) STRICT;
+CREATE TABLE removals (
+    sequence INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,
     checksum INTEGER NOT NULL
 ) STRICT;
 ";
@@ -66,9 +65,9 @@ CREATE TABLE expiries (
 /// How long to wait for a lock that another program (a backup, a shell) holds on the database.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Page size of new databases; existing ones keep theirs. Rows of 2 kB leave half of a 4 KiB page
-/// empty, and SQLite writes whole pages: pages of 8 KiB take a quarter to a third less CPU time per
-/// row. Larger pages take no less.
+/// Page size of new databases; an existing database keeps its page size. Rows of 2 kB leave half of
+/// a 4 KiB page empty, and SQLite writes whole pages: pages of 8 KiB take a quarter to a third less
+/// CPU time per row. Larger pages take no less.
 const PAGE_BYTES: u32 = 8192;
 
 /// The length of the write-ahead log that triggers a checkpoint: 16 MiB.
@@ -84,13 +83,8 @@ const WAL_KEPT_BYTES: u32 = 64 << 20;
 pub(super) struct Writer {
     connection: Connection,
     path: PathBuf,
-    /// `None`: the database is empty.
-    found: Option<Found>,
-}
-
-struct Found {
-    format: u32,
-    identity: String,
+    /// The identity that the database was created with; `None` if it is empty.
+    identity: Option<String>,
 }
 
 impl Writer {
@@ -98,30 +92,30 @@ impl Writer {
     pub fn connect(path: &Path) -> Result<Self, StorageError> {
         let connection = Connection::open(path)?;
         keep_log(&connection)?;
+        hostile::protect(&connection)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
-        let is_empty = is_empty(&connection).map_err(|error| not_akin(error, path))?;
-        let found = match is_empty {
+        let identity = match is_empty(&connection).map_err(|error| not_akin(error, path))? {
             true => None,
-            false => Some(Found {
-                format: check_format(&connection, path)?,
-                identity: read_identity(&connection)?,
-            }),
+            false => {
+                check_ours(&connection, path)?;
+                Some(read_identity(&connection)?)
+            }
         };
-        Ok(Self { connection, path: path.to_owned(), found })
+        Ok(Self { connection, path: path.to_owned(), identity })
     }
 
-    /// What the database was created with, unless it is empty.
+    /// The identity that the database was created with, unless it is empty.
     pub fn identity(&self) -> Option<&str> {
-        self.found.as_ref().map(|found| found.identity.as_str())
+        self.identity.as_deref()
     }
 
-    /// Fills an empty database, and upgrades one of an older format.
+    /// Fills an empty database.
     pub fn open(
         self,
         settings: &StorageSettings,
         identity: &str,
     ) -> Result<Connection, StorageError> {
-        let Self { mut connection, path, found } = self;
+        let Self { mut connection, path, identity: found } = self;
         if found.is_none() {
             connection.pragma_update(None, "page_size", PAGE_BYTES)?;
         }
@@ -144,16 +138,11 @@ impl Writer {
             None => {
                 acknowledged::check_new(dir)?;
                 create(&mut connection, identity)?;
-                changes::prepare(&connection)?;
-                // Else the database would be empty without its log, and be taken for one to be
-                // created.
+                // Otherwise the database without its log would be empty, and a start would create
+                // it again.
                 connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
             }
-            Some(found) => {
-                check_identity(&connection, &path, identity)?;
-                upgrade(&mut connection, found.format)?;
-                changes::prepare(&connection)?;
-            }
+            Some(stored) => check_same(stored, &path, identity)?,
         }
         // From here on the committer syncs the log; SQLite does so only when it restarts the log.
         connection.pragma_update(None, "synchronous", "NORMAL")?;
@@ -165,6 +154,7 @@ impl Writer {
 pub(super) fn open_reader(path: &Path, page_cache_kib: i64) -> Result<Connection, StorageError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
+    hostile::protect(&connection)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "cache_size", -page_cache_kib)?;
     Ok(connection)
@@ -185,6 +175,7 @@ pub(super) fn open_unchanged(path: &Path, page_cache_kib: i64) -> Result<Connect
     // A form has `+` for a space, and `%2B` for itself.
     let uri = format!("file:{}?{how}", name.replace('+', "%20"));
     let connection = Connection::open_with_flags(uri, flags)?;
+    hostile::protect(&connection)?;
     keep_log(&connection)?;
     if has_log {
         // The index of the log is then kept in memory.
@@ -217,28 +208,21 @@ fn not_akin(error: rusqlite::Error, path: &Path) -> StorageError {
     error.into()
 }
 
-/// The format of the database; an error if it is not akin's or too new.
-pub(super) fn check_format(connection: &Connection, path: &Path) -> Result<u32, StorageError> {
+/// Checks that the database is akin's, of this format, with the schema that akin creates.
+pub(super) fn check_ours(connection: &Connection, path: &Path) -> Result<(), StorageError> {
+    let path_of = || path.to_owned();
     if application_id(connection)? != APPLICATION_ID {
-        return Err(StorageError::NotAkin { path: path.to_owned() });
+        return Err(StorageError::NotAkin { path: path_of() });
     }
     let found = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    if found > FORMAT {
-        return Err(StorageError::NewerFormat { path: path.to_owned(), found, known: FORMAT });
+    match found {
+        FORMAT => hostile::check_schema(connection, path),
+        _ => Err(StorageError::OtherFormat { path: path_of(), found, known: FORMAT }),
     }
-    Ok(found)
 }
 
-/// Upgrades atomically. Called once the identity is checked, so a refused store is not changed.
-fn upgrade(connection: &mut Connection, found: u32) -> Result<(), StorageError> {
-    if found == FORMAT {
-        return Ok(());
-    }
-    let transaction = connection.transaction()?;
-    upgrade::upgrade(&transaction, found)?;
-    transaction.pragma_update(None, "user_version", FORMAT)?;
-    transaction.commit()?;
-    Ok(())
+pub(super) fn create_tables(connection: &Connection) -> Result<(), rusqlite::Error> {
+    connection.execute_batch(TABLES)
 }
 
 /// Creates the tables atomically: a crash leaves an empty database, which the next start fills.
@@ -247,9 +231,7 @@ fn create(connection: &mut Connection, identity: &str) -> Result<(), StorageErro
     let transaction = connection.transaction()?;
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", FORMAT)?;
-    transaction.execute_batch(TABLES)?;
-    transaction.execute_batch(LOG)?;
-    transaction.execute_batch(EXPIRIES)?;
+    create_tables(&transaction)?;
     let setting = "INSERT INTO settings (name, value) VALUES (?1, ?2)";
     transaction.execute(setting, params!["identity", identity])?;
     transaction.execute(setting, params!["created_at_ms", created_at_ms])?;
@@ -262,7 +244,8 @@ fn create(connection: &mut Connection, identity: &str) -> Result<(), StorageErro
 /// has it open. Changes nothing.
 ///
 /// # Errors
-/// [`StorageError::NotAkin`]; [`StorageError::Database`].
+/// [`StorageError::NotAkin`], [`StorageError::ForeignSchema`], [`StorageError::OtherFormat`],
+/// [`StorageError::Database`].
 pub fn stored_identity(dir: &Path) -> Result<Option<String>, StorageError> {
     let path = Files::of(dir).database;
     if !path.exists() {
@@ -272,7 +255,7 @@ pub fn stored_identity(dir: &Path) -> Result<Option<String>, StorageError> {
     if is_empty(&connection).map_err(|error| not_akin(error, &path))? {
         return Ok(None);
     }
-    check_format(&connection, &path)?;
+    check_ours(&connection, &path)?;
     read_identity(&connection).map(Some)
 }
 
@@ -293,7 +276,10 @@ pub(super) fn check_identity(
     path: &Path,
     identity: &str,
 ) -> Result<(), StorageError> {
-    let stored = read_identity(connection)?;
+    check_same(read_identity(connection)?, path, identity)
+}
+
+fn check_same(stored: String, path: &Path, identity: &str) -> Result<(), StorageError> {
     if stored != identity {
         let path = path.to_owned();
         return Err(StorageError::OtherSettings { path, stored, given: identity.to_owned() });

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 
 use super::row::{ALL_COLUMNS, Columns, DetailsPart, set_of};
 use super::{SketchRow, StorageError, Store};
-use crate::text::{ShingleSet, Shingler};
+use akin_core::text::{ShingleSet, Shingler};
 
 /// A document's sketch row, and its set on demand.
 pub struct SetRow<'a> {
@@ -17,7 +17,7 @@ pub struct SetRow<'a> {
 
 impl SetRow<'_> {
     /// # Errors
-    /// [`StorageError::CorruptDocument`] if it is not what was written.
+    /// [`StorageError::CorruptDocument`] if it does not match its checksum.
     pub fn set(&self) -> Result<ShingleSet, StorageError> {
         let details = DetailsPart::read(&self.columns)?;
         set_of(&self.columns, &self.document, &details, self.shingler)
@@ -35,8 +35,8 @@ impl Store {
     /// Returns the number of documents in the range; `None` if the visitor broke.
     ///
     /// # Errors
-    /// What `visit` fails with; [`StorageError::CorruptDocument`] at the first row that is not what
-    /// was written; [`StorageError::Database`].
+    /// The errors of `visit`; [`StorageError::CorruptDocument`] at the first row that does not
+    /// match its checksum; [`StorageError::Database`].
     pub fn scan_sets(
         &self,
         ordinals: Range<u64>,
@@ -49,8 +49,8 @@ impl Store {
     }
 
     /// Visits the sets of all documents alive at `now_ms` (milliseconds since the epoch) by
-    /// ordinal, in one state of the store, on a blocking thread. Stops once the future is dropped.
-    /// The caller limits the number of concurrent visits.
+    /// ordinal, in a single state of the store, on a blocking thread. Stops once the future is
+    /// dropped. The caller limits the number of concurrent visits.
     ///
     /// # Errors
     /// [`StorageError::Corrupt`], [`StorageError::Database`]
@@ -64,7 +64,7 @@ impl Store {
     }
 }
 
-/// Returns the number of rows, expired ones included; `None` if the visitor broke.
+/// Returns the number of rows, including expired documents; `None` if the visitor broke.
 pub(super) fn visit_sets(
     connection: &Connection,
     shingler: &Shingler,

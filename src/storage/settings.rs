@@ -1,4 +1,4 @@
-//! Settings of a store. None of them decides what is stored: a store opens with any of them.
+//! Settings of a store. None of them decides the stored data: a store opens with any of them.
 
 use std::path::Path;
 
@@ -24,16 +24,16 @@ pub struct StorageSettings {
     /// zstd level for contents of 1 KiB and more: -7..=19.
     pub compression_level: i32,
     /// Capacity of the committer's queue; a call of [`Store::write_all`](super::Store::write_all)
-    /// counts as one. Further calls wait.
+    /// takes a single slot. Further calls wait.
     pub queue_writes_max: u32,
-    /// Writes committed in one transaction; one call's writes are never split.
+    /// Writes committed in a single transaction; the writes of a call are never split.
     pub group_writes_max: u32,
-    /// Bytes of records committed in one transaction; a single larger record is still accepted.
+    /// Bytes of records committed in a single transaction; a larger record is still accepted alone.
     pub group_bytes_max: u64,
     /// Snapshots kept, including the newest.
     pub snapshots_kept: u32,
-    /// Operations of the log that are kept for readers of changes, besides those that a start may
-    /// need; 0: none.
+    /// Operations of the log that are kept for readers of changes, in addition to the operations
+    /// that a start may need; 0: none.
     pub changes_kept: u64,
     /// Records are refused while the disk has fewer bytes free; 0: never.
     pub disk_free_min_bytes: u64,
@@ -95,7 +95,7 @@ impl StorageSettings {
         faults
     }
 
-    /// The most files that a store has open, beside those of long-lived views.
+    /// The maximum number of files that a store has open, without the files of long-lived views.
     pub fn files_max(&self) -> u64 {
         // A connection has two, the database and its log.
         let connections =

@@ -13,7 +13,7 @@ const EXTENSION: &str = "snapshot";
 /// The extension of an unfinished file.
 const PARTIAL: &str = "partial";
 
-/// The snapshots of one collection. All methods block.
+/// The snapshots of a collection. All methods block.
 #[derive(Clone, Debug)]
 pub struct Snapshots {
     dir: PathBuf,
@@ -47,10 +47,10 @@ impl Snapshots {
         sequences.into_iter().map(|sequence| self.path(sequence)).collect()
     }
 
-    /// Begins a snapshot. It replaces the one of the same sequence, if there is one.
+    /// Begins a snapshot. It replaces an existing snapshot of the same sequence.
     ///
     /// # Errors
-    /// [`StorageError::Io`], also if one of this sequence is being written already.
+    /// [`StorageError::Io`], also if a snapshot of this sequence is being written already.
     pub fn begin(&self, header: &SnapshotHeader) -> Result<SnapshotWriter, StorageError> {
         SnapshotWriter::create(self.clone(), header)
     }
@@ -70,12 +70,12 @@ impl Snapshots {
         Ok(self.sequences()?.into_iter().filter_map(info).collect())
     }
 
-    /// The readable snapshots, newest first; broken ones are skipped with a warning. Sections are
-    /// verified only when they are read.
+    /// The readable snapshots, newest first; broken snapshots are skipped with a warning. Sections
+    /// are verified only when they are read.
     ///
     /// # Errors
-    /// [`StorageError::Io`]; and as an item [`StorageError::NewerFormat`] or
-    /// [`StorageError::OtherSettings`] for an intact snapshot of another version or settings.
+    /// [`StorageError::Io`]; and as an item [`StorageError::OtherFormat`] or
+    /// [`StorageError::OtherSettings`] for an intact snapshot of another format or settings.
     pub fn readable(
         &self,
         identity: &str,
@@ -131,7 +131,7 @@ fn check_identity(
     identity: &str,
 ) -> Result<SnapshotReader, StorageError> {
     match opened {
-        Opened::NewerFormat(found) => Err(StorageError::NewerFormat { path, found, known: FORMAT }),
+        Opened::OtherFormat(found) => Err(StorageError::OtherFormat { path, found, known: FORMAT }),
         Opened::Sound(reader) if reader.header().identity == identity => Ok(*reader),
         Opened::Sound(reader) => {
             let stored = reader.header().identity.clone();

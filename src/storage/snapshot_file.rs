@@ -6,14 +6,14 @@
 //! ```text
 //! bytes  head                          bytes  an entry: one distinct set and its documents
 //!     8  "AKINSNAP"                        8  fingerprint of the set
-//!     4  format: F, 2 or 3                 4  shingles of the set
+//!     4  format, 1                         4  shingles of the set
 //!     4  low half of the xxh3 of           4  members: M, at least 1
 //!        the 12 bytes before               S  sketch
-//!     4  bytes of a sketch: S            O M  ordinals of the members
+//!     4  bytes of a sketch: S            6 M  ordinals of the members
 //!     4  bytes of the identity: I
 //!     8  sequence                      bytes  a listing: one document
 //!     8  created at, ms since 1970         8  fingerprint of its set
-//!     O  next ordinal                      O  ordinal
+//!     8  next ordinal                      6  ordinal
 //!     I  identity, UTF-8                   2  bytes of the id: D; + 0x8000: has metadata
 //!        sections                          D  id, UTF-8
 //!        directory: for each section
@@ -28,41 +28,45 @@
 //!     8  xxh3 of head, directory and the 24 bytes before
 //!     8  "AKINDONE"
 //! ```
-//! An ordinal has O bytes: 4 in format 2 and 6 in format 3, which is written once ordinals have 32
-//! bits.
 //!
 //! The magic numbers, the format and its check keep their positions in all future formats, so that
-//! a newer file can be distinguished from a broken one.
+//! a file of another format can be distinguished from a broken file.
 //!
 //! Example: sequence 2, next ordinal 2, identity `{}`, a sketch of 2 bytes, one entry of 3
 //! shingles, and its documents `a` (ordinal 0) and `b` (ordinal 1, has metadata):
 //!
 //! ```text
-//! 41 4b 49 4e 53 4e 41 50  02 00 00 00  4e b5 6c 8e
+//! 41 4b 49 4e 53 4e 41 50  01 00 00 00  9f 0b e4 08
 //! 02 00 00 00  02 00 00 00  02 00 00 00 00 00 00 00
-//! 00 10 00 00 00 00 00 00  02 00 00 00  7b 7d
+//! 00 10 00 00 00 00 00 00  02 00 00 00 00 00 00 00  7b 7d
 //! 08 07 06 05 04 03 02 01  03 00 00 00  02 00 00 00  c0 c1
-//!                          00 00 00 00  01 00 00 00
-//! 08 07 06 05 04 03 02 01  00 00 00 00  01 00  61
-//! 08 07 06 05 04 03 02 01  01 00 00 00  01 80  62
-//! 01 00 00 00  01 00 00 00  1a 00 00 00 00 00 00 00  07 8b 4d 44 01 e9 5d 97
-//! 02 00 00 00  02 00 00 00  1e 00 00 00 00 00 00 00  60 e6 fb 45 dc b5 55 e3
+//!                          00 00 00 00 00 00  01 00 00 00 00 00
+//! 08 07 06 05 04 03 02 01  00 00 00 00 00 00  01 00  61
+//! 08 07 06 05 04 03 02 01  01 00 00 00 00 00  01 80  62
+//! 01 00 00 00  01 00 00 00  1e 00 00 00 00 00 00 00  dd 47 44 cf 9c 11 56 fb
+//! 02 00 00 00  02 00 00 00  22 00 00 00 00 00 00 00  73 82 ac ec e5 96 69 7e
 //! 01 00 00 00 00 00 00 00  02 00 00 00 00 00 00 00  02 00 00 00 00 00 00 00
-//! 34 4f 64 37 ab d0 02 a0  41 4b 49 4e 44 4f 4e 45
+//! f5 b9 9a e2 a6 c0 8c 78  41 4b 49 4e 44 4f 4e 45
 //! ```
 
 use std::io::{self, Read};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::width::Width;
 use crate::document::{DocumentId, Ordinal};
 
-pub(super) const FORMAT: u32 = 3;
+/// The version of the layout above. A change that an older akin would misread increments it.
+pub(super) const FORMAT: u32 = 1;
 
-/// The next ordinal from which format 3 is written: while a snapshot is taken, higher ordinals are
-/// assigned.
-const WIDE_FROM: u64 = 1 << 31;
+/// A section ends with the record that reaches this size, which fits in a core's cache.
+pub(super) const SECTION_BYTES: usize = 256 << 10;
+
+/// More than a section and the copied members of a set in it have. Memory is taken for a section,
+/// an identity and a directory before their checksums are verified, and a file may be sparse.
+pub(super) const SECTION_BYTES_MAX: u64 = 16 << 20;
+const IDENTITY_BYTES_MAX: u64 = 16 << 20;
+/// Additional sections that are not full.
+const SMALL_SECTIONS_MAX: u64 = 1 << 20;
 
 pub(super) const HAS_METADATA: u16 = 0x8000;
 const MAGIC: &[u8; 8] = b"AKINSNAP";
@@ -73,7 +77,7 @@ const MAGIC_DONE: &[u8; 8] = b"AKINDONE";
 pub struct SnapshotHeader {
     /// As given to [`super::Store::open`].
     pub identity: String,
-    /// The snapshot contains all operations up to this one.
+    /// The snapshot contains all operations up to this sequence.
     pub sequence: u64,
     /// Greater than every ordinal in it.
     pub next_ordinal: u64,
@@ -103,7 +107,8 @@ pub struct SnapshotListing<'a> {
 }
 
 /// A record of a section. Entries and listings are not from the same moment: a document inserted or
-/// removed while the snapshot was taken may have one without the other.
+/// removed while the snapshot was taken may have an entry and no listing, or a listing and no
+/// entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnapshotRecord<'a> {
     Entry(SnapshotEntry<'a>),
@@ -120,13 +125,9 @@ pub struct SnapshotInfo {
 }
 
 impl SnapshotHeader {
-    pub(super) fn width(&self) -> Width {
-        if self.next_ordinal < WIDE_FROM { Width::Narrow } else { Width::Wide }
-    }
-
     pub(super) fn encode(&self) -> Vec<u8> {
         let identity = u32::try_from(self.identity.len()).expect("settings are short");
-        let mut bytes = [&MAGIC[..], &self.width().format().to_le_bytes()].concat();
+        let mut bytes = [&MAGIC[..], &FORMAT.to_le_bytes()].concat();
         let check = xxh3_64(&bytes) as u32;
         for part in [
             &check.to_le_bytes()[..],
@@ -134,7 +135,7 @@ impl SnapshotHeader {
             &identity.to_le_bytes(),
             &self.sequence.to_le_bytes(),
             &self.created_at_ms.to_le_bytes(),
-            &self.next_ordinal.to_le_bytes()[..self.width().bytes()],
+            &self.next_ordinal.to_le_bytes(),
             self.identity.as_bytes(),
         ] {
             bytes.extend_from_slice(part);
@@ -142,22 +143,22 @@ impl SnapshotHeader {
         bytes
     }
 
-    /// Returns the format and the header, which is `None` for formats above [`FORMAT`]. `bytes_max`
-    /// is the length of the file.
+    /// Returns the format and the header, which is `None` for formats other than [`FORMAT`].
+    /// `bytes_max` is the length of the file.
     pub(super) fn read(
         input: &mut impl Read,
         bytes_max: u64,
     ) -> Result<(u32, Option<Self>), Broken> {
         let format = format(input)?;
-        if format > FORMAT {
+        if format != FORMAT {
             return Ok((format, None));
         }
         let sketch_bytes = u32_of(input)?;
         let identity_bytes = u32_of(input)?;
         let sequence = u64_of(input)?;
         let created_at_ms = u64_of(input)?.cast_signed();
-        let next_ordinal = Width::of_format(format).read(input)?.get();
-        if u64::from(identity_bytes.max(sketch_bytes)) > bytes_max {
+        let next_ordinal = u64_of(input)?;
+        if u64::from(identity_bytes.max(sketch_bytes)) > bytes_max.min(IDENTITY_BYTES_MAX) {
             return Err(Broken::Format("its header has an impossible length"));
         }
         let mut identity = vec![0; identity_bytes as usize];
@@ -175,9 +176,6 @@ fn format(input: &mut impl Read) -> Result<u32, Broken> {
         return Err(Broken::Format("it does not begin with the magic number of a snapshot"));
     }
     let format = u32::from_le_bytes(*fixed.last_chunk().expect("it is longer than four bytes"));
-    if format == 1 {
-        return Err(Broken::Format("it has format 1, which is no longer supported"));
-    }
     if u32_of(input)? != xxh3_64(&fixed) as u32 {
         return Err(Broken::Format("its format does not match its checksum"));
     }
@@ -222,13 +220,13 @@ impl Section {
         Ok(Self { kind, records, bytes, checksum })
     }
 
-    /// Whether the section is long enough for its records.
+    /// Whether the section is long enough for its records, and no longer than a section gets.
     pub fn is_possible(&self, sketch_bytes: u32) -> bool {
         let record_bytes_min = match self.kind {
-            Kind::Entries => 20 + u64::from(sketch_bytes),
-            Kind::Listings => 15,
+            Kind::Entries => 22 + u64::from(sketch_bytes),
+            Kind::Listings => 17,
         };
-        u64::from(self.records) <= self.bytes / record_bytes_min
+        u64::from(self.records) <= self.bytes / record_bytes_min && self.bytes <= SECTION_BYTES_MAX
     }
 }
 
@@ -268,6 +266,11 @@ impl Footer {
         Ok(Self { entries, documents, sections, checksum })
     }
 
+    /// Whether a file of so many bytes can have so many sections.
+    pub fn is_possible(&self, file_bytes: u64) -> bool {
+        self.sections <= file_bytes / SECTION_BYTES as u64 + SMALL_SECTIONS_MAX
+    }
+
     /// Whether the sections have as many records as the footer says.
     pub fn counts_all<'a>(&self, sections: impl Iterator<Item = &'a Section>) -> bool {
         let (mut entries, mut documents) = (0, 0);
@@ -281,10 +284,10 @@ impl Footer {
     }
 }
 
-/// Visits the records of a section whose checksum has been verified.
+/// Visits the records of a section. Its checksum was verified before.
 pub(super) fn visit_records(
     section: &Section,
-    (sketch_bytes, width): (u32, Width),
+    sketch_bytes: u32,
     mut bytes: &[u8],
     mut visit: impl FnMut(SnapshotRecord<'_>),
 ) -> Result<(), Broken> {
@@ -292,10 +295,9 @@ pub(super) fn visit_records(
     for _ in 0..section.records {
         visit(match section.kind {
             Kind::Entries => {
-                let of_header = (sketch_bytes, width);
-                SnapshotRecord::Entry(read_entry(&mut bytes, of_header, &mut members)?)
+                SnapshotRecord::Entry(read_entry(&mut bytes, sketch_bytes, &mut members)?)
             }
-            Kind::Listings => SnapshotRecord::Listing(read_listing(&mut bytes, width)?),
+            Kind::Listings => SnapshotRecord::Listing(read_listing(&mut bytes)?),
         });
     }
     if !bytes.is_empty() {
@@ -306,19 +308,19 @@ pub(super) fn visit_records(
 
 fn read_entry<'a, 'b: 'a>(
     bytes: &mut &'b [u8],
-    (sketch_bytes, width): (u32, Width),
+    sketch_bytes: u32,
     members: &'a mut Vec<Ordinal>,
 ) -> Result<SnapshotEntry<'a>, Broken> {
     let (fingerprint, shingles, count) = (u64_of(bytes)?, u32_of(bytes)?, u32_of(bytes)?);
     let sketch = take(bytes, sketch_bytes as usize)?;
-    let ordinals = take(bytes, count as usize * width.bytes())?;
+    let ordinals = take(bytes, count as usize * Ordinal::BYTES)?;
     members.clear();
-    width.read_all(ordinals, members);
+    members.extend(ordinals.as_chunks().0.iter().copied().map(Ordinal::from_le_bytes));
     Ok(SnapshotEntry { fingerprint, shingles, sketch, members })
 }
 
-fn read_listing<'a>(bytes: &mut &'a [u8], width: Width) -> Result<SnapshotListing<'a>, Broken> {
-    let (fingerprint, ordinal) = (u64_of(bytes)?, width.read(bytes)?);
+fn read_listing<'a>(bytes: &mut &'a [u8]) -> Result<SnapshotListing<'a>, Broken> {
+    let (fingerprint, ordinal) = (u64_of(bytes)?, Ordinal::from_le_bytes(array(bytes)?));
     let marked = array(bytes).map(u16::from_le_bytes)?;
     let id = str::from_utf8(take(bytes, usize::from(marked & !HAS_METADATA))?).ok();
     let id = id.filter(|id| DocumentId::check(id).is_ok());

@@ -1,17 +1,17 @@
 //! Reads a snapshot section by section, and verifies each before visiting its records.
 
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use super::StorageError;
 use super::snapshot_file::{
     Broken, Footer, Section, SnapshotHeader, SnapshotInfo, SnapshotRecord, array, visit_records,
 };
+use super::{StorageError, directory};
 
-/// A snapshot whose header, footer and directory have been verified, but not its sections.
+/// A snapshot with verified header, footer and directory. Sections are verified when they are read.
 #[derive(Debug)]
 pub struct SnapshotReader {
     path: PathBuf,
@@ -21,25 +21,25 @@ pub struct SnapshotReader {
     sections: Vec<(u64, Section)>,
 }
 
-/// A file that is an intact snapshot or has a newer format.
+/// A file that is an intact snapshot or has another format.
 pub(super) enum Opened {
     Sound(Box<SnapshotReader>),
-    NewerFormat(u32),
+    OtherFormat(u32),
 }
 
 impl SnapshotReader {
     pub(super) fn open(path: &Path) -> Result<Opened, Broken> {
-        let file = File::open(path)?;
+        let file = opened(path)?;
         let bytes = file.metadata()?.len();
         let mut input = BufReader::new(file);
         let (format, header) = SnapshotHeader::read(&mut input, bytes)?;
-        let Some(header) = header else { return Ok(Opened::NewerFormat(format)) };
+        let Some(header) = header else { return Ok(Opened::OtherFormat(format)) };
         let footer = footer(&mut input, bytes)?;
         let head = header.encode();
         let sections = sections(&mut input, bytes, &head, &footer)?;
         let is_possible = |(_, section): &(u64, Section)| section.is_possible(header.sketch_bytes);
         if !sections.iter().all(is_possible) {
-            return Err(Broken::Format("one of its sections is too short for its records"));
+            return Err(Broken::Format("one of its sections has an impossible length"));
         }
         let path = path.to_owned();
         Ok(Opened::Sound(Box::new(Self { path, header, footer, sections })))
@@ -67,8 +67,8 @@ impl SnapshotReader {
     }
 
     /// Reads a section by its number and visits its records. Blocks; several sections may be read
-    /// concurrently. `bytes` is a reusable buffer, because allocating one for each section would
-    /// take longer than reading it.
+    /// concurrently. `bytes` is a reusable buffer, because allocating a buffer for each section
+    /// would take longer than reading the section.
     ///
     /// # Errors
     /// [`StorageError::CorruptSnapshot`] if the section is damaged or cannot be read; discard the
@@ -85,8 +85,7 @@ impl SnapshotReader {
             what: broken.to_string(),
         };
         self.read_checked(*start, section, bytes).map_err(broken)?;
-        let of_header = (self.header.sketch_bytes, self.header.width());
-        visit_records(section, of_header, bytes, visit).map_err(broken)
+        visit_records(section, self.header.sketch_bytes, bytes, visit).map_err(broken)
     }
 
     fn read_checked(
@@ -95,7 +94,7 @@ impl SnapshotReader {
         section: &Section,
         bytes: &mut Vec<u8>,
     ) -> Result<(), Broken> {
-        let mut file = File::open(&self.path)?;
+        let mut file = opened(&self.path)?;
         file.seek(SeekFrom::Start(start))?;
         bytes.clear();
         // `open` has checked that the sections are within the file.
@@ -108,6 +107,10 @@ impl SnapshotReader {
     }
 }
 
+fn opened(path: &Path) -> io::Result<File> {
+    directory::open_regular(path, File::options().read(true))
+}
+
 /// Reads the directory; checks that its checksum is right and that the sections fill the file
 /// between the head and the directory.
 fn sections(
@@ -117,6 +120,9 @@ fn sections(
     footer: &Footer,
 ) -> Result<Vec<(u64, Section)>, Broken> {
     let too_long = Broken::Format("its sections do not have the length of the file");
+    if !footer.is_possible(bytes) {
+        return Err(too_long);
+    }
     let directory_bytes = footer.sections.saturating_mul(Section::LINE_BYTES);
     let Some(end) = bytes.checked_sub(directory_bytes.saturating_add(Footer::BYTES)) else {
         return Err(too_long);
@@ -163,7 +169,7 @@ fn footer(input: &mut (impl Read + Seek), bytes: u64) -> Result<Footer, Broken> 
 
 /// Reads header and footer without verifying the checksum; cheap.
 pub(super) fn info(path: &Path) -> Result<Option<SnapshotInfo>, Broken> {
-    let file = File::open(path)?;
+    let file = opened(path)?;
     let bytes = file.metadata()?.len();
     let mut input = BufReader::new(file);
     let (_, header) = SnapshotHeader::read(&mut input, bytes)?;

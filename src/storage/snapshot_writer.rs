@@ -1,21 +1,18 @@
 //! Writes a snapshot to a temporary name, and renames it once it is on disk.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::snapshot::Snapshots;
 use super::snapshot_file::{
-    Footer, HAS_METADATA, Kind, Section, SnapshotHeader, SnapshotInfo, SnapshotRecord,
+    Footer, HAS_METADATA, Kind, SECTION_BYTES, Section, SnapshotHeader, SnapshotInfo,
+    SnapshotRecord,
 };
 use super::snapshot_reader::checksum;
-use super::width::Width;
 use super::{StorageError, directory};
-
-/// A section ends with the record that reaches this size, which fits in a core's cache.
-const SECTION_BYTES: usize = 256 << 10;
 
 /// Writes the records of a snapshot. Dropped before [`SnapshotWriter::finish`], it leaves no file.
 pub struct SnapshotWriter {
@@ -29,7 +26,6 @@ pub struct SnapshotWriter {
     records: u32,
     sections: Vec<Section>,
     sketch_bytes: usize,
-    width: Width,
     info: SnapshotInfo,
     entries: u64,
 }
@@ -57,7 +53,6 @@ impl SnapshotWriter {
             records: 0,
             sections: Vec::new(),
             sketch_bytes: header.sketch_bytes as usize,
-            width: header.width(),
             info,
             entries: 0,
         };
@@ -65,8 +60,8 @@ impl SnapshotWriter {
         Ok(writer)
     }
 
-    /// Appends a record. Blocks. Write records of one kind together: each change of kind begins a
-    /// section.
+    /// Appends a record. Blocks. Write all records of a kind before the next kind: each change of
+    /// kind begins a section.
     ///
     /// # Errors
     /// [`StorageError::Io`], after which the writer must be dropped.
@@ -82,7 +77,7 @@ impl SnapshotWriter {
             self.end_section()?;
             self.kind = kind;
         }
-        self.encode(record).map_err(StorageError::io(self.partial.path()))?;
+        self.encode(record);
         self.records += 1;
         if self.buffer.len() < SECTION_BYTES {
             return Ok(());
@@ -90,7 +85,7 @@ impl SnapshotWriter {
         self.end_section()
     }
 
-    fn encode(&mut self, record: &SnapshotRecord<'_>) -> io::Result<()> {
+    fn encode(&mut self, record: &SnapshotRecord<'_>) {
         let buffer = &mut self.buffer;
         match record {
             SnapshotRecord::Entry(entry) => {
@@ -102,20 +97,19 @@ impl SnapshotWriter {
                 buffer.extend_from_slice(&members.to_le_bytes());
                 buffer.extend_from_slice(entry.sketch);
                 for ordinal in entry.members {
-                    self.width.write(*ordinal, buffer)?;
+                    buffer.extend_from_slice(&ordinal.to_le_bytes());
                 }
                 self.entries += 1;
             }
             SnapshotRecord::Listing(listing) => {
                 let mark = if listing.has_metadata { HAS_METADATA } else { 0 };
                 buffer.extend_from_slice(&listing.fingerprint.to_le_bytes());
-                self.width.write(listing.ordinal, buffer)?;
+                buffer.extend_from_slice(&listing.ordinal.to_le_bytes());
                 buffer.extend_from_slice(&(listing.id.len() as u16 | mark).to_le_bytes());
                 buffer.extend_from_slice(listing.id.as_bytes());
                 self.info.documents += 1;
             }
         }
-        Ok(())
     }
 
     /// Makes the snapshot durable and visible, and removes the oldest beyond the limit. Blocks.

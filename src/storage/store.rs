@@ -1,4 +1,4 @@
-//! One open store, which writes through the committer and reads through the readers.
+//! An open store, which writes through the committer and reads through the readers.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use super::record::{Detail, Order, Record};
 use super::schema::Writer;
 use super::{Snapshots, StorageError, StorageSettings, StoreView, copy, directory};
 use crate::document::Ordinal;
-use crate::text::Shingler;
+use akin_core::text::Shingler;
 
 /// A store that is locked and not open yet.
 pub struct PreparedStore {
@@ -29,7 +29,7 @@ pub struct PreparedStore {
 }
 
 impl PreparedStore {
-    /// What the store was created with; `None` if there is none yet.
+    /// The identity with which the store was created; `None` if no store exists yet.
     pub fn identity(&self) -> Option<&str> {
         self.writer.identity()
     }
@@ -37,7 +37,7 @@ impl PreparedStore {
     /// As [`Store::open`]. Blocks.
     ///
     /// # Errors
-    /// Those of [`Store::open`].
+    /// As [`Store::open`].
     pub fn open(self, identity: &str, shingler: Shingler) -> Result<Store, StorageError> {
         let Self { lock, files, writer, settings } = self;
         let connection = writer.open(&settings, identity)?;
@@ -48,7 +48,7 @@ impl PreparedStore {
     }
 }
 
-/// The durable store of one collection.
+/// The durable store of a collection.
 ///
 /// Dropping it closes it like [`Store::close`].
 pub struct Store {
@@ -56,7 +56,7 @@ pub struct Store {
     pub(super) files: Files,
     /// Computes the sets of stored contents.
     pub(super) shingler: Arc<Shingler>,
-    /// One copy is made at a time.
+    /// Only one copy is made at a time.
     pub(super) copying: Mutex<()>,
     /// `None` once closing.
     queue: RwLock<Option<mpsc::Sender<Command>>>,
@@ -94,7 +94,7 @@ impl Store {
     /// Locks `dir` and looks at the store in it, or at nothing yet, without changing it. Blocks.
     ///
     /// # Errors
-    /// [`StorageError::InUse`], [`StorageError::NotAkin`], [`StorageError::NewerFormat`];
+    /// [`StorageError::InUse`], [`StorageError::NotAkin`], [`StorageError::OtherFormat`];
     /// [`StorageError::Settings`] for settings with faults; [`StorageError::Database`] and
     /// [`StorageError::Io`].
     pub fn prepare(dir: &Path, settings: &StorageSettings) -> Result<PreparedStore, StorageError> {
@@ -114,17 +114,17 @@ impl Store {
         Ok(PreparedStore { lock, files, writer, settings: settings.clone() })
     }
 
-    /// Opens the store in `dir`, or creates one. Blocks.
+    /// Opens the store in `dir`, or creates it. Blocks.
     ///
-    /// `identity` is the canonical form of the settings that decide what is stored: a store created
-    /// with another one is refused. `shingler` computes the set of a stored content; it must accept
-    /// every content ever stored under the identity, so it should have no limits.
+    /// `identity` is the canonical form of the settings that decide the stored data: a store with a
+    /// different identity is refused. `shingler` computes the set of a stored content; it must
+    /// accept every content ever stored under the identity, so it should have no limits.
     ///
     /// # Errors
-    /// [`StorageError::InUse`], [`StorageError::NotAkin`], [`StorageError::NewerFormat`],
+    /// [`StorageError::InUse`], [`StorageError::NotAkin`], [`StorageError::OtherFormat`],
     /// [`StorageError::OtherSettings`]; [`StorageError::Settings`] for settings with faults;
-    /// [`StorageError::LostWrites`];
-    /// [`StorageError::Corrupt`], [`StorageError::Database`] and [`StorageError::Io`].
+    /// [`StorageError::LostWrites`]; [`StorageError::Corrupt`], [`StorageError::Database`] and
+    /// [`StorageError::Io`].
     pub fn open(
         dir: &Path,
         settings: &StorageSettings,
@@ -171,10 +171,10 @@ impl Store {
         })
     }
 
-    /// Like [`write_all`](Self::write_all), for one write.
+    /// Like [`write_all`](Self::write_all), for a single write.
     ///
     /// # Errors
-    /// Those of [`write_all`](Self::write_all).
+    /// As [`write_all`](Self::write_all).
     pub async fn write(
         &self,
         write: Write,
@@ -203,9 +203,9 @@ impl Store {
         self.send(|done| Command::Write { writes, applied, done }).await.map(drop)
     }
 
-    /// Removes the log up to a sequence, which no snapshot may need any more, except for operations
-    /// in the same row as later ones. Returns how many it removed. Works in steps, so that it does
-    /// not delay writes for long.
+    /// Removes the log up to a sequence, which no snapshot may need any more. Operations in the
+    /// same row as later operations stay. Returns how many it removed. Works in steps, so that it
+    /// does not delay writes for long.
     ///
     /// # Errors
     /// [`StorageError::DiskFull`], [`StorageError::Poisoned`].
@@ -235,7 +235,8 @@ impl Store {
         let (done, outcome) = oneshot::channel();
         let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(queue) = queue else { return Err(StorageError::Closed) };
-        // Without `unconstrained`, Tokio's budget could delay this task and let later ones pass it.
+        // Without `unconstrained`, Tokio's budget could delay this task and let later tasks pass
+        // it.
         if unconstrained(queue.send(command(done))).await.is_err() {
             return Err(self.why_stopped().await);
         }
@@ -247,7 +248,7 @@ impl Store {
         }
     }
 
-    /// Waits for the reason, because the committer drops commands before it reports one.
+    /// Waits for the reason, because the committer drops commands before it reports the reason.
     async fn why_stopped(&self) -> StorageError {
         let mut poisoned = self.poisoned.clone();
         match poisoned.wait_for(Option::is_some).await.as_deref() {
@@ -290,10 +291,11 @@ impl Store {
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    /// The documents with these ordinals, in the given order; `None` for one that does not exist.
+    /// The documents with these ordinals, in the given order; `None` for a document that does not
+    /// exist.
     ///
     /// # Errors
-    /// [`StorageError::CorruptDocument`] if one of them is not what was written.
+    /// [`StorageError::CorruptDocument`] if a row does not match its checksum.
     pub async fn fetch(
         &self,
         ordinals: Vec<Ordinal>,
@@ -306,11 +308,11 @@ impl Store {
         self.readers.read(read).await
     }
 
-    /// The details of the documents with these ordinals, in the given order; `None` for one that
-    /// does not exist.
+    /// The details of the documents with these ordinals, in the given order; `None` for a document
+    /// that does not exist.
     ///
     /// # Errors
-    /// [`StorageError::CorruptDocument`] if one of them is not what was written.
+    /// [`StorageError::CorruptDocument`] if a row does not match its checksum.
     pub async fn details(
         &self,
         ordinals: Vec<Ordinal>,
@@ -319,10 +321,10 @@ impl Store {
     }
 
     /// Every document alive at `now_ms` (milliseconds since the epoch) that matches, ascending,
-    /// from one state of the store. Reading ends early if the future is dropped.
+    /// from a single state of the store. Reading ends early if the future is dropped.
     ///
     /// # Errors
-    /// [`StorageError::CorruptDocument`] if one of the documents is not what was written.
+    /// [`StorageError::CorruptDocument`] if a row does not match its checksum.
     pub async fn select(
         &self,
         now_ms: i64,
@@ -331,9 +333,9 @@ impl Store {
         self.readers.select(now_ms, matches).await
     }
 
-    /// Every document alive at `now_ms` (milliseconds since the epoch), from one state of the
+    /// Every document alive at `now_ms` (milliseconds since the epoch), from a single state of the
     /// store; ends early if the receiver is dropped. A corrupt document is sent as an error and the
-    /// others follow; any other error is the last item.
+    /// remaining documents follow; any other error is the last item.
     pub async fn export(
         &self,
         detail: Detail,

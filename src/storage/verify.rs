@@ -8,24 +8,26 @@ use super::counters::Counters;
 use super::record::{Detail, Record};
 use super::row::ALL_COLUMNS;
 use super::{StorageError, StorageSettings, Store, expiries, log};
-use crate::text::Shingler;
+use akin_core::text::Shingler;
 
 /// Opens the store in `dir` as a start does, and verifies the checksum of every row and the
-/// B-trees. Returns the number of documents. Blocks.
+/// B-trees. Sketches must have `sketch_bytes`. Returns the number of documents. Blocks.
 ///
 /// # Errors
-/// Those of [`Store::open`]; [`StorageError::CorruptDocument`], [`StorageError::Corrupt`].
+/// The errors of [`Store::open`]; [`StorageError::CorruptDocument`], [`StorageError::Corrupt`].
 pub fn verify(
     dir: &Path,
     settings: &StorageSettings,
     identity: &str,
     shingler: Shingler,
+    sketch_bytes: usize,
 ) -> Result<u64, StorageError> {
     let store = Store::open(dir, settings, identity, shingler)?;
     let documents = store.readers.read_here(|connection| {
         check_trees(connection, "integrity_check(1)")?;
         check_rows(connection, |connection, row| {
-            Record::decode(connection, row, Detail::All, &store.shingler).map(drop)
+            let record = Record::decode(connection, row, Detail::All, &store.shingler)?;
+            record.check_sketch(sketch_bytes)
         })
     })?;
     store.close()?;
@@ -42,7 +44,7 @@ pub(super) fn check_rows(
     check_documents(connection, &counters, check)
 }
 
-/// Checks B-trees by one of SQLite's pragmas.
+/// Checks B-trees by a pragma of SQLite.
 pub(super) fn check_trees(connection: &Connection, pragma: &str) -> Result<(), StorageError> {
     let found: String = connection.query_row(&format!("PRAGMA {pragma}"), [], |row| row.get(0))?;
     if found != "ok" {
@@ -71,6 +73,7 @@ fn check_documents(
         documents += 1;
     }
     expiries::visit(connection, |_, _| ())?;
+    counters.check_ordinals(connection)?;
     counters.check_seen(documents)?;
     Ok(documents)
 }

@@ -1,4 +1,4 @@
-//! A long-lived view of one state of the store.
+//! A long-lived view of a single state of the store.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use super::counters::Counters;
 use super::row::{ALL_COLUMNS, Columns, DetailsPart, SKETCH_COLUMNS, set_of};
 use super::{SketchRow, StorageError};
 use crate::document::Ordinal;
-use crate::text::{ShingleSet, Shingler};
+use akin_core::text::{ShingleSet, Shingler};
 
-/// A consistent view of all documents at one moment, without expired ones and unaffected by later
-/// writes. Its methods block.
+/// A consistent view of all documents that have not expired at its beginning. Later writes do not
+/// affect it. Its methods block.
 ///
 /// While it is open, the write-ahead log is not truncated.
 pub struct StoreView {
@@ -35,7 +35,7 @@ impl StoreView {
         Ok(Self { connection, counters, now_ms, shingler })
     }
 
-    /// Number of documents, including expired ones that were not removed yet.
+    /// Number of documents, including expired documents that were not removed yet.
     pub fn documents(&self) -> u64 {
         self.counters.documents
     }
@@ -43,7 +43,7 @@ impl StoreView {
     /// Visits all documents that have not expired by ordinal, until the visitor breaks.
     ///
     /// # Errors
-    /// [`StorageError::CorruptDocument`] at the first row that is not what was written;
+    /// [`StorageError::CorruptDocument`] at the first row that does not match its checksum;
     /// [`StorageError::Corrupt`] if rows are missing.
     pub fn sketches(
         &self,
@@ -66,12 +66,12 @@ impl StoreView {
     /// The set of a document.
     ///
     /// # Errors
-    /// [`StorageError::CorruptDocument`] if the row is not what was written;
-    /// [`StorageError::Corrupt`] if there is none.
+    /// [`StorageError::CorruptDocument`] if the row does not match its checksum;
+    /// [`StorageError::Corrupt`] if the row is missing.
     pub fn set(&self, ordinal: Ordinal) -> Result<ShingleSet, StorageError> {
         let query = format!("SELECT {ALL_COLUMNS} FROM documents WHERE ordinal = ?1");
         let mut statement = self.connection.prepare_cached(&query)?;
-        let mut rows = statement.query([ordinal])?;
+        let mut rows = statement.query([i64::from(ordinal)])?;
         let Some(row) = rows.next()? else {
             let what = format!("the view has no document with ordinal {}", ordinal.get());
             return Err(StorageError::corrupt(what));

@@ -1,4 +1,4 @@
-//! Syncs the write-ahead log separately from commits, so that commits can continue meanwhile.
+//! Syncs the write-ahead log separately from commits, so that commits can continue during the sync.
 //!
 //! SQLite's POSIX locks are on its other files, so closing this file does not release them.
 
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::StorageError;
 use super::acknowledged::Mark;
-use super::disk::Place;
+use super::disk::OpenFiles;
 use super::store::Files;
 
 /// The write-ahead log as a file that can be synced. Open from the start, so that a write needs no
@@ -18,7 +18,7 @@ use super::store::Files;
 pub(super) struct Wal {
     path: PathBuf,
     file: File,
-    place: Place,
+    files: OpenFiles,
     mark: Mark,
 }
 
@@ -27,17 +27,17 @@ impl Wal {
     pub fn open(files: &Files, mark: Mark) -> Result<Self, StorageError> {
         let path = files.wal.clone();
         let file = File::open(&path).map_err(StorageError::io(&path))?;
-        Ok(Self { path, file, place: Place::of(files)?, mark })
+        Ok(Self { path, file, files: OpenFiles::of(files)?, mark })
     }
 
     /// Makes commits durable, the last of which has the sequence.
     ///
     /// # Errors
-    /// [`StorageError::Io`], after which nothing unsynced may be acknowledged any more, as a second
-    /// sync would succeed whatever was lost; [`StorageError::Moved`].
+    /// [`StorageError::Io`], after which no unsynced write may be acknowledged: a second sync would
+    /// succeed although the first sync has lost writes; [`StorageError::Moved`].
     pub fn sync(&mut self, sequence: u64) -> Result<(), StorageError> {
         self.file.sync_data().map_err(StorageError::io(&self.path))?;
-        self.place.check()?;
+        self.files.check()?;
         self.mark.write(sequence);
         Ok(())
     }
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_commit_sets_the_time_and_a_sync_clears_it() {
+    fn sync_deadline_is_that_of_the_oldest_commit() {
         let dir = tempfile::tempdir().unwrap();
         let files = Files::of(dir.path());
         for file in [&files.database, &files.wal] {

@@ -20,17 +20,17 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::config::{LogFormat, LogSettings};
 use crate::http;
 
-/// Log lines that may wait for a slow reader of stderr. Further ones are lost, and counted, so that
-/// no request waits for the log.
+/// Log lines that may wait for a slow reader of stderr. Further lines are lost, and counted, so
+/// that no request waits for the log.
 const LINES_WAITING_MAX: usize = 16 << 10;
 
-/// How long the last words may take.
+/// The time for the last words.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Seconds: from a lookup in memory to a bulk import.
-const DURATION_BUCKETS: [f64; 16] = [
+const DURATION_BUCKETS: [f64; 18] = [
     5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 0.1, 0.5, 2.5,
-    10.0,
+    10.0, 60.0, 600.0,
 ];
 /// Candidates of a lookup, up to the default of `collection.limits.candidates_max`.
 const COUNT_BUCKETS: [f64; 10] =
@@ -99,7 +99,8 @@ pub fn say_last(words: String) {
     let _ = heard.recv_timeout(LAST_WORDS);
 }
 
-/// Logs the place, and the message only if it is a literal: a formatted one may quote a document.
+/// Logs the location, and the message only if it is a literal: a formatted message may quote a
+/// document.
 fn log_panic(panic: &std::panic::PanicHookInfo<'_>) {
     let location = panic.location().map(ToString::to_string).unwrap_or_default();
     let reason = panic.payload().downcast_ref::<&'static str>().copied().unwrap_or_default();

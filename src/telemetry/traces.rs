@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use crate::http::Span;
 
-/// Spans of one message.
+/// The number of spans in a message.
 const BATCH_MAX: usize = 512;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -23,8 +23,8 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const KIND_SERVER: u8 = 2;
 const STATUS_ERROR: u8 = 2;
 
-/// Sends spans to `ENDPOINT/v1/traces` until the tracer is gone. While one message is under way the
-/// next is collected. A message that fails is lost and logged, once until one succeeds.
+/// Sends spans to `ENDPOINT/v1/traces` until the tracer is gone. While a message is being sent the
+/// next is collected. A failed message is lost; the first failure in a row is logged.
 pub async fn export(endpoint: &str, mut waiting: Receiver<Span>) {
     let uri = format!("{}/v1/traces", endpoint.trim_end_matches('/'));
     let client = Client::builder(TokioExecutor::new()).build_http();
@@ -34,8 +34,8 @@ pub async fn export(endpoint: &str, mut waiting: Receiver<Span>) {
         let sent = send(&client, &uri, &spans).await;
         let was_away = std::mem::replace(&mut is_away, sent.is_err());
         match sent {
-            Ok(()) if was_away => tracing::info!(uri, "traces are exported again"),
-            Err(error) if !was_away => tracing::warn!(uri, error, "traces are not exported"),
+            Ok(()) if was_away => tracing::info!(uri, "trace export recovered"),
+            Err(error) if !was_away => tracing::warn!(uri, error, "trace export failed"),
             Ok(()) | Err(_) => {}
         }
         spans.clear();

@@ -1,32 +1,41 @@
-//! The backend that the tests of a crate use: the local one, or with `AKIN_TEST_BACKEND=cluster` a
+//! The backend that the tests of a crate use: the local one, or with `AKIN_TEST_BACKEND=valkey` a
 //! Valkey or Redis Cluster on loopback, which is started for the crate and ends with it. Each
 //! directory is a server of its own there.
 
 #![allow(dead_code, reason = "each crate uses some of it")]
 
-#[path = "../cluster_nodes/mod.rs"]
-mod cluster_nodes;
+#[path = "../not_run/mod.rs"]
+mod not_run;
+#[path = "../valkey_nodes/mod.rs"]
+mod valkey_nodes;
 
 use std::path::Path;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
-use akin::backend::ClusterSettings;
-use cluster_nodes::{Cluster, Options};
+use akin::backend::{SharedCollections, connect_to_valkey};
+use valkey_nodes::{Options, Valkey};
 
-static NODES: LazyLock<Cluster> =
-    LazyLock::new(|| Cluster::start(&Options { has_replicas: false, ..Options::default() }));
+static NODES: LazyLock<Valkey> =
+    LazyLock::new(|| Valkey::start(&Options { has_replicas: false, ..Options::default() }));
 
-/// The cluster for what would be in `dir`; `None` for the local backend.
-pub fn cluster(dir: &Path) -> Option<ClusterSettings> {
-    if !is_cluster() {
-        return None;
+/// The collections in Valkey that replace the collections in `dir`; `None` for the local backend.
+pub fn shared(dir: &Path) -> Option<Arc<dyn SharedCollections>> {
+    is_valkey().then(|| in_valkey(dir))
+}
+
+/// The collections in Valkey for a directory, whichever backend the tests use.
+pub fn in_valkey(dir: &Path) -> Arc<dyn SharedCollections> {
+    let (user, password) = (user_of(dir), "of a test");
+    for node in NODES.running() {
+        let rights = [&format!(">{password}"), "on", "~*", "&*", "+@all"];
+        node.call(&[&["ACL", "SETUSER", &user], &rights[..]].concat());
     }
-    // Unique, as the names of temporary directories are.
-    let name = dir.file_name()?.to_string_lossy().replace('.', "t");
     let settings = serde_json::json!({
         "nodes": NODES.addresses(),
+        "username": user,
+        "password": password,
         "tls": false,
-        "prefix": format!("{name}-{}", std::process::id()),
+        "prefix": user,
         "connections": 1,
         "wait_replicas": 0,
         "wait_timeout_ms": 1_000,
@@ -35,18 +44,33 @@ pub fn cluster(dir: &Path) -> Option<ClusterSettings> {
         "documents_expected": 10_000,
         "contents": format!("file://{}/contents", dir.display()),
     });
-    Some(serde_json::from_value(settings).unwrap())
+    connect_to_valkey(&serde_json::from_value(settings).unwrap()).unwrap()
 }
 
-/// Whether the tests run over a cluster.
-pub fn is_cluster() -> bool {
-    std::env::var_os("AKIN_TEST_BACKEND").is_some_and(|backend| backend == "cluster")
-}
-
-/// Whether a test is left out, as it is of what only the local backend has (`what`).
-pub fn is_left_out(what: &str) -> bool {
-    if is_cluster() {
-        eprintln!("not over a cluster: {what}");
+/// Valkey closes all connections that [`in_valkey`] opened for the directory.
+pub fn close_connections(dir: &Path) {
+    let user = user_of(dir);
+    for node in NODES.running() {
+        node.call(&["CLIENT", "KILL", "USER", &user]);
     }
-    is_cluster()
+}
+
+/// The name of the user in Valkey whose connections are for a directory: unique, as the names of
+/// temporary directories are.
+fn user_of(dir: &Path) -> String {
+    let name = dir.file_name().expect("it is a temporary directory").to_string_lossy();
+    format!("{}-{}", name.replace('.', "t"), std::process::id())
+}
+
+/// Whether the tests run over Valkey.
+pub fn is_valkey() -> bool {
+    std::env::var_os("AKIN_TEST_BACKEND").is_some_and(|backend| backend == "valkey")
+}
+
+/// Whether the tests run over Valkey, which lacks `what`. The test is then counted as not run.
+pub fn is_left_out(what: &str) -> bool {
+    if is_valkey() {
+        not_run::note(&format!("over Valkey, which lacks {what}"));
+    }
+    is_valkey()
 }

@@ -1,9 +1,11 @@
 //! A backup of a running server, restored where no server runs.
 
 use std::fs;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::serving::Serving;
 use crate::{Ended, akin, akin_with_stdin};
@@ -62,7 +64,7 @@ fn filled(dir: &Path) -> Serving {
 }
 
 #[test]
-fn a_backup_of_a_server_that_was_killed_answers_the_same() {
+fn a_backup_after_a_kill_restores_all_answers() {
     let dir = tempfile::tempdir().unwrap();
     let (backup, second) = (dir.path().join("all.tar.zst"), dir.path().join("second"));
     let (backup, data_dir) = (utf8(&backup), utf8(&second));
@@ -159,7 +161,7 @@ fn backups(dir: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_scheduled_backup_of_a_server_under_writes_is_restored_and_answers_the_same() {
+fn a_scheduled_backup_under_writes_restores_all_answers() {
     let dir = tempfile::tempdir().unwrap();
     let (kept, second) = (dir.path().join("backups"), dir.path().join("second"));
     fs::create_dir(&kept).unwrap();
@@ -199,4 +201,142 @@ fn a_scheduled_backup_of_a_server_under_writes_is_restored_and_answers_the_same(
     }
     assert_eq!(answers(&serving.url)[1..], before[1..]);
     assert!(serving.stop().success());
+}
+
+/// The entries of an archive of one collection, and the archive of them with right checksums.
+struct Unpacked {
+    store: Vec<u8>,
+    manifest: Value,
+}
+
+impl Unpacked {
+    fn read(backup: &Path) -> Self {
+        let mut archive = tar::Archive::new(fs::File::open(backup).unwrap());
+        let mut entries = archive.entries().unwrap().map(|entry| {
+            let mut bytes = Vec::new();
+            entry.unwrap().read_to_end(&mut bytes).unwrap();
+            bytes
+        });
+        let (store, manifest) = (entries.next().unwrap(), entries.next().unwrap());
+        Self { store, manifest: serde_json::from_slice(&manifest).unwrap() }
+    }
+
+    fn change_store(&mut self, dir: &Path, sql: &str) {
+        let file = dir.join("changed.sqlite");
+        fs::write(&file, &self.store).unwrap();
+        let database = rusqlite::Connection::open(&file).unwrap();
+        database.execute_batch(sql).unwrap();
+        drop(database);
+        self.store = fs::read(&file).unwrap();
+    }
+
+    fn pack(mut self, path: &Path) {
+        let saved = &mut self.manifest["collections"][0];
+        saved["bytes"] = self.store.len().into();
+        saved["xxh3"] = format!("{:016x}", xxh3_64(&self.store)).into();
+        let name = format!("{}.sqlite", saved["name"].as_str().unwrap());
+        let manifest = self.manifest.to_string();
+        let checksum = format!("{:016x}", xxh3_64(manifest.as_bytes()));
+        let mut archive = tar::Builder::new(fs::File::create(path).unwrap());
+        for (name, bytes) in [
+            (name.as_str(), self.store.as_slice()),
+            ("akin-backup.json", manifest.as_bytes()),
+            ("akin-backup.xxh3", checksum.as_bytes()),
+        ] {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(bytes.len() as u64);
+            archive.append_data(&mut header, name, bytes).unwrap();
+        }
+        archive.into_inner().unwrap();
+    }
+}
+
+#[test]
+fn a_store_with_foreign_objects_is_not_restored() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let serving = filled(dir.path());
+    let (whole, changed) = (path("whole.tar"), path("changed.tar"));
+    let save = ["backup", "-o", utf8(&whole), "--collection", "news", "--url", &serving.url];
+    done(akin(&save));
+    assert!(serving.stop().success());
+    let data_dir = path("data");
+    let restore = ["restore", utf8(&changed), "--data-dir", utf8(&data_dir)];
+    for (sql, named) in [
+        (
+            "CREATE TRIGGER t AFTER DELETE ON documents BEGIN DELETE FROM documents; END",
+            "trigger 't'",
+        ),
+        ("ALTER TABLE settings RENAME TO s; CREATE VIEW settings AS SELECT * FROM s", "settings"),
+        ("DROP TABLE removals", "removals"),
+    ] {
+        let mut unpacked = Unpacked::read(&whole);
+        unpacked.change_store(dir.path(), sql);
+        unpacked.pack(&changed);
+        refused(&restore, named);
+    }
+    Unpacked::read(&whole).pack(&changed);
+    assert_eq!(done(akin(&restore)), "news  30 documents\n");
+
+    // The same, put into the directory of a collection by hand.
+    let store = data_dir.join("collections/news/store.sqlite");
+    let database = rusqlite::Connection::open(&store).unwrap();
+    let trigger = "CREATE TRIGGER t AFTER DELETE ON documents BEGIN DELETE FROM documents; END";
+    database.execute_batch(trigger).unwrap();
+    drop(database);
+    let verified = akin(&["verify", utf8(&data_dir)]);
+    assert_eq!(verified.code, Some(1), "{}", verified.stderr);
+    assert!(verified.stdout.contains("trigger 't'"), "{}", verified.stdout);
+}
+
+#[test]
+fn declared_sizes_are_checked_before_unpacking() {
+    let dir = tempfile::tempdir().unwrap();
+    let (bomb, data_dir) = (dir.path().join("bomb.tar"), dir.path().join("data"));
+    let restore = ["restore", utf8(&bomb), "--data-dir", utf8(&data_dir)];
+    let header = |kind: tar::EntryType, declared: u64| {
+        let mut header = tar::Header::new_gnu();
+        header.set_path("news.sqlite").unwrap();
+        header.set_entry_type(kind);
+        header.set_size(declared);
+        header.set_cksum();
+        header.as_bytes().to_vec()
+    };
+    let zeros = vec![0; 1 << 20];
+    for (kind, declared, why) in [
+        // More than any disk has.
+        (tar::EntryType::Regular, 1 << 60, "bytes, and"),
+        (tar::EntryType::Regular, 1 << 20, "not a database of the length that it declares"),
+        // A name of so many bytes would be read into memory.
+        (tar::EntryType::GNULongName, 1 << 40, "unexpected entry"),
+        (tar::EntryType::XHeader, 1 << 40, "unexpected entry"),
+        (tar::EntryType::GNUSparse, 1 << 40, "unexpected entry"),
+    ] {
+        fs::write(&bomb, [header(kind, declared), zeros.clone()].concat()).unwrap();
+        refused(&restore, why);
+    }
+    let left = fs::read_dir(data_dir.join("collections")).unwrap();
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["default"], "only the lock is left");
+}
+
+#[test]
+fn an_archive_has_a_bounded_number_of_collections() {
+    let dir = tempfile::tempdir().unwrap();
+    let (archive, data_dir) = (dir.path().join("many.tar"), dir.path().join("data"));
+    let restore =
+        ["restore", utf8(&archive), "--data-dir", utf8(&data_dir), "--collection", "news"];
+    let write = |collections: usize| {
+        let mut archive = tar::Builder::new(fs::File::create(&archive).unwrap());
+        for number in 0..collections {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(0);
+            archive.append_data(&mut header, format!("c{number}.sqlite"), io::empty()).unwrap();
+        }
+        archive.into_inner().unwrap();
+    };
+    write(10_001);
+    refused(&restore, "it has more than 10000 collections");
+    write(10_000);
+    refused(&restore, "it is truncated");
 }

@@ -1,11 +1,11 @@
-//! The clusters of a server that is killed.
+//! The clusters that a collection keeps, after the server was killed.
 
 use serde_json::{Value, json};
 
 use crate::process::client::Caller;
 use crate::serving::Serving;
 
-/// Every pair is found.
+/// An index for exact lookups finds every pair.
 const SETTINGS: &str = "
 [collection.clusters]
 threshold = 0.8
@@ -22,17 +22,15 @@ fn json(caller: &Caller, path: &str) -> Value {
     serde_json::from_slice(&caller.get(path).unwrap().1).unwrap()
 }
 
-/// The clusters once they are up to date: their names and sizes.
-fn clusters(caller: &Caller) -> Vec<(String, u64)> {
-    loop {
-        let page = json(caller, "/clusters/stored?limit=1000");
-        if page["state"] != "current" {
-            continue;
-        }
-        let cluster =
-            |of: &Value| (of["cluster"].as_str().unwrap().to_owned(), of["size"].as_u64().unwrap());
-        return page["clusters"].as_array().unwrap().iter().map(cluster).collect();
-    }
+/// The clusters, once they are up to date.
+fn clusters(caller: &Caller) -> String {
+    while json(caller, "/stats")["clusters"]["state"] != "current" {}
+    String::from_utf8(caller.get("/clusters").unwrap().1).unwrap()
+}
+
+fn sizes(clusters: &str) -> Vec<u64> {
+    let size = |line| serde_json::from_str::<Value>(line).unwrap()["size"].as_u64().unwrap();
+    clusters.lines().map(size).collect()
 }
 
 #[test]
@@ -56,19 +54,21 @@ fn clusters_are_the_same_after_a_kill() {
     let body: String = documents.map(line).collect();
     let posted = caller.call("POST", "/documents", ("application/x-ndjson", body)).unwrap();
     assert!(posted.status == 200 && !posted.body.contains("\"error\""), "{}", posted.body);
-    let before = clusters(&caller);
-    assert_eq!(
-        before.iter().map(|(_, size)| *size).collect::<Vec<_>>(),
-        (2..10).collect::<Vec<_>>()
-    );
+    assert_eq!(sizes(&clusters(&caller)), (2..10).collect::<Vec<_>>());
     let removed = caller.call("DELETE", "/documents/9.0", ("application/json", String::new()));
     assert_eq!(removed.unwrap().status, 204);
+    let changes = json!({"metadata": {"a": "version with another ordinal"}}).to_string();
+    let changed = caller.call("PATCH", "/documents/9.1", ("application/json", changes));
+    assert_eq!(changed.unwrap().status, 200);
     let before = clusters(&caller);
+    assert_eq!(sizes(&before), [2, 3, 4, 5, 6, 7, 8, 8]);
     serving.kill();
 
     let (serving, caller) = start();
     assert_eq!(clusters(&caller), before);
-    let document = json(&caller, "/documents/9.1");
-    assert_eq!(document["cluster"], before.last().unwrap().0.as_str());
+    let document = json(&caller, "/documents/9.8");
+    let last: Value = serde_json::from_str(before.lines().last().unwrap()).unwrap();
+    assert_eq!(document["cluster"], last["cluster"]);
+    assert_eq!(last["representative"], "9.1");
     assert!(serving.stop().success());
 }

@@ -130,7 +130,7 @@ fn completions_are_written() {
 }
 
 #[test]
-fn manual_pages_are_what_help_says() {
+fn manual_pages_have_the_texts_of_help() {
     let dir = tempfile::tempdir().unwrap();
     let pages = dir.path().join("man1");
     let ended = akin(&["man", pages.to_str().unwrap()]);
@@ -156,7 +156,7 @@ fn a_closed_pipe_is_not_an_error() {
 }
 
 #[test]
-fn ctrl_c_removes_what_is_unfinished_and_says_what_was_done() {
+fn ctrl_c_removes_partial_outputs() {
     let dir = tempfile::tempdir().unwrap();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -186,7 +186,7 @@ fn ctrl_c_removes_what_is_unfinished_and_says_what_was_done() {
     let stderr = String::from_utf8(ended.stderr).unwrap();
     assert_eq!(ended.status.code(), Some(130), "{stderr}");
     assert!(stderr.starts_with("interrupted: saving: "), "{stderr}");
-    assert!(stderr.ends_with("what was written so far is removed\n"), "{stderr}");
+    assert!(stderr.ends_with("the partial output is removed\n"), "{stderr}");
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     drop(held);
 }

@@ -81,7 +81,7 @@ pub fn fine_web(rows: usize) -> Vec<u8> {
 }
 
 #[test]
-fn parquet_like_that_of_fineweb_goes_in_by_one_command() {
+fn a_parquet_file_of_fineweb_is_imported() {
     let file = fine_web(300);
     let documents = imported(&file, &[]);
     assert_eq!(documents.len(), 300);
@@ -100,18 +100,95 @@ fn parquet_like_that_of_fineweb_goes_in_by_one_command() {
     assert!(ended.stderr.contains("data: "), "{}", ended.stderr);
 }
 
+/// Texts and ids lie within a column `doc`; each row has a list of tags, too.
+fn nested_parquet() -> Vec<u8> {
+    let schema = "message schema {
+        OPTIONAL GROUP doc {
+            REQUIRED BYTE_ARRAY text (STRING);
+            REQUIRED GROUP meta { REQUIRED INT64 number; }
+        }
+        REQUIRED GROUP tags (LIST) { REPEATED GROUP list { REQUIRED INT32 element; } }
+    }";
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let mut file = Vec::new();
+    let mut writer = SerializedFileWriter::new(&mut file, schema, Arc::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut column = |write: &dyn Fn(&mut SerializedColumnWriter<'_>)| {
+        let mut column = group.next_column().unwrap().unwrap();
+        write(&mut column);
+        column.close().unwrap();
+    };
+    let texts = ["one two three four", "one two three four", "something else here"];
+    let texts = texts.map(|text| ByteArray::from(text.as_bytes().to_vec()));
+    let there = Some(&[1_i16; 3][..]);
+    column(&|c| {
+        c.typed::<ByteArrayType>().write_batch(&texts, there, None).unwrap();
+    });
+    column(&|c| {
+        c.typed::<Int64Type>().write_batch(&[7, 8, 9], there, None).unwrap();
+    });
+    column(&|c| {
+        c.typed::<Int32Type>().write_batch(&[1, 2, 3], there, Some(&[0; 3])).unwrap();
+    });
+    group.close().unwrap();
+    writer.close().unwrap();
+    file
+}
+
 #[test]
-fn damaged_parquet_is_an_error_and_no_crash() {
+fn parquet_columns_may_lie_within_others() {
+    let file = nested_parquet();
+    let columns = ["--text-column", "doc.text", "--id-column", "doc.meta.number"];
+    let documents = imported(&file, &columns);
+    let metadata = json!({"doc": {"meta": {}}, "tags": [2]});
+    let expected = json!({"id": "8", "text": "one two three four", "metadata": metadata});
+    assert_eq!((documents.len(), &documents[1]), (3, &expected));
+    let dir = tempfile::tempdir().unwrap();
+    let path = put(dir.path(), "nested.parquet", &file);
+    let pairs = akin(&[&["pairs", &path], &columns[..]].concat());
+    assert_eq!(pairs.stdout, "7\t8\t1.000000000\n", "{}", pairs.stderr);
+    for absent in ["doc.body", "doc.text.x", "tags.list"] {
+        refused(&file, &["--text-column", absent], &format!("no column '{absent}' but doc, tags"));
+    }
+}
+
+/// No writer here compresses by brotli, so the metadata of the column `text` is changed to say so:
+/// in Thrift's compact protocol the codec, an i32 whose value is doubled, follows the path.
+fn with_codec(snappy: &[u8], codec: u8) -> Vec<u8> {
+    const OF_TEXT: &[u8] = b"\x18\x04text\x15\x02";
+    let mut file = snappy.to_vec();
+    let places: Vec<_> = (0..file.len()).filter(|at| snappy[*at..].starts_with(OF_TEXT)).collect();
+    assert_eq!(places.len(), 2, "a chunk in each row group");
+    for at in places {
+        file[at + OF_TEXT.len() - 1] = 2 * codec;
+    }
+    file
+}
+
+#[test]
+fn brotli_within_parquet_is_refused_by_name() {
+    let file = fine_web(2);
+    for (codec, name) in [(4, "brotli"), (3, "LZO")] {
+        let why = format!("the column 'text' is compressed by {name}, which is not read");
+        refused(&with_codec(&file, codec), &[], &why);
+    }
+}
+
+#[test]
+fn damaged_parquet_is_an_error() {
     let file = fine_web(20);
     let dir = tempfile::tempdir().unwrap();
     for at in (4..file.len()).step_by(file.len() / 40) {
         let mut damaged = file.clone();
         damaged[at] ^= 0xff;
         let name = put(dir.path(), "data", damaged);
-        let ended = akin(&["pairs", &name, "--duplicate-ids", "keep-first"]);
+        let out = dir.path().join("out.parquet");
+        let out = ["-o", out.to_str().unwrap(), "--force"];
+        let ended = akin(&[&["dedup", &name, "--duplicate-ids", "keep-first"], &out[..]].concat());
         assert!(matches!(ended.code, Some(0 | 1)), "{at}: {:?} {}", ended.code, ended.stderr);
-        let reported = ended.stderr.contains("failed: ");
+        let reported = ended.stderr.contains("error: ");
         assert_eq!(reported, ended.code == Some(1), "{at}: {}", ended.stderr);
+        assert!(!ended.stderr.contains("panicked"), "{at}: {}", ended.stderr);
     }
 }
 
@@ -184,7 +261,7 @@ fn the_texts_and_pages_of_a_crawl_are_read() {
 }
 
 #[test]
-fn pages_with_equal_menus_and_different_texts_are_not_near_duplicates() {
+fn equal_menus_do_not_make_near_duplicates() {
     let dir = tempfile::tempdir().unwrap();
     let entry = |n| format!("<li><a href='/{n}'>Topic {n} more</a></li>");
     let menu = (0..80).map(entry).collect::<Vec<_>>().concat();

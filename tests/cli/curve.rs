@@ -30,7 +30,7 @@ fn a_curve_can_be_written_as_json() {
 }
 
 #[test]
-fn the_rule_that_n_slots_agree_has_a_curve() {
+fn a_rule_of_agreeing_slots_has_a_curve() {
     let ended = akin(&["curve", "--agree", "90", "--of", "100"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let found = |similarity: &str| -> f64 {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::serving::Serving;
 use crate::{akin, akin_with_stdin};
@@ -71,12 +71,27 @@ fn dashboard_and_alerts_name_metrics_that_exist() {
     assert!(unknown.is_empty(), "no metrics: {unknown:?}");
 }
 
+/// Bulk requests are measured until their end, so a title that names the head would be untrue.
+#[test]
+fn the_panel_of_durations_names_the_end() {
+    let dashboard: Value = serde_json::from_str(&read("deploy/grafana/akin.json")).unwrap();
+    let is_of_durations = |panel: &&Value| {
+        let targets = panel["targets"].as_array();
+        targets.is_some_and(|all| {
+            all.iter().any(|target| {
+                target["expr"].as_str().unwrap().contains("akin_http_request_duration_seconds")
+            })
+        })
+    };
+    let panels = dashboard["panels"].as_array().unwrap().iter().filter(is_of_durations);
+    let titles: Vec<_> = panels.map(|panel| panel["title"].as_str().unwrap()).collect();
+    assert_eq!(titles, ["Time to the end of the response, 99 %"]);
+}
+
 #[test]
 fn settings_for_packages_and_clusters_are_valid() {
     let dir = tempfile::tempdir().unwrap();
-    let resources = read("deploy/kubernetes/akin.yaml");
-    let resources = serde_norway::Deserializer::from_str(&resources);
-    let resources: Vec<Value> = resources.map(|one| Value::deserialize(one).unwrap()).collect();
+    let resources = resources();
     let of_kind = |kind: &str| resources.iter().find(|one| one["kind"] == kind).unwrap();
     let of_cluster = of_kind("ConfigMap")["data"]["akin.toml"].as_str().unwrap();
     for settings in [of_cluster.to_owned(), read("packaging/akin.toml")] {
@@ -85,16 +100,90 @@ fn settings_for_packages_and_clusters_are_valid() {
         let ended = akin(&["check-config", "--config", file.to_str().unwrap()]);
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     }
-    let backup = &of_kind("CronJob")["spec"]["jobTemplate"]["spec"]["template"]["spec"];
-    let command = backup["containers"][0]["args"][0].as_str().unwrap();
-    // Without a server it fails for that alone: 2 would be wrong arguments.
-    let words = command.replace('"', "").replace("$(date +%a)", "Mon");
-    let words: Vec<&str> = words.split(' ').skip(1).collect();
-    let words: Vec<String> =
-        words.iter().map(|word| word.replace("/backups", dir.path().to_str().unwrap())).collect();
-    let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
-    words.extend(["--url", "http://127.0.0.1:1"]);
-    let ended = akin(&words);
-    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    assert!(ended.stderr.contains("http://127.0.0.1:1"), "{}", ended.stderr);
+}
+
+fn resources() -> Vec<Value> {
+    let resources = read("deploy/kubernetes/akin.yaml");
+    let resources = serde_norway::Deserializer::from_str(&resources);
+    resources.map(|one| Value::deserialize(one).unwrap()).collect()
+}
+
+#[test]
+fn the_pod_is_served_by_every_name() {
+    let resources = resources();
+    let named = |kind: &str, name: &str| {
+        let is_it = |one: &&Value| one["kind"] == kind && one["metadata"]["name"] == name;
+        resources.iter().find(is_it).unwrap_or_else(|| panic!("no {kind} '{name}'"))
+    };
+    let set = &named("StatefulSet", "akin")["spec"];
+    let governing = set["serviceName"].as_str().unwrap();
+    assert_eq!(named("Service", governing)["spec"]["clusterIP"], "None", "it is headless");
+    let config = named("ConfigMap", "akin")["data"]["akin.toml"].as_str().unwrap();
+    let hosts = config.lines().find_map(|line| line.strip_prefix("hosts = ")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("akin.toml");
+    fs::write(&file, format!("[server]\nhosts = {hosts}\n")).unwrap();
+    let options = ["--listen", "127.0.0.1:0", "--config", file.to_str().unwrap()];
+    let serving = Serving::start_with(&dir.path().join("data"), &options);
+    let pod = format!("akin-0.{governing}");
+    let status = |host: &str| {
+        let agent = ureq::Agent::config_builder().http_status_as_error(false).build();
+        let get = agent.new_agent().get(format!("{}/healthz", serving.url)).header("host", host);
+        get.call().unwrap().status().as_u16()
+    };
+    for service in ["akin", &pod] {
+        for host in [service, &format!("{service}.search.svc.cluster.local:2546")] {
+            assert_eq!(status(host), 200, "{host}");
+        }
+    }
+    assert_eq!(status("elsewhere.example"), 421);
+    assert!(serving.stop().success());
+}
+
+#[test]
+fn applying_the_resources_again_keeps_keys() {
+    let resources = resources();
+    assert!(!resources.iter().any(|one| one["kind"] == "Secret"));
+    let example = read("deploy/kubernetes/secrets.example.yaml");
+    let example: Value = serde_norway::from_str(&example).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("keys.json");
+    fs::write(&file, example["stringData"]["keys.json"].as_str().unwrap()).unwrap();
+    let ended = akin(&["keys", "list", "--keys-file", file.to_str().unwrap()]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let set = resources.iter().find(|one| one["kind"] == "StatefulSet").unwrap();
+    let volumes = set["spec"]["template"]["spec"]["volumes"].as_array().unwrap();
+    let secret = volumes.iter().find_map(|volume| volume["secret"]["secretName"].as_str());
+    assert_eq!(secret, example["metadata"]["name"].as_str());
+}
+
+/// The value of a key of a mapping, or of the mapping that is merged into it.
+fn merged<'a>(mapping: &'a Value, key: &str) -> &'a Value {
+    match (&mapping[key], &mapping["<<"]) {
+        (Value::Null, merge @ Value::Object(_)) => merged(merge, key),
+        (value, _) => value,
+    }
+}
+
+/// Every container of the composition: limits, and nothing that it does not need.
+#[test]
+fn composed_containers_are_confined() {
+    let composed: Value = serde_norway::from_str(&read("docker-compose.yml")).unwrap();
+    let services = composed["services"].as_object().unwrap();
+    assert!(services.len() > 8, "{:?}", services.keys());
+    let passed = &services["akin"]["build"]["args"];
+    assert_eq!(passed, &json!(["AKIN_REVISION", "AKIN_VERSION", "AKIN_SOURCE"]), "image labels");
+    for (name, service) in services {
+        assert_eq!(merged(service, "read_only"), &json!(true), "{name}");
+        assert_eq!(merged(service, "cap_drop"), &json!(["ALL"]), "{name}");
+        assert_eq!(merged(service, "security_opt"), &json!(["no-new-privileges:true"]), "{name}");
+        for limit in ["mem_limit", "pids_limit", "logging"] {
+            assert!(!merged(service, limit).is_null(), "{name} has no {limit}");
+        }
+        if name.starts_with("valkey-") && name != "valkey-join" {
+            let command = merged(service, "command").as_array().unwrap();
+            assert!(command.iter().any(|word| word == "--min-replicas-to-write 1"), "{name}");
+            assert!(command.iter().any(|word| word == "--appendonly yes"), "{name}");
+        }
+    }
 }

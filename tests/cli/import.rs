@@ -41,7 +41,9 @@ fn the_summary_counts_and_failures_are_named() {
     assert_eq!(ended.code, Some(1));
     assert!(ended.stderr.contains(&format!("failed: {file}:4: no JSON\n")), "{}", ended.stderr);
     assert!(ended.stderr.contains("failed: /nowhere: No such file"), "{}", ended.stderr);
-    for line in ["2 accepted", "2 created", "2 failed", "1 have one before them"] {
+    for line in
+        ["2 accepted", "2 created", "2 failed", "1 are near-duplicates of earlier documents"]
+    {
         assert!(ended.stdout.contains(line), "{line} not in {}", ended.stdout);
     }
 }
@@ -97,7 +99,7 @@ fn an_incomplete_answer_is_retried() {
 }
 
 #[test]
-fn an_import_gives_up_with_a_hint_how_to_continue() {
+fn an_import_gives_up_with_a_hint() {
     let server = Server::scripted(|_, _| {
         Some(problem(StatusCode::SERVICE_UNAVAILABLE, "too busy", Some(3)))
     });
@@ -134,8 +136,8 @@ fn an_unreachable_server_is_reported() {
     assert_eq!(
         ended.stderr,
         format!(
-            "error: there is no akin at {url}\n\
-             hint: start one with `akin serve`, or name another by --url\n"
+            "error: no akin server answers at {url}\n\
+             hint: start a server with `akin serve`, or name its address by --url\n"
         )
     );
 }

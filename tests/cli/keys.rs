@@ -12,7 +12,7 @@ fn create(dir: &str, options: &[&str]) -> Ended {
 
 /// Runs akin with a key in the environment.
 fn akin_with_key(key: &str, arguments: &[&str]) -> Output {
-    command(arguments).env("AKIN_KEY", key).output().unwrap()
+    command(arguments).env("AKIN_API_KEY", key).output().unwrap()
 }
 
 #[test]
@@ -65,6 +65,18 @@ fn until_refused(command: impl Fn() -> Output) {
 }
 
 #[test]
+fn a_list_of_keys_names_its_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().to_str().unwrap();
+    let list = ["keys", "list", "--data-dir", data];
+    let listed = command(&list).env("AKIN_URL", "https://akin.example").output().unwrap();
+    let told = String::from_utf8(listed.stderr).unwrap();
+    let file = dir.path().join("keys.json");
+    assert!(told.contains(file.to_str().unwrap()) && told.contains("AKIN_URL"), "{told}");
+    assert_eq!(akin(&list).stderr, "");
+}
+
+#[test]
 fn a_running_server_follows_its_keys() {
     let serving = Serving::start();
     serving.wait_until_ready();
@@ -87,6 +99,12 @@ fn a_running_server_follows_its_keys() {
     let write = akin_with_key(key, &["backup", "--url", &serving.url]);
     let refused = String::from_utf8(write.stderr).unwrap();
     assert!(refused.contains("does not permit the action `admin`"), "{refused}");
+    assert!(refused.contains("hint: `akin keys list`"), "{refused}");
+    let import = akin_with_key(key, &["import", "--url", &serving.url, path]);
+    let refused = String::from_utf8(import.stderr).unwrap();
+    assert!(refused.contains("hint: `akin keys list`"), "{refused}");
+    let none = String::from_utf8(export("").stderr).unwrap();
+    assert!(none.contains("hint: put the key into AKIN_API_KEY"), "{none}");
     assert_eq!(akin(&["health", "--url", &serving.url]).code, Some(0), "probes are open");
 
     assert_eq!(akin(&["keys", "revoke", "reader", "--data-dir", &data]).code, Some(0));
@@ -95,7 +113,7 @@ fn a_running_server_follows_its_keys() {
 }
 
 #[test]
-fn no_other_machine_is_served_without_a_key_unless_that_is_wanted() {
+fn other_machines_need_keys_by_default() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().to_str().unwrap();
     let arguments = ["serve", "--listen", "0.0.0.0:0", "--data-dir", data];
@@ -120,7 +138,7 @@ fn no_other_machine_is_served_without_a_key_unless_that_is_wanted() {
 }
 
 #[test]
-fn a_hangup_does_not_end_a_server() {
+fn sighup_does_not_end_a_server() {
     let serving = Serving::start();
     serving.signal("HUP");
     serving.wait_until_ready();
@@ -130,7 +148,7 @@ fn a_hangup_does_not_end_a_server() {
 }
 
 #[test]
-fn the_log_has_the_name_of_a_key_and_never_the_key() {
+fn the_log_has_names_of_keys_only() {
     let serving = Serving::start();
     serving.wait_until_ready();
     let data = serving.data_dir.to_str().unwrap();

@@ -30,7 +30,7 @@ fn done(ended: Ended) -> Ended {
 }
 
 #[test]
-fn every_command_that_takes_files_takes_a_list_of_them() {
+fn commands_on_files_take_lists_of_files() {
     let dir = tempfile::tempdir().unwrap();
     let [list, list0, one, two] = files(dir.path());
     let pairs = done(akin(&["pairs", "--files-from", &list])).stdout;
@@ -65,7 +65,7 @@ fn every_command_that_takes_files_takes_a_list_of_them() {
 }
 
 #[test]
-fn what_is_wrong_with_a_list_is_said() {
+fn faults_of_a_list_are_named() {
     let dir = tempfile::tempdir().unwrap();
     let list = dir.path().join("list");
     fs::write(&list, "/nowhere/a.txt\n").unwrap();

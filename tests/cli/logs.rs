@@ -22,7 +22,7 @@ fn request_all(address: &str, requests: usize) {
 }
 
 #[test]
-fn a_log_that_nobody_reads_stops_neither_requests_nor_the_end() {
+fn an_unread_log_blocks_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let mut child = command(&["serve", "--listen", "127.0.0.1:0", "--data-dir"])
         .arg(dir.path())

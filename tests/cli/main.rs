@@ -6,11 +6,18 @@ mod backup;
 mod clusters;
 mod collections;
 mod commands;
+#[cfg(all(feature = "parquet", feature = "html"))]
 mod crawls;
 mod curve;
+#[cfg(all(feature = "parquet", feature = "html"))]
+mod decontaminate;
+#[cfg(all(feature = "parquet", feature = "html"))]
 mod dedup;
 mod deploy;
+mod features;
 mod formats;
+#[cfg(feature = "parquet")]
+mod hostile;
 mod import;
 mod inputs;
 mod json;
@@ -21,9 +28,12 @@ mod offline;
 mod portable;
 #[path = "../serving/mod.rs"]
 mod process;
+mod protected;
+mod screening;
 mod server;
 mod serving;
 mod settings;
+#[cfg(all(feature = "parquet", feature = "html"))]
 mod sketch;
 mod tls;
 mod traces;

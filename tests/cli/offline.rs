@@ -69,7 +69,9 @@ impl Corpus {
             let mut columns = line.split('\t').map(str::to_owned);
             (columns.next().unwrap(), columns.next().unwrap())
         };
-        let pairs: Vec<_> = ended.stdout.lines().map(pair).collect();
+        // The last line may tell which recall the mode has.
+        let lines = ended.stdout.lines().filter(|line| !line.starts_with('#'));
+        let pairs: Vec<_> = lines.map(pair).collect();
         let once: BTreeSet<_> = pairs.iter().cloned().collect();
         assert_eq!(once.len(), pairs.len(), "a pair comes twice");
         once
@@ -82,7 +84,7 @@ fn field(line: &str, name: &str) -> String {
 }
 
 #[test]
-fn no_kept_document_is_near_another_and_each_removed_one_is_near_a_kept_one() {
+fn removed_documents_are_near_duplicates_of_kept_documents() {
     let corpus = Corpus::new();
     let threshold = ["--threshold", "0.8"];
     let pairs = corpus.pairs(&threshold);
@@ -111,10 +113,11 @@ fn no_kept_document_is_near_another_and_each_removed_one_is_near_a_kept_one() {
 }
 
 #[test]
-fn the_number_of_threads_and_the_order_of_lines_change_nothing() {
+fn results_do_not_depend_on_threads_or_order() {
     let mut corpus = Corpus::new();
     for linkage in ["single", "representative"] {
-        let options = |threads| ["--annotate", "--linkage", linkage, "--threads", threads];
+        let options =
+            |threads| ["--annotate", "--keep", "id", "--linkage", linkage, "--threads", threads];
         let one = corpus.dedup(&options("1"));
         assert_eq!(corpus.dedup(&options("5")), one);
         corpus.lines.reverse();
@@ -138,20 +141,17 @@ fn each_mode_finds_its_pairs() {
 }
 
 #[test]
-fn invalid_documents_are_reported_and_left_out() {
+fn invalid_documents_may_be_left_out() {
     let corpus = Corpus::new();
     let docs = corpus.write("bad.jsonl", "{\"text\":\"no id\"}\n{\"id\":7}\nnonsense\n");
     let out = corpus.path("out.jsonl");
-    let ended = akin(&["dedup", &docs, "-o", &out, "--annotate"]);
-    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    let ended = akin(&["dedup", &docs, "-o", &out, "--annotate", "--on-invalid", "skip"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     for place in ["bad.jsonl:2: ", "bad.jsonl:3: "] {
         assert!(ended.stderr.contains(place), "{}", ended.stderr);
     }
     let written = fs::read_to_string(out).unwrap();
     assert_eq!(field(&written, "representative"), format!("{docs}:1"));
-    let ended = akin(&["dedup", "-", "-o", "out"]);
-    assert_eq!(ended.code, Some(1));
-    assert!(ended.stderr.contains("read twice"), "{}", ended.stderr);
 }
 
 const DOCS: &str = r#"{"id":"A1","tokens":["a","b","c","d"]}
@@ -237,7 +237,7 @@ fn an_existing_file_is_only_overwritten_with_force() {
 }
 
 #[test]
-fn a_missing_input_and_an_output_that_is_an_input_change_no_file() {
+fn bad_paths_change_no_file() {
     let corpus = Corpus::new();
     let (docs, missing) = (corpus.path("docs.jsonl"), corpus.path("missing.jsonl"));
     let before = fs::read(&docs).unwrap();
@@ -315,10 +315,10 @@ fn records_are_compared_by_the_settings_of_records() {
         r#"{"shingles": {"unit": "field"},
             "scheme": {"kind": "fields", "fields": ["name", "phone", "city"], "points": 240}}"#,
     );
-    let of_records = ["--settings", &settings];
+    let of_records = ["--settings", &settings, "--on-invalid", "skip"];
     for mode in ["exact", "verified"] {
         let ended = akin(&[&["pairs", &docs, "--mode", mode][..], &of_records].concat());
-        assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
         assert!(ended.stderr.contains("people.jsonl:7: "), "{}", ended.stderr);
         let pairs: Vec<Vec<&str>> =
             ended.stdout.lines().map(|line| line.split('\t').collect()).collect();

@@ -98,7 +98,7 @@ fn a_collection_without_texts_is_not_exported() {
 }
 
 #[test]
-fn settings_other_than_the_collection_s_are_refused() {
+fn an_import_with_other_settings_is_refused() {
     let serving = Serving::start();
     serving.wait_until_ready();
     let dir = tempfile::tempdir().unwrap();
@@ -147,7 +147,7 @@ fn read_head(stream: &std::net::TcpStream) {
 }
 
 #[test]
-fn a_collection_is_reindexed_by_a_server_and_default_without_one() {
+fn collections_are_reindexed_with_and_without_a_server() {
     let serving = Serving::start();
     serving.wait_until_ready();
     let (dir, url) = (tempfile::tempdir().unwrap(), serving.url.as_str());

@@ -130,7 +130,7 @@ impl Shared {
 
 /// A problem as akin answers it.
 pub fn problem(status: StatusCode, detail: &str, retry_after: Option<u32>) -> Response<Body> {
-    let body = json!({"status": status.as_u16(), "title": "A problem", "detail": detail});
+    let body = json!({"status": status.as_u16(), "title": "A problem", "code": "a_problem", "detail": detail});
     let mut response = Response::builder().status(status);
     if let Some(seconds) = retry_after {
         response = response.header("retry-after", seconds);

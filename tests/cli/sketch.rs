@@ -65,14 +65,14 @@ fn described(path: &Path) -> Value {
 }
 
 #[test]
-fn a_row_has_what_a_join_needs() {
+fn rows_have_the_columns_of_a_join() {
     let dir = tempfile::tempdir().unwrap();
     let docs = put(dir.path(), "docs", documents() + "{\"id\": \"empty\", \"text\": \"!\"}\n");
     let path = dir.path().join("out.parquet");
     let out = path.to_str().unwrap();
     let said = done(&["sketch", &docs, "--sets", "--threshold", "0.9", "-o", out]);
     assert!(
-        said.contains("documents sketched: 62\nleft out, with nothing to compare: 1"),
+        said.contains("documents sketched: 62\ndocuments with nothing to compare, left out: 1"),
         "{said}"
     );
     assert!(said.contains("one of 5 bands"), "{said}");
@@ -100,7 +100,8 @@ fn a_row_has_what_a_join_needs() {
     let again = dir.path().join("again.parquet");
     let more = ["--settings", &settings, "-o", again.to_str().unwrap(), "--json"];
     let ended = akin_with_stdin(&[&["sketch", "-"], &more[..]].concat(), documents().as_bytes());
-    assert_eq!(ended.stdout, "{\"documents\":62,\"empty\":0,\"failed\":0}\n", "{}", ended.stderr);
+    let expected = "{\"documents\":62,\"empty\":0,\"short\":0,\"failed\":0,\"files_skipped\":0}\n";
+    assert_eq!(ended.stdout, expected, "{}", ended.stderr);
     for (id, row) in self::rows(&again) {
         assert_eq!(of(&row, "sketch"), of(&rows[&id], "sketch"));
         assert!(row.get_column_iter().all(|(column, _)| column != "set"));
@@ -144,7 +145,7 @@ fn a_collection_has_the_rows_of_its_documents() {
 }
 
 #[test]
-fn what_has_no_bands_or_breaks_off_leaves_no_file() {
+fn failed_sketches_leave_no_file() {
     let dir = tempfile::tempdir().unwrap();
     let (docs, out) = (tempfile::tempdir().unwrap(), dir.path().join("out.parquet"));
     let out = out.to_str().unwrap();

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -23,8 +24,18 @@ fn write(dir: &Path, [cert, key]: [&str; 2]) {
     fs::write(dir.join("key.pem"), key).unwrap();
 }
 
+/// As `openssl req -x509` makes them: self-signed, and marked as an authority's. The second has
+/// expired.
+const AUTHORITY: [&str; 2] = [include_str!("tls/ca.cert.pem"), include_str!("tls/ca.key.pem")];
+const EXPIRED: [&str; 2] =
+    [include_str!("tls/expired.cert.pem"), include_str!("tls/expired.key.pem")];
+
 /// The answer to a probe, if the server has this certificate.
 fn probe(address: &str, certificate: &str) -> std::io::Result<String> {
+    request(address, certificate, "/healthz")
+}
+
+fn request(address: &str, certificate: &str, path: &str) -> std::io::Result<String> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap()).unwrap();
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -35,7 +46,7 @@ fn probe(address: &str, certificate: &str) -> std::io::Result<String> {
     let name = ServerName::try_from("localhost").unwrap();
     let client = ClientConnection::new(Arc::new(config), name).unwrap();
     let mut stream = StreamOwned::new(client, TcpStream::connect(address)?);
-    let request = "GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes())?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
@@ -70,7 +81,7 @@ fn certificates_are_replaced_without_a_restart() {
     // A certificate without its key keeps the former pair.
     write(dir.path(), [FIRST[0], SECOND[1]]);
     serving.signal("HUP");
-    serving.wait_for_log("the former certificate stays in use");
+    serving.wait_for_log("reloading failed: the previous version stays in use");
     assert!(is_served(address, SECOND[0]));
 
     // Who does not speak TLS gets no answer, and holds nothing up.
@@ -107,8 +118,12 @@ fn a_start_without_a_usable_certificate_says_why() {
 
 /// A server with the first certificate, once it is ready; its port, and the files' directory.
 fn serve(address: &str) -> (Serving, String, tempfile::TempDir) {
+    serve_with(address, FIRST)
+}
+
+fn serve_with(address: &str, pair: [&str; 2]) -> (Serving, String, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
-    write(dir.path(), FIRST);
+    write(dir.path(), pair);
     fs::write(dir.path().join("other.pem"), SECOND[0]).unwrap();
     let config = settings(dir.path(), &format!("{address}:0"), "cert.pem");
     let serving = Serving::start_with(&dir.path().join("data"), &["--config", &config]);
@@ -178,4 +193,114 @@ fn health_trusts_the_certificate_of_the_settings() {
     assert!(by_name.stderr.contains("a name that its certificate has"), "{}", by_name.stderr);
     assert!(serving.stop().success());
     assert_eq!(akin(&["health", "--config", &own]).code, Some(1));
+}
+
+#[test]
+fn openssl_self_signed_certificates_are_trusted_by_name() {
+    let (serving, port, dir) = serve_with("127.0.0.1", AUTHORITY);
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (cert, other) = (path("cert.pem"), path("other.pem"));
+    let stats = |host: &str, ca: &str| {
+        akin(&["stats", "--url", &format!("https://{host}:{port}"), "--ca", ca])
+    };
+    let trusted = stats("localhost", &cert);
+    assert_eq!(trusted.code, Some(0), "{}", trusted.stderr);
+    let url = format!("https://localhost:{port}");
+    let healthy = akin(&["health", "--url", &url, "--ca", &cert]);
+    assert_eq!(healthy.code, Some(0), "{}", healthy.stderr);
+    for (host, ca) in [("127.0.0.1", &cert), ("localhost", &other)] {
+        let refused = stats(host, ca);
+        assert_eq!(refused.code, Some(1), "{host} {ca}");
+        assert!(refused.stderr.contains("cannot be trusted"), "{}", refused.stderr);
+    }
+    assert!(serving.stop().success());
+}
+
+/// As `openssl req -x509 -subj /CN=localhost` makes it: an authority's, and without a
+/// subjectAltName.
+const NAMELESS: [&str; 2] =
+    [include_str!("tls/nameless.cert.pem"), include_str!("tls/nameless.key.pem")];
+
+#[test]
+fn a_trusted_certificate_without_names_serves_any() {
+    let (serving, port, dir) = serve_with("127.0.0.1", NAMELESS);
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (cert, other) = (path("cert.pem"), path("other.pem"));
+    for host in ["localhost", "127.0.0.1"] {
+        let url = format!("https://{host}:{port}");
+        for command in ["stats", "health"] {
+            let trusted = akin(&[command, "--url", &url, "--ca", &cert]);
+            assert_eq!(trusted.code, Some(0), "{command} {host}: {}", trusted.stderr);
+        }
+        let foreign = akin(&["stats", "--url", &url, "--ca", &other]);
+        assert_eq!(foreign.code, Some(1), "{host}");
+        assert!(foreign.stderr.contains("cannot be trusted"), "{}", foreign.stderr);
+        assert!(foreign.stderr.contains("is self-signed"), "{}", foreign.stderr);
+    }
+    assert!(serving.stop().success());
+}
+
+#[test]
+fn an_expired_self_signed_certificate_is_not_trusted() {
+    let (serving, port, dir) = serve_with("127.0.0.1", EXPIRED);
+    let cert = dir.path().join("cert.pem");
+    let url = format!("https://localhost:{port}");
+    let refused = akin(&["stats", "--url", &url, "--ca", cert.to_str().unwrap()]);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("expired"), "{}", refused.stderr);
+    assert!(serving.stop().success());
+}
+
+/// A load balancer's check connects and closes.
+#[test]
+fn a_handshake_that_fails_is_counted_without_panic() {
+    let (serving, port, dir) = serve("127.0.0.1");
+    let address = format!("127.0.0.1:{port}");
+    let half_a_hello = [22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3];
+    let beginnings: [&[u8]; 3] = [b"", b"GET / HTTP/1.1\r\n\r\n", &half_a_hello];
+    for beginning in beginnings {
+        let mut client = TcpStream::connect(&address).unwrap();
+        client.write_all(beginning).unwrap();
+        client.shutdown(std::net::Shutdown::Write).unwrap();
+        // Until the server has closed the connection, too.
+        let _ = client.read_to_end(&mut Vec::new());
+    }
+    let (url, ca) = (format!("https://localhost:{port}"), dir.path().join("cert.pem"));
+    let healthy = akin(&["health", "--url", &url, "--ca", ca.to_str().unwrap()]);
+    assert_eq!(healthy.code, Some(0), "{}", healthy.stderr);
+    let metrics = request(&address, FIRST[0], "/metrics").unwrap();
+    assert!(metrics.contains("\nakin_tls_handshake_failures_total 3\n"), "{metrics}");
+    let log = serving.log();
+    assert!(!log.contains("panicked"), "{log}");
+    assert!(serving.stop().success());
+}
+
+/// Opening it waits for a writer, which never comes.
+#[test]
+fn a_fifo_as_certificate_does_not_block_keys() {
+    let (serving, port, dir) = serve("127.0.0.1");
+    let (address, cert) = (format!("127.0.0.1:{port}"), dir.path().join("cert.pem"));
+    fs::rename(&cert, dir.path().join("known.pem")).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &cert, rustix::fs::Mode::RUSR).unwrap();
+    serving.signal("HUP");
+    serving.wait_for_log("it is not a regular file");
+    let metrics = request(&address, FIRST[0], "/metrics").unwrap();
+    assert!(metrics.contains("akin_reload_stale{what=\"certificate\"} 1"), "{metrics}");
+    assert!(metrics.contains("akin_reload_stale{what=\"keys\"} 0"), "{metrics}");
+
+    let data = dir.path().join("data");
+    let create = |name: &str| {
+        let data = ["--data-dir", data.to_str().unwrap()];
+        let made =
+            akin(&[&["keys", "create", "--name", name, "--actions", "read"], &data[..]].concat());
+        assert_eq!(made.code, Some(0), "{}", made.stderr);
+    };
+    create("first");
+    serving.wait_for_log("reloaded a changed file of keys or certificates");
+    let keys = data.join("keys.json");
+    fs::set_permissions(&keys, fs::Permissions::from_mode(0o666)).unwrap();
+    serving.wait_for_log("chmod o-w");
+    fs::set_permissions(&keys, fs::Permissions::from_mode(0o600)).unwrap();
+    serving.wait_for_log("reloaded");
+    assert!(serving.stop().success());
 }

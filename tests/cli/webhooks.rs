@@ -152,7 +152,7 @@ fn metric(caller: &Caller, name: &str) -> f64 {
 }
 
 #[test]
-fn every_change_arrives_in_order_whoever_fails_meanwhile() {
+fn changes_arrive_in_order_over_failures() {
     let dir = tempfile::tempdir().unwrap();
     let mut receiver = Receiver::new(&[Fault::Refuses, Fault::IsSlow, Fault::Refuses]);
     let (serving, caller) = receiver.serve(dir.path(), "");
@@ -162,14 +162,14 @@ fn every_change_arrives_in_order_whoever_fails_meanwhile() {
     let mut expected = stored(&["a", "b", "c", "d", "e"]);
     assert_eq!(receiver.changes("default", 5), expected);
     assert_eq!(receiver.changes("news", 2), stored(&["n1", "n2"]));
-    serving.wait_for_log("a webhook is not delivered");
-    serving.wait_for_log("a webhook is delivered again");
+    serving.wait_for_log("webhook delivery failed; retrying");
+    serving.wait_for_log("webhook delivery recovered");
     assert_eq!(metric(&caller, "akin_webhook_failures_total"), 3.0);
 
     receiver.stop();
     call(&caller, "DELETE", "/documents/b", &json!(null));
     add(&caller, "default", &["f", "g", "h"]);
-    serving.wait_for_log("a webhook is not delivered");
+    serving.wait_for_log("webhook delivery failed; retrying");
     assert_eq!(metric(&caller, "akin_webhook_changes_gone_total"), 0.0);
     while metric(&caller, "akin_webhook_lag_changes") < 4.0 {}
     serving.kill();
@@ -191,7 +191,7 @@ fn every_change_arrives_in_order_whoever_fails_meanwhile() {
 }
 
 #[test]
-fn a_receiver_that_is_away_for_too_long_is_told_so() {
+fn a_receiver_learns_of_lost_changes() {
     let dir = tempfile::tempdir().unwrap();
     let mut receiver = Receiver::new(&[]);
     let few = "[storage]\nchanges_kept = 3\nsnapshots_kept = 1\n";
@@ -221,7 +221,7 @@ fn a_receiver_that_is_away_for_too_long_is_told_so() {
 }
 
 #[test]
-fn what_is_wrong_with_the_settings_is_said_at_the_start() {
+fn invalid_webhook_settings_prevent_the_start() {
     let dir = tempfile::tempdir().unwrap();
     let config = dir.path().join("akin.toml");
     let secret = dir.path().join("secret");

@@ -37,6 +37,29 @@ fn a_port_in_use_is_reported() {
 }
 
 #[test]
+fn a_directory_in_use_names_its_holder() {
+    let serving = Serving::start();
+    serving.wait_until_ready();
+    let data_dir = serving.data_dir.to_str().unwrap();
+    let second = akin(&["serve", "--listen", "127.0.0.1:0", "--data-dir", data_dir]);
+    assert_eq!(second.code, Some(1));
+    assert!(second.stderr.contains("hint: another akin has it open"), "{}", second.stderr);
+    let verified = akin(&["verify", data_dir]);
+    assert!(verified.stderr.contains("hint: another akin has it open"), "{}", verified.stderr);
+    assert_eq!(serving.stop().code(), Some(0));
+}
+
+/// As in a container whose volume belongs to another user. In /sys nobody may make a directory, not
+/// even root.
+#[test]
+fn an_unwritable_data_directory_has_a_hint() {
+    let ended = akin(&["serve", "--listen", "127.0.0.1:0", "--data-dir", "/sys/akin"]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.stderr.contains("/sys/akin"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("must own the directory"), "{}", ended.stderr);
+}
+
+#[test]
 fn two_files_are_compared_without_a_server() {
     let dir = tempfile::tempdir().unwrap();
     let [a, b] = [("a", A), ("b", B)].map(|(name, text)| {
@@ -99,7 +122,7 @@ fn a_demo_shows_near_duplicates() {
 }
 
 #[test]
-fn a_store_that_fails_ends_the_server_with_an_error() {
+fn a_failed_store_ends_the_server() {
     let serving = Serving::start();
     let post = |id: &str| {
         let add = ureq::post(format!("{}/documents?id={id}", serving.url));

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { createServer, request as httpRequest } from "node:http";
 import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -14,6 +15,7 @@ const IMAGES = fileURLToPath(new URL("../../docs/images/", import.meta.url));
 /** Every page with what is there once it has done its work. */
 const PAGES = {
   lookup: ["#/lookup?id=article-12", ".match[open] mark"],
+  documents: ["#/documents?id=article-12", ".documents li"],
   compare: ["#/compare?a=article-12&b=article-12/copy-5", "main mark"],
   clusters: ["#/clusters", ".columns mark"],
   tuning: ["#/tuning", ".chart .column"],
@@ -114,6 +116,62 @@ test("the reference has every operation and works without a key", async () => {
   await context.close();
 });
 
+test("calls come before errors, and can be tried", async () => {
+  const { page, context, faults, go } = await withKey();
+  await go("docs");
+  await page.locator(".operation").first().waitFor();
+  const order = await page.locator("main .operation, main #problems").evaluateAll((all) => all.map(({ id }) => id));
+  assert.equal(order.at(-1), "problems");
+  const call = (id) => page.locator(`#${id}`);
+  await call("similar_to_posted").getByText("Try it").click();
+  await call("similar_to_posted").getByLabel("Body").fill('{"id": "article-12"}');
+  await call("similar_to_posted").getByRole("button", { name: "Send" }).click();
+  await call("similar_to_posted").locator(".answer").waitFor();
+  const { matches } = await server.call("POST", "/similar", { id: "article-12" });
+  const shown = JSON.parse(await call("similar_to_posted").locator(".answer").textContent());
+  assert.deepEqual(shown.matches, matches);
+  await call("get_document").getByText("Try it").click();
+  await call("get_document").getByLabel("collection").fill("people");
+  await call("get_document").getByLabel("id", { exact: true }).fill("p1");
+  await page.keyboard.press("Enter");
+  await call("get_document").getByText("200 OK").waitFor();
+  await call("get_document").getByLabel("id", { exact: true }).fill("nobody");
+  await page.keyboard.press("Enter");
+  await call("get_document").locator('.answer:has-text("document_not_found")').waitFor();
+  await call("export_documents").getByText("Try it").click();
+  await call("export_documents").getByRole("button", { name: "Send" }).click();
+  await call("export_documents").getByText("application/x-ndjson ·").waitFor();
+  assert.deepEqual(faults, []);
+  await context.close();
+});
+
+/** Akin as a proxy shows it that does not tell under which name it was called. */
+function behindProxy() {
+  const { hostname, port, host } = new URL(server.url);
+  const proxy = createServer((request, response) => {
+    const { method, url: path, headers } = request;
+    const call = { hostname, port, method, path, headers: { ...headers, host } };
+    const forwarded = httpRequest(call, (answer) => {
+      response.writeHead(answer.statusCode, answer.headers);
+      answer.pipe(response);
+    });
+    request.pipe(forwarded);
+  });
+  return new Promise((resolve) => proxy.listen(0, "127.0.0.1", () => resolve(proxy)));
+}
+
+test("a page whose origin is refused says so at once", async () => {
+  const proxy = await behindProxy();
+  const { page, context } = await open(browser, server);
+  await page.goto(`http://127.0.0.1:${proxy.address().port}/docs`);
+  await page.evaluate((value) => sessionStorage.setItem("akin.key", value), key);
+  await page.goto(`http://127.0.0.1:${proxy.address().port}/#/lookup`);
+  await page.getByRole("alert").getByText("server.cors_origins").waitFor();
+  await context.close();
+  proxy.closeAllConnections();
+  proxy.close();
+});
+
 // Dark pages differ in colours alone.
 for (const [colorScheme, rules] of [
   ["light", undefined],
@@ -160,7 +218,7 @@ test("no page is wider than a phone", async () => {
 test("pictures of the pages", { skip: !process.env.AKIN_PICTURES }, async () => {
   mkdirSync(IMAGES, { recursive: true });
   const session = await withKey({ viewport: { width: 1180, height: 860 } });
-  for (const name of ["lookup", "compare", "clusters", "tuning", "corpus"]) {
+  for (const name of ["lookup", "documents", "compare", "clusters", "tuning", "corpus"]) {
     await whole(session, name);
     await session.page.screenshot({ path: `${IMAGES}${name}.png` });
   }

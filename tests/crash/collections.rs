@@ -30,8 +30,11 @@ struct Client {
     possible: BTreeMap<String, BTreeSet<State>>,
 }
 
+/// A failed creation once left its directory behind. A second request made another directory of the
+/// same name, and the next start refused all collections. So after each kill every collection must
+/// have its settings and its document, or not exist.
 #[test]
-fn a_collection_is_whole_or_absent_whenever_the_server_dies() {
+fn killed_server_leaves_collections_whole_or_absent() {
     let dir = tempfile::tempdir().unwrap();
     let mut client = Client::default();
     let mut seen = BTreeSet::new();

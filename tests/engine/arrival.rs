@@ -1,7 +1,10 @@
 //! Checking and storing is one step, whatever else arrives meanwhile.
 
-use akin::document::{Content, Metadata};
-use akin::engine::{AddOptions, AddStatus, Clock, CollectionSettings, Mode, OnDuplicate, Probe};
+use akin::document::{Content, Document, Metadata};
+use akin::engine::{
+    AddOptions, AddStatus, Clock, CollectionSettings, Lookup, MatchDetails, Mode, OnDuplicate,
+    Probe,
+};
 use akin::storage::StorageSettings;
 use tempfile::tempdir;
 
@@ -9,8 +12,13 @@ use crate::corpus::{edited, words};
 use crate::numbers::Numbers;
 use crate::{add, backends, id, lookup, open, open_with, similar, text};
 
-const SKIP: AddOptions =
-    AddOptions { check: true, on_duplicate: OnDuplicate::Skip, threshold: None, points: None };
+const SKIP: AddOptions = AddOptions {
+    check: true,
+    on_duplicate: OnDuplicate::Skip,
+    threshold: None,
+    points: None,
+    memory: None,
+};
 
 /// `copies` texts that all resemble each other at 0.8 and more.
 fn near_copies(round: u64, copies: usize) -> Vec<String> {
@@ -20,7 +28,7 @@ fn near_copies(round: u64, copies: usize) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_many_at_once_exactly_one_is_stored_with_skip() {
+async fn concurrent_skip_stores_exactly_one() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     for round in 0..20 {
@@ -44,7 +52,7 @@ async fn of_many_at_once_exactly_one_is_stored_with_skip() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_two_at_once_at_least_one_reports_the_other() {
+async fn one_of_two_concurrent_documents_reports_the_other() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     for round in 0..100 {
@@ -61,7 +69,7 @@ async fn of_two_at_once_at_least_one_reports_the_other() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_kept_and_a_skipped_one_at_once_agree_on_who_came_first() {
+async fn concurrent_keep_and_skip_agree_on_the_order() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     for round in 0..100 {
@@ -86,7 +94,7 @@ async fn a_kept_and_a_skipped_one_at_once_agree_on_who_came_first() {
 }
 
 #[tokio::test]
-async fn posting_again_replaces_and_leaves_nothing_behind() {
+async fn posting_an_id_again_replaces_the_document() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     let [old, new] = ["one two three four five six", "seven eight nine ten eleven twelve"];
@@ -105,7 +113,7 @@ async fn posting_again_replaces_and_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn what_stands_is_not_skipped() {
+async fn a_stored_document_posted_again_is_not_skipped() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     let page = || text("a", "one two three four five six");
@@ -118,7 +126,26 @@ async fn what_stands_is_not_skipped() {
 }
 
 #[tokio::test]
-async fn other_metadata_is_a_change() {
+async fn skip_decides_after_earlier_versions_of_the_id() {
+    let dir = tempdir().unwrap();
+    let engine = open(dir.path());
+    let near = near_copies(7, 2);
+    for (name, content) in ["a", "b"].into_iter().zip(&near) {
+        add(&engine, text(name, content)).await;
+    }
+    // Equal to the stored version, until the first of the two replaces that version.
+    let later = Document { expires_at_ms: Some(4_000_000_000_000), ..text("a", &near[0]) };
+    let mut admitted = Vec::new();
+    for document in [text("a", "quite another text of six words"), later] {
+        let prepared = engine.prepare(document).unwrap();
+        admitted.push(engine.admit(prepared, SKIP).await.unwrap());
+    }
+    let added = engine.complete_all(admitted).await.into_iter().map(|added| added.unwrap().status);
+    assert_eq!(added.collect::<Vec<_>>(), [AddStatus::Replaced, AddStatus::Skipped]);
+}
+
+#[tokio::test]
+async fn new_metadata_replaces_the_document() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     let with = |json: &str| {
@@ -129,12 +156,15 @@ async fn other_metadata_is_a_change() {
     assert_eq!(add(&engine, with(r#"{"v": 1}"#)).await.status, AddStatus::Created);
     assert_eq!(add(&engine, with(r#"{"v": 1}"#)).await.status, AddStatus::Unchanged);
     assert_eq!(add(&engine, with(r#"{"v": 2}"#)).await.status, AddStatus::Replaced);
-    let told = add(&engine, text("b", "one two three four")).await.duplicates;
-    assert_eq!(told[0].metadata.as_ref().unwrap().as_json(), r#"{"v": 2}"#);
+    let include = MatchDetails { metadata: true, content: false };
+    let probe = Probe::Content(text("b", "one two three four").content);
+    let mut found = engine.similar(probe, Lookup::default()).await.unwrap().matches;
+    engine.read_details(&mut found, include, None).await.unwrap();
+    assert_eq!(found[0].metadata.as_ref().unwrap().as_json(), r#"{"v": 2}"#);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn one_id_from_many_sides_ends_as_one_whole_document() {
+async fn concurrent_posts_of_one_id_leave_one_document() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     let writers: Vec<_> = (0..200)
@@ -161,7 +191,7 @@ async fn one_id_from_many_sides_ends_as_one_whole_document() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_leaves_nothing_in_flight() {
+async fn an_aborted_addition_leaves_nothing_in_flight() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     let prepared = engine.prepare(text("a", "one two three four five")).unwrap();
@@ -173,7 +203,7 @@ async fn a_client_that_goes_away_leaves_nothing_in_flight() {
 
 /// More rivals than are looked at come before both, and none of them is stored in the end.
 #[tokio::test]
-async fn a_document_whose_rivals_are_withdrawn_looks_for_others() {
+async fn the_search_repeats_once_all_rivals_are_withdrawn() {
     if backends::is_left_out("it arrives as soon as it is admitted") {
         return;
     }
@@ -214,7 +244,7 @@ async fn a_document_about_to_be_replaced_is_reported_once() {
 
 /// The set of what is replaced is read from disk when it is gone there already.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_document_is_found_while_it_is_replaced_also_from_disk() {
+async fn a_document_read_from_disk_is_found_during_replacement() {
     let dir = tempdir().unwrap();
     let settings = CollectionSettings::default();
     let storage = StorageSettings::default();
@@ -242,7 +272,7 @@ async fn a_document_is_found_while_it_is_replaced_also_from_disk() {
 }
 
 #[tokio::test]
-async fn equal_sets_are_filed_once() {
+async fn equal_sets_are_indexed_once() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     let copies = 2_000;

@@ -2,8 +2,8 @@
 
 use akin::document::DocumentId;
 use akin::engine::Collapsed;
-use akin::measure::Overlap;
-use akin::text::ShingleSet;
+use akin_core::measure::Overlap;
+use akin_core::text::ShingleSet;
 use futures_util::future::join_all;
 use tempfile::tempdir;
 
@@ -40,7 +40,7 @@ fn flattened(collapsed: &Collapsed, ids: &[DocumentId]) -> Vec<(usize, f64)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn lists_are_collapsed_as_brute_force_does_it() {
+async fn collapsing_agrees_with_brute_force() {
     let dir = tempdir().unwrap();
     let texts = families(60, 21);
     let engine = open(dir.path());
@@ -53,7 +53,7 @@ async fn lists_are_collapsed_as_brute_force_does_it() {
     let ids: Vec<DocumentId> = texts.iter().map(|(name, _)| id(name)).collect();
     for threshold in [0.6, 0.8, 1.0] {
         let given = Some(threshold.try_into().unwrap());
-        let collapsed = engine.collapse(ids.clone(), given, None).await.unwrap();
+        let collapsed = engine.collapse(ids.clone(), given, None, None).await.unwrap();
         let expected = by_brute_force(&sets, threshold);
         assert!(collapsed.unknown.is_empty());
         assert_eq!(flattened(&collapsed, &ids), expected, "at {threshold}");

@@ -42,9 +42,9 @@ fn open_ticking(dir: &Path) -> Engine {
 
 async fn look_up(engine: &Engine, name: &str, limit: usize, conditions: &Conditions) -> Answer {
     let threshold = Some(0.6.try_into().unwrap());
-    let lookup =
-        Lookup { threshold, points: None, limit, mode: Some(Mode::Verified), ..Lookup::default() };
-    engine.similar_where(Probe::Stored(id(name)), lookup, conditions).await.unwrap()
+    let (mode, conditions) = (Some(Mode::Verified), conditions.clone());
+    let lookup = Lookup { threshold, limit, mode, conditions, ..Lookup::default() };
+    engine.similar(Probe::Stored(id(name)), lookup).await.unwrap()
 }
 
 fn ids(answer: &Answer) -> Vec<&str> {
@@ -52,7 +52,7 @@ fn ids(answer: &Answer) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_filtered_lookup_gives_what_filtering_all_matches_would() {
+async fn a_filtered_lookup_equals_filtering_all_matches() {
     let dir = tempdir().unwrap();
     let engine = open_ticking(dir.path());
     let documents: Vec<Document> = families(8, 31).into_iter().enumerate().map(numbered).collect();
@@ -93,7 +93,7 @@ async fn a_filtered_lookup_gives_what_filtering_all_matches_would() {
 }
 
 #[tokio::test]
-async fn a_lookup_that_looks_at_no_more_matches_says_so() {
+async fn a_lookup_beyond_filtered_max_is_truncated() {
     let dir = tempdir().unwrap();
     let mut settings = CollectionSettings::default();
     settings.limits.filtered_max = 100;
@@ -107,11 +107,11 @@ async fn a_lookup_that_looks_at_no_more_matches_says_so() {
     });
     join_all(documents.map(|document| add(&engine, document))).await;
     let look_up = async |limit, conditions: &Conditions| {
-        let (threshold, mode) = (Some(0.6.try_into().unwrap()), Mode::Verified);
+        let (threshold, mode) = (Some(0.6.try_into().unwrap()), Some(Mode::Verified));
+        let conditions = conditions.clone();
         let probe = Probe::Content(Content::Text(page.to_owned()));
-        let lookup =
-            Lookup { threshold, points: None, limit, mode: Some(mode), ..Lookup::default() };
-        engine.similar_where(probe, lookup, conditions).await.unwrap()
+        let lookup = Lookup { threshold, limit, mode, conditions, ..Lookup::default() };
+        engine.similar(probe, lookup).await.unwrap()
     };
     let all = look_up(1_000, &Conditions::default()).await;
     assert_eq!((all.matches.len(), all.truncated), (101, false));
@@ -130,7 +130,7 @@ async fn a_lookup_that_looks_at_no_more_matches_says_so() {
 
 /// The one that meets the filter agrees no better than others.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn in_a_crowd_of_near_copies_a_filter_finds_the_only_one_that_meets_it() {
+async fn a_filter_finds_its_only_match_among_near_copies() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     let mut words = words(&mut Numbers(31), 120);
@@ -147,22 +147,22 @@ async fn in_a_crowd_of_near_copies_a_filter_finds_the_only_one_that_meets_it() {
     for documents in documents.chunks(500) {
         join_all(documents.iter().map(|document| {
             let unchecked = AddOptions { check: false, ..AddOptions::default() };
-            engine.add(document.clone(), unchecked)
+            engine.add(document.clone(), unchecked.clone())
         }))
         .await;
     }
     for n in (0..3_000).step_by(150) {
-        let lookup = Lookup { limit: 20, ..lookup(0.8, Mode::Verified) };
-        let of_one = by_filter(&format!("@.n == {n}"));
+        let conditions = by_filter(&format!("@.n == {n}"));
+        let lookup = Lookup { limit: 20, conditions, ..lookup(0.8, Mode::Verified) };
         let probe = Probe::Content(Content::Text(copy(3_000 + n)));
-        let answer = engine.similar_where(probe, lookup, &of_one).await.unwrap();
+        let answer = engine.similar(probe, lookup).await.unwrap();
         assert_eq!(ids(&answer), [format!("{n}")]);
         assert!(!answer.truncated && !answer.more);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn removing_by_filter_removes_what_was_there_and_nothing_else() {
+async fn removing_by_filter_removes_a_consistent_view() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     let document = |n: usize, even: bool, words: &str| {
@@ -170,16 +170,23 @@ async fn removing_by_filter_removes_what_was_there_and_nothing_else() {
         Document { metadata, ..text(&format!("{n}"), &format!("{words} of page number {n}")) }
     };
     let unchecked = AddOptions { check: false, ..AddOptions::default() };
-    let fill = (0..2_000).map(|n| engine.add(document(n, n % 2 == 0, "the text"), unchecked));
+    let fill =
+        (0..2_000).map(|n| engine.add(document(n, n % 2 == 0, "the text"), unchecked.clone()));
     join_all(fill).await;
     // Meanwhile, new documents arrive that would match, and each tenth is replaced.
     let writers: Vec<_> = (0..4)
         .map(|writer| {
-            let engine = engine.clone();
+            let (engine, unchecked) = (engine.clone(), unchecked.clone());
             tokio::spawn(async move {
                 for n in (writer * 500..(writer + 1) * 500).step_by(10) {
-                    engine.add(document(n, false, "another text"), unchecked).await.unwrap();
-                    engine.add(document(10_000 + n, false, "a new text"), unchecked).await.unwrap();
+                    engine
+                        .add(document(n, false, "another text"), unchecked.clone())
+                        .await
+                        .unwrap();
+                    engine
+                        .add(document(10_000 + n, false, "a new text"), unchecked.clone())
+                        .await
+                        .unwrap();
                 }
             })
         })
@@ -211,7 +218,7 @@ async fn removing_by_filter_removes_what_was_there_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn everything_is_not_removed_by_accident() {
+async fn removing_without_conditions_is_refused() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     add(&engine, text("a", "one two three four")).await;

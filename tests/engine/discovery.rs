@@ -1,13 +1,13 @@
-//! All pairs and clusters, against brute force, whatever happens meanwhile.
+//! All pairs and clusters, against brute force, while documents are written and the engine is closed.
 
 use std::collections::BTreeMap;
 
 use akin::document::Content;
 use akin::engine::{
-    Analyser, ClusterFigures, ClusterPart, CollectionSettings, Discovery, Engine, EngineError,
-    FoundPair, Linkage, Mode, PairContainment,
+    Analyser, ClusterFigures, ClusterPart, ClusterQuery, CollectionSettings, Discovery, Engine,
+    EngineError, FoundPair, Linkage, Mode, PairContainment, PairPart,
 };
-use akin::measure::Overlap;
+use akin_core::measure::Overlap;
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use tempfile::tempdir;
@@ -38,11 +38,21 @@ async fn filled(dir: &std::path::Path, texts: &[(String, String)]) -> Engine {
 
 async fn pairs(engine: &Engine, threshold: f64, mode: Mode) -> Vec<FoundPair> {
     let batches = engine.pairs(discovery(threshold, mode), ()).await.unwrap();
-    batches.map(Result::unwrap).collect::<Vec<_>>().await.concat()
+    complete(batches.map(Result::unwrap).collect::<Vec<_>>().await.concat())
+}
+
+/// The pairs of a discovery that has compared everything.
+fn complete(parts: Vec<PairPart>) -> Vec<FoundPair> {
+    let pair = |part| match part {
+        PairPart::Pair(pair) => pair,
+        PairPart::Incomplete(incomplete) => panic!("{incomplete:?}"),
+    };
+    parts.into_iter().map(pair).collect()
 }
 
 async fn clusters(engine: &Engine, mode: Mode, linkage: Linkage) -> Vec<ClusterPart> {
-    let batches = engine.clusters(discovery(0.8, mode), linkage, 2, ()).await.unwrap();
+    let query = ClusterQuery { linkage, min_size: 2, id: None };
+    let batches = engine.clusters(discovery(0.8, mode), query, ()).await.unwrap();
     batches.map(Result::unwrap).collect::<Vec<_>>().await.concat()
 }
 
@@ -64,7 +74,7 @@ fn brute_force(texts: &[(String, String)], threshold: f64) -> BTreeMap<(String, 
 }
 
 #[tokio::test]
-async fn pairs_are_those_of_brute_force() {
+async fn pairs_equal_brute_force() {
     if backends::is_left_out("discoveries") {
         return;
     }
@@ -102,12 +112,12 @@ async fn pairs_are_those_of_brute_force() {
 }
 
 #[tokio::test]
-async fn the_order_of_arrival_changes_nothing() {
+async fn discoveries_do_not_depend_on_arrival_order() {
     if backends::is_left_out("discoveries") {
         return;
     }
     let mut texts = texts();
-    let mut told = Vec::new();
+    let mut outcomes = Vec::new();
     for order in 0..3 {
         match order {
             1 => texts.reverse(),
@@ -125,14 +135,14 @@ async fn the_order_of_arrival_changes_nothing() {
                 found.push(format!("{:?}", clusters(&engine, mode, linkage).await));
             }
         }
-        told.push(found.concat());
+        outcomes.push(found.concat());
     }
-    assert!(told[0].len() > 10_000);
-    assert!(told[0] == told[1] && told[1] == told[2]);
+    assert!(outcomes[0].len() > 10_000);
+    assert!(outcomes[0] == outcomes[1] && outcomes[1] == outcomes[2]);
 }
 
 #[tokio::test]
-async fn clusters_have_their_members_in_order_and_near() {
+async fn cluster_members_are_ordered_and_near() {
     if backends::is_left_out("discoveries") {
         return;
     }
@@ -160,6 +170,7 @@ async fn clusters_have_their_members_in_order_and_near() {
                     seen.push(id);
                 }
                 ClusterPart::End => assert_eq!(left, 0),
+                ClusterPart::Incomplete(incomplete) => panic!("{incomplete:?}"),
             }
         }
         assert!(seen.len() > 60);
@@ -171,7 +182,7 @@ async fn clusters_have_their_members_in_order_and_near() {
 }
 
 #[tokio::test]
-async fn what_is_written_meanwhile_is_not_seen() {
+async fn writes_during_a_discovery_are_not_seen() {
     if backends::is_left_out("discoveries") {
         return;
     }
@@ -185,7 +196,7 @@ async fn what_is_written_meanwhile_is_not_seen() {
             engine.remove(&id(name)).await.unwrap();
             add(&engine, text(&format!("new {name}"), words)).await;
         }
-        let meanwhile = meanwhile.map(Result::unwrap).collect::<Vec<_>>().await.concat();
+        let meanwhile = complete(meanwhile.map(Result::unwrap).collect::<Vec<_>>().await.concat());
         assert_eq!(format!("{before:?}"), format!("{meanwhile:?}"));
         let after = pairs(&engine, 0.7, mode).await;
         assert_ne!(format!("{before:?}"), format!("{after:?}"));
@@ -196,7 +207,7 @@ async fn what_is_written_meanwhile_is_not_seen() {
     }
 }
 
-/// More pairs than are found ahead of who reads them.
+/// Documents with more pairs than are buffered for the reader.
 async fn many_copies(engine: &Engine) {
     let words: Vec<_> = (0..60).map(|word| format!("word{word}")).collect();
     let copy = |n: usize| text(&format!("copy {n}"), &format!("{} {n}", words.join(" ")));
@@ -204,7 +215,7 @@ async fn many_copies(engine: &Engine) {
 }
 
 #[tokio::test]
-async fn closing_the_engine_stops_what_is_under_way() {
+async fn closing_the_engine_stops_discoveries() {
     if backends::is_left_out("discoveries") {
         return;
     }
@@ -221,7 +232,7 @@ async fn closing_the_engine_stops_what_is_under_way() {
 }
 
 #[tokio::test]
-async fn giant_clusters_are_told_of() {
+async fn giant_clusters_are_reported() {
     if backends::is_left_out("discoveries") {
         return;
     }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use akin::document::{Content, Metadata};
 use akin::engine::{AddStatus, Analyser, FoundBy, OnDuplicate, RecoverySource};
-use akin::measure::Overlap;
-use akin::scheme::{Kind, Threshold};
-use akin::text::ShingleSet;
+use akin_core::measure::Overlap;
+use akin_core::scheme::{Kind, Threshold};
+use akin_core::text::ShingleSet;
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use tempfile::tempdir;
@@ -28,7 +28,7 @@ fn settings(kind: Kind, exact_from: f64) -> CollectionSettings {
 
 /// How what the prefix index covers is found.
 fn by_index() -> FoundBy {
-    if backends::is_cluster() { FoundBy::Scan } else { FoundBy::Prefix }
+    if backends::is_valkey() { FoundBy::Scan } else { FoundBy::Prefix }
 }
 
 /// The collection as it should be.
@@ -76,7 +76,7 @@ impl Truth {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn exact_lookups_are_brute_force_before_and_after_a_restart() {
+async fn exact_lookups_equal_brute_force_across_a_restart() {
     for kind in [Kind::Bands, Kind::Prefix] {
         let dir = tempdir().unwrap();
         let settings = settings(kind, 0.6);
@@ -104,14 +104,14 @@ async fn exact_lookups_are_brute_force_before_and_after_a_restart() {
         let engine = try_open(dir.path(), settings).unwrap();
         let recovery = engine.stats().await.unwrap().backend.recovery;
         let from =
-            if backends::is_cluster() { RecoverySource::Cluster } else { RecoverySource::Snapshot };
+            if backends::is_valkey() { RecoverySource::Valkey } else { RecoverySource::Snapshot };
         assert_eq!(recovery.source, from);
         truth.check(&engine, &thresholds, 0.6).await;
     }
 }
 
 #[tokio::test]
-async fn without_an_index_for_it_every_document_is_looked_at() {
+async fn a_threshold_below_the_index_scans_all_documents() {
     let dir = tempdir().unwrap();
     let mut truth = Truth::default();
     let engine = open(dir.path());
@@ -133,7 +133,7 @@ async fn without_an_index_for_it_every_document_is_looked_at() {
 }
 
 #[tokio::test]
-async fn a_prefix_collection_tells_every_near_duplicate_of_what_is_added() {
+async fn a_prefix_collection_reports_all_near_duplicates_of_additions() {
     let dir = tempdir().unwrap();
     let engine = try_open(dir.path(), settings(Kind::Prefix, 0.7)).unwrap();
     let mut truth = Truth::default();
@@ -148,7 +148,7 @@ async fn a_prefix_collection_tells_every_near_duplicate_of_what_is_added() {
         assert_eq!(told, truth.near(&name, at));
     }
     let stats = engine.stats().await.unwrap().backend;
-    assert!(backends::is_cluster() || stats.keys > 0);
+    assert!(backends::is_valkey() || stats.keys > 0);
     assert!(stats.postings >= stats.keys.max(1));
     let probe = || Probe::Stored(id("f0/0"));
     let usual =
@@ -161,7 +161,7 @@ async fn a_prefix_collection_tells_every_near_duplicate_of_what_is_added() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_many_at_once_a_prefix_collection_keeps_exactly_one_with_skip() {
+async fn concurrent_skip_in_a_prefix_collection_stores_exactly_one() {
     let dir = tempdir().unwrap();
     let engine = try_open(dir.path(), settings(Kind::Prefix, 0.7)).unwrap();
     for round in 0..20 {
@@ -190,7 +190,7 @@ async fn of_many_at_once_a_prefix_collection_keeps_exactly_one_with_skip() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_replaced_document_is_found_exactly_at_any_time() {
+async fn exact_lookups_find_a_document_during_replacement() {
     let dir = tempdir().unwrap();
     let engine = try_open(dir.path(), settings(Kind::Bands, 0.6)).unwrap();
     let long = "a b c d e f g h i j k l m n o p q r s t u v w x y z";
@@ -219,7 +219,7 @@ async fn a_replaced_document_is_found_exactly_at_any_time() {
 /// One scan goes on at a time here; were those that nobody waits for not to end, the last would
 /// never begin.
 #[tokio::test]
-async fn a_scan_that_nobody_waits_for_ends() {
+async fn dropping_a_scan_stops_it() {
     let dir = tempdir().unwrap();
     let storage = StorageSettings { scans_max: 1, ..StorageSettings::default() };
     let settings = CollectionSettings::default();

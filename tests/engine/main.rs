@@ -12,22 +12,25 @@ mod discovery;
 mod exact;
 mod expiry;
 mod forgery;
+mod format;
 mod measured;
-#[path = "../numbers/mod.rs"]
+#[path = "../../crates/akin-core/benches/corpus/numbers.rs"]
 mod numbers;
+mod pages;
 mod recall;
 mod records;
 mod restart;
+#[cfg(feature = "valkey")]
 mod shared;
 mod shingles;
 
 use std::path::Path;
 
-use akin::backend::{ClusterHome, SetCache};
+use akin::backend::{SetCache, SharedCollections};
 use akin::document::{Content, Document, DocumentId};
 use akin::engine::{
     AddOptions, Added, Clock, CollectionName, CollectionSettings, Engine, EngineError, Lookup,
-    Mode, Probe, Progress,
+    Mode, Opening, Probe,
 };
 use akin::storage::StorageSettings;
 
@@ -51,20 +54,28 @@ fn open_with(
     cache_bytes: u64,
     clock: Clock,
 ) -> Result<Engine, EngineError> {
-    let Some(cluster) = backends::cluster(dir) else {
-        let progress = Progress::default();
-        return Engine::open_at(dir, settings, storage, cache_bytes, &progress, clock);
-    };
-    let home = ClusterHome::open(&cluster).unwrap();
-    let (name, sets) = (CollectionName::default(), SetCache::new(cache_bytes));
-    let opened = Engine::open_in_cluster(&home, &name, settings, storage, &sets, clock);
+    let (storage, sets) = (storage.clone(), SetCache::new(cache_bytes));
+    let opening = Opening { storage, sets, clock, ..Opening::default() };
+    match backends::shared(dir) {
+        None => Engine::open(dir, settings, opening),
+        Some(shared) => open_shared(&*shared, settings, opening),
+    }
+}
+
+/// The collection `default` of shared collections.
+fn open_shared(
+    shared: &dyn SharedCollections,
+    settings: CollectionSettings,
+    opening: Opening,
+) -> Result<Engine, EngineError> {
+    let opened = Engine::open_shared(shared, &CollectionName::default(), settings, opening);
     opened.map(|(engine, _)| engine)
 }
 
 /// A snapshot of the index, where there is one to copy.
 async fn snapshot(engine: &Engine) {
     match engine.snapshot().await {
-        Err(EngineError::UnsupportedByBackend { .. }) if backends::is_cluster() => {}
+        Err(EngineError::UnsupportedByBackend { .. }) if backends::is_valkey() => {}
         made => drop(made.unwrap()),
     }
 }
@@ -82,7 +93,7 @@ async fn add(engine: &Engine, document: Document) -> Added {
     engine.add(document, AddOptions::default()).await.unwrap()
 }
 
-fn lookup(threshold: f64, mode: Mode) -> Lookup {
+fn lookup(threshold: f64, mode: Mode) -> Lookup<'static> {
     let threshold = Some(threshold.try_into().unwrap());
     Lookup { threshold, points: None, limit: 10_000, mode: Some(mode), ..Lookup::default() }
 }

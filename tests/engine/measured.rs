@@ -3,8 +3,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use akin::engine::{Engine, EngineError, Recall};
-use akin::measure::Overlap;
+use akin::engine::{Engine, EngineError, Recall, Sample};
+use akin_core::measure::Overlap;
 use futures_util::future::join_all;
 use tempfile::tempdir;
 
@@ -13,11 +13,14 @@ use crate::recall::sets;
 use crate::{add, id, open, similar, text};
 
 async fn measured(engine: &Engine, threshold: f64) -> Recall {
-    engine.measure_recall(1_000, Some(threshold.try_into().unwrap())).await.unwrap()
+    engine
+        .measure_recall(Sample::Exactly(1_000), Some(threshold.try_into().unwrap()), None)
+        .await
+        .unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn measured_recall_is_that_of_brute_force() {
+async fn measured_recall_equals_brute_force() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     let mut texts = families(40, 33);
@@ -46,7 +49,7 @@ async fn measured_recall_is_that_of_brute_force() {
 
 /// Copies are always found, so that nothing but a mistake in counting can be missing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_comes_and_goes_meanwhile_counts_neither_way() {
+async fn concurrent_writes_do_not_change_measured_recall() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     let words = |n: usize| (0..30).map(|m| format!("w{n}x{m}")).collect::<Vec<_>>().join(" ");
@@ -78,16 +81,16 @@ async fn what_comes_and_goes_meanwhile_counts_neither_way() {
 }
 
 #[tokio::test]
-async fn one_measurement_goes_on_at_a_time_until_nobody_wants_it() {
+async fn measurements_run_one_at_a_time_and_stop_when_dropped() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     add(&engine, text("a", "one two three four")).await;
-    let mut first = Box::pin(engine.measure_recall(10, None));
+    let mut first = Box::pin(engine.measure_recall(Sample::Exactly(10), None, None));
     assert!(futures_util::poll!(&mut first).is_pending());
-    let second = engine.measure_recall(10, None).await;
+    let second = engine.measure_recall(Sample::Exactly(10), None, None).await;
     assert!(matches!(second, Err(EngineError::MeasurementUnderWay)), "{second:?}");
     drop(first);
-    assert_eq!(engine.measure_recall(10, None).await.unwrap().sampled, 1);
+    assert_eq!(engine.measure_recall(Sample::Exactly(10), None, None).await.unwrap().sampled, 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -96,7 +99,7 @@ async fn a_crowd_is_left_out_and_counted() {
     let engine = open(dir.path());
     let copies = (0..1_010).map(|n| add(&engine, text(&format!("{n}"), "one two three four")));
     join_all(copies).await;
-    let recall = engine.measure_recall(3, None).await.unwrap();
+    let recall = engine.measure_recall(Sample::Exactly(3), None, None).await.unwrap();
     assert_eq!((recall.sampled, recall.left_out, recall.all.pairs), (3, 3, 0));
     assert_eq!((recall.all.recall(), recall.precision()), (None, None));
 }

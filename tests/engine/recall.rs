@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use akin::document::Content;
 use akin::engine::{Analyser, CollectionSettings, Mode, Probe};
-use akin::measure::Overlap;
-use akin::text::ShingleSet;
+use akin_core::measure::Overlap;
+use akin_core::text::ShingleSet;
 use futures_util::future::join_all;
 use tempfile::tempdir;
 
@@ -44,7 +44,7 @@ async fn verified_lookups_find_what_brute_force_finds() {
 }
 
 #[tokio::test]
-async fn estimates_stand_in_for_resemblance() {
+async fn estimated_lookups_score_by_the_estimate() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     let texts = families(20, 8);
@@ -82,7 +82,7 @@ async fn a_probe_is_not_stored_and_matches_come_in_order() {
 }
 
 #[tokio::test]
-async fn short_texts_match_only_their_like() {
+async fn short_texts_match_only_equal_texts() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     for (name, words) in [("a", "hello"), ("b", "hello world"), ("c", "world"), ("d", "Hello!")] {

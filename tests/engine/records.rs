@@ -8,8 +8,8 @@ use akin::engine::{
     AddOptions, AddStatus, CollectionSettings, CompareOptions, Engine, EngineError, Lookup, Mode,
     OnDuplicate, Probe,
 };
-use akin::scheme::{Kind, Threshold};
-use akin::text::{Equivalents, Unit};
+use akin_core::scheme::{Kind, Threshold};
+use akin_core::text::{Equivalents, Unit};
 use futures_util::future::join_all;
 use tempfile::tempdir;
 
@@ -45,7 +45,7 @@ fn record(name: &str, fields: &Fields<'_>) -> Document {
     Document { id: id(name), content: content(fields), metadata: None, expires_at_ms: None }
 }
 
-fn lookup(points: Option<u32>) -> Lookup {
+fn lookup(points: Option<u32>) -> Lookup<'static> {
     Lookup {
         threshold: None,
         points,
@@ -71,7 +71,7 @@ const BILL: [(&str, &str); 3] =
     [("name", "Bill Smith"), ("address", "12 Main St."), ("phone", "555-1234")];
 
 #[tokio::test]
-async fn equivalents_are_the_same_and_edits_cost_points() {
+async fn equivalent_values_score_fully_and_edits_cost_points() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     add(&engine, record("bill", &BILL)).await;
@@ -101,7 +101,7 @@ async fn equivalents_are_the_same_and_edits_cost_points() {
 }
 
 #[tokio::test]
-async fn of_two_that_are_near_one_is_stored_also_when_they_come_at_once() {
+async fn concurrent_skip_stores_one_of_similar_records() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     let options = AddOptions { on_duplicate: OnDuplicate::Skip, ..AddOptions::default() };
@@ -109,7 +109,7 @@ async fn of_two_that_are_near_one_is_stored_also_when_they_come_at_once() {
         let name = format!("Bill Smith{}", "x".repeat(n % 2));
         record(&format!("r{n}"), &[("name", name.as_str()), BILL[1], BILL[2]])
     };
-    let added = join_all((0..6).map(|n| engine.add(near(n), options))).await;
+    let added = join_all((0..6).map(|n| engine.add(near(n), options.clone()))).await;
     let statuses: Vec<_> = added.into_iter().map(|added| added.unwrap().status).collect();
     assert_eq!(statuses.iter().filter(|status| **status == AddStatus::Created).count(), 1);
     assert_eq!(statuses.iter().filter(|status| **status == AddStatus::Skipped).count(), 5);
@@ -118,7 +118,7 @@ async fn of_two_that_are_near_one_is_stored_also_when_they_come_at_once() {
 }
 
 #[tokio::test]
-async fn sketched_fields_find_records_that_agree_in_none() {
+async fn field_sketches_find_records_without_an_equal_field() {
     let typed = [("name", "Katherina Johnsonn"), ("address", "742 Evergreen Terace")];
     let right = [("name", "Katherine Johnsonn"), ("address", "742 Evergreen Terrace")];
     for (sketched, matches) in [(false, 0), (true, 1)] {
@@ -142,13 +142,13 @@ async fn sketched_fields_find_records_that_agree_in_none() {
 /// Streets of one town, so that field sketches have much in common: all are candidates, and few of
 /// them are checked.
 #[tokio::test]
-async fn of_a_crowd_the_record_with_one_edit_in_each_field_is_found() {
+async fn a_record_edited_in_every_field_is_found() {
     let dir = tempdir().unwrap();
     let mut settings = settings();
     settings.scheme.field_sketches = true;
     let engine = try_open(dir.path(), settings).unwrap();
-    // Each reads hundreds of the others that are under way: over a cluster these are commands.
-    let records = if backends::is_cluster() { 300 } else { 1_500 };
+    // Each reads hundreds of the others that are under way: over Valkey these are commands.
+    let records = if backends::is_valkey() { 300 } else { 1_500 };
     let street = |n: usize| format!("{} old cathedral square apartment of the tower", n * 7_919);
     let person = |n: usize| format!("johannes sebastian mustermann the {}th", n * 104_729);
     join_all((0..records).map(|n| {
@@ -185,7 +185,7 @@ async fn the_expected_recall_of_records_holds_under_its_condition() {
 }
 
 #[tokio::test]
-async fn a_restart_a_replacement_and_a_removal_change_what_is_found() {
+async fn records_are_found_across_restart_replacement_and_removal() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     add(&engine, record("a", &BILL)).await;
@@ -215,7 +215,7 @@ async fn a_restart_a_replacement_and_a_removal_change_what_is_found() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_a_collection_of_records_is_refused() {
+async fn documents_and_options_without_points_are_refused() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     let refused = |document| engine.add(document, AddOptions::default());
@@ -247,7 +247,7 @@ async fn what_does_not_fit_a_collection_of_records_is_refused() {
 }
 
 #[tokio::test]
-async fn a_comparison_says_what_each_field_is_worth() {
+async fn a_comparison_has_the_points_of_each_field() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     add(&engine, record("bill", &BILL)).await;
@@ -257,6 +257,7 @@ async fn a_comparison_says_what_each_field_is_worth() {
             stored("bill"),
             near,
             CompareOptions { explain: true, ..CompareOptions::default() },
+            None,
         )
         .await
         .unwrap();
@@ -314,7 +315,7 @@ fn true_points(a: &BTreeMap<String, String>, b: &BTreeMap<String, String>) -> Op
 }
 
 #[tokio::test]
-async fn lookups_find_what_brute_force_finds_among_those_that_share_a_field() {
+async fn lookups_equal_brute_force_over_a_shared_field() {
     for seed in 0..3 {
         let dir = tempdir().unwrap();
         let engine = open(dir.path());

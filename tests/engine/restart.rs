@@ -5,10 +5,10 @@ use std::path::Path;
 
 use akin::document::{Document, Metadata};
 use akin::engine::{
-    Clock, CollectionSettings, Engine, Lookup, Mode, Probe, Progress, RecoverySource,
+    Clock, CollectionSettings, Engine, Lookup, Mode, Opening, Probe, RecoverySource,
 };
 use akin::storage::{StorageSettings, Sync};
-use akin::text::Normalize;
+use akin_core::text::Normalize;
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use tempfile::tempdir;
@@ -89,7 +89,7 @@ async fn without_a_snapshot_the_index_is_rebuilt() {
 }
 
 #[tokio::test]
-async fn a_snapshot_and_the_log_after_it_give_the_same_answers() {
+async fn a_snapshot_and_its_log_give_equal_answers() {
     if backends::is_left_out("snapshots and the log") {
         return;
     }
@@ -109,7 +109,7 @@ async fn a_snapshot_and_the_log_after_it_give_the_same_answers() {
 }
 
 #[tokio::test]
-async fn a_broken_snapshot_costs_nothing_but_time() {
+async fn a_broken_snapshot_loses_no_data() {
     if backends::is_left_out("snapshots and the log") {
         return;
     }
@@ -132,7 +132,7 @@ async fn a_broken_snapshot_costs_nothing_but_time() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_snapshot_taken_while_writes_go_on_converges() {
+async fn a_snapshot_during_writes_restores_all_documents() {
     if backends::is_left_out("snapshots and the log") {
         return;
     }
@@ -173,9 +173,8 @@ async fn a_snapshot_is_not_finished_before_the_store_is_synced() {
         sync_interval_ms: 3_600_000,
         ..StorageSettings::default()
     };
-    let settings = CollectionSettings::default();
-    let engine =
-        Engine::open(dir.path(), settings, &storage, CACHE_BYTES, &Progress::default()).unwrap();
+    let opening = Opening { storage, ..Opening::default() };
+    let engine = Engine::open(dir.path(), CollectionSettings::default(), opening).unwrap();
     add(&engine, text("a", "one two three four")).await;
     // SQLite goes on with the file that it has open; a sync notices that it is gone.
     fs::remove_file(dir.path().join("store.sqlite-wal")).unwrap();
@@ -184,7 +183,7 @@ async fn a_snapshot_is_not_finished_before_the_store_is_synced() {
 }
 
 #[tokio::test]
-async fn a_snapshot_that_nobody_waits_for_is_not_in_the_way_of_the_last_one() {
+async fn a_dropped_snapshot_does_not_block_the_last() {
     if backends::is_left_out("snapshots and the log") {
         return;
     }
@@ -201,7 +200,7 @@ async fn a_snapshot_that_nobody_waits_for_is_not_in_the_way_of_the_last_one() {
 }
 
 #[tokio::test]
-async fn ordinals_and_ids_of_the_removed_stay_gone() {
+async fn removed_ids_and_ordinals_stay_gone_after_restart() {
     let dir = tempdir().unwrap();
     let engine = open(dir.path());
     add(&engine, text("a", "one two three four")).await;
@@ -228,22 +227,22 @@ async fn other_settings_are_refused_and_both_are_named() {
     try_open(dir.path(), settings).unwrap();
 }
 
-/// A store from before there was a normalisation opens as it was made, and says how.
+/// The refusal has the settings of the store and the given ones.
 #[tokio::test]
-async fn a_store_without_normalisation_opens_as_it_was_made() {
+async fn a_store_opens_only_with_its_normalisation() {
     let dir = tempdir().unwrap();
     let mut settings = CollectionSettings::default();
     settings.shingles.normalize = Normalize::None;
     drop(try_open(dir.path(), settings.clone()).unwrap());
     let message = try_open(dir.path(), CollectionSettings::default()).err().unwrap().to_string();
     assert!(message.contains(r#""normalize":"nfkc""#), "{message}");
-    assert!(message.contains(r#"open it with shingles.normalize = "none""#), "{message}");
+    assert!(message.contains(r#""normalize":"none""#), "{message}");
     try_open(dir.path(), settings).unwrap();
 }
 
 /// Nobody sees the seed, and each store keeps its own.
 #[tokio::test]
-async fn a_store_without_a_given_seed_keeps_the_secret_one_that_it_was_made_with() {
+async fn a_store_keeps_its_secret_seed() {
     let open = |dir: &Path, seed: Option<u64>| {
         let mut settings = CollectionSettings::default();
         settings.sketch.seed = seed;

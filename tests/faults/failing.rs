@@ -127,8 +127,11 @@ fn calls_with(fault: &str) -> Vec<Call> {
     all.filter(|call| fault != "short" || call.kind.starts_with("write ")).collect()
 }
 
+/// SQLite syncs the directory of a store at the first sync of its log, and ignores a failure. After
+/// a power cut the rollback journal of the creation came back and undid it: 4 of 14 runs over the
+/// syncs of `news.2` lost a collection.
 #[test]
-fn nothing_is_lost_or_panics_when_a_call_fails() {
+fn failing_calls_lose_nothing_acknowledged() {
     let mut random = Random::new("failing");
     let (only, from) = (std::env::var("AKIN_FAULTS_KIND"), std::env::var("AKIN_FAULTS_FROM"));
     let from = from.map_or(0, |from| from.parse().unwrap());

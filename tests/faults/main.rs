@@ -10,7 +10,10 @@ mod descriptors;
 mod failing;
 mod flips;
 mod full;
+mod memory;
 mod model;
+#[path = "../not_run/mod.rs"]
+mod not_run;
 mod offline;
 mod power;
 mod server;

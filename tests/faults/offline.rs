@@ -48,8 +48,11 @@ fn restore(disk: &Disk, fault: &str, backup: &Path) -> Output {
     disk.akin(fault, &arguments).arg(backup).output().unwrap()
 }
 
+/// A restore moves several collections into place. A power cut between two renames must leave each
+/// collection whole or absent: half a collection would be served by the next start, and the second
+/// restore would be refused because the name exists.
 #[test]
-fn a_restore_that_is_cut_off_can_be_repeated() {
+fn interrupted_restore_can_be_repeated() {
     let mut filled = Filled::new();
     let mut random = Random::new("restore");
     let disk = Disk::new();
@@ -122,8 +125,10 @@ fn verify_as(disk: &Disk, round: u64) -> Result<(), String> {
     if verified.status.success() { Ok(()) } else { Err(says) }
 }
 
+/// `akin reindex` swaps the directory of `default`. A start that found neither directory, or the
+/// new directory half filled, would take `default` for new and serve an empty collection.
 #[test]
-fn a_reindex_of_default_leaves_the_old_or_the_new_at_any_fault() {
+fn reindex_of_default_leaves_old_or_new_settings() {
     let filled = Filled::new();
     let mut random = Random::new("reindex");
     let whole = Disk::new();
@@ -184,8 +189,10 @@ fn contents(data: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     entries.flat_map(below).collect()
 }
 
+/// Closing a store after a refused start once copied the write-ahead log into the database and
+/// deleted it. `akin verify` of a damaged store must not destroy the evidence in the same way.
 #[test]
-fn verify_leaves_every_byte_as_it_was() {
+fn verify_changes_no_byte() {
     let mut filled = Filled::new();
     let data = filled.disk.data();
     let store = data.join("collections/default/store.sqlite");
@@ -239,8 +246,11 @@ fn damage(data: &Path) -> Vec<String> {
     damage
 }
 
+/// A name that belonged to a collection and to a directory without readable settings was served and
+/// unavailable at once. `akin verify` must name both directories, and every other damage, before a
+/// start meets it.
 #[test]
-fn verify_names_each_damage_and_changes_nothing() {
+fn verify_names_each_damage() {
     let filled = Filled::new();
     let data = filled.disk.data();
     assert_eq!(damage(&data), Vec::<String>::new());
@@ -296,8 +306,10 @@ fn verify_names_each_damage_and_changes_nothing() {
     assert!(found.contains("no collection.json says what it is"), "{found}");
 }
 
+/// Reading a store while a server writes it reports damage that is none, and a check of a mistyped
+/// path that finds no fault would pass for a check of the data.
 #[test]
-fn verify_keeps_away_from_a_directory_in_use_and_from_nothing() {
+fn verify_refuses_directories_in_use_and_absent_directories() {
     let disk = Disk::new();
     let server = Server::start(&disk, "none:0:0").unwrap();
     let in_use = verify(&disk.data());

@@ -6,8 +6,10 @@ use crate::client::Client;
 use crate::model::{Model, NEWS};
 use crate::server::{Disk, Server};
 
+/// A failed creation left its collection behind; the second try made another collection of the same
+/// name, and the next start refused all collections.
 #[test]
-fn a_collection_that_could_not_be_made_is_not_in_the_way_of_its_second_try() {
+fn failed_creation_leaves_no_collection_behind() {
     let (disk, mut model) = (Disk::new(), Model::new());
     let server = Server::start(&disk, "none:0:0").unwrap();
     let client = Client::new(&server.url);

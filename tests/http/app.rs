@@ -1,6 +1,7 @@
 //! An akin in a temporary directory, and the means to call it.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
 use akin::engine::{Clock, CollectionSettings, Collections, CollectionsSettings, LimitSettings};
@@ -9,10 +10,12 @@ use akin::storage::StorageSettings;
 use axum::Router;
 use axum::body::{Body, HttpBody, to_bytes};
 use axum::http::{HeaderMap, HeaderValue, Request, StatusCode};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use futures_util::{StreamExt, stream};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use serde_json::Value;
 use tempfile::TempDir;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tower::ServiceExt;
 use tower::util::MapRequestLayer;
 
@@ -73,9 +76,9 @@ impl App {
             store,
             sets_cache_bytes: 1 << 20,
             collections_max: COLLECTIONS_MAX,
-            ceiling: LimitSettings::ceiling(),
+            limits_max: LimitSettings::default().times(100),
             clock: Clock::system(),
-            cluster: backends::cluster(&dir),
+            shared: backends::shared(&dir),
         };
         let opening = tokio::task::spawn_blocking(move || {
             Collections::open(&dir, collection, of_all, &progress)
@@ -118,7 +121,7 @@ impl App {
         let (request, sent) = read(request).await;
         let response = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
-        let body = to_bytes(body, usize::MAX).await.unwrap();
+        let body = received(body).await;
         let reply = Reply { status: parts.status, headers: parts.headers, body };
         if let Some(operation) = CONTRACT.check(&sent, &reply)
             && reply.status.is_success()
@@ -189,6 +192,16 @@ fn with_host(mut request: Request<Body>) -> Request<Body> {
     let host = HeaderValue::from_static("localhost");
     request.headers_mut().entry("host").or_insert(host);
     request
+}
+
+/// The bytes of an answer, of which each piece is dropped once it is copied, as when it is sent.
+async fn received(body: Body) -> Bytes {
+    let mut pieces = body.into_data_stream();
+    let mut bytes = BytesMut::new();
+    while let Some(piece) = pieces.next().await {
+        bytes.extend_from_slice(&piece.unwrap());
+    }
+    bytes.freeze()
 }
 
 /// What is to be sent, and that again for the contract. A body that is streamed stays as it is.
@@ -277,4 +290,14 @@ pub fn lines(body: &[u8]) -> Vec<Value> {
 pub fn text(changed: usize) -> String {
     let word = |at: usize| if at == changed { format!("other{at}") } else { format!("word{at}") };
     (0..200).map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// A body whose parts are sent one by one, and their sender.
+pub fn arriving() -> (UnboundedSender<String>, Body) {
+    let (parts, arriving) = unbounded_channel();
+    let next = async |mut arriving: UnboundedReceiver<String>| {
+        let part = arriving.recv().await?;
+        Some((Ok::<_, Infallible>(part), arriving))
+    };
+    (parts, Body::from_stream(stream::unfold(arriving, next)))
 }

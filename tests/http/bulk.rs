@@ -2,6 +2,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use akin::document::Ordinal;
 use akin::http::ServerSettings;
 use axum::body::Body;
 use bytes::Bytes;
@@ -30,7 +31,7 @@ fn chunked(body: &str, size: usize) -> Body {
 }
 
 #[tokio::test]
-async fn lines_are_answered_in_order_and_invalid_ones_do_not_stop_the_rest() {
+async fn lines_are_answered_in_order_despite_invalid_lines() {
     let body = [
         &json!({"id": "a", "text": text(0)}).to_string(),
         "",
@@ -137,22 +138,7 @@ async fn a_stalled_body_ends_with_an_error_line() {
 }
 
 #[tokio::test]
-async fn more_documents_than_may_be_in_flight_are_all_imported() {
-    let settings = ServerSettings { bulk_documents_in_flight_max: 3, ..ServerSettings::default() };
-    let app = App::with_server(settings).await;
-    let document = |n: usize| json!({"id": format!("{n:03}"), "tokens": [n.to_string()]});
-    let large = json!({"id": "large", "text": "x".repeat(1 << 20)});
-    let documents: Vec<_> =
-        (0..300).map(|n| if n == 150 { large.clone() } else { document(n) }).collect();
-    let body = serde_json::to_string(&documents).unwrap();
-    let lines = app.post_json("/documents?check=false", body).await.elements();
-    let numbers: Vec<_> = lines.iter().map(|line| line["line"].as_u64().unwrap()).collect();
-    assert_eq!(numbers, (1..=300).collect::<Vec<_>>());
-    assert!(lines.iter().all(|line| line["status"] == "created"));
-}
-
-#[tokio::test]
-async fn of_equal_ids_the_last_document_is_kept() {
+async fn the_last_document_of_an_id_is_kept() {
     let app = App::new().await;
     let documents: Vec<_> =
         (0..100).map(|n| json!({"id": "a", "text": format!("take {n}")})).collect();
@@ -163,7 +149,7 @@ async fn of_equal_ids_the_last_document_is_kept() {
 }
 
 #[tokio::test]
-async fn of_near_duplicates_the_first_is_stored() {
+async fn the_first_of_near_duplicates_is_stored() {
     let app = App::new().await;
     let documents: Vec<_> =
         (0..50).map(|n| json!({"id": format!("{n:02}"), "text": text(n)})).collect();
@@ -174,24 +160,33 @@ async fn of_near_duplicates_the_first_is_stored() {
 }
 
 #[tokio::test]
-async fn a_client_that_reads_no_results_is_not_read_from() {
-    let settings = ServerSettings { bulk_documents_in_flight_max: 3, ..ServerSettings::default() };
-    let app = App::with_server(settings).await;
+async fn an_import_waits_until_results_are_read() {
+    const IN_FLIGHT_MAX: usize = 8_192;
+    let app = App::new().await;
     let sent = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&sent);
-    let lines = (0..200).map(move |n| {
+    // A large document counts once for each 16 KiB.
+    let large = format!("{{\"text\": \"{}\"}}\n", "x".repeat(1 << 20));
+    let lines = (0..IN_FLIGHT_MAX + 500).map(move |n| {
         counted.fetch_add(1, Ordering::Relaxed);
-        Ok::<_, Infallible>(Bytes::from(format!("{{\"tokens\": [\"{n}\"]}}\n")))
+        let small = || format!("{{\"tokens\": [\"{n}\"]}}\n");
+        Ok::<_, Infallible>(Bytes::from(if n == 9 { large.clone() } else { small() }))
     });
-    let request = post("/documents", NDJSON, Body::from_stream(stream::iter(lines)));
+    let path = "/documents?check=false";
+    let request = post(path, NDJSON, Body::from_stream(stream::iter(lines)));
     let response = app.router.clone().oneshot(request).await.unwrap();
-    for _ in 0..1_000 {
+    // The large document counts 65 times.
+    let in_flight = IN_FLIGHT_MAX - 64;
+    while app.get("/stats").await.json()["documents"] != in_flight {
         tokio::task::yield_now().await;
     }
-    assert!(sent.load(Ordering::Relaxed) <= 4, "three in flight, and one that waits");
+    let read = sent.load(Ordering::Relaxed);
+    assert!(read <= in_flight + 1, "{read} documents were read");
 
     let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap();
-    assert_eq!(crate::app::lines(&body).len(), 200);
+    let lines = crate::app::lines(&body);
+    assert_eq!(lines.len(), IN_FLIGHT_MAX + 500);
+    assert!(lines.iter().all(|line| line["status"] == "created"));
 }
 
 /// Rows that come in another order split the pages that they are on.
@@ -210,7 +205,8 @@ async fn documents_are_stored_in_the_order_of_their_ordinals() {
     let rows = rows.query_map([], |row| row.get::<_, Vec<u8>>(0)).unwrap();
     let operations: Vec<u8> = rows.flat_map(Result::unwrap).collect();
     // Each is a byte that says what it is, and the ordinal.
-    let ordinals = operations.as_chunks::<5>().0.iter();
-    let ordinals = ordinals.map(|&[_, a, b, c, d]| u32::from_le_bytes([a, b, c, d]));
-    assert!(ordinals.eq(0..600));
+    let ordinals = operations.as_chunks::<7>().0.iter();
+    let ordinals =
+        ordinals.map(|&[_, a, b, c, d, e, f]| Ordinal::from_le_bytes([a, b, c, d, e, f]));
+    assert!(ordinals.map(Ordinal::get).eq(0..600));
 }

@@ -89,7 +89,7 @@ async fn a_reader_that_waits_hears_of_the_next_change() {
 }
 
 #[tokio::test]
-async fn positions_of_other_stores_and_of_old_are_gone() {
+async fn foreign_and_old_positions_are_gone() {
     if backends::is_left_out("changes") {
         return;
     }

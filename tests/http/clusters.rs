@@ -24,12 +24,26 @@ async fn add(app: &App, id: &str, text: &str) -> Value {
     app.post_json("/documents", json!({"id": id, "text": text})).await.json()["cluster"].clone()
 }
 
+/// The lines of an answer, the last of which may be `incomplete`.
+async fn clusters(app: &App, query: &str) -> Vec<Value> {
+    app.get(&format!("/clusters{query}")).await.lines()
+}
+
+/// A discovery of the same clusters.
+async fn discovered(app: &App) -> Vec<Value> {
+    clusters(app, "?mode=exact&threshold=0.8").await
+}
+
 fn ids(cluster: &Value) -> Vec<&str> {
     let members = cluster["members"].as_array().unwrap();
     members.iter().map(|member| member["id"].as_str().unwrap()).collect()
 }
 
-/// A chain: each resembles the next, and the ends do not resemble each other.
+async fn state(app: &App) -> Value {
+    app.get("/stats").await.json()["clusters"]["state"].clone()
+}
+
+/// A chain: each text resembles the next, and the ends do not resemble each other.
 fn link(at: usize) -> String {
     let words: Vec<String> = (at * 4..at * 4 + 60).map(|at| format!("w{at}")).collect();
     words.join(" ")
@@ -41,9 +55,9 @@ async fn additions_and_documents_name_their_cluster() {
         return;
     }
     let app = App::with_collection(settings()).await;
-    let first = add(&app, "z", &text(0)).await;
+    let first = add(&app, "b", &text(0)).await;
     assert_eq!(first.as_str().unwrap().len(), 16);
-    assert_eq!(add(&app, "a", &text(100)).await, first, "the oldest member names it");
+    assert_eq!(add(&app, "z", &text(100)).await, first, "the lowest id names it");
     assert_ne!(add(&app, "other", "something else altogether").await, first);
     let unchecked = json!({"id": "m", "text": text(0), "check": false});
     assert_eq!(app.post_json("/documents", unchecked).await.json()["cluster"], first);
@@ -51,10 +65,10 @@ async fn additions_and_documents_name_their_cluster() {
     let body = lines.map(|line| line.to_string() + "\n").concat();
     let results = app.post("/documents", "application/x-ndjson", body).await.lines();
     assert_eq!(results[0]["cluster"], first);
-    for id in ["a", "m", "l1"] {
+    for id in ["b", "m", "z", "l1"] {
         assert_eq!(app.get(&format!("/documents/{id}")).await.json()["cluster"], first);
     }
-    let fetched = app.post_json("/fetch", json!({"ids": ["a", "other"]})).await.json();
+    let fetched = app.post_json("/fetch", json!({"ids": ["z", "other"]})).await.json();
     assert_eq!(fetched["documents"][0]["cluster"], first);
     let skipped = json!({"id": "s", "text": text(0), "on_duplicate": "skip"});
     assert!(app.post_json("/documents", skipped).await.json()["cluster"].is_null());
@@ -63,10 +77,39 @@ async fn additions_and_documents_name_their_cluster() {
     assert_eq!(stats["state"], "current", "every addition has linked its document");
     let metrics = String::from_utf8(app.get("/metrics").await.body.into()).unwrap();
     assert!(metrics.contains("akin_stored_cluster_documents{collection=\"default\"} 4\n"));
+    assert_ne!(add(&app, "a", &text(0)).await, first, "a lower id names it");
+}
+
+/// A new version has another ordinal, even a version that differs in metadata or expiry alone.
+#[tokio::test]
+async fn a_change_of_metadata_or_expiry_renames_no_cluster() {
+    if backends::is_left_out("stored clusters") {
+        return;
+    }
+    let app = App::with_collection(settings()).await;
+    let first = add(&app, "a", &text(0)).await;
+    let patch = |metadata: Value| app.patch_json("/documents/a", metadata);
+    patch(json!({"metadata": {"before": "a cluster"}})).await;
+    for id in ["m", "z"] {
+        assert_eq!(add(&app, id, &text(100)).await, first);
+    }
+    let expires = "2999-01-01T00:00:00Z";
+    let again = json!({"id": "a", "text": text(0), "expires_at": expires});
+    for _ in 0..3 {
+        patch(json!({"metadata": {"in": "a cluster"}})).await;
+        assert_eq!(app.post_json("/documents", &again).await.json()["cluster"], first);
+        update(&app).await;
+        let own = clusters(&app, "?id=z").await;
+        assert_eq!((&own[0]["cluster"], &own[0]["representative"]), (&first, &json!("a")));
+        assert_eq!((own.len(), ids(&own[0])), (1, vec!["a", "m", "z"]));
+    }
+    add(&app, "a", "another text altogether").await;
+    update(&app).await;
+    assert_eq!(clusters(&app, "?id=z").await[0]["representative"], "m");
 }
 
 #[tokio::test]
-async fn clusters_come_in_pages_and_follow_removals() {
+async fn kept_clusters_equal_discovered_clusters() {
     if backends::is_left_out("stored clusters") {
         return;
     }
@@ -78,77 +121,79 @@ async fn clusters_come_in_pages_and_follow_removals() {
         add(&app, &format!("pair{at}"), &format!("{} number{at}", text(at))).await;
         add(&app, &format!("pair{at}b"), &format!("{} number{at}", text(at))).await;
     }
-    let mut pages = Vec::new();
-    let mut query = String::new();
-    loop {
-        let page = app.get(&format!("/clusters/stored?limit=1{query}")).await.json();
-        assert_eq!((&page["state"], &page["threshold"]), (&json!("current"), &json!(0.8)));
-        pages.extend(page["clusters"].as_array().unwrap().clone());
-        let Some(next) = page["next"].as_str() else { break };
-        query = format!("&after={next}");
-    }
-    let named: Vec<_> = pages.iter().map(|of| (&of["representative"], &of["size"])).collect();
+    add(&app, "alone", "nothing like the others").await;
+    let all = clusters(&app, "").await;
+    let named: Vec<_> = all.iter().map(|of| (&of["representative"], &of["size"])).collect();
     assert_eq!(named, [(&json!("chain0"), &json!(8)), (&json!("pair0"), &json!(6))]);
-    let large = app.get("/clusters/stored?min_size=7").await.json();
-    assert_eq!(large["clusters"].as_array().unwrap().len(), 1);
+    assert_eq!(all, discovered(&app).await);
+    assert_eq!(clusters(&app, "?min_size=7").await, all[..1]);
+    assert_eq!(clusters(&app, "?min_size=1").await.len(), 3, "a discovery has lone documents");
+    assert_eq!(clusters(&app, "?id=chain5").await, all[..1]);
+    assert_eq!(clusters(&app, "?id=chain5&mode=exact&threshold=0.8").await, all[..1]);
+    let alone = clusters(&app, "?id=alone").await;
+    assert_eq!((alone.len(), &alone[0]["size"], ids(&alone[0])), (1, &json!(1), vec!["alone"]));
+    assert_eq!(alone, clusters(&app, "?id=alone&mode=exact&threshold=0.8").await);
 
-    let own = app.get("/clusters?id=chain5&limit=5").await.json();
-    assert_eq!((&own["cluster"], &own["size"]), (&pages[0]["cluster"], &json!(8)));
-    assert_eq!(ids(&own), ["chain0", "chain1", "chain2", "chain3", "chain4"]);
-    let next = own["next"].as_str().unwrap();
-    let rest = app.get(&format!("/clusters?id=chain5&after={next}")).await.json();
-    assert_eq!(ids(&rest), ["chain5", "chain6", "chain7"]);
-    assert!(rest["next"].is_null() && rest["more"] == false);
-
-    // The middle holds it together.
+    // The middle connects the chain.
     app.delete("/documents/chain4").await;
-    let stale = app.get("/clusters?id=chain5").await.json();
-    assert_eq!((&stale["state"], &stale["stale"]), (&json!("updating"), &json!(true)));
+    let own = clusters(&app, "?id=chain5").await;
+    let unfinished = json!({"documents": 7, "ids": own[0]["members"].as_array().unwrap().iter()
+        .map(|member| member["id"].clone()).collect::<Vec<_>>()});
+    assert_eq!((state(&app).await, &own[1]["incomplete"]), (json!("updating"), &unfinished));
     update(&app).await;
-    let after = app.get("/clusters?id=chain5").await.json();
-    assert_eq!(ids(&after), ["chain5", "chain6", "chain7"]);
-    assert_eq!((&after["state"], &after["representative"]), (&json!("current"), &json!("chain5")));
-    assert_eq!(ids(&app.get("/clusters?id=chain0").await.json()).len(), 4);
+    let after = clusters(&app, "?id=chain5").await;
+    assert_eq!((after.len(), ids(&after[0])), (1, vec!["chain5", "chain6", "chain7"]));
+    assert_eq!(ids(&clusters(&app, "?id=chain0").await[0]).len(), 4);
+    assert_eq!(clusters(&app, "").await, discovered(&app).await);
 
-    // Metadata do not change who resembles whom, another text does.
+    // Metadata do not change which documents are near-duplicates, another text does.
     app.patch_json("/documents/chain6", json!({"metadata": {"n": 1}})).await;
-    assert_eq!(app.get("/stats").await.json()["clusters"]["state"], "current");
-    assert_eq!(ids(&app.get("/clusters?id=chain5").await.json()).len(), 3);
+    assert_eq!(state(&app).await, "current");
+    assert_eq!(ids(&clusters(&app, "?id=chain5").await[0]).len(), 3);
     app.put_json("/documents/chain6", json!({"text": "nothing like it"})).await;
     update(&app).await;
-    let alone = app.get("/clusters?id=chain6").await.json();
-    assert_eq!((&alone["size"], ids(&alone)), (&json!(1), vec!["chain6"]));
+    assert_eq!(ids(&clusters(&app, "?id=chain6").await[0]), ["chain6"]);
+    assert_eq!(clusters(&app, "").await, discovered(&app).await);
 }
 
+/// Near-copies in one body: most documents are linked by the documents after them, and every
+/// lookup ends at a limit. That made all clusters incomplete for good.
 #[tokio::test]
-async fn other_thresholds_and_other_collections_are_looked_up() {
+async fn an_import_of_near_copies_is_complete() {
     if backends::is_left_out("stored clusters") {
         return;
     }
     let mut by_keys = settings();
     by_keys.scheme.exact_from = None;
     let app = App::with_collection(by_keys).await;
-    for at in 0..3 {
-        add(&app, &format!("d{at}"), &text(0)).await;
-    }
-    for query in ["threshold=0.9", "mode=exact"] {
-        let looked_up = app.get(&format!("/clusters?id=d0&{query}")).await.json();
-        assert!(looked_up["state"].is_null(), "{looked_up}");
-        assert_eq!(looked_up["members"][1]["linked_to"], "d0");
-        let path = format!("/clusters?id=d0&{query}&after=1");
-        app.get(&path).await.problem(400, "invalid_parameter");
-    }
-    assert_eq!(app.get("/clusters?id=d0&threshold=0.8").await.json()["state"], "current");
-    app.get("/clusters?after=1").await.problem(400, "invalid_parameter");
-    app.get("/clusters/stored?after=x").await.problem(400, "invalid_parameter");
-    app.get("/clusters?id=nobody").await.problem(404, "document_not_found");
+    let copy = |n: usize| {
+        json!({"id": format!("d{n:04}"), "text": format!("{} number{n}", text(0))}).to_string()
+    };
+    let body = (0..1_000).map(copy).collect::<Vec<_>>().join("\n");
+    app.post("/documents?check=false", "application/x-ndjson", body).await;
+    update(&app).await;
+    let all = clusters(&app, "").await;
+    assert_eq!((all.len(), &all[0]["size"]), (1, &json!(1_000)), "{:?}", all.last());
+}
 
-    app.put_json("/collections/without", json!({})).await;
-    app.get("/collections/without/clusters/stored").await.problem(404, "clusters_not_kept");
-    let with = json!({"clusters": {"threshold": 0.9}});
-    app.put_json("/collections/with", with).await;
-    let page = app.get("/collections/with/clusters/stored").await.json();
-    assert_eq!((&page["state"], &page["clusters"]), (&json!("current"), &json!([])));
+#[tokio::test]
+async fn other_thresholds_are_discovered() {
+    if backends::is_left_out("stored clusters") {
+        return;
+    }
+    let app = App::with_collection(settings()).await;
+    for at in 0..3 {
+        add(&app, &format!("d{at}"), &text(at)).await;
+    }
+    assert_eq!(clusters(&app, "").await.len(), 1);
+    assert_eq!(clusters(&app, "?threshold=0.8").await.len(), 1);
+    assert!(clusters(&app, "?threshold=0.99").await.is_empty());
+    assert_eq!(ids(&clusters(&app, "?threshold=0.99&id=d1").await[0]), ["d1"]);
+    for query in ["?id=nobody", "?id=nobody&mode=exact"] {
+        app.get(&format!("/clusters{query}")).await.problem(404, "document_not_found");
+    }
+    app.put_json("/collections/with", json!({"clusters": {"threshold": 0.9}})).await;
+    assert!(app.get("/collections/with/clusters").await.lines().is_empty());
     let records = json!({
         "shingles": {"unit": "field"},
         "scheme": {"kind": "fields", "fields": ["name"]},

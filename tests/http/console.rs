@@ -29,7 +29,7 @@ fn named(text: &str) -> impl Iterator<Item = String> {
 }
 
 #[tokio::test]
-async fn pages_and_all_that_they_name_are_served_before_collections_are_open() {
+async fn console_pages_are_served_before_collections_are_open() {
     let app = App::starting(ServerSettings::default());
     let mut to_read = vec!["/".to_owned(), "/docs".to_owned(), "/docs/problems".to_owned()];
     let mut read = Vec::new();

@@ -87,7 +87,7 @@ fn close_within(schema: &mut Value, components: &Value) {
                     close(choice, components);
                 }
             }
-            ("items" | "additionalProperties", value) => close(value, components),
+            ("items" | "additionalProperties" | "contentSchema", value) => close(value, components),
             _ => {}
         }
     }
@@ -163,6 +163,7 @@ impl Contract {
             return;
         };
         let media = sent.media.split(';').next().unwrap().to_ascii_lowercase();
+        let media = media.replace("merge-patch+json", "json"); // taken alike
         if let Ok(values) = values(&media, body) {
             self.check_values(&at, &media, &values);
         }
@@ -172,7 +173,8 @@ impl Contract {
         if values.is_empty() {
             return;
         }
-        let pointer = format!("{at}/content/{}/schema", media.replace('/', "~1"));
+        let line = if media == "application/x-ndjson" { "/contentSchema" } else { "" };
+        let pointer = format!("{at}/content/{}/schema{line}", media.replace('/', "~1"));
         let validator = self.validator(&pointer);
         for value in values {
             let faults: Vec<_> = validator

@@ -1,5 +1,5 @@
 use akin::engine::CollectionSettings;
-use akin::scheme::{Kind, SchemeSettings};
+use akin_core::scheme::{Kind, SchemeSettings};
 use serde_json::{Value, json};
 
 use crate::app::{App, text};
@@ -26,12 +26,12 @@ async fn the_default_curve_is_that_of_the_collection() {
     let curve = app.get("/curve?threshold=0.9").await.json();
     assert_eq!((&curve["keys_probed"], &curve["threshold"]), (&json!(5), &json!(0.9)));
     let bytes = curve["measured_bytes_per_document"].as_f64();
-    // The memory of a cluster's nodes is not that of one collection.
-    assert!(if backends::is_cluster() { bytes.is_none() } else { bytes.unwrap() > 128.0 });
+    // The memory of Valkey's nodes is not that of one collection.
+    assert!(if backends::is_valkey() { bytes.is_none() } else { bytes.unwrap() > 128.0 });
 }
 
 #[tokio::test]
-async fn a_curve_for_a_wanted_recall_or_for_bands_and_rows() {
+async fn curve_of_a_recall_or_of_bands_and_rows() {
     let app = App::new().await;
     app.add(&[json!({"id": "a", "text": text(0)})]).await;
     let wanted = app.get("/curve?threshold=0.5&recall=0.999").await.json();

@@ -37,12 +37,13 @@ async fn a_failed_store_acknowledges_nothing_and_still_reads() {
 }
 
 #[tokio::test]
-async fn a_bulk_import_into_a_failed_store_reports_errors_and_ends() {
+async fn bulk_import_into_a_failed_store_reports_errors() {
     if backends::is_left_out("faults of a store on disk") {
         return;
     }
     let app = App::new().await;
     let (documents, received) = mpsc::unbounded_channel();
+    documents.send(" ".to_owned()).unwrap();
     let send = |id: &str| {
         let line = format!("{}\n", json!({"id": id, "text": text(id.len())}));
         documents.send(line).unwrap();

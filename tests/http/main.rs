@@ -17,6 +17,7 @@ mod conformance;
 mod connections;
 mod console;
 mod contract;
+mod costs;
 mod curve;
 mod discovery;
 mod documents;
@@ -27,7 +28,7 @@ mod limits;
 mod lookups;
 mod measures;
 mod memory;
-#[path = "../numbers/mod.rs"]
+#[path = "../../crates/akin-core/benches/corpus/numbers.rs"]
 mod numbers;
 mod openapi;
 mod operating;
@@ -36,6 +37,7 @@ mod recall;
 mod records;
 mod refusals;
 mod reindex;
+mod shares;
 mod signatures;
 mod socket;
 mod transport;

@@ -48,3 +48,27 @@ fn what_receivers_of_webhooks_are_sent_is_documented() {
     let headers: Vec<_> = headers.collect();
     assert_eq!(headers, ["webhook-id", "webhook-timestamp", "webhook-signature"]);
 }
+
+/// Generators of clients fail at `prefixItems` and `items: false`, and at a body of two JSON media.
+/// They always send the default of a parameter.
+#[test]
+fn the_document_has_what_generators_understand() {
+    let document: serde_json::Value = serde_json::from_str(&akin::http::openapi_json()).unwrap();
+    let text = document.to_string();
+    assert!(!text.contains("prefixItems") && !text.contains("\"items\":false"), "a tuple");
+    let pairs = &document["paths"]["/pairs"]["get"]["responses"]["200"]["content"];
+    let lines = &pairs["application/x-ndjson"]["schema"];
+    assert_eq!(lines["type"], "string", "{lines}");
+    assert_eq!(lines["contentSchema"]["$ref"], "#/components/schemas/PairLine", "{lines}");
+    for operation in document["paths"].as_object().unwrap().values().flat_map(|path| {
+        path.as_object().unwrap().values().filter(|operation| operation["requestBody"].is_object())
+    }) {
+        let media = operation["requestBody"]["content"].as_object().unwrap().keys();
+        let json = media.filter(|media| media.ends_with("json") && !media.contains("ndjson"));
+        assert_eq!(json.count(), 1, "{}", operation["operationId"]);
+    }
+    let parameters = document["paths"]["/clusters"]["get"]["parameters"].as_array().unwrap();
+    for parameter in parameters {
+        assert!(parameter["schema"]["default"].is_null(), "is of one form alone: {parameter}");
+    }
+}

@@ -3,10 +3,12 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_util::StreamExt;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use serde_json::{Value, json};
+use tower::ServiceExt;
 
-use crate::app::App;
+use crate::app::{App, arriving, post};
 use crate::backends;
 
 #[tokio::test]
@@ -25,7 +27,7 @@ async fn stats_have_all_fields() {
     assert_eq!(stats["documents"], 1);
     assert_eq!(stats["version"], env!("CARGO_PKG_VERSION"));
     assert_eq!(stats["settings"]["sketch"]["slots"], 128);
-    let source = if backends::is_cluster() { "cluster" } else { "empty" };
+    let source = if backends::is_valkey() { "valkey" } else { "empty" };
     assert_eq!(stats["recovery"]["source"], source);
     let figures = [
         "distinct_sets",
@@ -43,7 +45,7 @@ async fn stats_have_all_fields() {
     for figure in figures {
         assert!(stats[figure].is_u64(), "{figure}: {stats}");
     }
-    if backends::is_cluster() {
+    if backends::is_valkey() {
         assert_eq!(stats.get("bytes_per_document"), None);
         return;
     }
@@ -117,6 +119,56 @@ async fn requests_are_counted_by_route() {
     assert!(!metrics.contains("https"), "no id may become a label:\n{metrics}");
 }
 
+/// The head of an import's answer is there before its first document.
+#[tokio::test]
+async fn an_import_is_measured_until_its_end() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    let _guard = metrics::set_default_local_recorder(&recorder);
+    let app = App::new().await;
+    let (documents, body) = arriving();
+    documents.send(" ".to_owned()).unwrap();
+    let request = post("/documents", "application/x-ndjson", body);
+    let answer = app.router.clone().oneshot(request).await.unwrap();
+    let mut results = answer.into_body().into_data_stream();
+    let counted = r#"akin_http_requests_total{method="POST",route="/documents",status="200"} 1"#;
+    let timed = r#"akin_http_request_duration_seconds_count{method="POST",route="/documents"} 1"#;
+    for id in ["a", "b"] {
+        let document = json!({"id": id, "tokens": [id]}).to_string() + "\n";
+        documents.send(document).unwrap();
+        results.next().await.unwrap().unwrap();
+        let metrics = handle.render();
+        assert!(!metrics.contains(counted) && !metrics.contains(timed), "{metrics}");
+        assert!(metrics.contains("akin_http_requests_in_flight 1"), "{metrics}");
+    }
+    drop(documents);
+    assert!(results.next().await.is_none());
+    drop(results);
+    let metrics = handle.render();
+    assert!(metrics.contains(counted) && metrics.contains(timed), "{metrics}");
+    assert!(metrics.contains("akin_http_requests_in_flight 0"), "{metrics}");
+}
+
+#[test]
+fn counters_and_histograms_begin_at_zero() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    let _guard = metrics::set_default_local_recorder(&recorder);
+    akin::http::describe_metrics();
+    handle.run_upkeep();
+    let metrics = handle.render();
+    for line in [
+        r#"akin_documents_added_total{status="created"} 0"#,
+        r#"akin_documents_added_total{status="skipped"} 0"#,
+        r#"akin_lookup_duration_seconds_count{mode="verified"} 0"#,
+        "akin_lookup_candidates_count 0",
+        r#"akin_http_request_duration_seconds_count{method="POST",route="/documents"} 0"#,
+        "akin_tls_handshake_failures_total 0",
+    ] {
+        assert!(metrics.lines().any(|found| found == line), "{line} is not in\n{metrics}");
+    }
+}
+
 #[tokio::test]
 async fn the_openapi_document_is_served() {
     let reply = App::new().await.get("/openapi.yaml").await;
@@ -147,12 +199,13 @@ fn described(handle: &PrometheusHandle) {
         "akin_backup_last_duration_seconds",
         "akin_backup_last_bytes",
         "akin_webhook_lag_changes",
+        "akin_reload_stale",
     ] {
         metrics::gauge!(gauge).set(1.0);
     }
     for counter in [
         "akin_backup_failures_total",
-        "akin_trace_spans_lost_total",
+        "akin_reload_failures_total",
         "akin_webhook_changes_delivered_total",
         "akin_webhook_failures_total",
         "akin_webhook_changes_gone_total",
@@ -163,7 +216,7 @@ fn described(handle: &PrometheusHandle) {
 }
 
 #[tokio::test]
-async fn every_metric_has_a_type_and_a_description_and_is_documented_and_the_other_way_round() {
+async fn every_metric_is_described_and_documented() {
     let recorder = PrometheusBuilder::new().build_recorder();
     let handle = recorder.handle();
     let _guard = metrics::set_default_local_recorder(&recorder);

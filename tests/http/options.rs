@@ -11,7 +11,7 @@ async fn app() -> App {
 }
 
 #[tokio::test]
-async fn comparisons_take_them_in_the_query_or_in_the_body() {
+async fn comparisons_take_options_in_query_or_body() {
     let app = app().await;
     let body = |options: Value| {
         let mut body = json!({"a": {"id": "a"}, "b": {"id": "b"}});
@@ -45,7 +45,7 @@ async fn comparisons_take_them_in_the_query_or_in_the_body() {
 }
 
 #[tokio::test]
-async fn documents_take_them_in_the_query_or_each_its_own() {
+async fn documents_take_options_in_query_or_body() {
     let app = app().await;
     let document = |id: &str, options: Value| {
         let mut document = json!({"id": id, "text": text(0)});
@@ -86,7 +86,7 @@ async fn documents_take_them_in_the_query_or_each_its_own() {
 }
 
 #[tokio::test]
-async fn fetches_take_them_in_the_query_or_in_the_body() {
+async fn fetches_take_options_in_query_or_body() {
     let app = app().await;
     for (query, body) in [
         ("?include=sketch", json!({"ids": ["a"]})),

@@ -1,4 +1,3 @@
-use akin::http::ServerSettings;
 use serde_json::{Value, json};
 
 use crate::app::{App, text};
@@ -52,11 +51,10 @@ async fn threshold_and_sample_are_parameters() {
 
 #[tokio::test]
 async fn a_sample_has_a_limit() {
-    let settings = ServerSettings { recall_sample_max: 50, ..ServerSettings::default() };
-    let app = app_with_groups(App::with_server(settings).await).await;
+    let app = app_with_groups(App::new().await).await;
     for (query, detail) in [
-        ("sample=0", "'sample' must be 1..=50"),
-        ("sample=51", "'sample' must be 1..=50"),
+        ("sample=0", "'sample' must be 1..=1000"),
+        ("sample=1001", "'sample' must be 1..=1000"),
         ("sample=all", "'sample' is wrong: invalid value: string \"all\", expected a whole number"),
         ("mode=exact", "takes only sample, threshold"),
     ] {

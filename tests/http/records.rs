@@ -37,7 +37,7 @@ async fn a_record_is_stored_found_and_returned() {
     let expected = json!([{
         "id": "bill", "resemblance": 0.98, "points": 196, "field_points": {"name": 96, "phone": 100},
         "exact": 1.0 / 3.0, "shared": 1, "union": 3,
-        "containment": {"of_probe": 0.5, "of_match": 0.5}, "keys_shared": 1, "metadata": {"n": 1},
+        "containment": {"of_probe": 0.5, "of_match": 0.5}, "keys_shared": 1,
     }]);
     assert_eq!(added["duplicates"], expected);
 

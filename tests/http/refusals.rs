@@ -82,7 +82,7 @@ async fn an_invalid_probe_is_refused_with_a_pointer() {
         ("/similar", r#"{"tokens": [["b", 0]]}"#, "/tokens/0"),
         ("/resemblance", r#"{"a": {"id": "a"}}"#, ""),
         ("/resemblance", r#"{"a": {"id": "a"}, "b": {"x/y": 1}}"#, "/b/x~1y"),
-        ("/resemblance", r#"{"a": {"id": "a"}, "b": {"id": 1}}"#, "/b/id"),
+        ("/resemblance", r#"{"a": {"id": "a"}, "b": {"id": true}}"#, "/b/id"),
         ("/resemblance", r#"{"a": {"id": "a"}, "b": {}}"#, "/b"),
     ];
     for (path, body, pointer) in invalid {

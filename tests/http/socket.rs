@@ -79,10 +79,15 @@ impl Connection {
         self.stream.get_mut().write_all(bytes.as_bytes()).unwrap();
     }
 
+    /// Whether the other end still takes the bytes.
+    pub fn try_write(&mut self, bytes: &[u8]) -> bool {
+        self.stream.get_mut().write_all(bytes).is_ok()
+    }
+
     pub fn begin_bulk(&mut self) {
         self.write(
             "POST /documents HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\
-             content-type: application/x-ndjson\r\n\r\n",
+             content-type: application/x-ndjson\r\n\r\n1\r\n \r\n",
         );
     }
 
@@ -114,7 +119,7 @@ impl Connection {
     /// Sends these bytes every 10 ms until an answer ends the connection; gives what was answered.
     pub fn trickle(mut self, bytes: &[u8], for_at_most: Duration) -> Vec<u8> {
         let started = std::time::Instant::now();
-        self.stream.get_mut().set_read_timeout(Some(Duration::from_millis(10))).unwrap();
+        self.stream.get_mut().set_read_timeout(Some(Duration::from_millis(50))).unwrap();
         let mut answer = Vec::new();
         let mut buffer = [0; 4096];
         while started.elapsed() < for_at_most {

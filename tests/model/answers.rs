@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use akin::engine::{Lookup, Match, Mode};
+use akin::engine::{Answer, FoundBy, Lookup, Match, Mode};
 
 use crate::plain::{Model, owner};
 use crate::rule::{Features, Least, Score};
@@ -30,7 +30,7 @@ impl Finds {
     }
 }
 
-pub fn lookup(least: Least, mode: Mode) -> Lookup {
+pub fn lookup(least: Least, mode: Mode) -> Lookup<'static> {
     let (threshold, points) = match least {
         Least::Resemblance(least) => (Some(least.try_into().unwrap()), None),
         Least::Points(points) => (None, Some(points)),
@@ -38,16 +38,32 @@ pub fn lookup(least: Least, mode: Mode) -> Lookup {
     Lookup { threshold, points, limit: 10_000, mode: Some(mode), ..Lookup::default() }
 }
 
-/// All are near-duplicates, scored and ordered as in the model, and those that must be found are.
-pub fn check(found: &[Match], near: &Near, finds: Finds) -> Result<(), String> {
-    let mut rest = near.iter();
+/// The groups in which a lookup lists its matches, each in order: the matches of the first 40
+/// candidates, of the next 40, 80, 160 … candidates.
+pub fn groups_of(answer: &Answer) -> usize {
+    let (mut groups, mut checked) = (1, 40);
+    while answer.found_by == FoundBy::Keys && checked < answer.candidates {
+        (groups, checked) = (groups + 1, 2 * checked);
+    }
+    groups
+}
+
+/// All are near-duplicates, each once, scored as in the model, in at most so many groups that are
+/// ordered as in the model; and those that must be found are.
+pub fn check(found: &[Match], near: &Near, finds: Finds, groups: usize) -> Result<(), String> {
+    let places = near.iter().enumerate().map(|(at, (id, score))| (id.as_str(), (at, *score)));
+    let mut places: BTreeMap<_, _> = places.collect();
+    let (mut last, mut begun) = (None, 1);
     for of in found {
-        // What is passed over here was not found.
-        let expected = rest.by_ref().find(|(id, _)| id.as_str() == of.id.as_str());
-        let Some((_, score)) = expected else {
-            return Err(format!("{} is wrong or out of order in {found:?} of {near:?}", of.id));
+        let Some((at, score)) = places.remove(of.id.as_str()) else {
+            return Err(format!("{} is wrong or comes twice in {found:?} of {near:?}", of.id));
         };
-        check_score(of, *score)?;
+        check_score(of, score)?;
+        begun += usize::from(last > Some(at));
+        last = Some(at);
+        if begun > groups {
+            return Err(format!("{} is out of order in {found:?} of {near:?}", of.id));
+        }
     }
     check_missing(found, near, finds)
 }

@@ -1,17 +1,11 @@
 //! The clusters that a collection keeps, against the components of all pairs.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use akin::document::Ordinal;
-use akin::engine::{Added, ClustersState, Collection};
+use akin::engine::{Added, ClusterPart, ClusterQuery, Collection, Discovery, Linkage};
+use futures_util::StreamExt;
 
 use crate::plain::id;
 use crate::settings::CLUSTERED_FROM;
-use crate::world::{World, clusters_of, pairs_of};
-
-fn cursor(next: Option<&String>) -> Option<Ordinal> {
-    next.map(|next| Ordinal::try_from(next.parse::<u64>().unwrap()).unwrap())
-}
+use crate::world::{World, clusters_of, members_of, pairs_of};
 
 impl World {
     /// Brings the clusters up to date and compares them, if they are kept.
@@ -22,29 +16,23 @@ impl World {
         }
         assert_eq!(engine.remove_expired().await.unwrap(), self.model.sweep());
         while engine.update_clusters().await.unwrap() {}
-        let limit = 1 + self.numbers.below(5);
-        let (mut found, mut after) = (BTreeMap::new(), None);
-        loop {
-            let page = engine.stored_clusters(after, 2, limit).unwrap();
-            assert_eq!(page.state, ClustersState::Current);
-            assert!(page.clusters.len() <= limit && !page.truncated);
-            for stored in page.clusters {
-                assert!(!stored.stale);
-                let members = members(&engine, stored.representative.as_str(), limit);
-                assert_eq!(members.len(), stored.size);
-                found.insert(stored.cluster, members);
+        let parts = kept(&engine).await;
+        let (mut name, mut first) = (String::new(), None);
+        for part in &parts {
+            match part {
+                ClusterPart::Begin { name: of, representative, .. } => {
+                    name.clone_from(of);
+                    first = Some(representative.clone());
+                }
+                ClusterPart::Member { id, .. } => {
+                    assert_eq!(engine.cluster_name_of(id).as_ref(), Some(&name), "{id}");
+                    assert!(first.as_ref().is_some_and(|first| first <= id));
+                }
+                _ => {}
             }
-            after = cursor(page.next.as_ref());
-            if after.is_none() {
-                break;
-            }
-        }
-        for (name, members) in &found {
-            let of = |member: &String| engine.cluster_name_of(&id(member));
-            assert!(members.iter().all(|member| of(member).as_ref() == Some(name)), "{members:?}");
         }
         let expected = clusters_of(&pairs_of(&self.model, CLUSTERED_FROM));
-        assert_eq!(found.into_values().collect::<BTreeSet<_>>(), expected);
+        assert_eq!(members_of(parts), expected);
     }
 
     /// An added document is in the cluster of its near-duplicates at once.
@@ -57,16 +45,9 @@ impl World {
     }
 }
 
-/// In the order of their ids.
-fn members(engine: &Collection, of: &str, limit: usize) -> Vec<String> {
-    let (mut members, mut after) = (Vec::new(), None);
-    loop {
-        let page = engine.stored_cluster_of(&id(of), after, limit).unwrap();
-        members.extend(page.members.into_iter().map(|member| member.id.to_string()));
-        after = cursor(page.next.as_ref());
-        if after.is_none() {
-            members.sort();
-            return members;
-        }
-    }
+async fn kept(engine: &Collection) -> Vec<ClusterPart> {
+    let query = ClusterQuery { linkage: Linkage::Single, min_size: 2, id: None };
+    let kept = engine.kept_clusters(&Discovery::default(), &query).unwrap().unwrap();
+    let batches = kept.stream(()).unwrap();
+    batches.map(Result::unwrap).collect::<Vec<_>>().await.concat()
 }

@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 
 use crate::alone::{below, is_stored, options, status};
 use crate::answers::{Finds, check_known, lookup};
+use crate::backends;
 use crate::contents;
 use crate::numbers::Numbers;
 use crate::plain::{Model, id, owner};
@@ -40,9 +41,10 @@ pub async fn play(world: &mut World) {
     let stable = world.model.part(world.model.rule, |owner| owner == STABLE);
     let is_over = Arc::new(AtomicBool::new(false));
     let is_reindexed = next.is_some();
+    let is_quiet = is_reindexed || backends::is_valkey();
     let around = [
         tokio::spawn(maintain(world.collections().clone(), is_over.clone())),
-        tokio::spawn(discover(world.collections().clone(), is_over.clone(), stable, is_reindexed)),
+        tokio::spawn(discover(world.collections().clone(), is_over.clone(), stable, is_quiet)),
     ];
     let playing: Vec<JoinHandle<Client>> =
         clients.into_iter().map(|client| tokio::spawn(client.play())).collect();
@@ -92,14 +94,14 @@ async fn discover(
     collections: Arc<Collections>,
     is_over: Arc<AtomicBool>,
     stable: Model,
-    is_reindexed: bool,
+    is_quiet: bool,
 ) {
     let is_records = matches!(
         stable.documents.values().next().map(|plain| &plain.content),
         Some(Content::Fields(_)) | None
     );
     let expected = pairs_of(&stable, 0.7);
-    while !is_over.load(Ordering::Relaxed) && !is_records && !is_reindexed {
+    while !is_over.load(Ordering::Relaxed) && !is_records && !is_quiet {
         let engine = collections.get(&world::name()).unwrap();
         let found = pairs(&engine, 0.7).await;
         let mut of_stable = by_ids(&found);

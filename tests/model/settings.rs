@@ -1,8 +1,8 @@
 //! The settings of collections that are played.
 
 use akin::engine::{CollectionSettings, Mode};
-use akin::scheme::{Kind, Threshold};
-use akin::text::Unit;
+use akin_core::scheme::{Kind, Threshold};
+use akin_core::text::Unit;
 
 use crate::rule::{Least, Rule};
 

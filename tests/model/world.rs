@@ -6,15 +6,16 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use akin::document::{Document, DocumentId};
 use akin::engine::{
-    Clock, ClusterPart, Collection, CollectionName, CollectionSettings, Collections,
-    CollectionsSettings, Discovery, FoundPair, LimitSettings, Linkage, Mode, Order, Probe,
-    Progress, ReindexState,
+    Clock, ClusterPart, ClusterQuery, Collection, CollectionName, CollectionSettings, Collections,
+    CollectionsSettings, Discovery, FoundPair, LimitSettings, Linkage, Mode, Order, PairPart,
+    Probe, Progress, ReindexState,
 };
 use akin::storage::StorageSettings;
 use futures_util::StreamExt;
 use tempfile::TempDir;
 
 use crate::answers::{self, Finds, RecallTally};
+use crate::backends;
 use crate::contents;
 use crate::numbers::Numbers;
 use crate::plain::{Model, Plain, id, metadata};
@@ -65,7 +66,10 @@ impl World {
     pub async fn new(setting: Setting, numbers: Numbers) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let now_ms = Arc::new(AtomicI64::new(START_MS));
-        let settings = setting.settings();
+        let mut settings = setting.settings();
+        if settings.clusters.threshold.is_some() && backends::is_left_out("stored clusters") {
+            settings.clusters.threshold = None;
+        }
         let collections = open(&dir, &now_ms, 16 << 20).await;
         collections.create(name(), settings.clone()).await.unwrap();
         let model = Model::new(rule_of(&settings), START_MS);
@@ -108,8 +112,16 @@ impl World {
         assert_eq!(*self.engine().settings(), self.settings);
     }
 
+    /// Valkey closes the connections of this world. Only the backend in Valkey has them.
+    pub fn close_connections(&self) {
+        backends::close_connections(self.dir.path());
+    }
+
     /// The settings that it is reindexed with next, if it can be.
     pub fn next_settings(&self) -> Option<CollectionSettings> {
+        if backends::is_valkey() {
+            return None;
+        }
         let others = self.setting.others()?;
         Some(if self.settings == others { self.setting.settings() } else { others })
     }
@@ -146,6 +158,11 @@ impl World {
         check_get(&self.engine(), self.setting, &self.model, name).await;
     }
 
+    pub async fn check_count(&self) {
+        let documents = self.engine().stats().await.unwrap().backend.documents;
+        assert_eq!(documents, self.model.alive().count() as u64);
+    }
+
     pub async fn check_listed(&mut self) {
         let engine = self.engine();
         let (mut listed, limit) = (Vec::<DocumentId>::new(), 1 + self.numbers.below(60));
@@ -159,8 +176,7 @@ impl World {
         }
         let alive: Vec<&str> = self.model.alive().map(|(id, _)| id.as_str()).collect();
         assert!(listed.iter().map(DocumentId::as_str).eq(alive.iter().copied()), "{listed:?}");
-        let stats = engine.stats().await.unwrap().backend;
-        assert_eq!(stats.documents, alive.len() as u64);
+        self.check_count().await;
         let exported = engine.export(Order::Id).await;
         let exported = exported.map(|record| record.unwrap().id.to_string());
         assert_eq!(exported.collect::<Vec<_>>().await, alive);
@@ -195,14 +211,14 @@ impl World {
         let near = self.model.near(features, least, except);
         assert!(!answer.truncated && !answer.more, "{answer:?}");
         let finds = Finds::of(self.setting.is_whole(mode), false);
-        answers::check(&answer.matches, &near, finds).unwrap();
+        answers::check(&answer.matches, &near, finds, answers::groups_of(answer)).unwrap();
         let promised = answer.expected_recall;
         self.recall.add(features, &self.model, &near, &answer.matches, promised);
     }
 
     /// All pairs and all clusters.
     pub async fn check_discovery(&mut self) {
-        if self.setting == Setting::Records {
+        if self.setting == Setting::Records || backends::is_valkey() {
             return;
         }
         let least = self.numbers.pick(&[0.6, 0.8, 1.0]);
@@ -230,13 +246,19 @@ pub async fn check_get(engine: &Collection, setting: Setting, model: &Model, nam
 
 async fn open(dir: &TempDir, now_ms: &Arc<AtomicI64>, sets_cache_bytes: u64) -> Arc<Collections> {
     let (dir, now_ms) = (dir.path().to_owned(), Arc::clone(now_ms));
+    let shared_dir = dir.clone();
+    let shared = tokio::task::spawn_blocking(move || backends::shared(&shared_dir)).await.unwrap();
     let of_all = CollectionsSettings {
         store: StorageSettings::default(),
         sets_cache_bytes,
         collections_max: 2,
-        ceiling: LimitSettings::ceiling(),
+        limits_max: LimitSettings {
+            checked_max: 1_000,
+            duplicates_max: 1_000,
+            ..LimitSettings::default()
+        },
         clock: Clock::new(move || now_ms.load(Ordering::Relaxed)),
-        cluster: None,
+        shared,
     };
     let open = move || {
         Collections::open(&dir, CollectionSettings::default(), of_all, &Progress::default())
@@ -259,7 +281,12 @@ fn exactly(least: f64) -> Discovery {
 
 pub async fn pairs(engine: &Collection, least: f64) -> Vec<FoundPair> {
     let batches = engine.pairs(exactly(least), ()).await.unwrap();
-    batches.map(Result::unwrap).collect::<Vec<_>>().await.concat()
+    let parts = batches.map(Result::unwrap).collect::<Vec<_>>().await.concat();
+    let pair = |part| match part {
+        PairPart::Pair(pair) => pair,
+        PairPart::Incomplete(incomplete) => panic!("{incomplete:?}"),
+    };
+    parts.into_iter().map(pair).collect()
 }
 
 pub type Pairs = BTreeMap<(String, String), f64>;
@@ -285,15 +312,20 @@ pub fn pairs_of(model: &Model, least: f64) -> Pairs {
 
 /// The members of each cluster of several documents.
 async fn clusters(engine: &Collection, least: f64) -> BTreeSet<Vec<String>> {
-    let discovery = exactly(least);
-    let parts = engine.clusters(discovery, Linkage::Single, 2, ()).await.unwrap();
-    let parts = parts.map(Result::unwrap).collect::<Vec<_>>().await.concat();
+    let query = ClusterQuery { linkage: Linkage::Single, min_size: 2, id: None };
+    let parts = engine.clusters(exactly(least), query, ()).await.unwrap();
+    members_of(parts.map(Result::unwrap).collect::<Vec<_>>().await.concat())
+}
+
+/// The members of each cluster, none of which may be incomplete.
+pub fn members_of(parts: Vec<ClusterPart>) -> BTreeSet<Vec<String>> {
     let (mut clusters, mut members) = (BTreeSet::new(), Vec::new());
     for part in parts {
         match part {
             ClusterPart::Begin { .. } => {}
             ClusterPart::Member { id, .. } => members.push(id.to_string()),
             ClusterPart::End => assert!(clusters.insert(std::mem::take(&mut members))),
+            ClusterPart::Incomplete(incomplete) => panic!("{incomplete:?}"),
         }
     }
     clusters

@@ -9,9 +9,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod figures;
 mod given;
 mod json;
+mod limits;
 mod links;
+mod log_lines;
 mod output;
 mod page;
 mod plots;
@@ -60,8 +63,9 @@ fn is_update() -> bool {
 
 #[test]
 fn the_pages_show_what_happens() {
+    // Before the pages are read, as these passages are in the same files.
+    let differences = Mutex::new(figures::differences());
     let waiting = Mutex::new(pages());
-    let differences = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..READERS {
             scope.spawn(|| {

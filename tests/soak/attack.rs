@@ -31,8 +31,14 @@ fn small_requests_cannot_take_much_memory() {
     let server = Server::start_with(dir.path(), &settings);
     let caller = Caller::new(&server.url);
     add_documents(&caller);
-    let probes: Vec<_> = (0..100).map(|_| json!({"text": text(0)})).collect();
-    refused(&caller, "POST", "/similar?limit=10000&include=metadata", json!(probes).to_string());
+    let probes: Vec<_> = (0..40).map(|_| json!({"text": text(0)})).collect();
+    let answer = "/similar?limit=10000&include=metadata";
+    assert!(answered(&caller, answer, &json!(probes).to_string()) > 2 * MEMORY_MAX);
+    let ids: Vec<_> = (0..DOCUMENTS).map(|at| format!("d{at}")).collect();
+    assert!(answered(&caller, "/fetch", &json!({ "ids": ids }).to_string()) > DOCUMENTS * 60_000);
+    let counted: Vec<_> =
+        (0..100).map(|at| json!({"tokens": [[at.to_string(), 900_000]]})).collect();
+    assert!(answered(&caller, "/collections/bags/similar", &json!(counted).to_string()) > 0);
     let large = format!("[{}{{}}]", "{},".repeat(LARGE_BODY / 3 - 1));
     refused(&caller, "POST", "/similar", large.clone());
     refused(&caller, "PUT", "/collections/large", large);
@@ -50,6 +56,8 @@ fn small_requests_cannot_take_much_memory() {
 }
 
 fn add_documents(caller: &Caller) {
+    let bags = (JSON, json!({"shingles": {"multiset": true}}).to_string());
+    assert_eq!(caller.call("PUT", "/collections/bags", bags).unwrap().status, 201);
     let metadata: Value = json!({"values": vec![0; 30_000]});
     for at in 0..DOCUMENTS {
         let document = json!({"id": format!("d{at}"), "text": text(at), "metadata": metadata});
@@ -63,6 +71,21 @@ fn add_documents(caller: &Caller) {
 fn text(changed: usize) -> String {
     let word = |at: usize| if at == changed { format!("e{at}") } else { format!("w{at}") };
     (0..200).map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// Tries while the memory of an earlier request is still reserved.
+const TRIES: usize = 50;
+
+/// The bytes of an answer, of which each piece is thrown away.
+fn answered(caller: &Caller, path: &str, body: &str) -> usize {
+    let send = |_| {
+        let request = caller.agent.post(format!("{}{path}", caller.url)).content_type(JSON);
+        Some(request.send(body).unwrap()).filter(|answer| answer.status() != 503)
+    };
+    let mut answer = (0..TRIES).find_map(send).expect("the memory is given back");
+    assert_eq!(answer.status(), 200, "{path}");
+    let mut reader = answer.body_mut().with_config().limit(u64::MAX).reader();
+    std::io::copy(&mut reader, &mut std::io::sink()).unwrap() as usize
 }
 
 /// The server does not read all of a body that it refuses, so its answer can be lost.

@@ -33,7 +33,6 @@ impl Server {
             .env("AKIN__SERVER__BULK_REQUESTS_MAX", "1")
             .env("AKIN__SERVER__DISCOVERIES_MAX", "1")
             .env("AKIN__SERVER__RATE_PER_KEY", keys::RATE.to_string())
-            .env("AKIN__SERVER__RATE_BURST_S", "1")
             .env("AKIN__STORAGE__QUEUE_WRITES_MAX", "4")
             .env("AKIN__STORAGE__EXPIRY_INTERVAL_S", "1")
             // Caches that are soon full, so that memory shows what else grows.

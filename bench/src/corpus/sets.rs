@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
-use akin::text::ShingleSet;
+use akin_core::text::ShingleSet;
 
 /// Sets one after the other in one piece of memory.
 #[derive(Debug, Default)]

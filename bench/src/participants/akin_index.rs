@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use akin::document::{Content, Ordinal};
 use akin::engine::{Analyser, CollectionSettings};
-use akin::index::{Candidates, Index, NewSet, Search};
-use akin::measure::Overlap;
-use akin::scheme::{Bands, Curve, Key, ProbePlan, Threshold};
-use akin::sketch::{Estimator, Sketch, Sketcher};
-use akin::text::ShingleSet;
+use akin_core::index::{Candidates, Index, NewSet, Search, SearchLimits};
+use akin_core::measure::Overlap;
+use akin_core::scheme::{Bands, Curve, Key, ProbePlan, Threshold};
+use akin_core::sketch::{Estimator, Sketch, Sketcher};
+use akin_core::text::ShingleSet;
 
 use super::Job;
 use super::lookups::time_each;
@@ -102,9 +102,9 @@ impl Made {
             sketch,
             fingerprint,
             agreeing_min: self.plan.agreeing_min,
-            postings_max: 1 << 30,
-            found_max: 1 << 30,
-            members_max: 1 << 30,
+            threshold: self.settings.scheme.threshold,
+            start: 0,
+            limits: SearchLimits::NONE,
         })
     }
 

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use akin::document::{Content, DocumentId};
 use akin::engine::{Analyser, CollectionSettings, Mode, OfflineCorpus, OfflineGathering, SetPair};
-use akin::join::Progress;
-use akin::scheme::Threshold;
+use akin_core::join::Progress;
+use akin_core::scheme::Threshold;
 
 use super::Job;
 use crate::THRESHOLD;

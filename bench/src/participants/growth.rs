@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use akin::document::{Content, DocumentId, Ordinal};
 use akin::engine::CollectionSettings;
-use akin::index::Index;
-use akin::join::Progress;
-use akin::scheme::{Bands, Key, Threshold};
-use akin::sketch::Estimator;
+use akin_core::index::Index;
+use akin_core::join::Progress;
+use akin_core::scheme::{Bands, Key, Threshold};
+use akin_core::sketch::Estimator;
 
 use super::Job;
 use super::akin_join::{gather, mode};

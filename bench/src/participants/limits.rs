@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use akin::simd::prefer_huge_pages;
+use akin_core::simd::prefer_huge_pages;
 use rusqlite::Connection;
 use tempfile::TempDir;
 use xxhash_rust::xxh3::xxh3_64;

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use akin::engine::CollectionSettings;
-use akin::simd::Level;
-use akin::sketch::Sketcher;
-use akin::text::Shingler;
+use akin_core::simd::Level;
+use akin_core::sketch::Sketcher;
+use akin_core::text::Shingler;
 use gaoya::minhash::{MinHasher, MinHasher32};
 use gaoya::text::{shingle_tokens, whitespace_split};
 

@@ -143,15 +143,6 @@ export interface Cluster {
   members: { id: string; resemblance: number }[];
 }
 
-export interface ClusterOf {
-  cluster?: string;
-  representative: string;
-  size: number;
-  members: { id: string; [field: string]: unknown }[];
-  more: boolean;
-  truncated: boolean;
-}
-
 export interface Collection {
   name: string;
   settings: Record<string, any>;
@@ -161,6 +152,14 @@ export interface Collection {
 
 export interface CallOptions {
   signal?: AbortSignal;
+}
+
+export interface DiscoveryOptions extends CallOptions {
+  /**
+   * Called if some documents were not compared with all candidates, so that pairs or clusters may
+   * be missing; by default a warning on the console.
+   */
+  onIncomplete?: (incomplete: { documents: number; ids: string[] }) => void;
 }
 
 /** Conditions on documents. */
@@ -186,7 +185,7 @@ export interface LookupOptions extends Conditions {
   /** Matches to leave out before the first. */
   offset?: number;
   mode?: Mode;
-  /** What matches have besides their scores; by default metadata. */
+  /** What matches have besides their scores; by default nothing. */
   include?: ("text" | "metadata")[];
 }
 
@@ -200,7 +199,7 @@ export interface BulkOptions extends CheckOptions {
 export interface ClientOptions {
   /** By default that in AKIN_URL, else http://127.0.0.1:2546. */
   url?: string;
-  /** By default that in AKIN_API_KEY, else in AKIN_KEY. */
+  /** By default that in AKIN_API_KEY. */
   key?: string;
   collection?: string;
   /**
@@ -249,11 +248,15 @@ export class Client {
     options?: CallOptions,
   ): Promise<Added>;
 
-  /** The documents that are connected with a stored one by near-duplicates. */
+  /** The cluster of a stored document: it alone if it has no near-duplicates. */
   clusterOf(
     id: string,
-    options?: { threshold?: number; mode?: Mode; limit?: number } & CallOptions,
-  ): Promise<ClusterOf>;
+    options?: {
+      threshold?: number;
+      mode?: Mode;
+      linkage?: "single" | "representative";
+    } & CallOptions,
+  ): Promise<Cluster>;
 
   /** Removes a document; rejects with `document_not_found` if there is none. */
   remove(id: string, options?: CallOptions): Promise<void>;
@@ -278,7 +281,7 @@ export class Client {
 
   /** Every pair of near-duplicates, while the server finds them. */
   pairs(
-    options?: { threshold?: number; mode?: Mode } & CallOptions,
+    options?: { threshold?: number; mode?: Mode } & DiscoveryOptions,
   ): AsyncGenerator<Pair, void, undefined>;
 
   /** All clusters of near-duplicates. */
@@ -288,7 +291,7 @@ export class Client {
       mode?: Mode;
       linkage?: "single" | "representative";
       minSize?: number;
-    } & CallOptions,
+    } & DiscoveryOptions,
   ): AsyncGenerator<Cluster, void, undefined>;
 
   /** Every document, from one consistent view. */

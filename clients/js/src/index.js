@@ -21,7 +21,7 @@ export class Client {
     this.url = url.replace(/\/+$/, "");
     this.name = options.collection ?? "default";
     this.patienceMs = options.patienceMs ?? 10_000;
-    this.#key = options.key ?? environment.AKIN_API_KEY ?? environment.AKIN_KEY;
+    this.#key = options.key ?? environment.AKIN_API_KEY;
     this.#fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
   }
 
@@ -65,8 +65,9 @@ export class Client {
   }
 
   /** @param {string} id @param {Values} [options] */
-  clusterOf(id, { signal, ...query } = {}) {
-    return this.#call("GET", "/clusters", { query: { id, ...query }, signal });
+  async clusterOf(id, options) {
+    for await (const cluster of this.#stream("/clusters", { id, ...options })) return cluster;
+    throw new Error("the answer has no cluster");
   }
 
   /** @param {string} id @param {Values} [options] */
@@ -185,12 +186,15 @@ export class Client {
    * @param {Values} [options]
    * @returns {AsyncGenerator<any, void, undefined>}
    */
-  async *#stream(path, { signal, ...query } = {}) {
+  async *#stream(path, { signal, onIncomplete = warn, ...query } = {}) {
     const init = { method: "GET", headers: this.#headers(), signal };
     const url = this.#url(path, query);
     const backoff = new Backoff(this.patienceMs, signal);
     const response = await retried(backoff, () => send(this.#fetch, url, init));
-    yield* lines(response, signal);
+    for await (const line of lines(response, signal)) {
+      if (line.incomplete === undefined) yield line;
+      else onIncomplete(line.incomplete);
+    }
   }
 
   #prefix() {
@@ -239,4 +243,13 @@ function search(query) {
   }
   const text = parameters.toString();
   return text === "" ? "" : `?${text}`;
+}
+
+/** @param {Values} incomplete */
+function warn(incomplete) {
+  console.warn(
+    `akin: ${incomplete.documents} documents were not compared with all candidates: ` +
+      'mode "exact" compares them',
+    incomplete,
+  );
 }

@@ -156,6 +156,16 @@ test("an answer that is cut off is no answer", async () => {
   }
 });
 
+test("incomplete clusters are reported and are no cluster", async () => {
+  const last = ndjson({ incomplete: { documents: 812, ids: ["a", "c"] } });
+  const fake = await script({ status: 200, body: ndjson({ cluster: "c", size: 2 }) + last });
+  const reported = [];
+  const clusters = new Client({ url: fake.url }).clusters({ onIncomplete: (it) => reported.push(it) });
+  assert.deepEqual((await all(clusters)).map(({ size }) => size), [2]);
+  assert.deepEqual(reported, [{ documents: 812, ids: ["a", "c"] }]);
+  fake.stop();
+});
+
 test("a server that is not there, and a call that is given up", async () => {
   const client = new Client({ url: "http://127.0.0.1:1", patienceMs: 0 });
   await assert.rejects(client.stats(), (error) =>

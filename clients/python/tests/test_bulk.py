@@ -4,6 +4,8 @@ import tracemalloc
 from pathlib import Path
 from typing import AsyncIterator, Dict, Iterator, List
 
+import numpy
+import pandas
 import pytest
 from server import Reply, Script, Server, lines, problem
 
@@ -141,3 +143,18 @@ def test_memory_does_not_grow_with_the_number_of_documents() -> None:
 
     peak(512)  # what stays for good
     assert peak(512 * 12) < 2 * peak(512 * 3)
+
+
+def test_values_that_are_missing_or_no_number(client: akin.Client) -> None:
+    frame = pandas.DataFrame(
+        {"id": ["a", None], "text": ["one two three", "four five six"], "expires_at": [None, None]}
+    )
+    frame["metadata"] = [{"year": 2024}, float("nan")]
+    assert [result["status"] for result in client.bulk(frame)] == ["created"] * 2
+    wrong = {"id": "b", "text": "seven", "metadata": {"years": [2024, float("nan")]}}
+    with pytest.raises(ValueError, match=r"document 2 \('b'\): metadata.years\[1\] is not a finite"):
+        list(client.bulk([{"id": "c", "text": "eight"}, wrong]))
+    with pytest.raises(ValueError, match="metadata.of is not a finite"):
+        client.insert("d", "nine", metadata={"of": numpy.float64("inf")})
+    with pytest.raises(TypeError, match="document 1 .*a object cannot be sent"):
+        list(client.bulk([{"text": object()}]))

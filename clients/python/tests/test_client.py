@@ -43,7 +43,7 @@ def test_documents_come_and_go(client: akin.Client) -> None:
 def test_lookups(client: akin.Client) -> None:
     client.insert("en", BUS, metadata={"lang": "en"})
     client.insert("fr", BUS, metadata={"lang": "fr"})
-    found = client.query(BUS_2, filter='@.lang == "fr"', limit=5)["matches"]
+    found = client.query(BUS_2, filter='@.lang == "fr"', include=["metadata"])["matches"]
     assert [(m["id"], m["metadata"]) for m in found] == [("fr", {"lang": "fr"})]
     assert [m["id"] for m in client.query(id="en")["matches"]] == ["fr"]
     second = client.query(BUS, offset=1, include=["text"])["matches"]
@@ -147,6 +147,17 @@ def test_an_answer_that_is_cut_off_is_no_answer() -> None:
             next(pairs)
 
 
+def test_incomplete_clusters_are_a_warning_and_no_cluster() -> None:
+    cluster = b'{"cluster": "c", "representative": "x", "size": 2, "members": []}\n'
+    last = b'{"incomplete": {"documents": 812, "ids": ["a", "c"]}}\n'
+    with Script((200, {}, cluster + last)) as script, akin.Client(script.url) as client:
+        with pytest.warns(akin.IncompleteWarning, match="812 documents") as warned:
+            assert [cluster["size"] for cluster in client.clusters()] == [2]
+        message = warned[0].message
+        assert isinstance(message, akin.IncompleteWarning)
+        assert message.incomplete["ids"] == ["a", "c"]
+
+
 def test_an_id_is_one_part_of_the_path() -> None:
     with Script((204, {}, b"")) as script, akin.Client(script.url, collection="a") as client:
         client.remove("https://example.org/a?b#c d/../e")
@@ -180,3 +191,11 @@ def test_both_clients_have_the_same_methods() -> None:
 
     assert methods(akin.Client).keys() == methods(akin.AsyncClient).keys()
     assert "near-duplicates" in (akin.Client.query.__doc__ or "")
+
+
+def test_a_string_is_no_list_of_ids(client: akin.Client) -> None:
+    for call in (client.collapse, client.get_many):
+        with pytest.raises(TypeError, match="a list of ids is needed, not a single str"):
+            call("abc")
+    with pytest.raises(TypeError, match="a set of tokens is needed, not a string"):
+        client.insert("a", tokens="abc")

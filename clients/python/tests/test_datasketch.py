@@ -1,9 +1,11 @@
 import gc
+import pickle
 import subprocess
 import sys
 from typing import Any, Callable, Iterator, List
 
 import datasketch
+import numpy
 import pytest
 from server import Reply, Script, Server, problem
 
@@ -91,8 +93,89 @@ def test_elements_and_keys(client: akin.Client) -> None:
         assert lsh.query({"fffe", "x", "y"}) == []
         with pytest.raises(TypeError, match="not a string"):
             lsh.insert(8, "a text")
-    with MinHashLSH(client=client) as strings, pytest.raises(TypeError, match="key_type"):
+
+
+def test_keys_of_many_types(client: akin.Client) -> None:
+    keys: List[Any] = ["a", 17, -3, b"\xff", ("a", 3), 2.5, None, "py:17", "py:", numpy.int64(99)]
+    with MinHashLSH(threshold=0.5, client=client) as lsh:
+        for key in keys:
+            lsh.insert(key, {f"{key!r}", "x"})
+        with pytest.raises(ValueError, match="already exists"):
+            lsh.insert(17, {"y"})
+        assert set(lsh.keys) == set(keys) and all(key in lsh for key in keys)
+        assert "17" not in lsh and lsh.query({f"{17!r}", "x"}) == [17]
+        lsh.remove(("a", 3))
+        assert ("a", 3) not in lsh
+        own = client.collection(lsh._client.name)
+        assert own.get("py:17")["id"] == "py:17" and own.get("a")["id"] == "a"
+        own.insert("py:not a literal", tokens=["of another program"])
+        assert "py:not a literal" in set(lsh.keys)
+        for key in (object(), float("nan"), ("a", frozenset("b"))):
+            with pytest.raises(TypeError, match="cannot be restored from its id"):
+                lsh.insert(key, {"x"})
+    with MinHashLSH(client=client, key_type=str) as strings, pytest.raises(TypeError, match="key_t"):
         strings.insert(5, {"x"})  # type: ignore[arg-type]
+
+
+def test_bands_rows_and_counts(client: akin.Client) -> None:
+    with MinHashLSH(threshold=0.5, num_perm=64, params=(16, 4), client=client) as lsh:
+        assert (lsh.b, lsh.r, lsh.get_counts()) == (16, 4, [{}] * 16)
+        for key, words in {"a": A, "b": B, "c": ["other", "words"]}.items():
+            lsh.insert(key, sketch(words, lambda num_perm: MinHash(64)))
+        assert (lsh.b, lsh.r) == (16, 4)
+        counts = lsh.get_counts()
+        assert len(counts) == 16 and all(sum(band.values()) == 3 for band in counts)
+        assert any(2 in band.values() for band in counts), "two resemble each other"
+        assert all(sum(band.values()) == 1 for band in lsh.get_subset_counts("c"))
+    with MinHashLSH(threshold=0.8, client=client) as planned:
+        before = (planned.b, planned.r)
+        assert client.collections() == ["default"], "what was made to know is removed"
+        planned.insert("a", {"x"})
+        assert (planned.b, planned.r) == before and planned.b * planned.r == 128
+
+
+def test_an_index_is_pickled_by_its_name(client: akin.Client) -> None:
+    lsh = MinHashLSH(threshold=0.5, client=client)
+    lsh.insert(7, sketch(A))
+    pickled = pickle.dumps(lsh)
+    copy = pickle.loads(pickled)
+    copy.insert("b", sketch(B))
+    assert sorted(map(str, lsh.query(sketch(A)))) == ["7", "b"]
+    del lsh, copy
+    gc.collect()
+    with pickle.loads(pickled) as again:
+        assert 7 in again and again.b > 1
+    assert client.collections() == ["default"], "only close() removes what was pickled"
+
+
+def test_what_cannot_be_taken_is_refused(client: akin.Client) -> None:
+    for wrong in (
+        {"threshold": 1.1},
+        {"num_perm": 1},
+        {"num_perm": 2000},
+        {"weights": (0.5, 0.6)},
+        {"weights": (-0.5, 1.5)},
+        {"params": (33, 4)},
+        {"params": (1, 4)},
+        {"params": (4, 0)},
+        {"num_perm": 256, "params": (4, 33)},
+    ):
+        with pytest.raises(ValueError):
+            MinHashLSH(client=client, **wrong)
+    for given in ({"hashvalues": [1, 2]}, {"permutations": ([1], [2])}):
+        with pytest.raises(TypeError, match="datasketch.MinHash"):
+            MinHash(128, **given)
+    with pytest.raises(ValueError, match="different seeds"):
+        MinHash(seed=1).merge(MinHash(seed=2))
+    with pytest.raises(ValueError, match="different numbers"):
+        MinHash(64).jaccard(MinHash(128))
+    weighted = datasketch.WeightedMinHashGenerator(10, 128).minhash(range(1, 11))
+    with MinHashLSH(client=client) as lsh:
+        with pytest.raises(TypeError, match="WeightedMinHash is not supported"):
+            lsh.insert("a", weighted)
+        with pytest.raises(ValueError, match="length 128"):
+            lsh.add_to_query_buffer(MinHash(64))
+        assert lsh.collect_query_buffer() == []
 
 
 def test_an_index_without_a_name_is_removed(client: akin.Client, server: Server) -> None:

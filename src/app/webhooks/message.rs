@@ -1,7 +1,6 @@
-//! What a receiver is sent, and its signature as Standard Webhooks defines it: the base64 of
+//! The message to a receiver, and its signature as Standard Webhooks defines it: the base64 of
 //! HMAC-SHA256 over `ID.TIMESTAMP.BODY`.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,12 +11,16 @@ use ring::hmac;
 
 use crate::engine::{Change, CollectionName, Position};
 use crate::http::{change_json, position_text};
+use crate::trusted_file;
 
-/// Of a secret that is written in base64.
+/// The prefix of a secret in base64.
 const BASE64_PREFIX: &str = "whsec_";
 
 /// Shorter secrets can be guessed.
 const SECRET_BYTES_MIN: usize = 16;
+
+/// The size of the file of a secret.
+const SECRET_BYTES_MAX: u64 = 64 << 10;
 
 /// The key of the signatures. It is never shown.
 #[derive(Clone)]
@@ -28,17 +31,24 @@ impl Secret {
     /// Why the file has no secret.
     pub fn read(path: &Path) -> Result<Self, String> {
         let shown = path.display();
-        let text = fs::read_to_string(path).map_err(|error| format!("{shown}: {error}"))?;
+        let read = trusted_file::read(path, SECRET_BYTES_MAX);
+        let content = read.map_err(|error| format!("{shown}: {error}"))?;
+        let text =
+            String::from_utf8(content.bytes).map_err(|_| format!("{shown}: it is no text"))?;
         Self::of(text.trim()).map_err(|reason| format!("{shown}: {reason}"))
     }
 
     fn of(text: &str) -> Result<Self, &'static str> {
         let bytes = match text.strip_prefix(BASE64_PREFIX) {
-            Some(encoded) => BASE64.decode(encoded).map_err(|_| "what follows whsec_ is no base64"),
+            Some(encoded) => {
+                BASE64.decode(encoded).map_err(|_| "the part after whsec_ is not base64")
+            }
             None => Ok(text.as_bytes().to_vec()),
         }?;
         if bytes.len() < SECRET_BYTES_MIN {
-            return Err("the secret is shorter than 16 bytes: make one by `openssl rand -hex 32`");
+            return Err(
+                "the secret is shorter than 16 bytes: create a secret by `openssl rand -hex 32`",
+            );
         }
         Ok(Self(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, &bytes))))
     }
@@ -51,12 +61,12 @@ impl Secret {
     }
 }
 
-/// Some changes of one collection.
+/// Some changes of a collection.
 pub(super) struct Message {
     /// The same whenever the same changes are sent again.
     pub id: String,
     pub body: Bytes,
-    /// Behind its changes.
+    /// The position after its changes.
     pub next: Position,
     pub changes: u64,
     /// Changes before these are no longer kept.
@@ -64,8 +74,8 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// As many of the changes as `bytes_max` allows, at least one. `next`: the position behind all
-    /// of them. `gone`: those before them are no longer kept.
+    /// As many of the changes as `bytes_max` allows, at least one. `next`: the position after all
+    /// changes. `gone`: earlier changes are no longer kept.
     pub fn new(
         collection: &CollectionName,
         (after, changes, mut next): (Position, Vec<Change>, Position),
@@ -107,7 +117,7 @@ mod tests {
     /// The first is the example of the specification's libraries; the values were computed by
     /// Python's `hmac`.
     #[test]
-    fn signatures_are_those_of_standard_webhooks() {
+    fn messages_are_signed_by_standard_webhooks() {
         let (id, body) = ("msg_p5jXN8AQM9LWM0D4loKWxJek", br#"{"test": 2432232314}"#);
         for (secret, signature) in [
             (
@@ -125,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_ends_where_its_bytes_do() {
+    fn messages_are_bounded_in_bytes() {
         let at = |sequence| Position { store: 7, sequence };
         let change = |sequence| Change {
             id: DocumentId::new(format!("d{sequence}")).unwrap(),

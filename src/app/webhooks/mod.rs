@@ -1,16 +1,15 @@
-//! Webhooks: what is stored and removed, posted to the receivers of the settings, in the order of
-//! each collection's log and at least once.
+//! Webhooks: changes of documents, posted to the receivers of the settings, in the order of each
+//! collection's log and at least once.
 //!
 //! Each receiver has a position in every collection, in a file of the data directory
-//! ([`positions`]). It is written when the receiver has accepted a message and never before, so
-//! what a stop or a crash interrupts is sent again. A receiver that fails is tried again and again,
-//! after pauses that double, and keeps nothing in memory meanwhile but one message. If a collection
-//! no longer keeps the changes after its position (`storage.changes_kept`, or the collection was
-//! reindexed, restored or made anew), the next message says `changes_gone` and begins with the
-//! oldest that are kept.
+//! ([`positions`]). It is written only after the receiver has accepted a message, so a message that
+//! a stop or a crash interrupts is sent again. A failing receiver is retried after pauses that
+//! double; a single message is kept in memory for it. If a collection no longer keeps the changes
+//! after its position (`storage.changes_kept`, or the collection was reindexed, restored or
+//! recreated), the next message says `changes_gone` and begins with the oldest kept change.
 //!
-//! The first time that a receiver is named in the settings it begins with what is stored from then
-//! on; of collections that are created later it gets everything.
+//! A receiver that is new in the settings begins with the changes from then on; of collections that
+//! are created later it gets everything.
 
 mod message;
 mod positions;
@@ -24,7 +23,7 @@ use futures_util::future::join_all;
 use tokio::task::spawn_blocking;
 
 use crate::config::WebhookSettings;
-use crate::connector::{Trust, TrustError};
+use crate::connector::{Pem, Trust, TrustError};
 use crate::engine::{Collections, EngineError};
 use message::Secret;
 use positions::{Positions, PositionsError};
@@ -71,12 +70,19 @@ impl Webhooks {
                 Some(read.expect("it does not panic").map_err(WebhookError::Secret)?)
             }
         };
+        let authorities = match settings.ca_file.clone() {
+            None => None,
+            Some(path) => {
+                let read = spawn_blocking(move || Pem::read_trusted(path)).await;
+                Some(read.expect("it does not panic")?)
+            }
+        };
         for (at, url) in settings.urls.iter().enumerate() {
             let positions = Positions::open(data_dir.clone(), url.clone(), collections).await?;
-            let trust = match (&settings.ca_file, url.starts_with("https:")) {
+            let trust = match (&authorities, url.starts_with("https:")) {
                 (_, false) => Trust::Nobody,
                 (None, true) => Trust::Platform,
-                (Some(path), true) => Trust::Authorities(path.clone()),
+                (Some(pem), true) => Trust::Authorities(pem.clone()),
             };
             let secret = secret.clone();
             receivers.push(Receiver::new(at + 1, url, &trust, secret, positions, settings)?);

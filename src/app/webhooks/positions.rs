@@ -1,5 +1,5 @@
-//! The positions of a receiver, one in each collection, in a file `webhooks/HASH.json` of the data
-//! directory that is replaced by a rename. HASH is that of the receiver's address, so another
+//! The positions of a receiver, for each collection, in a file `webhooks/HASH.json` of the data
+//! directory that is replaced by a rename. HASH is the hash of the receiver's address, so another
 //! address is another receiver:
 //!
 //! ```text
@@ -19,8 +19,12 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::WebhookError;
 use crate::engine::{CollectionName, Collections, Position};
 use crate::http::{parse_position, position_text};
+use crate::storage::read_small;
 
 const DIRECTORY: &str = "webhooks";
+
+/// Enough for positions in a hundred thousand collections.
+const BYTES_MAX: u64 = 16 << 20;
 
 /// The positions cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -42,7 +46,7 @@ pub(super) struct Positions {
 }
 
 impl Positions {
-    /// Those of the file; without one, those of now, which are written at once.
+    /// The positions in the file; without a file, the current positions, which are written at once.
     pub async fn open(
         data_dir: PathBuf,
         url: String,
@@ -51,7 +55,8 @@ impl Positions {
         let name = format!("{:016x}.json", xxh3_64(url.as_bytes()));
         let path = data_dir.join(DIRECTORY).join(name);
         let file = path.clone();
-        let read = spawn_blocking(move || fs::read(file)).await.expect("it does not panic");
+        let read =
+            spawn_blocking(move || read_small(&file, BYTES_MAX)).await.expect("it does not panic");
         match read {
             Ok(text) => {
                 let content = serde_json::from_slice(&text).unwrap_or_else(|error| {
@@ -83,7 +88,7 @@ impl Positions {
         self.content.positions.insert(collection.to_string(), position_text(position));
     }
 
-    /// Forgets collections that are no longer there.
+    /// Forgets removed collections.
     pub fn retain(&mut self, is_there: impl Fn(&str) -> bool) {
         self.content.positions.retain(|name, _| is_there(name));
     }

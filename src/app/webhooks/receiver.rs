@@ -1,4 +1,4 @@
-//! One receiver: reads changes, posts them, and tries again until they are accepted.
+//! A receiver: reads changes, posts them, and tries again until they are accepted.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -23,16 +23,16 @@ use crate::engine::{Collection, CollectionName, Collections, EngineError, Positi
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 
 pub(super) struct Receiver {
-    /// Its number in the settings, from 1, as the label of its metrics.
+    /// The receiver's number in the settings, from 1, as the label of its metrics.
     label: String,
-    /// Without the path, which may have a secret.
+    /// The host of the URL; its path may have a secret.
     host: String,
     uri: Uri,
     client: HttpClient,
     secret: Option<Secret>,
     positions: Positions,
     settings: WebhookSettings,
-    /// The collections whose positions were compared with their changes.
+    /// The collections with positions that were already compared with their changes.
     compared: BTreeMap<CollectionName, Weak<Collection>>,
     is_failing: bool,
 }
@@ -76,11 +76,11 @@ impl Receiver {
             for collection in &all {
                 match self.deliver_next(collection, collections).await {
                     Ok(sent) => has_sent |= sent,
-                    // It was removed or replaced meanwhile, or the server is stopping.
+                    // The collection was removed or replaced, or the server is stopping.
                     Err(EngineError::Closed) => {}
                     Err(error) => {
                         let name = collection.name();
-                        tracing::error!(collection = %name, %error, "changes cannot be read");
+                        tracing::error!(collection = %name, %error, "cannot read changes");
                         sleep(Duration::from_millis(self.settings.retry_max_ms)).await;
                     }
                 }
@@ -116,7 +116,7 @@ impl Receiver {
         }
         self.positions.set(name, message.next);
         if let Err(error) = self.positions.write().await {
-            tracing::error!(%error, "after a restart these changes are sent again");
+            tracing::error!(%error, "cannot store a webhook's position: a restart repeats changes");
         }
         let delivered = "akin_webhook_changes_delivered_total";
         metrics::counter!(delivered, "receiver" => self.label.clone()).increment(message.changes);
@@ -132,7 +132,7 @@ impl Receiver {
         let (max, name) = (self.settings.batch_changes_max, collection.name());
         let bytes_max = self.settings.batch_bytes_max;
         if let Some(after) = position {
-            match collection.changes(Some(after), max, Duration::ZERO).await {
+            match collection.changes(Some(after), max).await {
                 Ok((changes, next)) => {
                     return Ok(Message::new(name, (after, changes, next), false, bytes_max));
                 }
@@ -146,7 +146,7 @@ impl Receiver {
             }
         }
         let after = collection.oldest_change().await?;
-        let (changes, next) = collection.changes(Some(after), max, Duration::ZERO).await?;
+        let (changes, next) = collection.changes(Some(after), max).await?;
         Ok(Message::new(name, (after, changes, next), position.is_some(), bytes_max))
     }
 
@@ -158,12 +158,12 @@ impl Receiver {
             let (receiver, host) = (&self.label, &self.host);
             let Err(reason) = sent else {
                 if was_failing {
-                    tracing::info!(receiver, host, "a webhook is delivered again");
+                    tracing::info!(receiver, host, "webhook delivery recovered");
                 }
                 return;
             };
             if !was_failing {
-                tracing::warn!(receiver, host, reason, "a webhook is not delivered");
+                tracing::warn!(receiver, host, reason, "webhook delivery failed; retrying");
             }
             let failures = "akin_webhook_failures_total";
             metrics::counter!(failures, "receiver" => self.label.clone()).increment(1);

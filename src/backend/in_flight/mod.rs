@@ -1,8 +1,8 @@
 //! The documents that are being added or removed, in their order of arrival.
 //!
 //! A document gets a [`Ticket`] before its near-duplicates are looked up, and returns it once it is
-//! in the index or withdrawn. So of two documents added concurrently, the later one finds the
-//! earlier one either here or in the index. Documents only wait for earlier ones, so there are no
+//! in the index or withdrawn. So of two documents added concurrently, the later document finds the
+//! earlier either here or in the index. Documents only wait for earlier documents, so there are no
 //! deadlocks.
 
 mod queue;

@@ -9,7 +9,7 @@ use super::sets::SetsInFlight;
 use super::{Mutex, MutexGuard, Outcome, PoisonError};
 use crate::backend::{PreparedDocument, Rival, RivalSearch, Rivals};
 use crate::document::DocumentId;
-use crate::sketch::Estimator;
+use akin_core::sketch::Estimator;
 
 /// Documents of one set that are examined for each rival requested: some may have the id of the
 /// arriving document.
@@ -19,13 +19,13 @@ const EXAMINED_PER_RIVAL: usize = 2;
 pub(super) struct Entry {
     id: DocumentId,
     /// `None` for a withdrawn document and for a removal, which has a ticket so that removals and
-    /// additions of one id keep their order.
+    /// additions of an id keep their order.
     document: Option<Arc<PreparedDocument>>,
     /// The document may be withdrawn because of a near-duplicate.
     tentative: bool,
     /// Created when the first waiter subscribes.
     outcome: Option<watch::Sender<Outcome>>,
-    /// The tickets with the same id immediately before and after this one.
+    /// The tickets with the same id immediately before and after this ticket.
     previous: Option<u64>,
     next: Option<u64>,
     withdrawn: bool,
@@ -151,7 +151,7 @@ impl Queue {
         rivals
     }
 
-    /// Removes a ticket, and the withdrawn ones with its id that were kept only until it left.
+    /// Removes a ticket, and the withdrawn tickets with its id that were kept only until it left.
     fn leave(&mut self, number: u64, left: &mut Vec<Entry>) {
         let mut next = Some(number);
         while let Some(number) = next {
@@ -169,8 +169,8 @@ impl Queue {
         }
     }
 
-    /// Waiters for this ticket rely on the earlier ones with its id having left, too. So it stays
-    /// as long as its predecessor, but is no longer a rival.
+    /// Waiters for this ticket rely on the departure of all earlier tickets with its id, too. So it
+    /// stays as long as its predecessor, but is no longer a rival.
     fn withdraw(&mut self, number: u64, left: &mut Vec<Entry>) {
         let Some(entry) = self.entries.get_mut(&number) else { return };
         entry.withdrawn = true;
@@ -185,8 +185,8 @@ impl Queue {
 }
 
 impl Entry {
-    /// `None` for a removal. A `tentative` document waits for the outcome of every rival, others
-    /// only for rivals that may be withdrawn.
+    /// `None` for a removal. A `tentative` document waits for the outcome of every rival, other
+    /// documents only for rivals that may be withdrawn.
     fn as_rival(&mut self, tentative: bool) -> Option<Rival> {
         let document = Arc::clone(self.document.as_ref()?);
         let outcome = (tentative || self.tentative).then(|| self.subscribe());

@@ -10,8 +10,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::backend::{PreparedDocument, RivalSearch};
-use crate::scheme::Key;
-use crate::sketch::Estimator;
+use akin_core::scheme::Key;
+use akin_core::sketch::Estimator;
 
 /// Number of sets (the earliest) examined per key, unless more rivals are requested.
 const SETS_OF_KEY: usize = 16;
@@ -26,8 +26,8 @@ pub(super) struct SetsInFlight {
     sets: HashMap<u64, SetInFlight>,
     first_by_fingerprint: HashMap<u64, u64>,
     by_key: BTreeSet<(Key, u64)>,
-    /// `by_key` covers only the tables below this one, those used by searches so far. Most searches
-    /// use the collection's threshold, which needs only some of the tables.
+    /// `by_key` covers only the tables below this table, the tables used by searches so far. Most
+    /// searches use the collection's threshold, which needs only some of the tables.
     tables: u32,
     #[cfg(test)]
     pub examined: usize,
@@ -84,8 +84,9 @@ impl SetsInFlight {
         self.sets.remove(&first);
     }
 
-    /// The equal set, and the sets that share a key and whose sketches agree well enough: earliest
-    /// first for a `tentative` document, which waits for them, otherwise best agreement first.
+    /// The equal set, and the sets that share a key and have sketches that agree well enough:
+    /// earliest first for a `tentative` document, which waits for them, otherwise best agreement
+    /// first.
     pub fn near(
         &mut self,
         document: &PreparedDocument,

@@ -5,7 +5,7 @@ use super::catalog::Listing;
 use crate::backend::{BackendError, Candidate, Version};
 use crate::document::{Content, DocumentId, Ordinal};
 use crate::storage::{Detail, Record, StorageError};
-use crate::text::ShingleSet;
+use akin_core::text::ShingleSet;
 
 impl Local {
     /// The set of the first member that still exists. Members are read one at a time, as all have
@@ -33,7 +33,7 @@ impl Local {
         Ok(None)
     }
 
-    /// The documents with these ordinals; `None` for one that was removed or replaced.
+    /// The documents with these ordinals; `None` for a document that was removed or replaced.
     pub(super) async fn fetch(
         &self,
         ordinals: Vec<Ordinal>,
@@ -79,7 +79,7 @@ impl Local {
         let firsts = groups.iter().map(|group| group[0].ordinal).collect();
         let mut contents = self.contents_of(firsts).await?;
         for (content, group) in contents.iter_mut().zip(groups) {
-            // The first was removed meanwhile; another may still exist.
+            // The first document was removed since; another document of the group may still exist.
             let mut others = group[1..].iter();
             while let (None, Some(version)) = (&content, others.next()) {
                 *content = self.contents_of(vec![version.ordinal]).await?.pop().flatten();
@@ -105,13 +105,13 @@ mod tests {
     use super::*;
     use crate::backend::testing::prepared;
     use crate::backend::{Backend, LocalSettings, Progress};
-    use crate::scheme::{Scheme, SchemeSettings};
-    use crate::sketch::SketchSettings;
     use crate::storage::StorageSettings;
-    use crate::text::{ShingleSettings, Shingler};
+    use akin_core::scheme::{Scheme, SchemeSettings};
+    use akin_core::sketch::SketchSettings;
+    use akin_core::text::{ShingleSettings, Shingler};
 
     #[tokio::test]
-    async fn whichever_document_of_a_group_is_left_tells_the_content() {
+    async fn content_comes_from_any_remaining_document() {
         let dir = tempdir().unwrap();
         let settings = LocalSettings {
             store: StorageSettings::default(),

@@ -4,13 +4,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use smallvec::smallvec;
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::Local;
 use crate::backend::{BackendError, Candidate, Candidates, Member, Scan, Scanned};
-use crate::index::{ExactSearch, Unanswered};
-use crate::measure::Overlap;
 use crate::storage::{SetRow, StorageError, Visited};
+use akin_core::index::{ExactSearch, Unanswered};
+use akin_core::measure::Overlap;
 
 /// Lookups that read more postings than this (about 1 ms of work) run on a blocking thread, with
 /// limited concurrency.
@@ -32,10 +31,10 @@ impl Local {
     ) -> Result<Option<Candidates>, BackendError> {
         match self.live.exact_candidates(search, POSTINGS_INLINE_MAX, now_ms) {
             Ok(candidates) => return Ok(Some(candidates)),
-            Err(Unanswered::NotFiled) => return Ok(None),
+            Err(Unanswered::NotIndexed) => return Ok(None),
             Err(Unanswered::TooManyPostings) => {}
         }
-        let permit = self.scan_permit().await;
+        let permit = self.scans.take().await;
         let (live, search) = (Arc::clone(&self.live), search.clone());
         let read_all = super::blocking(move || {
             let _permit = permit;
@@ -44,9 +43,9 @@ impl Local {
         Ok(read_all.await?)
     }
 
-    /// Scans all documents of one consistent view. Dropping the future stops it.
+    /// Scans all documents of a consistent view. Dropping the future stops it.
     pub(super) async fn scan(&self, search: &ExactSearch) -> Result<Scan, BackendError> {
-        let permit = self.scan_permit().await;
+        let permit = self.scans.take().await;
         let (live, search) = (Arc::clone(&self.live), search.clone());
         let visit = move |scan: &mut Scan, row: &SetRow<'_>| -> Visited {
             let _held = &permit;
@@ -58,11 +57,6 @@ impl Local {
             Ok(ControlFlow::Continue(()))
         };
         Ok(self.store.visit_sets(self.now_ms(), Scan::default(), visit).await?)
-    }
-
-    async fn scan_permit(&self) -> OwnedSemaphorePermit {
-        let permit = Arc::clone(&self.scans).acquire_owned();
-        permit.await.expect("the semaphore is never closed")
     }
 }
 

@@ -50,7 +50,7 @@ impl Expiries {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeSet<(i64, Ordinal)>> {
-        // Each change is one insertion or removal, so a panic leaves the tree consistent.
+        // Each change is a single insertion or removal, so a panic leaves the tree consistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! What every write of a collection passes, so that a reindex can stop writes for a moment.
+//! A gate that every write of a collection passes, so that a reindex can stop writes for a moment.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub(crate) struct WriteGate {
     superseded: Arc<RwLock<bool>>,
 }
 
-/// The permit of one write.
+/// The permit of a write.
 pub(crate) struct Passed<'a> {
     _superseded: RwLockReadGuard<'a, bool>,
 }
@@ -38,7 +38,7 @@ impl WriteGate {
         }
     }
 
-    /// Blocks new writes, and waits for those that have passed.
+    /// Blocks new writes, and waits for the writes that have passed.
     pub async fn pause(&self) -> PausedWrites {
         PausedWrites { superseded: Arc::clone(&self.superseded).write_owned().await }
     }

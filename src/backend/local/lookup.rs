@@ -1,22 +1,23 @@
-//! Lookups in the [live](super::live) state: from keys to documents with their ids.
+//! Lookups in the [state in memory](super::memory_state): from keys to documents with their ids.
 //!
 //! A document that is replaced concurrently is found in its old or new version. Lookups hold no
-//! lock for that: they also check the documents that [replaced others
-//! meanwhile](super::replacements).
+//! lock for that: they also check the documents that [replaced other documents during the
+//! lookup](super::replacements).
 
-use super::live::Live;
+use super::memory_state::MemoryState;
 use crate::backend::{Candidate, Candidates, Member};
-use crate::index::{self, ExactSearch, Members, Search, Unanswered};
-use crate::measure::Overlap;
+use akin_core::index::{self, ExactSearch, Members, Search, Unanswered};
+use akin_core::measure::Overlap;
 
-/// Lookups run in one batch: few enough that hardly a document is replaced meanwhile.
+/// Lookups in a batch: few enough that hardly a document is replaced while a batch runs.
 const LOOKUPS_PER_BATCH: usize = 32;
 
-/// The maximum number of attempts while replacements exceed what is recorded, and of checks of the
-/// replacements made during an attempt.
+/// The maximum number of attempts while there are more replacements than
+/// [`Replacements`](super::replacements::Replacements) records,
+/// and of checks of the replacements during an attempt.
 const ATTEMPTS: usize = 4;
 
-impl Live {
+impl MemoryState {
     /// Returns only documents that have not expired at `now_ms`.
     pub fn candidates(&self, search: &Search<'_>, now_ms: i64) -> Candidates {
         let mut found = self.candidates_of_all(std::slice::from_ref(search), now_ms);
@@ -42,7 +43,7 @@ impl Live {
                 let keys_shared = search.keys.iter().filter(shared).count() as u32;
                 if agreeing >= search.agreeing_min && keys_shared > 0 {
                     let new = Candidate { agreeing, keys_shared, ..new.clone() };
-                    add_replacement(candidates, new, search.members_max);
+                    add_replacement(candidates, new, search.limits.members_max);
                 }
             }
         };
@@ -73,8 +74,8 @@ impl Live {
         Ok(found.swap_remove(0))
     }
 
-    /// Runs `look_up` and merges the documents that replaced others meanwhile: `add` gets each of
-    /// them as a candidate, with its sketch.
+    /// Runs `look_up` and merges the documents that replaced other documents during the lookup:
+    /// `add` gets each of them as a candidate, with its sketch.
     fn with_replacements(
         &self,
         look_up: impl Fn() -> Result<Vec<Candidates>, Unanswered>,
@@ -102,11 +103,11 @@ impl Live {
         Ok(found)
     }
 
-    /// Candidates with the ids of their members, without those that were removed or have expired.
+    /// Candidates with the ids of their members, without removed and expired members.
     fn resolved(&self, candidates: &index::Candidates, now_ms: i64) -> Candidates {
-        let &index::Candidates { ref found, seen, truncated } = candidates;
+        let &index::Candidates { ref found, seen, truncated, in_crowd } = candidates;
         let found = found.iter().filter_map(|found| self.resolve(found, now_ms)).collect();
-        Candidates { found, seen, truncated }
+        Candidates { found, seen, truncated, in_crowd }
     }
 
     fn resolve(&self, candidate: &index::Candidate, now_ms: i64) -> Option<Candidate> {
@@ -119,7 +120,7 @@ impl Live {
     }
 }
 
-/// Adds a candidate with one member, in place of the document that it replaced.
+/// Adds a candidate with a single member, in place of the document that it replaced.
 fn add_replacement(candidates: &mut Candidates, new: Candidate, members_max: usize) {
     let [member] = &new.members[..] else { return };
     let is_replaced = |found: &Member| found.id == member.id && found.ordinal != member.ordinal;

@@ -1,8 +1,6 @@
-//! The backend in this process: the index in memory, the store on disk.
-//!
-//! A write is committed and synced, then applied to the index by the committing thread, then
-//! acknowledged. So the index never contains data that a crash could lose, and writes become
-//! visible in log order.
+//! The backend in this process: the index in memory, the store on disk. Every write passes
+//! [`Local::write`]: it is committed and synced, then applied to the index, then acknowledged. So
+//! the index never contains data that a crash could lose, and writes become visible in log order.
 
 mod catalog;
 mod clusters;
@@ -10,8 +8,9 @@ mod contents;
 mod exact;
 mod expiries;
 mod gate;
-mod live;
+mod large_searches;
 mod lookup;
+mod memory_state;
 mod recovery;
 mod reindexing;
 mod removal;
@@ -20,49 +19,54 @@ mod set_cache;
 mod settings;
 mod snapshots;
 mod storing;
+mod threads;
 mod view;
-mod wide;
+mod writing;
 
 use std::fs::File;
-use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, atomic::AtomicU64};
 
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream};
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 
 use crate::backend::in_flight::InFlight;
 use crate::backend::{
-    Backend, BackendError, BackendStats, Candidate, Candidates, ExactCandidates, Matches,
-    PreparedDocument, Progress, Records, Recovery, Registered, Removed, RivalSearch, Sketched,
-    Stored, Version, content_hash,
+    Backend, BackendError, BackendStats, Candidate, Candidates, Capability, ExactCandidates,
+    Matches, PreparedDocument, Progress, Records, Recovery, Registered, Removed, RivalSearch,
+    Sketched, Stored, Version, content_hash,
 };
+use crate::background::turns::Turns;
 use crate::document::{Content, Document, DocumentId, Ordinal};
-use crate::index::{ExactSearch, Search};
-use crate::scheme::Scheme;
-use crate::sketch::{Estimator, SketchSettings};
 use crate::storage::{
     Changes, CopyStop, Detail, DocumentDetails, Order, Position, PreparedStore, Record,
     StorageError, Store,
 };
-use crate::text::ShingleSet;
-use live::Live;
+use akin_core::index::{ExactSearch, Search};
+use akin_core::scheme::Scheme;
+use akin_core::sketch::{Estimator, SketchSettings};
+use akin_core::text::ShingleSet;
+use memory_state::MemoryState;
+use threads::{blocking, long};
 
-pub use clusters::{ClusterCounts, ClusterEntry, ClusterWork, Clusters, ClustersState};
+pub use clusters::{ClusterCounts, ClusterWork, Clusters, ClustersState, Unfinished};
 pub use gate::PausedWrites;
 pub(crate) use gate::WriteGate;
 pub use set_cache::SetCache;
 pub use settings::LocalSettings;
 pub use view::LocalView;
 
+/// Lists of more ids are long work.
+const IDS_BLOCKING_MAX: usize = 1_024;
+
 pub struct Local {
-    live: Arc<Live>,
+    live: Arc<MemoryState>,
     in_flight: InFlight,
     store: Arc<Store>,
     /// Held while a snapshot is written.
     snapshotting: Arc<tokio::sync::Mutex<()>>,
     /// Limits concurrent lookups that scan all sets or very long postings.
-    scans: Arc<Semaphore>,
+    scans: Arc<Turns>,
     next_ordinal: AtomicU64,
     /// The sequence of the newest usable snapshot; 0 if there is none.
     snapshot_sequence: AtomicU64,
@@ -78,11 +82,11 @@ pub struct Local {
 
 impl Local {
     /// Opens or creates the collection of a store and recovers its index. `identity` names the
-    /// settings that decide what is stored: a collection created with others is refused. Blocks, so
-    /// it must not run on a runtime thread.
+    /// settings that decide what is stored: a collection created with other settings is refused.
+    /// Blocks, so it must not run on a runtime thread.
     ///
     /// # Errors
-    /// Those of [`Store::open`]; a store that ends before its snapshot; a snapshot with other
+    /// The errors of [`Store::open`]; a store that ends before its snapshot; a snapshot with other
     /// settings.
     pub fn open(
         store: PreparedStore,
@@ -97,7 +101,7 @@ impl Local {
         let index = recovery::with_prefix(recovered.index, settings.exact_from, &store)?;
         let sketch_bytes = scheme.sketch_bytes() as u32;
         let sets = settings.sets.of_next_collection();
-        let mut live = Live::new(index, recovered.catalog, scheme, sets);
+        let mut live = MemoryState::new(index, recovered.catalog, scheme, sets);
         if let Some(bytes_max) = settings.clusters_bytes_max {
             live.keep_clusters(bytes_max);
         }
@@ -106,7 +110,7 @@ impl Local {
             in_flight: InFlight::new(Estimator::new(sketch)),
             store: Arc::new(store),
             snapshotting: Arc::default(),
-            scans: Arc::new(Semaphore::new(settings.store.scans_max as usize)),
+            scans: Turns::new(settings.store.scans_max as usize),
             next_ordinal: AtomicU64::new(recovered.next_ordinal),
             snapshot_sequence: AtomicU64::new(recovered.recovery.snapshot_sequence.unwrap_or(0)),
             log_kept_after: AtomicU64::new(u64::MAX),
@@ -193,7 +197,7 @@ impl Backend for Local {
     async fn candidates(&self, searches: &[Search<'_>]) -> Result<Vec<Candidates>, BackendError> {
         match searches {
             [search] => Ok(vec![self.search(search).await?]),
-            searches => Ok(self.live.candidates_of_all(searches, self.now_ms())),
+            searches => Ok(self.search_all(searches).await),
         }
     }
 
@@ -221,7 +225,7 @@ impl Backend for Local {
         let read = self.read_sets(missing.iter().map(first).collect()).await?;
         for (i, set) in missing.into_iter().zip(read) {
             sets[i] = match set {
-                // The first member was removed meanwhile; any other has the same set.
+                // The first member was removed since; every member has the same set.
                 None => self.any_set(&candidates[i]).await?,
                 set => set,
             };
@@ -261,12 +265,15 @@ impl Backend for Local {
     ) -> Result<Vec<DocumentId>, BackendError> {
         let (live, now_ms) = (Arc::clone(&self.live), self.now_ms());
         let ids = move || Ok(live.catalog.ids_after(after.as_ref(), limit, now_ms));
-        Ok(blocking(ids).await?)
+        match limit > IDS_BLOCKING_MAX {
+            true => Ok(long(ids).await?),
+            false => Ok(blocking(ids).await?),
+        }
     }
 
     async fn sample(&self, documents: usize) -> Result<Vec<DocumentId>, BackendError> {
         let (live, now_ms) = (Arc::clone(&self.live), self.now_ms());
-        Ok(blocking(move || Ok(live.catalog.sample(documents, now_ms))).await?)
+        Ok(long(move || Ok(live.catalog.sample(documents, now_ms))).await?)
     }
 
     async fn export(&self, detail: Detail, order: Order) -> Records {
@@ -308,8 +315,8 @@ impl Backend for Local {
         Ok(blocking(move || store.close()).await?)
     }
 
-    fn local(&self, _what: &'static str) -> Result<&Local, BackendError> {
-        Ok(self)
+    fn capability(&self, _capability: Capability) -> Option<&Local> {
+        Some(self)
     }
 }
 
@@ -362,7 +369,7 @@ impl Local {
         Ok(blocking(move || store.check_room_for_copy()).await?)
     }
 
-    /// Copies the whole store, from one consistent view, to a database file that is deleted when it
+    /// Copies the whole store, from a consistent view, to a database file that is deleted when it
     /// is closed. Dropping the future stops the copying.
     ///
     /// # Errors
@@ -388,12 +395,4 @@ impl Drop for StopOnDrop {
     fn drop(&mut self) {
         self.0.stop();
     }
-}
-
-/// Runs blocking or long work on a blocking thread.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, StorageError> + Send + 'static,
-) -> Result<T, StorageError> {
-    // Fails if the runtime is shutting down, or if the work panicked, which was reported then.
-    tokio::task::spawn_blocking(work).await.unwrap_or(Err(StorageError::Closed))
 }

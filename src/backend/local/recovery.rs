@@ -10,15 +10,15 @@ use super::catalog::{Catalog, Listing};
 use crate::backend::parallel::share_out;
 use crate::backend::{Progress, Recovery, RecoverySource};
 use crate::document::{DocumentId, Ordinal};
-use crate::index::{self, Index};
-use crate::scheme::{Scheme, Threshold};
-use crate::sketch::SketchSettings;
 use crate::storage::{
     SketchRow, SnapshotEntry, SnapshotListing, SnapshotReader, SnapshotRecord, StorageError, Store,
     Tail,
 };
+use akin_core::index::{self, Index};
+use akin_core::scheme::{Scheme, Threshold};
+use akin_core::sketch::SketchSettings;
 
-/// Ordinals read in one piece of parallel work.
+/// Ordinals read in a piece of parallel work.
 const PIECE: u64 = 4_096;
 
 pub(super) struct Recovered {
@@ -61,8 +61,8 @@ fn load_expiries(store: &Store, catalog: &Catalog) -> Result<(), StorageError> {
 
 /// Adds the prefix index, which is rebuilt from the stored sets at every start.
 ///
-/// A damaged set would be silently missing from it. If there is one, no prefix index is built, and
-/// exact lookups scan every set and report the error.
+/// A damaged set would be silently missing from it. If a set is damaged, no prefix index is built,
+/// and exact lookups scan every set and report the error.
 pub(super) fn with_prefix(
     index: Index,
     exact_from: Option<Threshold>,
@@ -80,7 +80,11 @@ pub(super) fn with_prefix(
             || (),
             |(), ordinals| {
                 let sets = store.scan_sets(ordinals, |row| {
-                    index.file_prefix(row.document.ordinal, row.document.fingerprint, &row.set()?);
+                    index.insert_prefix(
+                        row.document.ordinal,
+                        row.document.fingerprint,
+                        &row.set()?,
+                    );
                     Ok(ControlFlow::Continue(()))
                 })?;
                 seen.fetch_add(sets.unwrap_or(0), Ordering::Relaxed);
@@ -112,14 +116,19 @@ impl Recovering<'_> {
     fn newest_snapshot(&self, identity: &str) -> Result<Option<Recovered>, StorageError> {
         for snapshot in self.store.snapshots().readable(identity)? {
             let snapshot = snapshot?;
+            if snapshot.header().sketch_bytes as usize != self.scheme.sketch_bytes() {
+                let path = snapshot.path().display();
+                tracing::warn!(%path, "skipping a snapshot with sketches of another length");
+                continue;
+            }
             match self.read_snapshot(&snapshot) {
                 Err(error @ StorageError::CorruptSnapshot { .. }) => {
-                    tracing::warn!(%error, "a broken snapshot is skipped");
+                    tracing::warn!(%error, "skipping a broken snapshot");
                 }
                 Err(StorageError::TrimmedTail { .. }) => return Ok(None),
                 Ok(read) if self.store.check_seen(read.catalog.documents()).is_err() => {
                     let path = snapshot.path().display();
-                    tracing::warn!(%path, "a snapshot that does not fit the store is skipped");
+                    tracing::warn!(%path, "skipping a snapshot that does not match the store");
                 }
                 read => return read.map(Some),
             }
@@ -132,7 +141,7 @@ impl Recovering<'_> {
         let tail = timed("log", || self.store.tail(header.sequence))?;
         let index = self.empty_index();
         let value = |sketch: &[u8], table| self.scheme.value(sketch, table);
-        let loading = Loading::new(&index, &value);
+        let loading = Loading::new(&index, &value, self.scheme.sketch_bytes());
         timed("snapshot", || {
             share_out(
                 snapshot.sections(),
@@ -159,7 +168,7 @@ impl Recovering<'_> {
     fn scan_documents(&self) -> Result<Recovered, StorageError> {
         let index = self.empty_index();
         let value = |sketch: &[u8], table| self.scheme.value(sketch, table);
-        let loading = Loading::new(&index, &value);
+        let loading = Loading::new(&index, &value, self.scheme.sketch_bytes());
         timed("stored sketches", || self.read_rows(0..self.next_ordinal, &loading))?;
         let source = match loading.catalog.documents() {
             0 => RecoverySource::Empty,
@@ -194,6 +203,7 @@ struct Loading<'a> {
     index: &'a Index,
     /// The key value of a sketch in a table.
     value: &'a (dyn Fn(&[u8], u32) -> Option<u32> + Sync),
+    sketch_bytes: usize,
     catalog: Catalog,
 }
 
@@ -205,8 +215,12 @@ struct Portion<'a> {
 }
 
 impl<'a> Loading<'a> {
-    fn new(index: &'a Index, value: &'a (dyn Fn(&[u8], u32) -> Option<u32> + Sync)) -> Self {
-        Self { index, value, catalog: Catalog::default() }
+    fn new(
+        index: &'a Index,
+        value: &'a (dyn Fn(&[u8], u32) -> Option<u32> + Sync),
+        sketch_bytes: usize,
+    ) -> Self {
+        Self { index, value, sketch_bytes, catalog: Catalog::default() }
     }
 
     fn portion(&self) -> Portion<'a> {
@@ -254,11 +268,13 @@ impl<'a> Loading<'a> {
     ) -> Result<u64, StorageError> {
         let mut documents = 0;
         store.scan(ordinals, |row| {
+            row.check_sketch(self.sketch_bytes)?;
             let SketchRow { ordinal, id, fingerprint, shingles, sketch, .. } = row;
             let has_metadata = row.has_metadata();
             portion.sets.add(fingerprint, shingles, sketch, [ordinal]);
             self.list(ordinal, id, fingerprint, has_metadata);
             documents += 1;
+            Ok(())
         })?;
         Ok(documents)
     }
@@ -270,7 +286,7 @@ impl<'a> Loading<'a> {
     }
 }
 
-/// The range of ordinals from the first one stored since the snapshot to the last.
+/// The range from the first to the last ordinal stored since the snapshot.
 fn born_since(tail: &Tail) -> Range<u64> {
     let first = tail.born.first().map_or(0, |first| first.get());
     let end = tail.born.last().map_or(0, |last| last.get() + 1);

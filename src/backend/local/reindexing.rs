@@ -1,11 +1,10 @@
-//! Support for reindexing a collection: the changes in the old backend, and a new one that stores
-//! the same documents under the same ordinals.
+//! Support for reindexing a collection: the changes in the old backend, and a new backend that
+//! stores the same documents under the same ordinals.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::gate::PausedWrites;
-use super::live::DurableDocument;
+use super::memory_state::DurableDocument;
 use super::storing::Times;
 use super::{Local, blocking};
 use crate::backend::{BackendError, CopiedDocument};
@@ -13,27 +12,6 @@ use crate::document::Ordinal;
 use crate::storage::{Detail, Record, Tail, Write};
 
 impl Local {
-    /// Every write runs inside this method.
-    pub(super) async fn write(
-        &self,
-        writes: Vec<Write>,
-        applied: impl FnOnce(u64) + Send + 'static,
-    ) -> Result<(), BackendError> {
-        let _passed = self.gate.pass().await?;
-        Ok(self.store.write_all(writes, applied).await?)
-    }
-
-    /// Blocks new writes and waits until the pending ones are durable.
-    ///
-    /// # Errors
-    /// [`BackendError::Storage`] if waiting writes cannot be committed.
-    pub async fn pause_writes(&self) -> Result<PausedWrites, BackendError> {
-        let paused = self.gate.pause().await;
-        // Writes of cancelled callers may still be queued.
-        self.store.sync().await?;
-        Ok(paused)
-    }
-
     /// The operations after a sequence for which the log is kept.
     ///
     /// # Errors
@@ -43,7 +21,8 @@ impl Local {
         Ok(blocking(move || store.tail(sequence)).await?)
     }
 
-    /// The records with these ordinals, without their sets; `None` where one does not exist.
+    /// The records with these ordinals, without their sets; `None` for an ordinal without a
+    /// document.
     ///
     /// # Errors
     /// [`BackendError::Storage`] if a document cannot be read.
@@ -59,8 +38,8 @@ impl Local {
         self.log_kept_after.store(sequence, Ordering::Relaxed);
     }
 
-    /// Stores documents under the ordinals they have in another backend. Those that exist already
-    /// are skipped; the ids of the others must be new here.
+    /// Stores documents under the ordinals they have in another backend. Documents that exist
+    /// already are skipped; the ids of all other documents must be new here.
     ///
     /// # Errors
     /// [`BackendError::OutOfService`], [`BackendError::Storage`]
@@ -90,8 +69,8 @@ impl Local {
         }
     }
 
-    /// The sequence up to which the log may be trimmed, given the one that snapshots no longer
-    /// need.
+    /// The sequence up to which the log may be trimmed. `unneeded`: the sequence up to which no
+    /// snapshot needs it.
     pub(super) fn trimmed_up_to(&self, unneeded: u64) -> u64 {
         let changes_kept = self.settings.store.changes_kept;
         let read = self.store.applied_sequence().saturating_sub(changes_kept);

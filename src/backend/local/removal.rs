@@ -1,5 +1,5 @@
-//! Removal of documents: one by its id, a selection, or expired ones. Like additions, removals have
-//! tickets in the order of arrival.
+//! Removal of documents: a document by its id, a selection, or all expired documents. Like
+//! additions, removals have tickets in the order of arrival.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::backend::BackendError;
 use crate::backend::in_flight::Ticket;
 use crate::document::{DocumentId, Ordinal};
 use crate::storage::Write;
-use crate::text::ShingleSet;
+use akin_core::text::ShingleSet;
 
 /// Maximum number of removals waiting for the disk, so that they are committed together.
 const REMOVALS_AT_ONCE: usize = 256;
@@ -74,9 +74,11 @@ impl Local {
             return Some(set);
         }
         let read = self.read_sets(vec![ordinal]).await;
-        read.inspect_err(|error| tracing::warn!(%error, "a removed set stays in the index"))
-            .ok()?
-            .pop()
-            .flatten()
+        read.inspect_err(
+            |error| tracing::warn!(%error, "could not remove a set from the prefix index"),
+        )
+        .ok()?
+        .pop()
+        .flatten()
     }
 }

@@ -1,9 +1,9 @@
 //! Recent replacements of documents, for concurrent lookups.
 //!
 //! A lookup reads the index key by key and resolves ids afterwards, so it may miss both the old and
-//! the new version of a document that is replaced meanwhile. A replacing document is therefore
-//! recorded here after it is filed under all its keys and before the old one is removed. A lookup
-//! then checks all documents recorded since it began.
+//! the new version of a document that is replaced during the lookup. Therefore the new version is
+//! recorded here after it is indexed under all its keys and before the old version is removed. A
+//! lookup then checks all documents recorded since it began.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_since_a_count_are_given_unless_some_are_dropped() {
+    fn replacements_since_a_count_are_complete_or_none() {
         let replacements = Replacements::default();
         assert_eq!(replacements.since(0), Some(Vec::new()));
         (0..3).for_each(|ordinal| replacements.note(Ordinal::from(ordinal)));

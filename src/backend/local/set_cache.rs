@@ -1,4 +1,4 @@
-//! Recently used sets, in one cache for all collections.
+//! Recently used sets of all collections, in a single cache.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
-use crate::text::ShingleSet;
+use akin_core::text::ShingleSet;
 
 /// Weighs a cached set by its bytes in memory.
 #[derive(Clone)]
@@ -19,8 +19,8 @@ impl<K> Weighter<K, ShingleSet> for SetBytes {
     }
 }
 
-/// One collection's part of a cache of sets. Collections have different seeds, so a fingerprint
-/// names a set only together with its collection.
+/// A collection's part of a cache of sets. Collections have different seeds, so a fingerprint names
+/// a set only together with its collection.
 #[derive(Clone)]
 pub struct SetCache {
     /// By the collection's number and the fingerprint.
@@ -39,8 +39,8 @@ impl SetCache {
         Self { sets, collections: Arc::default(), collection: 0 }
     }
 
-    /// The same cache for another collection. Numbers are never used again, so what a removed
-    /// collection leaves is found by nobody, and the first to be evicted.
+    /// The same cache for another collection. Numbers are never reused, so no lookup finds the sets
+    /// of a removed collection, and they are evicted first.
     #[must_use]
     pub fn of_next_collection(&self) -> Self {
         let collection = self.collections.fetch_add(1, Ordering::Relaxed) + 1;

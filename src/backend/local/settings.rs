@@ -1,8 +1,8 @@
 use super::set_cache::SetCache;
 use crate::backend::Clock;
-use crate::scheme::Threshold;
 use crate::storage::StorageSettings;
-use crate::text::Shingler;
+use akin_core::scheme::Threshold;
+use akin_core::text::Shingler;
 
 /// Settings of a collection in this process.
 #[derive(Clone, Debug)]

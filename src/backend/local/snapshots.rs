@@ -5,16 +5,18 @@ use std::sync::atomic::Ordering;
 
 use super::Local;
 use super::catalog::Listing;
-use super::live::Live;
+use super::memory_state::MemoryState;
 use crate::backend::BackendError;
 use crate::storage::{
     SnapshotEntry, SnapshotHeader, SnapshotInfo, SnapshotListing, SnapshotRecord, SnapshotWriter,
     Snapshots, StorageError,
 };
 
-/// A start replays at most one operation per four documents, unless there are few: replaying an
-/// operation takes several times as long as loading an entry of a snapshot.
-const REPLAYED_PART: u64 = 4;
+/// A start replays at most an operation for each eight documents, unless there are few documents.
+/// Replaying an operation takes several times as long as loading a document from a snapshot, as its
+/// row is read (`benches/start.rs` prints both), and a snapshot writes about 190 bytes for each
+/// document: at an eighth 1.5 kB for each operation, about as much as the operation itself writes.
+const DOCUMENTS_PER_REPLAYED: u64 = 8;
 
 impl Local {
     /// Whether a start would replay at least `operations_min` operations after the newest snapshot
@@ -22,7 +24,7 @@ impl Local {
     pub fn is_snapshot_due(&self, operations_min: u64) -> bool {
         let sequence = self.snapshot_sequence.load(Ordering::Relaxed);
         let replayed = self.store.applied_sequence().saturating_sub(sequence);
-        replayed >= operations_min.max(self.live.catalog.documents() / REPLAYED_PART)
+        replayed >= operations_min.max(self.live.catalog.documents() / DOCUMENTS_PER_REPLAYED)
     }
 
     /// Writes a snapshot. The sequence is recorded before the first entry is copied: later writes
@@ -71,8 +73,8 @@ impl Local {
         Ok(super::blocking(move || snapshots.list()).await?)
     }
 
-    /// Trims the log up to the oldest snapshot, so that a broken newer one can be skipped. Until
-    /// there are as many snapshots as are kept, the whole log stays.
+    /// Trims the log up to the oldest snapshot, so that a start can skip a broken newer snapshot.
+    /// Until there are as many snapshots as are kept, the whole log stays.
     async fn trim_log(&self, kept: &[SnapshotInfo]) -> Result<(), BackendError> {
         if kept.len() >= self.settings.store.snapshots_kept as usize {
             let oldest = kept.iter().map(|snapshot| snapshot.sequence).min().unwrap_or(0);
@@ -83,9 +85,10 @@ impl Local {
 }
 
 /// Writes all of a snapshot but its end. The copy may have only the entry or only the listing of a
-/// document that is stored or removed meanwhile: the log contains all of these.
+/// document that is stored or removed during the copying: the log contains all operations of that
+/// time.
 fn copy(
-    live: &Live,
+    live: &MemoryState,
     snapshots: &Snapshots,
     header: &SnapshotHeader,
 ) -> Result<SnapshotWriter, StorageError> {

@@ -1,11 +1,11 @@
-//! Makes prepared documents durable and findable, one at a time or many new ones as one entry in
-//! the committer's queue.
+//! Makes prepared documents durable and findable: a single document, or many new documents as one
+//! entry in the committer's queue.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Local;
-use super::live::DurableDocument;
+use super::memory_state::DurableDocument;
 use crate::backend::in_flight::Ticket;
 use crate::backend::{Backend, BackendError, PreparedDocument, Registered, Stored, content_hash};
 use crate::document::{Document, Ordinal};
@@ -157,6 +157,5 @@ fn record(prepared: &PreparedDocument, times: Times, keep_content: bool) -> Reco
         content_hash: content_hash(&prepared.document),
         sketch: prepared.sketch.clone(),
         whole_document: prepared.whole_document,
-        sampled_to_one: prepared.sampled_to_one,
     }
 }

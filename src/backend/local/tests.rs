@@ -5,9 +5,12 @@ use std::path::Path;
 use super::*;
 use crate::backend::testing::prepared;
 use crate::backend::{Clock, RecoverySource, Stored};
-use crate::scheme::SchemeSettings;
-use crate::storage::{StorageSettings, set_next_ordinal};
-use crate::text::{ShingleSettings, Shingler};
+use crate::storage::{
+    SnapshotEntry, SnapshotHeader, SnapshotListing, SnapshotRecord, StorageSettings,
+    set_next_ordinal,
+};
+use akin_core::scheme::SchemeSettings;
+use akin_core::text::{ShingleSettings, Shingler};
 
 fn open(dir: &Path) -> Local {
     let settings = LocalSettings {
@@ -35,8 +38,8 @@ async fn post(local: &Local, id: &str, version: u32) -> Result<Stored, BackendEr
     local.store(local.register(document, false, None).await?).await
 }
 
-/// Asserts that a lookup of each version finds the document under its id and ordinal if it is the
-/// one stored, and nothing otherwise.
+/// Asserts that a lookup of each version finds the document under its id and ordinal if this
+/// version is stored, and nothing otherwise.
 async fn assert_stored(local: &Local, stored: &BTreeMap<&str, Option<u32>>) {
     for (id, current) in stored {
         for version in 0..4 {
@@ -53,7 +56,7 @@ async fn assert_stored(local: &Local, stored: &BTreeMap<&str, Option<u32>>) {
 }
 
 #[tokio::test]
-async fn documents_beyond_the_first_four_billion_are_stored_replaced_and_removed() {
+async fn ordinals_beyond_32_bits_are_stored_replaced_removed() {
     let dir = tempfile::tempdir().unwrap();
     open(dir.path()).close().await.unwrap();
     set_next_ordinal(dir.path(), (1 << 32) - 3);
@@ -67,7 +70,8 @@ async fn documents_beyond_the_first_four_billion_are_stored_replaced_and_removed
     assert_eq!(ordinal(&local, "c"), Some(Ordinal::from(u32::MAX)));
     assert_eq!(ordinal(&local, "d").map(Ordinal::get), Some(1 << 32));
     local.snapshot().await.unwrap();
-    // One on each side of the limit is replaced, and one removed, after the snapshot.
+    // After the snapshot, a document on each side of the limit is replaced, and another document
+    // removed.
     for (id, version) in [("a", Some(1)), ("d", Some(1)), ("b", None), ("e", None)] {
         match version {
             Some(version) => assert_eq!(post(&local, id, version).await.unwrap(), Stored::Replaced),
@@ -101,8 +105,36 @@ async fn documents_beyond_the_first_four_billion_are_stored_replaced_and_removed
     assert_stored(&local, &stored).await;
 }
 
+/// It has right checksums: the directory may be someone else's.
 #[tokio::test]
-async fn no_document_gets_an_ordinal_twice_even_at_the_very_end() {
+async fn a_snapshot_of_other_sketches_is_not_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let local = open(dir.path());
+    post(&local, "a", 0).await.unwrap();
+    local.close().await.unwrap();
+    drop(local);
+    let shingler = Shingler::new(ShingleSettings::default(), 0, usize::MAX);
+    let store = Store::open(dir.path(), &StorageSettings::default(), "", shingler).unwrap();
+    let (sequence, next_ordinal) = (store.last_sequence().unwrap(), store.next_ordinal().unwrap());
+    let identity = String::new();
+    let header =
+        SnapshotHeader { identity, sequence, next_ordinal, sketch_bytes: 2, created_at_ms: 0 };
+    let mut writer = store.snapshots().begin(&header).unwrap();
+    let (fingerprint, ordinal) = (7, Ordinal::from(0));
+    let members = &[ordinal];
+    let entry = SnapshotEntry { fingerprint, shingles: 3, sketch: &[1, 2], members };
+    writer.write(&SnapshotRecord::Entry(entry)).unwrap();
+    let listing = SnapshotListing { ordinal, id: "a", fingerprint, has_metadata: false };
+    writer.write(&SnapshotRecord::Listing(listing)).unwrap();
+    writer.finish().unwrap();
+    drop(store);
+    let local = open(dir.path());
+    assert_eq!(local.recovery.source, RecoverySource::Rebuilt);
+    assert_stored(&local, &BTreeMap::from([("a", Some(0))])).await;
+}
+
+#[tokio::test]
+async fn ordinals_are_never_reused_at_the_end() {
     let dir = tempfile::tempdir().unwrap();
     open(dir.path()).close().await.unwrap();
     set_next_ordinal(dir.path(), Ordinal::MAX.get() - 1);

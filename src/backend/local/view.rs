@@ -9,7 +9,7 @@ use super::set_cache::SetBytes;
 use crate::backend::BackendError;
 use crate::document::Ordinal;
 use crate::storage::{SketchRow, StoreView};
-use crate::text::ShingleSet;
+use akin_core::text::ShingleSet;
 
 /// Memory for the sets of a view. Separate from the cache of lookups, which a view would flush.
 const SETS_CACHE_BYTES: u64 = 64 << 20;
@@ -17,8 +17,7 @@ const SETS_CACHE_BYTES: u64 = 64 << 20;
 /// Sets of about a thousand shingles that fit into the cache.
 const SETS_EXPECTED: usize = 8_192;
 
-/// A consistent view of all documents at one moment, without those already expired then. Its
-/// methods block.
+/// A consistent view of all documents that have not expired at its beginning. Its methods block.
 pub struct LocalView {
     store: StoreView,
     /// Sets by ordinal.

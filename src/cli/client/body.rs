@@ -11,14 +11,14 @@ use tokio::time::timeout;
 use super::{Client, IDLE_TIMEOUT, Problem, Response};
 use crate::cli::failure::Failure;
 
-/// Of an answer that is read as a whole.
+/// The size of an answer that is read as a whole.
 const ANSWER_BYTES_MAX: u64 = 256 << 20;
 
-/// Blocks while it waits for more.
+/// The body of a response. Reading blocks until bytes arrive.
 pub struct Body {
     incoming: Incoming,
     runtime: Handle,
-    /// What has arrived and is not read yet.
+    /// Bytes that have arrived and are not read yet.
     rest: Bytes,
 }
 
@@ -47,10 +47,13 @@ impl Read for Body {
 
 impl Client {
     /// # Errors
-    /// Another server than akin answered.
+    /// The server is not akin.
     pub fn parse<T: DeserializeOwned>(&self, answer: &[u8]) -> Result<T, Failure> {
         serde_json::from_slice(answer).map_err(|error| {
-            Failure::new(format!("the answer of {} is not from akin: {error}", self.url()))
+            Failure::with_hint(
+                format!("the answer of {} is not from akin: {error}", self.url()),
+                "--url or AKIN_URL must name an akin of this version",
+            )
         })
     }
 
@@ -60,7 +63,7 @@ impl Client {
     /// The answer is a problem.
     pub fn body(response: Response) -> Result<Body, Failure> {
         if !response.status().is_success() {
-            return Err(Failure::new(Problem::read(response).to_string()));
+            return Err(Problem::read(response).into());
         }
         Ok(response.into_body())
     }

@@ -25,13 +25,14 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
 use super::failure::Failure;
-use crate::connector::{HttpClient, Trust, TrustError, http_client, tls_error};
+use super::output::Inputs;
+use crate::connector::{HttpClient, Pem, Trust, TrustError, http_client, tls_error, tls_reason};
 use crate::engine::CollectionName;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// For the head of an answer, and for each part of its body.
+/// The time to wait for the head of an answer, and for each part of its body.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// For the head of an answer that takes much work.
+/// The time to wait for the head of an answer that takes much work.
 pub const PATIENT_TIMEOUT: Duration = Duration::from_secs(3600);
 const USER_AGENT_VALUE: &str = concat!("akin/", env!("CARGO_PKG_VERSION"));
 
@@ -45,19 +46,20 @@ pub struct Server {
     credentials: Credentials,
 }
 
-/// Whom a command trusts, and how it shows who it is.
+/// TLS roots and API key.
 #[derive(Args, Clone)]
 pub struct Credentials {
     /// Certificates (PEM) of the authorities to trust for https, instead of the machine's
     #[arg(long, value_name = "FILE", env = "AKIN_CA")]
     ca: Option<PathBuf>,
-    /// File with the key to send; AKIN_KEY may have the key itself
-    #[arg(long, value_name = "FILE", env = "AKIN_KEY_FILE")]
+    /// File with the key to send; AKIN_API_KEY may have the key itself
+    #[arg(long, value_name = "FILE", env = "AKIN_API_KEY_FILE")]
     key_file: Option<PathBuf>,
 }
 
-/// Has the key where no file is named. No argument: those are shown to all users of a machine.
-const KEY_VARIABLE: &str = "AKIN_KEY";
+/// The API key, unless a file is named. There is no option for the key itself: all users of a
+/// machine see the arguments of a process.
+const KEY_VARIABLE: &str = "AKIN_API_KEY";
 
 impl Server {
     /// # Errors
@@ -65,18 +67,30 @@ impl Server {
     pub fn client(&self) -> Result<Client, Failure> {
         self.credentials.client(&self.url, None)
     }
+
+    /// The files that a call reads.
+    pub fn inputs(&self) -> Inputs {
+        self.credentials.files().collect()
+    }
 }
 
 impl Credentials {
-    /// For an https server, trusts the authorities that are named, else `certificate`, else the
+    /// The files of `--ca` and `--key-file`.
+    fn files(&self) -> impl Iterator<Item = PathBuf> {
+        [&self.ca, &self.key_file].into_iter().flatten().cloned()
+    }
+
+    /// Over https the client trusts the authorities of `--ca`, else `certificate`, else the
     /// machine's authorities.
     ///
     /// # Errors
     /// As [`Server::client`].
     pub fn client(&self, url: &str, certificate: Option<PathBuf>) -> Result<Client, Failure> {
         let trust = match (&self.ca, certificate) {
-            (Some(ca), _) => Trust::Authorities(ca.clone()),
-            (None, Some(certificate)) => Trust::Certificate(certificate),
+            // Without TLS there is no certificate to check, and the files may be absent.
+            _ if !is_https(url) => Trust::Nobody,
+            (Some(ca), _) => Trust::Authorities(Pem::read(ca.clone())?),
+            (None, Some(certificate)) => Trust::Certificate(Pem::read(certificate)?),
             (None, None) => Trust::Platform,
         };
         let client = Client::new(url, trust)?;
@@ -124,7 +138,7 @@ pub fn with_query(path: &str, parameters: &[(&str, Option<String>)]) -> String {
     if query.is_empty() { path.to_owned() } else { format!("{path}?{}", query.join("&")) }
 }
 
-/// One server. Several threads may use it; each call takes a connection of its own.
+/// A client of a server. Several threads may use it; each call takes a connection of its own.
 pub struct Client {
     runtime: Runtime,
     http: HttpClient,
@@ -135,10 +149,10 @@ pub struct Client {
 
 pub type Response = hyper::Response<Body>;
 
-/// Why there is no answer.
+/// The reasons for a missing answer.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    #[error("there is no akin at {url}")]
+    #[error("no akin server answers at {url}")]
     Unreachable { url: String },
     #[error("the connection to {url} failed: {reason}")]
     Lost { url: String, reason: String },
@@ -153,7 +167,7 @@ impl From<CallError> for Failure {
         match &error {
             CallError::Unreachable { .. } => Self::with_hint(
                 error.to_string(),
-                "start one with `akin serve`, or name another by --url",
+                "start a server with `akin serve`, or name its address by --url",
             ),
             CallError::NotHttp { .. } => {
                 Self::with_hint(error.to_string(), "if it speaks TLS, its URL begins with https://")
@@ -161,8 +175,8 @@ impl From<CallError> for Failure {
             CallError::Untrusted { .. } => Self::with_hint(
                 error.to_string(),
                 "name the certificate of its authority, or its own if it is self-signed, by --ca, \
-                 and the server by a name that its certificate has; a server without TLS has a URL \
-                 that begins with http://",
+                 and the server by a name that its certificate has; without TLS the URL begins \
+                 with http://",
             ),
             CallError::Lost { .. } => Self::new(error.to_string()),
         }
@@ -170,7 +184,7 @@ impl From<CallError> for Failure {
 }
 
 impl Client {
-    /// `trust` is for https alone.
+    /// `trust` counts only for https.
     ///
     /// # Errors
     /// The URL is invalid, or the certificates to trust cannot be read.
@@ -191,7 +205,7 @@ impl Client {
 
     fn with_key(mut self, key: &str) -> Result<Self, Failure> {
         let mut value = HeaderValue::from_str(&format!("Bearer {key}"))
-            .map_err(|_| Failure::new("a key is one line of letters and digits"))?;
+            .map_err(|_| Failure::new("a key is a single line of letters and digits"))?;
         value.set_sensitive(true);
         self.authorization = Some(value);
         Ok(self)
@@ -205,7 +219,7 @@ impl Client {
         self.call(Method::GET, path, None, Bytes::new(), IDLE_TIMEOUT)
     }
 
-    /// Waits long for the answer to begin.
+    /// Like `get`, with a long time to wait for the head of the answer.
     pub fn get_patiently(&self, path: &str) -> Result<Response, CallError> {
         self.call(Method::GET, path, None, Bytes::new(), PATIENT_TIMEOUT)
     }
@@ -260,7 +274,7 @@ impl Client {
     fn failed(&self, error: &legacy::Error) -> CallError {
         let url = self.url.clone();
         if let Some(cause) = tls_error(error) {
-            return CallError::Untrusted { url, reason: cause.to_string() };
+            return CallError::Untrusted { url, reason: tls_reason(cause) };
         }
         if error.is_connect() {
             return CallError::Unreachable { url };

@@ -6,18 +6,20 @@ use serde::Deserialize;
 
 use super::Response;
 
-/// Of a problem's body, at most.
+/// The longest body of a problem that is read.
 const BYTES_MAX: u64 = 64 << 10;
 
-/// What a server says went wrong (RFC 9457), as far as it is shown.
+/// The problem that a server answers with (RFC 9457): the members that are shown.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Problem {
     pub status: u16,
+    /// Empty if the server is not akin.
+    pub code: String,
     pub title: String,
     pub detail: Option<String>,
     pub errors: Vec<FieldError>,
-    /// From the header, not the body.
+    /// The header `Retry-After`.
     #[serde(skip)]
     pub retry_after: Option<Duration>,
 }
@@ -30,7 +32,7 @@ pub struct FieldError {
 }
 
 impl Problem {
-    /// From an answer with an error status, from akin or from a proxy.
+    /// Reads an answer with an error status, from akin or from a proxy.
     pub fn read(mut response: Response) -> Self {
         let status = response.status();
         let mut body = Vec::new();
@@ -48,7 +50,7 @@ impl Problem {
         Self { status: status.as_u16(), retry_after, ..problem }
     }
 
-    /// Another try may succeed.
+    /// Whether another try may succeed.
     pub fn is_temporary(&self) -> bool {
         matches!(self.status, 408 | 429 | 503)
     }
@@ -75,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_twice() {
+    fn a_problem_does_not_repeat_its_title() {
         let one =
             r#"{"detail": "/id: too long", "errors": [{"pointer": "/id", "detail": "too long"}]}"#;
         assert_eq!(shown(one), "/id: too long");

@@ -7,46 +7,54 @@ use std::sync::atomic::AtomicU64;
 use indicatif::{HumanBytes, HumanCount};
 
 use super::keep::{Keep, LAST};
-use super::memory::Memory;
+use super::memory::{Listing, Memory};
 use super::names::{Names, Repeated};
-use super::pipeline::{Analysed, analyse};
+use super::pipeline::{Analysed, How, analyse};
+use super::uncompared::Uncompared;
 use super::{CorpusOptions, DuplicateIds};
 use crate::cli::failure::Failure;
-use crate::cli::input::{Cancelled, Emit, Origin, Selection, read_inputs};
+use crate::cli::input::{
+    Cancelled, Emit, OnInvalid, Screening, Selection, WordCounter, read_inputs,
+};
 use crate::cli::meter::{Meter, Unit};
 use crate::document::DocumentId;
 use crate::engine::{Analyser, CollectionSettings, OfflineCorpus, OfflineGathering, Room};
 
-/// Failures beyond these are only counted.
-const FAILURES_SHOWN_MAX: u64 = 10;
-
 /// A corpus that was read.
 pub struct Gathered {
     pub corpus: OfflineCorpus,
-    /// Whether each document of the input is in the corpus, in their order. Those that are, also
-    /// those that are left out because of their ids, have ascending numbers from
-    /// [`OfflineCorpus::first_new`].
-    pub are_numbered: Vec<bool>,
-    /// Lines and files that could not be read as documents.
-    pub failed: u64,
+    /// The fate of each record, in the order of the input.
+    pub fates: Vec<Fate>,
+    pub uncompared: Uncompared,
 }
 
-/// What a corpus is made of.
+/// The fate of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// The record is a document of the corpus, also if it is left out because of its id. The
+    /// documents have ascending numbers from [`OfflineCorpus::first_new`].
+    Numbered,
+    /// The record is not a document, and is copied unchanged.
+    Copied,
+    LeftOut,
+}
+
+/// The settings and collaborators of gathering a corpus.
 pub struct Gathering<'g> {
     pub settings: &'g CollectionSettings,
     pub options: &'g CorpusOptions,
-    /// Says which documents are rather kept.
+    /// Ranks the documents of a cluster.
     pub keep: &'g Keep,
-    /// What is written of it, if that is a file: temporary files are beside it.
+    /// The file of the output, if there is one: temporary files go to its directory.
     pub output: Option<&'g Path>,
-    /// Whether all pairs are listed, whose keys are in memory.
-    pub lists_pairs: bool,
+    /// How pairs are listed; `None` if they are not listed.
+    pub listing: Option<Listing>,
 }
 
 impl Gathering<'_> {
     /// # Errors
-    /// Two documents have one id; or the temporary files cannot be written. Whatever is not a
-    /// document is reported and counted.
+    /// Two documents have the same id; or the temporary files cannot be written. Records that are
+    /// not documents are reported and counted.
     pub fn gather(
         &self,
         old: Option<&Selection>,
@@ -60,30 +68,34 @@ impl Gathering<'_> {
         check_disk(&room, total)?;
         let meter = Meter::new(self.options.analysis.quiet, "reading", Unit::Bytes, total);
         let names = Names::new(&room, old.is_some());
-        let memory = Memory::new(&room, self.lists_pairs);
+        let memory = Memory::new(&room, self.listing);
         let gathering = OfflineGathering::within(self.settings, room);
         let mut gatherer = Gatherer {
             gathering: gathering.map_err(|error| disk_failed(&error))?,
             meter: &meter,
             names,
             duplicate_ids: self.options.duplicate_ids,
-            are_numbered: Vec::new(),
-            failed: 0,
+            fates: Vec::new(),
+            uncompared: Uncompared::default(),
+            screening: self.options.analysis.screening(),
             keep: self.keep,
             is_ranked: false,
             memory,
         };
-        let (how, threads) = ((&analyser, self.keep), self.options.analysis.threads());
+        let words = WordCounter::new(gatherer.screening.min_words);
+        let threads = self.options.analysis.threads();
+        let how = How { analyser: &analyser, keep: self.keep, words: &words, threads };
         if let Some(old) = old {
-            analyse(read(old), how, threads, &meter, |analysed| gatherer.take(analysed))?;
-            gatherer.end_old();
+            analyse(read(old), how, &meter, |analysed| gatherer.take(analysed))?;
+            gatherer.end_old()?;
         }
-        analyse(read(selection), how, threads, &meter, |analysed| gatherer.take(analysed))?;
+        analyse(read(selection), how, &meter, |analysed| gatherer.take(analysed))?;
         gatherer.finish()
     }
 }
 
-fn read(
+/// Reads every input of a selection.
+pub fn read(
     selection: &Selection,
 ) -> impl FnOnce(&AtomicU64, &mut Emit<'_>) -> Result<(), Cancelled> + Send {
     |bytes_read, emit| read_inputs(selection, bytes_read, emit)
@@ -108,34 +120,43 @@ struct Gatherer<'a> {
     meter: &'a Meter,
     names: Names,
     duplicate_ids: DuplicateIds,
-    are_numbered: Vec<bool>,
-    failed: u64,
+    fates: Vec<Fate>,
+    uncompared: Uncompared,
+    screening: Screening,
     keep: &'a Keep,
-    /// A document says what the one to keep is chosen by.
+    /// A document has the member that `--keep` names.
     is_ranked: bool,
     memory: Memory,
 }
 
 impl Gatherer<'_> {
-    /// Ids need not differ from those of old documents.
-    fn end_old(&mut self) {
+    /// An id may occur among the old documents and among the new documents.
+    fn end_old(&mut self) -> Result<(), Failure> {
         self.gathering.end_old();
         self.names.end_old();
-        self.are_numbered = Vec::new();
+        self.fates = Vec::new();
+        // An old document with nothing to compare is no loss, but an old record that cannot be read
+        // is.
+        self.uncompared.check(self.screening, self.meter)?;
+        self.uncompared = Uncompared::default();
+        Ok(())
     }
 
     fn take(&mut self, analysed: Analysed) -> Result<(), Failure> {
+        let copies = self.screening.on_invalid == OnInvalid::Keep;
         match analysed {
-            Analysed::Unread { origin, reason } => self.fail(&origin, &reason),
-            Analysed::Invalid { origin, reason } => {
-                self.fail(&origin, &reason);
-                self.are_numbered.push(false);
+            Analysed::Invalid { .. } if copies => self.fates.push(Fate::Copied),
+            Analysed::Invalid { .. } | Analysed::Short => self.fates.push(Fate::LeftOut),
+            Analysed::Document { analysis: None, .. } if self.screening.drop_empty => {
+                self.fates.push(Fate::LeftOut);
             }
             Analysed::Document { id, origin, analysis, record, rank } => {
-                self.memory.take(&id)?;
+                let shingles = analysis.as_ref().map_or(0, |analysis| analysis.set.count());
+                self.memory.take(&id, shingles)?;
                 self.is_ranked |= rank != LAST;
                 let is_first = *self.keep == Keep::First;
-                let rank = if is_first { self.are_numbered.len() as u64 } else { rank };
+                let rank = if is_first { self.fates.len() as u64 } else { rank };
+                let is_empty = analysis.is_none();
                 let number = match analysis {
                     Some(analysis) => self.gathering.push(&id, &analysis, record, rank),
                     None => self.gathering.push_empty(&id),
@@ -143,33 +164,29 @@ impl Gatherer<'_> {
                 let number = number.map_err(|error| disk_failed(&error))?;
                 let named = self.names.push(&id, number, &origin);
                 named.map_err(|error| disk_failed(&error))?;
-                self.are_numbered.push(true);
+                self.fates.push(Fate::Numbered);
+                self.uncompared.counts.empty += u64::from(is_empty);
+                return Ok(());
             }
+            Analysed::Unread { .. } | Analysed::Skipped { .. } => {}
         }
+        self.uncompared.take(analysed, self.meter);
         Ok(())
     }
 
-    fn fail(&mut self, origin: &Origin, reason: &str) {
-        self.failed += 1;
-        if self.failed <= FAILURES_SHOWN_MAX {
-            self.meter.print(&format!("failed: {origin}: {reason}"));
-        }
-    }
-
     fn finish(self) -> Result<Gathered, Failure> {
-        let Self { mut gathering, meter, names, duplicate_ids, are_numbered, failed, .. } = self;
+        let Self { mut gathering, meter, names, duplicate_ids, fates, uncompared, .. } = self;
         let (keep, is_ranked) = (self.keep, self.is_ranked);
-        if !are_numbered.contains(&true) {
-            return Err(Failure::with_hint(
-                "there is no document in the inputs",
-                "a file in a directory is skipped if it is in no format that is read; named by \
-                 itself it is refused with a reason",
-            ));
+        if !fates.iter().any(|fate| *fate != Fate::LeftOut) {
+            return Err(uncompared.nothing_else());
         }
-        if !is_ranked && let Some(members) = keep.members() {
+        if !is_ranked
+            && fates.contains(&Fate::Numbered)
+            && let Some(members) = keep.members()
+        {
             return Err(Failure::with_hint(
                 format!("no document has a number or a date as its {members}"),
-                "--keep takes id, first, longest, newest, or the name of such a member",
+                "--keep takes id, first, longest, newest, or a member with numbers or dates",
             ));
         }
         let repeated = names.finish().map_err(|error| disk_failed(&error))?;
@@ -177,16 +194,14 @@ impl Gatherer<'_> {
             let id = gathering.id(first.number).map_err(|error| disk_failed(&error))?;
             return Err(repeated_id(&id, first));
         }
+        uncompared.check(self.screening, meter)?;
         let left_out: Vec<u32> = repeated.iter().map(|repeated| repeated.number).collect();
         let corpus = gathering.finish(&left_out).map_err(|error| disk_failed(&error))?;
-        if failed > FAILURES_SHOWN_MAX {
-            meter.print(&format!("failed: {} more", HumanCount(failed - FAILURES_SHOWN_MAX)));
-        }
         if !left_out.is_empty() {
             let repeated = HumanCount(left_out.len() as u64);
             meter.print(&format!("left out, with the id of an earlier document: {repeated}"));
         }
-        Ok(Gathered { corpus, are_numbered, failed })
+        Ok(Gathered { corpus, fates, uncompared })
     }
 }
 

@@ -11,11 +11,11 @@ use serde_json::Value;
 use crate::cli::input::Item;
 use crate::document::Content;
 
-/// What makes a document the one to keep; of equals, it is the one with the lowest id.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Which document of a cluster is kept; of equal documents, the document with the lowest id.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Keep {
-    #[default]
     LowestId,
+    /// In the order of the input.
     First,
     Longest,
     Newest,
@@ -23,9 +23,9 @@ pub enum Keep {
     Highest(String),
 }
 
-/// Where a document says when it was made; the first that it has.
+/// The members with the time of a document, by precedence.
 const TIMES: [&str; 6] = ["date", "timestamp", "updated_at", "created_at", "published", "time"];
-/// Of a document that has no value.
+/// The rank of a document without a value.
 pub const LAST: u64 = u64::MAX;
 
 impl FromStr for Keep {
@@ -43,12 +43,12 @@ impl FromStr for Keep {
 }
 
 impl Keep {
-    /// Whether it needs more than the text.
+    /// Whether the choice depends on members other than the text.
     pub fn needs_members(&self) -> bool {
         self.members().is_some()
     }
 
-    /// What it looks for in documents.
+    /// The names of the members that decide.
     pub fn members(&self) -> Option<String> {
         match self {
             Self::Newest => Some(TIMES.join(", ")),
@@ -57,7 +57,8 @@ impl Keep {
         }
     }
 
-    /// The lower, the rather it is kept. `First` is for the caller, who knows the order.
+    /// The document with the lowest rank is kept. For `First` the caller takes the order of the
+    /// input.
     pub fn rank(&self, item: &Item, content: &Content) -> u64 {
         match self {
             Self::LowestId | Self::First => 0,
@@ -71,11 +72,21 @@ impl Keep {
     }
 }
 
-/// By the first of these members, or of those of the metadata.
+/// By the first of these members, also within the metadata.
 fn of_member(item: &Item, names: &[&str]) -> u64 {
     let Ok(document) = serde_json::from_slice::<Value>(item.line()) else { return LAST };
-    let member = |name: &&str| document.get(*name).or_else(|| document.get("metadata")?.get(*name));
+    let member =
+        |name: &&str| within(&document, name).or_else(|| within(document.get("metadata")?, name));
     names.iter().find_map(member).and_then(number).map_or(LAST, |number| !ascending(number))
+}
+
+/// The member of this name; or, by a name with dots, a nested member.
+fn within<'v>(object: &'v Value, name: &str) -> Option<&'v Value> {
+    let inner = || {
+        let (outer, inner) = name.split_once('.')?;
+        within(object.get(outer)?, inner)
+    };
+    object.get(name).or_else(inner)
 }
 
 /// A number, or the seconds since 1970 of a date.
@@ -90,7 +101,7 @@ fn number(value: &Value) -> Option<f64> {
     text.parse::<f64>().ok().or_else(|| time().map(|time| time.as_nanosecond() as f64 / 1e9))
 }
 
-/// Bits in the order of the numbers.
+/// Maps a number to bits, so that their order is the order of the numbers.
 fn ascending(number: f64) -> u64 {
     let bits = number.to_bits();
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
@@ -122,6 +133,7 @@ mod tests {
         before("newest", json!({"metadata": {"timestamp": 2}}), json!({"timestamp": 1.5}));
         before("score", json!({"score": -1}), json!({"score": -2.5}));
         before("score", json!({"score": "0.5"}), json!({"score": -0.5}));
+        before("m.score", json!({"m": {"score": 2}}), json!({"m.score": 1}));
         before("score", json!({"score": -1e300}), json!({"score": "none", "x": 1}));
     }
 }

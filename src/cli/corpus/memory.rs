@@ -1,48 +1,67 @@
-//! Ends the reading of a corpus before memory does.
+//! Refuses a corpus that would not fit into memory, while it is read.
 
 use indicatif::{HumanBytes, HumanCount};
 
 use crate::cli::failure::Failure;
 use crate::document::DocumentId;
-use crate::engine::{DOCUMENT_BYTES, Room};
+use crate::engine::{DOCUMENT_BYTES, Mode, Room};
+use akin_core::scheme::{Threshold, prefix_len};
 
-/// What a document takes besides, where pairs are listed: its id, its keys and its places in the
+/// Further bytes of a document where pairs are listed: its id, its keys and its places in the
 /// tables of candidates. Measured, and rounded up.
 const LISTED_BYTES: usize = 400;
 
-/// What the corpus will take.
+/// Further bytes of each of its rarest shingles, where these find all pairs.
+const SHINGLE_BYTES: usize = 24;
+
+/// How pairs are listed, with their keys in memory.
+#[derive(Clone, Copy)]
+pub struct Listing {
+    pub mode: Mode,
+    pub threshold: Threshold,
+}
+
+/// The memory that the corpus will take.
 pub struct Memory {
     documents: u64,
     bytes: usize,
     bytes_max: usize,
-    lists_pairs: bool,
+    listing: Option<Listing>,
 }
 
 impl Memory {
-    /// Half of the memory is left for what is read and sorted.
-    pub fn new(room: &Room, lists_pairs: bool) -> Self {
-        Self { documents: 0, bytes: 0, bytes_max: room.memory / 2, lists_pairs }
+    /// Half of the memory is left for reading and sorting.
+    pub fn new(room: &Room, listing: Option<Listing>) -> Self {
+        Self { documents: 0, bytes: 0, bytes_max: room.memory / 2, listing }
     }
 
-    /// Counts a document.
+    /// Counts a document with so many shingles.
     ///
     /// # Errors
-    /// There is no memory for it.
-    pub fn take(&mut self, id: &DocumentId) -> Result<(), Failure> {
+    /// The corpus would not fit into memory.
+    pub fn take(&mut self, id: &DocumentId, shingles: usize) -> Result<(), Failure> {
         self.documents += 1;
-        let listed = if self.lists_pairs { LISTED_BYTES + id.as_str().len() } else { 0 };
+        let listed = self.listing.map_or(0, |Listing { mode, threshold }| {
+            let by_shingles = mode == Mode::Exact && shingles > 0;
+            let keys = if by_shingles { prefix_len(threshold, shingles) } else { 0 };
+            LISTED_BYTES + id.as_str().len() + keys * SHINGLE_BYTES
+        });
         self.bytes += DOCUMENT_BYTES + listed;
         if self.bytes <= self.bytes_max {
             return Ok(());
         }
+        let is_exact = self.listing.is_some_and(|listing| listing.mode == Mode::Exact);
+        let less = if is_exact { "; --mode verified of `akin pairs` takes less" } else { "" };
         Err(Failure::with_hint(
             format!(
                 "{} documents may take more than half of the {} of memory that are allowed",
                 HumanCount(self.documents),
                 HumanBytes(2 * self.bytes_max as u64)
             ),
-            "allow more by --memory-max-mib; or work in parts: `akin dedup PART --against KEPT` \
-             compares each part with those kept before",
+            format!(
+                "allow more by --memory-max-mib{less}; or work in parts: `akin dedup PART \
+                 --against KEPT` compares each part with those kept before"
+            ),
         ))
     }
 }

@@ -5,10 +5,13 @@ mod keep;
 mod memory;
 mod names;
 mod pipeline;
+mod uncompared;
 
-pub use gather::{Gathered, Gathering, disk_failed};
+pub use gather::{Fate, Gathered, Gathering, disk_failed, read};
 pub use keep::Keep;
-pub use pipeline::{Analysed, analyse};
+pub use memory::Listing;
+pub use pipeline::{Analysed, How, analyse, work_in_order};
+pub use uncompared::{Uncompared, UncomparedCounts};
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -18,33 +21,36 @@ use std::thread;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use indicatif::HumanCount;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::Error as DeserializeError;
 
 use super::failure::Failure;
-use super::input::{self, InputOptions, Selection};
+use super::input::{self, InputOptions, Screening, Selection};
 use super::meter::{self, Meter};
+use super::output::Inputs;
 use super::serve::ConfigFile;
 use crate::app::available_memory;
-use crate::engine::{CollectionSettings, Room};
-use crate::join::{JoinError, Progress, Stage};
-use crate::scheme::{Kind, Threshold};
-use crate::sketch::Method;
-use crate::text::Unit;
+use crate::engine::{CollectionSettings, Incomplete, Room};
+use akin_core::join::{JoinError, Progress, Stage};
+use akin_core::scheme::{Kind, Threshold};
+use akin_core::sketch::Method;
+use akin_core::text::Unit;
 
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
 /// How documents are read and turned into sets.
 #[derive(Args)]
 pub struct AnalysisOptions {
-    /// What texts are cut into: word, character, token or stopword [default: the configuration's]
+    /// The unit that texts are cut into: word, character, token or stopword [default: the
+    /// configuration's]
     #[arg(long, value_name = "UNIT", value_parser = unit)]
     unit: Option<Unit>,
-    /// How many of these make a shingle [default: the configuration's]
+    /// The number of units in a shingle [default: the configuration's]
     #[arg(long, value_name = "N")]
     size: Option<u32>,
-    /// Use a collection's settings, as `akin export --settings` writes them, in place of the
+    /// Use a collection's settings, as `akin export --settings` writes them, instead of the
     /// configuration's
     #[arg(long, value_name = "FILE")]
     settings: Option<PathBuf>,
@@ -60,22 +66,22 @@ pub struct AnalysisOptions {
     pub quiet: bool,
 }
 
-/// How a corpus is read whose documents are compared with each other.
+/// Options of reading a corpus and comparing its documents with each other.
 #[derive(Args)]
 pub struct CorpusOptions {
     #[command(flatten)]
     pub analysis: AnalysisOptions,
-    /// Whether several documents may have one id
+    /// Whether several documents may have the same id
     #[arg(long, value_name = "WHAT", default_value = "refuse")]
     duplicate_ids: DuplicateIds,
-    /// The most memory to use, in MiB; what does not fit is in temporary files, beside the output
-    /// or in TMPDIR [default: half of what there is]
+    /// The most memory to use, in MiB; the rest is in temporary files, in the directory of the
+    /// output or in TMPDIR [default: half of the available memory]
     #[arg(long, value_name = "MIB")]
     memory_max_mib: Option<u64>,
 }
 
 impl CorpusOptions {
-    fn room(&self, output: Option<&Path>) -> Room {
+    pub fn room(&self, output: Option<&Path>) -> Room {
         let chosen = self.memory_max_mib.map(|mib| (mib as usize).saturating_mul(1 << 20));
         let memory = chosen.unwrap_or_else(|| available_memory() / 2);
         let beside = output.filter(|_| std::env::var_os("TMPDIR").is_none());
@@ -89,9 +95,9 @@ impl CorpusOptions {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum DuplicateIds {
-    /// Fail, naming the places of both
+    /// Fail, and name the places of both documents
     Refuse,
-    /// Leave out all but the first
+    /// Keep only the first document
     KeepFirst,
 }
 
@@ -100,11 +106,11 @@ fn unit(text: &str) -> Result<Unit, String> {
 }
 
 impl AnalysisOptions {
-    /// The settings, with keys chosen for the threshold, if one is given. Of records the threshold
-    /// is the share of the most points that two of them can have.
+    /// The settings, with keys chosen for the threshold, if it is given. For records the threshold
+    /// is a share of the most points that a pair can have.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The settings are invalid.
     pub fn collection(&self, threshold: Option<Threshold>) -> Result<CollectionSettings, Failure> {
         let mut settings = match &self.settings {
             Some(path) => read_settings(path)?,
@@ -132,10 +138,10 @@ impl AnalysisOptions {
         Ok(settings)
     }
 
-    /// The documents of the files at these paths, and of those in `--files-from`.
+    /// The documents of the files at these paths and of the files in `--files-from`.
     ///
     /// # Errors
-    /// One of the files does not exist, or the list of them cannot be read.
+    /// A file does not exist, or the list of files cannot be read.
     pub fn selection(&self, paths: Vec<PathBuf>) -> Result<Selection, Failure> {
         self.only(self.input.files(paths)?)
     }
@@ -152,12 +158,50 @@ impl AnalysisOptions {
         Ok(selection)
     }
 
+    /// The files that the command reads: the documents, and the configuration.
+    pub fn inputs<'a>(&'a self, documents: impl IntoIterator<Item = &'a Selection>) -> Inputs {
+        let documents = documents.into_iter().flat_map(|selection| selection.paths.clone());
+        let further = [self.settings.as_deref(), self.config.path(), self.input.list()];
+        documents.chain(further.into_iter().flatten().map(Path::to_owned)).collect()
+    }
+
+    /// The rules for records that are not documents, and for empty and short documents.
+    pub fn screening(&self) -> Screening {
+        self.input.screening()
+    }
+
+    /// # Errors
+    /// Invalid records are to be kept, where none are written.
+    pub fn refuse_keeping(&self) -> Result<(), Failure> {
+        self.input.refuse_keeping()
+    }
+
     pub fn threads(&self) -> usize {
         self.threads.map_or_else(cores, NonZeroUsize::get)
     }
 }
 
-/// As many threads as can work at once.
+/// A sentence about pairs that may be missing.
+pub fn incomplete_line(Incomplete { documents, example, .. }: &Incomplete) -> String {
+    let example = example.as_ref().map_or_else(String::new, |[a, b]| {
+        format!(", so '{a}' with '{b}': many documents share the shingles that these two share")
+    });
+    format!(
+        "documents that were not compared with all candidates: {}{example}; --mode exact compares \
+         all, however long it takes",
+        HumanCount(*documents)
+    )
+}
+
+/// A sentence with the share of the pairs that is found.
+pub fn recall_line(threshold: f64, recall: f64) -> String {
+    let percent = recall * 100.0;
+    format!(
+        "a pair with a Jaccard similarity of {threshold} is found with a chance of {percent:.1} %"
+    )
+}
+
+/// The number of threads that can run in parallel.
 pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
@@ -179,7 +223,7 @@ pub fn with_progress<T>(
     let result = thread::scope(|scope| {
         let (ended, end) = channel::<()>();
         scope.spawn(|| {
-            // The receiver moves into the thread, whose other values are borrowed.
+            // The receiver moves into the thread; the thread borrows everything else.
             let end = end;
             let mut shown = None;
             while end.recv_timeout(PROGRESS_EVERY) == Err(RecvTimeoutError::Timeout) {
@@ -215,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_are_those_of_the_settings() {
+    fn units_are_named_as_in_the_settings() {
         assert_eq!(unit("character"), Ok(Unit::Character));
         let refused = unit("letter").unwrap_err();
         assert!(refused.contains("letter") && refused.contains("word"), "{refused}");

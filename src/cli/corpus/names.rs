@@ -1,4 +1,4 @@
-//! Where each id stands, to tell documents with one id.
+//! Remembers the ids of documents, to find two documents with the same id.
 
 use std::io;
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use crate::engine::{Room, Sorter};
 pub struct Names {
     sorter: Sorter,
     files: Vec<Arc<str>>,
-    /// Whether the documents are old ones, whose ids may be those of new ones.
+    /// Whether the documents are old: a new document may have the id of an old document.
     are_old: bool,
 }
 
-/// A record begins with whether the document is new, and the hash of its id.
+/// A record begins with a byte for old or new, and the hash of the id.
 const ID_BYTES: usize = 1 + size_of::<u128>();
 const NUMBER_BYTES: usize = size_of::<u32>();
 
-/// Two documents with one id.
+/// Two documents with the same id.
 pub struct Repeated {
-    /// Of the later document.
+    /// The number of the later document.
     pub number: u32,
     pub first: Origin,
     pub again: Origin,

@@ -1,17 +1,18 @@
-//! Which documents stay.
+//! Which documents are kept.
 
 use std::io;
 
 use indicatif::HumanCount;
 use serde::Serialize;
 
+use crate::cli::corpus::{UncomparedCounts, incomplete_line, recall_line};
 use crate::document::DocumentId;
-use crate::engine::OfflineCorpus;
+use crate::engine::{Incomplete, OfflineCorpus};
 
-/// Which document represents which.
+/// The representative of each document.
 pub struct Clusters<'c> {
     corpus: &'c OfflineCorpus,
-    /// The number of the set that represents each set.
+    /// For each set, the number of its representative.
     representatives: Vec<u32>,
 }
 
@@ -20,7 +21,7 @@ impl<'c> Clusters<'c> {
         Self { corpus, representatives }
     }
 
-    /// The number of the document that represents this one; `None` if it is left out.
+    /// The number of the representative of a document; `None` if the document is left out.
     fn representative(&self, number: u32) -> Option<u32> {
         let documents = self.corpus.documents();
         match documents.set_of(number) {
@@ -33,15 +34,15 @@ impl<'c> Clusters<'c> {
         self.representative(number) == Some(number)
     }
 
-    /// The id of the document that represents this one; `None` if it is left out.
+    /// The id of the representative of a document; `None` if the document is left out.
     ///
     /// # Errors
-    /// It could not be read back.
+    /// The temporary file of ids could not be read.
     pub fn representative_id(&self, number: u32) -> io::Result<Option<DocumentId>> {
         self.representative(number).map(|number| self.corpus.id(number)).transpose()
     }
 
-    /// How many clusters have more than one document.
+    /// The number of clusters with more than one document.
     fn count(&self) -> usize {
         let mut sizes = vec![0_u32; self.representatives.len()];
         for (set, representative) in (0..).zip(&self.representatives) {
@@ -50,36 +51,35 @@ impl<'c> Clusters<'c> {
         sizes.iter().filter(|size| **size > 1).count()
     }
 
-    /// The counts, without what is not known here.
+    /// The counts, without the counts that only the caller knows.
     pub fn summary(&self) -> Summary {
         let mut summary = Summary { clusters: self.count(), ..Summary::default() };
         for number in self.corpus.first_new()..self.corpus.documents().numbers() {
             let Some(representative) = self.representative(number) else { continue };
             summary.documents += 1;
             summary.representatives += usize::from(representative == number);
-            summary.empty += usize::from(self.corpus.is_empty(number));
         }
         summary.near_duplicates = summary.documents - summary.representatives;
         summary
     }
 }
 
-/// What was done.
+/// The counts that the command prints.
 #[derive(Default, Serialize)]
 pub struct Summary {
     pub documents: usize,
     pub representatives: usize,
     pub near_duplicates: usize,
-    /// Of more than one document.
+    /// Clusters of more than one document.
     pub clusters: usize,
-    /// Representatives with nothing to compare.
-    pub empty: usize,
-    /// Lines and files that could not be read as documents.
-    pub failed: u64,
+    #[serde(flatten)]
+    pub uncompared: UncomparedCounts,
     pub threshold: f64,
     /// The chance to find a pair at the threshold; not known of records.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_recall: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub incomplete: Option<Incomplete>,
 }
 
 impl Summary {
@@ -92,15 +92,11 @@ impl Summary {
             count(self.near_duplicates),
             count(self.clusters)
         );
-        if self.empty > 0 {
-            eprintln!("representatives with nothing to compare: {}", count(self.empty));
-        }
         if let Some(recall) = self.expected_recall {
-            eprintln!(
-                "a pair with a Jaccard similarity of {} is found with a chance of {:.1} %",
-                self.threshold,
-                recall * 100.0
-            );
+            eprintln!("{}", recall_line(self.threshold, recall));
+        }
+        if let Some(incomplete) = &self.incomplete {
+            eprintln!("{}", incomplete_line(incomplete));
         }
     }
 }

@@ -1,6 +1,7 @@
-//! Where the documents that stay are written: one file or one for each input, as lines or rows.
+//! Writes the documents that are kept: to one file or to a file for each input, as lines or rows.
 
 use std::io::Write;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,28 +11,51 @@ use super::clusters::Clusters;
 use super::rows::RowsWriter;
 use crate::cli::corpus::disk_failed;
 use crate::cli::failure::Failure;
-use crate::cli::input::{Item, Selection, open_parquet};
-use crate::cli::output::{Destination, Output};
-use crate::join::cluster_name;
+use crate::cli::input::{Origin, Selection, is_parquet};
+use crate::cli::output::{Destination, Inputs, Output, refuse_overwriting};
+use akin_core::join::cluster_name;
 
-/// The output as it was asked for.
+/// The requested output.
 pub enum Place {
     One(Destination),
     Shards { directory: PathBuf, force: bool },
 }
 
 impl Place {
+    /// `further`: another file that the command writes.
+    ///
     /// # Errors
-    /// The directory is an input or lies in one, or cannot be made.
-    pub fn shards(directory: PathBuf, inputs: &[PathBuf], force: bool) -> Result<Self, Failure> {
+    /// The directory is an input or lies in one, or cannot be made; a file in it is an input, would
+    /// be written twice, or exists and must not be overwritten.
+    pub fn shards(
+        directory: PathBuf,
+        selection: &Selection,
+        inputs: &Inputs,
+        further: Option<&Path>,
+        force: bool,
+    ) -> Result<Self, Failure> {
+        let mut shards = Vec::new();
+        for input in selection.inputs().flatten() {
+            // An unreadable input has no shard; reading reports it.
+            let Ok(shard) = shard_of(&input.name, &selection.paths) else { continue };
+            let shard = directory.join(shard);
+            refuse_overwriting(&shard, force)?;
+            shards.push(shard);
+        }
+        inputs.protect(shards.iter().map(PathBuf::as_path).chain(further))?;
+        if directory.is_file() {
+            return Err(Failure::with_hint(
+                format!("{} is a file", directory.display()),
+                "--output-dir names a directory; -o names a file",
+            ));
+        }
         std::fs::create_dir_all(&directory).map_err(|error| {
             Failure::new(format!("cannot make {}: {error}", directory.display()))
         })?;
-        Destination::to_file(directory.join("shard"), true).check(inputs)?;
         Ok(Self::Shards { directory, force })
     }
 
-    /// Something in the directory that is written to, unless that is stdout.
+    /// A path in the directory of the output; `None` for stdout.
     pub fn path(&self) -> Option<PathBuf> {
         match self {
             Self::One(destination) => destination.file().map(Path::to_owned),
@@ -40,11 +64,13 @@ impl Place {
     }
 }
 
-/// Writes what is kept of each input, in their order.
+/// Writes the kept documents of each input, in the order of the inputs.
 pub struct Writer {
     place: Place,
     annotate: bool,
     roots: Vec<PathBuf>,
+    /// The name of the column, or member, with the texts.
+    text: String,
     out: Out,
     /// The input that is being read.
     current: Option<Current>,
@@ -61,6 +87,38 @@ struct Current {
     file: Arc<str>,
     /// The numbers of the rows that are kept, if rows are written.
     rows: Vec<u64>,
+    cuts: Cuts,
+}
+
+/// The parts that are cut out of the texts of a file's rows.
+#[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "no rows are copied"))]
+pub struct Cuts {
+    /// The name of the column with the texts.
+    pub column: String,
+    /// Rows with cuts, ascending, and ranges of bytes.
+    pub of_rows: Vec<(u64, Vec<Range<usize>>)>,
+}
+
+impl Cuts {
+    /// The cuts of the row with this number.
+    #[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "no rows are copied"))]
+    pub fn of(&self, row: u64) -> &[Range<usize>] {
+        let at = self.of_rows.binary_search_by_key(&row, |(row, _)| *row);
+        at.map_or(&[], |at| &self.of_rows[at].1)
+    }
+}
+
+/// A text without these ranges of bytes, which are in their order and may overlap. `None` if the
+/// text has no such ranges.
+pub fn without(text: &str, ranges: &[Range<usize>]) -> Option<String> {
+    let mut left = String::with_capacity(text.len());
+    let mut end = 0;
+    for range in ranges {
+        left += text.get(end..range.start.max(end))?;
+        end = range.end.max(end);
+    }
+    left += text.get(end..)?;
+    Some(left)
 }
 
 impl Writer {
@@ -75,35 +133,73 @@ impl Writer {
         if annotate && matches!(out, Out::Rows(_)) {
             return Err(no_annotations());
         }
-        Ok(Self { place, annotate, roots: selection.paths.clone(), out, current: None })
+        let text = selection.reading.columns.text_name().to_owned();
+        Ok(Self { place, annotate, roots: selection.paths.clone(), text, out, current: None })
     }
 
-    /// Takes the document with this number.
-    pub fn take(&mut self, item: &Item, number: u32, of: &Clusters<'_>) -> Result<(), Failure> {
-        if self.current.as_ref().is_none_or(|current| current.file != item.origin.file) {
-            self.begin(&item.origin.file)?;
-        }
+    /// Writes the line, or row, of the document with this number, if it is kept.
+    pub fn take(
+        &mut self,
+        origin: &Origin,
+        line: &[u8],
+        number: u32,
+        of: &Clusters<'_>,
+    ) -> Result<(), Failure> {
+        self.begin(&origin.file)?;
         match &mut self.out {
-            Out::Lines(out) if self.annotate => annotate(item, number, of, out),
-            Out::Lines(out) => write_line(item, of.is_kept(number), out),
+            Out::Lines(out) if self.annotate => annotate(line, number, of, out),
+            _ if of.is_kept(number) => self.copy(origin, line),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes a line, or row, unchanged.
+    pub fn copy(&mut self, origin: &Origin, line: &[u8]) -> Result<(), Failure> {
+        self.begin(&origin.file)?;
+        match &mut self.out {
+            Out::Lines(out) => {
+                out.write_all(line)?;
+                out.write_all(b"\n")?;
+            }
             Out::Rows(_) | Out::None => {
                 let current = self.current.as_mut().expect("a file has begun");
-                current.rows.extend(item.origin.line.filter(|_| of.is_kept(number)));
-                Ok(())
+                current.rows.extend(origin.line);
             }
         }
+        Ok(())
     }
 
-    /// Ends the input before, and begins another.
-    fn begin(&mut self, file: &Arc<str>) -> Result<(), Failure> {
+    /// Writes a line without parts of its text, which were cut out of it, or a row without these
+    /// parts, which are ranges of bytes of its text.
+    pub fn copy_cut(
+        &mut self,
+        origin: &Origin,
+        line: &[u8],
+        parts: Vec<Range<usize>>,
+    ) -> Result<(), Failure> {
+        self.copy(origin, line)?;
+        if let (Some(current), Some(row)) = (&mut self.current, origin.line)
+            && matches!(self.out, Out::Rows(_))
+        {
+            current.cuts.of_rows.push((row, parts));
+        }
+        Ok(())
+    }
+
+    /// Makes `file` the current input: ends the previous input, if it is another file.
+    pub fn begin(&mut self, file: &Arc<str>) -> Result<(), Failure> {
+        if self.current.as_ref().is_some_and(|current| current.file == *file) {
+            return Ok(());
+        }
         self.end()?;
-        self.current = Some(Current { file: Arc::clone(file), rows: Vec::new() });
+        let cuts = Cuts { column: self.text.clone(), of_rows: Vec::new() };
+        self.current = Some(Current { file: Arc::clone(file), rows: Vec::new(), cuts });
         let Place::Shards { directory, force } = &self.place else { return Ok(()) };
-        let is_parquet = open_parquet(Path::new(&**file))?.is_some();
+        let is_parquet = is_parquet_file(Path::new(&**file))?;
         if is_parquet && self.annotate {
             return Err(no_annotations());
         }
-        let path = directory.join(shard(Path::new(&**file), &self.roots, is_parquet));
+        let path = directory.join(shard_of(file, &self.roots)?);
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
         }
@@ -116,13 +212,13 @@ impl Writer {
     }
 
     fn end(&mut self) -> Result<(), Failure> {
-        let Some(Current { file, rows }) = self.current.take() else { return Ok(()) };
+        let Some(Current { file, rows, cuts }) = self.current.take() else { return Ok(()) };
         if let Out::Rows(writer) = &mut self.out {
             let path = Path::new(&*file);
             if let (None, Place::One(destination)) = (&writer, &self.place) {
                 *writer = Some(RowsWriter::new(destination.create()?, path)?);
             }
-            writer.as_mut().expect("it was just made").copy(path, &rows)?;
+            writer.as_mut().expect("it was just made").copy(path, &rows, &cuts)?;
         }
         match self.place {
             Place::Shards { .. } => self.close(),
@@ -148,8 +244,18 @@ fn no_annotations() -> Failure {
     Failure::with_hint("--annotate does not write Parquet", "name an output that ends in .jsonl")
 }
 
-/// The name of a file's shard: the path below the input, or the file's own name. What becomes
-/// lines of JSON is called so.
+/// The name of the shard of an input. Of a pipe only lines are copied.
+fn shard_of(file: &str, roots: &[PathBuf]) -> Result<PathBuf, Failure> {
+    let file = Path::new(file);
+    Ok(shard(file, roots, is_parquet_file(file)?))
+}
+
+fn is_parquet_file(file: &Path) -> Result<bool, Failure> {
+    if file.is_file() { is_parquet(file) } else { Ok(false) }
+}
+
+/// The name of a file's shard: the path below the input, or the file's own name. A shard of
+/// lines has the extension `.jsonl`.
 fn shard(file: &Path, roots: &[PathBuf], is_parquet: bool) -> PathBuf {
     let name = || file.file_name().unwrap_or_default();
     let root = |root: &PathBuf| root.strip_prefix("./").unwrap_or(root).to_owned();
@@ -169,16 +275,8 @@ fn shard(file: &Path, roots: &[PathBuf], is_parquet: bool) -> PathBuf {
     }
 }
 
-fn write_line(item: &Item, is_kept: bool, out: &mut Output) -> Result<(), Failure> {
-    if is_kept {
-        out.write_all(item.line())?;
-        out.write_all(b"\n")?;
-    }
-    Ok(())
-}
-
 fn annotate(
-    item: &Item,
+    line: &[u8],
     number: u32,
     clusters: &Clusters<'_>,
     out: &mut Output,
@@ -188,7 +286,7 @@ fn annotate(
         return Ok(());
     };
     // The line with two more members at its end.
-    let line = item.line().trim_ascii_end();
+    let line = line.trim_ascii_end();
     out.write_all(line.strip_suffix(b"}").unwrap_or(line))?;
     let name = cluster_name(&representative);
     let representative = Value::String(representative.to_string());

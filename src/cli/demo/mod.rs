@@ -31,11 +31,11 @@ use crate::connector::Trust;
 use crate::telemetry;
 
 const PAIRS_SHOWN: usize = 10;
-/// What there is on most machines.
+/// A directory of texts that most machines have.
 const DOCUMENTATION: &str = "/usr/share/doc";
 const NAME_A_DIRECTORY: &str = "name a directory of texts: `akin demo ~/Documents`";
 const READY_POLL: Duration = Duration::from_millis(20);
-/// What a shell reports for a process that SIGINT ended.
+/// The exit code that a shell reports for a process that SIGINT ended.
 const EXIT_INTERRUPTED: u8 = 130;
 
 /// Find near-duplicates among the files of this machine: server and import in one command
@@ -64,6 +64,7 @@ pub struct Arguments {
 }
 
 pub fn run(mut arguments: Arguments) -> Result<ExitCode, Failure> {
+    arguments.input.refuse_keeping()?;
     arguments.paths = arguments.input.files(arguments.paths)?;
     if arguments.paths.is_empty() {
         arguments.paths.push(DOCUMENTATION.into());
@@ -130,9 +131,10 @@ async fn show(arguments: Arguments, settings: Settings) -> Result<ExitCode, Fail
     let meter = Arc::new(Meter::new(arguments.quiet, "importing", Unit::Bytes, 0));
     let import = tokio::task::spawn_blocking({
         let selection = arguments.input.selection(arguments.paths.clone());
+        let min_words = arguments.input.screening().min_words;
         let url = serving.url.clone();
         let meter = Arc::clone(&meter);
-        move || find_pairs(&selection, &url, &meter)
+        move || find_pairs(&selection, min_words, &url, &meter)
     });
     let found = tokio::select! {
         found = import => found.map_err(|_| Failure::new("the import panicked, see the log"))?,
@@ -157,18 +159,20 @@ async fn show(arguments: Arguments, settings: Settings) -> Result<ExitCode, Fail
         true => print_as_json(&report, &pairs, &serving.url)?,
         false => print(&report, &pairs, &serving.url, arguments.keep)?,
     }
+    let on_invalid = arguments.input.screening().on_invalid;
+    let code = ExitCode::from(u8::from(report.is_failure(on_invalid)));
     if arguments.keep {
         eprintln!("serving on {} until Ctrl-C", serving.url);
         tokio::select! {
             () = &mut stop_signal => {}
             ended = &mut serving.ended => {
                 ended.map_err(|_| Failure::new("the server panicked, see the log"))??;
-                return Ok(ExitCode::SUCCESS);
+                return Ok(code);
             }
         }
     }
     serving.end().await?;
-    Ok(ExitCode::SUCCESS)
+    Ok(code)
 }
 
 fn nothing_to_show(paths: &[PathBuf]) -> Failure {
@@ -177,7 +181,12 @@ fn nothing_to_show(paths: &[PathBuf]) -> Failure {
 }
 
 /// Imports over HTTP, as any client would, and collects the pairs that were found.
-fn find_pairs(selection: &Selection, url: &str, meter: &Meter) -> Result<(Report, Pairs), Failure> {
+fn find_pairs(
+    selection: &Selection,
+    min_words: usize,
+    url: &str,
+    meter: &Meter,
+) -> Result<(Report, Pairs), Failure> {
     let client = Client::new(url, Trust::Nobody)?;
     // If the server cannot become ready the process ends, and this thread with it.
     while !client.get("/readyz").is_ok_and(|response| response.status().is_success()) {
@@ -189,6 +198,7 @@ fn find_pairs(selection: &Selection, url: &str, meter: &Meter) -> Result<(Report
         client: &client,
         path: "/documents",
         selection,
+        min_words,
         jobs: 2,
         patience: Duration::from_secs(60),
         meter,

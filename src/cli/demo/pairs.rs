@@ -22,7 +22,7 @@ pub struct Pairs {
     roots: Vec<String>,
     identical: u64,
     nearly_identical: u64,
-    /// One for each directory and level.
+    /// A pair for each directory and level.
     remembered: BTreeMap<(String, u32), Pair>,
 }
 
@@ -32,12 +32,12 @@ impl Pairs {
         Self { roots, ..Self::default() }
     }
 
-    /// Documents with the set of an earlier one.
+    /// Documents with the same set as an earlier document.
     pub fn identical(&self) -> u64 {
         self.identical
     }
 
-    /// Documents whose nearest earlier document has another set.
+    /// Documents with an earlier near-duplicate, but no earlier document with the same set.
     pub fn nearly_identical(&self) -> u64 {
         self.nearly_identical
     }
@@ -57,8 +57,8 @@ impl Pairs {
         }
     }
 
-    /// Up to `count` pairs, the most resembling first. Each is the one least like those already
-    /// chosen: by directory, then by file name, then by resemblance.
+    /// Up to `count` pairs, the most resembling first. Each pair is the least like the
+    /// pairs chosen before: by directory, then by file name, then by resemblance.
     pub fn choose(&self, count: usize) -> Vec<Pair> {
         let mut left: Vec<&Pair> = self.remembered.values().collect();
         let mut used: HashMap<String, u32> = HashMap::new();
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pairs_chosen_are_not_of_one_family() {
+    fn chosen_pairs_come_from_different_directories() {
         let mut pairs = Pairs::new(vec!["/doc".into()]);
         for n in 0..50 {
             let id = format!("/doc/fonts/{n}/copyright");

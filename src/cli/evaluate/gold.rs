@@ -1,4 +1,4 @@
-//! The known pairs, and how found pairs are counted against them.
+//! Counts found pairs against the known pairs.
 
 use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
@@ -10,7 +10,7 @@ use crate::cli::input::open_file;
 use crate::document::DocumentId;
 use crate::engine::{OfflineCorpus, SetPair};
 
-/// Known pairs by the numbers of their sets, the lower one first.
+/// Known pairs by the numbers of their sets, the lower number first.
 pub struct Gold {
     by_sets: HashMap<(u32, u32), u64>,
     pairs: u64,
@@ -99,8 +99,8 @@ impl Gold {
         }
     }
 
-    /// The pairs of a document with set `a` and one with set `b`; each pair twice if the sets are
-    /// the same.
+    /// The pairs of a document with set `a` and a document with set `b`; each pair twice if the
+    /// sets are the same.
     fn ordered(&self, a: u32, b: u32) -> u64 {
         let [of_a, of_b] = [a, b].map(|set| &self.sources[set as usize]);
         let total = |of: &[(usize, u64)]| of.iter().map(|(_, count)| count).sum::<u64>();
@@ -116,7 +116,7 @@ impl Gold {
     }
 }
 
-/// Every document by its id. Without prefixes there is one source.
+/// Every document by its id. Without prefixes there is a single source.
 fn known<'c>(
     corpus: &OfflineCorpus,
     ids: &'c [DocumentId],

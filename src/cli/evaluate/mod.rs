@@ -14,12 +14,14 @@ use serde::Serialize;
 use self::gold::Gold;
 use self::score::{Row, Scores};
 use self::table::thresholds;
-use super::corpus::{CorpusOptions, Gathered, Gathering, Keep, disk_failed, with_progress};
+use super::corpus::{
+    CorpusOptions, Gathered, Gathering, Keep, Listing, UncomparedCounts, disk_failed, with_progress,
+};
 use super::failure::Failure;
 use super::input;
 use super::output::{Destination, write_json};
 use crate::engine::Mode;
-use crate::scheme::Threshold;
+use akin_core::scheme::Threshold;
 
 /// Measure precision, recall and F1 against known pairs; needs no server
 ///
@@ -48,7 +50,7 @@ pub struct Arguments {
     /// of these
     #[arg(long, value_name = "PREFIX,PREFIX", value_delimiter = ',')]
     across: Vec<String>,
-    /// Count documents with equal sets as one
+    /// Count documents with equal sets as a single document
     #[arg(long, conflicts_with = "across")]
     distinct: bool,
     /// Write JSON
@@ -69,29 +71,30 @@ struct Evaluation {
     thresholds: Vec<Row>,
     /// The row of the threshold with the highest F1, of all possible thresholds.
     best: Option<Row>,
+    #[serde(flatten)]
+    uncompared: UncomparedCounts,
 }
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let lowest = arguments.at.unwrap_or(arguments.from);
     let options = &arguments.corpus;
+    options.analysis.refuse_keeping()?;
     let settings = options.analysis.collection(None)?;
-    // The only argument is the last one, which is left where the documents are in a list.
+    // The only argument is the last, which is empty where the documents are in a list.
     let (documents, gold) = match arguments.second {
         Some(gold) => (vec![arguments.first], gold),
         None => (vec![], arguments.first),
     };
     let selection = options.analysis.selection(documents)?;
-    let mut inputs = selection.paths.clone();
-    inputs.push(gold.clone());
-    arguments.destination.check(&inputs)?;
+    arguments.destination.check(&options.analysis.inputs([&selection]).with(gold.clone()))?;
     let gathering = Gathering {
         settings: &settings,
         options,
-        keep: &Keep::default(),
+        keep: &Keep::LowestId,
         output: arguments.destination.file(),
-        lists_pairs: true,
+        listing: Some(Listing { mode: Mode::Exact, threshold: lowest }),
     };
-    let Gathered { mut corpus, failed, .. } = gathering.gather(None, &selection)?;
+    let Gathered { mut corpus, uncompared, .. } = gathering.gather(None, &selection)?;
     let ids = corpus.ids().map_err(|error| disk_failed(&error))?;
     let gold = Gold::read(&gold, (&corpus, &ids), &arguments.across, arguments.distinct)?;
     drop(ids);
@@ -111,6 +114,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         gold: gold.pairs(),
         thresholds: rows.into_iter().map(|threshold| scored.at(threshold)).collect(),
         best: scored.best(),
+        uncompared: uncompared.counts,
     };
     let mut out = arguments.destination.create()?;
     match arguments.json {
@@ -118,5 +122,6 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         false => table::write(&mut out, &evaluation)?,
     }
     out.finish()?;
-    Ok(ExitCode::from(u8::from(failed > 0)))
+    uncompared.print(uncompared.counts, "left out");
+    Ok(ExitCode::SUCCESS)
 }

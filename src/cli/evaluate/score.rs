@@ -1,17 +1,17 @@
-//! Counts by resemblance, and what they say at a threshold.
+//! Counts by resemblance, and the precision and recall at a threshold.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// Pairs, and those of them that are known.
+/// A number of pairs, and of the known pairs among them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
     pub pairs: u64,
     pub right: u64,
 }
 
-/// Pairs by their resemblance: as many entries as there are different ones.
+/// Pairs by their resemblance: an entry for each distinct value.
 #[derive(Debug, Default)]
 pub struct Scores {
     /// Resemblances are not negative, so their bits are in their order.
@@ -25,17 +25,17 @@ pub struct Scored {
     gold: u64,
 }
 
-/// How good a threshold is.
+/// Precision and recall at a threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Row {
     pub threshold: f64,
     /// Pairs at or over the threshold.
     pub pairs: u64,
-    /// Known ones among them.
+    /// The known pairs among them.
     pub right: u64,
-    /// Known ones that are not.
+    /// The known pairs that are missing.
     pub missing: u64,
-    /// Those that are not known.
+    /// The pairs that are not known.
     pub extra: u64,
     pub precision: f64,
     pub recall: f64,
@@ -49,7 +49,7 @@ impl Scores {
         sum.right += counted.right;
     }
 
-    /// `gold`: the known pairs there are.
+    /// `gold`: the number of known pairs.
     pub fn finish(self, gold: u64) -> Scored {
         let mut sum = Counted::default();
         let reached = |(bits, counted): (u64, Counted)| {
@@ -68,8 +68,7 @@ impl Scored {
         Row::new(threshold, counted, self.gold)
     }
 
-    /// The highest F1 there is; of equal ones that with the highest threshold. `None` without a
-    /// pair.
+    /// The highest F1; of equal values, at the highest threshold. `None` without a pair.
     pub fn best(&self) -> Option<Row> {
         let rows = self.reached.iter().map(|(at, counted)| Row::new(*at, *counted, self.gold));
         rows.reduce(|best, row| if row.f1 > best.f1 { row } else { best })
@@ -106,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_counts_what_reaches_it() {
+    fn scores_at_the_threshold_count() {
         let row = scored().at(0.8);
         assert_eq!((row.pairs, row.right, row.missing, row.extra), (4, 3, 2, 1));
         assert_eq!((row.precision, row.recall), (0.75, 0.6));

@@ -1,4 +1,4 @@
-//! How an evaluation is shown.
+//! The table of an evaluation.
 
 use std::io::{self, Write};
 
@@ -6,13 +6,13 @@ use indicatif::HumanCount;
 
 use super::Evaluation;
 use super::score::Row;
-use crate::scheme::Threshold;
+use akin_core::scheme::Threshold;
 
-/// Finer than any threshold that is asked for: takes from a sum of steps what binary fractions
-/// add to it, so that 0.3 and six steps of 0.05 are 0.6.
+/// Finer than any threshold that users choose: removes the error that binary fractions add to a sum
+/// of steps, so that 0.3 and six steps of 0.05 are 0.6.
 const FRACTION: f64 = 1e9;
 
-/// Those to be shown.
+/// The thresholds to be shown.
 pub fn thresholds(from: Threshold, step: Threshold, at: Option<Threshold>) -> Vec<f64> {
     if let Some(at) = at {
         return vec![at.get()];
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_are_the_decimal_numbers_that_they_look_like() {
+    fn threshold_steps_are_exact_decimals() {
         let threshold = |value| Threshold::new(value).unwrap();
         let steps = thresholds(threshold(0.3), threshold(0.05), None);
         assert_eq!((steps.len(), steps[6], steps[14]), (15, 0.6, 1.0));

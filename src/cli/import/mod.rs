@@ -21,13 +21,13 @@ use super::input::{InputOptions, read_text_file, threshold};
 use super::meter::{Meter, Unit};
 use super::output::write_json;
 use crate::engine::OnDuplicate;
-use crate::scheme::Threshold;
+use akin_core::scheme::Threshold;
 
 /// Send documents from files or directories to a server, and count their near-duplicates
 ///
-/// Lines of JSON, arrays of JSON, CSV, TSV, Parquet, WARC, WET and HTML are told by their content,
-/// whatever their names; a text file is one document whose id is its path. All of them may be
-/// compressed by gzip or zstd.
+/// The command detects a file's format from its first bytes: lines of JSON, arrays of JSON, CSV,
+/// TSV, Parquet, WARC, WET and HTML. A text file is one document with its path as id. All files may
+/// be compressed by gzip or zstd.
 #[derive(Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct Arguments {
@@ -83,6 +83,7 @@ impl Arguments {
 }
 
 pub fn run(mut arguments: Arguments) -> Result<ExitCode, Failure> {
+    arguments.input.refuse_keeping()?;
     let client = arguments.server.client()?;
     let path = arguments.path();
     let files = arguments.input.files(std::mem::take(&mut arguments.paths))?;
@@ -95,6 +96,7 @@ pub fn run(mut arguments: Arguments) -> Result<ExitCode, Failure> {
         client: &client,
         path: &path,
         selection: &selection,
+        min_words: arguments.input.screening().min_words,
         jobs: arguments.jobs.get(),
         patience: Duration::from_secs(arguments.patience),
         meter: &meter,
@@ -107,14 +109,16 @@ pub fn run(mut arguments: Arguments) -> Result<ExitCode, Failure> {
     }
     if ended.is_ok() && report.is_empty() {
         eprintln!(
-            "error: there was nothing to import\nhint: --verbose names what was skipped, and why"
+            "error: there was nothing to import\nhint: --verbose prints each skipped file with \
+             the reason"
         );
     }
     if ended.is_ok() || report.documents.accepted() > 0 {
         write(&report, arguments.json)?;
     }
     ended?;
-    Ok(ExitCode::from(u8::from(report.is_failure())))
+    let on_invalid = arguments.input.screening().on_invalid;
+    Ok(ExitCode::from(u8::from(report.is_failure(on_invalid))))
 }
 
 /// Does nothing where the collection exists with these settings.

@@ -6,10 +6,8 @@ use std::time::Duration;
 use indicatif::{HumanBytes, HumanCount};
 use serde::Serialize;
 
-use crate::cli::input::{Origin, Skip};
-
-/// Failures beyond these are only counted.
-const FAILURES_SHOWN_MAX: usize = 10;
+use crate::cli::failures::Failures;
+use crate::cli::input::{OnInvalid, Origin, Skip};
 
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
@@ -17,18 +15,20 @@ pub struct Report {
     pub files: u64,
     pub files_skipped: FilesSkipped,
     pub documents: Documents,
-    /// Documents that have a near-duplicate among those before them.
+    /// Documents that are near-duplicates of earlier documents.
     pub with_duplicates: u64,
-    /// Before decompression.
+    /// Bytes before decompression.
     pub bytes: u64,
     pub seconds: f64,
-    /// The first few.
+    /// The first failure of each reason.
     pub failures: Vec<Failed>,
+    #[serde(skip)]
+    reasons: Failures,
 }
 
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct FilesSkipped {
-    /// In no format that is read.
+    /// Files in an unknown format.
     pub not_read: u64,
     pub empty: u64,
 }
@@ -38,9 +38,13 @@ pub struct Documents {
     pub created: u64,
     pub replaced: u64,
     pub unchanged: u64,
-    /// Not stored because of a near-duplicate.
+    /// Documents not stored because of a near-duplicate.
     pub skipped: u64,
-    /// Including files that could not be read.
+    /// Documents left out, since they have nothing to compare.
+    pub empty: u64,
+    /// Documents left out, since they have fewer words than `--min-words`.
+    pub short: u64,
+    /// Failed documents and files.
     pub failed: u64,
 }
 
@@ -74,7 +78,7 @@ impl Report {
 
     pub fn fail(&mut self, origin: &Origin, reason: &str) {
         self.documents.failed += 1;
-        if self.failures.len() < FAILURES_SHOWN_MAX {
+        if self.reasons.add(reason) {
             let (file, reason) = (origin.file.to_string(), reason.to_owned());
             self.failures.push(Failed { file, line: origin.line, reason });
         }
@@ -87,14 +91,16 @@ impl Report {
         }
     }
 
-    /// Nothing was found that could be a document.
+    /// Whether the inputs had no records.
     pub fn is_empty(&self) -> bool {
-        self.documents.accepted() + self.documents.failed == 0
+        let Documents { empty, short, failed, .. } = self.documents;
+        self.documents.accepted() + empty + short + failed == 0
     }
 
-    /// Something failed, or nothing was imported.
-    pub fn is_failure(&self) -> bool {
-        self.documents.failed > 0 || self.documents.accepted() == 0
+    /// Whether a failure counts by `--on-invalid`, or nothing was imported.
+    pub fn is_failure(&self, on_invalid: OnInvalid) -> bool {
+        let fails = on_invalid != OnInvalid::Skip;
+        (fails && self.documents.failed > 0) || self.documents.accepted() == 0
     }
 
     pub fn finish(&mut self, bytes: u64, took: Duration) {
@@ -117,17 +123,15 @@ impl Report {
     }
 
     pub fn write_text(&self, out: &mut impl Write) -> io::Result<()> {
-        let Documents { created, replaced, unchanged, skipped, failed } = self.documents;
+        let Documents { created, replaced, unchanged, skipped, empty, short, failed } =
+            self.documents;
         let rate = self.bytes as f64 / self.seconds.max(1e-3);
         let files = HumanCount(self.files);
         let (bytes, rate) = (HumanBytes(self.bytes), HumanBytes(rate as u64));
         writeln!(out, "files      {files} ({bytes} in {:.1} s, {rate}/s)", self.seconds)?;
-        let FilesSkipped { not_read, empty } = self.files_skipped;
-        if not_read + empty > 0 {
-            writeln!(
-                out,
-                "           {not_read} in no known format and {empty} empty were skipped"
-            )?;
+        let FilesSkipped { not_read, empty: no_bytes } = self.files_skipped;
+        if not_read + no_bytes > 0 {
+            writeln!(out, "           skipped: {not_read} in an unknown format, {no_bytes} empty")?;
         }
         writeln!(out, "documents  {} accepted", HumanCount(self.documents.accepted()))?;
         let kinds = [
@@ -135,12 +139,18 @@ impl Report {
             (replaced, "replaced"),
             (unchanged, "unchanged"),
             (skipped, "skipped because of a near-duplicate"),
+            (empty, "left out, with nothing to compare"),
+            (short, "left out, with too few words"),
             (failed, "failed"),
         ];
         for (count, kind) in kinds.iter().filter(|(count, _)| *count > 0) {
             writeln!(out, "           {} {kind}", HumanCount(*count))?;
         }
-        writeln!(out, "duplicates {} have one before them", HumanCount(self.with_duplicates))
+        writeln!(
+            out,
+            "duplicates {} are near-duplicates of earlier documents",
+            HumanCount(self.with_duplicates)
+        )
     }
 
     /// The first failures, with file and line.
@@ -149,9 +159,9 @@ impl Report {
             let line = line.map(|line| format!(":{line}")).unwrap_or_default();
             writeln!(out, "failed: {file}{line}: {reason}")?;
         }
-        match self.documents.failed - self.failures.len() as u64 {
+        match self.reasons.more() {
             0 => Ok(()),
-            more => writeln!(out, "failed: … and {} more", HumanCount(more)),
+            more => writeln!(out, "failed: {} more", HumanCount(more)),
         }
     }
 }

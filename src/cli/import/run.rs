@@ -1,4 +1,4 @@
-//! One thread reads and several send, with a bounded number of batches between them.
+//! A thread reads, several threads send, and a bounded number of batches waits between them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -9,23 +9,31 @@ use std::time::{Duration, Instant};
 use super::report::Report;
 use super::send::{Answer, SendError, Sender};
 use crate::cli::client::{CallError, Client};
-use crate::cli::failure::Failure;
-use crate::cli::input::{Cancelled, Event, Item, Origin, Selection, Skip, read_inputs};
+use crate::cli::failure::{Failure, hint_for_problem};
+use crate::cli::input::{
+    Cancelled, Event, Item, Origin, Selection, Skip, WordCounter, read_inputs,
+};
 use crate::cli::meter::Meter;
+use crate::http::corpus_document;
 
 /// A batch is sent once it has this many documents or bytes.
 const BATCH_ITEMS: usize = 512;
 const BATCH_BYTES: usize = 1 << 20;
 
-/// What to import, and how.
+/// The code of the problem of a document with nothing to make a set of.
+const EMPTY_DOCUMENT: &str = "empty_document";
+
+/// The documents of an import, and its options.
 pub struct Import<'a> {
     pub client: &'a Client,
     /// `/documents` with its query.
     pub path: &'a str,
     pub selection: &'a Selection,
+    /// Texts with fewer words are left out.
+    pub min_words: usize,
     /// Connections.
     pub jobs: usize,
-    /// How long to retry without progress.
+    /// The time to retry without progress.
     pub patience: Duration,
     pub meter: &'a Meter,
     /// Print every skipped file and every failure at once.
@@ -46,7 +54,7 @@ struct Shared<'a> {
     waited_for: Mutex<String>,
 }
 
-/// Reads and sends everything. The report counts what was done before an error, too.
+/// Reads and sends everything. After an error the report counts the documents sent before it.
 pub fn import(task: &Import<'_>) -> (Report, Result<(), Failure>) {
     let started = Instant::now();
     let shared = Shared {
@@ -76,12 +84,14 @@ const UNPOISONED: &str = "nothing panics under the lock";
 
 impl From<SendError> for Failure {
     fn from(error: SendError) -> Self {
-        let what = error.to_string();
         match error {
             SendError::Call(error) => error.into(),
-            SendError::Refused(_) => Self::with_hint(what, "is this the URL of an akin?"),
+            SendError::Refused(ref problem) => Self::Reported {
+                what: error.to_string(),
+                hint: hint_for_problem(problem).map(str::to_owned),
+            },
             SendError::GaveUp { .. } => Self::with_hint(
-                what,
+                error.to_string(),
                 "once the server is back, run the same import again: stored documents stay as \
                  they are",
             ),
@@ -98,7 +108,7 @@ impl Shared<'_> {
             for _ in 0..self.task.jobs {
                 scope.spawn(|| self.send_all(&to_send));
             }
-            // Ends early only if sending did, which then says why.
+            // Reading ends early only after a failure of sending, which is reported instead.
             let _ = self.read_all(batches);
             self.over.store(true, Ordering::Relaxed);
         });
@@ -111,7 +121,8 @@ impl Shared<'_> {
     }
 
     fn read_all(&self, batches: SyncSender<Vec<Item>>) -> Result<(), Cancelled> {
-        let mut batch = Batch { items: Vec::new(), bytes: 0, full: batches };
+        let words = (self.task.min_words > 0).then(|| WordCounter::new(self.task.min_words));
+        let mut batch = Batch { items: Vec::new(), bytes: 0, full: batches, words };
         let mut emit = |event| self.take_event(event, &mut batch);
         read_inputs(self.task.selection, &self.bytes_read, &mut emit)?;
         batch.send()
@@ -122,12 +133,13 @@ impl Shared<'_> {
             return Err(Cancelled);
         }
         match event {
+            Event::Item(item) if batch.is_short(&item) => self.report().documents.short += 1,
             Event::Item(item) => batch.push(item)?,
             Event::FileRead => {
                 self.report().files += 1;
                 self.show();
             }
-            Event::Failed { origin, reason } => self.fail(&origin, &reason),
+            Event::Failed { origin, reason, .. } => self.fail(&origin, &reason),
             Event::Skipped { file, why } => {
                 self.print_if_verbose(|| match &why {
                     Skip::NotRead(reason) => format!("skipped: {file}: {reason}"),
@@ -162,7 +174,7 @@ impl Shared<'_> {
         }
     }
 
-    /// Prints a reason once, however often and on however many connections it occurs.
+    /// Prints a reason once, although it may occur often and on several connections.
     fn print_wait(&self, reason: &str) {
         let mut waited_for = self.waited_for.lock().expect(UNPOISONED);
         if *waited_for != reason {
@@ -177,6 +189,11 @@ impl Shared<'_> {
 
     fn take_answer(&self, item: &Item, answer: &Answer) {
         if let Some(problem) = &answer.problem {
+            if problem.code == EMPTY_DOCUMENT {
+                self.print_if_verbose(|| format!("left out: {}: {problem}", item.origin));
+                self.report().documents.empty += 1;
+                return;
+            }
             return self.fail(&item.origin, &problem.to_string());
         }
         (self.task.on_answer)(answer);
@@ -209,9 +226,17 @@ struct Batch {
     items: Vec<Item>,
     bytes: usize,
     full: SyncSender<Vec<Item>>,
+    /// `None` if short texts are not left out.
+    words: Option<WordCounter>,
 }
 
 impl Batch {
+    /// Whether the item is a text with too few words.
+    fn is_short(&self, item: &Item) -> bool {
+        let Some(words) = &self.words else { return false };
+        corpus_document(&item.json).is_ok_and(|(_, content)| words.is_short(&content))
+    }
+
     fn push(&mut self, item: Item) -> Result<(), Cancelled> {
         if self.bytes + item.json.len() > BATCH_BYTES || self.items.len() == BATCH_ITEMS {
             self.send()?;

@@ -28,12 +28,12 @@ pub struct Duplicate {
     pub resemblance: f64,
 }
 
-/// Why sending ended early.
+/// The reasons for sending to end early.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
     #[error(transparent)]
     Call(#[from] CallError),
-    /// Another try would be refused, too.
+    /// Another try would also be refused.
     #[error("the server refuses the import: {0}")]
     Refused(Problem),
     #[error("gave up after {waited_s} s without progress: {reason}")]
@@ -45,7 +45,7 @@ pub struct Sender<'a> {
     pub client: &'a Client,
     /// `/documents` with its query.
     pub path: &'a str,
-    /// How long to retry without progress.
+    /// The time to retry without progress.
     pub patience: Duration,
     /// Called with the reason before each retry.
     pub on_wait: &'a (dyn Fn(&str) + Sync),
@@ -66,7 +66,7 @@ struct Setback {
 impl Sender<'_> {
     /// Sends the documents; `on_answer` is called with each exactly once.
     ///
-    /// Documents whose answer was lost are sent again, which changes nothing for one with an id.
+    /// Documents without an answer are sent again, which changes nothing for documents with an id.
     pub fn send(
         &self,
         items: Vec<Item>,

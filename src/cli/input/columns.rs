@@ -1,64 +1,31 @@
 //! From the members of a record to a document as the API takes it.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use serde::Serializer;
-use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde_json::value::{RawValue, to_raw_value};
 
-/// A member of a record: its name, and its value as JSON.
-pub type Member<'a> = (Cow<'a, str>, Cow<'a, RawValue>);
+use super::event::Item;
+use super::members::{Member, below, find, find_exact, members, object, replaced, without};
+use crate::document::DocumentId;
 
 const API: [&str; 7] = ["id", "text", "tokens", "fields", "signature", "metadata", "expires_at"];
 
 /// Which members make a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
-    /// By default `id`, which a record need not have.
+    /// The member with the id. By default `id`, which is optional.
     pub id: Option<String>,
-    /// By default `text`.
+    /// The member with the text, by default `text`.
     pub text: Option<String>,
-    /// Those that become metadata; by default all further ones.
+    /// The members that become metadata; by default all further members.
     pub metadata: Option<Vec<String>>,
-    /// Who takes the documents ignores further members, so that lines of JSON may keep them.
+    /// The reader of the documents ignores further members, so lines of JSON may keep them.
     pub further_are_ignored: bool,
-    /// Nor are the further columns of tables needed, so they are not read.
+    /// Further columns of tables are not needed, so they are not read.
     pub prunes: bool,
 }
-
-/// A member whose value is a text.
-pub fn text_member<'a>(name: impl Into<Cow<'a, str>>, text: &str) -> Member<'a> {
-    let json = to_raw_value(text).expect("a text always makes JSON");
-    (name.into(), Cow::Owned(json))
-}
-
-/// The members of a JSON object, in their order; `None` if it is none.
-pub fn members(json: &[u8]) -> Option<Vec<Member<'_>>> {
-    struct Members;
-    impl<'a> Visitor<'a> for Members {
-        type Value = Vec<Member<'a>>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
-
-        fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut members = Vec::new();
-            while let Some(name) = map.next_key::<Name<'a>>()? {
-                members.push((name.0, Cow::Borrowed(map.next_value::<&RawValue>()?)));
-            }
-            Ok(members)
-        }
-    }
-    let mut deserializer = serde_json::Deserializer::from_slice(json);
-    let members = deserializer.deserialize_map(Members).ok()?;
-    deserializer.end().ok().map(|()| members)
-}
-
-#[derive(serde::Deserialize)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl Columns {
     pub fn text_name(&self) -> &str {
@@ -69,27 +36,39 @@ impl Columns {
         self.id.as_deref().unwrap_or("id")
     }
 
-    /// Whether a column is needed to make documents.
-    pub fn wants(&self, name: &str) -> bool {
-        name == self.text_name()
-            || name == self.id_name()
-            || match &self.metadata {
-                None => !self.prunes,
-                Some(wanted) => wanted.iter().any(|one| one == name),
-            }
+    /// The line of a document with another text; `None` if it has no text.
+    pub fn with_text(&self, item: &Item, text: &str) -> Option<Vec<u8>> {
+        // A line that is not original is a document as the API takes it.
+        let name = if item.line.is_some() { self.text_name() } else { "text" };
+        let text = to_raw_value(text).ok()?;
+        Some(replaced(item.line(), name, &text)?.get().as_bytes().to_vec())
     }
 
-    /// The document of a line of JSON; `None` if that is the line as it stands, or if it is no
-    /// object, which is for the reader of the document to say.
+    /// Whether a column is needed to make documents: by its own name, or because a needed column
+    /// lies within it.
+    pub fn wants(&self, name: &str) -> bool {
+        let wanted = self.metadata.iter().flatten().map(String::as_str);
+        let mut paths = [self.text_name(), self.id_name()].into_iter().chain(wanted);
+        self.takes_all() || paths.any(|path| path == name || below(path, name).is_some())
+    }
+
+    fn takes_all(&self) -> bool {
+        self.metadata.is_none() && !self.prunes
+    }
+
+    /// The document of a line of JSON; `None` if the line is the document, or if it is not an
+    /// object, which the reader of the document reports.
     pub fn of_line(&self, json: &[u8], id: Option<&str>) -> Result<Option<Vec<u8>>, String> {
         let Some(members) = members(json) else { return Ok(None) };
-        // Beside a text, a signature is more likely that of a letter.
+        // In a record with a text, a signature is more likely the end of a letter.
         let has_text = members.iter().any(|(name, _)| name == "text");
         let is_named = |name: &str| API.contains(&name) && !(has_text && name == "signature");
         let is_number = |(name, value): &Member<'_>| {
             name == "id" && value.get().starts_with(|c: char| c.is_ascii_digit() || c == '-')
         };
-        let stands = self.id.is_none() && self.text.is_none() && self.metadata.is_none();
+        let is_null = find_exact(&members, "text").is_some_and(|text| text.get() == "null");
+        let has_columns = self.id.is_some() || self.text.is_some() || self.metadata.is_some();
+        let stands = !has_columns && (!is_null || has_other_content(&members));
         let further = members.iter().any(|(name, _)| !is_named(name));
         let has_content = members.iter().any(|(name, _)| API[1..5].contains(&&**name));
         if stands && !members.iter().any(is_number) && (has_content || !further) {
@@ -101,7 +80,7 @@ impl Columns {
         self.document(&members, true, id).map(Some)
     }
 
-    /// The document of a record; `id` is for one that has none. In JSON, members that the API
+    /// The document of a record; `id` is for a record without an id. In JSON, members that the API
     /// knows keep their meaning.
     pub fn document(
         &self,
@@ -109,12 +88,16 @@ impl Columns {
         is_json: bool,
         id: Option<&str>,
     ) -> Result<Vec<u8>, String> {
-        let find = |name: &str| members.iter().find(|(known, _)| known == name).map(|(_, v)| &**v);
+        let find = |name: &str| find(members, name);
         let own_id = find(self.id_name()).filter(|value| value.get() != "null");
         if own_id.is_none() && self.id.is_some() {
-            return Err(missing(self.id_name(), "--id-column", members));
+            return Err(match find(self.id_name()) {
+                Some(_) => format!("'{}' is null, but --id-column names it", self.id_name()),
+                None => missing(self.id_name(), "--id-column", members),
+            });
         }
-        let text = find(self.text_name());
+        let is_other = is_json && self.text.is_none() && has_other_content(members);
+        let text = find(self.text_name()).filter(|text| !is_other || text.get() != "null");
         let knows = |name: &str| {
             is_json
                 && match name {
@@ -127,21 +110,21 @@ impl Columns {
         {
             return Err(missing(self.text_name(), "--text-column", members));
         }
-        if text.is_some_and(|text| !text.get().starts_with('"')) {
+        if text.is_some_and(|text| !text.get().starts_with('"') && text.get() != "null") {
             return Err(format!("'{}' is not a text", self.text_name()));
         }
-        let is_further = |name: &str| {
-            name != self.id_name() && name != self.text_name() && !knows(name) && self.wants(name)
-        };
-        let further: Vec<_> = members.iter().filter(|(name, _)| is_further(name)).collect();
+        let further = self.further(members, knows);
         let mut json = Vec::new();
         let mut serializer = serde_json::Serializer::new(&mut json);
         let mut map = serializer.serialize_map(None).expect(INFALLIBLE);
         if let Some(id) = own_id.map(id_text).transpose()?.as_deref().or(id) {
             map.serialize_entry("id", id).expect(INFALLIBLE);
         }
-        if let Some(text) = text {
-            map.serialize_entry("text", text).expect(INFALLIBLE);
+        // A null text is an empty text: there is nothing to compare.
+        match text.map(RawValue::get) {
+            Some("null") => map.serialize_entry("text", "").expect(INFALLIBLE),
+            Some(_) => map.serialize_entry("text", &text).expect(INFALLIBLE),
+            None => {}
         }
         for (name, value) in members.iter().filter(|(name, _)| *name != "metadata" && knows(name)) {
             map.serialize_entry(name, value).expect(INFALLIBLE);
@@ -155,45 +138,98 @@ impl Columns {
     }
 }
 
-const INFALLIBLE: &str = "texts and JSON always make JSON";
-
-/// An id may be a number.
-fn id_text(value: &RawValue) -> Result<String, String> {
-    let json = value.get();
-    match json.as_bytes()[0] {
-        b'"' => serde_json::from_str(json).map_err(|error| error.to_string()),
-        b'-' | b'0'..=b'9' => Ok(json.to_owned()),
-        _ => Err("the id is neither a text nor a number".into()),
+impl Columns {
+    /// The members that become metadata. The text and the id are cut out of members that contain
+    /// them.
+    fn further<'m>(
+        &self,
+        members: &'m [Member<'_>],
+        knows: impl Fn(&str) -> bool,
+    ) -> Vec<Member<'m>> {
+        let own = [self.id_name(), self.text_name()];
+        let is_own = |name: &str| own.contains(&name) || knows(name);
+        let all = || members.iter().filter(|(name, _)| !is_own(name));
+        let Some(wanted) = &self.metadata else {
+            let rest = |(name, value): &'m Member<'_>| {
+                let paths = own.iter().filter(|path| find_exact(members, path).is_none());
+                let paths = paths.filter_map(|path| below(path, name));
+                let rest = paths.fold(None, |rest: Option<Box<RawValue>>, path| {
+                    without(rest.as_deref().unwrap_or(value), path).or(rest)
+                });
+                (Cow::Borrowed(&**name), rest.map_or(Cow::Borrowed(&**value), Cow::Owned))
+            };
+            return if self.prunes { Vec::new() } else { all().map(rest).collect() };
+        };
+        let is_wanted = |name: &str| wanted.iter().any(|one| one == name);
+        let borrow = |(name, value): &'m Member<'_>| -> Member<'m> {
+            (Cow::Borrowed(&**name), Cow::Borrowed(&**value))
+        };
+        let exact = all().filter(|(name, _)| is_wanted(name)).map(borrow);
+        let nested = wanted.iter().filter(|name| find_exact(members, name).is_none());
+        let nested = nested.filter_map(|name| {
+            Some((Cow::Owned(name.clone()), Cow::Borrowed(find(members, name)?)))
+        });
+        exact.chain(nested).collect()
     }
 }
 
+/// Whether there is a content other than a text.
+fn has_other_content(members: &[Member<'_>]) -> bool {
+    members.iter().any(|(name, value)| API[2..5].contains(&&**name) && value.get() != "null")
+}
+
+const INFALLIBLE: &str = "texts and JSON always make JSON";
+
+/// A string, or an integer as the HTTP API takes it. The rules for strings are checked where the
+/// document is read.
+fn id_text(value: &RawValue) -> Result<String, String> {
+    let json = value.get();
+    if json.starts_with('"') {
+        return serde_json::from_str(json).map_err(|error| error.to_string());
+    }
+    let integer = serde_json::from_str::<DocumentId>(json);
+    integer.map(|id| id.as_str().to_owned()).map_err(|_| {
+        let shown: String = json.chars().take(ID_SHOWN_CHARS).collect();
+        format!("the id is {shown}: an id is a string or an integer of 64 bits")
+    })
+}
+
+/// The length of an id in an error message.
+const ID_SHOWN_CHARS: usize = 40;
+
 /// The record's own metadata, and the further members unless it has them already.
-fn metadata(own: Option<&RawValue>, further: &[&Member<'_>]) -> Option<Box<RawValue>> {
+fn metadata(own: Option<&RawValue>, further: &[Member<'_>]) -> Option<Box<RawValue>> {
     if further.is_empty() {
         return own.map(ToOwned::to_owned);
     }
-    let own = match own {
+    let mut own = match own {
         None => Vec::new(),
         Some(own) => match members(own.get().as_bytes()) {
             Some(members) => members,
             None => return Some(own.to_owned()),
         },
     };
-    let is_new = |name: &str| !own.iter().any(|(known, _)| known == name);
-    let mut json = Vec::new();
-    let mut serializer = serde_json::Serializer::new(&mut json);
-    let further = further.iter().copied().filter(|(name, _)| is_new(name));
-    let all = own.iter().chain(further).map(|(name, value)| (name, value));
-    serializer.collect_map(all).expect(INFALLIBLE);
-    let json = String::from_utf8(json).expect("JSON is UTF-8");
-    Some(RawValue::from_string(json).expect("it was just written"))
+    for (name, value) in further {
+        if find_exact(&own, name).is_none() {
+            own.push((name.clone(), Cow::Borrowed(&**value)));
+        }
+    }
+    Some(object(&own))
 }
 
-/// Names beyond these are not listed.
+/// The number of columns that an error message lists.
 const NAMES_MAX: usize = 12;
 
 fn missing(wanted: &str, option: &str, members: &[Member<'_>]) -> String {
-    no_column(wanted, option, members.iter().map(|(name, _)| &**name))
+    let mut reason = no_column(wanted, option, members.iter().map(|(name, _)| &**name));
+    let has_objects = |value: &RawValue| {
+        value.get().strip_prefix('[').is_some_and(|array| array.trim_start().starts_with('{'))
+    };
+    if let Some((name, _)) = members.iter().find(|(_, value)| has_objects(value)) {
+        reason += ", or the array with the documents by --records ";
+        reason += name;
+    }
+    reason
 }
 
 pub fn no_column<'a>(
@@ -203,7 +239,10 @@ pub fn no_column<'a>(
 ) -> String {
     let shown = names.clone().take(NAMES_MAX).collect::<Vec<_>>().join(", ");
     let more = if names.count() > NAMES_MAX { ", …" } else { "" };
-    format!("there is no column '{wanted}' but {shown}{more}; name the column by {option}")
+    format!(
+        "there is no column '{wanted}' but {shown}{more}; name the column by {option} (one within \
+         others as a.b)"
+    )
 }
 
 #[cfg(test)]
@@ -226,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_the_api_stand_as_they_are() {
+    fn documents_of_the_api_are_sent_unchanged() {
         let default = Columns::default();
         for json in [r#"{"id":"a", "tokens":["x"]}"#, r#"{"text":"x","metadata":{"a":1}}"#, "{no"] {
             assert_eq!(line(&default, json), Ok(None));
@@ -257,9 +296,38 @@ mod tests {
         assert_eq!(
             line(&columns("n", "content", &[]), json).unwrap_err(),
             "there is no column 'content' but n, body, a, b, text, metadata; name the column by \
-             --text-column"
+             --text-column (one within others as a.b)"
         );
-        assert!(line(&columns("a", "body", &[]), json).unwrap_err().contains("neither a text"));
+        assert!(
+            line(&columns("a", "body", &[]), json).unwrap_err().contains("string or an integer")
+        );
         assert!(line(&columns("n", "a", &[]), json).unwrap_err().contains("is not a text"));
+    }
+
+    #[test]
+    fn columns_within_others_are_named_with_dots() {
+        let json = r#"{"doc":{"text":"t","n":[1],"in":{"id":7,"x":0}},"a.b":{"c":2}}"#;
+        let all = Columns { metadata: None, ..columns("doc.in.id", "doc.text", &[]) };
+        let made =
+            r#"{"id":"7","text":"t","metadata":{"doc":{"n":[1],"in":{"x":0}},"a.b":{"c":2}}}"#;
+        assert_eq!(line(&all, json), Ok(Some(made.into())));
+        let some = columns("doc.in.id", "doc.text", &["a.b.c", "doc.n"]);
+        let made = r#"{"id":"7","text":"t","metadata":{"a.b.c":2,"doc.n":[1]}}"#;
+        assert_eq!(line(&some, json), Ok(Some(made.into())));
+        assert!(line(&columns("doc.id", "doc.text", &[]), json).is_err());
+        assert!(all.wants("doc") && some.wants("doc") && !some.wants("do"));
+    }
+
+    #[test]
+    fn a_null_text_is_an_empty_text() {
+        let made = r#"{"id":"a","text":"","metadata":{"b":1}}"#.to_owned();
+        assert_eq!(line(&Columns::default(), r#"{"id":"a","text":null,"b":1}"#), Ok(Some(made)));
+        let tokens = r#"{"id":"a","text":null,"tokens":[]}"#;
+        assert_eq!(line(&Columns::default(), tokens), Ok(None));
+        let made = r#"{"id":"7","tokens":[]}"#.to_owned();
+        let tokens = r#"{"id":7,"text":null,"tokens":[]}"#;
+        assert_eq!(line(&Columns::default(), tokens), Ok(Some(made)));
+        let made = r#"{"id":"f:1","text":""}"#.to_owned();
+        assert_eq!(line(&Columns::default(), r#"{"text":null}"#), Ok(Some(made)));
     }
 }

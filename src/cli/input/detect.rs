@@ -1,22 +1,22 @@
-//! What a file is, told by how it begins. Its name helps only where that leaves it open.
+//! Detects a file's format from its first bytes. Its name decides only where these leave it open.
 
 use clap::ValueEnum;
 use encoding_rs::Encoding;
 
 use super::columns::Columns;
 
-/// How a file holds documents.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// The whole file is one document
     Text,
     /// A document on each line
     Jsonl,
-    /// An array of documents, or documents one after the other
+    /// An array of documents, or a sequence of documents
     Json,
-    /// A document in each record, with the names of the columns in the first
+    /// A document in each record, with the names of the columns in the first record
     Csv,
-    /// The same with tabs
+    /// As CSV, separated by tabs
     Tsv,
     /// The text of a page
     Html,
@@ -26,7 +26,7 @@ pub enum Format {
     Parquet,
 }
 
-/// A format, and what its reader has to know.
+/// A format, with the separator of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detected {
     /// Separated by this byte.
@@ -34,12 +34,12 @@ pub enum Detected {
     As(Format),
 }
 
-/// How much of a file decides.
+/// The number of first bytes that decide.
 pub const START_BYTES: usize = 8 << 10;
 pub const NOT_UTF_8: &str =
     "it is not UTF-8: name its encoding by --encoding, such as latin1 or utf-16le";
 
-/// How files begin that are not read, and what to do.
+/// The first bytes of formats that akin does not read, and the advice for each.
 const REFUSED: [(&[u8], &str); 13] = [
     (b"BZh", "it is compressed by bzip2: unpack it, or compress it by gzip or zstd"),
     (b"\xfd7zXZ\0", "it is compressed by xz: unpack it, or compress it by gzip or zstd"),
@@ -56,8 +56,8 @@ const REFUSED: [(&[u8], &str); 13] = [
     (b"%!PS", "it is PostScript: extract its text first"),
 ];
 
-/// The format of a file that begins like this, decompressed and decoded; `Err` says what to do with
-/// a file that is not read.
+/// The format of a file with these first bytes, decompressed. `Err` is the advice for a format that
+/// akin does not read.
 pub fn detect(
     start: &[u8],
     name: &str,
@@ -105,7 +105,7 @@ fn decode(start: &[u8], encoding: Option<&'static Encoding>) -> Option<String> {
         Err(cut) if cut.error_len().is_none() && start.len() >= START_BYTES - 4 => {
             Some(String::from_utf8_lossy(&start[..cut.valid_up_to()]).into_owned())
         }
-        // A page may name its encoding itself.
+        // An HTML page may name its own encoding.
         Err(_) => Some(String::from_utf8_lossy(start).into_owned())
             .filter(|text| !start.contains(&0) && is_html(&text.to_ascii_lowercase())),
     }
@@ -133,9 +133,11 @@ fn of_text(text: &str, name: &str, columns: &Columns) -> Result<Detected, String
         return Ok(Detected::As(Format::Html));
     }
     if lower.starts_with("<?xml") || lower.starts_with("<!doctype") {
-        return Err("it is XML: write its documents as JSON lines, or take it as one text by \
+        return Err(
+            "it is XML: write its documents as JSON lines, or read it as a single text by \
                     --format text"
-            .into());
+                .into(),
+        );
     }
     if let Some(separator) = table(begins, columns) {
         return Ok(Detected::Table(separator));
@@ -143,10 +145,17 @@ fn of_text(text: &str, name: &str, columns: &Columns) -> Result<Detected, String
     match extension(name) {
         "jsonl" | "ndjson" => Ok(Detected::As(Format::Jsonl)),
         "csv" | "tsv" | "tab" => Ok(Detected::Table(separator(begins))),
-        "parquet" | "warc" | "wet" | "json" => Err(format!(
-            "it is named .{} and does not begin like that; --format text takes it as one text",
-            extension(name)
-        )),
+        extension @ ("parquet" | "warc" | "wet" | "json") => {
+            let begins = match extension {
+                "json" => "an object, nor with an array of objects",
+                "parquet" => "PAR1, as Parquet does",
+                _ => "WARC/, as records of a crawl do",
+            };
+            Err(format!(
+                "it is named .{extension} and does not begin with {begins}; --format text reads \
+                 it as a single text"
+            ))
+        }
         _ => Ok(Detected::As(Format::Text)),
     }
 }
@@ -182,7 +191,7 @@ fn is_html(lower: &str) -> bool {
     begins.starts_with("<!doctype html") || TAGS.iter().any(tag)
 }
 
-/// The separator of a table whose first line has the column of the texts.
+/// The separator of a table, if its first line has the column of the texts.
 fn table(begins: &str, columns: &Columns) -> Option<u8> {
     let first = begins.lines().next()?;
     [b',', b'\t', b';', b'|'].into_iter().find(|separator| {
@@ -196,7 +205,7 @@ fn table(begins: &str, columns: &Columns) -> Option<u8> {
 fn separator(begins: &str) -> u8 {
     let first = begins.lines().next().unwrap_or_default();
     let count = |separator: &u8| first.bytes().filter(|byte| byte == separator).count();
-    // Of equal ones the last is the maximum.
+    // Of equal counts the last is the maximum.
     [b'|', b';', b'\t', b','].into_iter().max_by_key(count).unwrap_or(b',')
 }
 
@@ -204,7 +213,7 @@ fn unquoted(cell: &str) -> &str {
     cell.strip_prefix('"').and_then(|cell| cell.strip_suffix('"')).unwrap_or(cell)
 }
 
-/// What follows the last dot, compression left aside: `csv` of `a.csv.gz`.
+/// The part after the last dot, before `.gz` and `.zst`: `csv` of `a.csv.gz`.
 pub fn extension(name: &str) -> &str {
     let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
     let name = name.rsplit_once('/').map_or(name, |(_, name)| name);
@@ -220,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_content_decides_and_not_the_name() {
+    fn formats_are_detected_from_first_bytes() {
         for (start, format) in [
             ("{\"id\": 1}\n{\"id\"", Format::Jsonl),
             ("{\"id\": 1, \"text\": \"cut", Format::Jsonl),
@@ -249,16 +258,16 @@ mod tests {
     }
 
     #[test]
-    fn names_help_where_the_content_leaves_it_open() {
+    fn names_decide_between_possible_formats() {
         assert_eq!(of(b"{broken", "a.jsonl.gz"), Ok(Detected::As(Format::Jsonl)));
         assert_eq!(of(b"url;body", "d.x/a.csv.zst"), Ok(Detected::Table(b';')));
         assert_eq!(of(b"url\tbody", "a.tsv"), Ok(Detected::Table(b'\t')));
-        assert!(of(b"some words", "a.parquet").unwrap_err().contains("does not begin like that"));
+        assert!(of(b"some words", "a.parquet").unwrap_err().contains("does not begin with PAR1"));
         assert_eq!(of(b"some words", "changelog.gz"), Ok(Detected::As(Format::Text)));
     }
 
     #[test]
-    fn what_is_not_read_is_refused_with_what_to_do() {
+    fn unsupported_formats_are_refused_with_advice() {
         for (start, what) in [
             (&b"PK\x03\x04.."[..], "unpack"),
             (b"%PDF-1.7", "pdftotext"),

@@ -1,4 +1,4 @@
-//! Texts in other encodings than UTF-8, and marks of the byte order.
+//! Texts in encodings other than UTF-8, and byte order marks.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -11,7 +11,7 @@ pub fn encoding(label: &str) -> Result<&'static Encoding, String> {
     })
 }
 
-/// The text as UTF-8, without a mark of the byte order. A mark wins over `named`.
+/// The text as UTF-8, without a byte order mark. A mark overrides `named`.
 pub fn decoded<'a>(
     start: &[u8],
     mut reader: Box<dyn BufRead + 'a>,
@@ -45,7 +45,7 @@ fn skip<R: BufRead>(mut reader: R, bytes: usize) -> R {
 struct Decoding<R> {
     inner: R,
     decoder: Decoder,
-    /// Decoded so far.
+    /// The number of bytes decoded so far.
     bytes: u64,
     ended: bool,
 }
@@ -62,7 +62,7 @@ impl<R: BufRead> Read for Decoding<R> {
             self.ended = last && result == DecoderResult::InputEmpty;
             if let DecoderResult::Malformed(..) = result {
                 let (name, at) = (self.decoder.encoding().name(), self.bytes);
-                let reason = format!("what stands before byte {at} is not {name}");
+                let reason = format!("the text before byte {at} is not {name}");
                 return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
             }
             if written > 0 {
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_win_over_names_and_what_does_not_fit_is_an_error() {
+    fn byte_order_marks_override_the_encoding_option() {
         assert_eq!(read(b"\xef\xbb\xbfa\xc3\xa9", Some("latin1")).unwrap(), "aé");
         assert_eq!(read(b"\xff\xfea\0\xe9\0", None).unwrap(), "aé");
         assert_eq!(read(b"\xfe\xff\0a\0\xe9", Some("utf-8")).unwrap(), "aé");

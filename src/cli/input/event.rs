@@ -1,4 +1,4 @@
-//! What reading an input yields.
+//! Events of reading an input.
 
 use std::fmt;
 use std::io;
@@ -12,19 +12,19 @@ pub const ITEM_BYTES_MAX: usize = 32 << 20;
 pub struct Item {
     /// As the API takes it: a line of NDJSON without its end.
     pub json: Vec<u8>,
-    /// The line of JSON that it was made of, if that is another.
+    /// The original line of JSON, if it differs from `json`.
     pub line: Option<Vec<u8>>,
     pub origin: Origin,
 }
 
 impl Item {
-    /// The line as it stands in the file, or the document where the file has no lines of JSON.
+    /// The line of the file, or the document if the file has no lines of JSON.
     pub fn line(&self) -> &[u8] {
         self.line.as_deref().unwrap_or(&self.json)
     }
 }
 
-/// Where a document came from.
+/// The file and line of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     pub file: Arc<str>,
@@ -49,6 +49,8 @@ pub enum Event {
     Failed {
         origin: Origin,
         reason: String,
+        /// The record as a line of JSON, as far as it was read, if its boundaries are known.
+        line: Option<Vec<u8>>,
     },
     /// The file holds no document.
     Skipped {
@@ -61,23 +63,23 @@ pub enum Event {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Skip {
-    /// It was found in a directory and is in no format that is read: why, and what to do.
+    /// It was found in a directory and has an unknown format: the reason, and advice.
     NotRead(String),
-    /// It has no letter and no digit.
+    /// The file is empty.
     Empty,
 }
 
-/// Takes events; `Err` once the rest is not wanted.
+/// Takes events; `Err` if the reader should stop.
 pub type Emit<'a> = dyn FnMut(Event) -> Result<(), Cancelled> + 'a;
 
 /// The reader of the events has gone.
 pub struct Cancelled;
 
-/// Why reading a file ended early.
+/// The reasons for reading a file to end early.
 pub enum Stop {
     Cancelled,
     Empty,
-    /// The whole file is in no format that is read: why, and what to do.
+    /// The file has an unknown format: the reason, and advice.
     NotRead(String),
     Failed {
         line: Option<u64>,
@@ -100,6 +102,10 @@ impl From<Cancelled> for Stop {
 
 impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Self {
-        Self::Failed { line: None, reason: error.to_string() }
+        let reason = match error.kind() {
+            io::ErrorKind::UnexpectedEof => "the file breaks off".into(),
+            _ => error.to_string(),
+        };
+        Self::Failed { line: None, reason }
     }
 }

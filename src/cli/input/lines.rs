@@ -1,12 +1,14 @@
 //! Lines of JSON.
 
-use std::io::{BufRead, Read};
+use std::io::{self, BufRead, Read};
 
 use super::event::{ITEM_BYTES_MAX, Stop};
 use super::sink::Sink;
 
 pub fn read(mut reader: impl BufRead, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
-    for number in 1.. {
+    let mut number = 0;
+    loop {
+        number += 1 + skip_blank(&mut reader).map_err(|e| Stop::at(number + 1, e))?;
         let mut json = Vec::new();
         let mut limited = reader.by_ref().take(ITEM_BYTES_MAX as u64);
         let read = limited.read_until(b'\n', &mut json).map_err(|e| Stop::at(number, e))?;
@@ -25,4 +27,17 @@ pub fn read(mut reader: impl BufRead, sink: &mut Sink<'_, '_>) -> Result<(), Sto
         }
     }
     Ok(())
+}
+
+/// Consumes blank lines, of which a compressed file may have gigabytes, and counts them.
+fn skip_blank(reader: &mut impl BufRead) -> io::Result<u64> {
+    let mut lines = 0;
+    loop {
+        let buffer = reader.fill_buf()?;
+        let blank = &buffer[..buffer.len() - buffer.trim_ascii_start().len()];
+        // The whitespace before a document is a part of its line.
+        let Some(last) = memchr::memrchr(b'\n', blank) else { return Ok(lines) };
+        lines += memchr::memchr_iter(b'\n', blank).count() as u64;
+        reader.consume(last + 1);
+    }
 }

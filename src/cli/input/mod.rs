@@ -1,7 +1,7 @@
 //! From paths on the command line to documents.
 //!
-//! `selection` finds files, `open` decompresses them, `detect` says what each is, and the reader of
-//! that format puts its records into a `sink`, where `columns` make documents of them.
+//! `selection` finds files, `open` decompresses them, `detect` finds the format of each, and the
+//! reader of the format puts its records into a `sink`, where `columns` make documents of them.
 
 mod columns;
 mod detect;
@@ -10,27 +10,43 @@ mod event;
 mod html;
 mod lines;
 mod list;
+mod members;
 mod open;
 mod options;
+#[cfg_attr(not(feature = "html"), path = "no_page.rs")]
+mod page;
+#[cfg(feature = "parquet")]
+mod pages;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod read;
+mod screening;
 mod selection;
 mod sink;
 mod table;
 mod text;
+#[cfg(feature = "html")]
+mod tree;
 mod values;
 mod warc;
 
+pub use columns::Columns;
+#[cfg(any(test, fuzzing))]
+pub use detect::Format;
 pub use event::{Cancelled, Emit, Event, Item, Origin, Skip};
-pub use open::{open_file, read_text_file};
+pub use open::{is_parquet, open_file, read_text_file};
 pub use options::InputOptions;
-pub use parquet::open_parquet;
+#[cfg(any(test, fuzzing))]
+pub use options::{Extract, Reading};
+#[cfg(feature = "parquet")]
+pub use parquet::{guarded, open_parquet};
 pub use read::{read_documents, read_inputs};
-pub use selection::Selection;
+pub use screening::{OnInvalid, Screening, WordCounter};
+pub use selection::{Selection, refuse_url};
 
 use clap::ValueEnum;
 
-use crate::scheme::Threshold;
+use akin_core::scheme::Threshold;
 
 /// The name of a choice, on the command line as in the API.
 pub fn name_of(choice: &impl ValueEnum) -> String {

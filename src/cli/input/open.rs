@@ -1,8 +1,14 @@
 //! Files and stdin, decompressed.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
+use std::rc::Rc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
 
 use flate2::bufread::MultiGzDecoder;
 
@@ -12,7 +18,15 @@ use super::text::whole;
 use crate::cli::failure::Failure;
 
 const BUFFER_BYTES: usize = 64 << 10;
-/// The longest mark of the byte order.
+/// The highest ratio of gzip. zstd reaches 30 times as much, but only for repetitions.
+pub const RATIO_MAX: u64 = 1_032;
+/// Every file may unpack to this size.
+const UNPACKED_FREE_BYTES: u64 = 128 << 20;
+/// The first bytes of a Parquet file.
+pub const PARQUET_MAGIC: &[u8] = b"PAR1";
+/// The time to wait for the writer of a pipe before a message.
+const PIPE_PATIENCE: Duration = Duration::from_secs(1);
+/// The longest byte order mark.
 const MARK_BYTES: usize = 3;
 
 /// The content of a file, or of stdin for `-`, decompressed if it begins like gzip or zstd.
@@ -23,25 +37,98 @@ pub fn open_file(path: &Path) -> io::Result<Box<dyn BufRead>> {
     decompressed(source(path)?)
 }
 
-pub fn source(path: &Path) -> io::Result<Box<dyn Read>> {
-    if path == Path::new("-") { Ok(Box::new(io::stdin())) } else { Ok(Box::new(File::open(path)?)) }
+/// Whether a file, decompressed, is Parquet.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn is_parquet(path: &Path) -> Result<bool, Failure> {
+    let start = || peeked(open_file(path)?, PARQUET_MAGIC.len());
+    let (start, _) = start().map_err(|error| Failure::unreadable(path, error))?;
+    Ok(start == PARQUET_MAGIC)
 }
 
-/// All members of a gzip file and all frames of a zstd file; anything else after them is an error.
+pub fn source(path: &Path) -> io::Result<Box<dyn Read>> {
+    if path == Path::new("-") {
+        return Ok(Box::new(io::stdin()));
+    }
+    let is_pipe = path.metadata()?.file_type().is_fifo();
+    let file = if is_pipe { open_pipe(path)? } else { File::open(path)? };
+    Ok(Box::new(file))
+}
+
+/// Waits until the pipe has a writer. A long wait is reported.
+fn open_pipe(path: &Path) -> io::Result<File> {
+    thread::scope(|scope| {
+        let (opened, wait) = channel::<()>();
+        scope.spawn(move || {
+            if wait.recv_timeout(PIPE_PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("waiting: {} is a pipe without a writer", path.display());
+            }
+        });
+        let file = File::open(path);
+        drop(opened);
+        file
+    })
+}
+
+/// All members of a gzip file and all frames of a zstd file; anything else after them is an error,
+/// and so is a file that unpacks to more than [`RATIO_MAX`] times its size.
 pub fn decompressed<'a>(raw: impl Read + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
+    let packed = Rc::new(Cell::new(0));
+    let raw = Counting { inner: raw, bytes: Rc::clone(&packed) };
     let mut raw = BufReader::with_capacity(BUFFER_BYTES, raw);
     let start = raw.fill_buf()?;
     if start.starts_with(&[0x1f, 0x8b]) {
-        return Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, MultiGzDecoder::new(raw))));
+        return Ok(bounded(MultiGzDecoder::new(raw), packed));
     }
     if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        let decoder = zstd::stream::read::Decoder::with_buffer(raw)?;
-        return Ok(Box::new(BufReader::with_capacity(BUFFER_BYTES, decoder)));
+        return Ok(bounded(zstd::stream::read::Decoder::with_buffer(raw)?, packed));
     }
     Ok(Box::new(raw))
 }
 
-/// The first bytes, and a reader of all.
+fn bounded<'a>(unpacked: impl Read + 'a, packed: Rc<Cell<u64>>) -> Box<dyn BufRead + 'a> {
+    let unpacked = Unpacked { inner: unpacked, bytes: 0, packed };
+    Box::new(BufReader::with_capacity(BUFFER_BYTES, unpacked))
+}
+
+/// Counts the bytes that are read through it.
+struct Counting<R> {
+    inner: R,
+    bytes: Rc<Cell<u64>>,
+}
+
+impl<R: Read> Read for Counting<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.bytes.set(self.bytes.get() + read as u64);
+        Ok(read)
+    }
+}
+
+/// Fails where a small file unpacks to too much.
+struct Unpacked<R> {
+    inner: R,
+    bytes: u64,
+    packed: Rc<Cell<u64>>,
+}
+
+impl<R: Read> Read for Unpacked<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.bytes += read as u64;
+        if self.bytes > UNPACKED_FREE_BYTES.max(self.packed.get().saturating_mul(RATIO_MAX)) {
+            let reason = format!(
+                "it unpacks to more than {RATIO_MAX} times its size: if that is right, unpack it \
+                 first"
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+        }
+        Ok(read)
+    }
+}
+
+/// The first bytes, and a reader of all bytes.
 pub fn peeked<'a>(
     mut reader: Box<dyn BufRead + 'a>,
     bytes: usize,
@@ -96,6 +183,19 @@ mod tests {
     fn all_members_are_read() {
         assert_eq!(read(&[gzip("one "), gzip(""), gzip("two")].concat()).unwrap(), "one two");
         assert_eq!(read(&[zstd("one "), zstd(""), zstd("two")].concat()).unwrap(), "one two");
+    }
+
+    #[test]
+    fn decompression_bombs_are_refused() {
+        let mut packed = zstd::stream::write::Encoder::new(Vec::new(), 3).unwrap();
+        let blank = vec![b'\n'; 1 << 20];
+        for _ in 0..=UNPACKED_FREE_BYTES / blank.len() as u64 {
+            packed.write_all(&blank).unwrap();
+        }
+        let packed = packed.finish().unwrap();
+        let mut reader = decompressed(&packed[..]).unwrap();
+        let error = io::copy(&mut reader, &mut io::sink()).unwrap_err();
+        assert!(error.to_string().contains("1032 times its size"), "{error}");
     }
 
     #[test]

@@ -1,6 +1,9 @@
-//! How a command reads its inputs.
+//! Options of reading inputs.
 
-use std::path::PathBuf;
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use encoding_rs::Encoding;
@@ -9,19 +12,21 @@ use super::columns::Columns;
 use super::detect::Format;
 use super::encoding::encoding;
 use super::list::read_list;
-use super::selection::Selection;
+use super::screening::{OnInvalid, Screening};
+use super::selection::{Selection, refuse_url};
 use crate::cli::failure::Failure;
+use crate::cli::feature::HTML;
 
-/// How inputs are read.
+/// Options of reading inputs.
 #[derive(Args, Clone, Debug)]
 pub struct InputOptions {
-    /// Read the files, too, that this file names, one on each line; - is stdin
+    /// Also read the files that this file lists, a path on each line; - is stdin
     #[arg(long, value_name = "FILE")]
     files_from: Option<PathBuf>,
     /// The names in --files-from end with NUL, as `find -print0` writes them
     #[arg(long, short = '0', requires = "files_from")]
     null: bool,
-    /// The format of all inputs, in place of what their content says
+    /// The format of all inputs, instead of the format detected from their first bytes
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
     /// The encoding of texts without a byte order mark: such as latin1 or gbk [default: UTF-8]
@@ -36,39 +41,53 @@ pub struct InputOptions {
     /// The column, or member of JSON, with the texts [default: text]
     #[arg(long, value_name = "NAME")]
     text_column: Option<String>,
-    /// The columns, or members of JSON, that become metadata [default: all further ones]
+    /// The columns, or members of JSON, that become metadata [default: all further columns]
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
     metadata_columns: Option<Vec<String>>,
-    /// Only files with this extension, of those in directories; may be given several times
+    /// The member of a JSON object that has the documents in an array, such as data; or, with dots,
+    /// a nested member
+    #[arg(long, value_name = "NAME")]
+    records: Option<String>,
+    #[command(flatten)]
+    screening: Screening,
+    /// Read only the files with this extension in directories; may be given several times
     #[arg(long, value_name = "EXTENSION")]
     include: Vec<String>,
 }
 
-/// What is read of a page.
+/// Which text of a page is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Extract {
-    /// What is seen, without navigation
+    /// The visible text, without navigation
     #[default]
     Html,
-    /// The main content: what a browser's reader view shows
+    /// The main content, as in a browser's reader view
     Main,
 }
 
-/// How files are read.
+/// How files are read, for all inputs of a command.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
     pub format: Option<Format>,
     pub encoding: Option<&'static Encoding>,
     pub extract: Extract,
     pub columns: Columns,
+    /// The member of JSON objects with the array of documents.
+    pub records: Option<String>,
+    /// Copies of pipes, which can be read only once.
+    pub copies: HashMap<PathBuf, Arc<File>>,
 }
 
 impl InputOptions {
-    /// The files at these paths and those of the list.
+    /// The files at these paths and the files of the list.
     ///
     /// # Errors
     /// The list cannot be read.
     pub fn files(&self, mut paths: Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
+        paths.iter().try_for_each(|path| refuse_url(path))?;
+        if self.extract == Extract::Main {
+            HTML.require()?;
+        }
         let Some(list) = &self.files_from else { return Ok(paths) };
         if list.as_os_str() == "-" && paths.contains(list) {
             return Err(Failure::new("stdin has either documents or a list of files, not both"));
@@ -77,7 +96,29 @@ impl InputOptions {
         Ok(paths)
     }
 
-    /// The documents of these files, which may not exist.
+    /// The rules for records that are not documents, and for empty and short documents.
+    pub fn screening(&self) -> Screening {
+        self.screening
+    }
+
+    /// # Errors
+    /// `--on-invalid keep`, which only dedup and decontaminate support.
+    pub fn refuse_keeping(&self) -> Result<(), Failure> {
+        if self.screening.on_invalid != OnInvalid::Keep {
+            return Ok(());
+        }
+        Err(Failure::with_hint(
+            "--on-invalid keep is only for dedup and decontaminate, which copy records",
+            "skip leaves out invalid records, and fail stops at them",
+        ))
+    }
+
+    /// The file of `--files-from`.
+    pub fn list(&self) -> Option<&Path> {
+        self.files_from.as_deref()
+    }
+
+    /// The selection of these files, which need not exist.
     pub fn selection(&self, paths: Vec<PathBuf>) -> Selection {
         let named = |name: &String| !name.is_empty();
         let wanted = |names: &Vec<String>| names.iter().filter(|n| named(n)).cloned().collect();
@@ -89,7 +130,9 @@ impl InputOptions {
             prunes: false,
         };
         let (format, encoding, extract) = (self.format, self.encoding, self.extract);
-        let reading = Reading { format, encoding, extract, columns };
+        let records = self.records.clone();
+        let copies = HashMap::new();
+        let reading = Reading { format, encoding, extract, columns, records, copies };
         Selection { paths, reading, extensions: self.include.clone() }
     }
 }

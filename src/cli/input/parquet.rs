@@ -1,37 +1,45 @@
-//! The rows of Parquet files, of which only the columns that are needed are read.
+//! Reads the rows of Parquet files, with the needed columns only.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufRead, Read};
-use std::panic::AssertUnwindSafe;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
+use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::civil::Date;
-use jiff::{Timestamp, ToSpan};
+use jiff::{Span, Timestamp};
+use parquet::basic::ConvertedType;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::reader::TreeBuilder;
 use parquet::record::{Field, Row};
-use parquet::schema::types::Type;
+use parquet::schema::types::{Type, TypePtr};
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value};
 
-use super::columns::{Columns, Member, no_column, text_member};
+use super::columns::{Columns, no_column};
 use super::event::{ITEM_BYTES_MAX, Stop};
-use super::open::{open_file, peeked};
+use super::members::{Member, below, text_member};
+use super::open::{PARQUET_MAGIC, RATIO_MAX, open_file, peeked};
+use super::pages::{PAGE_BYTES_MAX, largest_page};
 use super::sink::Sink;
 use crate::cli::failure::Failure;
 
-/// Rows are decoded so many at a time.
+/// The number of rows that are decoded at a time.
 const ROWS: usize = 64;
-const MAGIC: &[u8] = b"PAR1";
+/// The rows of every file may have this size.
+const ROWS_FREE_BYTES: u64 = 1 << 30;
 
-/// A file that can be read at any place: this one, or an unnamed copy of what it unpacks to.
+/// A file that can be read at any position: the file itself, or an unnamed copy of its decompressed
+/// content.
 pub fn seekable(path: Option<&Path>, mut unpacked: impl BufRead) -> io::Result<File> {
-    if let Some(path) = path {
+    // A pipe cannot be opened twice.
+    if let Some(path) = path.filter(|path| path.is_file()) {
         let mut file = File::open(path)?;
-        let mut start = [0; MAGIC.len()];
-        if file.metadata()?.is_file() && file.read_exact(&mut start).is_ok() && start == *MAGIC {
+        let mut start = [0; PARQUET_MAGIC.len()];
+        if file.read_exact(&mut start).is_ok() && start == *PARQUET_MAGIC {
             return Ok(file);
         }
     }
@@ -46,13 +54,15 @@ pub fn seekable(path: Option<&Path>, mut unpacked: impl BufRead) -> io::Result<F
 /// It cannot be read.
 pub fn open_parquet(path: &Path) -> Result<Option<File>, Failure> {
     let open = || {
-        let (start, reader) = peeked(open_file(path)?, MAGIC.len())?;
-        (start == MAGIC).then(|| seekable(Some(path), reader)).transpose()
+        let (start, reader) = peeked(open_file(path)?, PARQUET_MAGIC.len())?;
+        (start == PARQUET_MAGIC).then(|| seekable(Some(path), reader)).transpose()
     };
     open().map_err(|error| Failure::unreadable(path, error))
 }
 
 pub fn read(file: File, bytes_read: &AtomicU64, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
+    let pages = file.try_clone()?;
+    let mut size = Size { of_file: file.metadata()?.len(), of_rows: 0 };
     let reader = guarded(|| SerializedFileReader::new(file)).map_err(|e| failed(&e, None))?;
     let schema = reader.metadata().file_metadata().schema();
     check(sink.columns, schema)?;
@@ -63,47 +73,129 @@ pub fn read(file: File, bytes_read: &AtomicU64, sink: &mut Sink<'_, '_>) -> Resu
     let mut number = 0;
     for group in 0..reader.num_row_groups() {
         let at = |error: &ParquetError, number: u64| failed(error, Some(number + 1));
-        let rows = reader.get_row_group(group).map_err(|error| at(&error, number))?;
-        let tree = TreeBuilder::new().with_batch_size(ROWS);
+        let rows = guarded(|| reader.get_row_group(group)).map_err(|e| at(&e, number))?;
+        let largest = largest_page(&pages, rows.metadata(), |name| sink.columns.wants(name));
+        let largest = largest.map_err(|reason| Stop::Failed { line: None, reason })?;
+        let tree = TreeBuilder::new().with_batch_size(rows_at_once(largest));
         let iter = guarded(|| tree.as_iter(descriptor.clone().into(), &*rows));
         let mut iter = iter.map_err(|error| at(&error, number))?;
         while let Some(row) = guarded(|| iter.next().transpose()).map_err(|e| at(&e, number))? {
             number += 1;
-            put(&row, number, sink)?;
+            let bytes = put(&row, number, sink)?;
+            size.add(bytes, number)?;
         }
         bytes_read.fetch_add(rows.metadata().compressed_size() as u64, Ordering::Relaxed);
     }
     Ok(())
 }
 
-/// The library panics at some damages of a file.
-fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
-    std::panic::catch_unwind(AssertUnwindSafe(read))
-        .unwrap_or_else(|_| Err(ParquetError::General("the file is damaged".into())))
+/// A value may be as long as its page, so fewer are decoded where pages are large.
+fn rows_at_once(largest_page: u64) -> usize {
+    let fitting = PAGE_BYTES_MAX.checked_div(largest_page).unwrap_or(u64::MAX);
+    usize::try_from(fitting).unwrap_or(usize::MAX).clamp(1, ROWS)
 }
 
-fn put(row: &Row, number: u64, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
-    let members: Vec<Member<'_>> =
-        row.get_column_iter().map(|(name, field)| member(name, field)).collect();
-    if members.iter().map(|(_, value)| value.get().len()).sum::<usize>() > ITEM_BYTES_MAX {
-        let reason = format!("the row is larger than {ITEM_BYTES_MAX} bytes");
-        return Ok(sink.failed(Some(number), reason)?);
+/// The size of a file and of its rows: a few bits can repeat a value many times.
+struct Size {
+    of_file: u64,
+    of_rows: u64,
+}
+
+impl Size {
+    fn add(&mut self, bytes: usize, number: u64) -> Result<(), Stop> {
+        self.of_rows += bytes as u64;
+        if self.of_rows <= ROWS_FREE_BYTES.max(self.of_file.saturating_mul(RATIO_MAX)) {
+            return Ok(());
+        }
+        Err(Stop::at(number, format!("its rows are more than {RATIO_MAX} times its size")))
     }
-    Ok(sink.record(Some(number), &members)?)
 }
 
-/// A file without the columns has no document at all, which is said once.
+thread_local! {
+    /// Whether the library is reading a file, which may be damaged.
+    static READS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The library panics over some kinds of damage. The panic becomes an error, and is not reported.
+pub fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    static SILENCED: Once = Once::new();
+    SILENCED.call_once(|| {
+        let report = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            if !READS.get() {
+                report(panic);
+            }
+        }));
+    });
+    let outer = READS.replace(true);
+    let read = panic::catch_unwind(AssertUnwindSafe(read));
+    READS.set(outer);
+    read.unwrap_or_else(|_| Err(ParquetError::General("the file is damaged".into())))
+}
+
+/// Returns the size of the row.
+fn put(row: &Row, number: u64, sink: &mut Sink<'_, '_>) -> Result<usize, Stop> {
+    let too_large = |sink: &mut Sink<'_, '_>, bytes| {
+        let reason = format!("the row is larger than {ITEM_BYTES_MAX} bytes");
+        sink.failed(Some(number), reason)?;
+        Ok(bytes)
+    };
+    // Checked before anything is copied.
+    let texts = row.get_column_iter().map(|(_, field)| match field {
+        Field::Str(text) => text.len(),
+        Field::Bytes(bytes) => bytes.len(),
+        _ => 0,
+    });
+    let bytes = texts.sum();
+    if bytes > ITEM_BYTES_MAX {
+        return too_large(sink, bytes);
+    }
+    let members = || row.get_column_iter().map(|(name, field)| member(name, field)).collect();
+    let members: Vec<Member<'_>> =
+        guarded(|| Ok(members())).map_err(|error| failed(&error, Some(number)))?;
+    let bytes = members.iter().map(|(name, value)| name.len() + value.get().len()).sum();
+    if bytes > ITEM_BYTES_MAX {
+        return too_large(sink, bytes);
+    }
+    sink.record(Some(number), &members)?;
+    Ok(bytes)
+}
+
+/// A file without the columns has no documents: a single error instead of an error for each row.
 fn check(columns: &Columns, schema: &Type) -> Result<(), Stop> {
-    let names = || schema.get_fields().iter().map(|field| field.name());
+    if !schema.is_group() {
+        return Err(Stop::Failed { line: None, reason: "the file has no columns".into() });
+    }
+    let fields = schema.get_fields();
+    let names = fields.iter().map(|field| field.name());
     let id = columns.id.as_deref().map(|id| (id, "--id-column"));
     let metadata = columns.metadata.iter().flatten();
     let wanted = [(columns.text_name(), "--text-column")].into_iter().chain(id);
     let mut wanted = wanted.chain(metadata.map(|name| (name.as_str(), "--metadata-columns")));
-    match wanted.find(|(name, _)| !names().any(|known| known == *name)) {
+    match wanted.find(|(name, _)| !has_column(fields, name)) {
         None => Ok(()),
         Some((name, option)) => {
-            Err(Stop::Failed { line: None, reason: no_column(name, option, names()) })
+            Err(Stop::Failed { line: None, reason: no_column(name, option, names) })
         }
+    }
+}
+
+/// Whether a column has this name; or, for a name with dots, whether a nested column has it.
+fn has_column(fields: &[TypePtr], name: &str) -> bool {
+    let has = |field: &TypePtr| {
+        let inner = below(name, field.name()).filter(|_| field.is_group());
+        field.name() == name || inner.is_some_and(|inner| has_member(field, inner))
+    };
+    fields.iter().any(has)
+}
+
+/// A row of a list is an array, and arrays have no members. Which keys a map has differs from row
+/// to row.
+fn has_member(group: &Type, name: &str) -> bool {
+    match group.get_basic_info().converted_type() {
+        ConvertedType::LIST => false,
+        ConvertedType::MAP | ConvertedType::MAP_KEY_VALUE => true,
+        _ => has_column(group.get_fields(), name),
     }
 }
 
@@ -134,13 +226,14 @@ fn json(field: &Field) -> Value {
         Field::UInt(value) => (*value).into(),
         Field::ULong(value) => (*value).into(),
         Field::Float16(value) => f32::from(*value).into(),
-        // By its own digits: 0.1 and not 0.10000000149011612.
+        // The shortest digits of the float: 0.1 and not 0.10000000149011612.
         Field::Float(value) => value.to_string().parse::<f64>().map_or(Value::Null, Value::from),
         Field::Double(value) => (*value).into(),
         Field::Str(text) => text.as_str().into(),
         Field::Bytes(bytes) => String::from_utf8_lossy(bytes.data()).into(),
-        Field::Date(days) => Date::constant(1970, 1, 1)
-            .checked_add(i64::from(*days).days())
+        Field::Date(days) => Span::new()
+            .try_days(*days)
+            .and_then(|days| Date::constant(1970, 1, 1).checked_add(days))
             .map_or(Value::Null, |date| date.to_string().into()),
         Field::TimestampMillis(time) => time_text(Timestamp::from_millisecond(*time)),
         Field::TimestampMicros(time) => time_text(Timestamp::from_microsecond(*time)),

@@ -1,6 +1,8 @@
 //! From files to documents, in bounded memory.
 
+use std::fs::File;
 use std::io::{self, BufReader, Read};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,10 +13,15 @@ use super::encoding::decoded;
 use super::event::{Cancelled, Emit, Event, Origin, Skip, Stop};
 use super::open::{decompressed, peeked, source};
 use super::options::Reading;
+#[cfg(feature = "parquet")]
+use super::parquet;
 use super::selection::{Input, Selection};
 use super::sink::Sink;
 use super::warc::Pages;
-use super::{html, lines, parquet, table, text, values, warc};
+use super::{html, lines, table, text, values, warc};
+use crate::cli::feature::HTML;
+#[cfg(not(feature = "parquet"))]
+use crate::cli::feature::PARQUET;
 
 /// Reads every input of the selection. `bytes_read` counts the bytes before decompression.
 ///
@@ -30,7 +37,7 @@ pub fn read_inputs(
             Ok(input) => read_input(&input, &selection.reading, bytes_read, emit)?,
             Err(unreadable) => {
                 let origin = Origin { file: unreadable.name.into(), line: None };
-                emit(Event::Failed { origin, reason: unreadable.reason })?;
+                emit(Event::Failed { origin, reason: unreadable.reason, line: None })?;
             }
         }
     }
@@ -81,8 +88,10 @@ fn read_input(
 }
 
 fn stopped(stop: Stop, file: Arc<str>, emit: &mut Emit<'_>) -> Result<(), Cancelled> {
-    let failed =
-        |line, reason| Event::Failed { origin: Origin { file: file.clone(), line }, reason };
+    let failed = |number, reason| {
+        let origin = Origin { file: file.clone(), line: number };
+        Event::Failed { origin, reason, line: None }
+    };
     match stop {
         Stop::Cancelled => Err(Cancelled),
         Stop::Empty => emit(Event::Skipped { file, why: Skip::Empty }),
@@ -97,16 +106,23 @@ fn read_file(
     bytes_read: &AtomicU64,
     sink: &mut Sink<'_, '_>,
 ) -> Result<(), Stop> {
-    let inner = source(input.path.as_deref().unwrap_or(Path::new("-")))?;
+    let path = input.path.as_deref().unwrap_or(Path::new("-"));
+    let inner = match reading.copies.get(path) {
+        Some(copy) => Box::new(FromStart { file: Arc::clone(copy), at: 0 }),
+        None => source(path)?,
+    };
     let reader = decompressed(Counted { inner, bytes: bytes_read })?;
     let (start, reader) = peeked(reader, START_BYTES)?;
     if start.is_empty() {
         return Err(Stop::Empty);
     }
     let encoding = reading.encoding;
-    let detected = match reading.format {
-        Some(format) => chosen(format, &start),
-        None => detect(&start, &input.name, &reading.columns, encoding).map_err(Stop::NotRead)?,
+    let detected = match (reading.format, &reading.records) {
+        (Some(format), _) => chosen(format, &start),
+        (None, Some(_)) => Detected::As(Format::Json),
+        (None, None) => {
+            detect(&start, &input.name, &reading.columns, encoding).map_err(Stop::NotRead)?
+        }
     };
     let decoded = |reader| decoded(&start, reader, encoding);
     match detected {
@@ -115,12 +131,18 @@ fn read_file(
             Err(Stop::NotRead(NOT_A_FORMAT.into()))
         }
         Detected::As(Format::Text) => text::read(decoded(reader), sink),
-        Detected::As(Format::Json) => values::read(decoded(reader), sink),
+        Detected::As(Format::Json) => {
+            values::read(decoded(reader), reading.records.as_deref(), sink)
+        }
         Detected::As(Format::Jsonl) => lines::read(decoded(reader), sink),
+        Detected::As(Format::Html) if !HTML.is_built_in => Err(Stop::NotRead(HTML.absent())),
         Detected::As(Format::Html) => html::read(reader, encoding, reading.extract, sink),
         Detected::As(Format::Warc) => {
             warc::read(reader, Pages { encoding, extract: reading.extract }, sink)
         }
+        #[cfg(not(feature = "parquet"))]
+        Detected::As(Format::Parquet) => Err(Stop::NotRead(PARQUET.absent())),
+        #[cfg(feature = "parquet")]
         Detected::As(Format::Parquet) => {
             parquet::read(parquet::seekable(input.path.as_deref(), reader)?, bytes_read, sink)
         }
@@ -130,13 +152,27 @@ fn read_file(
 }
 
 const NOT_A_FORMAT: &str = "it is neither JSON nor a table with a column of texts; --text-column \
-                            names the column, and --format text takes it as one text";
+                            names the column, and --format text reads it as a single text";
 
 fn is_unmarked_stdin(input: &Input, reading: &Reading) -> bool {
     input.path.is_none() && reading.format.is_none()
 }
 
-/// Counts what is read through it.
+/// Reads a file from its start, also while other readers read it.
+struct FromStart {
+    file: Arc<File>,
+    at: u64,
+}
+
+impl Read for FromStart {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(buffer, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+/// Counts the bytes that are read through it.
 struct Counted<'a, R> {
     inner: R,
     bytes: &'a AtomicU64,

@@ -1,22 +1,26 @@
-//! Which files there are to read.
+//! Finds the files to read.
 
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use walkdir::WalkDir;
 
 use super::detect::extension;
+use super::open::source;
 use super::options::Reading;
 use crate::cli::failure::Failure;
 
-/// Something to read documents from.
+/// A file, or stdin.
 #[derive(Clone, Debug)]
 pub struct Input {
     /// `None`: stdin.
     pub path: Option<PathBuf>,
     /// Its name in messages and ids: the path as given, joined with the path below it.
     pub name: Arc<str>,
-    /// It was not found in a directory.
+    /// The path was given, not found in a directory.
     pub is_named: bool,
 }
 
@@ -25,8 +29,8 @@ pub struct Input {
 pub struct Selection {
     pub paths: Vec<PathBuf>,
     pub reading: Reading,
-    /// If not empty: of the files in directories, only those with one of these extensions (before
-    /// `.gz` and `.zst`).
+    /// If not empty: read only the files with one of these extensions (before `.gz` and `.zst`) in
+    /// directories.
     pub extensions: Vec<String>,
 }
 
@@ -66,6 +70,28 @@ impl Selection {
         Ok(())
     }
 
+    /// The first path that can be read only once: stdin, or a pipe.
+    pub fn pipe(&self) -> Option<&Path> {
+        self.paths.iter().map(PathBuf::as_path).find(|path| is_pipe(path))
+    }
+
+    /// Copies stdin and pipes, which can be read only once, into files.
+    ///
+    /// # Errors
+    /// A pipe cannot be read, or the disk is full.
+    pub fn copy_pipes(&mut self, file: impl Fn() -> io::Result<File>) -> Result<(), Failure> {
+        for path in self.paths.iter().filter(|path| is_pipe(path)) {
+            let copied = || {
+                let mut copy = file()?;
+                io::copy(&mut source(path)?, &mut copy)?;
+                Ok(Arc::new(copy))
+            };
+            let copy = copied().map_err(|error: io::Error| Failure::unreadable(path, error))?;
+            self.reading.copies.insert(path.clone(), copy);
+        }
+        Ok(())
+    }
+
     fn inputs_of<'a>(
         &'a self,
         path: &'a Path,
@@ -99,6 +125,34 @@ impl Selection {
                 .iter()
                 .any(|wanted| extension(name) == wanted.trim_start_matches('.'))
     }
+}
+
+fn is_pipe(path: &Path) -> bool {
+    let is_fifo = || path.metadata().is_ok_and(|metadata| metadata.file_type().is_fifo());
+    path == Path::new("-") || is_fifo()
+}
+
+/// # Errors
+/// The path is a URL. The hint shows a pipe instead.
+pub fn refuse_url(path: &Path) -> Result<(), Failure> {
+    let Some(url) = path.to_str() else { return Ok(()) };
+    let Some((scheme, _)) = url.split_once("://") else { return Ok(()) };
+    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+    if !is_scheme || path.exists() {
+        return Ok(());
+    }
+    let get = match scheme {
+        "s3" => format!("aws s3 cp {url} -"),
+        "gs" => format!("gcloud storage cat {url}"),
+        "http" | "https" => format!("curl -sfL {url}"),
+        "file" => format!("cat {}", &url["file://".len()..]),
+        _ => format!("COMMAND {url}"),
+    };
+    Err(Failure::with_hint(
+        format!("{url} is a URL, and files are read"),
+        format!("pipe it, and name stdin as the input: `{get} | akin … -`"),
+    ))
 }
 
 fn input(path: &Path, is_named: bool) -> Result<Input, Unreadable> {

@@ -7,15 +7,24 @@ use std::rc::Rc;
 
 use csv::StringRecord;
 
-use super::columns::{Columns, Member, no_column, text_member};
+use super::columns::{Columns, no_column};
 use super::event::{ITEM_BYTES_MAX, Stop};
+use super::members::{Member, text_member};
 use super::sink::Sink;
+
+/// Names are bounded, as each document repeats them.
+const NAME_BYTES_MAX: usize = 1 << 10;
 
 pub fn read(reader: impl Read, separator: u8, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
     let allowance = Rc::new(Cell::new(ITEM_BYTES_MAX));
     let bounded = Bounded { inner: reader, allowance: Rc::clone(&allowance) };
     let mut records = csv::ReaderBuilder::new().delimiter(separator).from_reader(bounded);
     let names = records.headers().map_err(|error| failed(&error, 1))?.clone();
+    if let Some(name) = names.iter().find(|name| name.len() > NAME_BYTES_MAX) {
+        let reason =
+            format!("a column's name has {} bytes, more than {NAME_BYTES_MAX}", name.len());
+        return Err(Stop::at(1, reason));
+    }
     check(sink.columns, &names)?;
     let mut record = StringRecord::new();
     loop {
@@ -41,7 +50,8 @@ pub fn read(reader: impl Read, separator: u8, sink: &mut Sink<'_, '_>) -> Result
     }
 }
 
-/// A table without the columns has no document at all, which is said once.
+/// A table without the columns has no documents: a single error instead of an error for each
+/// record.
 fn check(columns: &Columns, names: &StringRecord) -> Result<(), Stop> {
     let id = columns.id.as_deref().map(|id| (id, "--id-column"));
     let metadata = columns.metadata.iter().flatten();

@@ -1,4 +1,4 @@
-//! A file that is one document.
+//! Reads a file that is a single document.
 
 use std::io::{BufRead, Read};
 
@@ -15,15 +15,12 @@ struct TextDocument<'a> {
 
 pub fn read(reader: impl BufRead, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
     let text = whole(reader)?;
-    if !text.chars().any(char::is_alphanumeric) {
-        return Err(Stop::Empty);
-    }
     let document = TextDocument { id: &sink.file, text: &text };
     let json = serde_json::to_vec(&document).expect("two strings always make JSON");
     Ok(sink.document(json)?)
 }
 
-/// All of a text.
+/// The whole text.
 pub fn whole(reader: impl BufRead) -> Result<String, Stop> {
     let bytes = whole_bytes(reader)?;
     if bytes.contains(&0) {

@@ -1,4 +1,4 @@
-//! JSON that is not in lines: an array of objects, or objects one after the other.
+//! JSON that is not in lines: an array of objects, or a sequence of objects.
 
 use std::io::BufRead;
 
@@ -6,32 +6,113 @@ use super::event::{ITEM_BYTES_MAX, Stop};
 use super::sink::Sink;
 
 /// Reads object by object, so that a file may be larger than memory. Whitespace between tokens is
-/// left out, which makes each object a line.
-pub fn read(mut reader: impl BufRead, sink: &mut Sink<'_, '_>) -> Result<(), Stop> {
-    let is_array = next_byte(&mut reader, 1)? == Some(b'[');
-    if is_array {
-        reader.consume(1);
-    }
-    for number in 1.. {
-        match next_byte(&mut reader, number)? {
-            Some(b']') if is_array => {
-                reader.consume(1);
-                return nothing_more(&mut reader, number);
+/// left out, which makes each object a line. `records`: where each object has an array of the
+/// documents.
+pub fn read(
+    mut reader: impl BufRead,
+    records: Option<&str>,
+    sink: &mut Sink<'_, '_>,
+) -> Result<(), Stop> {
+    let mut number = 0;
+    match (next_byte(&mut reader, 1)?, records) {
+        (Some(b'['), None) => {
+            elements(&mut reader, &mut number, sink)?;
+            nothing_more(&mut reader, number + 1)
+        }
+        (_, None) => {
+            while next_byte(&mut reader, number + 1)?.is_some() {
+                number += 1;
+                let json = object(&mut reader, number)?;
+                sink.json(number, json)?;
             }
-            Some(b',') if is_array && number > 1 => {
-                reader.consume(1);
-                if next_byte(&mut reader, number)? != Some(b'{') {
-                    return Err(Stop::at(number, NO_OBJECT));
+            Ok(())
+        }
+        (_, Some(records)) => {
+            let path: Vec<&str> = records.split('.').collect();
+            while next_byte(&mut reader, number + 1)?.is_some() {
+                if !within(&mut reader, &path, &mut number, sink)? {
+                    let reason = format!("the object has no array '{records}' (--records)");
+                    return Err(Stop::Failed { line: None, reason });
                 }
             }
-            Some(b'{') if !is_array || number == 1 => {}
-            Some(_) => return Err(Stop::at(number, NO_OBJECT)),
-            None if is_array => return Err(Stop::at(number, "the array is not closed")),
-            None => return Ok(()),
+            Ok(())
         }
-        let json = object(&mut reader, number)?;
-        sink.json(number, json)?;
     }
+}
+
+/// The objects of an array that begins here.
+fn elements(
+    reader: &mut impl BufRead,
+    number: &mut u64,
+    sink: &mut Sink<'_, '_>,
+) -> Result<(), Stop> {
+    expect(reader, *number + 1, b'[', "an array is expected")?;
+    let first = *number + 1;
+    loop {
+        *number += 1;
+        match next_byte(reader, *number)? {
+            Some(b']') => {
+                reader.consume(1);
+                *number -= 1;
+                return Ok(());
+            }
+            Some(b',') if *number > first => reader.consume(1),
+            Some(b'{') if *number == first => {}
+            Some(_) => return Err(Stop::at(*number, NO_OBJECT)),
+            None => return Err(Stop::at(*number, "the array is not closed")),
+        }
+        let json = object(reader, *number)?;
+        sink.json(*number, json)?;
+    }
+}
+
+/// Reads the array at a path in the object that begins here. Returns whether the array exists.
+fn within(
+    reader: &mut impl BufRead,
+    path: &[&str],
+    number: &mut u64,
+    sink: &mut Sink<'_, '_>,
+) -> Result<bool, Stop> {
+    let at = *number + 1;
+    expect(reader, at, b'{', "an object is expected")?;
+    let (mut found, mut is_first) = (false, true);
+    loop {
+        match next_byte(reader, at)? {
+            Some(b'}') => {
+                reader.consume(1);
+                return Ok(found);
+            }
+            Some(b',') if !is_first => reader.consume(1),
+            Some(b'"') if is_first => {}
+            Some(_) => return Err(Stop::at(at, "it is not JSON")),
+            None => return Err(Stop::at(at, "the object is not closed")),
+        }
+        is_first = false;
+        if next_byte(reader, at)? != Some(b'"') {
+            return Err(Stop::at(at, "it is not JSON"));
+        }
+        let name = value(reader, at, true)?;
+        let name = serde_json::from_slice::<String>(&name);
+        let name = name.map_err(|error| Stop::at(at, error))?;
+        expect(reader, at, b':', "it is not JSON")?;
+        match (next_byte(reader, at)?, path) {
+            (Some(b'['), [last]) if name == *last => {
+                elements(reader, number, sink)?;
+                found = true;
+            }
+            (Some(b'{'), [outer, rest @ ..]) if name == *outer && !rest.is_empty() => {
+                found |= within(reader, rest, number, sink)?;
+            }
+            _ => drop(value(reader, at, false)?),
+        }
+    }
+}
+
+fn expect(reader: &mut impl BufRead, at: u64, byte: u8, or: &str) -> Result<(), Stop> {
+    if next_byte(reader, at)? != Some(byte) {
+        return Err(Stop::at(at, or));
+    }
+    reader.consume(1);
     Ok(())
 }
 
@@ -60,7 +141,7 @@ fn next_byte(reader: &mut impl BufRead, number: u64) -> Result<Option<u8>, Stop>
     }
 }
 
-/// Where a byte stands in an object.
+/// The state of scanning an object.
 #[derive(Default)]
 struct Scanner {
     depth: usize,
@@ -88,8 +169,17 @@ impl Scanner {
 }
 
 fn object(reader: &mut impl BufRead, number: u64) -> Result<Vec<u8>, Stop> {
+    if next_byte(reader, number)? != Some(b'{') {
+        return Err(Stop::at(number, NO_OBJECT));
+    }
+    value(reader, number, true)
+}
+
+/// The value that begins here. An unwanted value may be of any length.
+fn value(reader: &mut impl BufRead, number: u64, is_wanted: bool) -> Result<Vec<u8>, Stop> {
     let mut json = Vec::new();
     let mut scanner = Scanner::default();
+    let mut is_plain = true;
     loop {
         let buffer = reader.fill_buf().map_err(|error| Stop::at(number, error))?;
         if buffer.is_empty() {
@@ -97,10 +187,17 @@ fn object(reader: &mut impl BufRead, number: u64) -> Result<Vec<u8>, Stop> {
         }
         let length = buffer.len();
         for (at, byte) in buffer.iter().enumerate() {
-            if scanner.keeps(*byte) {
+            let is_outside = scanner.depth == 0 && !scanner.in_string;
+            // A number or a name ends where something else begins.
+            if is_plain && is_outside && matches!(byte, b',' | b'}' | b']') {
+                reader.consume(at);
+                return Ok(json);
+            }
+            if scanner.keeps(*byte) && is_wanted {
                 json.push(*byte);
             }
-            if scanner.depth == 0 && !scanner.in_string {
+            is_plain &= !matches!(byte, b'"' | b'{' | b'[');
+            if !is_plain && scanner.depth == 0 && !scanner.in_string {
                 reader.consume(at + 1);
                 return Ok(json);
             }
@@ -110,5 +207,55 @@ fn object(reader: &mut impl BufRead, number: u64) -> Result<Vec<u8>, Stop> {
             let reason = format!("the object is longer than {ITEM_BYTES_MAX} bytes");
             return Err(Stop::at(number, reason));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::columns::Columns;
+    use super::super::event::Event;
+    use super::*;
+
+    /// The documents and why reading stopped.
+    fn documents(json: &str, records: Option<&str>) -> (Vec<String>, Option<String>) {
+        let mut found = Vec::new();
+        let columns = Columns::default();
+        let mut emit = |event| {
+            if let Event::Item(item) = event {
+                found.push(String::from_utf8(item.json).unwrap());
+            }
+            Ok(())
+        };
+        let mut sink =
+            Sink { file: "f".into(), names_places: false, columns: &columns, emit: &mut emit };
+        let stop = match read(json.as_bytes(), records, &mut sink) {
+            Err(Stop::Failed { reason, .. }) => Some(reason),
+            _ => None,
+        };
+        (found, stop)
+    }
+
+    #[test]
+    fn documents_are_found_within_an_object() {
+        let json = r#" {"n": 1, "s": "]}", "x": [{"text": "no"}], "a.b": {"data": []},
+            "out": {"m": null, "data": [ {"text": "o\"ne ]"}, {"text": "two"} ], "z": [[]]},
+            "e": -1.5 }
+            {"out": {"data": [{"text": "three"}]}}"#;
+        let expected = [r#"{"text":"o\"ne ]"}"#, r#"{"text":"two"}"#, r#"{"text":"three"}"#];
+        assert_eq!(documents(json, Some("out.data")), (expected.map(String::from).into(), None));
+        for (json, why) in [
+            (r#"{"data": 7}"#, "no array 'data'"),
+            (r#"{"data": [7]}"#, "an object is expected"),
+            (r#"{"data": [{}"#, "the array is not closed"),
+            (r#"{"data": [], "x" 1}"#, "not JSON"),
+            (r#"{"data": [] "x": 1}"#, "not JSON"),
+            (r#"{"data": []"#, "the object is not closed"),
+            ("[]", "an object is expected"),
+        ] {
+            let stop = documents(json, Some("data")).1.unwrap();
+            assert!(stop.contains(why), "{json}: {stop}");
+        }
+        assert_eq!(documents("[{}, {}]", None), (vec!["{}".into(); 2], None));
+        assert!(documents("[{}, {}], 1", None).1.unwrap().contains("more after"));
     }
 }

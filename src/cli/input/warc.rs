@@ -8,10 +8,11 @@ use std::io::{self, BufRead, Read};
 use encoding_rs::Encoding;
 use flate2::read::MultiGzDecoder;
 
-use super::columns::{Member, text_member};
 use super::event::{ITEM_BYTES_MAX, Stop};
-use super::html::{charset, decoded, is_blank, page};
+use super::html::{charset, decoded};
+use super::members::{Member, text_member};
 use super::options::Extract;
+use super::page::page;
 use super::sink::Sink;
 
 const HEAD_BYTES_MAX: u64 = 64 << 10;
@@ -20,7 +21,7 @@ const HEAD_BYTES_MAX: u64 = 64 << 10;
 struct Head(Vec<(String, String)>);
 
 impl Head {
-    /// The lines up to an empty one.
+    /// The lines up to an empty line.
     fn read(reader: &mut impl BufRead) -> io::Result<Self> {
         let mut lines = Vec::new();
         let mut limited = reader.take(HEAD_BYTES_MAX);
@@ -81,7 +82,7 @@ pub fn read(mut reader: impl BufRead, pages: Pages, sink: &mut Sink<'_, '_>) -> 
             continue;
         }
         match members(&head, &bytes, pages) {
-            Some(Ok(members)) if !is_blank(&members) => sink.record(Some(number), &members)?,
+            Some(Ok(members)) => sink.record(Some(number), &members)?,
             Some(Err(reason)) => sink.failed(Some(number), reason)?,
             _ => {}
         }
@@ -105,7 +106,7 @@ fn begins(reader: &mut impl BufRead) -> io::Result<bool> {
     }
 }
 
-/// What a record says of its page; `None` if it has none.
+/// The columns of a record's page; `None` if the record has no page.
 fn members(
     head: &Head,
     block: &[u8],
@@ -191,7 +192,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_are_joined_and_what_is_none_is_left() {
+    fn a_head_has_a_bounded_length() {
+        let head = |bytes: usize| {
+            let fields = format!("x: {}\r\nContent-Length: 3\r\n\r\n", "y".repeat(bytes));
+            Head::read(&mut fields.as_bytes()).is_ok()
+        };
+        assert!(head(60_000));
+        assert!(!head(HEAD_BYTES_MAX as usize));
+    }
+
+    #[test]
+    fn chunked_bodies_are_joined() {
         assert_eq!(unchunked(b"4\r\nWiki\r\n6;x=y\r\npedia \r\n0\r\n\r\n").unwrap(), b"Wikipedia ");
         assert_eq!(unchunked(b"<html>\n"), None);
         assert_eq!(unchunked(b"ff\r\nshort"), None);

@@ -6,10 +6,10 @@
 //! | `fingerprint` | int64 | equal for equal sets |
 //! | `set_size` | uint32 | number of distinct shingles |
 //! | `sketch` | list of uint8, uint16 or uint32 | the slots |
-//! | `bands` | list of (`band` uint32, `key` uint32) | near-duplicates share one of these |
+//! | `bands` | list of (`band` uint32, `key` uint32) | near-duplicates share a key |
 //! | `set` | list of int64 | the hashed shingles, ascending as unsigned; only if wanted |
 //!
-//! Numbers of 64 bits are signed because Spark reads unsigned ones as decimals. Lists are never
+//! Numbers of 64 bits are signed because Spark reads unsigned numbers as decimals. Lists are never
 //! empty. A row group is collected in memory and then written column by column.
 
 use std::sync::Arc;
@@ -27,15 +27,15 @@ use crate::cli::failure::Failure;
 use crate::cli::output::Output;
 use crate::document::DocumentId;
 use crate::engine::Analysis;
-use crate::scheme::Key;
+use akin_core::scheme::Key;
 
-/// Engines read a row group with one thread, so there should be several of them; 122,880 rows are
-/// what DuckDB writes.
+/// Engines read a row group with one thread, so a file should have several row groups. DuckDB
+/// writes 122,880 rows in each.
 const GROUP_ROWS_MAX: usize = 122_880;
-/// A row group takes so much memory until it is written.
+/// The most memory of a row group, until it is written.
 const GROUP_BYTES_MAX: usize = 64 << 20;
 
-/// Which columns there are, and what is said about all of them.
+/// The columns of the file, and its metadata.
 pub struct Layout {
     /// Bits of a slot.
     pub slot_bits: u32,
@@ -64,7 +64,7 @@ struct Group {
     elements: List<i64>,
 }
 
-/// The lists of a column, one after the other.
+/// The lists of a column, in sequence.
 struct List<T> {
     values: Vec<T>,
     /// 0 where a list begins, else 1.

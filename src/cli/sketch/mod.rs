@@ -1,5 +1,6 @@
 //! `akin sketch`: files → sketches and keys, for an engine that joins them.
 
+#[cfg_attr(not(feature = "parquet"), path = "no_columns.rs")]
 mod columns;
 mod write;
 
@@ -11,6 +12,7 @@ use clap::Args;
 pub use self::write::{SketchOptions, Source, write};
 use super::corpus::AnalysisOptions;
 use super::failure::Failure;
+use super::feature::PARQUET;
 use super::input::read_inputs;
 use super::output::Destination;
 
@@ -38,8 +40,10 @@ pub struct Arguments {
 
 pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let Arguments { paths, destination, sketches, json, analysis } = arguments;
+    PARQUET.require()?;
+    analysis.refuse_keeping()?;
     let selection = analysis.selection(paths)?;
-    destination.check(&selection.paths)?;
+    destination.check(&analysis.inputs([&selection]))?;
     destination.check_summary(json)?;
     let settings = analysis.collection(sketches.threshold)?;
     let source = Source {
@@ -48,6 +52,7 @@ pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         quiet: analysis.quiet,
         json,
         must_be_whole: false,
+        screening: analysis.screening(),
     };
     write(
         |bytes_read, emit| read_inputs(&selection, bytes_read, emit),

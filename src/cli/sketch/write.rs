@@ -9,18 +9,15 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::columns::{Layout, SketchesWriter};
-use crate::cli::corpus::{Analysed, Keep, analyse};
+use crate::cli::corpus::{Analysed, How, Keep, Uncompared, UncomparedCounts, analyse};
 use crate::cli::failure::Failure;
-use crate::cli::input::{self, Cancelled, Emit};
+use crate::cli::input::{self, Cancelled, Emit, Screening, WordCounter};
 use crate::cli::meter::{Meter, Unit};
 use crate::cli::output::{self, Destination};
 use crate::engine::{Analyser, CollectionSettings};
-use crate::scheme::{ProbePlan, Threshold};
+use akin_core::scheme::{ProbePlan, Threshold};
 
-/// Failures beyond these are only counted.
-const FAILURES_SHOWN_MAX: u64 = 10;
-
-/// What is written of each document.
+/// Options of the written sketches.
 #[derive(Args)]
 pub struct SketchOptions {
     /// Jaccard similarity from which documents are near-duplicates: it decides how many bands are
@@ -46,17 +43,17 @@ pub struct Source {
     pub quiet: bool,
     /// Whether the summary is JSON.
     pub json: bool,
-    /// Whether what cannot be read is an error, and not only reported.
+    /// Whether an unreadable record is an error, and not only reported.
     pub must_be_whole: bool,
+    pub screening: Screening,
 }
 
-/// What became of the documents.
-#[derive(Default, Serialize)]
+/// The summary.
+#[derive(Serialize)]
 struct Counts {
     documents: u64,
-    /// They have nothing to make a set of.
-    empty: u64,
-    failed: u64,
+    #[serde(flatten)]
+    uncompared: UncomparedCounts,
 }
 
 /// # Errors
@@ -78,37 +75,36 @@ pub fn write(
         description: description(settings, &plan),
     };
     let mut rows = SketchesWriter::new(destination.create()?, layout)?;
-    let mut counts = Counts::default();
+    let mut documents = 0;
     let meter = Meter::new(source.quiet, "sketching", Unit::Bytes, source.bytes);
-    let how = (&analyser, &Keep::default());
-    analyse(read, how, source.threads, &meter, |analysed| match analysed {
+    let words = WordCounter::new(source.screening.min_words);
+    let how =
+        How { analyser: &analyser, keep: &Keep::LowestId, words: &words, threads: source.threads };
+    let mut uncompared = Uncompared::default();
+    analyse(read, how, &meter, |analysed| match analysed {
         Analysed::Document { id, analysis: Some(analysis), .. } => {
-            counts.documents += 1;
+            documents += 1;
             rows.push(&id, &analysis, analyser.band_keys(&analysis, &plan))
         }
-        Analysed::Document { .. } => {
-            counts.empty += 1;
-            Ok(())
-        }
-        Analysed::Unread { origin, reason } | Analysed::Invalid { origin, reason } => {
-            counts.failed += 1;
+        Analysed::Unread { origin, reason } | Analysed::Invalid { origin, reason }
+            if source.must_be_whole =>
+        {
             let what = format!("{origin}: {reason}");
-            if source.must_be_whole {
-                return Err(Failure::with_hint(what, "the server's log may say why"));
-            }
-            if counts.failed <= FAILURES_SHOWN_MAX {
-                meter.print(&format!("failed: {what}"));
-            }
+            Err(Failure::with_hint(what, "the server's log may say why"))
+        }
+        told => {
+            uncompared.take(told, &meter);
             Ok(())
         }
     })?;
+    uncompared.check(source.screening, &meter)?;
     rows.finish()?;
     drop(meter);
     match source.json {
-        true => output::print_json(&counts)?,
-        false => report(&counts, threshold, settings.sketch.slots, &plan),
+        true => output::print_json(&Counts { documents, uncompared: uncompared.counts })?,
+        false => report(documents, &uncompared, threshold, (settings.sketch.slots, &plan)),
     }
-    Ok(ExitCode::from(u8::from(counts.failed > 0)))
+    Ok(ExitCode::SUCCESS)
 }
 
 fn no_bands() -> Failure {
@@ -118,7 +114,7 @@ fn no_bands() -> Failure {
     )
 }
 
-/// What who joins the rows has to know, as JSON.
+/// The metadata that a join of the rows needs, as JSON.
 fn description(settings: &CollectionSettings, plan: &ProbePlan) -> String {
     let mut settings = settings.clone();
     // Where there is none, this is the seed that sketches are made with.
@@ -136,14 +132,14 @@ fn description(settings: &CollectionSettings, plan: &ProbePlan) -> String {
     .to_string()
 }
 
-fn report(counts: &Counts, threshold: Threshold, slots: u32, plan: &ProbePlan) {
-    eprintln!("documents sketched: {}", HumanCount(counts.documents));
-    if counts.empty > 0 {
-        eprintln!("left out, with nothing to compare: {}", HumanCount(counts.empty));
-    }
-    if counts.failed > FAILURES_SHOWN_MAX {
-        eprintln!("failed: {}", HumanCount(counts.failed));
-    }
+fn report(
+    documents: u64,
+    uncompared: &Uncompared,
+    threshold: Threshold,
+    (slots, plan): (u32, &ProbePlan),
+) {
+    eprintln!("documents sketched: {}", HumanCount(documents));
+    uncompared.print(uncompared.counts, "left out");
     eprintln!(
         "a pair with a Jaccard similarity of {} shares the key of one of {} bands and agrees in at \
          least {} of {slots} slots with a chance of {:.1} %",

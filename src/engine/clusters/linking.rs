@@ -2,32 +2,48 @@
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
+#[cfg(test)]
 use std::sync::atomic::Ordering;
 
 use super::{Linker, Pace};
-use crate::backend::{Backend, Candidate, Sketched};
-use crate::document::Ordinal;
+use crate::backend::{Backend, Candidate, Candidates, Sketched};
+use crate::document::{DocumentId, Ordinal};
 use crate::engine::EngineError;
 use crate::engine::lookup::overlaps;
-use crate::index::{ExactSearch, Search};
-use crate::text::ShingleSet;
+use akin_core::index::{ExactSearch, Search, SearchLimits};
+use akin_core::measure::Overlap;
+use akin_core::text::ShingleSet;
 
-/// Sets that share a key with a document, at most.
+/// Sets that share a key with a document: as many are looked up at first, and at most where the
+/// document is in no crowd. In a crowd the first sets are as good as any.
+const CANDIDATES_AT_FIRST: usize = 64;
 const CANDIDATES_MAX: usize = 1_024;
 
 /// Sets compared at once, each of another cluster.
 const COMPARED_AT_ONCE: usize = 16;
 
-/// Members of a set that are considered: one of them is in the set's cluster, unless all are new.
+/// Members of a set that are considered: one of the members is in the set's cluster, unless all
+/// members are new.
 const MEMBERS_MAX: usize = 4;
 
-/// How often a document is looked up again because a near-duplicate was replaced meanwhile.
+/// How often a document is looked up again because a near-duplicate was replaced in between.
 const ATTEMPTS_MAX: usize = 8;
 
-/// Sets that may be near-duplicates of a document, best agreeing first.
-pub(super) struct Neighbours {
-    pub candidates: Vec<Candidate>,
+/// Sets that may be near-duplicates of a document, the best agreeing first.
+struct Neighbours {
+    candidates: Vec<Candidate>,
     compared: usize,
+    /// The lookup ended at a limit, so near-duplicates may be missing here.
+    truncated: bool,
+}
+
+/// The outcome of linking a document.
+struct Linked {
+    /// No near-duplicate was removed or replaced in between.
+    none_gone: bool,
+    /// A limit was reached, so the document may not be in its cluster: another document of its
+    /// crowd.
+    cut: Option<Ordinal>,
 }
 
 impl Linker<'_> {
@@ -43,20 +59,26 @@ impl Linker<'_> {
         Ok(())
     }
 
-    /// Returns once the document is in its cluster, or is gone.
+    /// Returns once the document is in its cluster, or was removed or replaced. In the second case
+    /// the document stays pending until the writer removes it from the clusters, or puts the new
+    /// version in its place.
     pub(super) async fn link(&self, document: Ordinal) -> Result<(), EngineError> {
-        let linking = self.clusters.linking(document);
+        let is_listed = || self.local.id(document).is_some();
+        let Some(linking) = self.clusters.linking(document, is_listed) else { return Ok(()) };
         for _ in 0..ATTEMPTS_MAX {
             match self.link_once(document).await {
-                Ok(false) => {}
-                Ok(true) => {
+                Ok(None) => return Ok(()),
+                Ok(Some(linked)) if linked.none_gone => {
+                    self.note_cut(document, linked.cut).await?;
                     linking.done();
                     return Ok(());
                 }
+                Ok(Some(_)) => {}
                 Err(error) if error.is_of_stopping() => return Err(error),
                 Err(error) => {
-                    // Another attempt would fail as this one.
-                    self.miss(&error);
+                    // Another attempt would fail with the same error.
+                    tracing::error!(%error, "could not link a document with its cluster");
+                    self.clusters.note_cut(document, Some(document));
                     linking.done();
                     return Ok(());
                 }
@@ -65,38 +87,73 @@ impl Linker<'_> {
         Ok(())
     }
 
-    /// Notes that a document may not be in its cluster.
-    pub(super) fn miss(&self, error: &EngineError) {
-        tracing::error!(%error, "a document may not be in its cluster");
-        self.truncated.store(true, Ordering::Relaxed);
-    }
-
-    /// `false` if a near-duplicate was removed or replaced meanwhile.
-    async fn link_once(&self, document: Ordinal) -> Result<bool, EngineError> {
-        let Some((set, own)) = self.set_of(document).await? else { return Ok(true) };
-        let mut neighbours = self.neighbours(&set, &own).await?;
-        let mut none_gone = true;
+    /// `None` if the document was removed or replaced.
+    async fn link_once(&self, document: Ordinal) -> Result<Option<Linked>, EngineError> {
+        let mut linked = Linked { none_gone: true, cut: None };
+        let Some((set, own)) = self.set_of(document).await? else { return Ok(None) };
+        let mut neighbours = self.neighbours(document, &set, &own).await?;
+        #[cfg(test)]
+        self.clusters.steps.lookups.fetch_add(1, Ordering::Relaxed);
+        let members = neighbours.candidates.iter().flat_map(|candidate| &candidate.members);
+        let of_crowd = members.map(|member| member.ordinal).find(|other| *other != document);
+        let mut far = Vec::new();
         loop {
             let (chosen, members) = self.apart(document, &mut neighbours);
             if chosen.is_empty() {
-                return Ok(none_gone);
+                if neighbours.truncated && self.may_have_missed(document, &far) {
+                    linked.cut = of_crowd;
+                }
+                return Ok(Some(linked));
             }
             let Some(near) = self.compare(&set, &chosen, &mut neighbours).await? else {
-                self.truncated.store(true, Ordering::Relaxed);
-                return Ok(none_gone);
+                return Ok(Some(Linked { cut: of_crowd, ..linked }));
             };
             for (near, member) in near.into_iter().zip(members) {
-                none_gone &= match near {
-                    Some(true) => self.local.connect(document, member),
-                    Some(false) => true,
-                    None => false,
-                };
+                match near {
+                    Some(true) => linked.none_gone &= self.local.connect(document, member),
+                    Some(false) => far.push(member),
+                    None => linked.none_gone = false,
+                }
             }
         }
     }
 
-    /// The set and the sketch of a document, if it is still there.
-    pub(super) async fn set_of(
+    /// Whether a lookup that ended at a limit may have missed a near-duplicate in another cluster.
+    /// If all documents that were found are in the document's cluster, the crowd is taken for one
+    /// cluster. `far`: the documents that were compared and are no near-duplicates.
+    fn may_have_missed(&self, document: Ordinal, far: &[Ordinal]) -> bool {
+        let ordinals: Vec<_> = [document].into_iter().chain(far.iter().copied()).collect();
+        let clusters = self.clusters.components_of(&ordinals);
+        clusters[0].is_none() || clusters[1..].iter().any(|cluster| *cluster != clusters[0])
+    }
+
+    /// Notes whether a limit was reached, and logs the first such document of the collection.
+    async fn note_cut(
+        &self,
+        document: Ordinal,
+        of_crowd: Option<Ordinal>,
+    ) -> Result<(), EngineError> {
+        let is_first = self.clusters.note_cut(document, of_crowd);
+        let Some(other) = of_crowd.filter(|_| is_first) else { return Ok(()) };
+        let (Some((a, _)), Some((b, _))) =
+            (self.set_of(document).await?, self.set_of(other).await?)
+        else {
+            return Ok(());
+        };
+        let [a_id, b_id] = [document, other].map(|of| self.local.id(of));
+        tracing::warn!(
+            a = a_id.as_ref().map(DocumentId::as_str),
+            b = b_id.as_ref().map(DocumentId::as_str),
+            shared_shingles = Overlap::of(&a, &b).shared,
+            "kept clusters may be incomplete: many documents share what a and b share, and are not \
+             all compared; GET /resemblance?a=…&b=…&explain=true shows the shared passages; \
+             logged once"
+        );
+        Ok(())
+    }
+
+    /// The set and the sketch of a document, unless it was removed.
+    async fn set_of(
         &self,
         document: Ordinal,
     ) -> Result<Option<(ShingleSet, Sketched)>, EngineError> {
@@ -105,9 +162,11 @@ impl Linker<'_> {
         Ok(sets.pop().flatten().map(|set| (set, own)))
     }
 
-    /// By the index for exact lookups, if there is one for the threshold; else by keys.
-    pub(super) async fn neighbours(
+    /// Looks up candidates: by the index for exact lookups if it covers the threshold, else by
+    /// keys.
+    async fn neighbours(
         &self,
+        document: Ordinal,
         set: &ShingleSet,
         own: &Sketched,
     ) -> Result<Neighbours, EngineError> {
@@ -116,56 +175,63 @@ impl Linker<'_> {
         let found = if exact_from.is_some_and(|from| from <= threshold) {
             let (set, sketch) = (set.clone(), own.sketch.clone());
             let search = ExactSearch { set, sketch, threshold, members_max: MEMBERS_MAX };
-            self.local.linkable_exactly(&search).await?
+            let found = self.local.linkable_exactly(&search).await?;
+            found.map_or_else(Vec::new, |found| found.found).into()
         } else {
-            let scheme = &self.engine.analyser.scheme;
-            let plan = scheme.plan(threshold);
-            let keys: Vec<_> = scheme.keys(own.sketch.as_bytes(), plan.bands).collect();
-            let search = Search {
-                keys: &keys,
-                sketch: &own.sketch,
-                fingerprint: own.candidate.fingerprint,
-                agreeing_min: plan.agreeing_min,
-                postings_max: self.engine.settings.limits.candidates_max,
-                found_max: CANDIDATES_MAX,
-                members_max: MEMBERS_MAX,
-            };
-            Some(self.local.linkable(&search).await?)
+            let found = self.keyed(document, own, CANDIDATES_AT_FIRST).await?;
+            let is_full = found.found.len() >= CANDIDATES_AT_FIRST;
+            match found.truncated && !found.in_crowd && is_full {
+                true => self.keyed(document, own, CANDIDATES_MAX).await?.into(),
+                false => found.into(),
+            }
         };
-        let Some(found) = found else { return Ok(Neighbours::none()) };
-        if found.truncated && found.found.len() >= CANDIDATES_MAX {
-            self.truncated.store(true, Ordering::Relaxed);
-        }
-        let mut candidates = found.found;
-        candidates.sort_unstable_by_key(|found| (Reverse(found.agreeing), found.fingerprint));
-        Ok(Neighbours { candidates, compared: 0 })
+        Ok(found)
     }
 
-    /// Takes the best candidate of each cluster that the document is not in yet, with one of its
-    /// members; forgets those of the document's own.
+    async fn keyed(
+        &self,
+        document: Ordinal,
+        own: &Sketched,
+        found_max: usize,
+    ) -> Result<Candidates, EngineError> {
+        let scheme = &self.engine.analyser.scheme;
+        let plan = scheme.plan(self.threshold);
+        let keys: Vec<_> = scheme.keys(own.sketch.as_bytes(), plan.bands).collect();
+        let postings_max = self.engine.settings.limits.candidates_max;
+        let limits = SearchLimits { postings_max, found_max, members_max: MEMBERS_MAX };
+        let (sketch, fingerprint) = (&own.sketch, own.candidate.fingerprint);
+        let search =
+            Search::new(&keys, sketch, fingerprint, self.threshold, plan.agreeing_min, limits)
+                .starting_at(random(document) as u32);
+        Ok(self.local.linkable(&search).await?)
+    }
+
+    /// Takes the best candidate of each cluster that the document is not in yet, with a member in
+    /// this cluster, and drops the candidates in the document's own cluster. In a cluster that a
+    /// removal has divided, the members of a set may be in several parts, and the own part does
+    /// not stand for the other parts. New members are linked by themselves, unless all are new.
     fn apart(&self, document: Ordinal, near: &mut Neighbours) -> (Vec<Candidate>, Vec<Ordinal>) {
         let others = |candidate: &Candidate| -> Vec<Ordinal> {
             let ordinals = candidate.members.iter().map(|member| member.ordinal);
             ordinals.filter(|ordinal| *ordinal != document).collect()
         };
         let all: Vec<Vec<Ordinal>> = near.candidates.iter().map(others).collect();
-        let asked: Vec<Ordinal> =
+        let ordinals: Vec<Ordinal> =
             [document].into_iter().chain(all.iter().flatten().copied()).collect();
-        let mut clusters = self.clusters.clusters_of(&asked).into_iter();
+        let mut clusters = self.clusters.components_of(&ordinals).into_iter();
         let own = clusters.next().flatten();
         let (mut chosen, mut members, mut rest) = (Vec::new(), Vec::new(), Vec::new());
         let mut seen = HashSet::new();
         for (candidate, others) in near.candidates.drain(..).zip(all) {
             let theirs: Vec<Option<u64>> = clusters.by_ref().take(others.len()).collect();
-            let clustered = theirs.iter().position(Option::is_some);
-            let Some(member) = others.get(clustered.unwrap_or(0)).copied() else { continue };
-            let cluster = clustered.and_then(|at| theirs[at]);
-            if cluster.is_some() && cluster == own {
-                continue;
-            }
+            let elsewhere = theirs.iter().position(|of| of.is_some() && *of != own);
+            let are_new = theirs.iter().all(Option::is_none);
+            let at = elsewhere.or_else(|| are_new.then_some(0));
+            let Some(member) = at.and_then(|at| others.get(at).copied()) else { continue };
+            let cluster = elsewhere.and_then(|at| theirs[at]);
             if chosen.len() < COMPARED_AT_ONCE && cluster.is_none_or(|of| seen.insert(of)) {
+                members.push(self.random_member(document, &candidate, member, cluster));
                 chosen.push(candidate);
-                members.push(member);
             } else {
                 rest.push(candidate);
             }
@@ -174,30 +240,68 @@ impl Linker<'_> {
         (chosen, members)
     }
 
-    /// Whether each of the candidates is a near-duplicate; `None` for one that is gone. `None` for
-    /// all beyond the limit of comparisons.
-    pub(super) async fn compare(
+    /// A random member of a set with many members, if this member is in the set's cluster: so not
+    /// all documents are linked with the first member.
+    fn random_member(
+        &self,
+        document: Ordinal,
+        candidate: &Candidate,
+        member: Ordinal,
+        cluster: Option<u64>,
+    ) -> Ordinal {
+        let below = Ordinal::try_from(random(document) % document.get().max(1)).ok();
+        // Of new members the first may have been linked before the other members were there.
+        let has_choice = cluster.is_some() && candidate.members.len() >= MEMBERS_MAX;
+        let any = below.filter(|_| has_choice);
+        let any = any.and_then(|from| self.local.member_from(candidate.fingerprint, from));
+        let is_apt =
+            |any: &Ordinal| *any != document && self.clusters.components_of(&[*any])[0] == cluster;
+        any.filter(is_apt).unwrap_or(member)
+    }
+
+    /// Whether each of the candidates is a near-duplicate; `None` for a candidate that was removed.
+    /// Returns `None` beyond the limit of comparisons.
+    async fn compare(
         &self,
         set: &ShingleSet,
         chosen: &[Candidate],
         neighbours: &mut Neighbours,
     ) -> Result<Option<Vec<Option<bool>>>, EngineError> {
         neighbours.compared += chosen.len();
+        #[cfg(test)]
+        self.clusters.steps.compared.fetch_add(chosen.len() as u64, Ordering::Relaxed);
         let max = self.engine.settings.limits.checked_max.max(COMPARED_AT_ONCE);
         if neighbours.compared > max {
             return Ok(None);
         }
         let sets = self.local.sets(chosen).await?;
         let are_there: Vec<bool> = sets.iter().map(Option::is_some).collect();
-        let sampling = self.engine.analyser.shingler.sampling();
-        let overlaps = overlaps(set, sets, self.threshold, sampling).await?;
+        let overlaps = overlaps(set, sets, self.threshold).await?;
         let near = are_there.into_iter().zip(overlaps);
         Ok(Some(near.map(|(is_there, near)| is_there.then_some(near.is_some())).collect()))
     }
 }
 
-impl Neighbours {
-    fn none() -> Self {
-        Self { candidates: Vec::new(), compared: 0 }
+impl From<Vec<Candidate>> for Neighbours {
+    fn from(mut candidates: Vec<Candidate>) -> Self {
+        candidates.sort_unstable_by_key(|found| (Reverse(found.agreeing), found.fingerprint));
+        Self { candidates, compared: 0, truncated: false }
     }
+}
+
+impl From<Candidates> for Neighbours {
+    /// Members that a candidate does not list are in the cluster of the listed members.
+    fn from(Candidates { found, truncated, in_crowd, .. }: Candidates) -> Self {
+        let truncated = truncated && (in_crowd || found.len() >= CANDIDATES_MAX);
+        Self { truncated, ..found.into() }
+    }
+}
+
+/// A number that depends on the document alone (the finaliser of SplitMix64: Steele, Lea and Flood
+/// 2014).
+fn random(document: Ordinal) -> u64 {
+    let z = document.get().wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }

@@ -1,16 +1,16 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::scheme::{Kind, SchemeSettings, Threshold};
-use crate::sketch::{Method, SketchSettings};
+use akin_core::scheme::{Kind, SchemeSettings, Threshold};
+use akin_core::sketch::{Method, SketchSettings};
 
 /// The clusters that a collection keeps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schema(as = ClusterSettings)]
 pub struct ClusteringSettings {
-    /// The lowest Jaccard similarity of two documents that are in one cluster by it. Without it no
-    /// clusters are kept.
+    /// The lowest Jaccard similarity of two documents that are connected in a cluster. Without it
+    /// no clusters are kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Threshold>,
 }

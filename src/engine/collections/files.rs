@@ -2,20 +2,20 @@
 //!
 //! A directory is a collection exactly if it has a `collection.json` with the settings, so a single
 //! rename creates or removes a collection. It gets that file once its store is open, so that a
-//! collection that cannot be opened is never created. In older directories the store may be
-//! missing; opening creates it.
+//! collection that cannot be opened is never created.
 //!
 //! ```text
-//! NAME/, NAME.2/, …             the first free one when the collection is created
+//! NAME/, NAME.2/, …             the first free name when the collection is created
 //!   collection.json             the collection exists
 //!   collection.json.new         the file is being written
 //!   collection.json.building    it is being created or reindexed from another directory
-//!   collection.json.gone        it was removed; a start deletes the rest
+//!   collection.json.gone        it was removed; a start deletes the directory
 //!   replaces                    the name of the directory from which it was reindexed
 //! ```
 //!
 //! A reindexed collection takes over when its `collection.json.building` is renamed. It keeps
-//! `replaces` until the old directory has its `collection.json.gone`; a start completes that.
+//! `replaces` until the old directory has its `collection.json.gone`; a start completes an
+//! interrupted takeover.
 //!
 //! A removed collection's directory keeps its name while requests still read from it, because the
 //! store opens its files by path. Hence the numbers.
@@ -28,7 +28,7 @@ use std::thread;
 
 use super::{CollectionName, Removal};
 use crate::engine::{CollectionSettings, EngineError};
-use crate::storage::is_full;
+use crate::storage::read_small;
 
 const HERE: &str = "collection.json";
 const NEW: &str = "collection.json.new";
@@ -36,20 +36,26 @@ const BUILDING: &str = "collection.json.building";
 const GONE: &str = "collection.json.gone";
 const REPLACES: &str = "replaces";
 
+/// More than the settings of a collection need, with all of their stop words and equivalents.
+const SETTINGS_BYTES_MAX: u64 = 16 << 20;
+
+/// More than the name of a directory has.
+const NAME_BYTES_MAX: u64 = 4096;
+
 /// A collection's directory. If the collection was removed, dropping this deletes the directory, so
 /// it must be dropped after everything that reads from it.
 #[derive(Debug)]
 pub(crate) struct CollectionFiles {
     dir: PathBuf,
     removed: AtomicBool,
-    /// The collection that this one replaced may still be there, and would come back without this
-    /// one. The next start removes it.
+    /// The replaced collection may still be on disk, and would reappear without this file. The next
+    /// start removes it.
     takeover_unfinished: AtomicBool,
 }
 
 /// The collections that a start finds in the data directory.
 #[derive(Default)]
-pub(crate) struct Found {
+pub(crate) struct FoundDirectories {
     pub whole: Vec<(CollectionName, CollectionSettings, CollectionFiles)>,
     /// Directories of collections whose creation or removal did not complete.
     pub remains: Vec<PathBuf>,
@@ -68,8 +74,8 @@ impl CollectionFiles {
         self.write_settings(settings, HERE).map_err(failed(&self.dir))
     }
 
-    /// Creates a directory for a new collection, which may replace the one in `replaced`. Dropping
-    /// it deletes the files unless it [takes over](Self::take_over).
+    /// Creates a directory for a new collection, which may replace the collection in `replaced`.
+    /// Dropping it deletes the files unless it [takes over](Self::take_over).
     pub fn begin_building(
         root: &Path,
         name: &CollectionName,
@@ -88,7 +94,7 @@ impl CollectionFiles {
         written.map_err(failed(&files.dir)).map(|()| files)
     }
 
-    /// Makes the directory a collection, in place of the one that it replaces, by one rename.
+    /// Makes the directory a collection, in place of its predecessor, by a single rename.
     pub fn take_over(&self) -> Result<(), EngineError> {
         self.take_over_with(sync)
     }
@@ -100,7 +106,8 @@ impl CollectionFiles {
         let [building, here] = [BUILDING, HERE].map(|name| self.dir.join(name));
         fs::rename(&building, &here).map_err(failed(&self.dir))?;
         if let Err(error) = sync(&self.dir) {
-            // A crash could undo the rename and lose later writes, so the old one stays in use.
+            // A crash could undo the rename and lose later writes, so the old collection stays in
+            // use.
             fs::rename(&here, &building).map_err(failed(&self.dir))?;
             return Err(failed(&self.dir)(error));
         }
@@ -108,7 +115,7 @@ impl CollectionFiles {
         Ok(())
     }
 
-    /// Removes the collection that this one has replaced. If that fails, the next start does it.
+    /// Removes the replaced collection. If that fails, the next start does it.
     pub fn end_takeover(&self, replaced: &Self) -> Result<(), EngineError> {
         self.takeover_unfinished.store(true, Ordering::Relaxed);
         if let Removal::Uncertain(error) = replaced.remove()? {
@@ -174,18 +181,19 @@ impl Drop for CollectionFiles {
         let cleared = thread::Builder::new().name("akin-remover".to_owned()).spawn(move || {
             if let Err(error) = clear(&dir) {
                 let dir = dir.display();
-                tracing::warn!(%dir, %error, "cannot delete a collection; the next start does");
+                tracing::warn!(%dir, %error, "cannot delete a collection; the next start retries");
             }
         });
         if let Err(error) = cleared {
-            tracing::warn!(%error, "cannot delete a removed collection; the next start does");
+            tracing::warn!(%error, "cannot delete a removed collection; the next start retries");
         }
     }
 }
 
 /// Deletes the remains of a collection, its marker file last.
 pub(super) fn clear(dir: &Path) -> io::Result<()> {
-    // If a power failure took the mark back and not the deletions, it would be a damaged one.
+    // If a power failure undid the mark but not the deletions, the directory would look like a
+    // damaged collection.
     sync(dir)?;
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
@@ -201,8 +209,8 @@ pub(super) fn clear(dir: &Path) -> io::Result<()> {
 
 /// # Errors
 /// The directory cannot be read, or a replacement cannot be completed.
-pub(crate) fn find(root: &Path) -> Result<Found, EngineError> {
-    let mut found = Found::default();
+pub(crate) fn find(root: &Path) -> Result<FoundDirectories, EngineError> {
+    let mut found = FoundDirectories::default();
     for entry in fs::read_dir(root).map_err(failed(root))? {
         let entry = entry.map_err(failed(root))?;
         let Some(name) = name_of(&entry) else {
@@ -225,12 +233,13 @@ pub(crate) fn find(root: &Path) -> Result<Found, EngineError> {
     Ok(found)
 }
 
-/// The settings of the collection in a directory; `None` if only remains of one are there.
+/// The settings of the collection in a directory; `None` if the directory has only remains of a
+/// collection.
 ///
 /// # Errors
 /// The directory holds data but no readable settings.
 pub(crate) fn settings_in(dir: &Path) -> Result<Option<CollectionSettings>, EngineError> {
-    match fs::read(dir.join(HERE)) {
+    match read_small(&dir.join(HERE), SETTINGS_BYTES_MAX) {
         Ok(json) => read_settings(&json).map(Some).map_err(failed(&dir.join(HERE))),
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(failed(&dir.join(HERE))(error))
@@ -240,7 +249,7 @@ pub(crate) fn settings_in(dir: &Path) -> Result<Option<CollectionSettings>, Engi
     }
 }
 
-impl Found {
+impl FoundDirectories {
     /// Whether a collection of this name exists, readable or not.
     pub fn has(&self, name: &CollectionName) -> bool {
         let whole = self.whole.iter().map(|(name, ..)| name);
@@ -271,7 +280,7 @@ impl Found {
 
 /// The name of the directory that the collection in `dir` replaces, if that is not complete.
 pub(super) fn replaced_by(dir: &Path) -> Option<Vec<u8>> {
-    fs::read(dir.join(REPLACES)).ok()
+    read_small(&dir.join(REPLACES), NAME_BYTES_MAX).ok()
 }
 
 const UNFINISHED: &str = "the collection as it was before its reindex could not be removed; the \
@@ -310,7 +319,7 @@ fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 fn read_settings(json: &[u8]) -> io::Result<CollectionSettings> {
-    let settings = CollectionSettings::from_stored(serde_json::from_slice(json)?)?;
+    let settings: CollectionSettings = serde_json::from_slice(json)?;
     match settings.faults().first() {
         None => Ok(settings),
         Some((section, fault)) => Err(io::Error::other(format!("{section}: {fault}"))),
@@ -323,7 +332,7 @@ fn candidates(root: &Path, name: &CollectionName) -> impl Iterator<Item = PathBu
     std::iter::once(root.join(name.as_str())).chain(numbered)
 }
 
-/// Moves a collection's directory to a free one for this name. Must not run concurrently.
+/// Moves a collection's directory to a free directory for this name. Must not run concurrently.
 pub(crate) fn adopt(root: &Path, name: &CollectionName, from: &Path) -> Result<(), EngineError> {
     let free = candidates(root, name).find(|dir| !dir.exists()).expect("a number is free");
     fs::rename(from, &free).and_then(|()| sync(root)).map_err(failed(root))
@@ -344,7 +353,7 @@ fn make_free_directory(root: &Path, name: &CollectionName) -> io::Result<PathBuf
 pub(crate) struct WorkDirectory(PathBuf);
 
 impl WorkDirectory {
-    /// Creates the directory, in place of one that a crash left behind.
+    /// Creates the directory, in place of a directory that a crash left behind.
     pub fn create(dir: PathBuf) -> Result<Self, EngineError> {
         let created = remove_directory(&dir).and_then(|()| fs::create_dir(&dir));
         created.map_err(failed(&dir)).map(|()| Self(dir))
@@ -359,7 +368,7 @@ impl Drop for WorkDirectory {
     fn drop(&mut self) {
         if let Err(error) = remove_directory(&self.0) {
             let dir = self.0.display();
-            tracing::warn!(%dir, %error, "cannot delete a directory; the next attempt does");
+            tracing::warn!(%dir, %error, "cannot delete a directory; the next attempt retries");
         }
     }
 }
@@ -380,8 +389,5 @@ pub(crate) fn sync(dir: &Path) -> io::Result<()> {
 /// Adds the path to an I/O error.
 pub(crate) fn failed(path: &Path) -> impl FnOnce(io::Error) -> EngineError + use<> {
     let path = path.to_owned();
-    move |error| match is_full(&error) {
-        true => EngineError::NoRoom { reason: "the disk is full".to_owned() },
-        false => EngineError::Store { reason: format!("{}: {error}", path.display()) },
-    }
+    move |error| EngineError::of_file(&path, &error)
 }

@@ -1,12 +1,12 @@
 //! The collections of one data directory: opening, creating and removing them.
 
 pub(super) mod files;
-mod in_cluster;
 mod name;
 mod opening;
 mod rebuild;
 mod registry;
 mod reindex;
+mod shared;
 mod verify;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,7 @@ use tokio::sync::Semaphore;
 
 use super::{CollectionSettings, Engine, EngineError, LimitSettings, off_runtime_if};
 use crate::backend::{
-    BackendError, Clock, ClusterHome, ClusterSettings, ListedCollection, Progress, SetCache,
+    BackendError, Capability, Clock, ListedCollection, Progress, SetCache, SharedCollections,
 };
 use crate::storage::StorageSettings;
 use files::CollectionFiles;
@@ -42,12 +42,12 @@ pub struct CollectionsSettings {
     pub sets_cache_bytes: u64,
     /// Maximum number of collections, including `default`: each has its own threads and open files.
     pub collections_max: usize,
-    /// The maximum of each limit of a new collection.
-    pub ceiling: LimitSettings,
+    /// The highest limits that a new collection may have.
+    pub limits_max: LimitSettings,
     /// By which documents are stored and expire.
     pub clock: Clock,
-    /// Where the collections are, if not in the directory.
-    pub cluster: Option<ClusterSettings>,
+    /// The collections, if they are shared with other processes instead of in the directory.
+    pub shared: Option<Arc<dyn SharedCollections>>,
 }
 
 /// An open collection. If it is removed while a handle exists, reads continue, writes are refused,
@@ -56,13 +56,13 @@ pub struct Collection {
     name: CollectionName,
     pub(super) engine: Engine,
     /// Last, so that it is dropped after the engine, which has the files open.
-    place: Place,
+    location: Location,
 }
 
 /// Where a collection is.
-enum Place {
+enum Location {
     Directory(CollectionFiles),
-    Cluster(ListedCollection),
+    Shared(ListedCollection),
 }
 
 impl Collection {
@@ -70,11 +70,11 @@ impl Collection {
         &self.name
     }
 
-    /// Its files; `what` names what needs them, in the plural.
-    fn files(&self, what: &'static str) -> Result<&CollectionFiles, BackendError> {
-        match &self.place {
-            Place::Directory(files) => Ok(files),
-            Place::Cluster(_) => Err(BackendError::Unsupported { what }),
+    /// Its files, which `capability` needs.
+    fn files(&self, capability: Capability) -> Result<&CollectionFiles, BackendError> {
+        match &self.location {
+            Location::Directory(files) => Ok(files),
+            Location::Shared(_) => Err(capability.unsupported()),
         }
     }
 }
@@ -98,15 +98,13 @@ pub enum Creation {
 pub struct Collections {
     /// The directory that contains a directory for each collection.
     root: PathBuf,
-    /// The cluster that has the collections instead.
-    home: Option<ClusterHome>,
     settings: CollectionsSettings,
     /// The cache of all collections.
     sets: SetCache,
     registry: Registry<Collection>,
     /// The last reindex of each collection.
     reindexes: Mutex<BTreeMap<CollectionName, Arc<Reindex>>>,
-    /// One backup is made at a time.
+    /// Only one backup is made at a time.
     pub(super) backups: Arc<Semaphore>,
 }
 
@@ -164,15 +162,15 @@ impl Collections {
         if self.list().len() >= max {
             return Err(EngineError::TooManyCollections { max });
         }
-        if let Some(home) = &self.home {
-            return self.create_in_cluster(home, name, settings);
+        if let Some(shared) = &self.settings.shared {
+            return self.create_shared(&**shared, name, settings);
         }
         self.check_room()?;
-        // Until it takes over, it is no collection: whatever ends this deletes it.
+        // Until it takes over, it is no collection: dropping it deletes it.
         let files = CollectionFiles::begin_building(&self.root, name, settings, None)?;
         let collection =
             self.open_in(name.clone(), settings.clone(), files, &Progress::default())?;
-        collection.files("directories")?.take_over()?;
+        collection.files(Capability::Reindexes)?.take_over()?;
         Ok((collection, Creation::Created))
     }
 
@@ -185,7 +183,7 @@ impl Collections {
     /// Checks that a new collection may have these settings.
     fn check_new(&self, settings: &CollectionSettings) -> Result<(), EngineError> {
         let mut faults = settings.faults();
-        let over = settings.limits.faults_over(&self.settings.ceiling);
+        let over = settings.limits.faults_over(&self.settings.limits_max);
         faults.extend(over.into_iter().map(|fault| ("limits", fault)));
         if faults.is_empty() { Ok(()) } else { Err(EngineError::CollectionSettings { faults }) }
     }
@@ -213,17 +211,17 @@ impl Collections {
     }
 
     fn remove_stored(&self, collection: &Collection) -> Result<Removal, EngineError> {
-        match &collection.place {
-            Place::Directory(files) => files.remove(),
-            Place::Cluster(listed) => {
-                let home = self.home.as_ref().expect("it was opened from there");
-                home.drop_collection(listed)?;
+        match &collection.location {
+            Location::Directory(files) => files.remove(),
+            Location::Shared(listed) => {
+                let shared = self.settings.shared.as_ref().expect("it was opened from there");
+                shared.drop_collection(listed)?;
                 Ok(Removal::Durable)
             }
         }
     }
 
-    /// Why a collection has failed, if one has.
+    /// The reason why a collection has failed, if any has.
     pub fn fault(&self) -> Option<String> {
         self.list().iter().find_map(|collection| collection.poisoned().borrow().clone())
     }
@@ -259,7 +257,11 @@ impl Collections {
 impl Removal {
     fn outcome(self, name: &CollectionName) -> Result<(), EngineError> {
         let Self::Uncertain(error) = self else { return Ok(()) };
-        tracing::error!(%name, %error, "a removal may not last: unavailable until the next start");
+        tracing::error!(
+            %name,
+            %error,
+            "could not sync the removal of the collection; it is unavailable until the next start"
+        );
         Err(error)
     }
 }
@@ -286,13 +288,16 @@ async fn reason(collection: Arc<Collection>) -> String {
     let mut poisoned = collection.poisoned();
     let reason = poisoned.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone());
     let Some(reason) = reason else { return std::future::pending().await };
-    let Ok(files) = collection.files("directories") else { return reason };
+    let Ok(files) = collection.files(Capability::Reindexes) else { return reason };
     let dir = files.dir().to_owned();
     if let Ok(true) = off_runtime_if(true, move || dir.exists()).await {
         return reason;
     }
     let name = &collection.name;
-    tracing::error!(%name, "its files were removed: what is still open can be read until a stop");
+    tracing::error!(
+        %name,
+        "the files of a collection were removed; open files stay readable until the process stops"
+    );
     std::future::pending().await
 }
 

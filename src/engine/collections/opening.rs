@@ -1,8 +1,8 @@
-//! Opening the collections of a data directory. One that cannot be opened is left as it is and does
-//! not keep the others from being served.
+//! Opening the collections of a data directory. A collection that cannot be opened is left as it
+//! is, and all other collections are served.
 //!
 //! `default` must open: its lock keeps other processes out of the directory, and its settings are
-//! those of the configuration, so a failure is most often a mistake there.
+//! in the configuration, so a failure is most often a mistake there.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Semaphore;
 
-use super::files::{self, CollectionFiles, Found};
-use super::{Collection, CollectionName, Collections, CollectionsSettings, Place, Registry};
+use super::files::{self, CollectionFiles, FoundDirectories};
+use super::{Collection, CollectionName, Collections, CollectionsSettings, Location, Registry};
 use crate::backend::parallel::share_out;
-use crate::backend::{ClusterHome, Progress, SetCache};
-use crate::engine::{CollectionSettings, Engine, EngineError};
+use crate::backend::{Progress, SetCache};
+use crate::engine::{CollectionSettings, Engine, EngineError, Opening};
 
 /// A collection that was found but not opened.
 type Whole = (CollectionName, CollectionSettings, CollectionFiles);
@@ -22,8 +22,8 @@ type Whole = (CollectionName, CollectionSettings, CollectionFiles);
 impl Collections {
     /// Opens all collections below `root`, one per core at a time; creates `default` if it does not
     /// exist, and removes remains of collections that were being created or removed at a crash.
-    /// Others than `default` that cannot be opened are [unavailable](Self::unavailable). Blocks:
-    /// call it off the runtime.
+    /// Collections that cannot be opened, except `default`, are [unavailable](Self::unavailable).
+    /// Blocks: call it off the runtime.
     ///
     /// # Errors
     /// [`EngineError::Store`]: `default` cannot be opened, see [`Engine::open`].
@@ -33,33 +33,32 @@ impl Collections {
         settings: CollectionsSettings,
         progress: &Progress,
     ) -> Result<Self, EngineError> {
-        let home = match &settings.cluster {
-            Some(cluster) => Some(ClusterHome::open(cluster)?),
-            None => None,
-        };
-        let is_in_cluster = home.is_some();
         let collections = Self {
             root: root.to_owned(),
-            home,
             sets: SetCache::new(settings.sets_cache_bytes),
             settings,
             registry: Registry::new(),
             reindexes: Mutex::default(),
             backups: Arc::new(Semaphore::new(1)),
         };
-        if is_in_cluster {
-            return collections.open_from_cluster(default);
+        if let Some(shared) = collections.settings.shared.clone() {
+            collections.open_all_shared(&*shared, default)?;
+            return Ok(collections);
         }
         // `default` is opened before anything is removed: its lock keeps other processes out.
         let name = CollectionName::default();
         let files = CollectionFiles::permanent(root.join(name.as_str()));
         let default = collections.open_in(name.clone(), default, files, progress)?;
         collections.registry.add(name, default);
-        let Found { whole, remains, unclear } = files::find(root)?;
+        let FoundDirectories { whole, remains, unclear } = files::find(root)?;
         for dir in remains {
             tracing::info!(dir = %dir.display(), "removing the remains of a collection");
             if let Err(error) = files::clear(&dir) {
-                tracing::warn!(dir = %dir.display(), %error, "they stay until the next start");
+                tracing::warn!(
+                    dir = %dir.display(),
+                    %error,
+                    "could not delete leftover collection files; retrying at the next start"
+                );
             }
         }
         let whole = without_twins(whole, &unclear);
@@ -100,6 +99,15 @@ impl Collections {
         );
     }
 
+    pub(super) fn opening(&self) -> Opening {
+        Opening {
+            storage: self.settings.store.clone(),
+            sets: self.sets.clone(),
+            progress: Progress::default(),
+            clock: self.settings.clock.clone(),
+        }
+    }
+
     /// Opens a collection, which is not served until it is in the registry.
     pub(super) fn open_in(
         &self,
@@ -108,21 +116,24 @@ impl Collections {
         files: CollectionFiles,
         progress: &Progress,
     ) -> Result<Collection, EngineError> {
-        let CollectionsSettings { store, clock, .. } = &self.settings;
-        let clock = clock.clone();
-        match Engine::open_sharing(files.dir(), settings, store, &self.sets, progress, clock) {
-            Ok(engine) => Ok(Collection { name, engine, place: Place::Directory(files) }),
+        let opening = Opening { progress: progress.clone(), ..self.opening() };
+        match Engine::open(files.dir(), settings, opening) {
+            Ok(engine) => Ok(Collection { name, engine, location: Location::Directory(files) }),
             Err(EngineError::Store { reason }) => {
                 let reason = format!("collection '{name}': {reason}");
                 Err(EngineError::Store { reason })
+            }
+            Err(EngineError::StoreNotOpened { cause, reason }) => {
+                let reason = format!("collection '{name}': {reason}");
+                Err(EngineError::StoreNotOpened { cause, reason })
             }
             Err(error) => Err(error),
         }
     }
 }
 
-/// Replaces collections that have the same name by an error, and leaves out those that have the
-/// name of an unclear one: nothing says which of them is meant.
+/// Replaces collections with the same name by an error, and omits collections with the name of an
+/// unclear collection: nothing says which of them is meant.
 fn without_twins(
     whole: Vec<Whole>,
     unclear: &[(CollectionName, EngineError)],

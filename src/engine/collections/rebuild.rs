@@ -5,8 +5,8 @@ use std::{fs, io};
 
 use super::files::{WorkDirectory, failed, remove_directory, sync};
 use super::{CollectionName, CollectionsSettings};
-use crate::backend::{BackendError, Clock, Progress};
-use crate::engine::{CollectionSettings, Engine, EngineError};
+use crate::backend::{BackendError, Capability, SetCache};
+use crate::engine::{CollectionSettings, Engine, EngineError, Opening};
 use crate::storage::{Detail, Order, Record, StorageError, Store, lock_directory};
 
 /// The directory in which it is built. Not a valid collection name.
@@ -19,7 +19,8 @@ const DOCUMENTS_AT_ONCE: usize = 256;
 const ALL_ALIVE_MS: i64 = i64::MIN;
 
 /// Rebuilds the collection `default` below `root` with other settings. A crash leaves either the
-/// old or the new one. Calls `done` with the number of documents of each batch; returns the total.
+/// old or the new collection. Calls `done` with the number of documents of each batch; returns the
+/// total.
 ///
 /// # Errors
 /// `Store`: a server has it open, or it cannot be read; `TextNotKept`, `Unfit`, `DocumentDamaged`.
@@ -41,14 +42,12 @@ pub async fn rebuild_default(
     let old = old.open(&identity, shingler).map_err(failed_store)?;
     // Only once the store is locked, so that it is not another process's.
     let building = WorkDirectory::create(root.join(BUILDING))?;
-    let new = Engine::open_at(
-        building.path(),
-        settings,
-        &of_all.store,
-        of_all.sets_cache_bytes,
-        &Progress::default(),
-        Clock::system(),
-    )?;
+    let opening = Opening {
+        storage: of_all.store.clone(),
+        sets: SetCache::new(of_all.sets_cache_bytes),
+        ..Opening::default()
+    };
+    let new = Engine::open(building.path(), settings, opening)?;
     let mut records = old.export(Detail::Content, Order::Stored, ALL_ALIVE_MS).await;
     let (mut batch, mut documents) = (Vec::new(), 0);
     while records.recv_many(&mut batch, DOCUMENTS_AT_ONCE).await > 0 {
@@ -56,7 +55,7 @@ pub async fn rebuild_default(
         let copied = read.map_err(failed_store)?.into_iter().map(|record| new.copied(record));
         let copied = copied.collect::<Result<Vec<_>, _>>()?;
         let count = copied.len() as u64;
-        new.local("reindexes")?.copy_in(copied).await?;
+        new.require(Capability::Reindexes)?.copy_in(copied).await?;
         documents += count;
         done(count);
     }
@@ -69,8 +68,8 @@ pub async fn rebuild_default(
     Ok(documents)
 }
 
-/// Replaces the store by one atomic rename. A start would refuse the old store's snapshots, so they
-/// are removed first; without snapshots, a start reads the sketches from the store.
+/// Replaces the store by a single atomic rename. A start would refuse the old store's snapshots, so
+/// they are removed first; without snapshots, a start reads the sketches from the store.
 fn replace_store(dir: &Path, new: &Path) -> io::Result<()> {
     remove_directory(&dir.join("snapshots"))?;
     sync(dir)?;

@@ -1,9 +1,9 @@
-//! Which collection a name stands for.
+//! The map from names to collections.
 //!
 //! Names change only while `changes` is locked, together with the files: collections are created,
-//! removed and replaced one at a time. Lookups lock the names alone, which nobody does while
-//! waiting for a disk. What touches files is passed as closures, so that Shuttle can schedule the
-//! rest (`tests/model`).
+//! removed and replaced one at a time. Lookups lock only the names, and no thread holds that lock
+//! while waiting for a disk. All work on files is passed as closures, so that Shuttle can schedule
+//! the remaining code (`tests/model`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -94,10 +94,11 @@ impl<T> Registry<T> {
         self.set(name, Some(Standing::Unavailable));
     }
 
-    /// The collection of this name, or the one that `create` has put on disk, or found there.
+    /// The collection of this name, or the collection that `create` has put on disk, or found
+    /// there.
     ///
     /// # Errors
-    /// `CollectionUnavailable`, `Closed`, and those of `create`.
+    /// `CollectionUnavailable`, `Closed`, and the errors of `create`.
     pub fn get_or_create(
         &self,
         name: CollectionName,
@@ -117,8 +118,8 @@ impl<T> Registry<T> {
     /// Removes a name once `remove` has removed its collection on disk.
     ///
     /// # Errors
-    /// `CollectionNotFound`, `CollectionUnavailable`, `Closed`, and those of `remove`, after which
-    /// everything is as it was.
+    /// `CollectionNotFound`, `CollectionUnavailable`, `Closed`, and the errors of `remove`, after
+    /// which nothing has changed.
     pub fn remove(
         &self,
         name: &CollectionName,
@@ -127,8 +128,8 @@ impl<T> Registry<T> {
         let _changes = self.changes()?;
         let collection = self.get(name)?;
         let removal = remove(&collection)?;
-        // If it is uncertain, neither may the collection be used, nor may its name be given to
-        // another, which the old one could displace after a power failure.
+        // While the removal is uncertain, neither may the collection be used, nor may a new
+        // collection get its name, which the old collection could displace after a power failure.
         let standing = match &removal {
             Removal::Durable => None,
             Removal::Uncertain(_) => Some(Standing::Unavailable),
@@ -149,12 +150,12 @@ impl<T> Registry<T> {
         Ok(())
     }
 
-    /// Gives the name of one collection to another, once `take_over` has done so on disk. `finish`
-    /// runs before anything else can happen to the name.
+    /// Gives a collection's name to its successor, once `take_over` has done so on disk. `finish`
+    /// runs before any other change of the name.
     ///
     /// # Errors
     /// `CollectionNotFound` if the name no longer stands for `old`, `CollectionUnavailable`,
-    /// `Closed`, and those of `take_over`, after which everything is as it was.
+    /// `Closed`, and the errors of `take_over`, after which nothing has changed.
     pub fn replace(
         &self,
         name: &CollectionName,
@@ -173,7 +174,7 @@ impl<T> Registry<T> {
         Ok(())
     }
 
-    /// Waits for a change in progress, and refuses further ones.
+    /// Waits for a change in progress, and refuses further changes.
     ///
     /// # Errors
     /// `Closed` if it was closed before.

@@ -13,10 +13,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::files::CollectionFiles;
-use super::{Collection, CollectionName, Collections, Place};
-use crate::backend::{Backend, CopiedDocument, Local, PausedWrites, Progress};
+use super::{Collection, CollectionName, Collections, Location};
+use crate::backend::{Backend, Capability, CopiedDocument, Local, PausedWrites};
 use crate::document::Document;
-use crate::engine::{CollectionSettings, Engine, EngineError, off_runtime_if};
+use crate::engine::{CollectionSettings, Engine, EngineError, Opening, off_runtime_if};
 use crate::storage::{Detail, Order, Record, Tail};
 
 /// Documents held in memory at a time.
@@ -25,14 +25,11 @@ const DOCUMENTS_AT_ONCE: usize = 256;
 /// Operations that may be left to replay while writes are paused.
 const OPERATIONS_LEFT_MAX: usize = 256;
 
-/// What a backend without them is said not to support.
-const REINDEXES: &str = "reindexes";
-
 /// The progress or outcome of a reindex.
 #[derive(Clone, Debug)]
 pub struct ReindexStatus {
     pub state: ReindexState,
-    /// Documents copied so far, including those inserted meanwhile.
+    /// Documents copied so far, including documents inserted since the start.
     pub done: u64,
     /// Number of documents at its start.
     pub total: u64,
@@ -54,10 +51,10 @@ pub enum ReindexState {
     Failed,
 }
 
-/// One reindex, shared by the task and by status requests.
+/// A reindex, shared by the task and by status requests.
 pub(super) struct Reindex {
     old: Weak<Collection>,
-    /// What takes its place, from before it does.
+    /// The new collection, from shortly before it takes over.
     new: OnceLock<Weak<Collection>>,
     settings: CollectionSettings,
     started_at_ms: i64,
@@ -86,7 +83,7 @@ impl Reindex {
         }
     }
 
-    /// Whether it is one of this collection, and not of an earlier one with its name.
+    /// Whether it belongs to this collection, and not to an earlier collection with its name.
     fn is_of(&self, collection: &Arc<Collection>) -> bool {
         let is_it = |of: &Weak<Collection>| std::ptr::eq(of.as_ptr(), Arc::as_ptr(collection));
         is_it(&self.old) || self.new.get().is_some_and(is_it)
@@ -118,12 +115,12 @@ impl Collections {
         if !old.settings().store.text {
             return Err(EngineError::TextsNotKept { name: name.clone() });
         }
-        old.engine.local(REINDEXES)?.check_room_for_copy().await?;
+        old.engine.require(Capability::Reindexes)?.check_room_for_copy().await?;
         let reindex = self.begin(&old, settings)?;
         let (this, status) = (Arc::clone(self), reindex.status());
         tokio::spawn(async move {
             let outcome = this.rebuild(&old, &reindex).await;
-            if let Ok(local) = old.engine.local(REINDEXES) {
+            if let Ok(local) = old.engine.require(Capability::Reindexes) {
                 local.keep_log_after(u64::MAX);
             }
             if let Err(error) = &outcome {
@@ -147,7 +144,7 @@ impl Collections {
     /// Cancels the reindex of a collection, if one is running. Returns before it has stopped.
     ///
     /// # Errors
-    /// Those of [`Collections::reindex_status`].
+    /// As [`Collections::reindex_status`].
     pub fn cancel_reindex(&self, name: &CollectionName) -> Result<ReindexStatus, EngineError> {
         let reindex = self.last_reindex(name)?;
         reindex.cancelled.store(true, Ordering::Relaxed);
@@ -210,17 +207,11 @@ impl Collections {
         old: &Collection,
         settings: CollectionSettings,
     ) -> Result<Collection, EngineError> {
-        let replaced = Some(old.files(REINDEXES)?);
+        let replaced = Some(old.files(Capability::Reindexes)?);
         let files = CollectionFiles::begin_building(&self.root, &old.name, &settings, replaced)?;
-        let engine = Engine::open_sharing(
-            files.dir(),
-            settings,
-            &self.settings.store,
-            &self.sets,
-            &Progress::default(),
-            old.engine.clock.clone(),
-        )?;
-        Ok(Collection { name: old.name.clone(), engine, place: Place::Directory(files) })
+        let opening = Opening { clock: old.engine.clock.clone(), ..self.opening() };
+        let engine = Engine::open(files.dir(), settings, opening)?;
+        Ok(Collection { name: old.name.clone(), engine, location: Location::Directory(files) })
     }
 
     async fn fill_and_swap(
@@ -254,21 +245,26 @@ impl Collections {
         paused: PausedWrites,
     ) -> Result<(), EngineError> {
         let name = &old.name;
-        let (old_files, new_files) = (old.files(REINDEXES)?, new.files(REINDEXES)?);
+        let (old_files, new_files) =
+            (old.files(Capability::Reindexes)?, new.files(Capability::Reindexes)?);
         let redirect = || {
-            // Only now: who is told of a write reads it under the name.
+            // Only now: a client whose write was acknowledged reads it under the name.
             let set = old.engine.successor.set(Arc::clone(new));
             set.unwrap_or_else(|_| unreachable!("a collection is replaced once"));
             paused.supersede();
             if let Err(error) = new_files.end_takeover(old_files) {
-                tracing::error!(%name, %error, "the old collection is left to the next start");
+                tracing::error!(
+                    %name,
+                    %error,
+                    "could not delete the replaced collection; retrying at the next start"
+                );
             }
         };
         self.registry.replace(name, old, new, || new_files.take_over(), redirect)
     }
 }
 
-/// Copies documents from one engine to another.
+/// Copies documents from an engine to another engine.
 struct Transfer<'a> {
     from: &'a Local,
     to: &'a Local,
@@ -285,14 +281,15 @@ impl<'a> Transfer<'a> {
         engine: &'a Engine,
         reindex: &'a Reindex,
     ) -> Result<Self, EngineError> {
-        let (from, to) = (from.local(REINDEXES)?, engine.local(REINDEXES)?);
+        let (from, to) =
+            (from.require(Capability::Reindexes)?, engine.require(Capability::Reindexes)?);
         let stats = from.stats().await?;
         from.keep_log_after(stats.sequence);
         reindex.total.store(stats.documents, Ordering::Relaxed);
         Ok(Self { from, to, engine, reindex, sequence: stats.sequence })
     }
 
-    /// Copies one view of all documents. The log repeats documents of the view that were inserted
+    /// Copies a view of all documents. The log repeats documents of the view that were inserted
     /// after `sequence`; they are skipped then.
     async fn copy_all(&mut self) -> Result<(), EngineError> {
         let mut records = self.from.export(Detail::Content, Order::Stored).await;
@@ -347,7 +344,6 @@ impl Engine {
             content_hash: _,
             sketch: _,
             whole_document: _,
-            sampled_to_one: _,
         } = record;
         let unfit =
             |error: &EngineError| EngineError::Unfit { id: id.clone(), reason: error.to_string() };

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 
 use super::CollectionName;
 use super::files::{self, failed, name_of, settings_in};
+use crate::backend::BackendError;
 use crate::engine::{Analyser, CollectionSettings, EngineError};
-use crate::storage::{Finding, Inspection, inspect, lock_existing, stored_identity};
+use crate::storage::{Expected, Finding, Inspection, inspect, lock_existing, stored_identity};
 
 const TWINS: &str = "move the one with fewer documents away; if it is needed, give it another name \
                      and export it";
 
-/// What was found in a data directory.
+/// The results for a data directory.
 #[derive(Debug, Default)]
 pub struct Verification {
     pub collections: Vec<VerifiedCollection>,
@@ -20,7 +21,7 @@ pub struct Verification {
     pub findings: Vec<Finding>,
 }
 
-/// What was found in the directory of a collection.
+/// The result for the directory of a collection.
 #[derive(Debug)]
 pub struct VerifiedCollection {
     pub name: CollectionName,
@@ -45,9 +46,8 @@ pub fn verify_directory(
     root: &Path,
     default: &CollectionSettings,
 ) -> Result<Verification, EngineError> {
-    let unusable =
-        |error: crate::storage::StorageError| EngineError::Store { reason: error.to_string() };
-    let _lock = lock_existing(&root.join(CollectionName::default().as_str())).map_err(unusable)?;
+    let _lock = lock_existing(&root.join(CollectionName::default().as_str()))
+        .map_err(|error| EngineError::from(BackendError::from(error)))?;
     let mut verification = Verification::default();
     let mut entries = fs::read_dir(root)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
@@ -71,11 +71,16 @@ impl Verification {
         };
         let inspection = match settings {
             Ok(Some(settings)) => {
-                // A store whose seed cannot be read is inspected as well, and found damaged.
+                // A store with an unreadable seed is inspected as well, and reported as damaged.
                 let stored = stored_identity(&dir).ok().flatten();
                 let settings = settings.seeded(stored.as_deref()).unwrap_or(settings);
-                let identity = settings.identity(&Analyser::new(&settings).scheme);
-                inspect(&dir, &identity, &settings.unlimited_shingler())
+                let scheme = Analyser::new(&settings).scheme;
+                let expected = Expected {
+                    identity: &settings.identity(&scheme),
+                    shingler: &settings.unlimited_shingler(),
+                    sketch_bytes: scheme.sketch_bytes(),
+                };
+                inspect(&dir, &expected)
             }
             Ok(None) => {
                 let what = format!("{}: a creation or removal did not complete", dir.display());
@@ -110,7 +115,7 @@ impl Verification {
     }
 }
 
-/// Whether all but one directory are replaced by it, which a start completes.
+/// Whether the last directory replaces all other directories, a takeover that a start completes.
 fn is_replaced(twins: &[&VerifiedCollection]) -> bool {
     twins.iter().filter(|twin| files::replaced_by(&twin.dir).is_some()).count() + 1 == twins.len()
 }

@@ -1,4 +1,4 @@
-//! What a comparison has on request, and its result.
+//! The options of a comparison, and its result.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::engine::{MeasureSelection, MeasureValues};
-use crate::measure::Overlap;
-use crate::sketch::Estimate;
+use akin_core::measure::Overlap;
+use akin_core::sketch::Estimate;
 
 /// What a comparison has on request.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,11 +21,10 @@ pub struct CompareOptions {
 /// The estimated and the exact Jaccard similarity (resemblance) of two documents.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Comparison {
-    /// By the sketches; where sets are samples and a text is not kept, by the samples. Absent of
-    /// records, which are not estimated.
+    /// By the sketches. Absent of records, which are not estimated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub estimated: Option<Estimate>,
-    /// Absent where sets are samples and a text is not kept.
+    /// Absent of signatures, which have no sets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exact: Option<ExactResemblance>,
     /// Absent where `exact` is.

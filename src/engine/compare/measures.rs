@@ -5,10 +5,10 @@ use utoipa::ToSchema;
 
 use crate::document::Content;
 use crate::engine::{Analyser, EngineError};
-use crate::measure::{
+use akin_core::measure::{
     BagOverlap, CommonSubsequence, angle_degrees, cosine, edit_distance, euclidean,
 };
-use crate::text::Bag;
+use akin_core::text::Bag;
 
 /// The measures requested.
 #[expect(clippy::struct_excessive_bools, reason = "one flag per measure")]

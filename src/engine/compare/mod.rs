@@ -2,21 +2,22 @@
 
 pub(crate) mod comparison;
 pub(crate) mod measures;
+mod probes;
+mod records;
 
 use std::ops::Range;
 
 use crate::document::Content;
 use crate::engine::compare::measures::{Distance, bag_overlap, measure};
-use crate::engine::lookup::records::compare_records;
+use crate::engine::compare::records::compare_records;
 use crate::engine::{
     Analyser, Analysis, CompareOptions, Comparison, EngineError, ExactResemblance, Explanation,
     MeasureSelection, MeasureValues, PairContainment, Passages,
 };
-use crate::measure::{BagOverlap, Overlap};
-use crate::sketch::Estimate;
-use crate::text::ShingleSet;
+use akin_core::measure::{BagOverlap, Overlap};
+use akin_core::text::ShingleSet;
 
-/// One side of a comparison.
+/// A side of a comparison.
 pub(crate) struct Side {
     /// `None` if the collection does not keep contents.
     pub content: Option<Content>,
@@ -26,7 +27,7 @@ pub(crate) struct Side {
 /// Compares two contents; needs no store.
 ///
 /// # Errors
-/// Those of [`Analyser::analyse`]; of measures `TextRequired`, `TextsTooLong`.
+/// The errors of [`Analyser::analyse`]; for measures `TextRequired`, `TextsTooLong`.
 pub fn compare_contents(
     analyser: &Analyser,
     a: Content,
@@ -53,14 +54,7 @@ pub(crate) fn compare_sides(
     if let Some((records, contents)) = analyser.scheme.fields().zip(contents) {
         return compare_records(analyser, records, contents, options);
     }
-    match contents {
-        // With both contents, whole sets can be compared instead of samples.
-        Some((of_a, of_b)) if analyser.shingler.sampling().is_on() => {
-            let (of_a, of_b) = (of_a.clone(), of_b.clone());
-            compare_contents(&analyser.unsampled(), of_a, of_b, options)
-        }
-        contents => compare_sets(analyser, contents, [&a.analysis, &b.analysis], options),
-    }
+    compare_sets(analyser, contents, [&a.analysis, &b.analysis], options)
 }
 
 fn compare_sets(
@@ -94,7 +88,7 @@ fn compare_sets(
     Ok(comparison)
 }
 
-/// Signatures have no sets: there is an estimate, and nothing that would need more.
+/// Signatures have no sets, so the comparison has only an estimate.
 fn compare_signatures(
     analyser: &Analyser,
     [a, b]: [&Analysis; 2],
@@ -124,16 +118,11 @@ fn compare_analyses(
 ) -> Comparison {
     let (scheme, threshold) = (&analyser.scheme, analyser.threshold);
     let agreeing = analyser.estimator.agreeing(a.sketch.as_bytes(), b.sketch.as_bytes());
-    let sampling = analyser.shingler.sampling();
-    let (estimated, exact) = match sampling.is_whole(&a.set) && sampling.is_whole(&b.set) {
-        true => (analyser.estimator.estimate(agreeing), Some(overlap)),
-        false => (Estimate::of_samples(overlap.shared, overlap.union()), None),
-    };
     let resemblance = overlap.resemblance();
     Comparison {
-        estimated: Some(estimated),
-        exact: exact.map(ExactResemblance::from),
-        containment: exact.map(PairContainment::from),
+        estimated: Some(analyser.estimator.estimate(agreeing)),
+        exact: Some(ExactResemblance::from(overlap)),
+        containment: Some(PairContainment::from(overlap)),
         probability_candidate: scheme.probability_candidate(resemblance, threshold),
         probability_reported: scheme.probability_reported(resemblance, threshold),
         points: None,
@@ -157,8 +146,8 @@ fn explain_contents(
     })
 }
 
-/// The byte ranges of a text that are covered by shingles of the other set, and those that are not.
-/// Documents of tokens have no passages.
+/// The byte ranges of a text that are covered by shingles of the other set, and the remaining byte
+/// ranges. Documents of tokens have no passages.
 fn passages(
     analyser: &Analyser,
     content: &Content,
@@ -170,8 +159,8 @@ fn passages(
     analyser.shingler.spans(text, |shingle, span| {
         let is_shared = other.as_slice().binary_search(&shingle).is_ok();
         match shared.last_mut() {
-            // Consecutive or overlapping shingles make one passage. Between stop-word shingles,
-            // and between sampled ones, there may be words of no shingle.
+            // Consecutive or overlapping shingles form a single passage. Between stop-word
+            // shingles there may be words of no shingle.
             Some(last)
                 if is_shared
                     && (span.start <= last.end
@@ -212,7 +201,7 @@ fn trim(text: &str, range: Range<usize>) -> Range<usize> {
 mod tests {
     use super::*;
     use crate::engine::CollectionSettings;
-    use crate::text::Unit;
+    use akin_core::text::Unit;
 
     fn explained() -> CompareOptions {
         CompareOptions { explain: true, ..CompareOptions::default() }

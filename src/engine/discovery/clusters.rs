@@ -1,18 +1,21 @@
 //! Clusters of sets as clusters of documents.
 
 use super::view::ViewSets;
-use super::{ClusterPart, FoundSender, Interrupted, Mode, Work};
+use super::{ClusterPart, ClusterQuery, FoundSender, Interrupted, Mode, Work, incomplete};
 use crate::document::DocumentId;
-use crate::join::{Corpus, Documents, JoinError, Linkage, Sets, Stage, cluster_name};
-use crate::measure::Overlap;
-use crate::sketch::Estimator;
+use akin_core::join::{Corpus, Documents, JoinError, Sets, Stage, cluster_name};
+use akin_core::measure::Overlap;
+use akin_core::sketch::Estimator;
 
-/// Sends the clusters in the order of their representatives. `record_sizes` gets the number of
-/// documents of every cluster, including those smaller than `min_size`.
+/// Memory for the keys of a document while it is clustered, and the least for all.
+const KEY_BYTES: usize = 256;
+const KEYS_BYTES_MIN: usize = 64 << 20;
+
+/// Sends the clusters of a query in the order of their representatives. `record_sizes` gets the
+/// number of documents of every cluster, not only of the clusters that are sent.
 pub(crate) fn emit(
     work: &mut Work,
-    linkage: Linkage,
-    min_size: usize,
+    query: &ClusterQuery,
     record_sizes: impl FnOnce(&[usize]),
     found: &FoundSender<ClusterPart>,
 ) -> Result<(), Interrupted> {
@@ -20,12 +23,16 @@ pub(crate) fn emit(
     let estimator = work.estimator();
     let (options, progress) = ((work.mode, work.threshold), work.running.progress());
     let mut sets = ViewSets { view: &mut work.view, corpus: &corpus, documents: &documents };
-    let join = work.analyser.join(&mut sets, options, progress)?;
-    let representatives = join.clusters(linkage, &mut sets, work.running.progress())?;
+    let memory = (documents.count() * KEY_BYTES).max(KEYS_BYTES_MIN);
+    let join = work.analyser.join(&mut sets, options, progress)?.within(memory);
+    let representatives = join.clusters(query.linkage, &mut sets, work.running.progress())?;
     let by_cluster = by_cluster(&representatives);
     let clusters = by_cluster.chunk_by(|a, b| a.0 == b.0);
     let size = |cluster: &[(u32, u32)]| -> usize {
         cluster.iter().map(|(_, set)| documents.of(*set).len()).sum()
+    };
+    let has = |cluster: &[(u32, u32)], id: &DocumentId| {
+        cluster.iter().any(|(_, set)| documents.of(*set).iter().any(|(member, _)| member == id))
     };
     record_sizes(&clusters.clone().map(size).collect::<Vec<_>>());
     let progress = work.running.progress();
@@ -33,11 +40,14 @@ pub(crate) fn emit(
     let mut emitter = ClusterEmitter { corpus: &corpus, mode: work.mode, estimator, sets };
     for cluster in clusters {
         let size = size(cluster);
-        if size >= min_size {
+        if query.id.as_ref().map_or(size >= query.min_size, |id| has(cluster, id)) {
             emitter.emit(cluster, size, found)?;
             progress.add_found(1);
         }
         progress.advance(cluster.len() as u64)?;
+    }
+    if let Some(incomplete) = incomplete(&join.left_out(), &mut emitter.sets)? {
+        found.send(ClusterPart::Incomplete(incomplete))?;
     }
     Ok(())
 }

@@ -1,8 +1,11 @@
 //! Joins with the scheme of a collection's settings.
 
 use crate::engine::{Analyser, Mode};
-use crate::join::{Join, JoinError, Keys, Progress, Scoring, Sets};
-use crate::scheme::{Scheme, Threshold};
+use akin_core::join::{Join, JoinError, Keys, Progress, Scoring, Sets};
+use akin_core::scheme::{Scheme, Threshold};
+
+/// More than the rounding error of a division, so that no pair at the threshold is lost.
+const ROUNDING: f64 = 1e-9;
 
 impl Analyser {
     /// Joins sets by the keys of the scheme, or by their elements.
@@ -22,8 +25,23 @@ impl Analyser {
         };
         let plan = self.scheme.plan(threshold);
         let value = |sketch: &[u8], table| self.scheme.value(sketch, table);
-        let keys = Keys { tables: plan.bands, value, agreeing_min: plan.agreeing_min };
-        Ok(Join::by_keys(keys, judged, scoring))
+        let keys = Keys {
+            tables: plan.bands,
+            value,
+            agreeing_min: plan.agreeing_min,
+            crowds_from: self.resemblance_from(threshold),
+        };
+        Join::by_keys(keys, judged, scoring, sets, progress)
+    }
+
+    /// The resemblance of sets at the threshold. Of foreign signatures it is not the share of equal
+    /// values m / k: their sets have an element for each value, so they share m of 2k − m.
+    fn resemblance_from(&self, threshold: Threshold) -> Threshold {
+        let share = threshold.get();
+        match self.takes_signatures() {
+            true => Threshold::new(share / (2.0 - share) * (1.0 - ROUNDING)).unwrap_or(threshold),
+            false => threshold,
+        }
     }
 
     /// The chance that a pair at just the threshold is found.

@@ -1,13 +1,14 @@
-//! Discovery: all pairs and all clusters, from one consistent view, while writes go on.
+//! Discovery: every pair and every cluster, from a consistent view, while writes go on.
 //!
-//! [`crate::join`] does the work on a blocking thread. Results go through a bounded channel, so the
-//! thread waits for the reader. It stops soon after its stream is dropped or the engine is closed.
+//! [`akin_core::join`] does the work on a blocking thread. Results go through a bounded channel, so
+//! the thread waits for the reader. It stops soon after its stream is dropped or the engine is
+//! closed.
 
 mod clusters;
 mod join;
 mod pairs;
 mod running;
-mod stream;
+pub(super) mod stream;
 mod view;
 
 use std::sync::Arc;
@@ -19,12 +20,15 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::backend::{BackendError, LocalView};
+use crate::backend::{BackendError, Capability, LocalView};
+use crate::background;
 use crate::document::DocumentId;
 use crate::engine::{Analyser, Engine, EngineError, Mode, PairContainment};
-use crate::join::{JoinError, Linkage, Stopped};
-use crate::scheme::Threshold;
+use akin_core::join::{JoinError, LeftOut, Linkage, Sets, Stopped};
+use akin_core::measure::Overlap;
+use akin_core::scheme::Threshold;
 use stream::Message;
+use view::ViewSets;
 
 pub(crate) use running::Discoveries;
 pub use running::{ClusterFigures, DiscoveryGuard, DiscoveryKind, DiscoveryStats};
@@ -32,11 +36,12 @@ pub use running::{ClusterFigures, DiscoveryGuard, DiscoveryKind, DiscoveryStats}
 /// Pairs or parts of clusters buffered for the reader.
 const FOUND_AHEAD: usize = 1_024;
 
-/// What counts as a pair.
+/// The definition of a pair.
 #[derive(Clone, Copy, Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct Discovery {
-    /// The lowest Jaccard similarity of a pair; by default the collection's threshold.
+    /// The lowest Jaccard similarity of a pair; by default the collection's threshold, and for
+    /// clusters its `clusters.threshold` if it has one.
     pub threshold: Option<Threshold>,
     /// `verified`: candidates share a key of the MinHash sketch, and each is checked exactly;
     /// `estimated`: they are scored by their sketches; `exact`: no pair is missed. By default
@@ -45,7 +50,7 @@ pub struct Discovery {
 }
 
 /// Two near-duplicates. `exact`, `containment`, `shared` and `union` are absent in mode
-/// `estimated`, and in a collection of sampled sets without their texts.
+/// `estimated`.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct FoundPair {
     /// The id that is lower in byte order.
@@ -73,7 +78,48 @@ pub struct FoundPair {
     pub union: Option<usize>,
 }
 
-/// Clusters come in parts, as one may be as large as the collection.
+/// Which clusters are returned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterQuery {
+    pub linkage: Linkage,
+    /// The fewest documents of a cluster.
+    pub min_size: usize,
+    /// Only the cluster of this document, of any size.
+    pub id: Option<DocumentId>,
+}
+
+/// Documents that were not compared with all their candidates: so some of their pairs may be
+/// missing. In a discovery, too many comparisons were in vain; `mode=exact` compares them all,
+/// however long it takes. In kept clusters, a limit was reached, the documents are not linked yet,
+/// or a removal may have divided their cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Incomplete {
+    /// The number of these documents; documents with equal sets are counted once.
+    pub documents: u64,
+    /// The ids of these documents: at most [`Incomplete::IDS_MAX`].
+    pub ids: Vec<DocumentId>,
+    /// One of these documents, and a document that it was not compared with. The shingles that
+    /// these two share are the template of all these documents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<DocumentId>>)]
+    pub example: Option<[DocumentId; 2]>,
+    /// The number of shingles that the two documents of the example share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared: Option<usize>,
+}
+
+impl Incomplete {
+    pub const IDS_MAX: usize = LeftOut::NAMED_MAX;
+}
+
+/// Pairs, and at their end whether some may be missing.
+#[derive(Clone, Debug)]
+pub enum PairPart {
+    Pair(FoundPair),
+    Incomplete(Incomplete),
+}
+
+/// Clusters come in parts, as a cluster may be as large as the collection.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClusterPart {
     Begin {
@@ -91,12 +137,14 @@ pub enum ClusterPart {
         resemblance: f64,
     },
     End,
+    /// After the last cluster, if some documents may be missing in theirs.
+    Incomplete(Incomplete),
 }
 
 /// Results found since the previous batch.
 pub type Batch<T> = Result<Vec<T>, EngineError>;
 
-/// The inputs of one discovery.
+/// The inputs of a discovery.
 struct Work {
     view: LocalView,
     analyser: Arc<Analyser>,
@@ -109,7 +157,7 @@ struct Work {
 type Interrupted = JoinError<BackendError>;
 
 impl Engine {
-    /// Every pair of documents at or over the threshold, each once, in batches. `keep` is dropped
+    /// Every pair of documents that reaches the threshold once, in batches. `keep` is dropped
     /// when the work has ended.
     ///
     /// # Errors
@@ -119,29 +167,35 @@ impl Engine {
         &self,
         discovery: Discovery,
         keep: impl Send + 'static,
-    ) -> Result<BoxStream<'static, Batch<FoundPair>>, EngineError> {
+    ) -> Result<BoxStream<'static, Batch<PairPart>>, EngineError> {
         let work = self.begin(DiscoveryKind::Pairs, discovery).await?;
         Ok(work.start(keep, |work, found| pairs::emit(work, &found)))
     }
 
-    /// Every cluster of at least `min_size` documents, in parts, in the order of their
-    /// representatives; otherwise as [`Engine::pairs`].
+    /// Clusters in parts, in the order of their representatives, from a discovery; otherwise as
+    /// [`Engine::pairs`].
     ///
     /// # Errors
-    /// As [`Engine::pairs`].
+    /// `DocumentNotFound`, and those of [`Engine::pairs`].
     pub async fn clusters(
         &self,
         discovery: Discovery,
-        linkage: Linkage,
-        min_size: usize,
+        query: ClusterQuery,
         keep: impl Send + 'static,
     ) -> Result<BoxStream<'static, Batch<ClusterPart>>, EngineError> {
-        let work = self.begin(DiscoveryKind::Clusters(linkage), discovery).await?;
+        let threshold = discovery.threshold.or(self.settings.clusters.threshold);
+        let discovery = Discovery { threshold, ..discovery };
+        let kind = DiscoveryKind::Clusters(query.linkage);
+        let work = self.begin(kind, discovery).await?;
+        if let Some(id) = &query.id {
+            let ordinal = self.require(Capability::Discoveries)?.ordinal(id);
+            ordinal.ok_or_else(|| EngineError::not_found(id))?;
+        }
         let discoveries = Arc::clone(&self.discoveries);
         let alarm = self.settings.limits.cluster_members_alarm;
         Ok(work.start(keep, move |work, found| {
             let record_sizes = |sizes: &[usize]| discoveries.record_clusters(sizes, alarm);
-            clusters::emit(work, linkage, min_size, record_sizes, &found)
+            clusters::emit(work, &query, record_sizes, &found)
         }))
     }
 
@@ -151,7 +205,7 @@ impl Engine {
         self.refuse_records()?;
         let running = self.discoveries.begin(kind, threshold, mode)?;
         Ok(Work {
-            view: self.local("discoveries")?.view().await?,
+            view: self.require(Capability::Discoveries)?.view().await?,
             analyser: Arc::clone(&self.analyser),
             threshold,
             mode,
@@ -161,7 +215,7 @@ impl Engine {
 }
 
 impl Work {
-    /// Starts the work on a blocking thread and returns the stream of its results.
+    /// Starts the work on a thread of the background and returns the stream of its results.
     fn start<T: Send + 'static>(
         self,
         keep: impl Send + 'static,
@@ -171,7 +225,7 @@ impl Work {
         let progress = Arc::clone(self.running.progress());
         let closed = Arc::clone(self.running.closed());
         let found = FoundSender { sender: sender.clone(), closed, runtime: Handle::current() };
-        tokio::task::spawn_blocking(move || {
+        background::spawn_blocking(move || {
             let (mut work, keep) = (self, keep);
             let ended = match emit(&mut work, found) {
                 Ok(()) => Ok(()),
@@ -191,6 +245,34 @@ impl Work {
     }
 }
 
+/// Logs that a discovery may have missed pairs, and returns what its answer says about them.
+fn incomplete(
+    left_out: &LeftOut,
+    sets: &mut ViewSets<'_>,
+) -> Result<Option<Incomplete>, Interrupted> {
+    let Some((a, b)) = left_out.example else { return Ok(None) };
+    let [of_a, of_b] =
+        [sets.set(a).map_err(JoinError::Sets)?, sets.set(b).map_err(JoinError::Sets)?];
+    let shared = Overlap::of(&of_a, &of_b).shared;
+    let id = |set| sets.documents.of(set)[0].0.clone();
+    let [a, b] = [id(a), id(b)];
+    tracing::warn!(
+        documents = left_out.sets,
+        a = a.as_str(),
+        b = b.as_str(),
+        shared_shingles = shared,
+        "a discovery did not compare all candidates: many documents share what a and b share, and \
+         are just below the threshold; GET /resemblance?a=…&b=…&explain=true shows the shared \
+         passages, and mode=exact compares all candidates"
+    );
+    Ok(Some(Incomplete {
+        documents: left_out.sets.into(),
+        ids: left_out.named.iter().map(|set| id(*set)).collect(),
+        example: Some([a, b]),
+        shared: Some(shared),
+    }))
+}
+
 /// Sends results to the stream.
 struct FoundSender<T> {
     sender: mpsc::Sender<Message<T>>,
@@ -203,7 +285,7 @@ impl<T> FoundSender<T> {
     /// Waits until there is room.
     ///
     /// # Errors
-    /// [`Stopped`]: nobody reads any more, or the engine is closed.
+    /// [`Stopped`]: the stream was dropped, or the engine is closed.
     fn send(&self, found: T) -> Result<(), Stopped> {
         match self.sender.try_send(Message::Found(found)) {
             Ok(()) => Ok(()),

@@ -1,4 +1,4 @@
-//! The running discoveries, and the figures of the last one.
+//! The running discoveries, and the figures of the last discovery of clusters.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,8 +8,8 @@ use tokio::sync::Notify;
 
 use super::Mode;
 use crate::engine::EngineError;
-use crate::join::{Linkage, Progress, Stage};
-use crate::scheme::Threshold;
+use akin_core::join::{Linkage, Progress, Stage};
+use akin_core::scheme::Threshold;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiscoveryKind {
@@ -45,7 +45,7 @@ pub struct ClusterFigures {
     pub over_alarm: u64,
 }
 
-/// The discoveries of one collection.
+/// The discoveries of a collection.
 #[derive(Debug, Default)]
 pub struct Discoveries {
     state: Mutex<State>,
@@ -128,7 +128,7 @@ impl Discoveries {
         self.state().running.values().map(RunningDiscovery::stats).collect()
     }
 
-    /// Stops the running discoveries and refuses new ones.
+    /// Stops the running discoveries and refuses new discoveries.
     pub fn close(&self) {
         let mut state = self.state();
         state.closed = true;
@@ -142,7 +142,7 @@ impl Discoveries {
         self.state().clusters
     }
 
-    /// Records the figures of clusters of these sizes, and warns of giant ones.
+    /// Records the figures of clusters of these sizes, and warns of giant clusters.
     pub(crate) fn record_clusters(&self, sizes: &[usize], members_alarm: usize) {
         let over_alarm = sizes.iter().filter(|size| **size > members_alarm).count() as u64;
         let members_largest = sizes.iter().copied().max().unwrap_or(0) as u64;

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::Batch;
 use crate::engine::EngineError;
-use crate::join::Progress;
+use akin_core::join::Progress;
 
 /// The most results in a batch.
 const BATCH_MAX: usize = 256;

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use super::{Interrupted, Work};
 use crate::backend::{BackendError, LocalView};
 use crate::document::Ordinal;
-use crate::join::{Corpus, CorpusBuilder, Documents, Progress, Sets, Stage};
-use crate::sketch::Estimator;
-use crate::text::ShingleSet;
+use akin_core::join::{Corpus, CorpusBuilder, Documents, Progress, Sets, Stage};
+use akin_core::sketch::Estimator;
+use akin_core::text::ShingleSet;
 
 /// The sets of a view, by their numbers in the corpus.
 pub(crate) struct ViewSets<'v> {

@@ -1,45 +1,44 @@
-//! Adding a document: the check for near-duplicates and the write are one atomic step for clients.
-
-use std::sync::Arc;
+//! Adding a document: prepare it, register it, look up its near-duplicates, store it. For clients,
+//! lookup and write are a single atomic step.
 
 use futures_util::future::{join, join_all};
 use jiff::Timestamp;
 
-use crate::backend::{Candidates, PreparedDocument, Registered, Rival, Stored};
-use crate::budget::Reservation;
+use crate::backend::{PreparedDocument, Registered, Rival, Stored};
 use crate::document::{Document, Ordinal};
 use crate::engine::analysis::{Analysis, CONTENT_INLINE_BYTES_MAX};
-use crate::engine::lookup::{Page, Query};
+use crate::engine::documents::duplicates::CheckedDocument;
+use crate::engine::documents::successor::Addition;
 use crate::engine::{
-    AddOptions, AddStatus, Added, Admitted, Engine, EngineError, Match, Mode, OnDuplicate, Policy,
+    AddOptions, AddStatus, Added, Admitted, Engine, EngineError, OnDuplicate, compute_if,
 };
 
-/// A document whose near-duplicates are known.
-struct Checked {
-    registered: Registered,
-    /// It has a near-duplicate and is not to be stored, unless it already is.
-    is_skipped: bool,
-    /// The result if it is not stored.
-    added: Added,
-}
+/// Documents of a batch that are checked before the thread is yielded to other tasks: a few
+/// milliseconds' work among near-duplicates.
+const CHECKED_AT_ONCE: usize = 16;
 
-/// The near-duplicates that arrived before a document.
-#[derive(Default)]
-struct Duplicates {
-    /// The best matches.
-    matches: Vec<Match>,
-    /// There are more matches than are reported.
-    more: bool,
-    /// A limit was reached, so some matches may be missing.
-    truncated: bool,
-}
+/// The outcome of adding each document.
+pub(super) type Outcomes = Vec<Result<Added, EngineError>>;
 
 impl Engine {
-    /// Builds the set, the sketch and the keys. Pure computation: a few microseconds per KiB of
-    /// text.
+    /// [`prepare`](Self::prepare)s the document (on another thread if its content is large),
+    /// [`admit`](Self::admit)s and [`complete`](Self::complete)s it.
     ///
     /// # Errors
-    /// `MetadataTooLarge`, `AlreadyExpired`, and those of
+    /// The errors of the three methods.
+    pub async fn add(&self, document: Document, options: AddOptions) -> Result<Added, EngineError> {
+        let is_large = document.content.weight() > CONTENT_INLINE_BYTES_MAX;
+        let engine = self.clone();
+        let prepared = compute_if(is_large, move || engine.prepare(document)).await??;
+        let admitted = self.admit(prepared, options).await?;
+        self.complete(admitted).await
+    }
+
+    /// The first step: builds the set, the sketch and the keys. Pure computation: a few
+    /// microseconds per KiB of text.
+    ///
+    /// # Errors
+    /// `MetadataTooLarge`, `AlreadyExpired`, and the errors of
     /// [`Analyser::analyse`](crate::engine::Analyser::analyse).
     pub fn prepare(&self, document: Document) -> Result<PreparedDocument, EngineError> {
         let max = self.settings.limits.metadata_bytes_max;
@@ -56,7 +55,8 @@ impl Engine {
         Ok(self.prepared(document, analysis))
     }
 
-    /// [`prepare`](Self::prepare)s a document that is stored only over the one with this ordinal.
+    /// [`prepare`](Self::prepare)s a document that is stored only if it replaces the document with
+    /// this ordinal.
     pub(super) fn prepare_over(
         &self,
         document: Document,
@@ -73,13 +73,13 @@ impl Engine {
             set: analysis.set,
             sketch: analysis.sketch,
             whole_document: analysis.whole_document,
-            sampled_to_one: analysis.sampled_to_one,
             only_over: None,
         }
     }
 
-    /// Fixes the document's position in the order of arrival: of two near-duplicates, and of two
-    /// documents with one id, the one admitted first is the earlier. Fast.
+    /// The second step: fixes the document's position in the order of arrival. Of two
+    /// near-duplicates, and of two documents with the same id, the document that is admitted first
+    /// is the earlier document. Fast.
     ///
     /// # Errors
     /// `PointsWanted`, `NoPointsWanted`, `PointsOutOfRange`, `OutOfService`.
@@ -88,28 +88,53 @@ impl Engine {
         prepared: PreparedDocument,
         options: AddOptions,
     ) -> Result<Admitted, EngineError> {
-        self.admit_within(prepared, options, None).await
-    }
-
-    /// [`Self::admit`] with a reservation in which its near-duplicates are counted: without memory
-    /// for them the document is refused with `MemoryExhausted`, and not stored.
-    ///
-    /// # Errors
-    /// Those of [`Self::admit`].
-    pub async fn admit_within(
-        &self,
-        prepared: PreparedDocument,
-        options: AddOptions,
-        memory: Option<Arc<Reservation>>,
-    ) -> Result<Admitted, EngineError> {
         let search = self.rival_search(&prepared, &options)?;
         let tentative = options.on_duplicate == OnDuplicate::Skip || prepared.only_over.is_some();
         let registered = self.backend.register(prepared, tentative, search).await?;
-        Ok(Admitted { registered, options, memory })
+        Ok(Admitted { registered, options })
     }
 
-    pub(super) async fn complete_here(&self, admitted: Admitted) -> Result<Added, EngineError> {
-        let Checked { registered, is_skipped, mut added } = self.check(admitted, None).await?;
+    /// The third and fourth step: looks up the near-duplicates, stores the document, and returns
+    /// once the document is durable. Dropping the future before the write begins leaves nothing
+    /// behind. Otherwise, the future must be polled to completion: later documents may be waiting
+    /// for this document.
+    ///
+    /// # Errors
+    /// `OverBudget` (the document is not stored), `OutOfService`, `Store`.
+    pub async fn complete(&self, admitted: Admitted) -> Result<Added, EngineError> {
+        let mut outcomes = self.complete_all(vec![admitted]).await;
+        outcomes.pop().expect("there is an outcome for each document")
+    }
+
+    /// [`complete`](Self::complete)s documents that were admitted in this order. New documents that
+    /// need not wait for other documents are stored together.
+    ///
+    /// # Errors
+    /// For each document the errors of [`complete`](Self::complete).
+    pub async fn complete_all(&self, admitted: Vec<Admitted>) -> Vec<Result<Added, EngineError>> {
+        let additions: Vec<Addition> = admitted.iter().map(Addition::from).collect();
+        if self.successor.get().is_some() {
+            return self.add_to_successor(additions).await;
+        }
+        let numbered = admitted.into_iter().enumerate();
+        let (alone, together): (Vec<_>, Vec<_>) =
+            numbered.partition(|(_, admitted)| admitted.is_completed_alone());
+        let alone =
+            alone.into_iter().map(async |(at, admitted)| (at, self.complete_alone(admitted).await));
+        let (mut completed, alone) = join(self.complete_together(together), join_all(alone)).await;
+        completed.extend(alone);
+        completed.sort_unstable_by_key(|(at, _)| *at);
+        let outcomes = completed.into_iter().map(|(_, outcome)| outcome).collect();
+        self.repeat_superseded(additions, outcomes).await
+    }
+
+    async fn complete_alone(&self, admitted: Admitted) -> Result<Added, EngineError> {
+        let CheckedDocument { mut registered, is_skipped, mut added } =
+            self.check(admitted, None).await?;
+        if is_skipped {
+            // The version that is stored is known once the earlier versions are decided.
+            registered.ticket.wait_for_predecessor().await;
+        }
         // A document that is already stored is stored again, as its expiry may have changed.
         if !is_skipped || self.backend.is_stored(&registered.document.document).await? {
             added.status = self.backend.store(registered).await?.into();
@@ -118,31 +143,21 @@ impl Engine {
         Ok(added)
     }
 
-    pub(super) async fn complete_all_here(
-        &self,
-        admitted: Vec<Admitted>,
-    ) -> Vec<Result<Added, EngineError>> {
-        let numbered = admitted.into_iter().enumerate();
-        let (alone, together): (Vec<_>, Vec<_>) =
-            numbered.partition(|(_, admitted)| admitted.is_completed_alone());
-        let alone =
-            alone.into_iter().map(async |(at, admitted)| (at, self.complete_here(admitted).await));
-        let (mut completed, alone) = join(self.complete_together(together), join_all(alone)).await;
-        completed.extend(alone);
-        completed.sort_unstable_by_key(|(at, _)| *at);
-        completed.into_iter().map(|(_, outcome)| outcome).collect()
-    }
-
+    /// Looks up all documents in a single batch of searches and stores them in a single write.
     async fn complete_together(
         &self,
         admitted: Vec<(usize, Admitted)>,
     ) -> Vec<(usize, Result<Added, EngineError>)> {
         let mut completed = Vec::with_capacity(admitted.len());
         let mut to_store = Vec::with_capacity(admitted.len());
-        let looked = self.look_ahead(&admitted).await;
-        for ((at, admitted), looked) in admitted.into_iter().zip(looked) {
-            let checked = self.check(admitted, looked).await;
-            let added = checked.map(|Checked { registered, is_skipped, mut added }| {
+        let queries = admitted.iter().map(|(_, admitted)| self.query_ahead(admitted));
+        let looked_up = self.candidates_of_all(&queries.collect::<Vec<_>>()).await;
+        for ((at, admitted), looked_up) in admitted.into_iter().zip(looked_up) {
+            if completed.len() % CHECKED_AT_ONCE == CHECKED_AT_ONCE - 1 {
+                tokio::task::yield_now().await;
+            }
+            let checked = self.check(admitted, looked_up).await;
+            let added = checked.map(|CheckedDocument { registered, is_skipped, mut added }| {
                 if !is_skipped {
                     added.status = AddStatus::Created;
                     to_store.push(registered);
@@ -151,161 +166,30 @@ impl Engine {
             });
             completed.push((at, added));
         }
-        if let Err(error) = self.backend.store_new(to_store).await {
-            let error = EngineError::from(error);
-            for (_, outcome) in &mut completed {
-                if outcome.as_ref().is_ok_and(|added| added.status == AddStatus::Created) {
-                    *outcome = Err(error.clone());
-                }
-            }
-            return completed;
-        }
+        let stored = self.backend.store_new(to_store).await.map_err(EngineError::from);
         for (_, outcome) in &mut completed {
-            if let Ok(added) = outcome
-                && added.status == AddStatus::Created
-            {
-                added.cluster = self.link_added(&added.id).await;
-            }
-        }
-        completed
-    }
-
-    async fn look_ahead(&self, admitted: &[(usize, Admitted)]) -> Vec<Option<Candidates>> {
-        let mut queries = Vec::with_capacity(admitted.len());
-        for (_, Admitted { registered, options, .. }) in admitted {
-            // The scoring data of a record is expensive, and is built only once.
-            let searches = options.needs_search() && !self.takes_records();
-            queries.push(
-                searches.then(|| self.query(&registered.document, options, None).ok()).flatten(),
-            );
-        }
-        self.candidates_of_all(&queries).await
-    }
-
-    /// Checks for near-duplicates; candidates may already be `looked` up.
-    async fn check(
-        &self,
-        admitted: Admitted,
-        looked: Option<Candidates>,
-    ) -> Result<Checked, EngineError> {
-        let Admitted { mut registered, options, memory } = admitted;
-        let Duplicates { matches, more, truncated } =
-            self.duplicates(&mut registered, &options, looked, memory.as_deref()).await?;
-        let is_skipped =
-            options.on_duplicate == OnDuplicate::Skip && matches.iter().any(|it| self.decides(it));
-        let prepared = &registered.document;
-        let added = Added {
-            id: prepared.document.id.clone(),
-            status: AddStatus::Skipped,
-            duplicates: matches,
-            shingles: prepared.set.count(),
-            policy: Policy::of(prepared.whole_document, prepared.sampled_to_one),
-            cluster: None,
-            more,
-            truncated,
-        };
-        Ok(Checked { registered, is_skipped, added })
-    }
-
-    /// Runs `prepare` (on a blocking thread when the content is large), `admit` and `complete`.
-    ///
-    /// # Errors
-    /// Those of the three methods.
-    pub async fn add(&self, document: Document, options: AddOptions) -> Result<Added, EngineError> {
-        self.add_within(document, options, None).await
-    }
-
-    /// [`Self::add`] with a reservation, as [`Self::admit_within`] has it.
-    ///
-    /// # Errors
-    /// Those of the three methods, `MemoryExhausted`.
-    pub async fn add_within(
-        &self,
-        document: Document,
-        options: AddOptions,
-        memory: Option<Arc<Reservation>>,
-    ) -> Result<Added, EngineError> {
-        let large = document.content.weight() > CONTENT_INLINE_BYTES_MAX;
-        let engine = self.clone();
-        let prepared =
-            crate::engine::off_runtime_if(large, move || engine.prepare(document)).await??;
-        let admitted = self.admit_within(prepared, options, memory).await?;
-        self.complete(admitted).await
-    }
-
-    /// Searches the index and the documents in flight.
-    async fn duplicates(
-        &self,
-        registered: &mut Registered,
-        options: &AddOptions,
-        mut looked: Option<Candidates>,
-        memory: Option<&Reservation>,
-    ) -> Result<Duplicates, EngineError> {
-        if !options.needs_search() {
-            return Ok(Duplicates::default());
-        }
-        let document = Arc::clone(&registered.document);
-        let query = self.query(&document, options, memory)?;
-        let skips = options.on_duplicate == OnDuplicate::Skip;
-        loop {
-            let announced = self.backend.announce(registered).await?;
-            let found = self.find_from(&query, announced.or_else(|| looked.take())).await?;
-            let mut scored = found.scored;
-            let rivals = std::mem::take(&mut registered.rivals);
-            let scoring =
-                self.score_rivals(&query, rivals, options.on_duplicate, &mut scored).await?;
-            // All near-duplicates seen in flight were withdrawn, so another search may find others.
-            let is_certain = scored.iter().any(|scored| self.decides(&scored.found));
-            if skips && !is_certain && scoring.truncated && scoring.withdrawn > 0 {
-                registered.find_rivals_again();
+            let Ok(added) = outcome else { continue };
+            if added.status != AddStatus::Created {
                 continue;
             }
-            let (matches, more) = self.best(scored, Page::first(query.limit), query.memory).await?;
-            return Ok(Duplicates {
-                matches,
-                more,
-                truncated: scoring.truncated || found.truncated,
-            });
+            if let Err(error) = &stored {
+                *outcome = Err(error.clone());
+                continue;
+            }
+            if self.clusters_threshold().is_some() {
+                tokio::task::yield_now().await;
+            }
+            added.cluster = self.link_added(&added.id).await;
         }
-    }
-
-    fn query<'a>(
-        &self,
-        prepared: &'a PreparedDocument,
-        options: &AddOptions,
-        memory: Option<&'a Reservation>,
-    ) -> Result<Query<'a>, EngineError> {
-        let limit = self.settings.limits.duplicates_max;
-        let minimum = self.minimum_score(options.threshold, options.points)?;
-        Ok(Query {
-            set: &prepared.set,
-            fingerprint: prepared.fingerprint,
-            sketch: &prepared.sketch,
-            own_id: Some(&prepared.document.id),
-            threshold: minimum.threshold,
-            mode: if self.analyser.takes_signatures() { Mode::Estimated } else { Mode::Verified },
-            limit,
-            conditions: None,
-            record: self.record_query(&prepared.document.content, minimum)?,
-            memory,
-            // One more than is reported, as the document itself may be among them.
-            members_max: limit + 1,
-        })
+        completed
     }
 }
 
 impl Admitted {
-    /// Whether it may replace a document, or has to wait for the outcome of another.
+    /// Whether the document may replace a document, or has to wait for the outcome of a rival.
     fn is_completed_alone(&self) -> bool {
-        let Registered { rivals, is_new, .. } = &self.registered;
-        !is_new || rivals.found.iter().any(Rival::is_waited_for)
-    }
-}
-
-impl AddOptions {
-    /// Whether near-duplicates must be searched.
-    pub(super) fn needs_search(&self) -> bool {
-        self.check || self.on_duplicate == OnDuplicate::Skip
+        let Registered { document, rivals, is_new, .. } = &self.registered;
+        !is_new || document.only_over.is_some() || rivals.found.iter().any(Rival::is_waited_for)
     }
 }
 

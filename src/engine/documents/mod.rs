@@ -1,9 +1,11 @@
-//! Adding and removing documents.
+//! Adding, changing and removing documents. `operations` reads them.
 
 mod add;
-mod removal;
-mod rivals;
-mod superseded;
+mod duplicates;
+mod remove;
+mod successor;
+#[cfg(test)]
+mod tests;
 mod update;
 
 pub use update::DocumentChange;

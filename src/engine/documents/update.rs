@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 
 use crate::document::{Document, DocumentId, Metadata, Ordinal};
 use crate::engine::analysis::CONTENT_INLINE_BYTES_MAX;
-use crate::engine::{AddOptions, Added, Engine, EngineError, Record, off_runtime_if};
+use crate::engine::{AddOptions, Added, Engine, EngineError, Record, compute_if};
 
 /// How often a change is tried again because another write of the same document came first.
 const ATTEMPTS_MAX: usize = 16;
 
-/// What changes of a document. Cheap to clone.
+/// The changes to a document. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct DocumentChange {
     /// A merge patch of the metadata (RFC 7396): `null` removes a field, or all of the metadata.
@@ -21,12 +21,12 @@ pub struct DocumentChange {
 }
 
 impl Engine {
-    /// Stores the document again with the change. What others write meanwhile is not lost: the
-    /// change is then applied to that. Near-duplicates are not searched.
+    /// Stores the document again with the change. If the document is written at the same time, the
+    /// change is applied to the new version, so no write is lost. Near-duplicates are not searched.
     ///
     /// # Errors
     /// `DocumentNotFound`, `TextNotKept`, `MetadataTooLarge`, `AlreadyExpired`, `DocumentChanged`
-    /// if others keep writing it, `OutOfService`, `Store`.
+    /// if the document is written again and again, `OutOfService`, `Store`.
     pub async fn update(
         &self,
         id: &DocumentId,
@@ -55,7 +55,7 @@ impl Engine {
             let (ordinal, document) = changed(record, &change)?;
             engine.prepare_over(document, ordinal)
         };
-        let prepared = off_runtime_if(weight > CONTENT_INLINE_BYTES_MAX, prepare).await??;
+        let prepared = compute_if(weight > CONTENT_INLINE_BYTES_MAX, prepare).await??;
         let options = AddOptions { check: false, ..AddOptions::default() };
         let admitted = self.admit(prepared, options).await?;
         self.complete(admitted).await
@@ -113,8 +113,31 @@ fn merge(target: &mut Value, patch: &Value) {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use tempfile::tempdir;
 
     use super::*;
+    use crate::document::Content;
+    use crate::engine::{CollectionSettings, Opening};
+
+    #[tokio::test]
+    async fn a_change_does_not_restore_a_removed_document() {
+        let dir = tempdir().unwrap();
+        let settings = CollectionSettings::default();
+        let engine = Engine::open(dir.path(), settings, Opening::default()).unwrap();
+        let document = Document {
+            id: DocumentId::new("a").unwrap(),
+            content: Content::Text("one two three four".to_owned()),
+            metadata: None,
+            expires_at_ms: None,
+        };
+        engine.add(document.clone(), AddOptions::default()).await.unwrap();
+        let ordinal = engine.get(&document.id).await.unwrap().ordinal;
+        engine.remove(&document.id).await.unwrap();
+        let prepared = engine.prepare_over(document, ordinal).unwrap();
+        let admitted = engine.admit(prepared, AddOptions::default()).await.unwrap();
+        let outcome = engine.complete(admitted).await;
+        assert!(matches!(outcome, Err(EngineError::DocumentChanged)), "{outcome:?}");
+    }
 
     #[test]
     fn a_patch_merges_as_in_the_appendix_of_rfc_7396() {

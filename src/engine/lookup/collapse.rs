@@ -7,14 +7,15 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::backend::{Candidate, Sketched};
-use crate::budget::Reservation;
+use crate::budget::{Reservation, cost};
 use crate::document::DocumentId;
+use crate::engine::lookup::SHINGLES_INLINE_MAX;
+use crate::engine::lookup::charging::{charge, reserve};
 use crate::engine::lookup::keyed::ATTEMPTS_MAX;
-use crate::engine::lookup::{SHINGLES_INLINE_MAX, reserve};
 use crate::engine::{Analyser, Engine, EngineError};
-use crate::measure::Overlap;
-use crate::scheme::Threshold;
-use crate::text::ShingleSet;
+use akin_core::measure::Overlap;
+use akin_core::scheme::Threshold;
+use akin_core::text::ShingleSet;
 
 /// Longer lists are compared off the runtime's thread: comparing every pair of their sketches
 /// takes about half a millisecond.
@@ -57,9 +58,9 @@ pub struct GroupMember {
 struct Ranked {
     ids: Vec<DocumentId>,
     documents: Vec<Sketched>,
-    /// For each document, the ranks of earlier ones whose sketches are similar, ascending.
+    /// For each document, the ranks of earlier documents with similar sketches, ascending.
     earlier: Vec<Vec<usize>>,
-    /// Ids that are not stored, each with the number of stored ones before it.
+    /// Ids that are not stored, each with the number of stored ids before it.
     unknown: Vec<(usize, DocumentId)>,
 }
 
@@ -69,21 +70,9 @@ impl Engine {
     /// their sketches, as in a lookup, then verified by their sets. Reports the first `limit` kept.
     ///
     /// # Errors
-    /// `NotForRecords`, `NotForSignatures`, `TooMuchToCollapse`, `OutOfService`, `Store`.
+    /// `NotForRecords`, `NotForSignatures`, `TooMuchToCollapse`, `OverBudget`, `OutOfService`,
+    /// `Store`.
     pub async fn collapse(
-        &self,
-        ids: Vec<DocumentId>,
-        threshold: Option<Threshold>,
-        limit: Option<usize>,
-    ) -> Result<Collapsed, EngineError> {
-        self.collapse_within(ids, threshold, limit, None).await
-    }
-
-    /// [`Self::collapse`] with a reservation in which the sets that it reads are counted.
-    ///
-    /// # Errors
-    /// Those of [`Self::collapse`], `MemoryExhausted`.
-    pub async fn collapse_within(
         &self,
         ids: Vec<DocumentId>,
         threshold: Option<Threshold>,
@@ -93,11 +82,12 @@ impl Engine {
         self.refuse_records()?;
         self.refuse_signatures()?;
         let threshold = threshold.unwrap_or(self.settings.scheme.threshold);
+        charge(memory, 1 + ids.len() * ids.len() / 2 / cost::SKETCHES)?;
         for attempt in 1.. {
             let ranked = self.rank(ids.clone(), threshold).await?;
             let sets = self.candidate_sets(&ranked, memory).await?;
             if sets.values().all(Option::is_some) || attempt == ATTEMPTS_MAX {
-                let mut collapsed = decide(ranked, sets, threshold).await?;
+                let mut collapsed = decide(ranked, sets, threshold, memory).await?;
                 collapsed.cut(limit.unwrap_or(usize::MAX));
                 return Ok(collapsed);
             }
@@ -113,14 +103,12 @@ impl Engine {
         let sketched = self.backend.sketched(&ids).await?;
         let analyser = self.analyser.clone();
         let many = ids.len() > IDS_INLINE_MAX;
-        crate::engine::off_runtime_if(many, move || {
-            Ranked::new(&analyser, ids, sketched, threshold)
-        })
-        .await
+        crate::engine::compute_if(many, move || Ranked::new(&analyser, ids, sketched, threshold))
+            .await
     }
 
-    /// The sets of documents that may be near-duplicates, by fingerprint; `None` for those removed
-    /// in the meantime. Pairs of equal fingerprints need no sets.
+    /// The sets of documents that may be near-duplicates, by fingerprint; `None` for documents
+    /// removed in the meantime. Pairs of equal fingerprints need no sets.
     async fn candidate_sets(
         &self,
         ranked: &Ranked,
@@ -134,6 +122,7 @@ impl Engine {
         }
         // The content from which a set is cut takes about as much.
         reserve(memory, found.saturating_mul(2 * size_of::<u64>()))?;
+        charge(memory, candidates.len())?;
         let sets = self.backend.sets(&candidates).await?;
         Ok(candidates.iter().map(|candidate| candidate.fingerprint).zip(sets).collect())
     }
@@ -171,7 +160,7 @@ impl Ranked {
         self.documents[rank].candidate.fingerprint
     }
 
-    /// The candidates whose sets must be read: members of pairs of different sets, each set once.
+    /// The candidates to read sets of: members of pairs of different sets, each set once.
     fn to_read(&self) -> Vec<Candidate> {
         let pairs = self.earlier.iter().enumerate();
         let pairs = pairs.flat_map(|(rank, near)| near.iter().map(move |other| (rank, *other)));
@@ -193,16 +182,16 @@ async fn decide(
     ranked: Ranked,
     sets: HashMap<u64, Option<ShingleSet>>,
     threshold: Threshold,
+    memory: Option<&Reservation>,
 ) -> Result<Collapsed, EngineError> {
     let shingles = |near: &Vec<usize>| -> usize {
         near.iter().map(|rank| ranked.documents[*rank].candidate.shingles as usize).sum()
     };
     // Both sets of a pair have about the same size.
     let steps = 2 * ranked.earlier.iter().map(shingles).sum::<usize>();
-    crate::engine::off_runtime_if(steps > SHINGLES_INLINE_MAX, move || {
-        greedy(ranked, &sets, threshold)
-    })
-    .await
+    charge(memory, steps / cost::SHINGLES_COMPARED)?;
+    crate::engine::compute_if(steps > SHINGLES_INLINE_MAX, move || greedy(ranked, &sets, threshold))
+        .await
 }
 
 fn greedy(
@@ -250,7 +239,7 @@ fn greedy(
 }
 
 impl Collapsed {
-    /// Leaves out what is kept beyond `limit`.
+    /// Cuts the kept ids to `limit`, and the groups to the kept ids.
     fn cut(&mut self, limit: usize) {
         self.more = self.kept.len() > limit;
         self.kept.truncate(limit);

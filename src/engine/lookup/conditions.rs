@@ -4,17 +4,15 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::backend::{Candidate, Member, Sketched, Version};
-use crate::budget::{Reservation, decoded_json_bytes};
+use crate::budget::{Exhausted, Reservation, cost, decoded_json_bytes};
 use crate::document::{DocumentId, Ordinal};
 use crate::engine::lookup::Scored;
+use crate::engine::lookup::charging::charge;
 use crate::engine::{Engine, EngineError, Filter};
 use crate::storage::DocumentDetails;
 
-/// Documents whose metadata is in memory at once, if it is short.
+/// Documents that are examined before the number of matches is compared with the limit.
 pub(super) const READ_AT_ONCE: usize = 128;
-
-/// Bytes of metadata in memory at once, unless that of one document alone has more.
-const METADATA_AT_ONCE_BYTES_MAX: usize = 8 << 20;
 
 /// Evaluating a filter on more bytes of metadata than this leaves the runtime's thread.
 const METADATA_INLINE_BYTES_MAX: usize = 65_536;
@@ -38,6 +36,26 @@ impl Conditions {
     /// Whether a document without metadata can match.
     fn hold_without_metadata(&self) -> bool {
         self.filter.as_ref().is_none_or(|filter| filter.matches(None))
+    }
+
+    /// For each document, whether it meets the conditions. The documents are decoded one at a time,
+    /// so memory is reserved for the largest decoded metadata.
+    fn evaluate(
+        &self,
+        details: Vec<Option<DocumentDetails>>,
+        memory: Option<&Reservation>,
+    ) -> Result<Vec<bool>, Exhausted> {
+        let mut reserved = 0;
+        let mut meets = |details: Option<DocumentDetails>| {
+            let Some(details) = details else { return Ok(false) };
+            if let (Some(memory), Some(metadata)) = (memory, &details.metadata) {
+                let decoded = decoded_json_bytes(metadata.as_json().as_bytes());
+                memory.grow(decoded.saturating_sub(reserved))?;
+                reserved = reserved.max(decoded);
+            }
+            Ok(self.hold(&details))
+        };
+        details.into_iter().map(&mut meets).collect()
     }
 
     pub(crate) fn hold(&self, of: &DocumentDetails) -> bool {
@@ -89,34 +107,30 @@ impl Engine {
             let versions: Vec<Version> = next.iter().filter_map(Scored::version).collect();
             let found = self.versions_matching(conditions, &versions, memory).await?;
             let meets =
-                |scored: &Scored| scored.ordinal.is_some_and(|ordinal| found.contains(&ordinal));
+                |scored: &Scored| scored.ordinal().is_some_and(|ordinal| found.contains(&ordinal));
             matching.extend(next.into_iter().filter(meets));
         }
         matching.truncate(limit);
         Ok((matching, false))
     }
 
-    /// The ids whose documents match the conditions, in their order.
+    /// The ids of the documents that match the conditions, in their order.
     pub(crate) async fn ids_matching(
         &self,
         conditions: &Conditions,
         ids: Vec<DocumentId>,
+        memory: Option<&Reservation>,
     ) -> Result<Vec<DocumentId>, EngineError> {
         let documents = self.backend.sketched(&ids).await?;
         let version = |document: Sketched| document.candidate.members[0].version();
         let stored: Vec<Version> = documents.into_iter().flatten().map(version).collect();
-        let matching = self.versions_matching(conditions, &stored, None).await?;
+        let matching = self.versions_matching(conditions, &stored, memory).await?;
         let meets = |version: &Version| matching.contains(&version.ordinal);
         Ok(stored.into_iter().filter(meets).map(|version| version.id).collect())
     }
 
-    /// How many documents' metadata is read at once.
-    pub(super) fn metadata_at_once(&self) -> usize {
-        let longest = self.settings.limits.metadata_bytes_max.max(1);
-        (METADATA_AT_ONCE_BYTES_MAX / longest).clamp(1, READ_AT_ONCE)
-    }
-
-    /// The documents for which the conditions hold. One removed in the meantime does not match.
+    /// The documents for which the conditions hold. A document removed in the meantime does not
+    /// match.
     async fn versions_matching(
         &self,
         conditions: &Conditions,
@@ -125,33 +139,25 @@ impl Engine {
     ) -> Result<HashSet<Ordinal>, EngineError> {
         let mut matching = HashSet::new();
         for versions in versions.chunks(self.metadata_at_once()) {
+            charge(memory, 1 + versions.len() / cost::DOCUMENTS)?;
             let details = self.backend.details(versions).await?;
             let bytes: usize = details.iter().flatten().map(metadata_bytes).sum();
+            if conditions.filter.is_some() {
+                charge(memory, bytes / cost::METADATA_BYTES)?;
+            }
             let is_long = bytes > METADATA_INLINE_BYTES_MAX;
             let held = match memory.filter(|_| is_long && conditions.filter.is_some()) {
-                Some(memory) => Some(memory.beside(bytes + evaluated_bytes(&details))?),
+                Some(memory) => Some(memory.beside(bytes)?),
                 None => None,
             };
             let conditions = conditions.clone();
-            let evaluate = move || -> Vec<bool> {
-                let _held = held;
-                let meets = |details: Option<DocumentDetails>| {
-                    details.is_some_and(|details| conditions.hold(&details))
-                };
-                details.into_iter().map(meets).collect()
-            };
-            let met = crate::engine::off_runtime_if(is_long, evaluate).await?;
+            let evaluate = move || conditions.evaluate(details, held.as_ref());
+            let met = crate::engine::compute_if(is_long, evaluate).await??;
             let met = versions.iter().zip(met).filter(|(_, met)| *met);
             matching.extend(met.map(|(version, _)| version.ordinal));
         }
         Ok(matching)
     }
-}
-
-/// What the metadata of one document at a time takes at most while a filter is evaluated.
-fn evaluated_bytes(details: &[Option<DocumentDetails>]) -> usize {
-    let metadata = details.iter().flatten().filter_map(|of| of.metadata.as_ref());
-    metadata.map(|metadata| decoded_json_bytes(metadata.as_json().as_bytes())).max().unwrap_or(0)
 }
 
 pub(super) fn metadata_bytes(of: &DocumentDetails) -> usize {

@@ -1,39 +1,55 @@
-//! Lookups by the keys of sketches: candidates are verified in descending order of the slots in
-//! which their sketches agree with the query's, until the limit of matches is reached.
+//! Lookups by the keys of sketches.
+//!
+//! All lookups of a probe produce the same list of matches; they differ only in how much of the
+//! list they produce, so pages are slices of a single list. Of all steps, only the decision to end
+//! depends on the limit of a query:
+//!
+//! 1. The index is searched for a few candidates. If these do not suffice, the index is searched
+//!    for more, and at last for the most candidates that a lookup may have
+//!    ([`Engine::founds_max`]).
+//! 2. The new candidates of a search are checked in blocks, best agreement of sketches first
+//!    (`checking.rs`). The matches of a block are sorted and appended to the list.
+//! 3. The lookup ends after the first block that makes the list longer than the limit, or where
+//!    `limits.checked_max` ends the list for queries of any limit.
+//!
+//! This requires that the index returns the same candidates for the same search while nothing is
+//! written. The results of two searches may overlap, and candidates may come in any order.
 
-use std::cmp::Reverse;
+use std::borrow::Cow;
+use std::collections::HashSet;
 
-use super::conditions::READ_AT_ONCE;
-use super::{Checked, Found, Query};
-use crate::backend::{Candidate, Candidates, LookupLimits};
+use super::charging::charge;
+use super::checking::{CHECKED_AT_ONCE, Checking};
+use super::{FoundMatches, Query};
+use crate::backend::Candidates;
+use crate::budget::cost;
 use crate::engine::{Engine, EngineError, FoundBy, Mode};
-use crate::index::Search;
-use crate::scheme::{Key, ProbePlan, Scheme};
+use akin_core::index::{Search, SearchLimits};
+use akin_core::scheme::{Key, ProbePlan, Scheme};
 
-/// Candidates verified per round, before the number of matches is compared with the limit.
-const CHECKED_AT_ONCE: usize = 40;
-
-/// Attempts at a lookup, the first included. It is repeated when a candidate's documents are
-/// removed before its set is read, as they may have been replaced by equally similar ones.
+/// Attempts at a lookup, including the first. A lookup is repeated if a candidate's documents are
+/// removed before its set is read: equally similar documents may have replaced them.
 pub(crate) const ATTEMPTS_MAX: usize = 4;
 
+/// The plan of a keyed query, and the keys that it probes.
+struct Probed<'a> {
+    plan: ProbePlan,
+    keys: Cow<'a, [Key]>,
+}
+
 impl Engine {
-    /// Searches the candidates of all keyed queries in one batch; `None` for other queries. If the
-    /// backend fails, all are `None`, and each query's own lookup reports the error.
+    /// Searches the candidates of all keyed queries in a single batch; `None` for other queries. If
+    /// the backend fails, all results are `None`, and each query's own lookup reports the error.
     pub(crate) async fn candidates_of_all(
         &self,
         queries: &[Option<Query<'_>>],
     ) -> Vec<Option<Candidates>> {
         let by_keys = |query: &&Query<'_>| self.goes_by_keys(query);
-        let keyed = |query| {
-            let plan = self.plan(query);
-            (query, plan, self.keys(query, plan))
-        };
-        let keyed: Vec<_> = queries.iter().flatten().filter(by_keys).map(keyed).collect();
-        let search =
-            |(query, plan, keys)| self.search(query, plan, keys, self.found_max_at_first(query));
+        let keyed = queries.iter().flatten().filter(by_keys);
+        let keyed: Vec<_> = keyed.map(|query| (query, self.probed(query))).collect();
+        let first = |(query, probed)| self.search(query, probed, self.founds_max(query)[0]);
         let searches: Vec<_> =
-            keyed.iter().map(|(query, plan, keys)| search((query, *plan, keys))).collect();
+            keyed.iter().map(|(query, probed)| first((*query, probed))).collect();
         let found = self.backend.candidates(&searches).await;
         let mut found = found.unwrap_or_default().into_iter();
         let candidates =
@@ -45,169 +61,119 @@ impl Engine {
         query.mode != Mode::Exact && !matches!(self.analyser.scheme, Scheme::Prefix(_))
     }
 
-    fn plan(&self, query: &Query<'_>) -> ProbePlan {
-        self.analyser.scheme.plan(query.threshold)
-    }
-
-    fn keys(&self, query: &Query<'_>, plan: ProbePlan) -> Vec<Key> {
-        self.analyser.scheme.keys(query.sketch.as_bytes(), plan.bands).collect()
+    fn probed<'a>(&self, query: &Query<'a>) -> Probed<'a> {
+        let scheme = &self.analyser.scheme;
+        let plan = scheme.plan(query.threshold);
+        let keys = match query.keys {
+            Some(all) => Cow::Borrowed(plan.keys_of(all)),
+            None => scheme.keys(query.sketch.as_bytes(), plan.bands).collect(),
+        };
+        Probed { plan, keys }
     }
 
     fn search<'a>(
         &self,
         query: &Query<'a>,
-        plan: ProbePlan,
-        keys: &'a [Key],
+        probed: &'a Probed<'_>,
         found_max: usize,
     ) -> Search<'a> {
-        Search {
-            keys,
-            sketch: query.sketch,
-            fingerprint: query.fingerprint,
-            agreeing_min: plan.agreeing_min,
+        let limits = SearchLimits {
             postings_max: self.settings.limits.candidates_max.max(found_max),
             found_max,
             members_max: query.members_max,
-        }
-    }
-
-    /// Candidates of the first search: two more than the limit, as one may be the query's own
-    /// document and another shows that there are more matches.
-    fn found_max_at_first(&self, query: &Query<'_>) -> usize {
-        let limits = &self.settings.limits;
-        let many = match (query.conditions.is_some(), &query.record) {
-            (true, _) => limits.filtered_max,
-            // Sketches of records rank candidates but rule none out.
-            (false, Some(_)) => limits.candidates_max,
-            (false, None) => CHECKED_AT_ONCE.min(limits.checked_max),
         };
-        many.max(query.limit + 2)
+        let (sketch, fingerprint) = (query.sketch, query.fingerprint);
+        let agreeing_min = probed.plan.agreeing_min;
+        Search::new(&probed.keys, sketch, fingerprint, query.threshold, agreeing_min, limits)
     }
 
-    /// The limits of the first search for a document that is added; `None` if its candidates are
-    /// not those under the keys by which rivals are found.
-    pub(crate) fn lookup_limits_of_added(&self) -> Option<LookupLimits> {
+    /// How many candidates each search for a query may find, ascending. Does not depend on the
+    /// limit of the query.
+    fn founds_max(&self, query: &Query<'_>) -> Vec<usize> {
+        let limits = &self.settings.limits;
+        let mut founds_max = match (query.conditions.is_some(), &query.record) {
+            (true, _) => vec![limits.filtered_max],
+            // Sketches of records rank candidates, but exclude none.
+            (false, Some(_)) => vec![limits.candidates_max],
+            (false, None) => vec![CHECKED_AT_ONCE, limits.checked_max, limits.candidates_max],
+        };
+        founds_max.dedup_by(|next, before| next <= before);
+        founds_max
+    }
+
+    /// The limits of the first search for a document that is added; `None` if that search has
+    /// other keys than the search for rivals.
+    pub(crate) fn search_limits_of_added(&self) -> Option<SearchLimits> {
         if self.takes_records() || matches!(self.analyser.scheme, Scheme::Prefix(_)) {
             return None;
         }
-        let (limits, limit) = (&self.settings.limits, self.settings.limits.duplicates_max);
-        let found_max = CHECKED_AT_ONCE.min(limits.checked_max).max(limit + 2);
-        let postings_max = limits.candidates_max.max(found_max);
-        Some(LookupLimits { postings_max, found_max, members_max: limit + 1 })
+        let limits = &self.settings.limits;
+        Some(SearchLimits {
+            postings_max: limits.candidates_max.max(CHECKED_AT_ONCE),
+            found_max: CHECKED_AT_ONCE,
+            members_max: limits.duplicates_max + 1,
+        })
     }
 
+    /// Searches and checks, and repeats both if candidates are removed at the same time.
     /// `looked_up`: the query's result of [`candidates_of_all`](Self::candidates_of_all), if any.
     pub(super) async fn find_by_keys(
         &self,
         query: &Query<'_>,
         mut looked_up: Option<Candidates>,
-    ) -> Result<Found, EngineError> {
-        let plan = self.plan(query);
-        let keys = self.keys(query, plan);
-        let expected_recall = match (&query.record, query.mode) {
-            (Some(record), _) => self.analyser.recall_of_records(record),
-            (None, Mode::Estimated) => plan.expected_recall_estimated,
-            (None, _) => plan.expected_recall,
-        };
-        let mut found_max = self.found_max_at_first(query);
-        let mut attempt = 1;
-        loop {
+    ) -> Result<FoundMatches, EngineError> {
+        let probed = self.probed(query);
+        for attempt in 1.. {
+            let (checking, seen) = self.search_and_check(query, &probed, looked_up.take()).await?;
+            if checking.none_gone || attempt == ATTEMPTS_MAX {
+                return Ok(FoundMatches {
+                    truncated: checking.is_cut || !checking.none_gone,
+                    scored: checking.scored,
+                    candidates: seen,
+                    expected_recall: match (&query.record, query.mode) {
+                        (Some(record), _) => self.analyser.recall_of_records(record),
+                        (None, Mode::Estimated) => probed.plan.expected_recall_estimated,
+                        (None, _) => probed.plan.expected_recall,
+                    },
+                    by: FoundBy::Keys,
+                });
+            }
+        }
+        unreachable!("the last attempt returns");
+    }
+
+    /// Searches for ever more candidates and checks them, until the list of matches is longer than
+    /// the limit or ends; also returns the number of distinct sets that share a key.
+    async fn search_and_check(
+        &self,
+        query: &Query<'_>,
+        probed: &Probed<'_>,
+        mut looked_up: Option<Candidates>,
+    ) -> Result<(Checking, usize), EngineError> {
+        let (mut checking, mut seen) = (Checking::new(&self.settings.limits, query), 0);
+        let mut known = HashSet::new();
+        for found_max in self.founds_max(query) {
             let candidates = match looked_up.take() {
                 Some(candidates) => candidates,
                 None => {
-                    let search = self.search(query, plan, &keys, found_max);
+                    let search = self.search(query, probed, found_max);
                     let mut found = self.backend.candidates(std::slice::from_ref(&search)).await?;
                     found.pop().expect("a search has a result")
                 }
             };
-            let (seen, is_cut) = (candidates.seen, candidates.truncated);
-            let checked = self.check_in_order(query, candidates).await?;
-            // Many candidates just below the threshold: search again for more of them.
-            let more_max = self.settings.limits.checked_max;
-            if is_cut && found_max < more_max && checked.scored.len() <= query.limit {
-                found_max = more_max;
-            } else if checked.none_gone || attempt == ATTEMPTS_MAX {
-                return Ok(Found {
-                    truncated: is_cut || checked.is_cut || !checked.none_gone,
-                    scored: checked.scored,
-                    candidates: seen,
-                    expected_recall,
-                    by: FoundBy::Keys,
-                });
-            } else {
-                attempt += 1;
+            let Candidates { mut found, truncated, seen: seen_now, in_crowd } = candidates;
+            seen = seen_now;
+            charge(query.memory, 1 + seen / cost::SKETCHES)?;
+            found.retain(|candidate| known.insert(candidate.fingerprint));
+            self.check_blocks(query, found, &mut checking).await?;
+            checking.is_cut |= truncated;
+            // In a crowd, another search finds hardly any nearer set.
+            let is_last = !truncated || in_crowd && checking.is_in_vain();
+            if is_last || checking.is_over(query) {
+                break;
             }
+            checking.is_cut = false;
         }
+        Ok((checking, seen))
     }
-
-    /// Verifies candidates, those whose sketches agree best first, until there are more matches
-    /// than the limit.
-    async fn check_in_order(
-        &self,
-        query: &Query<'_>,
-        Candidates { mut found, .. }: Candidates,
-    ) -> Result<Checked, EngineError> {
-        found
-            .sort_unstable_by_key(|candidate| (Reverse(candidate.agreeing), candidate.fingerprint));
-        let usual = if query.conditions.is_some() { READ_AT_ONCE } else { CHECKED_AT_ONCE };
-        let at_once = usual.max(query.limit + 2);
-        let mut to_check = self.settings.limits.checked_max.max(at_once);
-        let mut to_filter = self.settings.limits.filtered_max;
-        let mut is_filter_cut = false;
-        let mut checked = Checked::default();
-        let mut rest = found.into_iter();
-        while checked.scored.len() <= query.limit && to_check > 0 && rest.len() > 0 {
-            let mut now: Vec<Candidate> = rest.by_ref().take(at_once.min(to_check)).collect();
-            if let Some(conditions) = query.conditions {
-                is_filter_cut |= cut_members(&mut now, &mut to_filter);
-                now = self.members_matching(conditions, now, query.memory).await?;
-            }
-            to_check = to_check.saturating_sub(now.len());
-            let next = self.score(query, now).await?;
-            checked.scored.extend(next.scored);
-            checked.none_gone &= next.none_gone;
-        }
-        checked.is_cut = is_filter_cut
-            || rest.next().is_some_and(|best| self.may_be_missed(query, &checked, &best));
-        Ok(checked)
-    }
-
-    async fn score(
-        &self,
-        query: &Query<'_>,
-        candidates: Vec<Candidate>,
-    ) -> Result<Checked, EngineError> {
-        match (&query.record, query.mode) {
-            (Some(record), _) => self.score_records(query, record, &candidates).await,
-            (None, Mode::Estimated) => Ok(self.estimate(query, &candidates)),
-            (None, _) => self.verify(query, candidates).await,
-        }
-    }
-
-    /// Whether an unchecked candidate, or one that agrees in fewer slots, may belong to the
-    /// reported matches: the upper bound of its estimate reaches the lowest of them, or the
-    /// threshold while there are fewer than the limit. Sketches of records cannot rule that out.
-    fn may_be_missed(&self, query: &Query<'_>, checked: &Checked, unchecked: &Candidate) -> bool {
-        if query.record.is_some() {
-            return true;
-        }
-        let mut reported: Vec<f64> =
-            checked.scored.iter().map(|scored| scored.found.resemblance).collect();
-        reported.sort_unstable_by(|a, b| b.total_cmp(a));
-        let full = query.limit.checked_sub(1).and_then(|last| reported.get(last));
-        let lowest = full.copied().unwrap_or(query.threshold.get());
-        self.analyser.estimator.estimate(unchecked.agreeing).interval.1 >= lowest
-    }
-}
-
-/// Keeps at most `room` members of the candidates; returns whether any were cut.
-fn cut_members(candidates: &mut Vec<Candidate>, room: &mut usize) -> bool {
-    let mut is_cut = false;
-    candidates.retain_mut(|candidate| {
-        is_cut |= candidate.members.len() > *room;
-        candidate.members.truncate(*room);
-        *room -= candidate.members.len();
-        !candidate.members.is_empty()
-    });
-    is_cut
 }

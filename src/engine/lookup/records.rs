@@ -1,23 +1,19 @@
 //! Records: candidates share a field's key, matches are scored in points.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::backend::{Candidate, Member, PreparedDocument, Version};
 use crate::document::{Content, DocumentId};
 use crate::engine::analysis::{CONTENT_INLINE_BYTES_MAX, Similarity};
-use crate::engine::compare::measures::{Distance, measure};
-use crate::engine::lookup::{Checked, MetadataAt, Query, Scored};
-use crate::engine::{
-    Analyser, CompareOptions, ComparedField, Comparison, Engine, EngineError, ExactResemblance,
-    Explanation, Match, PairContainment,
-};
-use crate::measure::Points;
-use crate::scheme::{Fields, Threshold};
-use crate::text::NormalisedFields;
+use crate::engine::lookup::scoring::ScoredCandidates;
+use crate::engine::lookup::{Query, Scored};
+use crate::engine::{Analyser, Engine, EngineError, Match, compute_if};
+use akin_core::measure::Points;
+use akin_core::scheme::{Fields, Threshold};
+use akin_core::text::NormalisedFields;
 
-/// Candidates whose fields are in memory at once to be scored: at 32 fields of the usual limit's
-/// 4 KiB they take 32 MiB.
+/// Candidates that are scored at once. With 32 fields of the usual limit's 4 KiB, their fields take
+/// 32 MiB of memory.
 const RECORDS_AT_ONCE_MAX: usize = 256;
 
 /// The minimum score of a match.
@@ -84,7 +80,7 @@ impl Engine {
     /// The record query of a content; `None` if the collection does not take records.
     ///
     /// # Errors
-    /// Those of [`Analyser::analyse`].
+    /// The errors of [`Analyser::analyse`].
     pub(crate) fn record_query(
         &self,
         content: &Content,
@@ -95,15 +91,15 @@ impl Engine {
         Ok(Some(RecordQuery { fields, points_min }))
     }
 
-    /// Scores the candidates' documents and keeps those that reach the points. All documents of a
-    /// candidate have the same set and so the same fields.
-    pub(crate) async fn score_records(
+    /// Scores the candidates' documents and keeps the documents that reach the points. All
+    /// documents of a candidate have the same set and so the same fields.
+    pub(super) async fn score_records(
         &self,
         query: &Query<'_>,
         record: &RecordQuery,
         candidates: &[Candidate],
-    ) -> Result<Checked, EngineError> {
-        let mut checked = Checked::default();
+    ) -> Result<ScoredCandidates, EngineError> {
+        let mut checked = ScoredCandidates::default();
         for batch in candidates.chunks(RECORDS_AT_ONCE_MAX) {
             let members =
                 |candidate: &Candidate| candidate.members.iter().map(Member::version).collect();
@@ -113,14 +109,12 @@ impl Engine {
             let points = self.points(record, contents).await?;
             for (candidate, points) in batch.iter().zip(points) {
                 let Some(points) = points else { continue };
+                checked.matching += 1;
                 let members = candidate.members.iter();
                 for member in members.filter(|member| Some(&member.id) != query.own_id) {
                     let found = match_of(&member.id, &points, candidate.keys_shared);
-                    checked.scored.push(Scored {
-                        found,
-                        ordinal: Some(member.ordinal),
-                        metadata: MetadataAt::of(member),
-                    });
+                    let found = Match { stored: Some(member.into()), ..found };
+                    checked.scored.push(Scored { found });
                 }
             }
         }
@@ -140,8 +134,7 @@ impl Engine {
         let (ours, its) = (query.sketch.as_bytes(), rival.sketch.as_bytes());
         let keys_shared = self.analyser.scheme.tables_shared(ours, its).count() as u32;
         let found = match_of(&rival.document.id, &points, keys_shared);
-        let metadata = MetadataAt::Here(rival.document.metadata.clone());
-        Ok(Some(Scored { found, ordinal: None, metadata }))
+        Ok(Some(Scored { found }))
     }
 
     async fn points(
@@ -155,7 +148,7 @@ impl Engine {
             let score = |content: Option<Content>| record.score(&analyser, &content?);
             contents.into_iter().map(score).collect()
         };
-        crate::engine::off_runtime_if(bytes > CONTENT_INLINE_BYTES_MAX, score).await
+        compute_if(bytes > CONTENT_INLINE_BYTES_MAX, score).await
     }
 }
 
@@ -191,57 +184,4 @@ fn match_of(id: &DocumentId, points: &Points, keys_shared: u32) -> Match {
         field_points: Some(points.by_field.clone()),
         ..Match::of(id.clone(), similarity)
     }
-}
-
-/// Compares two records field by field.
-pub(crate) fn compare_records(
-    analyser: &Analyser,
-    records: &Fields,
-    contents: (&Content, &Content),
-    options: CompareOptions,
-) -> Result<Comparison, EngineError> {
-    let (a, b) = contents;
-    analyser.check_fields(a)?;
-    analyser.check_fields(b)?;
-    let mut measures = measure(analyser, contents, options.measures)?;
-    let (a, b) = (analyser.shingler.fields(a)?, analyser.shingler.fields(b)?);
-    let points = Points::of(&a, &b, analyser.edit_penalty);
-    let (sketch_a, sketch_b) = (records.sketch(&a), records.sketch(&b));
-    let shared = analyser.scheme.tables_shared(sketch_a.as_bytes(), sketch_b.as_bytes());
-    let tables_shared: Vec<u32> = shared.collect();
-    let is_candidate = !tables_shared.is_empty();
-    let is_enough = points.total() >= analyser.points_min;
-    let overlap = points.overlap();
-    measures.hamming = options.measures.hamming.then(|| Distance { distance: overlap.hamming() });
-    Ok(Comparison {
-        estimated: None,
-        exact: Some(ExactResemblance::from(overlap)),
-        containment: Some(PairContainment::from(overlap)),
-        probability_candidate: Some(f64::from(u8::from(is_candidate))),
-        probability_reported: f64::from(u8::from(is_candidate && is_enough)),
-        measures: measures.if_any(),
-        explanation: options.explain.then(|| Explanation {
-            bands_shared: tables_shared,
-            fields: compared_fields(&a, &b, &points),
-            ..Explanation::default()
-        }),
-        points: Some(points.total()),
-        field_points: Some(points.by_field),
-    })
-}
-
-/// The fields of either record, ordered by name.
-fn compared_fields(
-    a: &NormalisedFields,
-    b: &NormalisedFields,
-    points: &Points,
-) -> Vec<ComparedField> {
-    let names: BTreeSet<&str> = a.iter().chain(b.iter()).map(|(name, _)| name).collect();
-    let compared = |name: &str| ComparedField {
-        name: name.to_owned(),
-        a: a.get(name).map(str::to_owned),
-        b: b.get(name).map(str::to_owned),
-        points: points.by_field.get(name).copied(),
-    };
-    names.into_iter().map(compared).collect()
 }

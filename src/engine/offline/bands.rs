@@ -1,15 +1,15 @@
-//! Bands of sketches, for programs that join them themselves.
+//! Bands of sketches, for programs that compute the join.
 
 use crate::engine::{Analyser, Analysis};
-use crate::scheme::{Key, ProbePlan, Threshold};
+use akin_core::scheme::{Key, ProbePlan, Threshold};
 
 impl Analyser {
-    /// How a lookup at the threshold probes and prunes; `None` if keys are not made of slots.
+    /// The probe plan of a lookup at the threshold; `None` if keys are not made of slots.
     pub fn band_plan(&self, threshold: Threshold) -> Option<ProbePlan> {
         self.scheme.bands().map(|bands| bands.plan(threshold))
     }
 
-    /// The keys that such a lookup probes, one for each band.
+    /// The keys that a lookup with this plan probes, one key for each band.
     pub fn band_keys<'a>(
         &'a self,
         analysis: &'a Analysis,

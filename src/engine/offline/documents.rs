@@ -1,11 +1,12 @@
-//! Which document has which set.
+//! The assignment of documents to sets.
 
 use std::io;
 
 use super::Room;
+use super::natural::push_key;
 use super::sorter::Sorter;
 
-/// The documents of each set, by their ranks and then in the byte order of their ids.
+/// The documents of each set, by their ranks and then in the natural order of their ids.
 #[derive(Debug)]
 pub struct Documents {
     /// By document; or [`NO_SET`].
@@ -17,42 +18,41 @@ pub struct Documents {
 
 const NO_SET: u32 = u32::MAX;
 
-/// What the order of the documents depends on.
+/// The sort key of a document.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'i> {
+pub(super) struct SortKey<'i> {
     pub is_new: bool,
     pub rank: u64,
     pub id: &'i str,
 }
 
 /// Collects the documents that have sets.
-pub(super) struct Ordering {
+pub(super) struct SetNumbering {
     room: Room,
-    /// Documents by place: `is_new`, rank and id, then 0, which is in no id, the fingerprint and
-    /// the number.
+    /// Documents by place: `is_new`, rank and the key of the id, then the fingerprint and the
+    /// number.
     by_place: Sorter,
     record: Vec<u8>,
 }
 
-impl Ordering {
+impl SetNumbering {
     pub fn new(room: &Room) -> Self {
         let by_place = Sorter::new(room, room.share());
         Self { room: room.clone(), by_place, record: Vec::new() }
     }
 
-    pub fn push(&mut self, place: Place<'_>, fingerprint: u64, number: u32) -> io::Result<()> {
+    pub fn push(&mut self, place: SortKey<'_>, fingerprint: u64, number: u32) -> io::Result<()> {
         self.record.clear();
         self.record.push(place.is_new.into());
         self.record.extend_from_slice(&place.rank.to_be_bytes());
-        self.record.extend_from_slice(place.id.as_bytes());
-        self.record.push(0);
+        push_key(&mut self.record, place.id);
         self.record.extend_from_slice(&fingerprint.to_be_bytes());
         self.record.extend_from_slice(&number.to_be_bytes());
         self.by_place.push(&self.record)
     }
 
     /// Numbers the sets by their best documents. `numbers`: how many documents there are;
-    /// `left_out`: ascending numbers of those that do not count.
+    /// `left_out`: ascending numbers of documents to leave out.
     pub fn finish(self, numbers: u32, left_out: &[u32]) -> io::Result<Documents> {
         let Self { room, by_place, mut record } = self;
         let mut by_fingerprint = Sorter::new(&room, room.share());
@@ -135,7 +135,7 @@ impl Documents {
         &self.by_set[starts[0] as usize..starts[1] as usize]
     }
 
-    /// The set of a document, if it has one and counts.
+    /// The set of a document; `None` if the document has no set or was left out.
     pub fn set_of(&self, number: u32) -> Option<u32> {
         Some(self.set_of[number as usize]).filter(|set| *set != NO_SET)
     }

@@ -1,11 +1,12 @@
 //! Near-duplicate search over documents outside any collection.
 //!
-//! Ids, sketches and sets are in temporary files, and what must be sorted is sorted through files.
-//! Memory holds some 30 bytes a document, what [`Room::memory`] allows for keys and buffers, and,
-//! if documents are records, their fields. (To list pairs, their keys are in memory, too.)
+//! Ids, sketches and sets are in temporary files, and sorting is external. Memory holds some 30
+//! bytes for each document, keys and buffers up to [`Room::memory`], and the fields of records.
+//! (To list pairs, the keys of all sets are in memory, too.)
 
 mod bands;
 mod documents;
+mod natural;
 mod records;
 mod room;
 mod rows;
@@ -19,15 +20,15 @@ pub use sorter::Sorter;
 use std::io;
 use std::ops::ControlFlow;
 
-use self::documents::{Ordering, Place};
+use self::documents::{SetNumbering, SortKey};
 use self::records::{Comparing, Records};
 use self::rows::{IdReader, RowWriter};
 use self::sets::SetReader;
-use super::{Analyser, Analysis, CollectionSettings, Mode};
+use super::{Analyser, Analysis, CollectionSettings, Incomplete, Mode};
 use crate::document::DocumentId;
-use crate::join::{JoinError, Linkage, Pair, Progress, Stopped};
-use crate::scheme::{Kind, Threshold};
-use crate::text::NormalisedFields;
+use akin_core::join::{JoinError, LeftOut, Linkage, Pair, Progress, Stopped};
+use akin_core::scheme::{Kind, Threshold};
+use akin_core::text::NormalisedFields;
 
 /// Bytes of memory for each document, at the peak of the work.
 pub const DOCUMENT_BYTES: usize = 32;
@@ -37,14 +38,14 @@ pub struct OfflineGathering {
     analyser: Analyser,
     room: Room,
     rows: RowWriter,
-    ordering: Ordering,
+    ordering: SetNumbering,
     count: u32,
     /// The record of each document; `None` if documents are not records.
     records: Option<Vec<Option<NormalisedFields>>>,
     points_max: u32,
     /// Numbers of documents with nothing to make a set of.
     empty: Vec<u32>,
-    /// How many documents are old, once that is known.
+    /// The number of old documents; `None` until [`Self::end_old`].
     old: Option<u32>,
 }
 
@@ -61,7 +62,7 @@ impl OfflineGathering {
         let analyser = Analyser::new(settings);
         Ok(Self {
             rows: RowWriter::new(&room, analyser.scheme.sketch_bytes())?,
-            ordering: Ordering::new(&room),
+            ordering: SetNumbering::new(&room),
             analyser,
             room,
             count: 0,
@@ -72,8 +73,8 @@ impl OfflineGathering {
         })
     }
 
-    /// The documents so far are old: each represents itself, and further ones are compared with all
-    /// of them. Returns how many there are.
+    /// Declares the documents so far old: each represents itself, and later documents are compared
+    /// with all old documents. Returns the number of old documents.
     pub fn end_old(&mut self) -> u32 {
         *self.old.insert(self.count)
     }
@@ -94,7 +95,7 @@ impl OfflineGathering {
         rank: u64,
     ) -> io::Result<u32> {
         let number = self.push_row(id, Some(analysis))?;
-        let place = Place { is_new: self.old.is_some(), rank, id: id.as_str() };
+        let place = SortKey { is_new: self.old.is_some(), rank, id: id.as_str() };
         self.ordering.push(place, analysis.fingerprint, number)?;
         if let Some(records) = &mut self.records {
             let record = record.expect("the caller passes the fields of a record");
@@ -106,7 +107,7 @@ impl OfflineGathering {
     /// Adds a document with nothing to make a set of.
     ///
     /// # Errors
-    /// As for [`Self::push`].
+    /// The errors of [`Self::push`].
     pub fn push_empty(&mut self, id: &DocumentId) -> io::Result<u32> {
         let number = self.push_row(id, None)?;
         self.empty.push(number);
@@ -164,7 +165,7 @@ impl OfflineGathering {
 }
 
 /// A corpus that can be searched repeatedly. Sets are numbered by the ranks of
-/// their documents, then in the byte order of their smallest ids.
+/// their documents, then in the natural order of their smallest ids.
 pub struct OfflineCorpus {
     analyser: Analyser,
     room: Room,
@@ -172,7 +173,7 @@ pub struct OfflineCorpus {
     sets: SetReader,
     ids: IdReader,
     records: Option<Records>,
-    /// The first sets are those of old documents.
+    /// The number of sets of old documents, which come first.
     protected: u32,
     first_new: u32,
     empty: Vec<u32>,
@@ -230,7 +231,8 @@ impl OfflineCorpus {
     }
 
     /// Visits every pair of distinct sets at or over the threshold once, in a deterministic order,
-    /// until the visitor breaks. The visitor also gets the documents of all sets.
+    /// until the visitor breaks. The visitor also gets the documents of all sets. Returns which
+    /// sets were not compared with all their candidates.
     ///
     /// # Errors
     /// [`JoinError::Stopped`], also if the visitor breaks; a set could not be read back.
@@ -240,23 +242,26 @@ impl OfflineCorpus {
         threshold: Threshold,
         progress: &Progress,
         mut visit: impl FnMut(&Documents, SetPair) -> ControlFlow<()>,
-    ) -> Result<(), JoinError<io::Error>> {
+    ) -> Result<LeftOut, JoinError<io::Error>> {
         let Self { analyser, documents, sets, records, .. } = self;
         if let Some(records) = records {
             let comparing = Comparing::new(records, sets, analyser, (mode, threshold));
             let comparing = comparing.map_err(JoinError::Sets)?;
-            return Ok(comparing.pairs(progress, |a, b, resemblance| {
+            comparing.pairs(progress, |a, b, resemblance| {
                 match visit(documents, SetPair { a, b, resemblance }) {
                     ControlFlow::Continue(()) => Ok(()),
                     ControlFlow::Break(()) => Err(Stopped),
                 }
-            })?);
+            })?;
+            return Ok(comparing.left_out());
         }
         let join = analyser.join(sets, (mode, threshold), progress)?;
-        join.pairs(sets, progress, |pair| visit(documents, SetPair::of(&pair, analyser)))
+        join.pairs(sets, progress, |pair| visit(documents, SetPair::of(&pair, analyser)))?;
+        Ok(join.left_out())
     }
 
-    /// The representative of each set, by number: the lowest number in its cluster.
+    /// The representative of each set, by number: the lowest number in its cluster. And which sets
+    /// were not compared with all their candidates.
     ///
     /// # Errors
     /// [`JoinError::Stopped`]; a set could not be read back.
@@ -266,17 +271,33 @@ impl OfflineCorpus {
         threshold: Threshold,
         linkage: Linkage,
         progress: &Progress,
-    ) -> Result<Vec<u32>, JoinError<io::Error>> {
+    ) -> Result<(Vec<u32>, LeftOut), JoinError<io::Error>> {
         let Self { analyser, room, documents, sets, records, protected, .. } = self;
         if let Some(records) = records {
             let comparing = Comparing::new(records, sets, analyser, (mode, threshold));
             let comparing = comparing.map_err(JoinError::Sets)?;
-            return Ok(comparing.clusters(linkage, *protected, progress)?);
+            let clusters = comparing.clusters(linkage, *protected, progress)?;
+            return Ok((clusters, comparing.left_out()));
         }
         let join = analyser.join(sets, (mode, threshold), progress)?;
         let taken = documents.numbers() as usize * DOCUMENT_BYTES;
         let memory = room.memory.saturating_sub(taken) / 2;
-        join.protecting(*protected).within(memory).clusters(linkage, sets, progress)
+        let join = join.protecting(*protected).within(memory);
+        let clusters = join.clusters(linkage, sets, progress)?;
+        Ok((clusters, join.left_out()))
+    }
+
+    /// Describes the sets that a join left out by their documents; `None` if there are none.
+    ///
+    /// # Errors
+    /// An id could not be read back.
+    pub fn incomplete(&self, left_out: &LeftOut) -> io::Result<Option<Incomplete>> {
+        let id = |set| self.id(self.documents.of(set)[0]);
+        let example = left_out.example.map(|(a, b)| Ok::<_, io::Error>([id(a)?, id(b)?]));
+        let ids = left_out.named.iter().map(|set| id(*set)).collect::<io::Result<_>>()?;
+        let documents = u64::from(left_out.sets);
+        let incomplete = Incomplete { documents, ids, example: example.transpose()?, shared: None };
+        Ok((documents > 0).then_some(incomplete))
     }
 }
 

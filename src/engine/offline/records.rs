@@ -1,13 +1,14 @@
 //! Near-duplicates among records: scores pairs that share a key of the scheme, or all pairs.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 use crate::document::Content;
 use crate::engine::{Analyser, Mode};
-use crate::join::{Forest, Linkage, Progress, Sets, Stage, Stopped};
-use crate::measure::Points;
-use crate::scheme::{Key, Threshold};
-use crate::text::NormalisedFields;
+use akin_core::join::{Forest, LeftOut, Linkage, Progress, Sets, Stage, Stopped};
+use akin_core::measure::Points;
+use akin_core::scheme::{Key, Threshold};
+use akin_core::text::NormalisedFields;
 
 impl Analyser {
     /// The normalised fields of an analysed record; `None` if documents are not records.
@@ -24,6 +25,10 @@ pub(super) struct Records {
     pub points_max: u32,
 }
 
+/// A record is compared with this many further records of each of its keys. A value that more
+/// records share says little about them.
+const OF_A_KEY_MAX: usize = if cfg!(test) { 8 } else { 4_096 };
+
 /// A comparison of records with each other.
 pub(super) struct Comparing<'r> {
     records: &'r Records,
@@ -31,6 +36,7 @@ pub(super) struct Comparing<'r> {
     threshold: Threshold,
     /// `None` if every pair is compared.
     by_key: Option<ByKey>,
+    left_out: RefCell<LeftOut>,
 }
 
 struct ByKey {
@@ -76,7 +82,12 @@ impl<'r> Comparing<'r> {
         (mode, threshold): (Mode, Threshold),
     ) -> Result<Self, S::Error> {
         let by_key = (mode != Mode::Exact).then(|| ByKey::new(sets, analyser)).transpose()?;
-        Ok(Self { records, analyser, threshold, by_key })
+        Ok(Self { records, analyser, threshold, by_key, left_out: RefCell::default() })
+    }
+
+    /// The records that were not compared with all that share a key.
+    pub fn left_out(&self) -> LeftOut {
+        self.left_out.borrow().clone()
     }
 
     fn count(&self) -> u32 {
@@ -131,13 +142,18 @@ impl<'r> Comparing<'r> {
     /// Records with a higher number that `a` is compared with, ascending.
     fn candidates(&self, a: u32) -> Vec<u32> {
         let Some(by_key) = &self.by_key else { return (a + 1..self.count()).collect() };
-        let mut candidates = Vec::new();
+        let (mut candidates, mut further) = (Vec::new(), None);
         for Key { table, value } in &by_key.keys[a as usize] {
             let numbers = &by_key.numbers[&(*table, *value)];
-            candidates.extend_from_slice(&numbers[numbers.partition_point(|b| *b <= a)..]);
+            let larger = &numbers[numbers.partition_point(|b| *b <= a)..];
+            further = further.or(larger.get(OF_A_KEY_MAX).copied());
+            candidates.extend_from_slice(&larger[..larger.len().min(OF_A_KEY_MAX)]);
         }
         candidates.sort_unstable();
         candidates.dedup();
+        if let Some(further) = further {
+            self.left_out.borrow_mut().note(a, further);
+        }
         candidates
     }
 

@@ -1,14 +1,15 @@
-//! What the work with a corpus may take of the machine.
+//! The memory and the disk that the work with a corpus may use.
 
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
-/// Memory, and a place for files that have no names and whose space is freed even after a crash.
+/// Memory, and a directory for unnamed files. The space of unnamed files is freed even after a
+/// crash.
 #[derive(Clone, Debug)]
 pub struct Room {
     pub directory: PathBuf,
-    /// Bytes. What does not fit is in files, but for some 30 bytes a document.
+    /// Bytes. Data beyond this size is in files, except some 30 bytes for each document.
     pub memory: usize,
 }
 
@@ -38,7 +39,7 @@ impl Room {
         Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
     }
 
-    /// Bytes for one of several things that are in memory at the same time.
+    /// Bytes for each of the buffers that are in memory at the same time.
     pub fn share(&self) -> usize {
         self.memory / 8
     }

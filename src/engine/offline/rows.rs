@@ -1,4 +1,4 @@
-//! What is known of each document while the corpus is read: a file of rows of one length, by the
+//! The data of each document while the corpus is read: a file of rows of equal length, by the
 //! documents' numbers, and files of the ids and the sets that rows point to.
 
 use std::fs::File;
@@ -18,7 +18,7 @@ const SIZE_AT: usize = U64_BYTES;
 const ID_AT: usize = SIZE_AT + size_of::<u32>();
 const END_AT: usize = ID_AT + U64_BYTES + size_of::<u16>();
 
-/// Sets of the latest documents that are known again by their fingerprints.
+/// Sets of the latest documents that are recognised by their fingerprints.
 const RECENT_SETS: usize = 1 << 16;
 
 pub(super) struct RowWriter {
@@ -27,8 +27,8 @@ pub(super) struct RowWriter {
     ids_end: u64,
     elements: BufWriter<File>,
     elements_end: u64,
-    /// Fingerprint and start of a set, by the lowest bits of the fingerprint. So what is copied
-    /// often is hardly stored twice.
+    /// Fingerprint and start of a set, by the lowest bits of the fingerprint, so that the set of
+    /// frequent copies is rarely stored twice.
     recent: Vec<Option<(u64, u64)>>,
     sketch_bytes: usize,
     /// Reusable buffer.
@@ -114,7 +114,7 @@ impl IdReader {
         self.sketch_bytes + END_AT
     }
 
-    /// As many rows at once as fit into memory, each time from all rows.
+    /// Collects as many rows at once as fit into memory, each time in a pass over all rows.
     fn rows_of_sets(&self, documents: &Documents, room: &Room) -> io::Result<(File, Vec<u32>)> {
         let row_bytes = set_row_bytes(self.sketch_bytes);
         let at_once = (room.share() / row_bytes).max(1).min(u32::MAX as usize) as u32;

@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use super::rows::{not_what_was_written, read_u64};
-use crate::join::Sets;
-use crate::text::ShingleSet;
+use akin_core::join::Sets;
+use akin_core::text::ShingleSet;
 
 /// Rows that follow each other are read together.
 const WINDOW_BYTES: usize = 1 << 18;
@@ -25,7 +25,7 @@ pub(super) struct SetReader {
     /// Each element as 8 bytes, little-endian.
     elements: File,
     sketch_bytes: usize,
-    /// The rows in `window`, which continue with those that were asked for before.
+    /// The numbers of the rows in `window`, which are consecutive.
     in_window: Range<u32>,
     window: Vec<u8>,
     /// The row of another set, and its number.

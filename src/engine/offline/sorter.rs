@@ -80,7 +80,7 @@ impl Sorter {
     }
 
     /// # Errors
-    /// The disk is full, or does not give back what was written.
+    /// The disk is full, or returns other bytes than were written.
     pub fn finish(mut self) -> io::Result<Sorted> {
         if self.runs.is_empty() {
             self.sort();
@@ -93,7 +93,7 @@ impl Sorter {
 
 impl Sorted {
     /// # Errors
-    /// The disk does not give back what was written.
+    /// The disk returns other bytes than were written.
     pub fn next(&mut self) -> io::Result<Option<&[u8]>> {
         match self {
             Self::Memory { bytes, records } => {
@@ -157,7 +157,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(16))]
 
         #[test]
-        fn records_come_in_their_order_however_little_memory_there_is(
+        fn records_are_sorted_with_little_memory(
             mut records in vec(vec(any::<u8>(), 0..4), 0..300),
             memory in 0..4_000_usize,
         ) {

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::document::Content;
-use crate::text::Unit;
+use akin_core::text::Unit;
 
 fn text(from: usize) -> Content {
     let words: Vec<_> = (from..from + 50).map(|word| format!("w{word}")).collect();
@@ -37,7 +37,7 @@ fn pairs(corpus: &mut OfflineCorpus, mode: Mode) -> BTreeSet<String> {
 }
 
 #[test]
-fn sets_come_back_under_their_numbers_whatever_the_order() {
+fn sets_are_read_by_number_in_any_order() {
     // Neighbours share 47 of 49 shingles.
     let mut documents = vec![("d", 1), ("b", 0), ("z", 500), ("c", 0), ("a", 1000)];
     for _ in 0..documents.len() {
@@ -50,7 +50,7 @@ fn sets_come_back_under_their_numbers_whatever_the_order() {
         }
         let threshold = Threshold::new(0.7).unwrap();
         let of = (Mode::Exact, Linkage::Representative);
-        let clusters = corpus.clusters(of.0, threshold, of.1, &Progress::default()).unwrap();
+        let (clusters, _) = corpus.clusters(of.0, threshold, of.1, &Progress::default()).unwrap();
         assert_eq!(clusters, [0, 1, 1, 3]);
     }
 }
@@ -103,15 +103,15 @@ fn records_are_compared_by_their_points() {
     let threshold = Threshold::new(0.6).unwrap();
     for linkage in [Linkage::Single, Linkage::Representative] {
         let progress = Progress::default();
-        let clusters = corpus.clusters(Mode::Exact, threshold, linkage, &progress).unwrap();
+        let (clusters, _) = corpus.clusters(Mode::Exact, threshold, linkage, &progress).unwrap();
         assert_eq!(clusters, [0, 0, 2, 0]);
-        let clusters = corpus.clusters(Mode::Verified, threshold, linkage, &progress).unwrap();
+        let (clusters, _) = corpus.clusters(Mode::Verified, threshold, linkage, &progress).unwrap();
         assert_eq!(clusters, [0, 1, 2, 1]);
     }
 }
 
 #[test]
-fn of_a_cluster_the_lowest_rank_is_kept_and_old_documents_stay_apart() {
+fn lowest_rank_represents_a_cluster_and_old_documents_represent_themselves() {
     let settings = CollectionSettings::default();
     let analyser = Analyser::new(&settings);
     let clusters = |old: &[usize], new: &[(usize, u64)], linkage| {
@@ -130,7 +130,8 @@ fn of_a_cluster_the_lowest_rank_is_kept_and_old_documents_stay_apart() {
         }
         let mut corpus = gathering.finish(&[]).unwrap();
         let threshold = Threshold::new(0.8).unwrap();
-        let found = corpus.clusters(Mode::Exact, threshold, linkage, &Progress::default()).unwrap();
+        let (found, _) =
+            corpus.clusters(Mode::Exact, threshold, linkage, &Progress::default()).unwrap();
         let id = |set: u32| corpus.id(corpus.documents().of(set)[0]).unwrap().to_string();
         let pairs: BTreeSet<_> = (0..).zip(found).map(|(set, by)| (id(set), id(by))).collect();
         pairs.into_iter().map(|(set, by)| format!("{set} {by}")).collect::<Vec<_>>()
@@ -147,7 +148,7 @@ fn of_a_cluster_the_lowest_rank_is_kept_and_old_documents_stay_apart() {
     assert_eq!(clusters(&[100], &[(8, 0)], by), ["008 008", "100 100"]);
 }
 
-/// Near-copies, copies and others, new and old; and one document without a set.
+/// Near-copies, copies and unlike documents, new and old; and one document without a set.
 fn mixed(room: Room) -> OfflineCorpus {
     let settings = CollectionSettings::default();
     let analyser = Analyser::new(&settings);
@@ -166,7 +167,7 @@ fn mixed(room: Room) -> OfflineCorpus {
 }
 
 #[test]
-fn with_little_memory_everything_is_as_with_much() {
+fn results_do_not_depend_on_the_memory() {
     let of = (Mode::Exact, Threshold::new(0.8).unwrap());
     let mut much = mixed(Room::default());
     for memory in [0, 20_000, 60_000] {
@@ -190,4 +191,45 @@ fn with_little_memory_everything_is_as_with_much() {
     assert_eq!([7, 150, 300].map(|number| documents.set_of(number)), [None; 3]);
     assert_eq!((documents.count(), documents.numbers()), (298, 301));
     assert!(much.is_empty(300) && !much.is_empty(7));
+}
+
+#[test]
+fn comparisons_for_a_value_of_all_records_are_bounded() {
+    let mut settings = CollectionSettings::default();
+    settings.shingles.unit = Unit::Field;
+    settings.scheme.kind = Kind::Fields;
+    settings.scheme.fields = ["name", "country"].map(str::to_owned).to_vec();
+    let analyser = Analyser::new(&settings);
+    let compared = |records: usize| {
+        let mut gathering = OfflineGathering::new(&settings).unwrap();
+        for number in 0..records {
+            // Two of each name, far from each other.
+            let name = format!("name {}", number % (records / 2) * 7_919);
+            let fields = [("name", name), ("country", "x".repeat(1 + number / (records / 2)))];
+            let fields = fields.map(|(name, value)| (name.to_owned(), value));
+            let content = Content::Fields(fields.into_iter().collect());
+            let analysis = analyser.analyse(&content).unwrap();
+            let id = DocumentId::new(format!("{number:03}")).unwrap();
+            gathering.push(&id, &analysis, analyser.record(&content), 0).unwrap();
+        }
+        let mut corpus = gathering.finish(&[]).unwrap();
+        let (mut found, threshold) = (0, Threshold::new(0.5).unwrap());
+        let visit = |_: &Documents, pair: SetPair| {
+            found += usize::from(pair.b - pair.a == records as u32 / 2);
+            ControlFlow::Continue(())
+        };
+        let of = (Mode::Verified, threshold);
+        let left_out = corpus.pairs(of.0, of.1, &Progress::default(), visit).unwrap();
+        let incomplete = corpus.incomplete(&left_out).unwrap();
+        (found, left_out, incomplete)
+    };
+    let (found, left_out, incomplete) = compared(16);
+    assert_eq!((found, left_out, incomplete), (8, LeftOut::default(), None));
+    // Of 50 in a country, the last nine have no more than eight behind them.
+    let (found, left_out, incomplete) = compared(100);
+    assert_eq!((found, left_out.sets), (50, 2 * 41));
+    let Incomplete { documents, ids, example, .. } = incomplete.unwrap();
+    assert_eq!(ids.len(), 82);
+    let [a, b] = example.unwrap();
+    assert_eq!((documents, a.as_str(), b.as_str()), (82, "000", "009"));
 }

@@ -1,9 +1,10 @@
-//! The feed of changes, for those who keep a copy of the documents elsewhere.
+//! The feed of changes, for clients that keep a copy of the documents elsewhere.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
+use crate::backend::Capability;
 use crate::engine::{Change, Engine, EngineError, Position};
 use crate::storage::Changes;
 
@@ -16,7 +17,7 @@ impl Engine {
     /// # Errors
     /// `UnsupportedByBackend`, `Store`.
     pub async fn last_change(&self) -> Result<Position, EngineError> {
-        Ok(self.local("changes")?.last_change().await?)
+        Ok(self.require(Capability::Changes)?.last_change().await?)
     }
 
     /// The position before the oldest change that is kept.
@@ -24,19 +25,39 @@ impl Engine {
     /// # Errors
     /// `UnsupportedByBackend`, `Store`.
     pub async fn oldest_change(&self) -> Result<Position, EngineError> {
-        Ok(self.local("changes")?.oldest_change().await?)
+        Ok(self.require(Capability::Changes)?.oldest_change().await?)
     }
 
     /// How many operations there were after a position of this store. Cheap.
     pub fn changes_behind(&self, position: Position) -> u64 {
-        self.local("changes").map_or(0, |local| local.changes_behind(position))
+        self.require(Capability::Changes).map_or(0, |local| local.changes_behind(position))
     }
 
-    /// What happened after a position, from at most `max` operations, and the position behind it.
-    /// Without a position nothing, and the position of now. Waits up to `wait` for an operation.
+    /// Whether something happened after a position. Cheap.
     ///
-    /// Of a document that was stored several times only the last is reported for certain: a reader
-    /// that applies all changes in their order has the documents that there are.
+    /// # Errors
+    /// `UnsupportedByBackend`.
+    pub fn has_changed_since(&self, position: Position) -> Result<bool, EngineError> {
+        Ok(self.require(Capability::Changes)?.has_changed_since(position))
+    }
+
+    /// Waits up to `wait` until something happens after a position.
+    ///
+    /// # Errors
+    /// `UnsupportedByBackend`.
+    pub async fn await_change(&self, after: Position, wait: Duration) -> Result<(), EngineError> {
+        let deadline = Instant::now() + wait;
+        while !self.has_changed_since(after)? && Instant::now() < deadline {
+            sleep_until(deadline.min(Instant::now() + LOOK_EVERY)).await;
+        }
+        Ok(())
+    }
+
+    /// The changes after a position, from at most `max` operations, and the position behind them.
+    /// Without a position: no changes, and the current position.
+    ///
+    /// If a document was stored several times, only the last change is certain to be reported: a
+    /// reader that applies all changes in order ends up with the stored documents.
     ///
     /// # Errors
     /// `ChangesGone`, `UnsupportedByBackend`, `Store`.
@@ -44,14 +65,9 @@ impl Engine {
         &self,
         after: Option<Position>,
         max: usize,
-        wait: Duration,
     ) -> Result<(Vec<Change>, Position), EngineError> {
-        let local = self.local("changes")?;
+        let local = self.require(Capability::Changes)?;
         let Some(after) = after else { return Ok((Vec::new(), local.last_change().await?)) };
-        let deadline = Instant::now() + wait;
-        while !local.has_changed_since(after) && Instant::now() < deadline {
-            sleep_until(deadline.min(Instant::now() + LOOK_EVERY)).await;
-        }
         match local.changes_after(after, max).await? {
             Changes::Some(changes, next) => Ok((changes, next)),
             Changes::Gone => Err(EngineError::ChangesGone),

@@ -1,14 +1,15 @@
 //! Lists and counts the documents that meet conditions.
 
+use crate::budget::Reservation;
 use crate::document::DocumentId;
 use crate::engine::{Conditions, Engine, EngineError};
 
-/// Ids that are read, and whose documents are examined, at a time.
+/// Ids that are read at a time, with their documents.
 const IDS_AT_ONCE: usize = 1_024;
 
 /// A page of ids in byte order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Page {
+pub struct ListedIds {
     pub ids: Vec<DocumentId>,
     /// After which id the next page begins; `None` on the last.
     pub next: Option<DocumentId>,
@@ -33,28 +34,29 @@ impl Engine {
     /// have every document that exists throughout.
     ///
     /// # Errors
-    /// `Store`.
+    /// `OverBudget`, `Store`.
     pub async fn list_where(
         &self,
         after: Option<DocumentId>,
         limit: usize,
         conditions: &Conditions,
-    ) -> Result<Page, EngineError> {
+        memory: Option<&Reservation>,
+    ) -> Result<ListedIds, EngineError> {
         if conditions.is_empty() {
             let mut ids = self.list(after, limit + 1).await?;
             let more = ids.len() > limit;
             ids.truncate(limit);
             let next = if more { ids.last().cloned() } else { None };
-            return Ok(Page { ids, next });
+            return Ok(ListedIds { ids, next });
         }
-        let mut page = Page { ids: Vec::new(), next: after };
+        let mut page = ListedIds { ids: Vec::new(), next: after };
         let mut examined = 0;
         while page.ids.len() < limit && examined < self.settings.limits.filtered_max {
             let ids = self.backend.list(page.next.take(), IDS_AT_ONCE).await?;
             let is_last = ids.len() < IDS_AT_ONCE;
             examined += ids.len();
             page.next = if is_last { None } else { ids.last().cloned() };
-            for id in self.ids_matching(conditions, ids).await? {
+            for id in self.ids_matching(conditions, ids, memory).await? {
                 if page.ids.len() == limit {
                     page.next = page.ids.last().cloned();
                     return Ok(page);
@@ -71,17 +73,22 @@ impl Engine {
     /// How many documents meet the conditions. Examines all of them, if there are conditions.
     ///
     /// # Errors
-    /// `Store`.
-    pub async fn count(&self, conditions: &Conditions) -> Result<u64, EngineError> {
+    /// `OverBudget`, `Store`.
+    pub async fn count(
+        &self,
+        conditions: &Conditions,
+        memory: Option<&Reservation>,
+    ) -> Result<u64, EngineError> {
         if conditions.is_empty() {
             return Ok(self.backend.stats().await?.documents);
         }
+        self.charge_documents(memory).await?;
         let (mut count, mut after) = (0, None);
         loop {
             let ids = self.backend.list(after, IDS_AT_ONCE).await?;
             let is_last = ids.len() < IDS_AT_ONCE;
             after = ids.last().cloned();
-            count += self.ids_matching(conditions, ids).await?.len() as u64;
+            count += self.ids_matching(conditions, ids, memory).await?.len() as u64;
             if is_last {
                 return Ok(count);
             }

@@ -1,14 +1,16 @@
-//! Reading documents, statistics, snapshots and closing.
+//! Reading what is stored: documents (get, list, export), changes and statistics; snapshots,
+//! backups and closing.
 
 pub(crate) mod backup;
 mod changes;
 mod listing;
 
-pub use listing::Page;
+pub use listing::ListedIds;
 
 use futures_util::{Stream, StreamExt};
 use tokio::sync::watch;
 
+use crate::backend::Capability;
 use crate::document::DocumentId;
 use crate::engine::{Engine, EngineError, Order, Record, SnapshotInfo, Stats};
 use crate::storage::Detail;
@@ -21,7 +23,7 @@ impl Engine {
         record.ok_or_else(|| EngineError::not_found(id))
     }
 
-    /// Every document, from one consistent view. Stops when the stream is dropped.
+    /// Every document, from a consistent view. Stops when the stream is dropped.
     pub async fn export(
         &self,
         order: Order,
@@ -41,23 +43,23 @@ impl Engine {
         Ok(Stats { backend, discoveries, last_clusters, clusters, last_recall })
     }
 
-    /// Writes a snapshot of the index and returns once it is on disk. One is written at a time;
-    /// calls during it wait for the next.
+    /// Writes a snapshot of the index and returns once it is on disk. Only one snapshot is written
+    /// at a time; calls during it wait for the next.
     ///
     /// # Errors
     /// `Store`.
     pub async fn snapshot(&self) -> Result<SnapshotInfo, EngineError> {
-        Ok(self.local("snapshots")?.snapshot().await?)
+        Ok(self.require(Capability::Snapshots)?.snapshot().await?)
     }
 
     /// # Errors
     /// `UnsupportedByBackend`: there is no index here to copy.
     pub fn check_snapshots(&self) -> Result<(), EngineError> {
-        self.local("snapshots")?;
+        self.require(Capability::Snapshots)?;
         Ok(())
     }
 
-    /// Writes a snapshot, unless the newest one is up to date.
+    /// Writes a snapshot, unless the newest snapshot is up to date.
     ///
     /// # Errors
     /// `Store`.
@@ -67,16 +69,16 @@ impl Engine {
         if stats.sequence == newest { Ok(None) } else { self.snapshot().await.map(Some) }
     }
 
-    /// Whether a start would have to replay at least `operations_min` operations, or a quarter of
-    /// the number of documents if that is more. Cheap.
+    /// Whether a start would have to replay at least `operations_min` operations, or an eighth
+    /// of the number of documents if that is more. Cheap.
     pub fn is_snapshot_due(&self, operations_min: u64) -> bool {
-        self.local("snapshots").is_ok_and(|local| local.is_snapshot_due(operations_min))
+        self.require(Capability::Snapshots).is_ok_and(|local| local.is_snapshot_due(operations_min))
     }
 
     /// # Errors
     /// `Store`.
     pub async fn snapshots(&self) -> Result<Vec<SnapshotInfo>, EngineError> {
-        Ok(self.local("snapshots")?.snapshots().await?)
+        Ok(self.require(Capability::Snapshots)?.snapshots().await?)
     }
 
     /// Holds the reason once the store has failed; the process should then stop.

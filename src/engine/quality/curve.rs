@@ -1,11 +1,11 @@
-//! The S-curve and the costs of the collection's scheme, or of another one.
+//! The S-curve and the costs of the collection's scheme, or of a given scheme.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::engine::{Analyser, CollectionSettings, Engine, EngineError};
-use crate::index::Index;
-use crate::scheme::{Bands, Curve, CurvePoint, Kind, ProbePlan, Scheme, Threshold};
+use akin_core::index::Index;
+use akin_core::scheme::{Bands, Curve, CurvePoint, Kind, ProbePlan, Scheme, Threshold};
 
 /// The scheme of a curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,7 +19,7 @@ pub enum CurveOf {
     Keys { bands: u32, rows: u32, threshold: Option<Threshold> },
 }
 
-/// The chance to find a document by its Jaccard similarity, and what the scheme costs.
+/// The chance to find a document by its Jaccard similarity, and the costs of the scheme.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[schema(as = Curve)]
 pub struct CurveAnswer {
@@ -40,7 +40,7 @@ pub struct CurveAnswer {
     pub keys_probed: u32,
     /// A candidate with fewer agreeing slots is not checked exactly.
     pub agreeing_min: u32,
-    /// The chance to find a document whose similarity is exactly the threshold.
+    /// The chance to find a document with a similarity of exactly the threshold.
     #[schema(example = 0.992)]
     pub expected_recall: f64,
     /// The share that is missed, on average over similarities from the threshold to 1.
@@ -71,7 +71,7 @@ impl Engine {
             }
             other => curve_of(&settings, other),
         };
-        let mut answer = crate::engine::off_runtime_if(true, work).await??;
+        let mut answer = crate::engine::compute_if(true, work).await??;
         let stats = self.backend.stats().await?;
         let is_known = stats.documents > 0 && stats.index_bytes > 0;
         if matches!(of, CurveOf::Collection { .. }) && is_known {

@@ -6,14 +6,17 @@ use std::sync::{Mutex, PoisonError};
 use futures_util::{StreamExt, TryStreamExt};
 
 use crate::backend::Records;
+use crate::background;
+use crate::budget::{Reservation, cost};
 use crate::document::{DocumentId, Ordinal};
+use crate::engine::lookup::charging::charge;
 use crate::engine::lookup::{Query, SHINGLES_AT_ONCE_MAX};
-use crate::engine::{Analysis, Engine, EngineError};
-use crate::measure::Overlap;
-use crate::scheme::Threshold;
-use crate::sketch::Sketch;
+use crate::engine::{Analysis, Engine, EngineError, stopped};
 use crate::storage::{Detail, Order, Record};
-use crate::text::ShingleSet;
+use akin_core::measure::Overlap;
+use akin_core::scheme::Threshold;
+use akin_core::sketch::Sketch;
+use akin_core::text::ShingleSet;
 
 /// Stored documents compared per batch.
 const RECORDS_AT_ONCE_MAX: usize = 1_024;
@@ -39,6 +42,14 @@ pub struct Recall {
     pub false_positives: u64,
     /// The probability that a document at just the threshold is found.
     pub expected_recall: f64,
+}
+
+/// How many documents a measurement draws.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sample {
+    Exactly(usize),
+    /// Fewer if the request may not cost more.
+    AtMost(usize),
 }
 
 /// Pairs at or over the threshold, and how many of them lookups found.
@@ -68,8 +79,8 @@ impl Recall {
     }
 }
 
-/// Allows one recall measurement of a collection at a time, as each reads every set, and keeps the
-/// last result.
+/// Allows a single recall measurement of a collection at a time, as each reads every set, and keeps
+/// the last result.
 #[derive(Default)]
 pub(crate) struct RecallMeter {
     in_progress: tokio::sync::Mutex<()>,
@@ -101,25 +112,63 @@ struct Near {
 
 impl Engine {
     /// Looks up documents drawn at random at a threshold (the collection's if `None`), and compares
-    /// them with every stored set of one consistent view. Documents written in the meantime are not
-    /// counted. Takes as long as reading all sets, off the runtime; dropping the future stops it.
+    /// them with every stored set of a consistent view. Documents written in the meantime are not
+    /// counted. Takes as long as reading all sets, in the background; dropping the future stops it.
+    /// The work and the near-duplicates found are counted in `memory`.
     ///
     /// # Errors
-    /// `NotForRecords`, `NotForSignatures`, `MeasurementUnderWay`, `OutOfService`, `Store`.
+    /// `SampleTooCostly`, `OverBudget`, `NotForRecords`, `NotForSignatures`, `MeasurementUnderWay`,
+    /// `OutOfService`, `Store`.
     pub async fn measure_recall(
         &self,
-        sample: usize,
+        sample: Sample,
         threshold: Option<Threshold>,
+        memory: Option<Reservation>,
     ) -> Result<Recall, EngineError> {
         self.refuse_records()?;
         self.refuse_signatures()?;
+        // Held here, so that a dropped measurement makes room at once.
         let alone = self.recall_meter.in_progress.try_lock();
         let _alone = alone.map_err(|_| EngineError::MeasurementUnderWay)?;
+        let sample = self.charge_sample(sample, memory.as_ref()).await?;
+        let engine = self.clone();
+        let measuring =
+            async move { engine.measure_recall_here(sample, threshold, memory.as_ref()).await };
+        background::run(measuring).await.map_err(stopped)?
+    }
+
+    /// Charges the comparison of a sample with all documents, and returns the size of the sample.
+    async fn charge_sample(
+        &self,
+        sample: Sample,
+        memory: Option<&Reservation>,
+    ) -> Result<usize, EngineError> {
+        let (Sample::Exactly(wanted) | Sample::AtMost(wanted)) = sample;
+        let documents = self.backend.stats().await?.documents as usize;
+        let cost = |sample: usize| {
+            let pairs = documents.saturating_mul(sample.min(documents));
+            documents / cost::DOCUMENTS + pairs / cost::SAMPLED_PAIRS
+        };
+        let units_left = memory.and_then(Reservation::units_left).unwrap_or(u64::MAX);
+        let most = largest(wanted, |sample| cost(sample) as u64 <= units_left);
+        if most == 0 || (most < wanted && matches!(sample, Sample::Exactly(_))) {
+            return Err(EngineError::SampleTooCostly { documents, sample: wanted, most });
+        }
+        charge(memory, cost(most))?;
+        Ok(most)
+    }
+
+    async fn measure_recall_here(
+        &self,
+        sample: usize,
+        threshold: Option<Threshold>,
+        memory: Option<&Reservation>,
+    ) -> Result<Recall, EngineError> {
         let own = self.settings.scheme.threshold;
         let threshold = threshold.unwrap_or(own);
         let sampled = self.draw(sample).await?;
         // Lookups follow the scan, so that the documents it read are indexed by then.
-        let (sampled, documents) = self.scan(sampled, threshold).await?;
+        let (sampled, documents) = self.scan(sampled, threshold, memory).await?;
         let mut recall = Recall {
             threshold,
             sampled: sampled.len(),
@@ -165,6 +214,7 @@ impl Engine {
         &self,
         mut sampled: Vec<Sampled>,
         threshold: Threshold,
+        memory: Option<&Reservation>,
     ) -> Result<(Vec<Sampled>, u64), EngineError> {
         let mut records = self.backend.export(Detail::Set, Order::Stored).await;
         let mut documents = 0;
@@ -175,12 +225,12 @@ impl Engine {
             }
             documents += batch.len() as u64;
             let compare = move || {
-                for record in &batch {
-                    compare(&mut sampled, record, threshold);
-                }
-                sampled
+                let bytes = batch.iter().map(|record| compare(&mut sampled, record, threshold));
+                (bytes.sum(), sampled)
             };
-            sampled = crate::engine::off_runtime_if(true, compare).await?;
+            let bytes;
+            (bytes, sampled) = crate::engine::compute_if(true, compare).await?;
+            memory.map_or(Ok(()), |memory| memory.grow(bytes))?;
         }
     }
 
@@ -205,7 +255,7 @@ impl Engine {
                 recall.unequal.count(is_found);
             }
         }
-        // The others were added after the scan, or are false positives.
+        // All other results were added after the scan, or are false positives.
         for id in found {
             let wrong = self.is_false_positive(&id, document, recall.threshold).await?;
             recall.false_positives += u64::from(wrong);
@@ -223,6 +273,7 @@ impl Engine {
             set: &document.set,
             fingerprint: document.fingerprint,
             sketch: &document.sketch,
+            keys: None,
             own_id: Some(&document.id),
             threshold,
             mode: self.mode_of(None)?,
@@ -232,7 +283,7 @@ impl Engine {
             memory: None,
             members_max: self.settings.limits.candidates_max,
         };
-        let found = self.find(&query).await?;
+        let found = self.find(&query, None).await?;
         let ids = found.scored.iter().map(|scored| scored.id().clone()).collect();
         Ok((!found.truncated).then_some(ids))
     }
@@ -266,9 +317,19 @@ async fn next_batch(records: &mut Records) -> Result<Vec<Record>, EngineError> {
     Ok(records.take(RECORDS_AT_ONCE_MAX).try_collect().await?)
 }
 
+/// The largest number up to `most` that fits, or 0. If a number fits, all smaller numbers fit.
+fn largest(most: usize, fits: impl Fn(usize) -> bool) -> usize {
+    let (mut fitting, mut beyond) = (0, most + 1);
+    while beyond - fitting > 1 {
+        let middle = usize::midpoint(fitting, beyond);
+        *if fits(middle) { &mut fitting } else { &mut beyond } = middle;
+    }
+    fitting
+}
+
 /// Notes the record as a near-duplicate of each similar document of the sample, which is sorted by
-/// size.
-fn compare(sampled: &mut [Sampled], record: &Record, threshold: Threshold) {
+/// size. Returns the bytes that the notes take.
+fn compare(sampled: &mut [Sampled], record: &Record, threshold: Threshold) -> usize {
     let set = record.set.as_ref().expect("the export reads sets");
     let (count, threshold) = (set.count(), threshold.get());
     let too_small = |other: &Sampled| {
@@ -281,13 +342,16 @@ fn compare(sampled: &mut [Sampled], record: &Record, threshold: Threshold) {
     };
     let start = sampled.partition_point(too_small);
     let end = sampled.partition_point(not_too_large);
+    let mut bytes = 0;
     for document in sampled[start..end].iter_mut().filter(|document| document.id != record.id) {
         let is_near =
             document.near.is_some() && Overlap::reaching(&document.set, set, threshold).is_some();
         if is_near {
             document.note(record);
+            bytes += size_of::<Near>() + record.id.as_str().len();
         }
     }
+    bytes
 }
 
 impl Sampled {

@@ -1,7 +1,8 @@
 //! Where the body of a request ends.
 //!
 //! hyper takes any list of transfer codings that ends in `chunked`; a proxy in front may see the
-//! end of such a body elsewhere, and then one client's bytes become another's request.
+//! end of the same body elsewhere, and then the bytes of a client become the request of another
+//! client.
 
 use axum::http::{HeaderMap, header};
 

@@ -2,8 +2,8 @@
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
-/// A page loads, calls and is framed by nothing but this server, and does not tell others where it
-/// is.
+/// A page loads from, calls and is framed by this server only, and sends its address to no other
+/// server.
 const OF_HTML: [(HeaderName, &str); 3] = [
     (
         header::CONTENT_SECURITY_POLICY,
@@ -15,8 +15,8 @@ const OF_HTML: [(HeaderName, &str); 3] = [
     (header::X_FRAME_OPTIONS, "DENY"),
 ];
 
-/// Keeps a browser from taking an answer for what it is not, and protects pages. A handler's own
-/// headers stay.
+/// Keeps a browser from guessing the type of an answer, and protects pages. A handler's own headers
+/// stay.
 pub fn protect(headers: &mut HeaderMap) {
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     let media = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);

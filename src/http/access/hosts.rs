@@ -30,7 +30,7 @@ impl Hosts {
     /// The host and port that the request names.
     ///
     /// # Errors
-    /// It names none, several, or one that is not served.
+    /// It names no host, several hosts, or a host that is not served.
     pub fn check(&self, parts: &Parts) -> Result<Authority, Problem> {
         let host = named(&parts.headers)?;
         // A target with a host of its own takes precedence, so it must be served as well.
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loopback_addresses_and_the_names_of_the_settings_are_served() {
+    fn loopback_and_configured_names_are_served() {
         let hosts = Hosts::new(&ServerSettings {
             listen: "search.example:2546".to_owned(),
             hosts: vec!["Akin".to_owned(), "*.internal".to_owned()],
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_with_a_port_or_a_scheme_is_a_fault() {
+    fn host_names_have_no_port_and_no_scheme() {
         for name in ["akin.example", "*", "*.internal", "::1", "10.0.0.1", "under_score"] {
             assert_eq!(fault(name), None, "{name}");
         }

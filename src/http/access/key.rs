@@ -1,4 +1,4 @@
-//! A key: who holds it may do some actions in some collections until some time.
+//! A key permits its holder some actions in some collections until some time.
 //!
 //! A key is 256 random bits. Only its SHA-256 is stored. A slow hash, such as argon2, makes
 //! guesses expensive where secrets are guessable, as passwords are; of 2²⁵⁶ equally likely keys
@@ -14,7 +14,7 @@ use subtle::{Choice, ConstantTimeEq};
 
 use crate::http::access::pattern;
 
-/// What every key begins with, so that scanners for leaked secrets recognise it.
+/// The beginning of every key, by which scanners for leaked secrets recognise it.
 const PREFIX: &str = "akin_";
 
 const NAME_BYTES_MAX: usize = 64;
@@ -25,7 +25,7 @@ const PATTERN_BYTES_MAX: usize = 64;
 /// Patterns of one key.
 const PATTERNS_MAX: usize = 100;
 
-/// What a key permits. None of them includes another.
+/// An action that a key may permit. No action includes another action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
@@ -86,7 +86,7 @@ impl Key {
         self.collections.iter().any(|pattern| pattern::matches(pattern, collection))
     }
 
-    /// Whether it is valid in every collection, also those to come.
+    /// Whether it is valid in every collection, also in future collections.
     pub fn covers_all(&self) -> bool {
         self.collections.iter().any(|pattern| pattern == "*")
     }
@@ -95,7 +95,7 @@ impl Key {
         self.expires_at.is_some_and(|at| at <= now)
     }
 
-    /// What is wrong with it, if anything.
+    /// The fault of the key, if it has a fault.
     pub fn fault(&self) -> Option<String> {
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '@');
         let is_pattern =
@@ -123,7 +123,7 @@ impl Key {
 }
 
 /// The SHA-256 of a key. Compared in constant time, so that the time of a comparison says nothing
-/// of what is stored.
+/// about stored hashes.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Hash([u8; 32]);
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_permits_its_actions_in_its_collections_until_it_expires() {
+    fn a_key_permits_its_actions_until_it_expires() {
         let key = key();
         assert!(key.permits(Action::Read) && !key.permits(Action::Write));
         assert!(key.covers("news") && key.covers("web-de"));
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_is_that_of_sha_256_and_is_read_back() {
+    fn a_hash_is_sha_256_and_round_trips() {
         let hash = Hash::of(b"abc");
         let text = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(String::from(hash), text);

@@ -1,7 +1,7 @@
 //! The file of keys: JSON, readable by its owner alone, replaced by a rename.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
 use crate::http::access::key::Key;
+use crate::trusted_file::{self, Content, FileError, Version};
 
 /// The file's name within the data directory.
 pub const DEFAULT_NAME: &str = "keys.json";
@@ -22,44 +23,52 @@ const BYTES_MAX: u64 = 16 << 20;
 #[derive(Debug, thiserror::Error)]
 pub enum KeyFileError {
     #[error("cannot read the keys in {}: {source}", .path.display())]
-    Read { path: PathBuf, source: io::Error },
+    Read { path: PathBuf, source: FileError },
     #[error("cannot write the keys to {}: {source}", .path.display())]
     Write { path: PathBuf, source: io::Error },
     #[error("the file of keys {} is damaged: {reason}", .path.display())]
     Damaged { path: PathBuf, reason: String },
 }
 
+impl KeyFileError {
+    pub(super) fn unreadable(path: &Path, error: io::Error) -> Self {
+        Self::Read { path: path.to_owned(), source: error.into() }
+    }
+}
+
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Content {
+struct KeyList {
     keys: Vec<Key>,
 }
 
-/// The keys in the file; `None` if there is no file.
+/// The keys of a file, and which of its versions has them.
+#[derive(Debug)]
+pub struct Stored {
+    pub keys: Vec<Key>,
+    pub version: Version,
+}
+
+/// The keys in the file; `None` if there is no file. Blocks.
 ///
 /// # Errors
-/// The file cannot be read, or is damaged.
-pub fn read(path: &Path) -> Result<Option<Vec<Key>>, KeyFileError> {
-    let mut text = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(BYTES_MAX + 1).read_to_end(&mut text));
-    match read {
-        Ok(_) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+/// The file cannot be read, is damaged, or everyone may write it.
+pub fn read(path: &Path) -> Result<Option<Stored>, KeyFileError> {
+    let Content { bytes, version } = match trusted_file::read(path, BYTES_MAX) {
+        Ok(content) => content,
+        Err(error) if error.is_not_found() => return Ok(None),
         Err(source) => return Err(KeyFileError::Read { path: path.to_owned(), source }),
-    }
+    };
     let damaged = |reason| KeyFileError::Damaged { path: path.to_owned(), reason };
-    if text.len() as u64 > BYTES_MAX {
-        return Err(damaged(format!("it has more than {BYTES_MAX} bytes")));
-    }
-    let content: Content =
-        serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
-    match fault(&content.keys) {
+    let KeyList { keys } =
+        serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+    match fault(&keys) {
         Some(fault) => Err(damaged(fault)),
-        None => Ok(Some(content.keys)),
+        None => Ok(Some(Stored { keys, version })),
     }
 }
 
-/// What is wrong with the keys of a file, if anything.
+/// The fault of the keys of a file, if they have a fault.
 pub fn fault(keys: &[Key]) -> Option<String> {
     if keys.len() > KEYS_MAX {
         return Some(format!("there are {} keys, more than {KEYS_MAX}", keys.len()));
@@ -87,7 +96,7 @@ pub fn change<T, E: From<KeyFileError>>(
     fs::create_dir_all(dir).map_err(failed)?;
     let dir = File::open(dir).map(|file| (dir, file)).map_err(failed)?;
     dir.1.lock().map_err(failed)?;
-    let mut keys = read(path)?.unwrap_or_default();
+    let mut keys = read(path)?.map(|stored| stored.keys).unwrap_or_default();
     let changed = change(&mut keys)?;
     write(path, dir, keys).map_err(failed)?;
     Ok(changed)
@@ -96,7 +105,7 @@ pub fn change<T, E: From<KeyFileError>>(
 fn write(path: &Path, (dir, dir_file): (&Path, File), keys: Vec<Key>) -> io::Result<()> {
     // Readable by its owner alone from the start.
     let mut file = NamedTempFile::new_in(dir)?;
-    serde_json::to_writer_pretty(&mut file, &Content { keys })?;
+    serde_json::to_writer_pretty(&mut file, &KeyList { keys })?;
     file.write_all(b"\n")?;
     // The server may run as another user than an operator's root.
     let (owner, own) = (dir_file.metadata()?, file.as_file().metadata()?);
@@ -136,13 +145,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_no_one_else_may_read_it() {
+    fn the_key_file_round_trips_and_is_private() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("new/keys.json");
-        assert_eq!(read(&path).unwrap(), None);
+        assert!(read(&path).unwrap().is_none());
         add(&path, "a").unwrap();
         add(&path, "b").unwrap();
-        assert_eq!(read(&path).unwrap().unwrap(), [key("a"), key("b")]);
+        assert_eq!(read(&path).unwrap().unwrap().keys, [key("a"), key("b")]);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let left: Vec<_> = fs::read_dir(dir.path().join("new")).unwrap().collect();
         assert_eq!(left.len(), 1, "{left:?}");
@@ -158,11 +167,22 @@ mod tests {
                 scope.spawn(move || add(path, &n.to_string()).unwrap());
             }
         });
-        assert_eq!(read(&path).unwrap().unwrap().len(), 8);
+        assert_eq!(read(&path).unwrap().unwrap().keys.len(), 8);
     }
 
     #[test]
-    fn a_damaged_file_is_an_error_and_stays_as_it_is() {
+    fn more_keys_than_the_limit_are_refused() {
+        let mut keys: Vec<_> = (0..KEYS_MAX).map(|n| key(&n.to_string())).collect();
+        assert_eq!(fault(&keys), None);
+        keys.push(key("one-more"));
+        assert!(fault(&keys).unwrap().contains("more than 1000"));
+        let mut patterns = key("patterns");
+        patterns.collections = vec!["a".to_owned(); 101];
+        assert!(fault(&[patterns]).unwrap().contains("1 to 100 patterns"));
+    }
+
+    #[test]
+    fn a_damaged_file_is_an_error_and_unchanged() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(DEFAULT_NAME);
         let key = serde_json::to_string(&key("a")).unwrap();

@@ -1,93 +1,112 @@
 //! The keys in force, and following changes of their file.
 
-use std::fs;
-use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::{HeaderMap, header};
 use jiff::Timestamp;
 use subtle::ConditionallySelectable;
+use tokio::sync::watch;
 
 use crate::http::access::key::{Hash, Key};
-use crate::http::access::key_file::{self, KeyFileError};
+use crate::http::access::key_file::{self, KeyFileError, Stored};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
+use crate::trusted_file::{self, Version};
 
-type Keys = Arc<Vec<Arc<Key>>>;
+/// `None`: no key is needed.
+pub(super) type Keys = Option<Arc<Vec<Arc<Key>>>>;
 
-/// The keys in force. Without a file of keys none are needed; once there was one, they are.
+/// The keys in force. Requests need no key until a file of keys exists.
 pub struct KeyRing {
     /// `None`: keys are switched off.
     path: Option<PathBuf>,
-    current: RwLock<Current>,
-}
-
-#[derive(Default)]
-struct Current {
-    /// Of the file as it was last read, also if that failed.
-    version: Option<Version>,
-    keys: Option<Keys>,
-}
-
-/// Differs between two files of keys: writing replaces the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Version {
-    modified: (i64, i64),
-    bytes: u64,
-    inode: u64,
+    /// The version of the file with the keys in force. A file is read by one thread at a time.
+    read: Mutex<Option<Version>>,
+    current: watch::Sender<Keys>,
 }
 
 impl KeyRing {
-    /// No keys at all: whoever can connect may do everything.
+    /// No keys at all: every client that can connect may do everything.
     #[must_use]
     pub fn switched_off() -> Self {
-        Self { path: None, current: RwLock::default() }
+        Self { path: None, read: Mutex::default(), current: watch::Sender::default() }
     }
 
-    /// The keys of a file, which need not exist.
+    /// The keys of a file, which need not exist. Blocks.
     ///
     /// # Errors
-    /// The file cannot be read, or is damaged.
+    /// The file cannot be read, is damaged, or everyone may write it.
     pub fn open(path: PathBuf) -> Result<Self, KeyFileError> {
-        let ring = Self { path: Some(path), current: RwLock::default() };
+        let ring = Self { path: Some(path), ..Self::switched_off() };
         ring.follow()?;
         Ok(ring)
     }
 
-    /// Reads the file again if it was replaced. Says whether the keys have changed.
+    /// Reads the file again if it has changed since the last reading. Returns whether the keys have
+    /// changed. Blocks.
     ///
     /// # Errors
-    /// The file cannot be read, is damaged or has gone: the former keys stay in force. The same
-    /// file fails once only.
+    /// As for [`Self::open`], or the file has gone: the former keys stay in force, and the next
+    /// call reads the file again.
     pub fn follow(&self) -> Result<bool, KeyFileError> {
+        self.follow_with(false, key_file::read)
+    }
+
+    /// Reads the file again, whether it seems to have changed or not. Blocks.
+    ///
+    /// # Errors
+    /// As for [`Self::follow`].
+    pub fn reload(&self) -> Result<bool, KeyFileError> {
+        self.follow_with(true, key_file::read)
+    }
+
+    /// The version is remembered only once the keys of the file are in force: otherwise a revoked
+    /// key would stay valid after a read that failed.
+    fn follow_with(
+        &self,
+        is_forced: bool,
+        read: impl FnOnce(&Path) -> Result<Option<Stored>, KeyFileError>,
+    ) -> Result<bool, KeyFileError> {
         let Some(path) = &self.path else { return Ok(false) };
-        let unreadable = |source| KeyFileError::Read { path: path.clone(), source };
-        let version = version(path).map_err(unreadable)?;
-        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-        if current.version == version {
-            return Ok(false);
-        }
-        current.version = version;
-        match key_file::read(path)? {
-            Some(keys) => {
-                current.keys = Some(Arc::new(keys.into_iter().map(Arc::new).collect()));
-                Ok(true)
+        let mut known = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if !is_forced {
+            let version = trusted_file::version(path);
+            let version = version.map_err(|error| KeyFileError::unreadable(path, error))?;
+            if version == *known {
+                return Ok(false);
             }
-            None if current.keys.is_none() => Ok(false),
-            None => Err(unreadable(io::ErrorKind::NotFound.into())),
         }
+        let Some(Stored { keys, version }) = read(path)? else {
+            return match self.count() {
+                None => Ok(false),
+                Some(_) => {
+                    let gone = std::io::ErrorKind::NotFound.into();
+                    Err(KeyFileError::unreadable(path, gone))
+                }
+            };
+        };
+        *known = Some(version);
+        Ok(self.current.send_if_modified(|current| {
+            let is_same = current.as_ref().is_some_and(|current| {
+                current.len() == keys.len() && current.iter().zip(&keys).all(|(a, b)| **a == *b)
+            });
+            if !is_same {
+                *current = Some(Arc::new(keys.into_iter().map(Arc::new).collect()));
+            }
+            !is_same
+        }))
     }
 
     /// The number of keys; `None` if none are needed.
     #[must_use]
     pub fn count(&self) -> Option<usize> {
-        self.current().map(|keys| keys.len())
+        self.current.borrow().as_ref().map(|keys| keys.len())
     }
 
-    fn current(&self) -> Option<Keys> {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).keys.clone()
+    /// The keys as they are and as they will be.
+    pub(super) fn watch(&self) -> watch::Receiver<Keys> {
+        self.current.subscribe()
     }
 
     /// The key that a request was sent with; `None` if none are needed.
@@ -95,22 +114,29 @@ impl KeyRing {
     /// # Errors
     /// `key_required`: it has none; `invalid_key`: it is unknown or has expired.
     pub(super) fn identify(&self, headers: &HeaderMap) -> Result<Option<Arc<Key>>, Problem> {
-        let Some(keys) = self.current() else { return Ok(None) };
-        let hash = Hash::of(bearer(headers)?);
-        let Some(key) = find(&keys, &hash) else {
-            return Err(Problem::new(Code::InvalidKey, "the key is unknown, or was revoked"));
-        };
-        if key.has_expired(Timestamp::now()) {
-            let detail =
-                format!("the key '{}' has expired; `akin keys create` makes one", key.name);
-            return Err(Problem::new(Code::InvalidKey, detail));
-        }
+        let Some(keys) = self.current.borrow().clone() else { return Ok(None) };
+        let key = find(&keys, &Hash::of(bearer(headers)?)).ok_or_else(unknown)?;
+        check_expiry(key)?;
         Ok(Some(Arc::clone(key)))
     }
 }
 
-/// Compares with every key, so that its time does not depend on which of them it is.
-fn find<'a>(keys: &'a [Arc<Key>], hash: &Hash) -> Option<&'a Arc<Key>> {
+pub(super) fn unknown() -> Problem {
+    Problem::new(Code::InvalidKey, "the key is unknown, or was revoked")
+}
+
+/// # Errors
+/// `invalid_key`: it has expired.
+pub(super) fn check_expiry(key: &Key) -> Result<(), Problem> {
+    if !key.has_expired(Timestamp::now()) {
+        return Ok(());
+    }
+    let detail = format!("the key '{}' has expired; `akin keys create` makes one", key.name);
+    Err(Problem::new(Code::InvalidKey, detail))
+}
+
+/// Compares with every key, so that the time does not depend on the key that matches.
+pub(super) fn find<'a>(keys: &'a [Arc<Key>], hash: &Hash) -> Option<&'a Arc<Key>> {
     let mut found = u32::MAX;
     for (at, key) in keys.iter().enumerate() {
         found.conditional_assign(&(at as u32), key.sha256.equals(hash));
@@ -137,20 +163,12 @@ fn bearer(headers: &HeaderMap) -> Result<&[u8], Problem> {
     Ok(key.trim_ascii())
 }
 
-fn version(path: &Path) -> io::Result<Option<Version>> {
-    match fs::metadata(path) {
-        Ok(file) => Ok(Some(Version {
-            modified: (file.mtime(), file.mtime_nsec()),
-            bytes: file.len(),
-            inode: file.ino(),
-        })),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::io;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
     use crate::http::access::key::Action;
 
@@ -183,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_needed_from_the_moment_there_is_a_file() {
+    fn keys_are_needed_once_a_file_exists() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("keys.json");
         let ring = KeyRing::open(path.clone()).unwrap();
@@ -211,14 +229,48 @@ mod tests {
     }
 
     #[test]
-    fn keys_stay_in_force_if_their_file_is_damaged_or_goes() {
+    fn a_revoked_key_goes_after_a_failed_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("keys.json");
+        set(&path, &["a", "b"]);
+        let ring = KeyRing::open(path.clone()).unwrap();
+        set(&path, &["b"]);
+        // No descriptor is left, for example.
+        let failed =
+            |path: &Path| Err(KeyFileError::unreadable(path, io::Error::from_raw_os_error(24)));
+        for is_forced in [false, true] {
+            assert!(ring.follow_with(is_forced, failed).is_err());
+            assert_eq!(name(&ring, "Bearer akin_a"), Ok(Some("a".to_owned())));
+        }
+        assert!(ring.follow().unwrap(), "the file is as it was, and was never read");
+        assert_eq!(name(&ring, "Bearer akin_a"), Err(Code::InvalidKey));
+        assert!(!ring.reload().unwrap(), "its keys are in force");
+    }
+
+    #[test]
+    fn a_file_that_everyone_may_write_makes_no_keys() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("keys.json");
+        set(&path, &["a"]);
+        let ring = KeyRing::open(path.clone()).unwrap();
+        set(&path, &["a", "b"]);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+        let refused = ring.follow().unwrap_err().to_string();
+        assert!(refused.contains("chmod o-w"), "{refused}");
+        assert_eq!(name(&ring, "Bearer akin_b"), Err(Code::InvalidKey));
+        assert!(KeyRing::open(path.clone()).is_err(), "no start with it");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        assert!(ring.follow().unwrap());
+    }
+
+    #[test]
+    fn keys_outlive_a_damaged_or_missing_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("keys.json");
         set(&path, &["a"]);
         let ring = KeyRing::open(path.clone()).unwrap();
         let stays = |ring: &KeyRing| {
-            assert!(ring.follow().is_err());
-            assert!(!ring.follow().unwrap(), "the same fault is reported once");
+            assert!(ring.follow().is_err() && ring.reload().is_err());
             assert_eq!(name(ring, "Bearer akin_a"), Ok(Some("a".to_owned())));
             assert_eq!(name(ring, ""), Err(Code::KeyRequired));
         };

@@ -1,9 +1,11 @@
-//! Who may: which hosts are served, which web pages may send requests, and what a key permits.
+//! Access: the hosts that are served, the web pages that may send requests, and the permissions of
+//! keys.
 //!
-//! Every request passes [`guard`] before it reaches a handler. What a route needs is said where it
-//! is registered ([`routes`]).
+//! Every request passes [`guard`] before it reaches a handler. The needs of a route are named where
+//! the route is registered ([`routes`]).
 
 mod framing;
+pub mod grant;
 pub mod headers;
 pub mod hosts;
 pub mod key;
@@ -27,6 +29,7 @@ use tracing::Span;
 
 use crate::engine::CollectionName;
 use crate::http::AppState;
+use crate::http::access::grant::Grant;
 use crate::http::access::key::{Action, Key};
 use crate::http::access::routes::{Needs, Table};
 use crate::http::problem::Problem;
@@ -36,8 +39,17 @@ use crate::http::problem::code::Code;
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
     pub address: IpAddr,
-    /// The connection is one of the reserve, which answers probes alone.
-    pub is_reserve: bool,
+    pub room: Room,
+}
+
+/// The room for a connection when it was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    Open,
+    /// All connections are busy. This is one of the reserve, which answers probes alone.
+    AllAreBusy,
+    /// The address has its share of the connections. This is one of the reserve, too.
+    ShareIsTaken,
 }
 
 /// The key that a request was sent with; `None` if it needed none.
@@ -54,6 +66,11 @@ impl Caller {
     pub fn covers(&self, collection: &CollectionName) -> bool {
         self.0.as_ref().is_none_or(|key| key.covers(collection.as_str()))
     }
+
+    /// The key, if it is limited to some collections.
+    pub fn limited(&self) -> Option<&Key> {
+        self.0.as_deref().filter(|key| !key.covers_all())
+    }
 }
 
 impl FromRequestParts<AppState> for Caller {
@@ -64,8 +81,8 @@ impl FromRequestParts<AppState> for Caller {
     }
 }
 
-/// Lets a request pass if its end is beyond doubt, it names this server, comes from no foreign web
-/// page, and its key permits what its route needs.
+/// Lets a request pass if the end of its body is certain, it names this server, comes from no
+/// foreign web page, and its key permits the action of its route.
 pub async fn guard(
     State((state, table)): State<(AppState, Arc<Table>)>,
     request: Request,
@@ -96,43 +113,63 @@ async fn admit(
 ) -> Result<(), Problem> {
     framing::check(&parts.headers)?;
     let host = state.hosts.check(parts)?;
-    origin::check(&parts.headers, &host, &state.settings.cors_origins)?;
     let route = parts.extensions.get::<MatchedPath>();
     // Where there is no route there is nothing to protect.
     let needs = route.and_then(|route| table.needs(route.as_str(), &parts.method));
+    // Browsers name the origin of a page with its scripts, too: without them, the console could not
+    // say that its calls are refused.
+    if needs != Some(Needs::Nothing) {
+        origin::check(&parts.headers, &host, &state.settings.cors_origins)?;
+    }
     let needs = match needs {
-        Some(Needs::Nothing) => return Ok(()),
+        Some(Needs::NothingAtAnyRate) => return Ok(()),
         needs => needs,
     };
     limit(state, parts, needs)?;
     let needs = match needs {
-        None => return Ok(()),
+        None | Some(Needs::Nothing) => return Ok(()),
         Some(Needs::Metrics) if state.settings.metrics_open => return Ok(()),
         Some(needs) => needs,
     };
+    // Before the key is looked up, so that no change of the keys is missed.
+    let keys = state.keys.watch();
     let Some(key) = state.keys.identify(&parts.headers)? else { return Ok(()) };
     Span::current().record("key", key.name.as_str());
     *caller = Caller(Some(Arc::clone(&key)));
-    if state.rate_per_key.as_ref().is_some_and(|rates| !rates.take(&key.name)) {
+    let rates = state.rate_per_key.as_ref().filter(|_| !is_local_probe(parts, needs));
+    if rates.is_some_and(|rates| !rates.take(&key.name)) {
         let detail = format!(
             "the key '{}' has sent more than {} requests per second (rate_per_key)",
             key.name, state.settings.rate_per_key
         );
         return Err(Problem::new(Code::TooManyRequests, detail));
     }
-    permit(&key, needs, parts).await
+    let collection = match needs {
+        Needs::In(_) => Some(collection_in(parts).await?),
+        _ => None,
+    };
+    permits(&key, needs, collection.as_deref())?;
+    parts.extensions.insert(Grant::new(key, needs, collection.as_deref(), keys));
+    Ok(())
 }
 
-/// Limits what comes from one address, and keeps the reserve of connections for probes.
+/// A supervisor on this machine reads the metrics.
+fn is_local_probe(parts: &Parts, needs: Needs) -> bool {
+    let peer = parts.extensions.get::<Peer>();
+    needs == Needs::Metrics && peer.is_some_and(|peer| peer.address.to_canonical().is_loopback())
+}
+
+/// Limits the requests of an address, and keeps the reserve of connections for probes.
 ///
 /// # Errors
 /// `overloaded`, `too_many_requests`
 fn limit(state: &AppState, parts: &Parts, needs: Option<Needs>) -> Result<(), Problem> {
     let Some(peer) = parts.extensions.get::<Peer>() else { return Ok(()) };
-    if peer.is_reserve && needs != Some(Needs::Metrics) {
-        let max = state.settings.connections_max;
-        let detail = format!("{max} connections are busy (connections_max)");
-        return Err(Problem::new(Code::Overloaded, detail));
+    if needs != Some(Needs::Metrics) {
+        check_room(state, peer.room)?;
+    }
+    if needs.is_some_and(|needs| is_local_probe(parts, needs)) {
+        return Ok(());
     }
     let rates = state.rate_per_address.as_ref();
     if rates.is_some_and(|rates| !rates.take(rates::network(peer.address))) {
@@ -146,14 +183,35 @@ fn limit(state: &AppState, parts: &Parts, needs: Option<Needs>) -> Result<(), Pr
 }
 
 /// # Errors
+/// `overloaded`, `too_many_requests`: the connection is one of the reserve.
+fn check_room(state: &AppState, room: Room) -> Result<(), Problem> {
+    let max = state.settings.connections_max;
+    match room {
+        Room::Open => Ok(()),
+        Room::AllAreBusy => {
+            let detail = format!("{max} connections are busy (connections_max)");
+            Err(Problem::new(Code::Overloaded, detail))
+        }
+        Room::ShareIsTaken => {
+            let share = quotas::share(max, state.settings.client_share_percent);
+            let detail = format!(
+                "{share} connections of this address are busy, its share (client_share_percent) of \
+                 connections_max"
+            );
+            Err(Problem::new(Code::TooManyRequests, detail))
+        }
+    }
+}
+
+/// # Errors
 /// `not_permitted`
-async fn permit(key: &Key, needs: Needs, parts: &mut Parts) -> Result<(), Problem> {
+pub(super) fn permits(key: &Key, needs: Needs, collection: Option<&str>) -> Result<(), Problem> {
     let refused = |what: String| {
         let detail = format!("the key '{}' does not permit {what}", key.name);
         Err(Problem::new(Code::NotPermitted, detail))
     };
     let action = match needs {
-        Needs::Nothing => return Ok(()),
+        Needs::Nothing | Needs::NothingAtAnyRate => return Ok(()),
         Needs::Metrics => Action::Metrics,
         Needs::In(action) | Needs::InAll(action) | Needs::Anywhere(action) => action,
     };
@@ -164,9 +222,11 @@ async fn permit(key: &Key, needs: Needs, parts: &mut Parts) -> Result<(), Proble
         Needs::InAll(_) if !key.covers_all() => {
             refused("this: it needs a key for all collections (`--collections '*'`)".to_owned())
         }
-        Needs::In(_) => match collection_in(parts).await? {
-            name if key.covers(&name) => Ok(()),
-            name => refused(format!("anything in the collection '{name}'")),
+        Needs::In(_) => match collection {
+            Some(name) if !key.covers(name) => {
+                refused(format!("anything in the collection '{name}'"))
+            }
+            _ => Ok(()),
         },
         _ => Ok(()),
     }

@@ -21,7 +21,7 @@ const FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 const PREFLIGHT_MAX_AGE: Duration = Duration::from_secs(600);
 
 /// # Errors
-/// A page of an origin sends the request that is neither the server's own nor one of `allowed`.
+/// The request comes from a page whose origin is neither the server's own nor in `allowed`.
 pub fn check(headers: &HeaderMap, host: &Authority, allowed: &[String]) -> Result<(), Problem> {
     let mut origins = headers.get_all(header::ORIGIN).iter().peekable();
     if origins.peek().is_none() && comes_from_elsewhere(headers) {
@@ -43,8 +43,8 @@ fn refused(origin: &str) -> Problem {
     Problem::new(Code::ForeignOrigin, detail)
 }
 
-/// A browser says that a page of another site wants the answer, for an image or a script of its
-/// own, say. Following a link is no such request.
+/// The browser says that a page of another site wants the answer, for an image or a script, say. A
+/// link that the user follows is a request of the user.
 fn comes_from_elsewhere(headers: &HeaderMap) -> bool {
     let is = |name, value: &str| headers.get(name).is_some_and(|found| found == value);
     let foreign = is(FETCH_SITE, "cross-site") || is(FETCH_SITE, "same-site");
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_the_server_and_of_allowed_origins_may_send() {
+    fn pages_of_allowed_origins_may_send() {
         assert!(!is_refused(&[]));
         for origin in
             ["http://akin.example:2546", "https://AKIN.example:2546", "https://shop.example"]
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_page_of_another_site_embeds_is_refused_and_a_link_is_not() {
+    fn embedding_by_other_sites_is_refused() {
         assert!(is_refused(&[("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "no-cors")]));
         assert!(is_refused(&[("sec-fetch-site", "same-site")]));
         assert!(!is_refused(&[("sec-fetch-site", "same-origin")]));

@@ -1,21 +1,24 @@
-//! What each client may hold of something that few can have at once, so that some is left for
-//! others.
+//! Permits with a share for each client, so that a client never holds the permits of all clients.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use axum::extract::FromRequestParts;
+use axum::http::Extensions;
 use axum::http::request::Parts;
 
+use crate::background::turns::ClientId;
 use crate::http::AppState;
 use crate::http::access::{Caller, Peer, rates};
 use crate::http::problem::Problem;
+use crate::http::problem::code::Code;
 
-/// Whose requests count together: those of a key or, where none is needed, those of an address.
+/// A client: a key or, where no key is needed, an address. Its requests count together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Client {
-    Key(String),
+    Key(Arc<str>),
     Address(IpAddr),
     /// Of requests that came over no connection.
     InProcess,
@@ -25,26 +28,45 @@ impl FromRequestParts<AppState> for Client {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &AppState) -> Result<Self, Problem> {
-        Ok(Self::of(parts))
+        Ok(Self::of(&parts.extensions))
     }
 }
 
+/// Makes the numbers of clients, for which clients cannot choose names that collide.
+static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+
 impl Client {
-    pub fn of(parts: &Parts) -> Self {
-        if let Some(key) = parts.extensions.get::<Caller>().and_then(Caller::name) {
-            return Self::Key(key.to_owned());
+    /// The number with which the client takes turns.
+    pub fn id(&self) -> ClientId {
+        ClientId(HASHER.hash_one(self))
+    }
+
+    /// Of a request with these extensions.
+    pub fn of(extensions: &Extensions) -> Self {
+        if let Some(key) = extensions.get::<Caller>().and_then(Caller::name) {
+            return Self::Key(key.into());
         }
-        let peer = parts.extensions.get::<Peer>();
+        let peer = extensions.get::<Peer>();
         peer.map_or(Self::InProcess, |peer| Self::Address(rates::network(peer.address)))
     }
 }
 
-/// A number of permits, and the most of them for one client.
+/// A number of permits, and the largest number of permits of a client.
 pub struct ClientQuotas {
+    /// The activity of a request with a permit, for the problem.
+    what: &'static str,
+    /// The setting of `max`.
+    setting: &'static str,
     max: usize,
     per_client_max: usize,
-    /// The permits of each client; clients without one are not in it.
-    held: Mutex<HashMap<Client, usize>>,
+    held: Mutex<Held>,
+}
+
+#[derive(Default)]
+struct Held {
+    /// The permits of each client that holds a permit.
+    by_client: HashMap<Client, usize>,
+    sum: usize,
 }
 
 /// A permit, held until it is dropped.
@@ -54,33 +76,57 @@ pub struct QuotaPermit {
 }
 
 /// Why there is none.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuotaExceeded {
-    AllAreHeld,
-    ClientHoldsItsShare,
+    #[error("{max} {what} already ({setting})")]
+    AllAreHeld { max: usize, what: &'static str, setting: &'static str },
+    #[error(
+        "{max} {what} for this client already, its share (client_share_percent) of {setting}: a \
+         client is a key or, where none is needed, an address"
+    )]
+    ClientHoldsItsShare { max: usize, what: &'static str, setting: &'static str },
+}
+
+impl From<QuotaExceeded> for Problem {
+    fn from(error: QuotaExceeded) -> Self {
+        let code = match error {
+            QuotaExceeded::AllAreHeld { .. } => Code::Overloaded,
+            QuotaExceeded::ClientHoldsItsShare { .. } => Code::TooManyRequests,
+        };
+        Self::new(code, error.to_string())
+    }
 }
 
 impl ClientQuotas {
-    pub fn new(max: usize, per_client_max: usize) -> Arc<Self> {
-        Arc::new(Self { max, per_client_max, held: Mutex::default() })
+    /// `max` permits, of which a client may hold a share.
+    pub fn new(
+        what: &'static str,
+        (setting, max): (&'static str, usize),
+        share_percent: u32,
+    ) -> Arc<Self> {
+        let per_client_max = share(max, share_percent);
+        Arc::new(Self { what, setting, max, per_client_max, held: Mutex::default() })
     }
 
-    pub fn take(self: &Arc<Self>, client: Client) -> Result<QuotaPermit, QuotaExceeded> {
+    pub fn take(self: &Arc<Self>, client: &Client) -> Result<QuotaPermit, QuotaExceeded> {
+        let (what, setting) = (self.what, self.setting);
         let mut held = self.held();
-        if held.values().sum::<usize>() >= self.max {
-            return Err(QuotaExceeded::AllAreHeld);
+        if held.sum >= self.max {
+            return Err(QuotaExceeded::AllAreHeld { max: self.max, what, setting });
         }
-        let count = held.entry(client.clone()).or_default();
+        let count = held.by_client.entry(client.clone()).or_default();
         if *count >= self.per_client_max {
-            return Err(QuotaExceeded::ClientHoldsItsShare);
+            let max = self.per_client_max;
+            return Err(QuotaExceeded::ClientHoldsItsShare { max, what, setting });
         }
         *count += 1;
+        held.sum += 1;
         drop(held);
-        Ok(QuotaPermit { quotas: Arc::clone(self), client })
+        Ok(QuotaPermit { quotas: Arc::clone(self), client: client.clone() })
     }
 
     /// No panic happens under the lock.
-    fn held(&self) -> MutexGuard<'_, HashMap<Client, usize>> {
+    fn held(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -88,12 +134,19 @@ impl ClientQuotas {
 impl Drop for QuotaPermit {
     fn drop(&mut self) {
         let mut held = self.quotas.held();
-        let count = held.get_mut(&self.client).expect("whoever has a permit is counted");
+        held.sum -= 1;
+        let count = held.by_client.get_mut(&self.client).expect("whoever has a permit is counted");
         *count -= 1;
         if *count == 0 {
-            held.remove(&self.client);
+            held.by_client.remove(&self.client);
         }
     }
+}
+
+/// A share of `max`, rounded up, and at least one.
+pub fn share(max: usize, percent: u32) -> usize {
+    let share = (max as u64 * u64::from(percent)).div_ceil(100);
+    usize::try_from(share).unwrap_or(max).clamp(1, max.max(1))
 }
 
 #[cfg(test)]
@@ -101,21 +154,32 @@ mod tests {
     use super::*;
 
     fn key(name: &str) -> Client {
-        Client::Key(name.to_owned())
+        Client::Key(name.into())
     }
 
     #[test]
-    fn a_client_has_its_share_and_leaves_the_others_theirs() {
-        let quotas = ClientQuotas::new(3, 2);
-        let first = quotas.take(key("a")).ok().unwrap();
-        let _second = quotas.take(key("a")).ok().unwrap();
-        assert_eq!(quotas.take(key("a")).err(), Some(QuotaExceeded::ClientHoldsItsShare));
-        let other = quotas.take(key("b")).ok().unwrap();
-        assert_eq!(quotas.take(key("c")).err(), Some(QuotaExceeded::AllAreHeld));
+    fn a_client_holds_its_share_of_permits() {
+        let quotas = ClientQuotas::new("requests run", ("requests_max", 3), 50);
+        let is_share = |client: Client| {
+            let refused = quotas.take(&client).err();
+            matches!(refused, Some(QuotaExceeded::ClientHoldsItsShare { max: 2, .. }))
+        };
+        let first = quotas.take(&key("a")).ok().unwrap();
+        let _second = quotas.take(&key("a")).ok().unwrap();
+        assert!(is_share(key("a")));
+        let other = quotas.take(&key("b")).ok().unwrap();
+        let refused = quotas.take(&key("c")).err();
+        assert!(matches!(refused, Some(QuotaExceeded::AllAreHeld { max: 3, .. })));
         drop(other);
-        assert_eq!(quotas.take(key("a")).err(), Some(QuotaExceeded::ClientHoldsItsShare));
+        assert!(is_share(key("a")));
         drop(first);
-        assert!(quotas.take(key("a")).is_ok());
-        assert_eq!(quotas.held().len(), 1, "who holds none takes no memory");
+        assert!(quotas.take(&key("a")).is_ok());
+        assert_eq!(quotas.held().by_client.len(), 1, "who holds none takes no memory");
+    }
+
+    #[test]
+    fn a_share_is_rounded_up_and_never_nothing() {
+        assert_eq!([(1, 50), (3, 50), (1024, 50)].map(|(max, of)| share(max, of)), [1, 2, 512]);
+        assert_eq!([(4, 1), (4, 100), (0, 50)].map(|(max, of)| share(max, of)), [1, 4, 1]);
     }
 }

@@ -1,6 +1,6 @@
 //! Limits on the number of requests in a second, for each key and each address.
 //!
-//! Each caller has a bucket of tokens, kept as one number: the time at which it will be full again
+//! Each caller has a bucket of tokens, kept as a number: the time at which it will be full again
 //! (the generic cell rate algorithm, ITU-T I.371). Buckets are in a table of fixed size and chosen
 //! by a hash with a secret seed, so callers cannot make it grow and need no lock. Two callers may
 //! share a bucket; each has two, and a request is refused only if both are empty.
@@ -10,7 +10,8 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// 512 KiB. Of 1,000 callers that are refused at once each refuses one in 4,000 others.
+/// 512 KiB. While 1,000 callers are refused, each of them refuses 1 of 4,000 other callers by
+/// chance.
 const BUCKETS: usize = 1 << 16;
 
 /// The tokens of all callers.
@@ -60,7 +61,8 @@ impl Rates {
     }
 }
 
-/// Whose requests count together: an address, or the 2⁶⁴ addresses of IPv6 that one host may have.
+/// The address by which requests are counted: an IPv4 address, or the /64 network of an IPv6
+/// address, which a single host may own.
 pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => {
@@ -103,7 +105,7 @@ mod tests {
             while rates.take_at(caller, 0) {}
         }
         let refused = (greedy..greedy + 10_000).filter(|other| !rates.take_at(other, 0)).count();
-        // The callers before it have taken tokens as well, hence more than one in 4,000.
+        // The callers before it have taken tokens as well, hence more than 1 of 4,000.
         assert!(refused < 500, "{refused} of 10,000");
     }
 

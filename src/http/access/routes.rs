@@ -1,4 +1,4 @@
-//! Routes with what a key must permit for each. There is no way to register one without.
+//! Routes, each with the action that a key must permit. A route cannot be registered without.
 
 use std::collections::HashMap;
 
@@ -19,18 +19,20 @@ use crate::http::problem::of_calls;
 /// The security scheme's name in the OpenAPI document.
 pub const SCHEME: &str = "key";
 
-/// What a route needs of the key of a request.
+/// The permission that a route needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
     /// No key at all.
     Nothing,
+    /// No key and no free connection: for probes, which are always answered.
+    NothingAtAnyRate,
     /// The action `metrics`, unless metrics are open.
     Metrics,
     /// The action in the collection that the path names, or else in `default`.
     In(Action),
-    /// The action in every collection, also those to come.
+    /// The action in every collection, also in future collections.
     InAll(Action),
-    /// The action anywhere. The answer has only what the key covers.
+    /// The action anywhere. The answer has only the collections that the key covers.
     Anywhere(Action),
 }
 
@@ -38,7 +40,7 @@ pub const READ: Needs = Needs::In(Action::Read);
 pub const WRITE: Needs = Needs::In(Action::Write);
 pub const ADMIN: Needs = Needs::In(Action::Admin);
 
-/// What each route and method needs, by the route as axum matches it.
+/// The needs of each route and method, by the route as axum matches it.
 #[derive(Clone, Debug, Default)]
 pub struct Table(HashMap<String, Vec<(Method, Needs)>>);
 
@@ -58,7 +60,7 @@ impl Table {
     }
 }
 
-/// A router that knows what each of its routes needs.
+/// A router with the needs of each of its routes.
 pub struct Routes {
     router: OpenApiRouter<AppState>,
     table: Table,
@@ -135,13 +137,16 @@ fn operations(item: &mut PathItem) -> Vec<(Method, &mut Operation)> {
     all.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?))).collect()
 }
 
-/// Adds to an operation what the access layer may answer.
+/// Adds the answers of the access layer to an operation.
 fn document(operation: &mut Operation, needs: Needs) {
     let codes =
         [Code::MalformedRequest, Code::InvalidHost, Code::ForeignOrigin, Code::HostNotServed];
     of_calls::add(&mut operation.responses, &codes);
-    if needs == Needs::Nothing {
+    if matches!(needs, Needs::Nothing | Needs::NothingAtAnyRate) {
         operation.security = Some(Vec::new());
+        if needs == Needs::Nothing {
+            of_calls::add(&mut operation.responses, &[Code::TooManyRequests]);
+        }
         return;
     }
     let codes = [Code::KeyRequired, Code::InvalidKey, Code::NotPermitted, Code::TooManyRequests];

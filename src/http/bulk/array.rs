@@ -52,7 +52,7 @@ impl ArrayCutter {
         Cut { before, take, after: 0, end: if ended { End::Item } else { End::Open } }
     }
 
-    /// Skips the bytes between elements, up to the first byte of one.
+    /// Skips the bytes between elements, up to the first byte of an element.
     fn skip(&mut self, bytes: &[u8]) -> Result<usize, &'static str> {
         for (at, &byte) in bytes.iter().enumerate() {
             if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {

@@ -1,10 +1,11 @@
 //! Bulk import: documents are read, prepared, admitted, completed and reported in a pipeline, with
 //! results in the order of the input while the body is still arriving.
 //!
-//! The documents that have arrived at a time pass the pipeline as one batch, with one entry in the
+//! Documents that have arrived together pass the pipeline as one batch, with one entry in the
 //! store's queue: per-document permits and wake-ups would be a quarter of the total work.
 //!
-//! A separate task drives the work rather than the reader of the results: an admitted document
+//! A separate task, in the background, drives the work rather than the reader of the results: an
+//! admitted document
 //! delays near-duplicates admitted after it, so it must be completed however slowly the client
 //! reads. Backpressure comes from [`intake`](super::intake), which accepts no more documents while
 //! enough results are unread.
@@ -13,6 +14,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use axum::Extension;
 use axum::body::Body;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -24,9 +26,10 @@ use tower_http::request_id::RequestId;
 use tracing::Instrument;
 use utoipa::ToSchema;
 
+use crate::background;
 use crate::budget::Reservation;
 use crate::engine::{AddOptions, AddStatus, Added, Admitted, Collection, Engine, PreparedDocument};
-use crate::http::AppState;
+use crate::http::access::grant::EndsByItself;
 use crate::http::access::quotas::QuotaPermit;
 use crate::http::bulk::intake::{Batch, BatchPermit, Gathered, Intake, Line};
 use crate::http::bulk::ndjson;
@@ -35,10 +38,10 @@ use crate::http::metrics;
 use crate::http::problem::{Problem, ProblemReply};
 use crate::http::request::bodies;
 use crate::http::request::options::AddParameters;
-use crate::http::request::reading::BodyReader;
 use crate::http::request_id;
+use crate::http::settings::BULK_DOCUMENTS_IN_FLIGHT_MAX;
 
-/// Batches prepared ahead of the one being awaited.
+/// Batches prepared ahead of the batch being awaited.
 const BATCHES_AHEAD: usize = 4;
 
 /// Batches up to this size are prepared on the runtime thread (tens of microseconds).
@@ -47,7 +50,7 @@ const INLINE_BYTES_MAX: usize = 8 << 10;
 /// The usual size of a result without near-duplicates.
 const RESULT_BYTES_USUAL: usize = 128;
 
-/// The maximum number of result batches sent as one chunk.
+/// The maximum number of result batches in a chunk.
 const BATCHES_AT_ONCE: usize = 8;
 
 /// A document, and how it is added.
@@ -59,7 +62,6 @@ pub struct Bulk {
     intake: Intake,
     call: AddParameters,
     request_id: RequestId,
-    in_flight_max: usize,
     permit: QuotaPermit,
 }
 
@@ -67,23 +69,20 @@ pub struct Bulk {
 enum Sent {
     /// The result lines of a batch, and its permit, which is released once they are read.
     Results(Bytes, BatchPermit),
-    /// The end of the results, and what closes them. Without it the task has failed, and the
-    /// response is aborted.
+    /// The end of the results, and the text that closes them. Without it the task has failed, and
+    /// the response is aborted.
     End(&'static str),
 }
 
 impl Bulk {
     pub fn new(
-        reader: BodyReader,
+        intake: Intake,
         form: Form,
         call: AddParameters,
         request_id: RequestId,
         permit: QuotaPermit,
-        state: &AppState,
     ) -> Self {
-        let in_flight_max = state.settings.bulk_documents_in_flight_max;
-        let intake = Intake::new(reader, form, state);
-        Self { form, intake, call, request_id, in_flight_max, permit }
+        Self { form, intake, call, request_id, permit }
     }
 
     /// Starts the work and streams its results.
@@ -93,17 +92,18 @@ impl Bulk {
             Form::Array => "application/json",
         };
         let (results, read) = mpsc::unbounded_channel();
-        tokio::spawn(self.work(engine, results).in_current_span());
+        background::spawn(self.work(engine, results).in_current_span());
         let body = Body::from_stream(pieces(read).fuse());
-        ([(header::CONTENT_TYPE, media)], body).into_response()
+        // Whether the key is still valid is checked before each batch.
+        (Extension(EndsByItself), [(header::CONTENT_TYPE, media)], body).into_response()
     }
 
     /// Runs until the body ends or the client disconnects.
     async fn work(self, engine: Arc<Collection>, results: mpsc::UnboundedSender<Sent>) {
-        let Self { form, intake, call, request_id, in_flight_max, permit } = self;
+        let Self { form, intake, call, request_id, permit } = self;
         let started = Instant::now();
         let mut reporter = Reporter::new(form, request_id);
-        let completed = added(&engine, intake, call).buffered(in_flight_max);
+        let completed = added(&engine, intake, call).buffered(BULK_DOCUMENTS_IN_FLIGHT_MAX);
         let sending = completed.for_each(|batch| {
             let lines = reporter.results(batch.lines);
             let _ = results.send(Sent::Results(lines, batch.permit));
@@ -141,13 +141,15 @@ fn added(
 }
 
 async fn admit(engine: &Engine, batch: Batch<Prepared>) -> Batch<Admitted> {
-    // A body whose batches are always ready must not starve other requests.
+    // A body with batches that are always ready must not starve other requests.
     tokio::task::yield_now().await;
     let mut lines = Vec::with_capacity(batch.lines.len());
     for line in batch.lines {
         let memory = batch.permit.memory.clone();
-        let admit =
-            async |(prepared, options)| Ok(engine.admit_within(prepared, options, memory).await?);
+        let admit = async |(prepared, options)| {
+            let options = AddOptions { memory, ..options };
+            Ok(engine.admit(prepared, options).await?)
+        };
         lines.push(line.and_then(admit).await);
     }
     Batch { lines, permit: batch.permit }
@@ -162,9 +164,11 @@ async fn complete(engine: &Engine, batch: Batch<Admitted>) -> Batch<Added> {
     let lines = batch.lines.into_iter().map(|line| line.then(&mut take));
     let lines: Vec<Line<()>> = lines.collect();
     let mut added = engine.complete_all(admitted).await.into_iter();
+    let mut permit = batch.permit;
+    permit.documents = None;
     let mut next = || Ok(added.next().expect("there is an outcome for each document")?);
     let lines = lines.into_iter().map(|line| line.then(|()| next())).collect();
-    Batch { lines, permit: batch.permit }
+    Batch { lines, permit }
 }
 
 /// Parses and sketches the documents of a batch, on a blocking thread unless it is small.
@@ -183,7 +187,7 @@ async fn prepare(
     if bytes <= INLINE_BYTES_MAX {
         return prepare_all();
     }
-    let prepared = tokio::task::spawn_blocking(prepare_all).await;
+    let prepared = background::compute(prepare_all).await;
     prepared.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
@@ -192,10 +196,10 @@ fn prepare_one(engine: &Engine, json: &[u8], call: &AddParameters) -> Result<Pre
     Ok((engine.prepare(document)?, options))
 }
 
-/// Writes the results: lines, or an array if the documents came as one.
+/// Writes the results: lines, or an array if the documents came as an array.
 struct Reporter {
     form: Form,
-    /// What stands before the next result.
+    /// The text before the next result.
     before: &'static str,
     request_id: RequestId,
     /// A failing store fails for every following document, too: it is logged once.
@@ -244,7 +248,7 @@ impl Reporter {
         Self { form, before, request_id, fault_logged: false, tally: Tally::default() }
     }
 
-    /// What closes the results.
+    /// The end of the results.
     fn end(&self) -> &'static str {
         match (self.form, self.before) {
             (Form::Lines, _) => "",
@@ -306,7 +310,16 @@ impl Tally {
     fn log(&self, ended: &str, took: Duration) {
         let Self { created, replaced, unchanged, skipped, errors } = self;
         let took_us = took.as_micros() as u64;
-        tracing::info!(ended, created, replaced, unchanged, skipped, errors, took_us, "bulk");
+        tracing::info!(
+            ended,
+            created,
+            replaced,
+            unchanged,
+            skipped,
+            errors,
+            took_us,
+            "bulk import"
+        );
     }
 }
 

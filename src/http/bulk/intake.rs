@@ -6,19 +6,25 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::budget::{Budget, Purpose, Reservation, decoded_json_bytes};
+use crate::budget::{Budget, ClientShare, Exhausted, Purpose, Reservation, decoded_json_bytes};
 use crate::http::AppState;
+use crate::http::access::grant::Grant;
+use crate::http::access::quotas::Client;
 use crate::http::bulk::split::{Form, Item, SplitError, Splitter};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::reading::BodyReader;
+use crate::http::settings::BULK_DOCUMENTS_IN_FLIGHT_MAX;
 
 /// A batch is closed at this number of documents or bytes, or when the body pauses.
 const BATCH_DOCUMENTS_MAX: usize = 64;
 const BATCH_BYTES_MAX: usize = 64 << 10;
 
-/// A document takes one permit of `bulk_documents_in_flight_max` per 16 KiB or part of it, so that
-/// the bytes in flight are limited as well as the documents.
+/// The number of batches of an import that are prepared and stored at a time.
+const BATCHES_UNFINISHED_MAX: usize = 1 << 10;
+
+/// A document takes one permit of [`BULK_DOCUMENTS_IN_FLIGHT_MAX`] per 16 KiB or part of it, so
+/// that the bytes in flight are limited, too.
 const BYTES_PER_UNIT: usize = 16 << 10;
 
 /// One document of the input, at any stage between its bytes and its result.
@@ -28,12 +34,12 @@ pub struct Line<T> {
 }
 
 impl<T> Line<T> {
-    /// Applies the next step, unless an earlier one failed.
+    /// Applies the next step, unless an earlier step failed.
     pub fn then<U>(self, step: impl FnOnce(T) -> Result<U, Problem>) -> Line<U> {
         Line { number: self.number, content: self.content.and_then(step) }
     }
 
-    /// Applies the next, asynchronous step, unless an earlier one failed.
+    /// Applies the next, asynchronous step, unless an earlier step failed.
     pub async fn and_then<U, F>(self, step: impl FnOnce(T) -> F) -> Line<U>
     where
         F: Future<Output = Result<U, Problem>>,
@@ -53,13 +59,21 @@ pub struct Batch<T> {
     pub permit: BatchPermit,
 }
 
-/// What a batch takes of the limits of all, kept until its results are read. Empty for a batch
-/// without documents.
+/// The share of a batch in the limits of the import and of the memory, kept until its results are
+/// read. Empty for a batch without documents.
 #[derive(Default)]
 pub struct BatchPermit {
     in_flight: Option<OwnedSemaphorePermit>,
-    /// Given back when it is dropped.
+    pub documents: Option<DocumentMemory>,
+    /// The memory of the results, given back when it is dropped.
     pub memory: Option<Arc<Reservation>>,
+}
+
+/// The memory of a batch's decoded documents, kept until they are stored. It is given back before
+/// the batch stops counting as unfinished.
+pub struct DocumentMemory {
+    _memory: Reservation,
+    _unfinished: OwnedSemaphorePermit,
 }
 
 /// A batch that is being assembled.
@@ -87,21 +101,17 @@ impl Gathered {
         }
     }
 
-    /// Reserves the memory of the documents, which are refused without it.
-    fn reserved(mut self, budget: &Arc<Budget>) -> Self {
+    /// The memory of the documents while they are decoded, in bytes.
+    fn decoded_bytes(&self) -> usize {
         let documents = self.batch.lines.iter().filter_map(|line| line.content.as_ref().ok());
-        let bytes = documents.map(|json| decoded_json_bytes(json)).sum();
-        let memory = budget.reservation(Purpose::Bulk);
-        match memory.grow(bytes) {
-            Ok(()) => self.batch.permit.memory = Some(Arc::new(memory)),
-            Err(exhausted) => {
-                self.bytes = 0;
-                for line in self.batch.lines.iter_mut().filter(|line| line.content.is_ok()) {
-                    line.content = Err(exhausted.into());
-                }
-            }
+        documents.map(|json| decoded_json_bytes(json)).sum()
+    }
+
+    fn refuse(&mut self, exhausted: Exhausted) {
+        self.bytes = 0;
+        for line in self.batch.lines.iter_mut().filter(|line| line.content.is_ok()) {
+            line.content = Err(exhausted.into());
         }
-        self
     }
 
     fn is_full(&self) -> bool {
@@ -115,22 +125,31 @@ pub struct Intake {
     /// Taken from the splitter, still without a permit.
     waiting: Option<Item>,
     in_flight: Arc<Semaphore>,
-    in_flight_max: usize,
+    unfinished: Arc<Semaphore>,
     budget: Arc<Budget>,
+    client: Arc<ClientShare>,
+    /// The grant of the request, if it needed a key.
+    grant: Option<Grant>,
     ended: bool,
 }
 
 impl Intake {
-    pub fn new(reader: BodyReader, form: Form, state: &AppState) -> Self {
+    pub fn new(
+        reader: BodyReader,
+        form: Form,
+        (client, grant): (&Client, Option<Grant>),
+        state: &AppState,
+    ) -> Self {
         let settings = &state.settings;
-        let in_flight_max = settings.bulk_documents_in_flight_max;
         Self {
             reader,
             splitter: Splitter::new(form, settings.document_bytes_max),
             waiting: None,
-            in_flight: Arc::new(Semaphore::new(in_flight_max)),
-            in_flight_max,
+            in_flight: Arc::new(Semaphore::new(BULK_DOCUMENTS_IN_FLIGHT_MAX)),
+            unfinished: Arc::new(Semaphore::new(BATCHES_UNFINISHED_MAX)),
             budget: Arc::clone(&state.budget),
+            client: state.client_share(client),
+            grant,
             ended: false,
         }
     }
@@ -138,8 +157,52 @@ impl Intake {
     /// The documents that have arrived, as far as permits allow; waits for at least one. `None` at
     /// the end of the body.
     pub async fn batch(&mut self) -> Option<Gathered> {
-        let gathered = self.gathered().await;
-        gathered.map(|gathered| gathered.reserved(&self.budget))
+        let mut gathered = self.gathered().await?;
+        let memory = self.reserve(&gathered).await;
+        if let Err(problem) = self.grant.as_mut().map_or(Ok(()), Grant::check) {
+            return Some(self.revoked(&gathered, problem));
+        }
+        match memory {
+            Ok(memory) => {
+                gathered.batch.permit.documents = Some(memory);
+                gathered.batch.permit.memory = Some(Arc::new(self.reservation()));
+            }
+            Err(exhausted) => gathered.refuse(exhausted),
+        }
+        Some(gathered)
+    }
+
+    fn reservation(&self) -> Reservation {
+        self.budget.reservation(Purpose::Bulk).of_client(Arc::clone(&self.client))
+    }
+
+    /// Reserves the memory of the documents. Where it is short, unfinished batches of the import
+    /// give their memory back first: they finish even if the client reads no results.
+    async fn reserve(&mut self, gathered: &Gathered) -> Result<DocumentMemory, Exhausted> {
+        let bytes = gathered.decoded_bytes();
+        let acquired = Arc::clone(&self.unfinished).acquire_owned().await;
+        let unfinished = acquired.expect("the semaphore is never closed");
+        let memory = self.reservation();
+        while let Err(exhausted) = memory.grow(bytes) {
+            let available = self.unfinished.available_permits();
+            let is_alone = available + 1 == BATCHES_UNFINISHED_MAX;
+            if is_alone {
+                return Err(exhausted);
+            }
+            // One permit more than there are is free once another batch is finished.
+            drop(self.unfinished.acquire_many(available as u32 + 1).await);
+        }
+        Ok(DocumentMemory { _memory: memory, _unfinished: unfinished })
+    }
+
+    /// The last line in place of a batch that the key no longer permits.
+    fn revoked(&mut self, refused: &Gathered, problem: Problem) -> Gathered {
+        self.grant = None;
+        self.waiting = None;
+        let number = refused.batch.lines.first().map_or(0, |line| line.number);
+        let mut last = Gathered::default();
+        last.push(self.end_with(number, problem), None);
+        last
     }
 
     async fn gathered(&mut self) -> Option<Gathered> {
@@ -165,7 +228,7 @@ impl Intake {
     fn fill(&mut self, gathered: &mut Gathered) {
         while !gathered.is_full() {
             let Some(item) = self.waiting.take().or_else(|| self.splitter.next()) else { return };
-            let units = self.units(&item);
+            let units = Self::units(&item);
             let Ok(permit) = Arc::clone(&self.in_flight).try_acquire_many_owned(units) else {
                 self.waiting = Some(item);
                 return;
@@ -177,7 +240,7 @@ impl Intake {
     /// Waits until enough results have been read. The connection of a client that reads none times
     /// out, which ends the wait.
     async fn wait_for_permit(&mut self, item: &Item) -> OwnedSemaphorePermit {
-        let permit = Arc::clone(&self.in_flight).acquire_many_owned(self.units(item)).await;
+        let permit = Arc::clone(&self.in_flight).acquire_many_owned(Self::units(item)).await;
         permit.expect("the semaphore is never closed")
     }
 
@@ -205,9 +268,9 @@ impl Intake {
         Line { number: item.number, content: item.content.map_err(Problem::from) }
     }
 
-    fn units(&self, item: &Item) -> u32 {
+    fn units(item: &Item) -> u32 {
         let bytes = item.content.as_ref().map_or(0, Bytes::len);
-        bytes.div_ceil(BYTES_PER_UNIT).clamp(1, self.in_flight_max) as u32
+        bytes.div_ceil(BYTES_PER_UNIT).clamp(1, BULK_DOCUMENTS_IN_FLIGHT_MAX) as u32
     }
 }
 

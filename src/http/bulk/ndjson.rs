@@ -1,4 +1,4 @@
-//! NDJSON: one JSON value per line.
+//! NDJSON: a JSON value per line.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -15,14 +15,19 @@ pub fn line(value: &impl Serialize) -> Bytes {
 /// Appends the value as one line. Line breaks can only occur between the tokens of metadata, which
 /// is returned as it was formatted: in strings they are escaped.
 pub fn write_line(lines: &mut Vec<u8>, value: &impl Serialize) {
-    let start = lines.len();
-    serde_json::to_writer(&mut *lines, value).expect("replies are plain JSON");
-    for byte in &mut lines[start..] {
+    write_on_one_line(lines, value);
+    lines.push(b'\n');
+}
+
+/// Appends the value without line breaks.
+pub fn write_on_one_line(text: &mut Vec<u8>, value: &impl Serialize) {
+    let start = text.len();
+    serde_json::to_writer(&mut *text, value).expect("replies are plain JSON");
+    for byte in &mut text[start..] {
         if matches!(byte, b'\n' | b'\r') {
             *byte = b' ';
         }
     }
-    lines.push(b'\n');
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ enum Encoding {
     Zstd,
 }
 
-/// Lets what is inside read plain bodies. Refuses encodings that are not known.
+/// Gives plain bodies to the service inside. Refuses encodings that are not known.
 pub async fn decompress(mut request: Request, next: Next) -> Response {
     let Ok(encoding) = encoding(request.headers()) else {
         let known = [(header::ACCEPT_ENCODING, "gzip, zstd")];

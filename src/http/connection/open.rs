@@ -1,36 +1,52 @@
 //! The open connections, and which of them has been idle for longest.
 
 use std::collections::HashMap;
-use std::pin::Pin;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use axum::body::{Body, Bytes, HttpBody};
-use hyper::body::{Frame, SizeHint};
 use tokio::sync::Notify;
 
-/// In place of a moment: a request is being answered.
+use crate::http::access::Room;
+
+/// Stands for a moment while a request is being answered.
 const BUSY: u64 = u64::MAX;
 
-/// Of the connections, this share is closed at a time once there is no room: looking at all of them
-/// for each new one would take too long.
+/// The share of the connections that is closed at a time once there is no room, because a search of
+/// all connections for each new connection would take too long.
 const CLOSED_SHARE: usize = 256;
 
 /// All open connections. Moments are numbers that only order events.
-#[derive(Default)]
 pub struct OpenConnections {
-    by_number: Mutex<HashMap<u64, Arc<Activity>>>,
+    all: Mutex<All>,
     clock: AtomicU64,
+    /// The connections of one network, and the connections beyond its share, which serve probes or
+    /// are closing.
+    share: usize,
+    reserve: usize,
 }
 
-/// What one connection is doing.
+#[derive(Default)]
+struct All {
+    by_number: HashMap<u64, Arc<Activity>>,
+    /// Has no networks without a connection.
+    by_network: HashMap<IpAddr, Count>,
+}
+
+/// The connections of a network.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Count {
+    open: usize,
+    reserve: usize,
+}
+
+/// The activity of a connection.
 pub struct Activity {
     idle_since: AtomicU64,
     is_closing: AtomicBool,
-    /// It is one of the reserve, and leaves no room for others but those.
-    is_reserve: bool,
-    /// Told when the connection is to close.
+    network: IpAddr,
+    room: Room,
+    /// Notified when the connection is to close.
     close: Notify,
 }
 
@@ -42,32 +58,83 @@ pub struct Opened {
 }
 
 impl OpenConnections {
+    /// `share`: of one network; `reserve`: beyond it.
+    pub fn new(share: usize, reserve: usize) -> Arc<Self> {
+        let (all, clock) = (Mutex::default(), AtomicU64::default());
+        Arc::new(Self { all, clock, share, reserve })
+    }
+
+    /// Admits a connection; `None` if its network has its share of connections and of probes.
+    pub fn admit(self: &Arc<Self>, network: IpAddr, is_full: bool) -> Option<Opened> {
+        let Count { open, reserve } = self.count(network);
+        let room = if open < self.share {
+            match is_full && !self.close_idle() {
+                true => Room::AllAreBusy,
+                false => Room::Open,
+            }
+        } else if open < self.share.saturating_add(self.reserve) && self.close_idle_of(network) {
+            Room::Open
+        } else if reserve < self.reserve {
+            Room::ShareIsTaken
+        } else {
+            return None;
+        };
+        Some(self.open(network, room))
+    }
+
+    /// No panic happens under the lock.
+    fn all(&self) -> MutexGuard<'_, All> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn count(&self, network: IpAddr) -> Count {
+        self.all().by_network.get(&network).copied().unwrap_or_default()
+    }
+
+    /// Closes the connection of the network that has been idle for longest. Returns whether the
+    /// network had an idle connection.
+    fn close_idle_of(&self, network: IpAddr) -> bool {
+        let all = self.all();
+        let of_network = all.by_number.values().filter(|activity| {
+            activity.network == network
+                && activity.room == Room::Open
+                && !activity.is_closing.load(Ordering::Relaxed)
+        });
+        let idle = of_network.filter_map(|activity| Some((activity.idle_since()?, activity)));
+        let Some((_, longest)) = idle.min_by_key(|(since, _)| *since) else { return false };
+        longest.close();
+        true
+    }
+
     fn now(&self) -> u64 {
         self.clock.fetch_add(1, Ordering::Relaxed)
     }
 
     /// A new connection, idle until its first request is read.
-    pub fn open(self: &Arc<Self>, is_reserve: bool) -> Opened {
+    fn open(self: &Arc<Self>, network: IpAddr, room: Room) -> Opened {
         let number = self.now();
         let activity = Arc::new(Activity {
             idle_since: AtomicU64::new(number),
             is_closing: AtomicBool::new(false),
-            is_reserve,
+            network,
+            room,
             close: Notify::new(),
         });
-        let mut all = self.by_number.lock().unwrap_or_else(PoisonError::into_inner);
-        all.insert(number, Arc::clone(&activity));
+        let mut all = self.all();
+        all.by_number.insert(number, Arc::clone(&activity));
+        *all.by_network.entry(network).or_default().of(room) += 1;
         drop(all);
         Opened { all: Arc::clone(self), number, activity }
     }
 
-    /// Closes the connections that have been idle for longest: those of the reserve only if no
-    /// other is idle. Says whether one is closing that is not of the reserve.
+    /// Closes the connections that have been idle for longest; connections of the reserve only if
+    /// no other connection is idle. Returns whether a connection outside the reserve is closing.
     pub fn close_idle(&self) -> bool {
-        let all = self.by_number.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.all();
+        let all = &all.by_number;
         let idle = all.values().filter_map(|activity| Some((activity.idle_since()?, activity)));
-        let (reserve, others): (Vec<_>, Vec<_>) =
-            idle.partition(|(_, activity)| activity.is_reserve);
+        let (others, reserve): (Vec<_>, Vec<_>) =
+            idle.partition(|(_, activity)| activity.room == Room::Open);
         let leaves_room = !others.is_empty();
         let mut idle = if leaves_room { others } else { reserve };
         let is_one_closing =
@@ -78,20 +145,37 @@ impl OpenConnections {
         }
         idle.select_nth_unstable_by_key(count - 1, |(since, _)| *since);
         for (_, activity) in &idle[..count] {
-            activity.is_closing.store(true, Ordering::Relaxed);
-            activity.close.notify_one();
+            activity.close();
         }
         leaves_room
     }
 }
 
+impl Count {
+    fn of(&mut self, room: Room) -> &mut usize {
+        match room {
+            Room::Open => &mut self.open,
+            Room::AllAreBusy | Room::ShareIsTaken => &mut self.reserve,
+        }
+    }
+}
+
 impl Activity {
+    fn close(&self) {
+        self.is_closing.store(true, Ordering::Relaxed);
+        self.close.notify_one();
+    }
+
     fn idle_since(&self) -> Option<u64> {
         Some(self.idle_since.load(Ordering::Relaxed)).filter(|since| *since != BUSY)
     }
 }
 
 impl Opened {
+    pub fn room(&self) -> Room {
+        self.activity.room
+    }
+
     pub fn is_idle(&self) -> bool {
         self.activity.idle_since().is_some()
     }
@@ -110,8 +194,14 @@ impl Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        let mut all = self.all.by_number.lock().unwrap_or_else(PoisonError::into_inner);
-        all.remove(&self.number);
+        let Activity { network, room, .. } = *self.activity;
+        let mut all = self.all.all();
+        all.by_number.remove(&self.number);
+        let count = all.by_network.get_mut(&network).expect("whoever is open is counted");
+        *count.of(room) -= 1;
+        if *count == Count::default() {
+            all.by_network.remove(&network);
+        }
     }
 }
 
@@ -121,42 +211,9 @@ pub struct Busy {
     activity: Arc<Activity>,
 }
 
-impl Busy {
-    /// The body of the answer, until whose end the connection is busy.
-    pub fn until_the_end_of(self, body: Body) -> AnswerBody {
-        AnswerBody { body, _busy: self }
-    }
-}
-
 impl Drop for Busy {
     fn drop(&mut self) {
         self.activity.idle_since.store(self.all.now(), Ordering::Relaxed);
-    }
-}
-
-/// The body of an answer.
-pub struct AnswerBody {
-    body: Body,
-    _busy: Busy,
-}
-
-impl HttpBody for AnswerBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
 
@@ -164,15 +221,18 @@ impl HttpBody for AnswerBody {
 mod tests {
     use super::*;
 
+    const NETWORK: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+    const OTHER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED);
+
     fn is_closing(opened: &Opened) -> bool {
         opened.activity.is_closing.load(Ordering::Relaxed)
     }
 
     #[test]
     fn the_connection_that_is_idle_for_longest_closes_first() {
-        let all = Arc::<OpenConnections>::default();
+        let all = OpenConnections::new(usize::MAX, 1);
         assert!(!all.close_idle());
-        let connections = [(); 3].map(|()| all.open(false));
+        let connections = [(); 3].map(|()| all.open(NETWORK, Room::Open));
         let busy = connections[0].request();
         drop(connections[1].request());
         assert!(all.close_idle());
@@ -190,8 +250,8 @@ mod tests {
 
     #[test]
     fn the_reserve_leaves_no_room_for_others() {
-        let all = Arc::<OpenConnections>::default();
-        let (reserve, other) = (all.open(true), all.open(false));
+        let all = OpenConnections::new(usize::MAX, 1);
+        let (reserve, other) = (all.open(NETWORK, Room::AllAreBusy), all.open(NETWORK, Room::Open));
         assert!(all.close_idle() && is_closing(&other) && !is_closing(&reserve));
         drop(other);
         assert!(!all.close_idle() && is_closing(&reserve));
@@ -199,10 +259,30 @@ mod tests {
 
     #[test]
     fn many_close_at_once_where_there_are_many() {
-        let all = Arc::<OpenConnections>::default();
-        let connections: Vec<_> = (0..512).map(|_| all.open(false)).collect();
+        let all = OpenConnections::new(usize::MAX, 1);
+        let connections: Vec<_> = (0..512).map(|_| all.open(NETWORK, Room::Open)).collect();
         assert!(all.close_idle());
         let closing: Vec<_> = connections.iter().map(is_closing).collect();
         assert!(closing[..3].iter().all(|is| *is) && !closing[3..].contains(&true));
+    }
+
+    #[test]
+    fn a_network_has_its_share_and_one_probe() {
+        let all = OpenConnections::new(2, 1);
+        let room = |network| all.admit(network, false).map(|opened| (opened.room(), opened));
+        let (_, first) = room(NETWORK).unwrap();
+        let (_, second) = room(NETWORK).unwrap();
+        let (third_room, third) = room(NETWORK).unwrap();
+        assert!(third_room == Room::Open && is_closing(&first), "it was idle for longest");
+        let busy = [second.request(), third.request()];
+        drop(first);
+        let (fourth_room, fourth) = room(NETWORK).unwrap();
+        assert_eq!(fourth_room, Room::ShareIsTaken);
+        assert!(room(NETWORK).is_none(), "there is a probe already");
+        assert_eq!(room(OTHER).unwrap().0, Room::Open);
+        drop((busy, fourth));
+        assert_eq!(room(NETWORK).unwrap().0, Room::Open, "one is idle again");
+        drop((second, third));
+        assert!(all.all().by_network.is_empty(), "who has none takes no memory");
     }
 }

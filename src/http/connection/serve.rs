@@ -20,31 +20,34 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_io_timeout::TimeoutWriter;
 use tower::ServiceExt;
 
-use crate::http::ServerSettings;
-use crate::http::access::Peer;
+use crate::http::access::{Peer, Room, quotas, rates};
+use crate::http::connection::answer::AnswerBody;
+use crate::http::connection::lingering::LingeringBody;
 use crate::http::connection::open::{OpenConnections, Opened};
-use crate::http::connection::refusals::Refusals;
 use crate::http::connection::tls::Tls;
 use crate::http::connection::transport::Transport;
+use crate::http::settings::{CONNECTIONS_RESERVE, ServerSettings};
 
 /// The pause after an accept that failed for lack of resources, such as file descriptors.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// How long an idle connection may take to close, and how often idle ones are looked for while
-/// there is no room.
+/// How long an idle connection may take to close, and how often idle connections are looked for
+/// while there is no room.
 const CLOSING: Duration = Duration::from_millis(50);
 
 /// The limit of time for the head of a request on a connection of the reserve.
 const RESERVE_HEADER_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Serves until `shutdown`, then accepts no more connections, closes idle ones and waits for
+/// Serves until `shutdown`, then accepts no more connections, closes idle connections and waits for
 /// running requests for at most `shutdown_grace_ms`.
 ///
-/// At most `connections_max` connections are open. For a further one the longest idle one is
-/// closed; if none is idle, it is one of `connections_reserve`, which answer probes. Beyond these,
-/// connections wait in the listener's queue. A connection that does not complete a request head
-/// within `header_timeout_ms` is closed, and so is one whose client reads nothing of an answer for
-/// `body_idle_timeout_ms`.
+/// At most `connections_max` connections are open. For a further connection the server closes the
+/// longest idle connection; if no connection is idle, the new connection is of the
+/// [reserve](CONNECTIONS_RESERVE) and answers probes. Beyond these, connections wait in the
+/// listener's queue. A connection that does not complete a request head within `header_timeout_ms`
+/// is closed, and so is a connection with a client that reads nothing of an answer for
+/// `body_idle_timeout_ms`. An address has a share of the connections; for a further connection its
+/// own longest idle connection is closed.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -75,7 +78,6 @@ struct Connections {
     write_timeout: Duration,
     /// A permit for each connection that may be open, the reserve included.
     permits: Arc<Semaphore>,
-    reserve: usize,
     all: Arc<OpenConnections>,
     graceful: GracefulShutdown,
 }
@@ -88,7 +90,11 @@ impl Connections {
         let mut http_of_reserve = http.clone();
         let header_timeout = header_timeout.min(RESERVE_HEADER_TIMEOUT);
         http_of_reserve.keep_alive(false).header_read_timeout(header_timeout);
-        let permits = settings.connections_max + settings.connections_reserve;
+        let permits = settings.connections_max + CONNECTIONS_RESERVE;
+        let share = match settings.client_share_percent {
+            100 => usize::MAX,
+            percent => quotas::share(settings.connections_max, percent),
+        };
         Self {
             router,
             http,
@@ -96,8 +102,7 @@ impl Connections {
             tls,
             write_timeout: Duration::from_millis(settings.body_idle_timeout_ms),
             permits: Arc::new(Semaphore::new(permits)),
-            reserve: settings.connections_reserve,
-            all: Arc::default(),
+            all: OpenConnections::new(share, CONNECTIONS_RESERVE),
             graceful: GracefulShutdown::new(),
         }
     }
@@ -136,16 +141,19 @@ impl Connections {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "set_nodelay failed");
         }
-        let is_full = self.permits.available_permits() < self.reserve;
-        let is_reserve = is_full && !self.all.close_idle();
+        let is_full = self.permits.available_permits() < CONNECTIONS_RESERVE;
+        let Some(opened) = self.all.admit(rates::network(from.ip()), is_full) else { return };
+        let room = opened.room();
+        let is_reserve = room != Room::Open;
         let acceptor = self.tls.as_ref().map(|tls| tls.acceptor());
         let connection = Connection {
             stream: Transport::new(stream, acceptor.as_ref()),
             http: if is_reserve { self.http_of_reserve.clone() } else { self.http.clone() },
             router: self.router.clone(),
-            peer: Peer { address: from.ip(), is_reserve },
-            opened: self.all.open(is_reserve),
+            peer: Peer { address: from.ip(), room },
+            opened,
             write_timeout: self.write_timeout,
+            lingering: if is_reserve { RESERVE_HEADER_TIMEOUT } else { self.write_timeout },
         };
         let watcher = self.graceful.watcher();
         tokio::spawn(async move {
@@ -181,29 +189,33 @@ struct Connection {
     peer: Peer,
     opened: Opened,
     write_timeout: Duration,
+    /// How long the body of a request is read that nobody wants.
+    lingering: Duration,
 }
 
 impl Connection {
-    /// Serves it to its end, or until it is to make room for others.
+    /// Serves a connection to its end, or until it is to make room for another connection.
     async fn serve(self, watcher: Watcher) {
-        let Self { stream, http, router, peer, opened, write_timeout } = self;
+        let Self { stream, http, router, peer, opened, write_timeout, lingering } = self;
         let opened = &opened;
-        let stream = TokioIo::new(Refusals::new(with_write_timeout(stream, write_timeout)));
+        let stream = TokioIo::new(with_write_timeout(stream, write_timeout));
         let service = service_fn(move |request: Request<Incoming>| {
             let busy = opened.request();
-            let mut request = request.map(Body::new);
-            request.extensions_mut().insert(peer);
+            let (mut parts, body) = request.into_parts();
+            parts.extensions.insert(peer);
+            let body = LingeringBody::new(body, &parts.headers, lingering);
+            let request = Request::from_parts(parts, Body::new(body));
             let answered = router.clone().oneshot(request);
             async move {
                 let response = answered.await?;
-                Ok::<_, std::convert::Infallible>(response.map(|body| busy.until_the_end_of(body)))
+                Ok::<_, std::convert::Infallible>(response.map(|body| AnswerBody::new(body, busy)))
             }
         });
         let mut connection = pin!(watcher.watch(http.serve_connection(stream, service)));
         let served = tokio::select! {
             served = &mut connection => served,
             () = opened.closing() => {
-                // What was answered may still have to be written, and a request may just have come.
+                // An answer may still have to be written, and a request may just have come.
                 loop {
                     match tokio::time::timeout(CLOSING, &mut connection).await {
                         Ok(served) => break served,
@@ -214,7 +226,7 @@ impl Connection {
             }
         };
         if let Err(error) = served {
-            tracing::debug!(%error, "a connection broke");
+            tracing::debug!(%error, "connection failed");
         }
     }
 }

@@ -10,6 +10,10 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{self, ServerConfig};
 
 use crate::http::ServerSettings;
+use crate::trusted_file::{self, FileError};
+
+/// Of each file. A chain has a few certificates of some kilobytes.
+const BYTES_MAX: u64 = 1 << 20;
 
 /// The certificate that new connections use.
 pub struct Tls {
@@ -22,13 +26,15 @@ pub struct Tls {
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     #[error("cannot read {}: {source}", .path.display())]
-    Read { path: PathBuf, source: pem::Error },
+    Read { path: PathBuf, source: FileError },
+    #[error("{} is not the PEM that it should be: {source}", .path.display())]
+    Pem { path: PathBuf, source: pem::Error },
     #[error("{} and {} cannot be used together: {source}", .cert.display(), .key.display())]
     Pair { cert: PathBuf, key: PathBuf, source: rustls::Error },
 }
 
 impl Tls {
-    /// `None` without certificate and key.
+    /// `None` without certificate and key. Blocks.
     ///
     /// # Errors
     /// They cannot be read, or do not belong together.
@@ -40,7 +46,7 @@ impl Tls {
         Ok(Some(Self { cert: cert.clone(), key: key.clone(), current }))
     }
 
-    /// Reads the files again, for new connections.
+    /// Reads the files again, for new connections. Blocks.
     ///
     /// # Errors
     /// As `open`; the former certificate stays in use.
@@ -56,13 +62,18 @@ impl Tls {
 }
 
 fn acceptor(cert: &Path, key: &Path) -> Result<TlsAcceptor, TlsError> {
-    let unreadable = |path: &Path| {
-        let path = path.to_owned();
-        move |source| TlsError::Read { path, source }
+    let read = |path: &Path| {
+        let read = trusted_file::read(path, BYTES_MAX);
+        read.map_err(|source| TlsError::Read { path: path.to_owned(), source })
     };
-    let chain = CertificateDer::pem_file_iter(cert).and_then(Iterator::collect);
-    let chain: Vec<_> = chain.map_err(unreadable(cert))?;
-    let private = PrivateKeyDer::from_pem_file(key).map_err(unreadable(key))?;
+    let no_pem = |path: &Path| {
+        let path = path.to_owned();
+        move |source| TlsError::Pem { path, source }
+    };
+    let (chain, private) = (read(cert)?.bytes, read(key)?.bytes);
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&chain).collect();
+    let chain = chain.map_err(no_pem(cert))?;
+    let private = PrivateKeyDer::from_pem_slice(&private).map_err(no_pem(key))?;
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, private));

@@ -7,7 +7,7 @@ use axum::http::HeaderMap;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
-/// Spans that may wait to be exported. Further ones are lost, and counted.
+/// Spans that may wait to be exported. Further spans are lost, and counted.
 const SPANS_WAITING_MAX: usize = 4096;
 
 const SAMPLED: u8 = 1;
@@ -50,7 +50,7 @@ impl Tracer {
         (Self { spans, ratio }, waiting)
     }
 
-    /// `None` for a request that is not traced: the caller's decision, or else a random one.
+    /// `None` for a request that is not traced: the caller decides, or chance does.
     pub(super) fn begin(&self, headers: &HeaderMap) -> Option<Context> {
         let caller = headers.get("traceparent").and_then(|value| parse(value.to_str().ok()?));
         if let Some((trace, parent, flags)) = caller {
@@ -111,6 +111,25 @@ mod tests {
         for changed in [format!("{valid}-more"), valid.replacen("00", "ff", 1)] {
             assert_eq!(parse(&changed), None, "{changed}");
         }
+    }
+
+    #[test]
+    fn further_spans_are_lost_without_waiting() {
+        let (tracer, mut waiting) = Tracer::new(1.0);
+        let span = Span {
+            context: tracer.begin(&HeaderMap::new()).unwrap(),
+            method: "GET",
+            route: "/similar".to_owned(),
+            status: 200,
+            request_id: "a".to_owned(),
+            began: SystemTime::now(),
+            took: Duration::ZERO,
+        };
+        for _ in 0..=SPANS_WAITING_MAX {
+            tracer.end(span.clone());
+        }
+        let kept = std::iter::from_fn(|| waiting.try_recv().ok()).count();
+        assert_eq!(kept, SPANS_WAITING_MAX);
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub enum Transport {
     Plain(TcpStream),
     Handshake(Box<Accept<TcpStream>>),
     Tls(Box<TlsStream<TcpStream>>),
+    /// The handshake has failed, which hyper may ask about again while it closes the connection.
+    Failed,
 }
 
 impl Transport {
@@ -26,10 +28,20 @@ impl Transport {
 
     fn poll_handshake(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if let Self::Handshake(accept) = self {
-            let stream = ready!(Pin::new(accept.as_mut()).poll(cx))?;
-            *self = Self::Tls(Box::new(stream));
+            match ready!(Pin::new(accept.as_mut()).poll(cx)) {
+                Ok(stream) => *self = Self::Tls(Box::new(stream)),
+                Err(error) => {
+                    tracing::debug!(%error, "TLS handshake failed");
+                    metrics::counter!("akin_tls_handshake_failures_total").increment(1);
+                    *self = Self::Failed;
+                    return Poll::Ready(Err(error));
+                }
+            }
         }
-        Poll::Ready(Ok(()))
+        match self {
+            Self::Failed => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
+            _ => Poll::Ready(Ok(())),
+        }
     }
 }
 
@@ -46,7 +58,9 @@ macro_rules! after_handshake {
                 let $stream = Pin::new($stream.as_mut());
                 $call
             }
-            Transport::Handshake(_) => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
+            Transport::Handshake(_) | Transport::Failed => {
+                Poll::Ready(Err(io::ErrorKind::NotConnected.into()))
+            }
         }
     }};
 }
@@ -87,7 +101,7 @@ impl AsyncWrite for Transport {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if matches!(&*self, Self::Handshake(_)) {
+        if matches!(&*self, Self::Handshake(_) | Self::Failed) {
             // There is no one to say goodbye to.
             return Poll::Ready(Ok(()));
         }

@@ -1,8 +1,8 @@
 //! The console at `/` and the documentation at `/docs`: files that are part of the binary, so that
 //! they need no network and always fit the server that they talk to.
 //!
-//! `assets/` is plain HTML, CSS and ES modules, served as they are. They are open to everyone: what
-//! they show comes from the API, with the reader's key.
+//! `assets/` is plain HTML, CSS and ES modules, served as they are. They are open to everyone: the
+//! pages read the API with the reader's key.
 
 mod problems;
 
@@ -73,8 +73,9 @@ static PAGES: LazyLock<Vec<Page>> = LazyLock::new(|| {
     ];
     let scripts = scripts!(
         "api.js" "app.js" "charts.js" "clusters.js" "compare.js" "comparison.js" "corpus.js"
-        "docs.js" "dom.js" "format.js" "graph.js" "histogram.js" "interval.js" "lookup.js"
-        "markdown.js" "metrics.js" "probe.js" "problem.js" "route.js" "schema.js" "tuning.js"
+        "docs.js" "documents.js" "dom.js" "format.js" "graph.js" "histogram.js" "interval.js"
+        "lookup.js" "markdown.js" "metrics.js" "probe.js" "problem.js" "route.js" "schema.js"
+        "snippet.js" "tryout.js" "tuning.js"
     );
     let scripts = scripts.map(|(path, text)| Page::new(path, SCRIPT, text));
     pages.into_iter().chain(scripts).collect()
@@ -97,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_is_served_and_short_enough_to_be_read() {
+    fn every_console_file_is_served_and_short() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/http/console/assets");
         let served: HashSet<&str> = PAGES.iter().map(|page| &*page.body).collect();
         for entry in fs::read_dir(folder).unwrap() {

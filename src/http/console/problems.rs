@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_has_an_anchor_and_says_what_to_do() {
+    fn every_code_has_an_anchor_and_advice() {
         let page = page();
         for code in Code::ALL {
             let (name, ..) = code.facts();

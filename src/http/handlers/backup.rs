@@ -19,12 +19,12 @@ const MEDIA: &str = "application/x-tar";
 /// Back up all collections
 ///
 /// Returns a tar archive of all stores and settings for `akin restore`: each collection from one
-/// consistent view, while requests go on. One backup is made at a time. Each store is copied, and
-/// every row of the copy is checked, before any of it is sent: the answer may take a while to
-/// begin. The problem `document_damaged` names a damaged document and what to do about it; one in a
-/// further collection is named in the server's log, and the connection is closed without the end
-/// of the body, so that a part never looks whole. Refused with 503 `collection_unavailable` if a
-/// collection could not be opened.
+/// consistent view, while requests go on. The server makes one backup at a time. Each store is
+/// copied, and every row of the copy is checked, before the first byte is sent: the answer may take
+/// a while to begin. The problem `document_damaged` names a damaged document and the remedy. A
+/// damaged document in a further collection is named in the server's log, and the connection is
+/// closed without the end of the body, so that a part never looks whole. Refused with 503
+/// `collection_unavailable` if a collection could not be opened.
 #[utoipa::path(
     get, path = "/backup", operation_id = "back_up", tag = "Operating",
     responses((status = 200, description = "The archive.", body = String,
@@ -61,8 +61,8 @@ pub async fn one(
 async fn answer(collections: &Collections, of: Vec<Arc<Collection>>) -> Result<Response, Problem> {
     let pieces = collections.backup(of).await?.map(|piece| {
         piece.map_err(|error| {
-            tracing::error!(%error, "a backup broke off");
-            io::Error::other("the backup broke off")
+            tracing::error!(%error, "backup failed");
+            io::Error::other("the backup was aborted")
         })
     });
     Ok(([(header::CONTENT_TYPE, MEDIA)], Body::from_stream(pieces)).into_response())

@@ -1,19 +1,22 @@
 //! The feed of changes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::header;
-use axum::response::{IntoResponse, Response};
+use axum::Extension;
+use axum::response::Response;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::document::DocumentId;
-use crate::engine::{Change, Position};
+use crate::engine::{Change, Collection, Position};
 use crate::http::bulk::ndjson;
+use crate::http::connection::admission::Admission;
 use crate::http::problem::Problem;
 use crate::http::problem::of_calls::Following;
-use crate::http::request::extract::Ready;
+use crate::http::request::extract::{Ready, SMALL_BYTES_MAX, SmallAnswerMemory};
 use crate::http::request::query::Query;
+use crate::http::response::pieces::{self, Broken, Pieces};
 use crate::http::time::Time;
 
 /// Changes of an answer, if the call does not limit them.
@@ -22,6 +25,12 @@ const LIMIT_DEFAULT: u32 = 1_000;
 const LIMIT_MAX: u32 = 10_000;
 
 const WAIT_S_MAX: u32 = 60;
+
+/// Operations that are read for an answer at a time.
+const OPERATIONS_AT_ONCE: usize = 500;
+
+/// Memory of a change without its id.
+const CHANGE_BYTES: usize = 64;
 
 /// Which changes are returned.
 #[derive(Deserialize, IntoParams)]
@@ -84,52 +93,61 @@ pub fn parse_position(text: &str) -> Option<Position> {
 
 /// A change as JSON, as in the feed.
 pub fn change_json(change: &Change) -> Vec<u8> {
-    serde_json::to_vec(&ChangesLine::from(change.clone())).expect("a change is plain JSON")
+    serde_json::to_vec(&DocumentChanged::from(change.clone())).expect("a change is plain JSON")
 }
 
 /// A line of the feed: a change, or last of all where the next call goes on.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 #[schema(as = ChangesLine)]
+#[expect(dead_code, reason = "each line is written by its own type")]
 pub enum ChangesLine {
+    Change(DocumentChanged),
+    End(ChangesEnd),
+}
+
+/// A document was stored or removed.
+#[derive(Serialize, ToSchema)]
+#[serde(tag = "change", rename_all = "snake_case")]
+pub enum DocumentChanged {
     Stored {
-        /// `stored`.
-        change: &'static str,
         id: DocumentId,
         stored_at: Time,
     },
+    /// Also if it expired.
     Removed {
-        /// `removed`, also if it expired.
-        change: &'static str,
         id: DocumentId,
-    },
-    End {
-        /// The `since` of the next call.
-        #[schema(example = "1763856000000-42")]
-        position: String,
     },
 }
 
-impl From<Change> for ChangesLine {
+/// Where the next call goes on.
+#[derive(Serialize, ToSchema)]
+pub struct ChangesEnd {
+    /// The `since` of the next call.
+    #[schema(example = "1763856000000-42")]
+    position: String,
+}
+
+impl From<Change> for DocumentChanged {
     fn from(change: Change) -> Self {
         let id = change.id;
         match change.stored_at_ms {
-            Some(at) => Self::Stored { change: "stored", id, stored_at: Time(at) },
-            None => Self::Removed { change: "removed", id },
+            Some(at) => Self::Stored { id, stored_at: Time(at) },
+            None => Self::Removed { id },
         }
     }
 }
 
-/// What is posted to the receivers in `webhooks.urls`.
+/// The message that is posted to the receivers in `webhooks.urls`.
 #[derive(ToSchema)]
 #[schema(as = WebhookMessage)]
 #[expect(dead_code, reason = "it documents what app::webhooks writes piece by piece")]
 pub struct WebhookMessage {
     #[schema(example = "default")]
     collection: String,
-    /// As `GET /changes` has them, but for its last line.
+    /// As `GET /changes` has them.
     #[schema(min_items = 1)]
-    changes: Vec<ChangesLine>,
+    changes: Vec<DocumentChanged>,
     /// The `since` that follows them.
     #[schema(example = "1763856000000-42")]
     position: String,
@@ -151,6 +169,7 @@ pub struct WebhookMessage {
             base64 of HMAC-SHA256 over the id, the timestamp and the body, with full stops \
             between (Standard Webhooks).")
     ),
+    security(()),
     responses((status = "2XX", description = "The changes are taken.")))]
 #[expect(dead_code, reason = "it documents what receivers are sent")]
 fn webhook_changes() {}
@@ -161,12 +180,13 @@ pub struct Webhooks;
 
 /// Follow changes
 ///
-/// Returns what happened since a position, in order, a line of NDJSON for each document that was
-/// stored or removed, and last of all a line with the `position` for the next call. To keep a
-/// copy elsewhere: take the position of now (a call without `since`), read all documents
-/// (`GET /export`), then follow the changes from that position. Of a document that was stored
-/// several times only the last is reported for certain, and what is reported is on disk. A position
-/// that is too old, or of before a reindex, is answered 410 `changes_gone`: begin anew.
+/// Returns the changes since a position, in order, as a line of NDJSON for each document that was
+/// stored or removed, and then a line with the `position` for the next call. To keep a copy
+/// elsewhere: take the position of now (a call without `since`), read all documents (`GET
+/// /export`), then follow the changes from that position. Of a document that was stored several
+/// times only the last change is certain to be reported; each reported change is on disk. A
+/// position that is too old, or was taken before a reindex, is answered 410 `changes_gone`: read
+/// all documents again.
 #[utoipa::path(
     get, path = "/changes", operation_id = "changes", tag = "Documents",
     params(ChangesParameters),
@@ -175,15 +195,51 @@ pub struct Webhooks;
 )]
 pub async fn changes(
     Query(parameters): Query<ChangesParameters>,
+    Extension(admission): Extension<Arc<Admission>>,
     Ready(engine): Ready,
+    SmallAnswerMemory(memory): SmallAnswerMemory,
 ) -> Result<Response, Problem> {
     let ChangesParameters { since, limit, wait_s } = parameters;
-    let (since, wait) = (since.map(|since| since.0), Duration::from_secs(wait_s.into()));
-    let (changes, next) = engine.changes(since, limit as usize, wait).await?;
-    let mut lines = Vec::new();
-    for change in changes {
-        ndjson::write_line(&mut lines, &ChangesLine::from(change));
+    let since = since.map(|since| since.0);
+    if let Some(after) = since
+        && wait_s > 0
+        && !engine.has_changed_since(after)?
+    {
+        admission.wait()?;
+        engine.await_change(after, Duration::from_secs(wait_s.into())).await?;
+        admission.work_soon().await?;
     }
-    ndjson::write_line(&mut lines, &ChangesLine::End { position: position_text(next) });
-    Ok(([(header::CONTENT_TYPE, ndjson::MEDIA)], lines).into_response())
+    let write = |pieces| write(engine, since, limit as usize, pieces);
+    pieces::answer(ndjson::MEDIA, memory, write).await
+}
+
+/// Writes the changes of at most `limit` operations: a block of operations is read once the client
+/// has read the blocks before it.
+async fn write(
+    engine: Arc<Collection>,
+    mut since: Option<Position>,
+    limit: usize,
+    mut pieces: Pieces,
+) -> Result<Pieces, Broken> {
+    let mut left = limit;
+    loop {
+        let at_once = left.min(OPERATIONS_AT_ONCE);
+        let (changes, next) = engine.changes(since, at_once).await?;
+        let is_last = left == at_once || !engine.has_changed_since(next)?;
+        let memory = pieces.memory().beside(0)?.with_allowance(SMALL_BYTES_MAX);
+        memory.grow(changes.iter().map(|change| CHANGE_BYTES + change.id.as_str().len()).sum())?;
+        let memory = Arc::new(memory);
+        for change in changes {
+            pieces.hold(&memory);
+            pieces.write(&DocumentChanged::from(change));
+            pieces.push(b"\n");
+            pieces.flush_if_full().await?;
+        }
+        if is_last {
+            pieces.write(&ChangesEnd { position: position_text(next) });
+            pieces.push(b"\n");
+            return Ok(pieces);
+        }
+        (left, since) = (left - at_once, Some(next));
+    }
 }

@@ -2,12 +2,12 @@
 
 use std::num::NonZeroUsize;
 
-use axum::extract::{FromRequest, Request, State};
+use axum::extract::{FromRequest, Request};
 use bytes::Bytes;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::budget::{Purpose, Reservation};
+use crate::budget::Reservation;
 use crate::document::DocumentId;
 use crate::engine::Collapsed;
 use crate::http::AppState;
@@ -15,14 +15,15 @@ use crate::http::handlers::fetch::distinct;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::Collapsing;
-use crate::http::request::extract::Ready;
+use crate::http::request::bodies::GivenId;
+use crate::http::request::extract::{AnswerMemory, Ready};
 use crate::http::request::json::{self, Object};
 use crate::http::request::lookup::inherit;
 use crate::http::request::query::Query;
 use crate::http::request::reading;
 use crate::http::response::json::ReservedJson;
 use crate::http::response::timed::{Timed, timed_within};
-use crate::scheme::Threshold;
+use akin_core::scheme::Threshold;
 
 type CollapsedReply = Timed<Collapsed>;
 
@@ -32,6 +33,7 @@ type CollapsedReply = Timed<Collapsed>;
 #[schema(as = Ranked)]
 pub struct RankedBody {
     /// The first ranks highest. An id that comes again counts at its first place.
+    #[schema(value_type = Vec<GivenId>)]
     ids: Vec<DocumentId>,
     /// By default the collection's threshold.
     threshold: Option<Threshold>,
@@ -56,7 +58,7 @@ impl FromRequest<AppState> for RankedBody {
 
     async fn from_request(request: Request, state: &AppState) -> Result<Self, Problem> {
         let body = reading::whole_json(request, state).await?;
-        let ids_max = state.settings.collapse_ids_max;
+        let ids_max = state.settings.limit_max;
         json::off_runtime_if_large(body, move |body| ranked(&body, ids_max)).await
     }
 }
@@ -70,11 +72,11 @@ fn ranked(json: &Bytes, ids_max: usize) -> Result<RankedBody, Problem> {
 
 /// Collapse a ranked list
 ///
-/// Keeps the highest-ranked of each group of near-duplicates: going through the ids in their order,
-/// each joins the first kept document whose similarity to it is at least the threshold, and is kept
-/// itself if there is none. Ids that are not stored are kept in their places, and listed in
-/// `unknown`, too. Pairs whose sketches differ too much are not checked, which misses one
-/// pair of 10,000 whose similarity is exactly the threshold; all other pairs are checked exactly.
+/// Keeps the highest-ranked of each group of near-duplicates: each id, in the order of the list,
+/// joins the first kept document with a similarity of at least the threshold; without such a
+/// document it is kept. Ids that are not stored are kept in their places, and listed in `unknown`,
+/// too. Pairs of sketches that differ too much are not checked, which misses 1 pair in 10,000 among
+/// pairs at exactly the threshold; all other pairs are checked exactly.
 #[utoipa::path(
     post, path = "/collapse", operation_id = "collapse", tag = "Looking up",
     params(CollapseParameters),
@@ -88,17 +90,15 @@ fn ranked(json: &Bytes, ids_max: usize) -> Result<RankedBody, Problem> {
     ),
 )]
 pub async fn collapse(
-    State(state): State<AppState>,
     Query(parameters): Query<CollapseParameters>,
     Ready(engine): Ready,
+    AnswerMemory(memory): AnswerMemory,
     RankedBody { ids, mut threshold, mut limit }: RankedBody,
 ) -> Result<ReservedJson<CollapsedReply>, Problem> {
     inherit("threshold", &mut threshold, &parameters.threshold)?;
     inherit("limit", &mut limit, &parameters.limit)?;
     let limit = limit.map(NonZeroUsize::get);
-    let memory = state.budget.reservation(Purpose::Answers);
-    let collapse = async |memory: &Reservation| {
-        engine.collapse_within(ids, threshold, limit, Some(memory)).await
-    };
+    let collapse =
+        async |memory: &Reservation| engine.collapse(ids, threshold, limit, Some(memory)).await;
     timed_within(memory, collapse).await
 }

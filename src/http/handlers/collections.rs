@@ -54,8 +54,8 @@ pub async fn describe(
 /// Create a collection
 ///
 /// Each section of the settings may be left out, and each key of a section: they then have the
-/// defaults shown below, whatever the server's configuration says. Answers 200 and changes nothing
-/// if the collection exists with the same settings.
+/// defaults shown below. The server's configuration has no effect on them. Answers 200 and changes
+/// nothing if the collection exists with the same settings.
 #[utoipa::path(
     put, path = "/collections/{collection}", operation_id = "create_collection",
     tag = "Collections",

@@ -6,16 +6,19 @@ use crate::http::problem::of_calls::OfTexts;
 use crate::http::request::extract::Ready;
 use crate::http::request::parameters::CurveParameters;
 use crate::http::request::query::Query;
-use crate::http::response::json::Json;
+use crate::http::response::json::{Bounded, Json};
 use crate::http::response::timed::{Timed, timed};
 
 type CurveReply = Timed<CurveAnswer>;
 
+/// It has a fixed number of points.
+impl Bounded for CurveAnswer {}
+
 /// Draw the S-curve
 ///
 /// Returns the S-curve of MinHash LSH over the collection's sketches, the chance to find a document
-/// by its Jaccard similarity: for the collection's own scheme, for the one that akin would choose
-/// for a `threshold` and `recall`, or for `bands` keys of `rows` slots. It is computed; `GET
+/// by its Jaccard similarity: for the collection's own scheme, for the scheme that akin would
+/// choose for a `threshold` and `recall`, or for `bands` keys of `rows` slots. It is computed; `GET
 /// /recall` measures.
 #[utoipa::path(
     get, path = "/curve", operation_id = "curve", tag = "Looking up",

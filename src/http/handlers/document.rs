@@ -4,25 +4,23 @@ use axum::extract::{FromRequest, FromRequestParts, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use crate::budget::Purpose;
 use crate::document::{Content, Document, DocumentId};
 use crate::engine::{AddOptions, Added, DocumentChange};
 use crate::http::AppState;
 use crate::http::handlers::documents::add_one;
-use crate::http::handlers::similar::SMALL_BYTES_MAX;
 use crate::http::metrics;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::problem::of_calls::{Adding, ById, Changing};
+use crate::http::problem::of_calls::{Adding, ById, Changing, OfStored};
 use crate::http::request::bodies::{self, ChangeBody, DocumentBody};
-use crate::http::request::extract::{PathId, Ready};
+use crate::http::request::extract::{AnswerMemory, PathId, Ready, SmallAnswerMemory};
 use crate::http::request::include::Include;
 use crate::http::request::json;
 use crate::http::request::options::AddParameters;
 use crate::http::request::parameters::GetParameters;
 use crate::http::request::query::{NoParameters, Query};
 use crate::http::request::reading::{self, BodyReader, Media};
-use crate::http::response::json::{Json, ReservedJson};
+use crate::http::response::json::ReservedJson;
 use crate::http::response::stored::{self, StoredReply};
 
 /// Get a document
@@ -32,16 +30,15 @@ use crate::http::response::stored::{self, StoredReply};
     get, path = "/documents/{*id}", operation_id = "get_document", tag = "Documents",
     params(("id" = DocumentId, Path, description = "The document's id, percent-encoded.",
         example = "https%3A%2F%2Fexample.org%2Fa"), GetParameters),
-    responses((status = 200, description = "The document.", body = StoredReply), ById),
+    responses((status = 200, description = "The document.", body = StoredReply), OfStored),
 )]
 pub async fn get(
     PathId(id): PathId,
     Query(parameters): Query<GetParameters>,
-    State(state): State<AppState>,
     Ready(engine): Ready,
+    SmallAnswerMemory(memory): SmallAnswerMemory,
 ) -> Result<ReservedJson<StoredReply>, Problem> {
     Include::check(parameters.include, &engine)?;
-    let memory = state.budget.reservation(Purpose::Answers).with_allowance(SMALL_BYTES_MAX);
     let stored = engine.get(&id).await?;
     memory.grow(stored::bytes(&stored, parameters.include.as_ref()))?;
     let reply = StoredReply::of(&engine, stored, parameters.include).await?;
@@ -98,8 +95,9 @@ impl FromRequest<AppState> for Put {
 
 /// Put a document
 ///
-/// Adds the document under the id in the path, or replaces the one that has it; otherwise like
-/// adding a document. The body needs no `id`; if it has one, it must be that of the path.
+/// Adds the document under the id in the path, or replaces the document with this id; otherwise
+/// like adding a document. The body needs no `id`; an `id` in the body must equal the id in the
+/// path.
 #[utoipa::path(
     put, path = "/documents/{*id}", operation_id = "put_document", tag = "Documents",
     params(("id" = DocumentId, Path, description = "The document's id, percent-encoded.",
@@ -144,15 +142,15 @@ impl FromRequest<AppState> for DocumentChange {
 /// Changes the metadata or the expiry of a stored document by a merge patch (RFC 7396), and leaves
 /// its content as it is: `{"metadata": {"lang": "en", "draft": null}}` sets one field and removes
 /// another, and `{"metadata": null}` removes all of them. The fields of changed metadata are stored
-/// in the order of their names. Near-duplicates are not searched. A write of the same document that
-/// comes in between is not lost: the change is applied to what it wrote.
+/// in the order of their names. Near-duplicates are not searched. A concurrent write of the same
+/// document is not lost: the change is applied to the written document. The body may have the media
+/// type `application/merge-patch+json`, too.
 #[utoipa::path(
     patch, path = "/documents/{*id}", operation_id = "change_document", tag = "Documents",
     params(("id" = DocumentId, Path, description = "The document's id, percent-encoded.",
         example = "https%3A%2F%2Fexample.org%2Fa")),
     request_body(
         content(
-            (ChangeBody = "application/merge-patch+json"),
             (ChangeBody = "application/json", example = json!({"metadata": {"lang": "en"}})),
         ),
         description = "What changes.",
@@ -166,9 +164,10 @@ pub async fn change(
     PathId(id): PathId,
     _: Query<NoParameters>,
     Ready(engine): Ready,
+    AnswerMemory(memory): AnswerMemory,
     change: DocumentChange,
-) -> Result<Json<Added>, Problem> {
+) -> Result<ReservedJson<Added>, Problem> {
     let added = engine.update(&id, &change).await?;
     metrics::added(added.status);
-    Ok(Json(added))
+    Ok(ReservedJson(added, memory))
 }

@@ -14,17 +14,18 @@ use utoipa::ToSchema;
 
 use crate::budget::Purpose;
 use crate::document::{Content, Document, DocumentId};
-use crate::engine::{AddOptions, AddStatus, Added, Engine, EngineError, Page};
+use crate::engine::{AddOptions, AddStatus, Added, Engine, EngineError, ListedIds};
 use crate::http::access::quotas::Client;
 use crate::http::bulk::import::{Bulk, ResultLine};
+use crate::http::bulk::intake::Intake;
 use crate::http::bulk::ndjson;
 use crate::http::bulk::split::Form;
 use crate::http::metrics;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::problem::of_calls::{Adding, Plain};
+use crate::http::problem::of_calls::{Adding, Listing, Plain};
 use crate::http::request::bodies::{self, DocumentBody, DocumentsBody};
-use crate::http::request::extract::Ready;
+use crate::http::request::extract::{Ready, SMALL_BYTES_MAX, SmallAnswerMemory};
 use crate::http::request::json;
 use crate::http::request::lookup::{self, ConditionParameters};
 use crate::http::request::options::AddParameters;
@@ -32,8 +33,9 @@ use crate::http::request::parameters::{ExportParameters, ListParameters, TextPar
 use crate::http::request::query::Query;
 use crate::http::request::reading::{self, BodyReader, Media, Patience};
 use crate::http::request_id;
-use crate::http::response::json::{CountedJson, Json};
+use crate::http::response::json::{CountedJson, JSON};
 use crate::http::response::pace;
+use crate::http::response::pieces::{self, Pieces};
 use crate::http::response::stored::{ExportedLine, IdsReply};
 use crate::http::{AppState, ServerSettings};
 
@@ -58,9 +60,7 @@ impl FromRequest<AppState> for Posted {
                 return Ok(Self::One(text(reader, id, state).await?, options));
             }
             Media::Ndjson => {
-                if parts.headers.contains_key(header::EXPECT) {
-                    reader.begin().await?;
-                }
+                reader.begin().await?;
                 Some(Form::Lines)
             }
             Media::Json if is_array(&mut reader, state).await? => Some(Form::Array),
@@ -74,9 +74,12 @@ impl FromRequest<AppState> for Posted {
             let (document, options) = object(reader, call, state).await?;
             return Ok(Self::One(document, options));
         };
-        let permit = state.bulk_permit(Client::of(&parts))?;
+        let client = Client::of(&parts.extensions);
+        let permit = state.bulk_permit(&client)?;
         let request_id = request_id::of(&parts.extensions);
-        Ok(Self::Many(Box::new(Bulk::new(reader, form, call, request_id, permit, state))))
+        let grant = parts.extensions.get().cloned();
+        let intake = Intake::new(reader.streamed()?, form, (&client, grant), state);
+        Ok(Self::Many(Box::new(Bulk::new(intake, form, call, request_id, permit))))
     }
 }
 
@@ -107,7 +110,7 @@ async fn object(
     json::off_runtime_if_large(body, move |body| bodies::document(&body, &call)).await
 }
 
-/// The result of one document, or an array with one for each.
+/// The result of a document, or an array with a result for each document.
 #[derive(ToSchema)]
 #[serde(untagged)]
 #[schema(as = AddedAnswer)]
@@ -122,9 +125,9 @@ pub enum AddedReply {
 /// Adds or replaces one document (a JSON object, or plain text), or many (a JSON array, or NDJSON
 /// with a document on each line). An array is answered by an array with a result for each, and
 /// NDJSON by NDJSON with a line for each, in the order of the input, streamed while the body still
-/// arrives; the result of an invalid document is an error, which does not affect the others. A
-/// document that is answered without an error is on disk. Options may stand in the query, for all
-/// documents, or in a document.
+/// arrives; the result of an invalid document is an error, which does not affect the other
+/// documents. A document that is answered without an error is on disk. Options may stand in the
+/// query, for all documents, or in a document.
 #[utoipa::path(
     post, path = "/documents", operation_id = "add_documents", tag = "Documents",
     params(TextParameters, AddParameters),
@@ -165,7 +168,8 @@ pub async fn add_one(
     options: AddOptions,
 ) -> Result<Response, Problem> {
     let memory = Arc::new(state.budget.reservation(Purpose::Answers));
-    let added = engine.add_within(document, options, Some(Arc::clone(&memory))).await?;
+    let options = AddOptions { memory: Some(Arc::clone(&memory)), ..options };
+    let added = engine.add(document, options).await?;
     metrics::added(added.status);
     let created = added.status == AddStatus::Created;
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
@@ -180,26 +184,40 @@ pub async fn add_one(
 #[utoipa::path(
     get, path = "/documents", operation_id = "list_documents", tag = "Documents",
     params(ListParameters, ConditionParameters),
-    responses((status = 200, description = "A page of ids.", body = IdsReply), Plain),
+    responses((status = 200, description = "A page of ids.", body = IdsReply), Listing),
 )]
 pub async fn list(
     Query((page, conditions)): Query<(ListParameters, ConditionParameters)>,
     State(state): State<AppState>,
     Ready(engine): Ready,
-) -> Result<Json<IdsReply>, Problem> {
+    SmallAnswerMemory(memory): SmallAnswerMemory,
+) -> Result<Response, Problem> {
     let limit = lookup::limit(page.limit, &state.settings)?;
-    let conditions = conditions.conditions(&state.settings)?;
-    let count = if page.count { Some(engine.count(&conditions).await?) } else { None };
-    let Page { ids, next } = engine.list_where(page.after, limit, &conditions).await?;
-    Ok(Json(IdsReply { ids, next, count }))
+    let conditions = conditions.conditions()?;
+    let write = |mut pieces: Pieces| async move {
+        let memory = pieces.memory().beside(0)?.with_allowance(SMALL_BYTES_MAX);
+        let within = Some(&memory);
+        let count = if page.count { Some(engine.count(&conditions, within).await?) } else { None };
+        let ListedIds { ids, next } =
+            engine.list_where(page.after, limit, &conditions, within).await?;
+        memory.grow(ids.iter().map(|id| size_of::<DocumentId>() + id.as_str().len()).sum())?;
+        let memory = Arc::new(memory);
+        let mut list = pieces.list(r#"{"ids":["#);
+        for id in ids {
+            list.element(&id, &memory).await?;
+        }
+        list.end(&IdsReply { ids: Vec::new(), next, count });
+        Ok(pieces)
+    };
+    pieces::answer(JSON, memory, write).await
 }
 
 /// Export all documents
 ///
 /// Returns every document as a line of NDJSON, from one consistent view, as it can be posted again
-/// (in a collection that keeps no texts only id and metadata). A damaged document has a line with a
-/// `problem` in its place, and the others follow. But then, as after any failure, the connection is
-/// closed without the end of the body, so that it never looks whole.
+/// (in a collection that keeps no texts only id and metadata). In place of a damaged document there
+/// is a line with a `problem`, and the other documents follow. But then, as after any failure, the
+/// connection is closed without the end of the body, so that it never looks whole.
 #[utoipa::path(
     get, path = "/export", operation_id = "export_documents", tag = "Documents",
     params(ExportParameters),
@@ -213,7 +231,7 @@ pub async fn export(
     Extension(request_id): Extension<RequestId>,
     client: Client,
 ) -> Result<Response, Problem> {
-    let permit = state.bulk_permit(client)?;
+    let permit = state.bulk_permit(&client)?;
     let broken = Arc::new(AtomicBool::new(false));
     let is_broken = Arc::clone(&broken);
     let lines = engine.export(parameters.order.unwrap_or_default()).await.map(move |document| {
@@ -229,14 +247,14 @@ pub async fn export(
                 Ok(ndjson::line(&ExportedLine::Damaged { id, problem }))
             }
             Err(error) => {
-                tracing::error!(%error, "export broke off");
-                Err(io::Error::other("export broke off"))
+                tracing::error!(%error, "export failed");
+                Err(io::Error::other("export was aborted"))
             }
         }
     });
     let end = stream::once(async move {
         let broken = broken.load(Ordering::Relaxed);
-        broken.then(|| Err(io::Error::other("there are damaged documents")))
+        broken.then(|| Err(io::Error::other("the collection has damaged documents")))
     });
     let ServerSettings { body_idle_timeout_ms, export_bytes_per_s_min, .. } = state.settings;
     let patience = Patience::new(body_idle_timeout_ms, export_bytes_per_s_min);

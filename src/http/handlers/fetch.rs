@@ -1,31 +1,37 @@
 //! Getting many documents by their ids.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use axum::extract::{FromRequest, Request, State};
+use axum::extract::{FromRequest, Request};
+use axum::response::Response;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::budget::Purpose;
 use crate::document::DocumentId;
 use crate::engine::{EngineError, Record};
 use crate::http::AppState;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::Fetching;
-use crate::http::request::extract::Ready;
+use crate::http::request::bodies::GivenId;
+use crate::http::request::extract::{AnswerMemory, Ready};
 use crate::http::request::include::Include;
 use crate::http::request::json::{self, Object};
 use crate::http::request::lookup::inherit;
 use crate::http::request::parameters::GetParameters;
 use crate::http::request::query::Query;
 use crate::http::request::reading;
-use crate::http::response::json::CountedJson;
-use crate::http::response::stored::StoredReply;
+use crate::http::response::json::JSON;
+use crate::http::response::pieces::{self, Pieces};
+use crate::http::response::stored::{self, StoredReply};
 
 /// A record, its reply, and its JSON in a vector that grows by doubling.
 const COPIES: usize = 4;
+
+/// The beginning of an answer, with the documents as its first field.
+const BEGINNING: &str = r#"{"documents":["#;
 
 /// Which documents are wanted. `include` may stand in the query instead.
 #[derive(Deserialize, ToSchema)]
@@ -33,6 +39,7 @@ const COPIES: usize = 4;
 #[schema(as = Wanted)]
 pub struct WantedBody {
     /// An id that comes again counts once.
+    #[schema(value_type = Vec<GivenId>)]
     ids: Vec<DocumentId>,
     #[schema(value_type = Option<Vec<String>>, example = json!(["sketch"]))]
     include: Option<Include>,
@@ -91,32 +98,36 @@ pub fn distinct(mut ids: Vec<DocumentId>, ids_max: usize) -> Result<Vec<Document
 )]
 pub async fn fetch(
     Query(call): Query<GetParameters>,
-    State(state): State<AppState>,
     Ready(engine): Ready,
+    AnswerMemory(memory): AnswerMemory,
     WantedBody { ids, mut include }: WantedBody,
-) -> Result<CountedJson<FetchedReply>, Problem> {
+) -> Result<Response, Problem> {
     inherit("include", &mut include, &call.include)?;
     Include::check(include, &engine)?;
-    let memory = state.budget.reservation(Purpose::Answers);
-    let mut reply = FetchedReply::default();
-    for id in ids {
-        match engine.get(&id).await {
-            Ok(record) => {
-                memory.grow(bytes(&record).saturating_mul(COPIES))?;
-                reply.documents.push(StoredReply::of(&engine, record, include).await?);
+    let write = |mut pieces: Pieces| async move {
+        let mut rest = FetchedReply::default();
+        let memory = pieces.memory().beside(0)?;
+        let mut documents = pieces.list(BEGINNING);
+        for id in ids {
+            match engine.get(&id).await {
+                Ok(record) => {
+                    let bytes = bytes(&record, include.as_ref()).saturating_mul(COPIES);
+                    let memory = Arc::new(memory.beside(bytes)?);
+                    let reply = StoredReply::of(&engine, record, include).await?;
+                    documents.element(&reply, &memory).await?;
+                }
+                Err(EngineError::DocumentNotFound { .. }) => rest.unknown.push(id),
+                Err(EngineError::DocumentDamaged { .. }) => rest.damaged.push(id),
+                Err(error) => return Err(error.into()),
             }
-            Err(EngineError::DocumentNotFound { .. }) => reply.unknown.push(id),
-            Err(EngineError::DocumentDamaged { .. }) => reply.damaged.push(id),
-            Err(error) => return Err(error.into()),
         }
-    }
-    Ok(CountedJson(reply, memory))
+        documents.end(&rest);
+        Ok(pieces)
+    };
+    pieces::answer(JSON, memory, write).await
 }
 
-fn bytes(record: &Record) -> usize {
+fn bytes(record: &Record, include: Option<&Include>) -> usize {
     const OF_A_RECORD: usize = 1_024;
-    let content = record.content.as_ref().map_or(0, crate::document::Content::weight);
-    let metadata = record.metadata.as_ref().map_or(0, |metadata| metadata.as_json().len());
-    let set = record.set.as_ref().map_or(0, |set| set.count() * 24);
-    OF_A_RECORD + content + metadata + set
+    OF_A_RECORD + stored::bytes(record, include)
 }

@@ -2,7 +2,6 @@
 
 pub mod backup;
 pub mod changes;
-pub mod clusters;
 pub mod collapse;
 pub mod collections;
 pub mod curve;
@@ -10,9 +9,13 @@ pub mod discovery;
 pub mod document;
 pub mod documents;
 pub mod fetch;
-pub mod operate;
+pub mod health;
+pub mod metrics;
+pub mod openapi;
 pub mod recall;
 pub mod reindex;
 pub mod removal;
 pub mod resemblance;
 pub mod similar;
+pub mod snapshots;
+pub mod stats;

@@ -6,12 +6,13 @@ use utoipa::ToSchema;
 
 use crate::engine::Recall;
 use crate::http::AppState;
+use crate::http::access::quotas::Client;
 use crate::http::problem::Problem;
-use crate::http::problem::of_calls::OfTexts;
-use crate::http::request::extract::Ready;
+use crate::http::problem::of_calls::Measuring;
+use crate::http::request::extract::{AnswerMemory, Ready};
 use crate::http::request::parameters::RecallParameters;
 use crate::http::request::query::Query;
-use crate::http::response::json::Json;
+use crate::http::response::json::{Bounded, Json};
 use crate::http::response::timed::{Timed, timed};
 
 type TimedRecall = Timed<RecallReply>;
@@ -27,9 +28,10 @@ pub struct RecallReply {
     /// Sampled documents that do not count, since they have over a thousand near-duplicates or
     /// their lookup was `truncated`.
     left_out: usize,
-    /// All documents, with which each sampled one was compared.
+    /// All documents, with which each sampled document was compared.
     documents: u64,
-    /// Pairs of a sampled document and another whose similarity is at least the threshold.
+    /// Pairs of a sampled document and another document with a similarity of at least the
+    /// threshold.
     pairs: u64,
     /// The share of the pairs that was found; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,20 +39,23 @@ pub struct RecallReply {
     recall: Option<f64>,
     /// Pairs of sets that differ.
     pairs_unequal: u64,
-    /// The share of those that was found. Equal sets are always found, so they hide what is missed.
+    /// The share of these pairs that was found. Equal sets are always found, so `recall` hides
+    /// missed pairs where most pairs are equal.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 0.994)]
     recall_unequal: Option<f64>,
-    /// The share of the found pairs whose similarity is at least the threshold; absent if none was
+    /// The share of the found pairs with a similarity of at least the threshold; absent if none was
     /// found.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 1.0)]
     precision: Option<f64>,
-    /// The chance to find a document whose similarity is exactly the threshold. Those with a higher
-    /// similarity are found more surely.
+    /// The chance to find a document with a similarity of exactly the threshold. A document with a
+    /// higher similarity is found more surely.
     #[schema(example = 0.991)]
     expected_recall: f64,
 }
+
+impl Bounded for RecallReply {}
 
 impl From<Recall> for RecallReply {
     fn from(recall: Recall) -> Self {
@@ -71,22 +76,27 @@ impl From<Recall> for RecallReply {
 
 /// Measure recall
 ///
-/// Looks documents drawn at random up in mode `verified`, compares them with every stored set of
-/// one consistent view, and returns recall and precision. Documents that are written meanwhile do
-/// not count. A second measurement of the collection at the same time is refused with 503. It takes
-/// as long as reading all sets: for collections that take longer than `server.request_timeout_ms`,
-/// let the server measure (`storage.recall_interval_s`).
+/// Looks up documents drawn at random, in mode `verified`, compares them with every stored set of
+/// one consistent view, and returns recall and precision. Documents that are written during the
+/// measurement do not count. Without `sample`, 200 documents are drawn, or as many as
+/// `server.request_cost_max` allows; a larger sample is refused with 422 `request_too_costly`,
+/// which names the largest sample. For larger collections let the server measure
+/// (`storage.recall_interval_s`). A measurement counts as a discovery (`server.discoveries_max`),
+/// and a second measurement of the same collection at the same time is refused with 503.
 #[utoipa::path(
     get, path = "/recall", operation_id = "recall", tag = "Operating",
     params(RecallParameters),
-    responses((status = 200, description = "The measurement.", body = TimedRecall), OfTexts),
+    responses((status = 200, description = "The measurement.", body = TimedRecall), Measuring),
 )]
 pub async fn recall(
     Query(parameters): Query<RecallParameters>,
     State(state): State<AppState>,
     Ready(engine): Ready,
+    AnswerMemory(memory): AnswerMemory,
+    client: Client,
 ) -> Result<Json<TimedRecall>, Problem> {
-    let sample = parameters.sample(state.settings.recall_sample_max)?;
-    let recall = engine.measure_recall(sample, parameters.threshold);
+    let sample = parameters.sample()?;
+    let _permit = state.discovery_permit(&client)?;
+    let recall = engine.measure_recall(sample, parameters.threshold, Some(memory));
     timed(async { Ok(RecallReply::from(recall.await?)) }).await
 }

@@ -1,4 +1,4 @@
-//! Building a collection anew under other settings.
+//! Building a collection again under other settings.
 
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
@@ -14,13 +14,13 @@ use crate::http::response::reindex::ReindexReply;
 
 /// Reindex a collection
 ///
-/// Builds it anew under these settings, from its own texts, while it is served and takes writes;
-/// then the new one takes its place at once, with every document and every write that has come
-/// meanwhile. Settings that are left out have their defaults, as when a collection is made.
-/// Answers at once; `GET` says how far it is. If it fails, or the server stops before the end, the
-/// collection is as it was. Needs as much room on the disk as the collection takes. The settings
-/// of `default` are those of the configuration: `akin reindex` builds that one anew while no server
-/// is running.
+/// Builds the collection again under these settings, from its own texts, while it is served and
+/// takes writes. Then the new collection takes its place at once, with every document and every
+/// write until then. Settings that are left out have their defaults, as when a collection is made.
+/// Answers at once; `GET` returns the progress. If it fails, or the server stops before the end,
+/// the collection is as it was. Needs as much room on the disk as the collection takes. The
+/// configuration has the settings of `default`: `akin reindex` builds `default` again while no
+/// server is running.
 #[utoipa::path(
     post, path = "/collections/{collection}/reindex", operation_id = "reindex",
     tag = "Collections",
@@ -47,7 +47,7 @@ pub async fn begin(
 
 /// Show how far a reindex is
 ///
-/// The last one of this collection since the server started.
+/// The last reindex of this collection since the server started.
 #[utoipa::path(
     get, path = "/collections/{collection}/reindex", operation_id = "describe_reindex",
     tag = "Collections",
@@ -63,7 +63,8 @@ pub async fn status(
 
 /// Cancel a reindex
 ///
-/// It stops within moments, and the collection is as it was. One that has ended stays as it ended.
+/// It stops within moments, and the collection is as it was. A reindex that has ended does not
+/// change.
 #[utoipa::path(
     delete, path = "/collections/{collection}/reindex", operation_id = "cancel_reindex",
     tag = "Collections",

@@ -15,23 +15,26 @@ use crate::http::handlers::fetch::distinct;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::problem::of_calls::{RemovingMany, RemovingNamed};
+use crate::http::request::bodies::GivenId;
 use crate::http::request::extract::Ready;
 use crate::http::request::json::{self, Object};
 use crate::http::request::lookup::ConditionParameters;
 use crate::http::request::query::{NoParameters, Query};
 use crate::http::request::reading;
-use crate::http::response::json::Json;
+use crate::http::response::json::{Bounded, Json};
 use crate::http::response::timed::Timed;
 use crate::http::time::Time;
 
 type RemovedReply = Timed<Removed>;
 
+impl Bounded for Removed {}
+
 /// Remove documents
 ///
-/// Removes every document that meets the conditions, of which at least one must be given, in one
-/// consistent view; documents that are added or replaced meanwhile stay. Answers once all are
-/// removed, however long that takes. If the client disconnects, the removal stops; documents
-/// removed by then stay removed, and the same call removes the rest.
+/// Removes every document that meets the conditions in one consistent view; documents that are
+/// added or replaced during the removal stay. At least one condition must be given. Answers once
+/// all are removed, however long that takes. If the client disconnects, the removal stops;
+/// documents removed by then stay removed, and the same call removes the rest.
 #[utoipa::path(
     delete, path = "/documents", operation_id = "remove_documents", tag = "Documents",
     params(ConditionParameters),
@@ -55,8 +58,8 @@ async fn remove_where(
     engine: &Collection,
     client: Client,
 ) -> Result<RemovedReply, Problem> {
-    let conditions = parameters.conditions(&state.settings)?;
-    let _permit = state.bulk_permit(client)?;
+    let conditions = parameters.conditions()?;
+    let _permit = state.bulk_permit(&client)?;
     let started = Instant::now();
     let outcome = engine.remove_where(conditions).await?;
     Ok(logged(outcome, started, engine))
@@ -65,15 +68,17 @@ async fn remove_where(
 fn logged(outcome: Removed, started: Instant, engine: &Collection) -> RemovedReply {
     let took = started.elapsed();
     let (Removed { matched, removed }, took_us) = (outcome, took.as_micros() as u64);
-    tracing::info!(collection = %engine.name(), matched, removed, took_us, "removal");
+    tracing::info!(collection = %engine.name(), matched, removed, took_us, "bulk removal");
     Timed::new(outcome, took)
 }
 
-/// Which documents are removed: those with these ids, or those that meet all conditions.
+/// The documents to remove: the documents with these ids, or the documents that meet all
+/// conditions.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Unwanted)]
 pub struct UnwantedBody {
+    #[schema(value_type = Option<Vec<GivenId>>)]
     ids: Option<Vec<DocumentId>>,
     #[schema(max_length = 2048, example = "@.lang == \"en\"")]
     filter: Option<String>,
@@ -106,8 +111,8 @@ fn unwanted(json: &Bytes, ids_max: usize) -> Result<UnwantedBody, Problem> {
 /// Remove documents that the body names
 ///
 /// Removes the documents with these ids, or, like `DELETE /documents`, all that meet the
-/// conditions. Ids that are not stored are passed over: `matched` is the number of those that are.
-/// If the call fails, some may be removed; the same call removes the rest.
+/// conditions. Ids that are not stored are passed over: `matched` is the number of stored
+/// documents. If the call fails, some may be removed; the same call removes the rest.
 #[utoipa::path(
     post, path = "/remove", operation_id = "remove_named_documents", tag = "Documents",
     request_body(content = UnwantedBody, example = json!({"ids": ["a", "b"]})),
@@ -127,7 +132,7 @@ pub async fn remove_named(
         let conditions = ConditionParameters { filter, stored_after, stored_before };
         return remove_where(conditions, &state, &engine, client).await.map(Json);
     };
-    let _permit = state.bulk_permit(client)?;
+    let _permit = state.bulk_permit(&client)?;
     let started = Instant::now();
     let outcome = engine.remove_all(ids).await?;
     Ok(Json(logged(outcome, started, &engine)))

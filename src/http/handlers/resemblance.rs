@@ -1,14 +1,10 @@
 //! Comparing two documents.
 
-use axum::extract::State;
-
-use crate::budget::{Purpose, Reservation};
+use crate::budget::Reservation;
 use crate::engine::{CompareOptions, Comparison, Engine, Probe};
-use crate::http::AppState;
-use crate::http::handlers::similar::SMALL_BYTES_MAX;
 use crate::http::problem::Problem;
 use crate::http::problem::of_calls::{Comparing, ComparingStored};
-use crate::http::request::extract::Ready;
+use crate::http::request::extract::{AnswerMemory, Ready, SmallAnswerMemory};
 use crate::http::request::options::CompareParameters;
 use crate::http::request::parameters::StoredPair;
 use crate::http::request::probes::{Pair, PairBody};
@@ -32,10 +28,9 @@ type ComparisonReply = Timed<Comparison>;
 )]
 pub async fn stored(
     Query((pair, options)): Query<(StoredPair, CompareParameters)>,
-    State(state): State<AppState>,
     Ready(engine): Ready,
+    SmallAnswerMemory(memory): SmallAnswerMemory,
 ) -> Result<ReservedJson<ComparisonReply>, Problem> {
-    let memory = state.budget.reservation(Purpose::Answers).with_allowance(SMALL_BYTES_MAX);
     compare(&engine, Probe::Stored(pair.a), Probe::Stored(pair.b), options.options(), memory).await
 }
 
@@ -54,12 +49,12 @@ pub async fn stored(
 )]
 pub async fn posted(
     Query(call): Query<CompareParameters>,
-    State(state): State<AppState>,
     Ready(engine): Ready,
+    AnswerMemory(memory): AnswerMemory,
     Pair(a, b, own): Pair,
 ) -> Result<ReservedJson<ComparisonReply>, Problem> {
     let options = own.with(call)?.options();
-    compare(&engine, a, b, options, state.budget.reservation(Purpose::Answers)).await
+    compare(&engine, a, b, options, memory).await
 }
 
 async fn compare(
@@ -69,10 +64,9 @@ async fn compare(
     options: CompareOptions,
     memory: Reservation,
 ) -> Result<ReservedJson<ComparisonReply>, Problem> {
-    let compared = timed_within(memory, async |memory| {
-        engine.compare_within(a, b, options, Some(memory)).await
-    })
-    .await;
+    let compared =
+        timed_within(memory, async |memory| engine.compare(a, b, options, Some(memory)).await)
+            .await;
     // The error may be of either probe, so it points at none.
     compared.map_err(|problem| Problem { errors: Vec::new(), ..problem })
 }

@@ -1,36 +1,39 @@
 //! Looking near-duplicates up.
 
+use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Extension;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
-use futures_util::{StreamExt, TryStreamExt, stream};
+use axum::response::Response;
+use futures_util::{StreamExt, stream};
 use tower_http::request_id::RequestId;
 
-use crate::budget::{Purpose, Reservation};
-use crate::engine::{Conditions, Engine, Lookup, Probe};
+use crate::budget::Reservation;
+use crate::engine::{Collection, Engine, Lookup, MatchDetails, Probe};
+use crate::http::bulk::ndjson;
+use crate::http::bulk::split::Form;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::problem::of_calls::{ById, Probing};
-use crate::http::request::extract::Ready;
+use crate::http::problem::of_calls::{OfStored, Probing};
+use crate::http::request::extract::{AnswerMemory, Ready, SMALL_BYTES_MAX, SmallAnswerMemory};
 use crate::http::request::lookup::{ConditionParameters, LookupOptions, LookupParameters};
 use crate::http::request::parameters::StoredId;
 use crate::http::request::probes::{LookupBody, OwnProbe, Probes, ProbesBody};
 use crate::http::request::query::Query;
 use crate::http::response::answers::{
-    AnswerReply, AnswersReply, FailedProbeReply, ProbeAnswerReply,
+    AnswerReply, AnswersReply, FailedProbeReply, Found, ProbeAnswerReply,
 };
-use crate::http::response::json::{CountedJson, CountedLines};
+use crate::http::response::json::JSON;
+use crate::http::response::pieces::{self, Broken, Pieces};
 use crate::http::response::timed::Timed;
-use crate::http::{AppState, ServerSettings, metrics, request_id};
+use crate::http::{AppState, metrics, request_id};
 
-/// Probes of one call that are looked up at once.
+/// Probes of one call that are looked up at once, if each has [few](MATCHES_AT_ONCE) matches: the
+/// matches of a further probe are held while an answer is written.
 const PROBES_AT_ONCE: usize = 4;
-
-/// Memory of an answer about a stored document that is not counted, so that small lookups go on
-/// when the budget is exhausted.
-pub(super) const SMALL_BYTES_MAX: usize = 128 << 10;
+const MATCHES_AT_ONCE: usize = 1_000;
 
 /// Look up a stored document
 ///
@@ -38,25 +41,30 @@ pub(super) const SMALL_BYTES_MAX: usize = 128 << 10;
 #[utoipa::path(
     get, path = "/similar", operation_id = "similar_to_stored", tag = "Looking up",
     params(StoredId, LookupParameters, ConditionParameters),
-    responses((status = 200, description = "Its near-duplicates.", body = AnswerReply), ById),
+    responses((status = 200, description = "Its near-duplicates.", body = AnswerReply), OfStored),
 )]
 pub async fn stored(
     Query((stored, lookup, conditions)): Query<(StoredId, LookupParameters, ConditionParameters)>,
     State(state): State<AppState>,
     Ready(engine): Ready,
-) -> Result<CountedJson<AnswerReply>, Problem> {
+    SmallAnswerMemory(memory): SmallAnswerMemory,
+) -> Result<Response, Problem> {
     let options = LookupOptions { lookup, conditions }.read(&state.settings)?;
-    let memory = state.budget.reservation(Purpose::Answers).with_allowance(SMALL_BYTES_MAX);
-    let answer = look_up(&engine, Probe::Stored(stored.id), &options, &memory).await?;
-    Ok(CountedJson(answer, memory))
+    pieces::answer(JSON, memory, |mut pieces| async move {
+        let probe = Probe::Stored(stored.id);
+        let memory = pieces.memory().beside(0)?.with_allowance(SMALL_BYTES_MAX);
+        look_up(&engine, probe, &options, memory).await?.write(&engine, &mut pieces, false).await?;
+        Ok(pieces)
+    })
+    .await
 }
 
 /// Look up posted documents
 ///
 /// Returns the near-duplicates of a probe, or of each of an array of probes; nothing is stored.
 /// Options may stand in the query, for all probes, or in a probe. If a probe of an array cannot be
-/// looked up, or is not a probe at all, its answer is `{"error": problem}`, and the others are
-/// answered. To NDJSON with a probe on each line the answer is NDJSON, too.
+/// looked up, or is not a probe at all, its answer is `{"error": problem}`, and the other probes
+/// are answered. To NDJSON with a probe on each line the answer is NDJSON, too.
 #[utoipa::path(
     post, path = "/similar", operation_id = "similar_to_posted", tag = "Looking up",
     params(LookupParameters, ConditionParameters),
@@ -83,89 +91,122 @@ pub async fn posted(
     Extension(id): Extension<RequestId>,
     State(state): State<AppState>,
     Ready(engine): Ready,
+    AnswerMemory(memory): AnswerMemory,
     probes: Probes,
 ) -> Result<Response, Problem> {
     let call = Call::new(LookupOptions { lookup, conditions }, &state)?;
-    let id = request_id::text(&id);
-    Ok(match probes {
+    match probes {
         Probes::One(probe) => {
-            let answer = AnswersReply::One(call.answer(&engine, probe).await?);
-            CountedJson(answer, call.memory).into_response()
+            pieces::answer(JSON, memory, |mut pieces| async move {
+                let found = call.find(&engine, probe, pieces.memory().beside(0)?).await?;
+                found.write(&engine, &mut pieces, false).await?;
+                Ok(pieces)
+            })
+            .await
         }
         Probes::Array(probes) => {
-            let answers = AnswersReply::Many(call.answer_all(&engine, probes, id).await?);
-            CountedJson(answers, call.memory).into_response()
+            pieces::answer(JSON, memory, |pieces| {
+                call.answer_all(engine, probes, id, Form::Array, pieces)
+            })
+            .await
         }
         Probes::Lines(probes) => {
-            CountedLines(call.answer_all(&engine, probes, id).await?, call.memory).into_response()
+            pieces::answer(ndjson::MEDIA, memory, |pieces| {
+                call.answer_all(engine, probes, id, Form::Lines, pieces)
+            })
+            .await
         }
-    })
+    }
 }
 
 /// The options that a call has for all of its probes.
-struct Call<'a> {
+struct Call {
     given: LookupOptions,
-    read: (Lookup, Conditions),
-    settings: &'a ServerSettings,
-    /// The memory of all answers.
-    memory: Reservation,
+    read: (Lookup<'static>, MatchDetails),
+    state: AppState,
 }
 
-impl<'a> Call<'a> {
-    fn new(given: LookupOptions, state: &'a AppState) -> Result<Self, Problem> {
-        let settings = &state.settings;
-        let memory = state.budget.reservation(Purpose::Answers);
-        Ok(Self { read: given.read(settings)?, given, settings, memory })
+impl Call {
+    fn new(given: LookupOptions, state: &AppState) -> Result<Self, Problem> {
+        Ok(Self { read: given.read(&state.settings)?, given, state: state.clone() })
     }
 
-    async fn answer(&self, engine: &Engine, probe: OwnProbe) -> Result<AnswerReply, Problem> {
-        let (probe, Some(own)) = probe else {
-            return look_up(engine, probe.0, &self.read, &self.memory).await;
-        };
-        let options = own.with(&self.given).and_then(|options| options.read(self.settings));
-        let options = options.map_err(|wrong| wrong.in_body(Code::InvalidRequest))?;
-        look_up(engine, probe, &options, &self.memory).await
-    }
-
-    /// # Errors
-    /// Faults of the server: what is wrong with a probe is in its answer.
-    async fn answer_all(
+    async fn find(
         &self,
         engine: &Engine,
+        probe: OwnProbe,
+        memory: Reservation,
+    ) -> Result<Found, Problem> {
+        let (probe, Some(own)) = probe else {
+            return look_up(engine, probe.0, &self.read, memory).await;
+        };
+        let options = own.with(&self.given).and_then(|own| own.read(&self.state.settings));
+        let options = options.map_err(|wrong| wrong.in_body(Code::InvalidRequest))?;
+        look_up(engine, probe, &options, memory).await
+    }
+
+    /// How many probes are looked up at once: fewer where their answers are large.
+    fn probes_at_once(&self, probes: &[Result<OwnProbe, Problem>]) -> usize {
+        let limit = |(_, own): &OwnProbe| own.as_ref().and_then(|own| own.lookup.limit);
+        let own = probes.iter().flatten().filter_map(limit).map(NonZeroUsize::get).max();
+        let most = own.unwrap_or(0).max(self.read.0.limit);
+        if most <= MATCHES_AT_ONCE { PROBES_AT_ONCE } else { 1 }
+    }
+
+    /// Writes the answers in the order of the probes. The problem of a probe is its answer, but a
+    /// fault of the server at the first probe is the answer to the call.
+    async fn answer_all(
+        self,
+        engine: Arc<Collection>,
         probes: Vec<Result<OwnProbe, Problem>>,
-        request_id: &str,
-    ) -> Result<Vec<ProbeAnswerReply>, Problem> {
-        let answer = |(at, probe): (usize, Result<OwnProbe, Problem>)| async move {
-            let answer = match probe {
-                Ok(probe) => self.answer(engine, probe).await,
-                Err(problem) => Err(problem),
-            };
-            match answer {
-                Ok(answer) => Ok(ProbeAnswerReply::Found(answer)),
-                Err(problem) if problem.code.status().is_server_error() => Err(problem),
+        request_id: RequestId,
+        form: Form,
+        mut pieces: Pieces,
+    ) -> Result<Pieces, Broken> {
+        let (call, engine, memory) = (&self, &engine, pieces.memory().beside(0)?);
+        let find = async |probe| call.find(engine, probe?, memory.beside(0)?).await;
+        let at_once = self.probes_at_once(&probes);
+        let mut answers = stream::iter(probes).map(find).buffered(at_once).enumerate();
+        let mut separator: &[u8] = if form == Form::Array { b"[" } else { b"" };
+        while let Some((at, found)) = answers.next().await {
+            pieces.push(separator);
+            match found {
+                Ok(found) => found.write(engine, &mut pieces, form == Form::Lines).await?,
+                Err(fault) if at == 0 && fault.code.status().is_server_error() => {
+                    return Err(fault.into());
+                }
                 Err(problem) => {
-                    let error = problem.under(&format!("/{at}")).reply(request_id);
-                    Ok(ProbeAnswerReply::Failed(FailedProbeReply { error }))
+                    problem.log(request_id::text(&request_id));
+                    let problem = problem.under(&format!("/{at}"));
+                    let error = problem.reply(request_id::text(&request_id));
+                    pieces.write(&FailedProbeReply { error });
                 }
             }
-        };
-        stream::iter(probes.into_iter().enumerate())
-            .map(answer)
-            .buffered(PROBES_AT_ONCE)
-            .try_collect()
-            .await
+            separator = if form == Form::Array { b"," } else { b"\n" };
+            pieces.flush_if_full().await?;
+            // Lookups that wait for nothing must not starve other requests.
+            tokio::task::yield_now().await;
+        }
+        drop(answers);
+        pieces.push(match (form, separator) {
+            (Form::Array, b"[") => b"[]",
+            (Form::Array, _) => b"]",
+            (Form::Lines, end) => end,
+        });
+        Ok(pieces)
     }
 }
 
 async fn look_up(
     engine: &Engine,
     probe: Probe,
-    (lookup, conditions): &(Lookup, Conditions),
-    memory: &Reservation,
-) -> Result<AnswerReply, Problem> {
+    (lookup, include): &(Lookup<'static>, MatchDetails),
+    memory: Reservation,
+) -> Result<Found, Problem> {
     let started = Instant::now();
-    let answer = engine.similar_within(probe, *lookup, conditions, Some(memory)).await?;
+    let lookup = Lookup { memory: Some(&memory), ..lookup.clone() };
+    let answer = engine.similar(probe, lookup).await?;
     let took = started.elapsed();
     metrics::looked_up(&answer, took);
-    Ok(Timed::new(answer, took))
+    Ok(Found { answer: Timed::new(answer, took), include: *include, memory })
 }

@@ -1,21 +1,39 @@
-//! What the metrics of the recorder mean. Those of `exposition` and `process` stand beside them.
+//! The meaning of the recorder's metrics. `exposition` and `process` describe their own metrics.
 
-use metrics::{describe_counter, describe_gauge, describe_histogram};
+use metrics::{counter, describe_counter, describe_gauge, describe_histogram, histogram};
 
-/// Describes every metric that the recorder keeps: call it once the recorder is installed.
+use crate::engine::{AddStatus, Mode};
+
+/// Describes every metric of the recorder, and initialises the metrics that a dashboard looks for:
+/// call it once the recorder is installed.
 pub fn describe() {
+    begin();
     describe_counter!("akin_http_requests_total", "Requests answered.");
     describe_gauge!("akin_http_requests_in_flight", "Requests being answered.");
     describe_histogram!(
         "akin_http_request_duration_seconds",
-        "Time from the head of a request to the head of its response."
+        "Time from the head of a request to the end of its response, also of a streamed response."
     );
     describe_counter!(
         "akin_trace_spans_lost_total",
         "Spans that were not exported because too many waited."
     );
-    describe_counter!("akin_documents_added_total", "Documents posted, by what became of them.");
-    describe_histogram!("akin_lookup_duration_seconds", "Time of a lookup without its HTTP.");
+    describe_counter!(
+        "akin_tls_handshake_failures_total",
+        "Connections with a failed TLS handshake: health checks without TLS, or clients that do \
+         not trust the certificate."
+    );
+    describe_gauge!(
+        "akin_reload_stale",
+        "1 while the keys or certificates in force are older than their file, because the file \
+         cannot be read; else 0."
+    );
+    describe_counter!(
+        "akin_reload_failures_total",
+        "Failed reads of the file of keys or certificates."
+    );
+    describe_counter!("akin_documents_added_total", "Documents posted, by outcome.");
+    describe_histogram!("akin_lookup_duration_seconds", "Time of a lookup, without HTTP.");
     describe_histogram!("akin_lookup_candidates", "Candidates of a lookup.");
     describe_gauge!(
         "akin_clock_jump_seconds",
@@ -24,7 +42,7 @@ pub fn describe() {
     describe_counter!("akin_backup_failures_total", "Scheduled backups that failed.");
     describe_gauge!(
         "akin_backup_last_success_timestamp_seconds",
-        "When the last scheduled backup was begun that is complete and verified."
+        "Start of the last scheduled backup that is complete and verified."
     );
     describe_gauge!("akin_backup_last_duration_seconds", "Time of the last complete backup.");
     describe_gauge!("akin_backup_last_bytes", "Size of the last complete backup.");
@@ -38,4 +56,28 @@ pub fn describe() {
         "How often a receiver was away for longer than changes are kept."
     );
     describe_gauge!("akin_webhook_lag_changes", "Changes that a receiver has not accepted yet.");
+}
+
+/// The routes with a histogram of durations before their first request. All of them would be two
+/// thousand lines of each scrape.
+const USUAL_ROUTES: [(&str, &str); 3] =
+    [("POST", "/documents"), ("GET", "/similar"), ("POST", "/similar")];
+
+/// A series that appears with its first event has no rate of it.
+fn begin() {
+    let statuses =
+        [AddStatus::Created, AddStatus::Replaced, AddStatus::Unchanged, AddStatus::Skipped];
+    for status in statuses {
+        super::added_counter(status).absolute(0);
+    }
+    for mode in [Mode::Verified, Mode::Estimated, Mode::Exact] {
+        let _ = super::lookup_duration(mode);
+    }
+    let _ = histogram!("akin_lookup_candidates");
+    for (method, route) in USUAL_ROUTES {
+        let labels = [("method", method), ("route", route)];
+        let _ = histogram!("akin_http_request_duration_seconds", &labels);
+    }
+    counter!("akin_tls_handshake_failures_total").absolute(0);
+    counter!("akin_trace_spans_lost_total").absolute(0);
 }

@@ -1,5 +1,5 @@
 //! Gauges of collections in the text format of Prometheus. They are not kept in the recorder, which
-//! never forgets a series: those of removed collections would stay, and clients choose the names.
+//! never forgets a series: metrics of removed collections would stay, and clients choose the names.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub async fn figures(collections: &[Arc<Collection>]) -> Vec<(CollectionName, St
         match collection.stats().await {
             Ok(stats) => all.push((name.clone(), stats)),
             Err(error) => {
-                tracing::warn!(%name, %error, "a collection's metrics are missing");
+                tracing::warn!(%name, %error, "cannot read the metrics of a collection");
             }
         }
     }
@@ -28,9 +28,9 @@ type Figure = fn(&Stats) -> u64;
 const GAUGES: [(&str, &str, Figure); 11] = [
     ("akin_documents", "Documents.", |stats| stats.backend.documents),
     ("akin_distinct_sets", "Distinct sets in the index.", |stats| stats.backend.distinct_sets),
-    ("akin_keys", "Keys in the index.", |stats| stats.backend.keys),
+    ("akin_index_keys", "Keys in the index.", |stats| stats.backend.keys),
     ("akin_postings", "Postings in the index.", |stats| stats.backend.postings),
-    ("akin_postings_longest", "Postings of the key with the most.", |stats| {
+    ("akin_postings_longest", "Postings of the key with the most postings.", |stats| {
         stats.backend.postings_longest
     }),
     ("akin_index_bytes", "Memory of the index and the ids.", |stats| stats.backend.index_bytes),
@@ -46,35 +46,37 @@ type ClusterFigure = fn(&ClusterFigures) -> u64;
 /// Of the last complete run of `GET /clusters`.
 const CLUSTER_GAUGES: [(&str, &str, ClusterFigure); 3] = [
     ("akin_clusters", "Clusters of the last complete GET /clusters.", |figures| figures.clusters),
-    ("akin_cluster_members_largest", "Documents of its largest cluster.", |figures| {
+    ("akin_cluster_members_largest", "Documents of the largest of these clusters.", |figures| {
         figures.members_largest
     }),
-    ("akin_clusters_over_alarm", "Its clusters of more than cluster_members_alarm.", |figures| {
-        figures.over_alarm
-    }),
+    (
+        "akin_clusters_over_alarm",
+        "Of these clusters, the clusters over cluster_members_alarm.",
+        |figures| figures.over_alarm,
+    ),
 ];
 
 type ClusterCount = fn(&ClusterCounts) -> u64;
 
 /// Of a collection that keeps clusters.
 const STORED_CLUSTER_GAUGES: [(&str, &str, ClusterCount); 4] = [
-    ("akin_stored_clusters", "Clusters that the collection keeps.", |counts| counts.clusters),
-    ("akin_stored_cluster_documents", "Documents in them.", |counts| counts.documents),
-    ("akin_stored_cluster_bytes", "Their memory.", |counts| counts.bytes),
-    ("akin_stored_clusters_current", "1 if they are up to date, else 0.", |counts| {
+    ("akin_stored_clusters", "Kept clusters of the collection.", |counts| counts.clusters),
+    ("akin_stored_cluster_documents", "Documents in the kept clusters.", |counts| counts.documents),
+    ("akin_stored_cluster_bytes", "Memory of the kept clusters.", |counts| counts.bytes),
+    ("akin_stored_clusters_current", "1 if the kept clusters are up to date, else 0.", |counts| {
         u64::from(counts.state == ClustersState::Current)
     }),
 ];
 
 type Share = fn(&Recall) -> Option<f64>;
 
-/// Of a collection whose recall was measured.
+/// Of a collection with a measurement of recall.
 const MEASURED: [(&str, &str, Share); 2] = [
     ("akin_recall_measured", "Recall of the last measurement.", |recall| recall.all.recall()),
     ("akin_precision_measured", "Precision of the last measurement.", Recall::precision),
 ];
 
-/// The budget of memory and what is reserved of it.
+/// The budget of memory and its reserved part.
 pub fn memory(budget: &Budget) -> String {
     let mut text = String::new();
     let help = "Memory that requests may take together.";
@@ -130,6 +132,15 @@ pub fn gauges(figures: &[(CollectionName, Stats)], now_ms: i64) -> String {
         write_gauge(&mut text, (gauge, help), values);
     }
     text
+}
+
+/// The exposition without the series of collections that are not `covered`.
+pub fn of_collections(text: &str, covered: impl Fn(&str) -> bool) -> String {
+    let is_kept = |line: &&str| {
+        let label = line.split_once("collection=\"").and_then(|(_, rest)| rest.split_once('"'));
+        line.starts_with('#') || label.is_none_or(|(name, _)| covered(name))
+    };
+    text.split_inclusive('\n').filter(is_kept).collect()
 }
 
 /// A collection's name needs no escaping: it has only characters that a label may have.

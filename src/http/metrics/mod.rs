@@ -1,4 +1,4 @@
-//! Prometheus metrics: what is counted, and how it is written.
+//! Prometheus metrics: counting, and the text format.
 
 mod described;
 pub mod exposition;
@@ -9,11 +9,18 @@ pub use described::describe;
 
 use std::time::Duration;
 
+use metrics::{Counter, Histogram};
+
 use crate::engine::{AddStatus, Answer, Mode};
 
-/// Counts an addition. Each label's value is spelled out, as making the labels of a series for each
-/// call would cost more than counting.
+/// Counts an addition.
 pub fn added(status: AddStatus) {
+    added_counter(status).increment(1);
+}
+
+/// Each label's value is spelled out, as making the labels of a series for each call would cost
+/// more than counting.
+fn added_counter(status: AddStatus) -> Counter {
     match status {
         AddStatus::Created => {
             metrics::counter!("akin_documents_added_total", "status" => "created")
@@ -28,17 +35,19 @@ pub fn added(status: AddStatus) {
             metrics::counter!("akin_documents_added_total", "status" => "skipped")
         }
     }
-    .increment(1);
 }
 
 pub fn looked_up(answer: &Answer, took: Duration) {
-    match answer.mode {
+    lookup_duration(answer.mode).record(took);
+    metrics::histogram!("akin_lookup_candidates").record(answer.candidates as f64);
+}
+
+fn lookup_duration(mode: Mode) -> Histogram {
+    match mode {
         Mode::Verified => metrics::histogram!("akin_lookup_duration_seconds", "mode" => "verified"),
         Mode::Estimated => {
             metrics::histogram!("akin_lookup_duration_seconds", "mode" => "estimated")
         }
         Mode::Exact => metrics::histogram!("akin_lookup_duration_seconds", "mode" => "exact"),
     }
-    .record(took);
-    metrics::histogram!("akin_lookup_candidates").record(answer.candidates as f64);
 }

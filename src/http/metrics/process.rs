@@ -8,7 +8,7 @@ use rustix::param::{clock_ticks_per_second, page_size};
 
 use super::exposition::write_sample;
 
-/// The version and, if the build was given one, the revision.
+/// The version and, if the build knows it, the revision.
 const BUILD: &str = env!("CARGO_PKG_VERSION");
 const REVISION: Option<&str> = option_env!("AKIN_REVISION");
 
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_of_a_command_may_have_spaces_and_parentheses() {
+    fn command_names_may_have_spaces_and_parentheses() {
         let line = "7 (a) b) R 1 7 7 0 -1 4194560 1 0 0 0 11 22 0 0 20 0 1 0 333 4096 55 9 1 1";
         let expected = Stat { cpu_ticks: 33, started_ticks: 333, resident_pages: 55 };
         assert_eq!(Stat::parse(line), Some(expected));

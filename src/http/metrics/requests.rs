@@ -5,8 +5,8 @@ use std::time::Duration;
 use dashmap::DashMap;
 use metrics::{Counter, Histogram};
 
-/// The series of requests so far. Looking one up by its labels allocates strings, so each is looked
-/// up once. Their number is bounded by routes, methods and statuses.
+/// The series of requests so far. Looking up a counter by its labels allocates strings, so each
+/// counter is looked up once. Their number is bounded by routes, methods and statuses.
 #[derive(Default)]
 pub struct RequestSeries {
     by_route: DashMap<String, Vec<Series>>,

@@ -1,9 +1,9 @@
-//! What to do about a problem.
+//! Advice for each problem.
 
 use crate::http::problem::code::Code;
 
 impl Code {
-    /// What the client or the operator can do, in whole sentences.
+    /// The remedy of the client or the operator, in whole sentences.
     pub fn advice(self) -> &'static str {
         let found = ADVICE.iter().find(|(code, _)| *code == self);
         found.map_or("", |(_, advice)| advice)
@@ -30,16 +30,13 @@ const ADVICE: &[(Code, &str)] = &[
     (Code::DocumentNotFound,
         "Check the id and the collection. Documents may have been removed or have expired."),
     (Code::CollectionNotFound, "Create it by PUT /collections/NAME, or check the name."),
-    (Code::ClustersNotKept,
-        "Use GET /clusters, or set clusters.threshold: for `default` in the configuration, for \
-         others by a reindex."),
     (Code::ChangesGone,
         "Read the documents anew, such as by GET /export, and go on from the newest position."),
     (Code::ReindexNotFound, "Begin one by POST /collections/NAME/reindex."),
     (Code::RouteNotFound, "Check the path against the API reference."),
     (Code::MethodNotAllowed, "Use one of the methods in the response's allow header."),
     (Code::BodyTimeout,
-        "Send the body faster than server.body_bytes_per_s_min, or in smaller parts."),
+        "Send the body faster than 100 bytes per second, without pauses, or in smaller parts."),
     (Code::CollectionExists,
         "Use the collection with the settings that it has, another name, or a reindex."),
     (Code::CollectionRequired, "Remove its documents instead: `default` always exists."),
@@ -52,7 +49,6 @@ const ADVICE: &[(Code, &str)] = &[
     (Code::DocumentTooLarge,
         "Divide the document, or raise server.document_bytes_max, which also bounds texts \
          that are looked up."),
-    (Code::UriTooLong, "Send long texts and many ids in the body of a POST instead."),
     (Code::UnsupportedMediaType,
         "Set content-type to one that the call takes, mostly application/json."),
     (Code::UnsupportedEncoding, "Send the body uncompressed, or as gzip or zstd."),
@@ -77,13 +73,15 @@ const ADVICE: &[(Code, &str)] = &[
          or tokens to all others. Of signatures only estimates can be had."),
     (Code::UnknownField, "Use the fields that the collection declares in scheme.fields."),
     (Code::FieldTooLarge, "Shorten the field, or raise limits.field_bytes_max."),
+    (Code::RequestTooCostly,
+        "Send fewer probes at a time, or lower `limit`, raise `threshold` or narrow `filter`; or \
+         raise server.request_cost_max or, for the memory of an answer, server.memory_max."),
     (Code::UnsupportedMode, "Use the mode that the detail names, or a collection of another kind."),
     (Code::TextRequired, "Compare texts: this measure is not defined for tokens."),
     (Code::TextsTooLong, "Compare shorter texts, or raise limits.edit_product_max."),
     (Code::TooManyRequests,
         "Wait as long as retry-after says, send many documents or probes in one request, or \
          raise the limit that the detail names."),
-    (Code::HeadTooLarge, "Send fewer or shorter headers, cookies above all."),
     (Code::DocumentDamaged,
         "Add the document again. `akin verify` lists all damage in a data directory."),
     (Code::Internal, "Look for the request id in the server's log, and report the fault with it."),

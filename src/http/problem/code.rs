@@ -4,7 +4,7 @@ use utoipa::ToSchema;
 
 macro_rules! codes {
     ($($variant:ident $name:literal $status:literal $title:literal;)+) => {
-        /// What went wrong, in a word that stays the same between versions.
+        /// The kind of a problem, in a word that stays the same between versions.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum Code {
@@ -14,7 +14,7 @@ macro_rules! codes {
         impl Code {
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
-            /// The code as clients read it, its status, and what it means.
+            /// The code as clients read it, its status and its title.
             pub fn facts(self) -> (&'static str, StatusCode, &'static str) {
                 match self {
                     $(Self::$variant => ($name, s($status), $title)),+
@@ -46,11 +46,9 @@ codes! {
     TooManyCollections "too_many_collections" 409 "Too many collections";
     ReindexUnderWay "reindex_under_way" 409 "A reindex is running";
     ReindexOfDefault "reindex_of_default" 409 "The settings are those of the configuration";
-    ClustersNotKept "clusters_not_kept" 404 "The collection keeps no clusters";
     ChangesGone "changes_gone" 410 "The changes are no longer kept";
     BodyTooLarge "body_too_large" 413 "The body is too large";
     DocumentTooLarge "document_too_large" 413 "The document is too large";
-    UriTooLong "uri_too_long" 414 "The path and query are too long";
     UnsupportedMediaType "unsupported_media_type" 415 "The content type is not supported here";
     UnsupportedEncoding "unsupported_encoding" 415 "The content encoding is not supported";
     HostNotServed "host_not_served" 421 "The server has another name";
@@ -64,15 +62,15 @@ codes! {
     UnknownField "unknown_field" 422 "No such field";
     FieldTooLarge "field_too_large" 422 "A field is too large";
     UnsupportedMode "unsupported_mode" 422 "The collection does not have this mode";
+    RequestTooCostly "request_too_costly" 422 "The request costs too much";
     TextRequired "text_required" 422 "The measure needs texts";
     TextsTooLong "texts_too_long" 422 "The texts are too long for the measure";
     TooManyRequests "too_many_requests" 429 "Too many requests";
-    HeadTooLarge "head_too_large" 431 "The headers are too large";
     DocumentDamaged "document_damaged" 500 "A document is damaged";
     Internal "internal" 500 "The server failed";
     UnsupportedByBackend "unsupported_by_backend" 501 "The backend does not support this";
     NotReady "not_ready" 503 "The server is still starting";
-    BackendUnavailable "backend_unavailable" 503 "The cluster is unavailable";
+    BackendUnavailable "backend_unavailable" 503 "Valkey is unavailable";
     OutOfService "out_of_service" 503 "The store is out of service";
     CollectionUnavailable "collection_unavailable" 503 "The collection could not be opened";
     Overloaded "overloaded" 503 "The server is overloaded";
@@ -111,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_reads_the_same_in_its_type_and_as_json() {
+    fn a_code_serialises_to_its_name() {
         for &code in Code::ALL {
             let json = serde_json::to_value(code).unwrap();
             assert_eq!(json, code.facts().0);
@@ -120,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_retried_says_so() {
+    fn retryable_codes_have_retry_after() {
         for code in Code::ALL {
             let retried = [StatusCode::SERVICE_UNAVAILABLE, StatusCode::TOO_MANY_REQUESTS]
                 .contains(&code.status());

@@ -17,7 +17,7 @@ use crate::http::problem::code::Code;
 /// The longest name of a field that a pointer repeats.
 const FIELD_NAME_SHOWN_BYTES_MAX: usize = 64;
 
-/// One bad field of a body.
+/// An invalid field of a body.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct FieldError {
     /// Where in the body, as a JSON pointer (RFC 6901); empty for the whole of it.
@@ -58,7 +58,7 @@ pub struct ProblemReply {
     pub title: &'static str,
     #[schema(example = 404)]
     pub status: u16,
-    /// What is wrong with this request.
+    /// The fault of this request.
     #[schema(example = "there is no document 'a'")]
     pub detail: String,
     pub code: Code,
@@ -78,7 +78,7 @@ impl Problem {
         Self { code, detail: detail.into(), errors: Vec::new(), progress: None }
     }
 
-    /// One field of the body is not as it should be.
+    /// A field of the body is invalid.
     pub fn of_field(code: Code, pointer: impl Into<String>, detail: impl Into<String>) -> Self {
         let (pointer, detail) = (pointer.into(), detail.into());
         let prefix = if pointer.is_empty() { String::new() } else { format!("{pointer}: ") };
@@ -170,7 +170,7 @@ const KEPT: [HeaderName; 5] = [
     header::ACCESS_CONTROL_EXPOSE_HEADERS,
 ];
 
-/// What a request without a valid key lacks (RFC 6750).
+/// The challenge to a request without a valid key (RFC 6750).
 fn challenge(code: Code) -> Option<&'static str> {
     match code {
         Code::KeyRequired => Some("Bearer realm=\"akin\""),
@@ -206,7 +206,15 @@ pub fn internal() -> Problem {
 
 impl From<Exhausted> for Problem {
     fn from(exhausted: Exhausted) -> Self {
-        Self::new(Code::MemoryBudgetExhausted, exhausted.to_string())
+        Self::new(code_of(exhausted), exhausted.to_string())
+    }
+}
+
+fn code_of(exhausted: Exhausted) -> Code {
+    match exhausted {
+        Exhausted::Budget { .. } | Exhausted::Process { .. } => Code::MemoryBudgetExhausted,
+        Exhausted::Client { .. } | Exhausted::ClientWork { .. } => Code::TooManyRequests,
+        Exhausted::Share { .. } | Exhausted::Work { .. } => Code::RequestTooCostly,
     }
 }
 
@@ -236,7 +244,6 @@ impl From<EngineError> for Problem {
             | EngineError::Curve { .. } => Code::InvalidParameter,
             EngineError::UnsupportedMode { .. } => Code::UnsupportedMode,
             EngineError::UnsupportedByBackend { .. } => Code::UnsupportedByBackend,
-            EngineError::ClustersNotKept => Code::ClustersNotKept,
             EngineError::ChangesGone => Code::ChangesGone,
             EngineError::NoConditions => Code::InvalidRequest,
             EngineError::AlreadyExpired { .. } => {
@@ -244,6 +251,7 @@ impl From<EngineError> for Problem {
             }
             EngineError::TextRequired => Code::TextRequired,
             EngineError::TextsTooLong { .. } => Code::TextsTooLong,
+            EngineError::SampleTooCostly { .. } => Code::RequestTooCostly,
             EngineError::CollectionNotFound { .. } => Code::CollectionNotFound,
             EngineError::CollectionUnavailable { .. } => Code::CollectionUnavailable,
             EngineError::CollectionExists { .. } => Code::CollectionExists,
@@ -262,10 +270,12 @@ impl From<EngineError> for Problem {
             | EngineError::Closed
             | EngineError::Superseded
             | EngineError::ReindexCancelled => Code::OutOfService,
-            EngineError::MemoryExhausted(_) => Code::MemoryBudgetExhausted,
+            EngineError::OverBudget(exhausted) => code_of(*exhausted),
             EngineError::NoRoom { .. } => Code::InsufficientStorage,
             EngineError::DocumentDamaged { .. } => Code::DocumentDamaged,
-            EngineError::Store { .. } | EngineError::Backup { .. } => return internal(),
+            EngineError::Store { .. }
+            | EngineError::StoreNotOpened { .. }
+            | EngineError::Backup { .. } => return internal(),
         };
         Self::new(code, error.to_string())
     }
@@ -302,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_of_the_store_is_not_told_to_the_client() {
+    fn store_errors_are_hidden_from_clients() {
         let problem = Problem::from(EngineError::Store { reason: "page 7".to_owned() });
         assert_eq!(problem.code, Code::Internal);
         assert!(!problem.detail.contains("page 7"));

@@ -47,6 +47,9 @@ const JSON_BODY: &[Code] = &[
     Code::InvalidRequest,
 ];
 
+/// Of calls that are charged for their work.
+const COUNTED: &[Code] = &[Code::RequestTooCostly];
+
 const MEASURES: &[Code] = &[Code::TextRequired, Code::TextsTooLong];
 
 /// Of calls that only the local backend has.
@@ -71,28 +74,36 @@ macro_rules! problems {
 problems! {
     /// Of a call that only reads parameters.
     Plain: [&[]];
-    /// Of a call that names a stored document by parameter or path.
+    /// Of a call that lists documents.
+    Listing: [COUNTED];
+    /// Of a call that removes a stored document, or reads it at no charge.
     ById: [BY_ID, &[Code::WrongContent]];
+    /// Of a call that names a stored document by parameter or path.
+    OfStored: [BY_ID, COUNTED, &[Code::WrongContent]];
     /// Of a call that takes probes.
-    Probing: [BODY, BY_ID, POSTED];
+    Probing: [BODY, BY_ID, POSTED, COUNTED];
     /// Of a comparison of stored documents.
-    ComparingStored: [BY_ID, MEASURES, &[Code::TooManyShingles, Code::WrongContent]];
+    ComparingStored: [BY_ID, MEASURES, COUNTED, &[Code::TooManyShingles, Code::WrongContent]];
     /// Of a comparison of posted documents.
-    Comparing: [BODY, BY_ID, MEASURES, POSTED];
+    Comparing: [BODY, BY_ID, MEASURES, POSTED, COUNTED];
     /// Of a discovery of pairs or clusters.
     Discovering: [ONLY_LOCAL, &[Code::UnsupportedMode, Code::WrongContent]];
-    /// Of a discovery of clusters, or of the cluster of one document.
-    Clustering: [ONLY_LOCAL, BY_ID, &[Code::WrongContent]];
-    /// Of a call for clusters that a collection keeps.
-    KeepingClusters: [&[Code::ClustersNotKept]];
+    /// Of a call for clusters, or for the cluster of one document.
+    Clustering: [ONLY_LOCAL, &[
+        Code::DocumentNotFound,
+        Code::UnsupportedMode,
+        Code::WrongContent,
+    ]];
+    /// Of a measurement of recall.
+    Measuring: [COUNTED, &[Code::WrongContent]];
     /// Of a call that collections of records or signatures refuse.
     OfTexts: [&[Code::WrongContent]];
     /// Of a call that takes a list of ids.
-    Collapsing: [JSON_BODY, &[Code::TooManyShingles, Code::WrongContent]];
+    Collapsing: [JSON_BODY, COUNTED, &[Code::TooManyShingles, Code::WrongContent]];
     /// Of a call that reads changes.
     Following: [ONLY_LOCAL, &[Code::ChangesGone]];
     /// Of a call that takes a list of ids to return.
-    Fetching: [JSON_BODY, &[Code::WrongContent]];
+    Fetching: [JSON_BODY, COUNTED, &[Code::WrongContent]];
     /// Of a call that takes documents.
     Adding: [BODY, &[
         Code::InvalidDocument,
@@ -137,12 +148,12 @@ problems! {
     OfSnapshots: [ONLY_LOCAL];
 }
 
-/// Adds what a call can have besides where it names the collection that it acts on.
+/// Adds the problem of a call that names a collection.
 pub fn add_collection_not_found(responses: &mut Responses) {
     add(responses, &[Code::CollectionNotFound]);
 }
 
-/// Adds problems to those that a call can answer with.
+/// Adds problems to the answers of a call.
 pub fn add(responses: &mut Responses, codes: &[Code]) {
     for (status, added) in by_status(&[codes]) {
         match (responses.responses.get_mut(&status), added) {

@@ -20,7 +20,7 @@ use crate::http::request::json::{self, Object};
 use crate::http::request::options::AddParameters;
 use crate::http::time::Time;
 use crate::http::token::WireToken;
-use crate::scheme::Threshold;
+use akin_core::scheme::Threshold;
 
 /// A document: it has exactly one of `text`, `tokens`, `fields` and `signature`. The options
 /// `check`, `on_duplicate`, `threshold` and `points` are not stored; they may stand in the query
@@ -30,6 +30,7 @@ use crate::scheme::Threshold;
 #[schema(as = Document)]
 pub struct DocumentBody<'a> {
     /// By default the server makes a UUIDv7.
+    #[schema(value_type = Option<GivenId>)]
     id: Option<DocumentId>,
     #[schema(example = "the quick brown fox jumps over the lazy dog")]
     text: Option<String>,
@@ -56,7 +57,17 @@ pub struct DocumentBody<'a> {
     points: Option<u32>,
 }
 
-/// What changes of a document. What is absent stays as it is.
+/// An id as a client may write it: an integer means its decimal digits. Answers have strings.
+#[derive(ToSchema)]
+#[serde(untagged)]
+#[schema(as = GivenId)]
+#[expect(dead_code, reason = "ids are read as they are written, so no value is ever made")]
+pub enum GivenId {
+    Text(DocumentId),
+    Integer(i64),
+}
+
+/// The changes of a document. Absent fields stay unchanged.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = DocumentChange)]
@@ -72,7 +83,7 @@ pub struct ChangeBody {
     expires_at: Option<Option<Time>>,
 }
 
-/// Tells `null` from what is absent.
+/// Distinguishes `null` from an absent field.
 fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
@@ -146,7 +157,7 @@ pub fn content(
     }
 }
 
-/// Reads one document as JSON, with its options: its own, and those of the call.
+/// Reads one document as JSON, with its options: its own options, and the options of the call.
 pub fn document(json: &[u8], call: &AddParameters) -> Result<(Document, AddOptions), Problem> {
     const CODE: Code = Code::InvalidDocument;
     let Object(body) = json::read::<Object<DocumentBody<'_>>>(json, CODE)?;
@@ -164,7 +175,7 @@ pub fn document(json: &[u8], call: &AddParameters) -> Result<(Document, AddOptio
     Ok((Document { id, content, metadata, expires_at_ms }, options))
 }
 
-/// Reads a document whose id is given by the path.
+/// Reads a document with the id of the path.
 pub fn document_named(
     json: &[u8],
     id: DocumentId,
@@ -179,7 +190,7 @@ pub fn document_named(
     Ok((Document { id, ..document }, options))
 }
 
-/// Reads what changes of a document.
+/// Reads the changes of a document.
 pub fn change(json: &[u8]) -> Result<DocumentChange, Problem> {
     const CODE: Code = Code::InvalidDocument;
     let Object(body) = json::read::<Object<ChangeBody>>(json, CODE)?;
@@ -205,7 +216,7 @@ fn metadata(raw: &RawValue) -> Result<Metadata, Problem> {
     Ok(metadata)
 }
 
-/// A line of a file that is compared without a server. Whatever else it has is ignored.
+/// A line of a file that is compared without a server. All other members are ignored.
 #[derive(Deserialize)]
 struct CorpusDocument {
     id: Option<DocumentId>,
@@ -214,10 +225,10 @@ struct CorpusDocument {
     fields: Option<FieldsBody>,
 }
 
-/// Reads the content of a document in a file, and its id, if it has one.
+/// Reads the content of a document in a file, and its id, if it has an id.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The fault of the document.
 pub fn corpus_document(json: &[u8]) -> Result<(Option<DocumentId>, Content), String> {
     let document = json::read::<Object<CorpusDocument>>(json, Code::InvalidDocument);
     let Object(body) = document.map_err(|problem| problem.detail)?;

@@ -1,14 +1,17 @@
-//! What a path names: a collection, or all of them, and a document.
+//! The collection, all collections or the document that a path names, and the memory of a request.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 
+use crate::budget::Reservation;
 use crate::document::DocumentId;
 use crate::engine::{Collection, CollectionName, Collections};
 use crate::http::AppState;
+use crate::http::access::quotas::Client;
 use crate::http::problem::code::Code;
 use crate::http::problem::{Problem, ProgressReply};
 
@@ -17,6 +20,16 @@ pub struct Ready(pub Arc<Collection>);
 
 /// All collections, once they are open.
 pub struct AllReady(pub Arc<Collections>);
+
+/// An empty reservation for the answer, within the shares of the request and of its client.
+pub struct AnswerMemory(pub Reservation);
+
+/// Memory of an answer about a stored document that is not counted, so that small lookups go on
+/// when the budget is exhausted.
+pub const SMALL_BYTES_MAX: usize = 128 << 10;
+
+/// [`AnswerMemory`], of which a [few](SMALL_BYTES_MAX) bytes are not counted.
+pub struct SmallAnswerMemory(pub Reservation);
 
 /// The collection's name in the path, or `default` if there is none.
 pub struct PathCollection(pub CollectionName);
@@ -37,6 +50,23 @@ impl FromRequestParts<AppState> for AllReady {
     async fn from_request_parts(_: &mut Parts, state: &AppState) -> Result<Self, Problem> {
         let collections = state.collections.get().cloned();
         collections.map(Self).ok_or_else(|| not_ready(state))
+    }
+}
+
+impl FromRequestParts<AppState> for AnswerMemory {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Infallible> {
+        Ok(Self(state.share(&Client::of(&parts.extensions))))
+    }
+}
+
+impl FromRequestParts<AppState> for SmallAnswerMemory {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Infallible> {
+        let AnswerMemory(memory) = AnswerMemory::from_request_parts(parts, state).await?;
+        Ok(Self(memory.with_allowance(SMALL_BYTES_MAX)))
     }
 }
 

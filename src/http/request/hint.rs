@@ -1,17 +1,17 @@
 //! Suggestions for names that are not known.
 
-use crate::measure::edit_distance;
+use akin_core::measure::edit_distance;
 
-/// The longest name that is looked up among the known ones, in bytes.
+/// The longest name that is compared with the known names, in bytes.
 const NAME_BYTES_MAX: usize = 64;
 
-/// The most edits between a name and the one that is suggested for it.
+/// The most edits between a name and the name that is suggested for it.
 const EDITS_MAX: usize = 2;
 
 /// The longest message that repeats a client's own words, in characters.
 const MESSAGE_CHARS_MAX: usize = 400;
 
-/// The known name that an unknown one is most probably meant to be.
+/// The most probable known name for an unknown name.
 pub fn nearest<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     if unknown.len() > NAME_BYTES_MAX {
         return None;
@@ -22,7 +22,7 @@ pub fn nearest<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> Optio
 }
 
 /// serde's message, cut to a reasonable length; with a suggestion if it is about an unknown name,
-/// which it gives in backticks before the known ones.
+/// which stands in backticks before the known names.
 pub fn explained(message: &str) -> String {
     let shown: String = message.chars().take(MESSAGE_CHARS_MAX).collect();
     let mut names = message.split('`').skip(1).step_by(2);

@@ -1,5 +1,4 @@
-//! What is returned besides what a call always returns: names with commas between, in a body also
-//! an array of them.
+//! The optional parts of an answer: names with commas between, in a body also an array of them.
 
 use std::fmt;
 
@@ -8,7 +7,7 @@ use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 
 use crate::engine::{Engine, EngineError, MatchDetails, MeasureSelection, UnknownMeasure};
 
-/// What is returned of a document on request.
+/// The parts of a document that are returned on request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Include {
     pub sketch: bool,
@@ -19,13 +18,13 @@ impl Include {
     /// Signatures have no shingles.
     ///
     /// # Errors
-    /// They are wanted of such.
+    /// The collection has records or signatures, which have no shingles.
     pub fn check(include: Option<Self>, engine: &Engine) -> Result<(), EngineError> {
         if include.is_some_and(|of| of.shingles) { engine.refuse_signatures() } else { Ok(()) }
     }
 }
 
-/// What is returned of a match: by default its metadata.
+/// The optional parts of a match: by default neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatchInclude(pub MatchDetails);
 
@@ -39,7 +38,7 @@ trait Names: Sized {
 
     fn none() -> Self;
 
-    /// Adds what has this name; `false` if nothing has.
+    /// Adds the part with this name; `false` if nothing has.
     fn add(&mut self, name: &str) -> bool;
 }
 

@@ -1,5 +1,5 @@
-//! Reads JSON, and says what is wrong with it: where it stops being JSON, or which field is not as
-//! it should be.
+//! Reads JSON, and names its faults: where it stops being JSON, or which field is not as it should
+//! be.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,6 +11,7 @@ use serde_json::Value;
 use serde_json::error::Category;
 use serde_path_to_error::Segment;
 
+use crate::background;
 use crate::http::problem::code::Code;
 use crate::http::problem::{Problem, internal, pointer};
 use crate::http::request::hint;
@@ -26,7 +27,7 @@ pub fn read<'a, T: Deserialize<'a>>(json: &'a [u8], invalid: Code) -> Result<T, 
     serde_json::from_slice(json).map_err(|error| match error.classify() {
         Category::Data => explain::<T>(json, invalid, &error),
         Category::Syntax | Category::Eof | Category::Io => {
-            let detail = format!("the body is not JSON: {error}");
+            let detail = format!("malformed JSON: {error}");
             Problem::new(Code::MalformedJson, detail)
         }
     })
@@ -90,7 +91,7 @@ pub struct Unknown {
     pub key: String,
 }
 
-/// The field whose name was the problem, if it was that.
+/// The field with a wrong name, if that was the problem.
 pub fn unknown_field(problem: &Problem) -> Option<Unknown> {
     let error = problem.errors.first()?;
     let key = error.detail.strip_prefix("unknown field `")?.split('`').next()?;
@@ -110,7 +111,7 @@ pub async fn off_runtime_if_large<T: Send + 'static>(
     if body.len() <= INLINE_BYTES_MAX {
         return work(body);
     }
-    tokio::task::spawn_blocking(move || work(body)).await.unwrap_or_else(|_| Err(internal()))
+    background::compute(move || work(body)).await.unwrap_or_else(|_| Err(internal()))
 }
 
 /// A `T` that is written as an object: serde alone would take an array of the fields, too.

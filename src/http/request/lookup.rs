@@ -11,8 +11,9 @@ use crate::http::ServerSettings;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::include::MatchInclude;
+use crate::http::settings::FILTER_BYTES_MAX;
 use crate::http::time::Time;
-use crate::scheme::Threshold;
+use akin_core::scheme::Threshold;
 
 /// Matches of a lookup, and ids of a page, where the call does not limit them.
 const LIMIT_DEFAULT: usize = 20;
@@ -31,15 +32,16 @@ pub struct LookupParameters {
     /// The most matches that are returned.
     #[param(value_type = Option<usize>, minimum = 1, maximum = 10_000, default = 20)]
     pub limit: Option<NonZeroUsize>,
-    /// Matches to leave out before the first that is returned.
+    /// Matches to leave out before the first that is returned. Pages of one lookup have every match
+    /// once, unless documents are written between the calls.
     #[param(minimum = 0, maximum = 9_999, default = 0)]
     pub offset: Option<u32>,
     /// `verified`: candidates share a key of the MinHash sketch, and each is checked exactly;
     /// `estimated`: they are scored by their sketches alone; `exact`: checked exactly, and no
     /// match is missed. By default `verified`, and `exact` where the kind is `prefix`.
     pub mode: Option<Mode>,
-    /// What each match has besides its scores: `text` (its text, tokens or fields), `metadata`, or
-    /// both with a comma between. By default `metadata`.
+    /// The optional parts of each match: `text` (its text, tokens or fields), `metadata`, or both
+    /// with a comma between. By default neither.
     #[param(value_type = Option<String>, pattern = "^(text|metadata)(,(text|metadata))*$",
         example = "text,metadata")]
     pub include: Option<MatchInclude>,
@@ -55,7 +57,7 @@ pub struct ConditionParameters {
     /// tests whether there is a value, as `@.lang`, `@.tags[*]` and `@.tags[?@ == "news"]`; and
     /// `!`, `&&`, `||` and parentheses. There are no `$`, `..`, functions, slices, lists of
     /// selectors, or filters within filters. A value that is absent equals nothing, and is not less
-    /// or greater than anything; a document without metadata counts as one with `{}`.
+    /// or greater than anything; a document without metadata counts as a document with `{}`.
     #[param(max_length = 2048, example = "@.lang == \"en\" && @.year >= 2020")]
     pub filter: Option<String>,
     /// Stored later than this time.
@@ -64,7 +66,7 @@ pub struct ConditionParameters {
     pub stored_before: Option<Time>,
 }
 
-/// Why an option cannot be: the option's name, and what is wrong with it.
+/// Why an option cannot be: the option's name, and its fault.
 pub struct WrongOption {
     pub name: &'static str,
     pub detail: String,
@@ -111,7 +113,7 @@ fn offset(
 }
 
 impl LookupParameters {
-    pub fn lookup(&self, settings: &ServerSettings) -> Result<Lookup, WrongOption> {
+    fn lookup(&self, settings: &ServerSettings) -> Result<Lookup<'static>, WrongOption> {
         let limit = limit(self.limit, settings)?;
         Ok(Lookup {
             threshold: self.threshold,
@@ -119,15 +121,15 @@ impl LookupParameters {
             limit,
             offset: offset(self.offset, limit, settings)?,
             mode: self.mode,
-            include: self.include.map_or_else(MatchDetails::default, |include| include.0),
+            ..Lookup::default()
         })
     }
 }
 
 impl ConditionParameters {
-    pub fn conditions(&self, settings: &ServerSettings) -> Result<Conditions, WrongOption> {
+    pub fn conditions(&self) -> Result<Conditions, WrongOption> {
         let filter = self.filter.as_deref();
-        let filter = filter.map(|text| Filter::parse(text, settings.filter_bytes_max)).transpose();
+        let filter = filter.map(|text| Filter::parse(text, FILTER_BYTES_MAX)).transpose();
         let filter = filter.map_err(|error| WrongOption {
             name: "filter",
             detail: format!("is not a filter: {error}"),
@@ -148,11 +150,18 @@ pub struct LookupOptions {
 }
 
 impl LookupOptions {
-    pub fn read(&self, settings: &ServerSettings) -> Result<(Lookup, Conditions), WrongOption> {
-        Ok((self.lookup.lookup(settings)?, self.conditions.conditions(settings)?))
+    /// The lookup, and the optional parts of each match.
+    pub fn read(
+        &self,
+        settings: &ServerSettings,
+    ) -> Result<(Lookup<'static>, MatchDetails), WrongOption> {
+        let lookup = self.lookup.lookup(settings)?;
+        let conditions = self.conditions.conditions()?;
+        let include = self.lookup.include.map_or_else(MatchDetails::default, |include| include.0);
+        Ok((Lookup { conditions, ..lookup }, include))
     }
 
-    /// These options of a probe, and those of its call for all that it does not give itself.
+    /// The options of a probe, with the options of its call where the probe gives none.
     ///
     /// # Errors
     /// An option that both give with different values.

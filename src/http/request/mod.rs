@@ -1,4 +1,4 @@
-//! What a request holds: its path, its parameters, its body.
+//! The parts of a request: its path, its parameters, its body.
 
 pub mod bodies;
 pub mod extract;

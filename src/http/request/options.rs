@@ -7,7 +7,7 @@ use utoipa::IntoParams;
 use crate::engine::{AddOptions, CompareOptions, OnDuplicate};
 use crate::http::request::include::Measures;
 use crate::http::request::lookup::{WrongOption, inherit};
-use crate::scheme::Threshold;
+use akin_core::scheme::Threshold;
 
 /// How documents are added.
 #[derive(Clone, Copy, Default, Deserialize, IntoParams)]
@@ -27,7 +27,7 @@ pub struct AddParameters {
 }
 
 impl AddParameters {
-    /// These options of a document, and those of its call for all that it does not give itself.
+    /// The options of a document, with the options of its call where the document gives none.
     ///
     /// # Errors
     /// An option that both give with different values.
@@ -48,15 +48,15 @@ impl AddParameters {
             let detail = "must be keep where 'check' is false".to_owned();
             return Err(WrongOption { name: "on_duplicate", detail });
         }
-        Ok(AddOptions { check, on_duplicate, threshold, points })
+        Ok(AddOptions { check, on_duplicate, threshold, points, memory: None })
     }
 }
 
-/// What a comparison has on request.
+/// The parts of a comparison that are returned on request.
 #[derive(Clone, Copy, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct CompareParameters {
-    /// Add the shared and differing passages, and the bands whose keys both have.
+    /// Add the shared and differing passages, and the bands with keys that both documents have.
     #[param(default = false)]
     pub explain: Option<bool>,
     /// Add further measures: `edit`, `lcs`, `hamming`, `cosine`, `euclidean`, or several with
@@ -67,7 +67,7 @@ pub struct CompareParameters {
 }
 
 impl CompareParameters {
-    /// These options of a body, and those of its query for all that it does not give itself.
+    /// The options of a body, with the options of the query where the body gives none.
     ///
     /// # Errors
     /// An option that both give with different values.

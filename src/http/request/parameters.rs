@@ -1,18 +1,17 @@
-//! The query parameters of each call, but for those of lookups.
+//! Query parameters. Lookups have theirs in `lookup`, calls that post documents in `options`; the
+//! handlers `collapse` and `changes` have parameters that no other handler has.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 
-use serde::{Deserialize, Deserializer, de};
+use serde::Deserialize;
 use utoipa::IntoParams;
 
-use crate::document::{DocumentId, Ordinal};
-use crate::engine::{CurveOf, Discovery, Linkage, Lookup, Order};
-use crate::http::ServerSettings;
+use crate::document::DocumentId;
+use crate::engine::{ClusterQuery, CurveOf, Linkage, Order, Sample};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
 use crate::http::request::include::Include;
-use crate::http::request::lookup;
-use crate::scheme::Threshold;
+use akin_core::scheme::Threshold;
 
 /// Which stored document.
 #[derive(Deserialize, IntoParams)]
@@ -32,7 +31,7 @@ pub struct StoredPair {
     pub b: DocumentId,
 }
 
-/// What a `POST /documents` names of a text.
+/// The id of a text in `POST /documents`.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct TextParameters {
@@ -40,7 +39,7 @@ pub struct TextParameters {
     pub id: Option<DocumentId>,
 }
 
-/// What else is returned of a document.
+/// The optional parts of a document.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct GetParameters {
@@ -73,105 +72,34 @@ pub struct ExportParameters {
     pub order: Option<Order>,
 }
 
-/// Where a page of clusters or members begins.
-#[derive(Clone, Copy)]
-pub struct Cursor(pub Ordinal);
-
-impl<'de> Deserialize<'de> for Cursor {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let ordinal = text.parse::<u64>().ok().and_then(|of| Ordinal::try_from(of).ok());
-        ordinal.map(Self).ok_or_else(|| de::Error::custom("must be the `next` of an answer"))
-    }
-}
-
-/// A page of the clusters that a collection keeps.
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct StoredClusterParameters {
-    /// The `next` of the previous page.
-    #[param(value_type = Option<String>, example = "42")]
-    pub after: Option<Cursor>,
-    /// The most clusters of a page.
-    #[param(value_type = Option<usize>, minimum = 1, maximum = 10_000, default = 20)]
-    pub limit: Option<NonZeroUsize>,
-    /// The fewest documents of a cluster.
-    #[param(value_type = Option<u64>, minimum = 1, maximum = 4_294_967_295_u64, default = 2)]
-    min_size: Option<NonZeroU32>,
-}
-
-impl StoredClusterParameters {
-    pub fn min_size(&self) -> usize {
-        self.min_size.map_or(2, |size| size.get() as usize)
-    }
-}
-
-/// What counts as a cluster.
+/// Which clusters are returned.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct ClusterParameters {
     /// The id of a stored document, for the cluster of this document alone.
-    pub id: Option<DocumentId>,
-    /// With `id`: the most members that are returned.
-    #[param(value_type = Option<usize>, minimum = 1, maximum = 10_000, default = 20)]
-    limit: Option<NonZeroUsize>,
-    /// With `id`, of a collection that keeps clusters: the `next` of the previous page of members.
-    #[param(value_type = Option<String>, example = "42")]
-    after: Option<Cursor>,
+    id: Option<DocumentId>,
     /// By default `single`.
-    pub linkage: Option<Linkage>,
-    /// The fewest documents of a cluster.
-    #[param(value_type = Option<u64>, minimum = 1, maximum = 4_294_967_295_u64, default = 2)]
+    // No `default` in the schema here and below: generated clients would always send it, and
+    // `min_size` is not for the cluster of one document.
+    linkage: Option<Linkage>,
+    /// Without `id`: the fewest documents of a cluster, by default 2.
+    #[param(value_type = Option<u64>, minimum = 1, maximum = 4_294_967_295_u64)]
     min_size: Option<NonZeroU32>,
 }
 
 impl ClusterParameters {
-    /// The lookups that find the cluster of one document.
-    ///
     /// # Errors
-    /// Parameters that are of all clusters.
-    pub fn of_document(
-        &self,
-        discovery: Discovery,
-        settings: &ServerSettings,
-    ) -> Result<Lookup, Problem> {
-        if self.min_size.is_some() || self.linkage.is_some_and(|linkage| linkage != Linkage::Single)
-        {
-            let detail = "the parameter 'id' is for the single linkage, and has no 'min_size'";
+    /// A document's id and a size.
+    pub fn query(self) -> Result<ClusterQuery, Problem> {
+        if self.id.is_some() && self.min_size.is_some() {
+            let detail = "the parameter 'min_size' is for all clusters: leave it or 'id' out";
             return Err(Problem::new(Code::InvalidParameter, detail));
         }
-        let limit = lookup::limit(self.limit, settings)?;
-        let Discovery { threshold, mode } = discovery;
-        Ok(Lookup { threshold, limit, mode, ..Lookup::default() })
-    }
-
-    /// Where the page of members begins, if the cluster of one document is `stored`.
-    ///
-    /// # Errors
-    /// A page of one that is looked up.
-    pub fn after(&self, stored: bool) -> Result<Option<Ordinal>, Problem> {
-        if self.after.is_none() || stored {
-            return Ok(self.after.map(|of| of.0));
-        }
-        let detail = "the parameter 'after' is for clusters that the collection keeps, with their \
-                      threshold and without a mode";
-        Err(Problem::new(Code::InvalidParameter, detail))
-    }
-
-    /// # Errors
-    /// A limit or a page without an id.
-    pub fn check_limit(&self) -> Result<(), Problem> {
-        let named = [("limit", self.limit.is_some()), ("after", self.after.is_some())];
-        let Some((name, _)) = named.into_iter().find(|(_, is_given)| *is_given) else {
-            return Ok(());
-        };
-        let detail =
-            format!("the parameter '{name}' is for the cluster of one document: give its 'id'");
-        Err(Problem::new(Code::InvalidParameter, detail))
-    }
-
-    pub fn min_size(&self) -> usize {
-        self.min_size.map_or(2, |size| size.get() as usize)
+        Ok(ClusterQuery {
+            linkage: self.linkage.unwrap_or_default(),
+            min_size: self.min_size.map_or(2, |size| size.get() as usize),
+            id: self.id,
+        })
     }
 }
 
@@ -179,36 +107,41 @@ impl ClusterParameters {
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct RecallParameters {
-    /// How many documents are drawn at random.
-    #[param(minimum = 1, maximum = 1_000, default = 200)]
+    /// How many documents are drawn at random; by default 200, or as many as the cost of a request
+    /// allows.
+    #[param(minimum = 1, maximum = 1_000)]
     sample: Option<u32>,
     /// By default the collection's threshold.
     pub threshold: Option<Threshold>,
 }
 
-/// Documents that are drawn where the call does not say how many.
+/// More documents make the figures no better: with 1,000 the recall is known to a percent.
+const SAMPLE_MAX: u32 = 1_000;
+
 const SAMPLE_DEFAULT: u32 = 200;
 
 impl RecallParameters {
     /// # Errors
-    /// A sample of none, or of more than `sample_max`.
-    pub fn sample(&self, sample_max: usize) -> Result<usize, Problem> {
-        let sample = self.sample.unwrap_or(SAMPLE_DEFAULT.min(sample_max as u32)) as usize;
-        if (1..=sample_max).contains(&sample) {
-            return Ok(sample);
+    /// A sample of no documents, or of more than [`SAMPLE_MAX`].
+    pub fn sample(&self) -> Result<Sample, Problem> {
+        match self.sample {
+            None => Ok(Sample::AtMost(SAMPLE_DEFAULT as usize)),
+            Some(sample @ 1..=SAMPLE_MAX) => Ok(Sample::Exactly(sample as usize)),
+            Some(_) => {
+                let detail = format!("the parameter 'sample' must be 1..={SAMPLE_MAX}");
+                Err(Problem::new(Code::InvalidParameter, detail))
+            }
         }
-        let detail = format!("the parameter 'sample' must be 1..={sample_max}");
-        Err(Problem::new(Code::InvalidParameter, detail))
     }
 }
 
-/// The scheme whose curve is drawn: without parameters the collection's own.
+/// The scheme of the curve: without parameters the collection's own.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct CurveParameters {
     /// By default the collection's threshold.
     threshold: Option<Threshold>,
-    /// The wanted chance to find a document whose similarity is exactly the threshold: draws the
+    /// The wanted chance to find a document with a similarity of exactly the threshold: draws the
     /// curve of the scheme that akin would choose for it.
     #[param(exclusive_minimum = 0.0, exclusive_maximum = 1.0, example = 0.99)]
     recall: Option<f64>,

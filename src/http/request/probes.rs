@@ -1,4 +1,4 @@
-//! What is looked up or compared.
+//! The probes that are looked up or compared.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 
@@ -14,7 +14,7 @@ use crate::engine::{Mode, Probe};
 use crate::http::AppState;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
-use crate::http::request::bodies::{FieldsBody, content};
+use crate::http::request::bodies::{FieldsBody, GivenId, content};
 use crate::http::request::include::{MatchInclude, Measures};
 use crate::http::request::json::{self, Object};
 use crate::http::request::lookup::{ConditionParameters, LookupOptions, LookupParameters};
@@ -22,7 +22,7 @@ use crate::http::request::options::CompareParameters;
 use crate::http::request::reading::{self, BodyReader, Media};
 use crate::http::time::Time;
 use crate::http::token::WireToken;
-use crate::scheme::Threshold;
+use akin_core::scheme::Threshold;
 
 const CODE: Code = Code::InvalidRequest;
 
@@ -32,6 +32,7 @@ const CODE: Code = Code::InvalidRequest;
 #[serde(deny_unknown_fields)]
 #[schema(as = Probe)]
 struct ProbeBody {
+    #[schema(value_type = Option<GivenId>)]
     id: Option<DocumentId>,
     text: Option<String>,
     tokens: Option<Vec<WireToken>>,
@@ -55,6 +56,7 @@ struct ProbeBody {
 #[serde(deny_unknown_fields)]
 #[schema(as = LookupProbe)]
 pub struct LookupBody {
+    #[schema(value_type = Option<GivenId>)]
     id: Option<DocumentId>,
     text: Option<String>,
     tokens: Option<Vec<WireToken>>,
@@ -88,16 +90,16 @@ pub struct LookupBody {
 /// A probe with the options that it has itself.
 pub type OwnProbe = (Probe, Option<LookupOptions>);
 
-/// The probes of a `POST /similar`. What is not a probe does not fail the others.
+/// The probes of a `POST /similar`. An element that is not a probe does not fail the other probes.
 pub enum Probes {
     One(OwnProbe),
-    /// An array, which is answered by one.
+    /// An array, which is answered by an array.
     Array(Vec<Result<OwnProbe, Problem>>),
     /// NDJSON, which is answered by NDJSON.
     Lines(Vec<Result<OwnProbe, Problem>>),
 }
 
-/// One probe, or an array of them.
+/// A probe, or an array of probes.
 #[derive(ToSchema)]
 #[serde(untagged)]
 #[schema(as = Probes)]
@@ -117,7 +119,7 @@ pub struct PairBody {
     a: Object<ProbeBody>,
     #[schema(value_type = ProbeBody)]
     b: Object<ProbeBody>,
-    /// Add the shared and differing passages, and the bands whose keys both have.
+    /// Add the shared and differing passages, and the bands with keys that both documents have.
     explain: Option<bool>,
     /// Add further measures.
     #[schema(value_type = Option<Vec<String>>, example = json!(["edit", "cosine"]))]
@@ -204,7 +206,7 @@ pub fn array(json: &Bytes, probes_max: usize) -> Result<Vec<Result<OwnProbe, Pro
     Ok(elements.into_iter().map(|element| probe(element.get().as_bytes())).collect())
 }
 
-/// Reads at most `probes_max` lines with a probe on each; empty ones are passed over.
+/// Reads at most `probes_max` lines with a probe on each; empty lines are passed over.
 pub fn lines(body: &Bytes, probes_max: usize) -> Result<Vec<Result<OwnProbe, Problem>>, Problem> {
     let lines = || body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
     check_count(lines().count(), probes_max)?;

@@ -20,7 +20,8 @@ use crate::http::request::hint;
 /// The longest name or value that a problem repeats, in characters.
 const SHOWN_CHARS_MAX: usize = 64;
 
-/// The extractor of a call's parameters: a struct that derives `Deserialize`, or a tuple of such.
+/// The extractor of a call's parameters: a struct that derives `Deserialize`, or a tuple of
+/// structs.
 pub struct Query<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequestParts<AppState> for Query<T> {
@@ -61,9 +62,9 @@ fn shown(text: &str) -> String {
     text.chars().take(SHOWN_CHARS_MAX).collect()
 }
 
-/// The parameters of a query. Each struct that is read takes those that have names of its fields,
-/// so that calls can be put together from several structs. (`serde(flatten)` would lose the names
-/// of wrong parameters, and could not read numbers.)
+/// The parameters of a query. Each struct takes the parameters with the names of its fields, so a
+/// call can combine several structs. (`serde(flatten)` would lose the names of wrong parameters,
+/// and could not read numbers.)
 struct Parameters {
     pairs: Vec<(String, String)>,
     /// The fields of the structs read so far.
@@ -105,7 +106,7 @@ impl<'de> Deserializer<'de> for &mut Parameters {
     }
 }
 
-/// The error with the parameter's name. Of missing and repeated ones the error has it itself.
+/// The error with the parameter's name. The error itself names missing and repeated parameters.
 fn located(path: &str, error: &Error) -> Error {
     let message = hint::explained(&error.to_string());
     let named = |start: &str| message.strip_prefix(start)?.strip_suffix('`');
@@ -120,7 +121,7 @@ fn located(path: &str, error: &Error) -> Error {
     })
 }
 
-/// The structs of a tuple, one after the other.
+/// The structs of a tuple, in order.
 struct Structs<'a>(&'a mut Parameters);
 
 impl<'de> SeqAccess<'de> for Structs<'_> {

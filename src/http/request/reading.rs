@@ -7,13 +7,15 @@ use axum::body::{Body, BodyDataStream, HttpBody};
 use axum::extract::Request;
 use axum::http::{Extensions, HeaderMap, header};
 use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use tokio::time::Instant;
 
 use crate::budget::{Purpose, Reservation, decoded_json_bytes};
 use crate::http::AppState;
+use crate::http::connection::admission::Admission;
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
+use crate::http::settings::BODY_BYTES_PER_S_MIN;
 
 /// Bytes of memory reserved for each byte of a body: itself while it is joined from chunks, and the
 /// text and the set that are made from it.
@@ -38,7 +40,7 @@ impl Media {
         }
     }
 
-    /// The body's media type, if it is one of `taken`.
+    /// The body's media type, if `taken` has it.
     pub fn of(headers: &HeaderMap, taken: &[Self]) -> Result<Self, Problem> {
         let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let mut parts = value.unwrap_or_default().split(';').map(str::trim);
@@ -68,6 +70,11 @@ pub struct BodyReader {
     patience: Patience,
     /// The memory of the request.
     memory: Arc<Reservation>,
+    /// The permit of the request; `None` if the request is not limited or has a permit of another
+    /// kind.
+    admission: Option<Arc<Admission>>,
+    /// The permit is a permit to wait.
+    is_waiting: bool,
     /// The length that the client announced, if the body is uncompressed.
     bytes_announced: u64,
 }
@@ -97,11 +104,10 @@ impl BodyReader {
             bytes_announced: body.size_hint().lower(),
             stream: body.into_data_stream(),
             peeked: None,
+            admission: extensions.get().cloned(),
+            is_waiting: false,
             dropped_bytes: 0,
-            patience: Patience::new(
-                state.settings.body_idle_timeout_ms,
-                state.settings.body_bytes_per_s_min,
-            ),
+            patience: Patience::new(state.settings.body_idle_timeout_ms, BODY_BYTES_PER_S_MIN),
         }
     }
 
@@ -111,8 +117,10 @@ impl BodyReader {
             return Ok(self.peeked.take());
         }
         let waiting_since = Instant::now();
-        let next = tokio::time::timeout(self.patience.left, self.stream.next()).await;
-        let next = next.map_err(|_| self.patience.exhausted())?;
+        let next = match self.stream.next().now_or_never() {
+            Some(next) => next,
+            None => self.wait().await?,
+        };
         let chunk = next.transpose().map_err(|_| {
             let detail =
                 "the body ended early, or does not have the content-encoding of its header";
@@ -122,8 +130,39 @@ impl BodyReader {
         Ok(chunk)
     }
 
-    /// Waits for the first bytes, which will be read again. The server sends `100 Continue` when
-    /// they are polled for, and not once its answer has begun.
+    /// Waits for the next bytes. Until the body is whole, the request makes no work that delays
+    /// other requests.
+    async fn wait(&mut self) -> Result<Option<Result<Bytes, axum::Error>>, Problem> {
+        if let Some(admission) = &self.admission
+            && !std::mem::replace(&mut self.is_waiting, true)
+        {
+            admission.wait()?;
+        }
+        let next = tokio::time::timeout(self.patience.left, self.stream.next()).await;
+        next.map_err(|_| self.patience.exhausted())
+    }
+
+    /// The request is worked on from here on.
+    fn work(&mut self) -> Result<(), Problem> {
+        match &self.admission {
+            Some(admission) if std::mem::take(&mut self.is_waiting) => admission.work(),
+            _ => Ok(()),
+        }
+    }
+
+    /// The documents of the body are worked on as they arrive, with a permit of another kind.
+    ///
+    /// # Errors
+    /// `overloaded`, `too_many_requests`
+    pub fn streamed(mut self) -> Result<Self, Problem> {
+        self.work()?;
+        self.admission = None;
+        Ok(self)
+    }
+
+    /// Waits for the first bytes, which will be read again. A client that never sends them takes
+    /// no permit of a bulk request; and the server sends `100 Continue` only while it waits for
+    /// the first bytes before its answer begins.
     pub async fn begin(&mut self) -> Result<(), Problem> {
         self.peeked = self.chunk().await?;
         Ok(())
@@ -155,6 +194,12 @@ impl BodyReader {
 
     /// Reads all of the body, unless it has more than `bytes_max` bytes.
     pub async fn whole(mut self, bytes_max: usize, code: Code) -> Result<Bytes, Problem> {
+        let body = self.joined(bytes_max, code).await?;
+        self.work()?;
+        Ok(body)
+    }
+
+    async fn joined(&mut self, bytes_max: usize, code: Code) -> Result<Bytes, Problem> {
         let refuse = || Err(too_large(code, bytes_max));
         if self.bytes_announced > bytes_max as u64 || self.dropped_bytes > bytes_max {
             return refuse();
@@ -186,8 +231,8 @@ fn too_large(code: Code, bytes_max: usize) -> Problem {
 }
 
 /// How long a client may still be waited for. Waiting uses it up, and each byte adds the time that
-/// it takes at the minimum rate. So neither a client that pauses nor one that trickles holds what a
-/// request holds.
+/// it takes at the minimum rate. So neither a client that pauses nor a client that trickles holds
+/// the permits of a request for long.
 pub struct Patience {
     left: Duration,
     max: Duration,
@@ -223,7 +268,7 @@ impl Patience {
         let (ms, rate) = (self.max.as_millis(), self.bytes_per_s_min);
         let detail = format!(
             "the body arrived too slowly: the server waits for {ms} ms (body_idle_timeout_ms) \
-             beyond the time that it takes at {rate} bytes per second (body_bytes_per_s_min)"
+             beyond the time that it takes at {rate} bytes per second"
         );
         Problem::new(Code::BodyTimeout, detail)
     }

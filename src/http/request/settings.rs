@@ -34,7 +34,7 @@ impl FromRequest<AppState> for Settings {
 }
 
 pub fn read(body: &[u8]) -> Result<CollectionSettings, Problem> {
-    // The values stay text: what is no setting must not take memory.
+    // The values stay text: a body without settings must not take memory.
     let Object(given) = json::read::<Object<BTreeMap<String, &RawValue>>>(body, CODE)?;
     // serde would take an array of a section's values in their order, too.
     let sections = json!(CollectionSettings::default());
@@ -50,7 +50,7 @@ pub fn read(body: &[u8]) -> Result<CollectionSettings, Problem> {
     json::read(body, CODE).map_err(|problem| with_place(problem, body, &sections))
 }
 
-/// Says where an unknown key belongs, if there is one of its name in a section.
+/// Names the section of an unknown key, if a section has a key of that name.
 fn with_place(problem: Problem, body: &[u8], sections: &Value) -> Problem {
     let Some(Unknown { pointer, key }) = json::unknown_field(&problem) else { return problem };
     if body.len() > EXPLAINED_BYTES_MAX {
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_in_a_wrong_place_is_told_its_section() {
+    fn a_misplaced_key_is_answered_with_its_section() {
         for (given, pointer, section) in [
             (r#"{"threshold": 0.7}"#, "/threshold", "scheme"),
             (r#"{"bands": 3}"#, "/bands", "scheme"),

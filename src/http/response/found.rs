@@ -5,9 +5,9 @@ use utoipa::ToSchema;
 
 use crate::document::DocumentId;
 use crate::engine::{
-    ClusterMembers, ClusterOf, ClusterPart, DiscoveryKind, DiscoveryStats, Linkage, Mode, Stage,
+    ClusterPart, DiscoveryKind, DiscoveryStats, FoundPair, Incomplete, Linkage, Mode, Stage,
 };
-use crate::http::response::timed::Timed;
+use crate::http::bulk::ndjson;
 use crate::http::time::Time;
 
 /// A cluster of near-duplicates. It is written piece by piece, as it may be as large as the
@@ -30,22 +30,11 @@ pub struct ClusterReply {
 #[schema(as = ClusterMember)]
 pub struct ClusterMemberReply {
     id: DocumentId,
-    /// To the representative: the exact value, or the estimate in mode `estimated`. Under the
-    /// threshold for members that are linked by others only, with `linkage=single`.
+    /// The Jaccard similarity to the representative: the exact value, or the estimate in mode
+    /// `estimated`. It may be below the threshold with `linkage=single`, where a chain of
+    /// near-duplicates connects the two.
     #[schema(example = 0.91)]
     resemblance: f64,
-}
-
-type StoredClusterReply = Timed<ClusterMembers>;
-type FoundClusterReply = Timed<ClusterOf>;
-
-/// The cluster of one document: looked up, or the one that the collection keeps.
-#[derive(Serialize, ToSchema)]
-#[serde(untagged)]
-#[schema(as = ClusterOfOne)]
-pub enum ClusterOfReply {
-    Stored(StoredClusterReply),
-    Found(FoundClusterReply),
 }
 
 const PLAIN: &str = "replies are plain JSON";
@@ -62,7 +51,7 @@ impl ClusterLines {
             ClusterPart::Begin { name, representative, size } => {
                 self.members_written = false;
                 let cluster = ClusterReply { cluster: name, representative, size, members: vec![] };
-                serde_json::to_writer(&mut *text, &cluster).expect(PLAIN);
+                serde_json::to_writer(&mut *text, &ClusterLine::Cluster(cluster)).expect(PLAIN);
                 text.truncate(text.len() - "]}".len());
             }
             ClusterPart::Member { id, resemblance } => {
@@ -74,8 +63,34 @@ impl ClusterLines {
                 serde_json::to_writer(text, &member).expect(PLAIN);
             }
             ClusterPart::End => text.extend_from_slice(b"]}\n"),
+            ClusterPart::Incomplete(incomplete) => {
+                ndjson::write_line(text, &ClusterLine::Incomplete(IncompleteReply { incomplete }));
+            }
         }
     }
+}
+
+/// A line of all pairs. The last line may say which pairs may be missing.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum PairLine {
+    Pair(FoundPair),
+    Incomplete(IncompleteReply),
+}
+
+/// A line of all clusters. The last line may say which documents may be missing in their clusters.
+#[derive(Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum ClusterLine {
+    Cluster(ClusterReply),
+    Incomplete(IncompleteReply),
+}
+
+/// The last line of an answer for which not all candidates were compared.
+#[derive(Serialize, ToSchema)]
+#[schema(as = IncompleteLine)]
+pub struct IncompleteReply {
+    pub incomplete: Incomplete,
 }
 
 /// A running discovery.

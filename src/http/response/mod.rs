@@ -4,6 +4,7 @@ pub mod answers;
 pub mod found;
 pub mod json;
 pub mod pace;
+pub mod pieces;
 pub mod reindex;
 pub mod stats;
 pub mod stored;

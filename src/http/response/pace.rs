@@ -27,7 +27,7 @@ pub fn paced(
             && !patience.allows(at.elapsed(), bytes)
         {
             has_ended = true;
-            tracing::warn!("an export broke off: its client reads too slowly");
+            tracing::warn!("export aborted: the client reads too slowly");
             return Poll::Ready(Some(Err(io::Error::other("the client reads too slowly"))));
         }
         let next = ready!(lines.poll_next_unpin(context));
@@ -44,8 +44,8 @@ mod tests {
 
     const MAX_MS: u64 = 1_000;
 
-    /// The number of lines of 1,000 bytes, out of a hundred, that a client gets who waits before
-    /// each; and whether the answer is whole.
+    /// The number of lines of 1,000 bytes, out of a hundred, that a client gets if it waits before
+    /// each line; and whether the answer is whole.
     async fn read_every(wait: Duration, bytes_per_s_min: u64) -> (usize, bool) {
         let lines = (0..100).map(|_| Ok(Bytes::from(vec![0; 1_000])));
         let patience = Patience::new(MAX_MS, bytes_per_s_min);

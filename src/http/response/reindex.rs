@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 use crate::engine::{CollectionSettings, ReindexState, ReindexStatus};
 use crate::http::problem::Problem;
 use crate::http::problem::code::Code;
+use crate::http::response::json::Bounded;
 use crate::http::time::Time;
 
 /// How far a reindex is, or how it ended.
@@ -27,6 +28,8 @@ pub struct ReindexReply {
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<ReindexFailure>,
 }
+
+impl Bounded for ReindexReply {}
 
 #[derive(Serialize, ToSchema)]
 struct ReindexFailure {

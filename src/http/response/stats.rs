@@ -10,6 +10,7 @@ use crate::engine::{
     ClusterCounts, Collection, CollectionName, CollectionSettings, Recovery, SnapshotInfo, Stats,
 };
 use crate::http::response::found::DiscoveryReply;
+use crate::http::response::json::Bounded;
 use crate::http::time::Time;
 
 #[derive(Serialize, ToSchema)]
@@ -44,6 +45,16 @@ pub struct SnapshotReply {
     bytes: u64,
     documents: u64,
 }
+
+impl Bounded for StatusReply {}
+impl Bounded for ReadinessReply {}
+/// `snapshots_kept` bounds it.
+impl Bounded for SnapshotsReply {}
+/// `collections_max` bounds it.
+impl Bounded for CollectionsReply {}
+impl Bounded for CollectionReply {}
+/// `discoveries_max` bounds it.
+impl Bounded for StatsReply {}
 
 impl From<SnapshotInfo> for SnapshotReply {
     fn from(info: SnapshotInfo) -> Self {
@@ -95,7 +106,7 @@ pub struct CollectionReply {
     name: String,
     settings: CollectionSettings,
     documents: u64,
-    /// Distinct sets; equal ones are indexed once.
+    /// Distinct sets; equal sets are indexed once.
     distinct_sets: u64,
     keys: u64,
     /// Entries of all keys.
@@ -135,7 +146,7 @@ impl CollectionReply {
 #[schema(as = Stats)]
 pub struct StatsReply {
     documents: u64,
-    /// Distinct sets; equal ones are indexed once.
+    /// Distinct sets; equal sets are indexed once.
     distinct_sets: u64,
     keys: u64,
     /// Entries of all keys.
@@ -146,7 +157,7 @@ pub struct StatsReply {
     index_bytes: u64,
     /// The part of it that is for ids.
     ids_bytes: u64,
-    /// `index_bytes` divided by `documents`; absent while there are none, and over a cluster.
+    /// `index_bytes` divided by `documents`; absent while there are none, and over Valkey.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_document: Option<f64>,
     database_bytes: u64,
@@ -157,7 +168,7 @@ pub struct StatsReply {
     sequence: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     last_snapshot: Option<SnapshotReply>,
-    /// Those that the collection keeps, if it does.
+    /// The kept clusters, in a collection that keeps clusters.
     #[serde(skip_serializing_if = "Option::is_none")]
     clusters: Option<ClusterCounts>,
     /// Running discoveries, the oldest first.
@@ -172,7 +183,7 @@ pub struct StatsReply {
 impl StatsReply {
     pub fn new(stats: Stats, started_at: Timestamp, settings: CollectionSettings) -> Self {
         let Stats { backend: stats, discoveries, clusters, .. } = stats;
-        // A cluster does not say what a collection takes.
+        // The memory of a collection in Valkey is not known.
         let is_known = stats.documents > 0 && stats.index_bytes > 0;
         let bytes_per_document =
             is_known.then(|| stats.index_bytes as f64 / stats.documents as f64);

@@ -6,13 +6,14 @@ use std::fmt::Write;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::background;
 use crate::document::{Content, DocumentId, Metadata};
 use crate::engine::{Disguise, Engine, Policy, Record};
 use crate::http::problem::{Problem, ProblemReply, internal};
 use crate::http::request::include::Include;
 use crate::http::time::Time;
 use crate::http::token::WireToken;
-use crate::text::ShingleSet;
+use akin_core::text::ShingleSet;
 
 /// Disguising more shingles takes milliseconds.
 const SHINGLES_INLINE_MAX: u32 = 16_384;
@@ -100,7 +101,7 @@ pub struct StoredReply {
 #[derive(Serialize, ToSchema)]
 #[schema(as = Included)]
 struct IncludedReply {
-    /// The slots one after the other, each little-endian, in hexadecimal.
+    /// The slots in order, each little-endian, in hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     sketch: Option<String>,
     /// The hashed shingles, ascending, each in 16 hexadecimal digits.
@@ -123,7 +124,7 @@ impl StoredReply {
         if !include.is_some_and(|include| include.shingles) || shingles <= SHINGLES_INLINE_MAX {
             return Ok(make());
         }
-        tokio::task::spawn_blocking(make).await.map_err(|_| internal())
+        background::compute(make).await.map_err(|_| internal())
     }
 
     fn new(
@@ -145,7 +146,7 @@ impl StoredReply {
             stored_at: Time(stored.stored_at_ms),
             shingles: stored.shingles as usize,
             fingerprint: format!("{:016x}", disguise.hash(stored.fingerprint)),
-            policy: Policy::of(stored.whole_document, stored.sampled_to_one),
+            policy: Policy::of(stored.whole_document),
             cluster: None,
             included,
             document: DocumentReply::from(stored),
@@ -183,7 +184,7 @@ fn shingles(set: &ShingleSet, disguise: Disguise) -> Vec<String> {
 #[schema(as = Ids)]
 pub struct IdsReply {
     pub ids: Vec<DocumentId>,
-    /// What `after` must be for the next page; absent on the last.
+    /// The `after` of the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<DocumentId>,
     /// By `count=true`: how many documents there are that meet the conditions.

@@ -11,9 +11,9 @@ use utoipa::{PartialSchema, ToSchema};
 use crate::budget::Reservation;
 use crate::engine::EngineError;
 use crate::http::problem::Problem;
-use crate::http::response::json::{Json, ReservedJson};
+use crate::http::response::json::{Bounded, Json, ReservedJson};
 
-/// A result of the engine with one more field, `took_us`; in the OpenAPI document under the
+/// A result of the engine with the further field `took_us`; in the OpenAPI document under the
 /// result's own name.
 #[derive(Serialize)]
 pub struct Timed<T> {
@@ -26,10 +26,16 @@ impl<T> Timed<T> {
     pub fn new(result: T, took: Duration) -> Self {
         Self { result, took_us: took.as_micros() as u64 }
     }
+
+    pub fn result_mut(&mut self) -> &mut T {
+        &mut self.result
+    }
 }
 
+impl<T: Bounded> Bounded for Timed<T> {}
+
 /// Answers with the result of `work` and how long it took.
-pub async fn timed<T>(
+pub async fn timed<T: Bounded>(
     work: impl Future<Output = Result<T, EngineError>>,
 ) -> Result<Json<Timed<T>>, Problem> {
     let started = Instant::now();

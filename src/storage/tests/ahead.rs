@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 
-/// A document whose set alone makes its group a large one: it keeps no content.
+/// A document with a set that alone makes its group large: it keeps no content.
 fn large(ordinal: u32) -> Record {
     let elements = (1..=60_000_u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let set = ShingleSet::from_shingles(elements.collect()).unwrap();
@@ -25,7 +25,7 @@ fn wait_for_documents(home: &Home, count: u32) {
 }
 
 #[tokio::test]
-async fn what_follows_is_written_meanwhile_and_applied_after_it() {
+async fn next_group_is_written_during_a_sync() {
     let home = Home::new();
     let store = home.open();
     let (held, hold) = Held::new();
@@ -53,7 +53,7 @@ async fn what_follows_is_written_meanwhile_and_applied_after_it() {
 }
 
 #[tokio::test]
-async fn if_it_fails_what_was_written_meanwhile_is_not_applied() {
+async fn failed_sync_applies_no_later_write() {
     let home = Home::new();
     let store = home.open();
     let (held, hold) = Held::new();

@@ -16,11 +16,11 @@ fn copied(store: &Store) -> TempDir {
 }
 
 fn verified(dir: &TempDir) -> Result<u64, StorageError> {
-    verify(dir.path(), &StorageSettings::default(), IDENTITY, shingler())
+    verify(dir.path(), &StorageSettings::default(), IDENTITY, shingler(), SKETCH_BYTES)
 }
 
 #[tokio::test]
-async fn a_copy_is_a_store_as_it_was_and_its_name_is_gone() {
+async fn copy_equals_the_store_and_is_unlinked() {
     let home = Home::new();
     let store = home.open();
     fill(&store, 20).await;
@@ -36,7 +36,7 @@ async fn a_copy_is_a_store_as_it_was_and_its_name_is_gone() {
 }
 
 #[tokio::test]
-async fn reading_everything_finds_what_is_not_as_it_was_written() {
+async fn verify_finds_damaged_rows() {
     let home = Home::new();
     let store = home.open();
     fill(&store, 5).await;
@@ -57,7 +57,7 @@ async fn reading_everything_finds_what_is_not_as_it_was_written() {
 }
 
 #[tokio::test]
-async fn a_copy_that_nobody_wants_is_not_made_and_leaves_nothing() {
+async fn cancelled_copy_leaves_no_file() {
     let home = Home::new();
     let store = home.open();
     fill(&store, 1).await;
@@ -71,7 +71,7 @@ async fn a_copy_that_nobody_wants_is_not_made_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_damaged_row_is_not_copied_and_is_named() {
+async fn copy_of_a_damaged_row_fails_by_name() {
     let home = Home::new();
     let store = home.open();
     fill(&store, 5).await;

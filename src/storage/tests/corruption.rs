@@ -61,14 +61,14 @@ async fn assert_noticed(store: &Store, part: usize, change: &str) {
     assert!(is_corrupt(store.fetch(vec![Ordinal::from(1)], Detail::Content).await), "{change}");
     // A damaged sketch or content does not prevent reading the metadata.
     assert_eq!(is_corrupt(store.details(vec![Ordinal::from(1)]).await), part == 2, "{change}");
-    assert_eq!(is_corrupt(store.scan(0..9, |_| ())), part == 1, "{change}");
+    assert_eq!(is_corrupt(store.scan(0..9, |_| Ok(()))), part == 1, "{change}");
     let sets = store.scan_sets(0..9, |row| row.set().map(|_| ControlFlow::Continue(())));
     assert!(is_corrupt(sets), "{change}");
     assert_eq!(fetch(store, 2).await.unwrap(), Some(record(2)), "{change}");
 }
 
 #[tokio::test]
-async fn a_changed_value_is_noticed_by_every_read() {
+async fn changed_values_are_detected_by_every_read() {
     let (_home, store, raw) = spoilable().await;
     for (part, change) in CHANGES {
         let update = format!("UPDATE documents SET {change} WHERE ordinal = 1");
@@ -80,7 +80,7 @@ async fn a_changed_value_is_noticed_by_every_read() {
 }
 
 #[tokio::test]
-async fn a_flipped_bit_in_any_byte_is_noticed() {
+async fn flipped_bit_in_any_byte_is_detected() {
     let (_home, store, raw) = spoilable().await;
     for (part, column) in BLOBS {
         let query = format!("SELECT {column} FROM documents WHERE ordinal = 1");
@@ -97,7 +97,7 @@ async fn a_flipped_bit_in_any_byte_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_flipped_bit_in_a_set_without_a_content_is_noticed() {
+async fn flipped_bit_in_a_stored_set_is_detected() {
     let home = Home::new();
     let store = home.open();
     write(&store, put(&without_content(record(1)))).await;
@@ -116,7 +116,7 @@ async fn a_flipped_bit_in_a_set_without_a_content_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_row_or_a_part_in_the_place_of_another_is_noticed() {
+async fn exchanged_rows_and_parts_are_detected() {
     let (_home, store, raw) = spoilable().await;
     raw.execute_batch("UPDATE documents SET ordinal = 9 WHERE ordinal = 1").unwrap();
     assert!(fetch(&store, 9).await.is_err());

@@ -15,7 +15,7 @@ fn expiries(store: &Store) -> Vec<(u32, i64)> {
 }
 
 #[tokio::test]
-async fn the_row_comes_and_goes_with_its_document() {
+async fn expiry_row_is_stored_and_removed_with_its_document() {
     let home = Home::new();
     let store = home.open();
     for ordinal in 0..3 {
@@ -31,7 +31,7 @@ async fn the_row_comes_and_goes_with_its_document() {
 }
 
 #[tokio::test]
-async fn what_has_expired_is_neither_exported_nor_selected() {
+async fn expired_documents_are_neither_exported_nor_selected() {
     let home = Home::new();
     let store = home.open();
     for ordinal in 0..4 {
@@ -70,7 +70,7 @@ async fn a_changed_or_missing_row_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_selection_is_by_details_and_of_one_view() {
+async fn selection_sees_one_view_of_the_details() {
     let home = Home::new();
     let store = home.open();
     fill(&store, 6).await;

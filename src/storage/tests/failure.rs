@@ -1,4 +1,4 @@
-//! After a failed write no more writes are acknowledged, and acknowledged ones are kept.
+//! After a failed write no further write is acknowledged, and acknowledged writes are kept.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::storage::schema::Writer;
 use crate::storage::store::Files;
 
-/// A store whose database is limited to a number of pages, which simulates a full disk.
+/// A store with a database of limited pages, which simulates a full disk.
 fn open_with_pages(home: &Home, pages: u32) -> Store {
     let files = Files::of(home.path());
     let connection =
@@ -27,9 +27,9 @@ async fn is_poisoned(store: &Store) -> bool {
 }
 
 #[tokio::test]
-async fn a_full_disk_refuses_writes_until_there_is_room_and_loses_none() {
+async fn full_disk_refuses_writes_until_there_is_room() {
     let home = Home::new();
-    let store = open_with_pages(&home, 40);
+    let store = open_with_pages(&home, 30);
     let mut acknowledged = 0;
     let error = loop {
         match store.write(put(&record(acknowledged)), |_| ()).await {
@@ -60,11 +60,11 @@ async fn a_full_disk_refuses_writes_until_there_is_room_and_loses_none() {
     }
     assert!(export.recv().await.is_none());
     drop(store);
-    verify(home.path(), &home.settings, IDENTITY, shingler()).unwrap();
+    verify(home.path(), &home.settings, IDENTITY, shingler(), SKETCH_BYTES).unwrap();
 }
 
 #[tokio::test]
-async fn under_the_floor_of_free_space_records_are_refused_and_removals_are_not() {
+async fn below_disk_free_min_only_removals_are_accepted() {
     let mut home = Home::new();
     fill(&home.open(), 2).await;
     home.settings.disk_free_min_bytes = 1 << 60;
@@ -82,7 +82,7 @@ async fn under_the_floor_of_free_space_records_are_refused_and_removals_are_not(
 }
 
 #[tokio::test]
-async fn nothing_is_acknowledged_once_the_directory_was_removed_or_replaced() {
+async fn removed_or_replaced_directory_refuses_writes() {
     let removed = |home: &Home| fs::remove_dir_all(home.path()).unwrap();
     let replaced = |home: &Home| {
         let (database, copy) = (home.path().join("store.sqlite"), home.path().join("copy"));
@@ -155,7 +155,7 @@ fn without_log(sync_interval_ms: u64) -> (Home, Store) {
 }
 
 #[tokio::test]
-async fn a_sync_is_made_also_when_no_more_is_written_and_its_failure_poisons() {
+async fn last_sync_runs_without_writes_and_poisons_on_failure() {
     let (_home, store) = without_log(1);
     let _ = store.write(put(&record(0)), |_| ()).await;
     let mut poisoned = store.poisoned();
@@ -164,7 +164,7 @@ async fn a_sync_is_made_also_when_no_more_is_written_and_its_failure_poisons() {
 }
 
 #[tokio::test]
-async fn a_sync_that_is_asked_for_does_not_wait_for_its_time() {
+async fn requested_sync_runs_before_the_interval_ends() {
     let (_home, store) = without_log(3_600_000);
     write(&store, put(&record(1))).await;
     let error = store.sync().await.unwrap_err();

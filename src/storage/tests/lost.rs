@@ -27,7 +27,7 @@ fn is_lost(home: &Home) -> bool {
 }
 
 #[tokio::test]
-async fn a_log_that_ends_early_is_refused_and_stays_as_it_is() {
+async fn truncated_log_is_refused_and_left_unchanged() {
     let home = crashed().await;
     let wal = home.path().join(WAL);
     let whole = fs::read(&wal).unwrap();
@@ -41,7 +41,7 @@ async fn a_log_that_ends_early_is_refused_and_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_flipped_bit_in_the_log_is_noticed_or_harmless() {
+async fn flipped_bit_in_the_log_is_detected_or_harmless() {
     let home = crashed().await;
     let wal = home.path().join(WAL);
     let whole = fs::read(&wal).unwrap();
@@ -72,7 +72,7 @@ fn crashed_copy(home: &Home) -> Home {
 }
 
 #[tokio::test]
-async fn a_store_whose_log_was_removed_opens_once_its_mark_is_removed() {
+async fn store_without_log_opens_after_its_mark_is_removed() {
     let home = crashed().await;
     // Some of the documents are in the database itself.
     drop(home.open());
@@ -89,7 +89,7 @@ async fn a_store_whose_log_was_removed_opens_once_its_mark_is_removed() {
 }
 
 #[tokio::test]
-async fn rows_that_damage_hides_are_missed_by_every_scan() {
+async fn scans_miss_hidden_rows_and_fail() {
     let home = Home::new();
     let store = home.open();
     fill(&store, 5).await;

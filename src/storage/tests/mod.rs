@@ -1,18 +1,17 @@
-//! Tests of the store through its public interface, one file per behaviour.
+//! Tests of the store through its public interface, a file for each behaviour.
 
 mod ahead;
-mod changes;
 mod copies;
 mod corruption;
 mod expiring;
 mod failure;
+mod hostile;
 mod lost;
 mod opening;
 mod reading;
 mod recovery;
 mod sets;
 mod snapshots;
-mod upgrading;
 mod writing;
 
 use std::path::Path;
@@ -25,10 +24,13 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::document::{Content, DocumentId, Metadata, Ordinal, Token};
-use crate::sketch::Sketch;
-use crate::text::{ShingleSet, ShingleSettings, Shingler};
+use akin_core::sketch::Sketch;
+use akin_core::text::{ShingleSet, ShingleSettings, Shingler};
 
 const IDENTITY: &str = r#"{"sketch":{"slots":16}}"#;
+
+/// Bytes of the sketches of test documents.
+const SKETCH_BYTES: usize = 16;
 
 /// A time at which none of the test documents has expired.
 const NOW_MS: i64 = 1_800_000_000_000;
@@ -88,9 +90,8 @@ fn record_of(ordinal: u32, content: Content) -> Record {
         fingerprint: set.fingerprint(),
         set: Some(set),
         content_hash: number << 40,
-        sketch: Sketch::from_bytes((0..16).map(|i| i ^ ordinal as u8).collect()),
+        sketch: Sketch::from_bytes((0..SKETCH_BYTES).map(|i| i as u8 ^ ordinal as u8).collect()),
         whole_document: ordinal % 2 == 1,
-        sampled_to_one: ordinal % 3 == 1,
     }
 }
 
@@ -154,7 +155,7 @@ impl Held {
         (Self { go_on, held }, applied)
     }
 
-    /// While the committer is blocked, all queued commands become one group.
+    /// While the committer is blocked, all queued commands become a single group.
     fn wait(&self) {
         self.held.recv().unwrap();
     }

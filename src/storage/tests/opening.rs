@@ -20,21 +20,26 @@ fn other_settings_are_refused_and_both_are_named() {
 }
 
 #[test]
-fn a_newer_format_is_refused_untouched_and_both_are_named() {
+fn other_formats_are_refused_by_name_and_left_unchanged() {
     let home = Home::new();
     drop(home.open());
-    home.raw().pragma_update(None, "user_version", 7).unwrap();
-    let files = ["store.sqlite", "store.sqlite-wal", "acknowledged"];
-    // SQLite creates an empty log where there is none.
-    let contents = || files.map(|name| fs::read(home.path().join(name)).unwrap_or_default());
-    let before = contents();
-    let error = home.try_open().err().unwrap();
-    assert!(matches!(error, StorageError::NewerFormat { found: 7, known: 4, .. }), "{error}");
-    assert!(contents() == before, "another version's store stays as it is");
+    for format in [0, 2, u32::MAX >> 1] {
+        home.raw().pragma_update(None, "user_version", format).unwrap();
+        let files = ["store.sqlite", "store.sqlite-wal", "acknowledged"];
+        // SQLite creates an empty log where there is none.
+        let contents = || files.map(|name| fs::read(home.path().join(name)).unwrap_or_default());
+        let before = contents();
+        let error = home.try_open().err().unwrap();
+        assert!(
+            matches!(error, StorageError::OtherFormat { found, known: 1, .. } if found == format),
+            "{error}"
+        );
+        assert!(contents() == before, "another version's store stays as it is");
+    }
 }
 
 #[test]
-fn what_is_not_ours_is_refused_and_left_as_it_is() {
+fn foreign_files_are_refused_and_left_unchanged() {
     let home = Home::new();
     let database = home.path().join("store.sqlite");
     fs::write(&database, "certainly not a database, but long enough to be one".repeat(99)).unwrap();
@@ -66,14 +71,14 @@ fn faulty_settings_are_refused() {
 }
 
 #[test]
-fn an_empty_file_from_a_crash_while_creating_is_filled() {
+fn empty_database_of_a_crash_is_filled() {
     let home = Home::new();
     fs::write(home.path().join("store.sqlite"), "").unwrap();
     assert_eq!(home.open().next_ordinal().unwrap(), 0);
 }
 
 #[tokio::test]
-async fn a_closed_store_is_all_in_the_database_file() {
+async fn closed_store_has_an_empty_log() {
     for sync in [Sync::Always, Sync::Interval] {
         let mut home = Home::new();
         home.settings.sync = sync;

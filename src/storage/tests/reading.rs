@@ -1,6 +1,9 @@
-//! Reads return what was written.
+//! Reads return the written records.
 
-use rusqlite::types::Value;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use futures_util::FutureExt;
 
 use super::*;
 
@@ -30,7 +33,7 @@ async fn every_kind_of_content_survives() {
 }
 
 #[tokio::test]
-async fn documents_come_in_the_order_asked_and_without_content_if_asked() {
+async fn fetch_keeps_the_requested_order_and_detail() {
     let home = Home::new();
     let store = home.open();
     fill(&store, 3).await;
@@ -41,7 +44,7 @@ async fn documents_come_in_the_order_asked_and_without_content_if_asked() {
 }
 
 #[tokio::test]
-async fn a_set_is_stored_only_where_it_does_not_follow_from_the_content() {
+async fn sets_are_stored_only_without_a_content() {
     let home = Home::new();
     let store = home.open();
     write(&store, put(&record(0))).await;
@@ -61,7 +64,7 @@ async fn a_set_is_stored_only_where_it_does_not_follow_from_the_content() {
 }
 
 #[tokio::test]
-async fn a_content_that_gives_another_set_than_it_did_is_an_error() {
+async fn content_with_another_set_is_an_error() {
     let home = Home::new();
     write(&home.open(), put(&record(1))).await;
     let longer = ShingleSettings { size: 4, ..ShingleSettings::default() };
@@ -69,7 +72,7 @@ async fn a_content_that_gives_another_set_than_it_did_is_an_error() {
     let store = Store::open(home.path(), &home.settings, IDENTITY, other).unwrap();
     let error = store.fetch(vec![Ordinal::from(1)], Detail::Set).await.unwrap_err();
     assert!(error.to_string().contains("document 'https://example.org/1'"), "{error}");
-    assert!(error.to_string().contains("does not give the set"), "{error}");
+    assert!(error.to_string().contains("another set than the stored set"), "{error}");
     assert_eq!(store.fetch(vec![Ordinal::from(1)], Detail::Content).await.unwrap().len(), 1);
 }
 
@@ -120,6 +123,61 @@ async fn an_export_leaves_contents_out_if_asked() {
 }
 
 #[tokio::test]
+async fn further_reads_wait_for_a_reader() {
+    let home = Home::new();
+    let store = home.open();
+    let readers_max = StorageSettings::default().readers;
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let released = Arc::new(std::sync::Mutex::new(released));
+    let running = Arc::new(AtomicU32::new(0));
+    let read = || {
+        let (released, running) = (Arc::clone(&released), Arc::clone(&running));
+        store.readers.read(move |_| {
+            running.fetch_add(1, Ordering::SeqCst);
+            released.lock().unwrap().recv().unwrap();
+            Ok(())
+        })
+    };
+    let mut reads: Vec<_> = (0..=readers_max).map(|_| read().boxed()).collect();
+    for read in &mut reads {
+        assert!(read.now_or_never().is_none());
+    }
+    while running.load(Ordering::SeqCst) < readers_max {
+        tokio::task::yield_now().await;
+    }
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(running.load(Ordering::SeqCst), readers_max);
+    for _ in 0..=readers_max {
+        release.send(()).unwrap();
+    }
+    for read in reads {
+        read.await.unwrap();
+    }
+    assert_eq!(running.load(Ordering::SeqCst), readers_max + 1);
+}
+
+#[tokio::test]
+async fn further_exports_wait() {
+    let home = Home::new();
+    let store = home.open();
+    // More records than an export reads ahead of its receiver.
+    fill(&store, 200).await;
+    let mut exports = Vec::new();
+    for _ in 0..4 {
+        exports.push(store.export(Detail::Content, Order::Stored, NOW_MS).await);
+    }
+    let mut further = store.export(Detail::Content, Order::Stored, NOW_MS).boxed();
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+        assert!((&mut further).now_or_never().is_none(), "four are open");
+    }
+    exports.pop();
+    further.await;
+}
+
+#[tokio::test]
 async fn one_read_sees_one_state_of_the_database() {
     let home = Home::new();
     let store = home.open();
@@ -140,7 +198,7 @@ async fn an_export_nobody_receives_ends() {
     let home = Home::new();
     let store = home.open();
     fill(&store, 100).await;
-    // More than may run concurrently: the last ones begin only when the first ones end.
+    // More than may run concurrently: the last reads begin only when the first reads end.
     for _ in 0..9 {
         let mut export = store.export(Detail::All, Order::Stored, NOW_MS).await;
         assert_eq!(export.recv().await.unwrap().unwrap(), record(0));
@@ -162,67 +220,6 @@ async fn sizes_follow_what_is_stored() {
     assert_eq!((sizes.documents, sizes.log_rows), (2, 1));
     assert_eq!(sizes.database_bytes % 4096, 0);
     assert!(sizes.database_bytes > 4096);
-}
-
-#[tokio::test]
-async fn the_example_in_the_layout() {
-    let home = Home::new();
-    let store = home.open();
-    let example = Record {
-        ordinal: Ordinal::from(1),
-        id: DocumentId::new("a").unwrap(),
-        stored_at_ms: 1_800_000_000_000,
-        expires_at_ms: None,
-        content: Some(Content::Text("x y z".to_owned())),
-        metadata: Some(Metadata::from_json("{}").unwrap()),
-        set: None,
-        shingles: 1,
-        fingerprint: u64::MAX,
-        content_hash: 7,
-        sketch: Sketch::from_bytes([0xc0, 0xc1].into()),
-        whole_document: false,
-        sampled_to_one: false,
-    };
-    write(&store, put(&example)).await;
-    let lines = layout_of(&home.raw(), "documents");
-    assert!(include_str!("../mod.rs").contains(&lines), "{lines}");
-}
-
-#[tokio::test]
-async fn the_example_of_the_log_in_the_layout() {
-    let home = Home::new();
-    let store = home.open();
-    // Fifteen insertions and a removal come before.
-    for ordinal in (0..16).filter(|ordinal| *ordinal != 9) {
-        write(&store, put(&record(ordinal))).await;
-    }
-    write(&store, remove(0)).await;
-    store.trim_log(16).await.unwrap();
-    let replaces = Some(Ordinal::from(4));
-    write(&store, Write::Put { record: record(9).encode(1), replaces }).await;
-    let lines = layout_of(&home.raw(), "log");
-    assert!(include_str!("../mod.rs").contains(&lines), "{lines}");
-}
-
-/// The single row of a table, in the form of the layout's examples.
-fn layout_of(raw: &Connection, table: &str) -> String {
-    let mut statement = raw.prepare(&format!("SELECT * FROM {table}")).unwrap();
-    let names = statement.column_names().map(str::to_owned).collect::<Vec<_>>();
-    let mut rows = statement.query([]).unwrap();
-    let row = rows.next().unwrap().unwrap();
-    let line = |(column, name): (usize, String)| {
-        let value = match row.get(column).unwrap() {
-            Value::Text(text) => text,
-            Value::Integer(number) => number.to_string(),
-            Value::Blob(bytes) => {
-                let hex = |byte: &u8| format!("{byte:02x}");
-                format!("x'{}'", bytes.iter().map(hex).collect::<String>())
-            }
-            other => panic!("{other:?}"),
-        };
-        format!("//! {name:<18}{value}\n")
-    };
-    names.into_iter().enumerate().map(line).collect()
 }
 
 #[test]

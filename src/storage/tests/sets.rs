@@ -5,7 +5,7 @@ use futures_util::FutureExt;
 use super::*;
 
 #[tokio::test]
-async fn sets_are_visited_in_order_until_the_visitor_has_enough() {
+async fn sets_are_visited_until_the_visitor_breaks() {
     let home = Home::new();
     let store = home.open();
     fill(&store, 5).await;
@@ -31,7 +31,7 @@ async fn sets_are_visited_in_order_until_the_visitor_has_enough() {
 
 /// Each row blocks until the visit's future is dropped.
 #[tokio::test]
-async fn a_visit_stops_when_nobody_waits_for_it() {
+async fn cancelled_visit_stops() {
     let home = Home::new();
     let store = home.open();
     fill(&store, 5).await;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use super::*;
 
 #[tokio::test]
-async fn what_queues_up_is_committed_together_and_applied_in_order() {
+async fn queued_writes_commit_together_and_apply_in_order() {
     let home = Home::new();
     let store = home.open();
     let (held, applied) = Held::new();
@@ -97,7 +97,7 @@ async fn concurrent_writers_are_applied_in_the_order_of_sequences() {
 }
 
 #[tokio::test]
-async fn a_write_that_nobody_waits_for_is_carried_out() {
+async fn cancelled_write_is_still_applied() {
     let home = Home::new();
     let store = home.open();
     let (held, applied) = Held::new();
@@ -113,7 +113,7 @@ async fn a_write_that_nobody_waits_for_is_carried_out() {
 }
 
 #[tokio::test]
-async fn closing_does_not_wait_for_who_does_not_fetch_the_answer() {
+async fn close_does_not_wait_for_unread_exports() {
     let home = Home::new();
     let store = Arc::new(home.open());
     let unfetched = queue(store.write(put(&record(0)), |_| ()));

@@ -11,7 +11,7 @@
 from . import types
 from ._bulk import Progress
 from .client import AsyncClient, Client
-from .errors import AkinError, ConnectionFailed, ProblemError
+from .errors import AkinError, ConnectionFailed, IncompleteWarning, ProblemError
 from .rows import documents
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "AsyncClient",
     "Client",
     "ConnectionFailed",
+    "IncompleteWarning",
     "ProblemError",
     "Progress",
     "documents",

@@ -23,6 +23,7 @@ from ._exchange import (
     read_all,
 )
 from .errors import RETRIED_STATUS, AkinError, ConnectionFailed, ProblemError
+from .rows import is_missing
 
 # The server has as many documents in flight while their results are unread. So a request can be
 # sent as a whole before its answer is read.
@@ -102,10 +103,14 @@ class Bulk(Stream[types.BulkResult]):
         if document is None:
             return None
         self._taken += 1
-        if document.get("id") is None:
-            # Made here, so that a document whose answer was lost can be sent again.
-            document = {**document, "id": str(uuid4())}
-        return _Line(self._taken, str(document["id"]), encode(document))
+        # A row of a data frame has a value in each column, which may stand for none.
+        document = {name: value for name, value in document.items() if not is_missing(value)}
+        # Made here, so that a document whose answer was lost can be sent again.
+        document.setdefault("id", str(uuid4()))
+        try:
+            return _Line(self._taken, str(document["id"]), encode(document))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"document {self._taken} ({document['id']!r}): {error}") from error
 
     def _insert(self, left: List[_Line], backoff: Backoff) -> Exchange[None]:
         """Sends the documents until each is answered.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import Any, Collection, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 from urllib.parse import quote
 from uuid import uuid4
 
@@ -66,7 +66,7 @@ def query(
     """Finds the near-duplicates of a text, a set, a record, or of the stored document `id`.
 
     `filter` is a condition on metadata, such as `@.lang == "en" && @.year >= 2020`; `include` says
-    what matches have besides their scores: `text`, `metadata` (the default), or both.
+    what matches have besides their scores: `text`, `metadata` or both; by default neither.
     """
     probe = {
         **_content(id=id, text=text, tokens=tokens, fields=fields, signature=signature),
@@ -89,12 +89,14 @@ def query_many(
     limit: Optional[int] = None,
     mode: Optional[types.Mode] = None,
     filter: Optional[str] = None,
+    include: Optional[Sequence[str]] = None,
 ) -> Call[List[Union[types.Answer, types.FailedProbe]]]:
     """Looks up several probes in one request: an answer for each, in their order.
 
-    A probe that cannot be looked up is answered by `{"error": …}`.
+    A probe that cannot be looked up is answered by `{"error": …}`, also if the call has cost too
+    much before it (`request_too_costly`).
     """
-    options = params(threshold=threshold, limit=limit, mode=mode, filter=filter)
+    options = params(threshold=threshold, limit=limit, mode=mode, filter=filter, include=include)
     return Call(Request("POST", "/similar", options, encode(list(probes))), json.loads)
 
 
@@ -119,9 +121,12 @@ def get(id: str, *, include: Optional[Sequence[str]] = None) -> Call[types.Store
     return Call(Request("GET", _document(id), params(include=include)), json.loads)
 
 
-def get_many(ids: Sequence[str]) -> Call[types.Fetched]:
+def get_many(
+    ids: Iterable[str], *, include: Optional[Sequence[str]] = None
+) -> Call[types.Fetched]:
     """The stored documents among these ids, in their order, and the ids that are not stored."""
-    return Call(Request("POST", "/fetch", body=encode({"ids": list(ids)})), json.loads)
+    body = encode({"ids": _ids(ids)})
+    return Call(Request("POST", "/fetch", params(include=include), body), json.loads)
 
 
 def change(id: str, **changes: Any) -> Call[types.Added]:
@@ -148,9 +153,9 @@ def compare(
     return Call(Request("POST", "/resemblance", query, encode(pair)), json.loads)
 
 
-def collapse(ids: Sequence[str], *, threshold: Optional[float] = None) -> Call[types.Collapsed]:
+def collapse(ids: Iterable[str], *, threshold: Optional[float] = None) -> Call[types.Collapsed]:
     """Keeps the highest-ranked of each group of near-duplicates in a ranked list of ids."""
-    body = encode(_given({"ids": list(ids), "threshold": threshold}))
+    body = encode(_given({"ids": _ids(ids), "threshold": threshold}))
     return Call(Request("POST", "/collapse", body=body), json.loads)
 
 
@@ -178,11 +183,15 @@ def cluster_of(
     *,
     threshold: Optional[float] = None,
     mode: Optional[types.Mode] = None,
-    limit: Optional[int] = None,
-) -> Call[types.ClusterOf]:
-    """The documents that are connected with a stored one by near-duplicates."""
-    query = params(id=id, threshold=threshold, mode=mode, limit=limit)
-    return Call(Request("GET", "/clusters", query), json.loads)
+    linkage: Optional[types.Linkage] = None,
+) -> Call[types.Cluster]:
+    """The cluster of a stored document: it alone if it has no near-duplicates."""
+    query = params(id=id, threshold=threshold, mode=mode, linkage=linkage)
+    return Call(Request("GET", "/clusters", query), _first_line)
+
+
+def _first_line(body: bytes) -> Any:
+    return json.loads(body.split(b"\n", 1)[0])
 
 
 def export(*, order: Optional[types.Order] = None) -> Stream[types.ExportedDocument]:
@@ -280,7 +289,16 @@ def _content(**contents: Any) -> Dict[str, Any]:
     if len(given) != 1:
         what = " and ".join(sorted(given)) or "none"
         raise TypeError(f"exactly one of {', '.join(contents)} is needed, not {what}")
+    if isinstance(given.get("tokens"), (str, bytes)):
+        raise TypeError("a set of tokens is needed, not a string: that would be a text")
     return given
+
+
+def _ids(ids: Iterable[str]) -> List[str]:
+    """A string is an iterable of strings, too, but of no ids."""
+    if isinstance(ids, (str, bytes)):
+        raise TypeError(f"a list of ids is needed, not a single {type(ids).__name__}")
+    return list(ids)
 
 
 def _given(values: Mapping[str, Any]) -> Dict[str, Any]:

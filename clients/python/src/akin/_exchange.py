@@ -8,7 +8,9 @@ generator as `ConnectionFailed`.
 from __future__ import annotations
 
 import json
+import math
 import random
+import warnings
 from dataclasses import dataclass, field
 from typing import (
     Any,
@@ -25,7 +27,7 @@ from typing import (
 
 from typing_extensions import TypeAlias
 
-from .errors import AkinError, ConnectionFailed, ProblemError
+from .errors import AkinError, ConnectionFailed, IncompleteWarning, ProblemError
 
 T = TypeVar("T")
 
@@ -128,7 +130,11 @@ class Stream(Generic[T]):
             if not chunk:
                 break
             for line in lines.feed(chunk):
-                yield Give(json.loads(line))
+                value = json.loads(line)
+                if isinstance(value, dict) and value.keys() == {"incomplete"}:
+                    warnings.warn(IncompleteWarning(value["incomplete"]), stacklevel=2)
+                else:
+                    yield Give(value)
         lines.end()
 
 
@@ -206,14 +212,35 @@ def read_all() -> Exchange[bytes]:
 
 def encode(value: Any) -> bytes:
     """JSON without line breaks."""
-    text = json.dumps(
-        value, default=_plain, ensure_ascii=False, allow_nan=False, separators=(",", ":")
-    )
+    try:
+        text = json.dumps(
+            value, default=_plain, ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        )
+    except ValueError as error:
+        where = _not_finite(value, "")
+        if where is None:
+            raise
+        raise ValueError(f"{where} is not a finite number, and JSON has no other") from error
     try:
         return text.encode()
     except UnicodeEncodeError:
         # Half a surrogate pair. Escaped, it is for the server to refuse, and only this document.
         return json.dumps(value, default=_plain, allow_nan=False).encode()
+
+
+def _not_finite(value: Any, at: str) -> Optional[str]:
+    """Where there is a number that JSON does not have, such as `metadata.year` in a document."""
+    if isinstance(value, float):
+        return None if math.isfinite(value) else at or "the value"
+    if isinstance(value, (set, frozenset)) or hasattr(value, "tolist"):
+        value = _plain(value)
+    if isinstance(value, Mapping):
+        parts = ((f"{at}.{name}" if at else str(name), part) for name, part in value.items())
+    elif isinstance(value, (list, tuple)):
+        parts = ((f"{at}[{i}]", part) for i, part in enumerate(value))
+    else:
+        return None
+    return next((found for at, part in parts if (found := _not_finite(part, at))), None)
 
 
 def _plain(value: Any) -> Any:

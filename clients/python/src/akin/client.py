@@ -88,7 +88,7 @@ class _Settings(Generic[H]):
         http: Optional[H] = None,
     ) -> None:
         """`url` is that in `AKIN_URL` by default, else `http://127.0.0.1:2546`; `key` that in
-        `AKIN_API_KEY` or, as for akin's commands, in `AKIN_KEY`.
+        `AKIN_API_KEY`, as for akin's commands.
 
         `patience_s` is how long to wait, in sum, before further tries of a call that was refused
         for the time being (429, 503) or whose connection failed; `timeout_s` how long the server
@@ -97,7 +97,7 @@ class _Settings(Generic[H]):
         self.url = (url or os.environ.get("AKIN_URL") or DEFAULT_URL).rstrip("/")
         self.name = collection
         self.patience_s = patience_s
-        self._key = key or os.environ.get("AKIN_API_KEY") or os.environ.get("AKIN_KEY")
+        self._key = key or os.environ.get("AKIN_API_KEY")
         self._timeout = httpx.Timeout(timeout_s)
         self._http: H = self._connect() if http is None else http
 

@@ -16,6 +16,20 @@ class ConnectionFailed(AkinError):
     """The server was not reached, or the connection ended before the answer did."""
 
 
+class IncompleteWarning(UserWarning):
+    """Some documents were not compared with all candidates, so pairs or clusters may be missing.
+
+    `incomplete` has their number, some of their ids and an example, as in docs/http-api.md.
+    """
+
+    def __init__(self, incomplete: Dict[str, Any]) -> None:
+        self.incomplete = incomplete
+        super().__init__(
+            f"{incomplete.get('documents')} documents were not compared with all candidates: "
+            f"mode='exact' compares them ({incomplete.get('ids')})"
+        )
+
+
 class ProblemError(AkinError):
     """The server refused a request; `code` says why and stays the same between versions."""
 

@@ -38,7 +38,7 @@ def documents(
             if name not in row:
                 raise KeyError(f"there is no column {name!r}; there are {', '.join(map(str, row))}")
         document: Dict[str, Any] = {}
-        if id is not None and not _is_missing(row[id]):
+        if id is not None and not is_missing(row[id]):
             document["id"] = str(row[id])
         if text is not None:
             document.update(_present(row, [text], rename="text"))
@@ -79,10 +79,10 @@ def rows(source: Any) -> Iterator[Mapping[str, Any]]:
 def _present(
     row: Mapping[str, Any], names: Sequence[str], rename: Optional[str] = None
 ) -> Dict[str, Any]:
-    return {rename or name: row[name] for name in names if not _is_missing(row[name])}
+    return {rename or name: row[name] for name in names if not is_missing(row[name])}
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, float) and value != value

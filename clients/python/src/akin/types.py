@@ -197,18 +197,6 @@ class Cluster(TypedDict):
     members: List[Member]
 
 
-class ClusterOf(TypedDict):
-    cluster: NotRequired[str]
-    representative: str
-    size: int
-    members: List[Dict[str, Any]]
-    more: bool
-    truncated: bool
-    threshold: float
-    mode: Mode
-    took_us: int
-
-
 class Group(TypedDict):
     representative: str
     members: List[Member]

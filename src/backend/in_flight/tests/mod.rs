@@ -5,14 +5,16 @@ use std::sync::Arc;
 use super::*;
 use crate::backend::testing::prepared;
 use crate::backend::{PreparedDocument, Rival, RivalSearch, Rivals};
-use crate::sketch::{Estimator, SketchSettings};
+use akin_core::sketch::{Estimator, SketchSettings};
 
 fn in_flight() -> InFlight {
     InFlight::new(Estimator::new(&SketchSettings::default()))
 }
 
 fn search(document: &PreparedDocument) -> RivalSearch {
-    RivalSearch { keys: document.keys.clone(), agreeing_min: 1, rivals_max: 10, lookup: None }
+    let threshold = akin_core::scheme::Threshold::new(0.8).unwrap();
+    let keys = document.keys.clone();
+    RivalSearch { keys, agreeing_min: 1, threshold, rivals_max: 10, lookup: None }
 }
 
 /// Returns a document's ticket and its rivals.
@@ -80,7 +82,7 @@ fn rivals_agree_as_well_as_is_asked() {
 }
 
 #[test]
-fn a_search_under_more_keys_than_any_before_sees_all_rivals() {
+fn searches_with_many_keys_find_all_rivals() {
     let in_flight = in_flight();
     let first = Arc::new(prepared("a", "one two three four five six"));
     let second = Arc::new(prepared("b", "one two three four five six seven"));
@@ -97,7 +99,7 @@ fn a_search_under_more_keys_than_any_before_sees_all_rivals() {
 }
 
 #[test]
-fn of_many_equal_documents_as_many_as_are_wanted_are_rivals() {
+fn equal_documents_are_rivals_up_to_the_limit() {
     let in_flight = in_flight();
     let mut tickets = Vec::new();
     for number in 0..100 {
@@ -131,7 +133,7 @@ fn of_many_near_copies_only_some_are_examined() {
 }
 
 #[test]
-fn an_equal_set_is_a_rival_however_many_near_copies_came_before_it() {
+fn equal_sets_are_rivals_despite_many_near_copies() {
     let in_flight = in_flight();
     let enter = |number: usize, id: &str| enter(&in_flight, id, &near_copy(number), false);
     let _tickets: Vec<_> = (0..300).map(|number| enter(number, &number.to_string())).collect();
@@ -180,7 +182,7 @@ fn documents_that_have_left_leave_nothing_behind() {
 }
 
 #[tokio::test]
-async fn one_id_keeps_its_order_and_is_no_rival_of_itself() {
+async fn versions_of_an_id_are_ordered_and_not_rivals() {
     let in_flight = in_flight();
     let (first, _) = enter(&in_flight, "a", "one two three", false);
     let (mut second, rivals) = enter(&in_flight, "a", "one two three", false);
@@ -207,7 +209,7 @@ async fn one_id_keeps_its_order_and_is_no_rival_of_itself() {
 
 /// A document that waited for the second must not overtake the first.
 #[tokio::test]
-async fn a_document_behind_a_withdrawn_one_waits_for_the_one_before() {
+async fn a_withdrawn_predecessor_passes_its_wait_on() {
     let in_flight = in_flight();
     let (first, _) = enter(&in_flight, "a", "one two three", false);
     let (second, _) = enter(&in_flight, "a", "one two three", false);
@@ -222,7 +224,7 @@ async fn a_document_behind_a_withdrawn_one_waits_for_the_one_before() {
             drop(second);
             let (_other, rivals) = enter(&in_flight, "b", "one two three", false);
             assert_eq!(rivals.found.len(), 2, "the second is no rival any more");
-            // Any task that is able to proceed does so before this one.
+            // Any task that is able to proceed does so before this task.
             for _ in 0..3 {
                 tokio::task::yield_now().await;
             }
@@ -236,7 +238,7 @@ async fn a_document_behind_a_withdrawn_one_waits_for_the_one_before() {
 }
 
 #[test]
-fn after_the_latest_is_withdrawn_the_one_before_is_the_predecessor() {
+fn withdrawing_the_latest_version_restores_its_predecessor() {
     let in_flight = in_flight();
     let (first, _) = enter(&in_flight, "a", "one two three", false);
     drop(enter(&in_flight, "a", "one two three", false));

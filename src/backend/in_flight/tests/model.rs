@@ -23,7 +23,7 @@ use super::{near_copy, search};
 use crate::backend::in_flight::Outcome;
 use crate::backend::testing::prepared;
 use crate::backend::{PreparedDocument, Rivals};
-use crate::sketch::{Estimator, SketchSettings};
+use akin_core::sketch::{Estimator, SketchSettings};
 use queue::{InFlight, Ticket};
 
 const SCHEDULES: usize = 500;
@@ -106,7 +106,7 @@ fn add_all(
 }
 
 #[test]
-fn of_two_near_duplicates_at_once_at_least_one_reports_the_other() {
+fn concurrent_near_duplicates_report_each_other() {
     let documents = near_copies(3);
     check(move || {
         let arrivals = Arrivals::new();
@@ -131,9 +131,10 @@ fn with_skip_exactly_one_of_several_is_stored() {
     });
 }
 
-/// What is kept in any case is stored, and what may be skipped is, unless it came first.
+/// Documents that are kept in any case are stored, and documents that may be skipped are stored
+/// unless an earlier rival is.
 #[test]
-fn those_that_may_be_skipped_and_those_that_are_kept_wait_for_each_other() {
+fn tentative_and_certain_documents_wait_for_each_other() {
     let documents = near_copies(3);
     check(move || {
         let arrivals = Arrivals::new();
@@ -164,7 +165,8 @@ fn the_place_of_a_withdrawn_document_is_taken() {
     });
 }
 
-/// Versions, of which one is withdrawn, and a removal: they happen in the order of their tickets.
+/// Versions, the first of which is withdrawn, and a removal: they happen in the order of their
+/// tickets.
 #[test]
 fn of_one_id_the_last_posted_counts() {
     let versions: Vec<_> =

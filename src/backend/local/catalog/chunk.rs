@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn listings_inserted_in_any_order_are_in_the_order_of_their_ordinals() {
+    fn chunk_keeps_listings_in_ordinal_order() {
         let mut chunk = Chunk::default();
         for ordinal in (0..ORDINALS as u32).map(|n| n * 97 % ORDINALS as u32) {
             assert!(chunk.insert(listing(ordinal, &format!("id {ordinal}"))));
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn removed_listings_give_their_memory_back_and_leave_the_others() {
+    fn removed_listings_free_memory() {
         let mut chunk = Chunk::default();
         for ordinal in 0..ORDINALS as u32 {
             chunk.insert(listing(ordinal, "x"));

@@ -1,11 +1,11 @@
 //! The metadata of every stored document except its content and set, by id and by ordinal.
 //!
 //! Two sharded maps: [`Ids`] maps ids to ordinals, and chunks of 256 listings map ordinals to the
-//! rest. Both share one copy of the id. A document with an id of 20 bytes takes about 130 bytes.
-//! Ordinals are assigned once, so those in use become sparse: nothing here depends on how far apart
-//! they are.
+//! rest. Both maps share the text of the id. A document with an id of 20 bytes takes about 130
+//! bytes. Ordinals are assigned once, so the ordinals in use become sparse: no operation depends on
+//! the distance between them.
 //!
-//! No operation holds two locks at once, and locks are held only while one chunk or one B-tree is
+//! No operation holds two locks at once, and each lock is held only while its chunk or B-tree is
 //! changed.
 
 mod chunk;
@@ -26,6 +26,9 @@ use ids::Ids;
 
 /// Shards of the chunks: at ten million documents, each has some hundred chunks.
 const SHARDS: usize = 64;
+
+/// Chunks that a thread loads the ids of at once at a start.
+const CHUNKS_LOADED_AT_ONCE: usize = 64;
 
 /// The expiry time of a document that does not expire.
 const NEVER: i64 = i64::MAX;
@@ -91,7 +94,7 @@ impl Default for Catalog {
 }
 
 impl Catalog {
-    /// Lists a document, replacing the one with its id.
+    /// Lists a document, in place of a listed document with the same id.
     pub fn insert(&self, listing: Listing) {
         let (id, ordinal) = (listing.id.clone(), listing.ordinal);
         // First, so that an ordinal found by its id has a listing.
@@ -110,7 +113,7 @@ impl Catalog {
         if !self.chunks.entry(number).or_default().insert(listing) {
             return;
         }
-        // Release: who sees the new end sees the chunk.
+        // Release: a thread that reads the new end finds the chunk.
         self.chunks_end.fetch_max(number + 1, Ordering::Release);
         self.documents.fetch_add(1, Ordering::Relaxed);
         self.texts_bytes.fetch_add(text_bytes, Ordering::Relaxed);
@@ -119,21 +122,24 @@ impl Catalog {
         }
     }
 
-    /// Makes all listed documents findable by id. The catalog must not be changed concurrently.
+    /// Makes all listed documents findable by id, on all cores. The catalog must not be changed
+    /// concurrently.
     pub fn load_ids(&self) {
-        let chunks = self.chunks.iter();
-        let ids = chunks.flat_map(|chunk| {
-            let ids = chunk.iter().map(|listing| (listing.id.clone(), listing.ordinal));
-            ids.collect::<Vec<_>>()
-        });
-        let mut replaced = Vec::new();
-        self.ids.load(ids, |ordinal| replaced.push(ordinal));
-        for ordinal in replaced {
+        let chunks = self.chunks();
+        let pieces: Vec<&[u64]> = chunks.chunks(CHUNKS_LOADED_AT_ONCE).collect();
+        let piece = |number: usize| {
+            let mut ids = Vec::new();
+            for chunk in pieces[number].iter().filter_map(|chunk| self.chunks.get(chunk)) {
+                ids.extend(chunk.iter().map(|listing| (listing.id.clone(), listing.ordinal)));
+            }
+            ids
+        };
+        for ordinal in self.ids.load(pieces.len(), piece) {
             self.unlist(ordinal);
         }
     }
 
-    /// Sets the expiry times of documents that were listed without one.
+    /// Sets the expiry times of documents that were listed without an expiry time.
     pub fn load_expiries(&self, mut all: Vec<(i64, Ordinal)>) {
         all.retain(|&(expires_at_ms, ordinal)| {
             let Some(mut chunk) = self.chunks.get_mut(&(ordinal.get() / ORDINALS)) else {
@@ -176,7 +182,7 @@ impl Catalog {
         self.read(ordinal, |listing| listing.fingerprint)
     }
 
-    /// The number of documents, including expired ones that are not removed yet.
+    /// The number of documents, including expired documents that are not removed yet.
     pub fn documents(&self) -> u64 {
         self.documents.load(Ordering::Relaxed)
     }
@@ -206,7 +212,7 @@ impl Catalog {
             let Some((last, _)) = page.last() else { break };
             after = Some(last.clone());
             let expired = |listing: &Listing| listing.has_expired(now_ms);
-            // One that is no longer listed was replaced, or removed, perhaps as it has expired.
+            // A document that is no longer listed was replaced, removed or expired.
             let is_alive = |(id, at): &(DocumentId, Ordinal)| match self.read(*at, expired) {
                 Some(expired) => !expired,
                 None => self.alive(id, now_ms).is_some(),
@@ -216,8 +222,8 @@ impl Catalog {
         found
     }
 
-    /// Selects at most `documents` random ids, in random order: those whose ordinals have the
-    /// lowest hashes.
+    /// Selects at most `documents` random ids, in random order: the documents with the lowest
+    /// hashes of their ordinals.
     pub fn sample(&self, documents: usize, now_ms: i64) -> Vec<DocumentId> {
         let random = RandomState::new();
         let room = documents.min(self.documents() as usize) + 1;
@@ -247,9 +253,9 @@ impl Catalog {
     }
 
     /// Visits every listing that exists throughout, by ordinal, until a visit fails. Each chunk is
-    /// copied under one short lock and visited after the lock is released. Of a document that is
-    /// replaced meanwhile, the old listing, the new one or both are visited: the new one has a
-    /// higher ordinal and is inserted before the old one is removed.
+    /// copied under a short lock and visited after the lock is released. If a document is replaced
+    /// during the visit, its old listing, its new listing or both are visited: the new listing has
+    /// a higher ordinal and is inserted before the old listing is removed.
     pub fn visit<E>(&self, mut visit: impl FnMut(&Listing) -> Result<(), E>) -> Result<(), E> {
         let mut visited = 0;
         loop {

@@ -16,7 +16,7 @@ fn expiring(ordinal: u32, text: &str, expires_at_ms: i64) -> Listing {
 }
 
 #[test]
-fn a_sample_is_drawn_from_all_and_each_time_anew() {
+fn samples_differ_and_reach_all_documents() {
     let catalog = Catalog::default();
     for number in 0..100 {
         catalog.insert(listing(number * 100, &format!("{number:03}")));
@@ -105,7 +105,7 @@ fn listings_loaded_together_are_found_by_their_ids() {
 }
 
 #[test]
-fn expiries_loaded_later_are_as_if_they_had_been_inserted() {
+fn loaded_expiries_equal_inserted_expiries() {
     let catalog = Catalog::default();
     catalog.list(listing(1, "a"));
     catalog.list(listing(2, "b"));
@@ -145,7 +145,7 @@ fn a_page_passes_over_any_number_of_expired_documents() {
 }
 
 #[test]
-fn a_page_has_no_expired_document_while_they_are_removed() {
+fn pages_omit_expired_documents_during_their_removal() {
     for _ in 0..50 {
         let catalog = Catalog::default();
         (0..500).for_each(|number| catalog.insert(expiring(number, &format!("{number:03}"), 10)));
@@ -161,7 +161,7 @@ fn a_page_has_no_expired_document_while_they_are_removed() {
 }
 
 #[test]
-fn pages_have_every_id_that_is_replaced_meanwhile_and_once() {
+fn pages_list_replaced_ids_exactly_once() {
     let catalog = Catalog::default();
     let texts: Vec<_> = (0..3_000).map(|number| format!("{number:04}")).collect();
     for (ordinal, text) in (0..).zip(&texts) {
@@ -199,7 +199,7 @@ fn a_document_is_alive_while_it_is_replaced() {
 }
 
 #[test]
-fn a_visit_has_every_document_that_is_replaced_meanwhile() {
+fn visit_has_documents_replaced_during_it() {
     let catalog = Catalog::default();
     let texts: Vec<_> = (0..1_000).map(|number| format!("{number:04}")).collect();
     for (ordinal, text) in (0..).zip(&texts) {
@@ -223,7 +223,7 @@ fn a_visit_has_every_document_that_is_replaced_meanwhile() {
 }
 
 #[test]
-fn ids_that_come_and_go_at_once_are_each_one_document() {
+fn concurrent_changes_keep_an_id_unique() {
     let catalog = Catalog::default();
     thread::scope(|scope| {
         for writer in 0..4 {

@@ -1,78 +1,59 @@
 //! The clusters that a collection keeps: which documents are connected by near-duplicates. They are
 //! in memory alone, and are found again at each start ([`crate::engine`] finds the pairs).
 //!
-//! The thread that applies a write adds and removes documents here as it does in the index, so
-//! nothing is missed: what is added waits to be linked, and what is removed leaves its cluster
-//! stale. A document is connected only while it is listed in the catalog, which is checked under
-//! the lock: a removal is applied to the catalog first, so it finds what was connected before.
+//! The thread that applies a write adds and removes documents here as it does in the index, so no
+//! write is missed. An added document waits to be linked. A removal may leave a cluster stale, with
+//! members to be linked again. A document is connected only while it is listed in the catalog,
+//! which is checked under the lock. As a removal is applied to the catalog first, no document is
+//! connected after it was removed here.
 //!
 //! Lock order: this lock, then a chunk of the catalog.
 
+mod counts;
+mod forest;
+mod split;
 mod state;
 #[cfg(test)]
 mod tests;
 
 use std::ops::Bound;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use serde::Serialize;
-use utoipa::ToSchema;
-
 use super::Local;
-use crate::backend::{BackendError, Candidates, Sketched};
+use crate::backend::{BackendError, Candidates, Sketched, Version};
 use crate::document::{DocumentId, Ordinal};
-use crate::index::{ExactSearch, Search};
+use akin_core::index::{ExactSearch, Search};
+pub use counts::{ClusterCounts, ClustersState};
 use state::State;
 
-/// Documents that are linked between two looks at what else there is to do.
+/// Documents that are linked as one unit of work.
 const LINKED_AT_ONCE: usize = 64;
 
-/// Clusters that are looked at for a page.
+/// Clusters that are looked at for a page, and the documents of its clusters after which it ends.
 const SCANNED_MAX: usize = 10_000;
+const PAGE_DOCUMENTS: usize = 256;
 
-/// How far the clusters have come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ClustersState {
-    /// The documents that were there at the start are being linked: clusters are incomplete.
-    Building,
-    /// Some documents were added or removed that are not taken into account yet.
-    Updating,
-    Current,
-    /// The clusters took more memory than `limits.clusters_bytes_max` and were dropped.
-    OverLimit,
+/// Expired members of a cluster that are passed over in the search for its representative, at most.
+const EXPIRED_MAX: usize = 1_024;
+
+/// Documents that may be in the wrong cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unfinished {
+    pub documents: usize,
+    /// Some of the documents.
+    pub named: Vec<Ordinal>,
+    /// One of the documents, and another document of its crowd.
+    pub example: Option<(Ordinal, Ordinal)>,
 }
 
-/// Figures of the clusters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-pub struct ClusterCounts {
-    pub state: ClustersState,
-    /// Clusters of at least two documents.
-    pub clusters: u64,
-    /// Documents in them.
-    pub documents: u64,
-    /// Their memory.
-    pub bytes: u64,
-}
-
-/// A cluster without its members.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClusterEntry {
-    pub oldest: Ordinal,
-    pub size: usize,
-    /// A member was removed, which may have divided it.
-    pub is_stale: bool,
-}
-
-/// What is to be done next.
+/// A unit of background work.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ClusterWork {
-    /// Documents to link.
+    /// Link these documents.
     Link(Vec<Ordinal>),
-    /// A chunk of the catalog, whose documents are to be linked.
+    /// Link the documents of a chunk of the catalog.
     Visit(u64),
-    /// The members of a cluster, to be connected anew.
-    Rebuild(Vec<Ordinal>),
 }
 
 #[derive(Debug)]
@@ -80,9 +61,22 @@ pub struct Clusters {
     /// `None` over the limit.
     state: Mutex<Option<State>>,
     bytes_max: u64,
+    has_noted_cut: AtomicBool,
+    #[cfg(test)]
+    pub steps: Steps,
 }
 
-/// Puts a document back unless its linking came to an end.
+/// The steps of linking.
+#[cfg(test)]
+#[derive(Debug, Default)]
+pub struct Steps {
+    /// Documents that were looked up.
+    pub lookups: std::sync::atomic::AtomicU64,
+    /// Sets that were compared.
+    pub compared: std::sync::atomic::AtomicU64,
+}
+
+/// Queues a document again unless its linking came to an end.
 pub struct Linking<'a> {
     clusters: &'a Clusters,
     ordinal: Ordinal,
@@ -106,16 +100,23 @@ impl Drop for Linking<'_> {
 }
 
 impl Clusters {
-    /// `unvisited`: the chunks of the documents that are there already.
+    /// `unvisited`: the chunks of the catalog with documents to be linked.
     pub fn new(bytes_max: u64, unvisited: Vec<u64>) -> Self {
-        Self { state: Mutex::new(Some(State::new(unvisited))), bytes_max }
+        let state = Mutex::new(Some(State::new(unvisited)));
+        Self {
+            state,
+            bytes_max,
+            has_noted_cut: AtomicBool::new(false),
+            #[cfg(test)]
+            steps: Steps::default(),
+        }
     }
 
     pub(super) fn added(&self, ordinals: impl Iterator<Item = Ordinal>) {
-        self.change(|state| state.pending.extend(ordinals));
+        self.change(|state| state.added(ordinals));
     }
 
-    /// Documents are being copied from a collection that this one replaces.
+    /// Notes that documents are being copied from the collection that this collection replaces.
     pub(super) fn copied(&self) {
         self.change(|state| state.has_copied = true);
     }
@@ -128,13 +129,24 @@ impl Clusters {
         self.change(|state| state.removed(ordinal));
     }
 
-    /// A document whose near-duplicates are about to be looked up.
-    pub fn linking(&self, ordinal: Ordinal) -> Linking<'_> {
-        self.change(|state| {
-            state.pending.remove(&ordinal);
-            state.linking.insert(ordinal);
-        });
-        Linking { clusters: self, ordinal, is_done: false }
+    /// Notes that the near-duplicates of a document are about to be looked up. `None` if the
+    /// document is no longer listed in the catalog: then the writer is about to remove or replace
+    /// it here.
+    pub fn linking(
+        &self,
+        ordinal: Ordinal,
+        is_listed: impl FnOnce() -> bool,
+    ) -> Option<Linking<'_>> {
+        let begin = |state: &mut State| {
+            let is_listed = is_listed();
+            if is_listed {
+                state.pending.remove(&ordinal);
+                state.linking.insert(ordinal);
+            }
+            is_listed
+        };
+        let has_begun = self.change(begin).unwrap_or(false);
+        has_begun.then_some(Linking { clusters: self, ordinal, is_done: false })
     }
 
     pub fn is_linked(&self, ordinal: Ordinal) -> bool {
@@ -143,10 +155,44 @@ impl Clusters {
         !self.read(waits).unwrap_or(false)
     }
 
-    /// The numbers of the documents' clusters.
-    pub fn clusters_of(&self, ordinals: &[Ordinal]) -> Vec<Option<u64>> {
-        let of = |state: &State| ordinals.iter().map(|of| state.cluster_of(*of)).collect();
-        self.read(of).unwrap_or_else(|| vec![None; ordinals.len()])
+    /// A number for the cluster of each document, or for its part of a stale cluster. Documents
+    /// with equal numbers are connected for certain.
+    pub fn components_of(&self, ordinals: &[Ordinal]) -> Vec<Option<u64>> {
+        let mut lock = self.lock();
+        let of = |state: &mut State| ordinals.iter().map(|of| state.component_of(*of)).collect();
+        lock.as_mut().map_or_else(|| vec![None; ordinals.len()], of)
+    }
+
+    /// Notes whether a limit was reached when a document was linked: if so, with another document
+    /// of its crowd. Returns whether this is the first such document since the start.
+    pub fn note_cut(&self, ordinal: Ordinal, of_crowd: Option<Ordinal>) -> bool {
+        self.change(|state| match of_crowd {
+            Some(of_crowd) => state.cut.insert(ordinal, of_crowd),
+            None => state.cut.remove(&ordinal),
+        });
+        of_crowd.is_some() && !self.has_noted_cut.swap(true, Ordering::Relaxed)
+    }
+
+    /// Documents that may be in the wrong cluster: a limit was reached, they are not linked yet, or
+    /// a removal may have divided their cluster. At most `named_max` are named.
+    pub fn unfinished(&self, named_max: usize) -> Unfinished {
+        let unfinished = |state: &State| {
+            let is_new = |of: &&Ordinal| !state.cut.contains_key(of);
+            let waiting = state.pending.iter().chain(&state.linking).filter(is_new);
+            let stale = state.stale.iter().flat_map(|cluster| state.members(*cluster));
+            let all = state.cut.keys().chain(waiting).copied();
+            let all = all.chain(stale.map(|document| document.ordinal));
+            let mut unfinished = Unfinished::default();
+            for document in all {
+                unfinished.documents += 1;
+                if unfinished.named.len() < named_max {
+                    unfinished.named.push(document);
+                }
+            }
+            unfinished.example = state.cut.first_key_value().map(|(a, b)| (*a, *b));
+            unfinished
+        };
+        self.read(unfinished).unwrap_or_default()
     }
 
     pub fn next_work(&self) -> Option<ClusterWork> {
@@ -159,19 +205,21 @@ impl Clusters {
             if let Some(chunk) = state.unvisited.last() {
                 return Some(ClusterWork::Visit(*chunk));
             }
-            state.take_stale().map(ClusterWork::Rebuild)
+            if let Some(apart) = state.next_apart() {
+                // As with a new document: if linking does not come to an end, it is repeated.
+                state.pending.insert(apart);
+                return Some(ClusterWork::Link(vec![apart]));
+            }
+            state.look_up_cut();
+            let next: Vec<_> = state.pending.iter().take(LINKED_AT_ONCE).copied().collect();
+            (!next.is_empty()).then_some(ClusterWork::Link(next))
         })
         .flatten()
     }
 
-    /// The documents of this chunk, the last unvisited one, are linked.
+    /// Notes that the documents of a chunk are linked.
     pub fn visited(&self, chunk: u64) {
         self.change(|state| state.unvisited.retain(|unvisited| *unvisited != chunk));
-    }
-
-    /// The members that were last to be rebuilt are connected in these groups.
-    pub fn rebuilt(&self, groups: Vec<Vec<Ordinal>>) {
-        self.change(|state| state.rebuilt(groups));
     }
 
     pub fn counts(&self) -> ClusterCounts {
@@ -190,54 +238,58 @@ impl Clusters {
         self.read(counts).unwrap_or(dropped)
     }
 
-    /// At most `limit` clusters of at least `min_size`, by their oldest members, after that of a
-    /// former page; and where the next page begins, if there may be more.
+    /// Some clusters of at least `min_size` documents, in the order of their representatives, and
+    /// the representative after which the next page begins, unless this page is the last.
     pub fn page(
         &self,
-        after: Option<Ordinal>,
+        after: Option<&Version>,
         min_size: usize,
-        limit: usize,
-    ) -> (Vec<ClusterEntry>, Option<Ordinal>) {
+    ) -> (Vec<Vec<Version>>, Option<Version>) {
         let page = |state: &State| {
             let after = after.map_or(Bound::Unbounded, Bound::Excluded);
-            let mut entries = Vec::new();
-            let mut scanned = 0;
-            let mut last = None;
-            for (oldest, cluster) in state.by_oldest.range((after, Bound::Unbounded)) {
-                if entries.len() == limit || scanned == SCANNED_MAX {
-                    return (entries, last);
+            let (mut clusters, mut documents, mut scanned, mut last) = (Vec::new(), 0, 0, None);
+            let range = (after, Bound::Unbounded);
+            for (representative, cluster) in state.by_representative.range::<Version, _>(range) {
+                if documents >= PAGE_DOCUMENTS || scanned == SCANNED_MAX {
+                    return (clusters, last);
                 }
-                (last, scanned) = (Some(*oldest), scanned + 1);
-                let size = state.members(*cluster).map_or(0, std::collections::BTreeSet::len);
+                (last, scanned) = (Some(representative.clone()), scanned + 1);
+                let size = state.cluster(*cluster).map_or(0, |of| of.members.len());
                 if size >= min_size {
-                    let is_stale = state.is_stale(*cluster);
-                    entries.push(ClusterEntry { oldest: *oldest, size, is_stale });
+                    documents += size;
+                    clusters.push(state.members(*cluster).cloned().collect());
                 }
             }
-            (entries, None)
+            (clusters, None)
         };
         self.read(page).unwrap_or_default()
     }
 
-    /// The cluster of a document and its members after one, at most `limit`; and whether there are
-    /// more.
-    pub fn cluster(
+    /// The documents in the cluster of a document, in the byte order of their ids; `None` if it is
+    /// alone.
+    pub fn members(&self, of: Ordinal) -> Option<Vec<Version>> {
+        let members = |state: &State| Some(state.members(state.cluster_of(of)?).cloned().collect());
+        self.read(members).flatten()
+    }
+
+    /// The first document in the cluster of a document that is shown; `None` if it is alone.
+    pub fn representative(
         &self,
         of: Ordinal,
-        after: Option<Ordinal>,
-        limit: usize,
-    ) -> Option<(ClusterEntry, Vec<Ordinal>, bool)> {
-        let cluster = |state: &State| {
+        is_shown: impl Fn(Ordinal) -> bool,
+    ) -> Option<DocumentId> {
+        let representative = |state: &State| {
             let cluster = state.cluster_of(of)?;
-            let members = state.members(cluster)?;
-            let after = after.map_or(Bound::Unbounded, Bound::Excluded);
-            let mut range = members.range((after, Bound::Unbounded)).copied();
-            let page = range.by_ref().take(limit).collect();
-            let (oldest, is_stale) = (*members.first()?, state.is_stale(cluster));
-            let entry = ClusterEntry { oldest, size: members.len(), is_stale };
-            Some((entry, page, range.next().is_some()))
+            let shown = state.members(cluster).take(EXPIRED_MAX).find(|of| is_shown(of.ordinal));
+            shown.or_else(|| state.members(cluster).next()).map(|document| document.id.clone())
         };
-        self.read(cluster).flatten()
+        self.read(representative).flatten()
+    }
+
+    /// Rotations of the forest.
+    #[cfg(test)]
+    pub fn rotations(&self) -> u64 {
+        self.read(|state| state.forest.rotations).unwrap_or(0)
     }
 
     fn read<R>(&self, read: impl FnOnce(&State) -> R) -> Option<R> {
@@ -253,7 +305,11 @@ impl Clusters {
         if bytes > self.bytes_max {
             *lock = None;
             let bytes_max = self.bytes_max;
-            tracing::warn!(bytes, bytes_max, "the clusters are dropped: limits.clusters_bytes_max");
+            tracing::warn!(
+                bytes,
+                bytes_max,
+                "cluster memory limit exceeded (limits.clusters_bytes_max); clusters dropped"
+            );
         }
         Some(changed)
     }
@@ -263,8 +319,8 @@ impl Clusters {
     }
 }
 
-/// What linking documents needs. Those that have expired are linked like others until they are
-/// removed, since the clock may be set back.
+/// The methods for linking documents. Expired documents are linked until they are removed, since
+/// the clock may be set back.
 impl Local {
     /// The clusters, if they are kept.
     pub fn clusters(&self) -> Option<&Clusters> {
@@ -282,22 +338,24 @@ impl Local {
         Some(counts)
     }
 
-    /// Connects near-duplicates; `false` if one of them is no longer there.
+    /// Connects near-duplicates; `false` if one of them no longer exists.
     pub fn connect(&self, a: Ordinal, b: Ordinal) -> bool {
         let Some(clusters) = self.clusters() else { return true };
         let connect = |state: &mut State| {
-            let is_there = |of| self.live.catalog.fingerprint(of).is_some();
-            let are_there = is_there(a) && is_there(b);
-            if are_there {
-                state.connect(a, b);
-            }
-            are_there
+            let version = |ordinal| {
+                let listing = self.live.catalog.listing(ordinal)?;
+                Some(Version { id: listing.id, ordinal })
+            };
+            let (Some(a), Some(b)) = (version(a), version(b)) else { return false };
+            state.connect(&a, &b);
+            true
         };
         clusters.change(connect).unwrap_or(true)
     }
 
-    pub fn fingerprint(&self, ordinal: Ordinal) -> Option<u64> {
-        self.live.catalog.fingerprint(ordinal)
+    /// A document with this set: the first from an ordinal on, or of all.
+    pub fn member_from(&self, fingerprint: u64, from: Ordinal) -> Option<Ordinal> {
+        self.live.index.member_from(fingerprint, from)
     }
 
     pub fn sketched_at(&self, ordinal: Ordinal) -> Option<Sketched> {

@@ -1,48 +1,79 @@
-//! Clusters as sets of ordinals. No operation but [`State::rebuilt`] costs more than the smaller of
-//! two clusters that it merges, and that one no more than what has changed.
+//! Clusters of documents, each with a spanning tree of verified pairs ([`Forest`]). Merging two
+//! clusters costs as many steps as the smaller cluster has documents; a removal costs as many steps
+//! as the document has edges, times the logarithm of the cluster.
+//!
+//! Where the removed document had several edges, its tree falls apart, and the cluster is *split*
+//! until it is known whether other pairs connect the parts ([`super::split`]). Until then it stays
+//! a single cluster. A cluster that is not split has a single tree.
+//!
+//! Members are in the byte order of their ids, and the first member is the cluster's
+//! representative.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::forest::{self, Forest};
+use super::split::Split;
+use crate::backend::Version;
 use crate::document::Ordinal;
 
-/// A node of a B-tree with room for eleven ordinals.
-const NODE_BYTES: usize = 11 * size_of::<Ordinal>() + 16;
+/// A node of a B-tree with room for eleven members.
+const NODE_BYTES: usize = 11 * (size_of::<Version>() + size_of::<u32>()) + 16;
 
-/// An ordinal in a B-tree whose nodes are two thirds full.
-const ENTRY_BYTES: usize = size_of::<Ordinal>() * 3 / 2;
+/// The memory of an item in a B-tree that is two thirds full.
+const fn in_tree(bytes: usize) -> usize {
+    bytes * 3 / 2
+}
+
+/// A document in a cluster. Its number is that of its node in the forest.
+#[derive(Clone, Debug)]
+pub(super) struct Listed {
+    pub document: Version,
+    pub cluster: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct Cluster {
+    /// The nodes of the documents, by id. While a document is replaced, both versions may be here.
+    pub members: BTreeMap<Version, u32>,
+    /// `None` if the cluster has one tree.
+    pub split: Option<Box<Split>>,
+}
 
 #[derive(Debug, Default)]
 pub(super) struct State {
-    /// The cluster of each document that has one. Those of one document are not kept.
-    of: HashMap<Ordinal, u64>,
-    members: HashMap<u64, BTreeSet<Ordinal>>,
-    /// Clusters by their oldest members.
-    pub by_oldest: BTreeMap<Ordinal, u64>,
-    /// The number of the next cluster. Numbers are not given again.
-    next: u64,
-    /// Clusters that a removal may have divided.
-    stale: BTreeSet<u64>,
-    /// The one that was last taken to be rebuilt.
-    last_taken: u64,
-    rebuilding: Option<Rebuilding>,
-    /// Documents whose near-duplicates were not looked up yet.
+    /// The node of each document that is in a cluster. A document alone is in no cluster.
+    nodes: HashMap<Ordinal, u32>,
+    pub listed: Vec<Listed>,
+    pub forest: Forest,
+    clusters: Vec<Option<Cluster>>,
+    free_clusters: Vec<u32>,
+    /// Clusters by their representatives.
+    pub by_representative: BTreeMap<Version, u32>,
+    /// Clusters that are split.
+    pub stale: BTreeSet<u32>,
+    /// The split cluster that was worked on last.
+    last_taken: u32,
+    /// Documents that were looked up since their clusters were split.
+    pub looked_up: usize,
+    /// Documents to be looked up.
     pub pending: BTreeSet<Ordinal>,
-    /// Documents whose near-duplicates are being looked up.
+    /// Documents that are being looked up.
     pub linking: BTreeSet<Ordinal>,
-    /// Chunks of the catalog whose documents were there at the start and are not linked yet.
+    /// Documents that may not be in their clusters, as a limit was reached, each with another
+    /// document of its crowd.
+    pub cut: BTreeMap<Ordinal, Ordinal>,
+    /// Additions and removals since the documents in `cut` were all looked up.
+    changes: usize,
+    /// Chunks of the catalog with documents that existed at the start and are not linked yet.
     pub unvisited: Vec<u64>,
     /// Documents were copied from another collection, and not all of them are linked yet.
     pub has_copied: bool,
 }
 
-/// What happens to a cluster while it is rebuilt.
-#[derive(Debug, Default)]
-struct Rebuilding {
-    cluster: u64,
-    joined: Vec<Ordinal>,
-    left: BTreeSet<Ordinal>,
-    /// It was merged with another that is stale.
-    is_stale_again: bool,
+impl Cluster {
+    pub fn representative(&self) -> Option<&Version> {
+        self.members.first_key_value().map(|(first, _)| first)
+    }
 }
 
 impl State {
@@ -50,25 +81,48 @@ impl State {
         Self { unvisited, ..Self::default() }
     }
 
-    pub fn cluster_of(&self, ordinal: Ordinal) -> Option<u64> {
-        self.of.get(&ordinal).copied()
+    pub fn node(&self, ordinal: Ordinal) -> Option<u32> {
+        self.nodes.get(&ordinal).copied()
     }
 
-    pub fn members(&self, cluster: u64) -> Option<&BTreeSet<Ordinal>> {
-        self.members.get(&cluster)
+    pub fn cluster_of(&self, ordinal: Ordinal) -> Option<u32> {
+        self.node(ordinal).map(|node| self.listed[node as usize].cluster)
     }
 
-    pub fn is_stale(&self, cluster: u64) -> bool {
+    /// A number that two documents have in common if pairs connect them for certain.
+    pub fn component_of(&mut self, ordinal: Ordinal) -> Option<u64> {
+        let node = self.node(ordinal)?;
+        let cluster = self.listed[node as usize].cluster;
+        Some(match self.stale.contains(&cluster) {
+            true => u64::from(self.forest.root(node)) << u32::BITS | u64::from(u32::MAX),
+            false => u64::from(cluster),
+        })
+    }
+
+    pub fn cluster(&self, cluster: u32) -> Option<&Cluster> {
+        self.clusters.get(cluster as usize)?.as_ref()
+    }
+
+    pub fn cluster_mut(&mut self, cluster: u32) -> Option<&mut Cluster> {
+        self.clusters.get_mut(cluster as usize)?.as_mut()
+    }
+
+    pub fn is_stale(&self, cluster: u32) -> bool {
         self.stale.contains(&cluster)
     }
 
     pub fn clusters(&self) -> u64 {
-        self.members.len() as u64
+        self.by_representative.len() as u64
+    }
+
+    /// The documents of a cluster, in the byte order of their ids.
+    pub fn members(&self, cluster: u32) -> impl Iterator<Item = &Version> {
+        self.cluster(cluster).into_iter().flat_map(|of| of.members.keys())
     }
 
     /// Documents in clusters.
     pub fn documents(&self) -> u64 {
-        self.of.len() as u64
+        self.nodes.len() as u64
     }
 
     pub fn is_building(&self) -> bool {
@@ -81,169 +135,222 @@ impl State {
 
     /// An estimate.
     pub fn bytes(&self) -> u64 {
-        let of = self.of.capacity() * (size_of::<(Ordinal, u64)>() + 1);
-        let member_sets = self.members.capacity() * (size_of::<(u64, BTreeSet<Ordinal>)>() + 1)
-            + self.members.len() * NODE_BYTES;
-        let waiting = self.pending.len() + self.linking.len() + self.stale.len();
-        let entries = self.of.len() + 2 * self.by_oldest.len() + waiting;
-        let rebuilding = self.rebuilding.as_ref().map_or(0, |of| of.joined.len() + of.left.len());
+        let nodes = self.nodes.capacity() * (size_of::<(Ordinal, u32)>() + 1)
+            + self.listed.capacity() * size_of::<Listed>()
+            + self.nodes.len() * in_tree(size_of::<(Version, u32)>());
+        let clusters = self.clusters.capacity() * size_of::<Option<Cluster>>()
+            + self.by_representative.len() * (NODE_BYTES + in_tree(size_of::<(Version, u32)>()))
+            + self.free_clusters.capacity() * size_of::<u32>();
+        let ordinals = self.pending.len() + self.linking.len() + 2 * self.cut.len();
+        let waiting = (ordinals + self.stale.len()) * in_tree(size_of::<Ordinal>());
+        let looked_up = self.looked_up * 2 * size_of::<Ordinal>();
         let unvisited = self.unvisited.capacity() * size_of::<u64>();
-        (of + member_sets + (entries + rebuilding) * ENTRY_BYTES + unvisited) as u64
+        (nodes + clusters + self.forest.bytes() + waiting + looked_up + unvisited) as u64
     }
 
     /// Two documents are near-duplicates.
-    pub fn connect(&mut self, a: Ordinal, b: Ordinal) {
-        match (self.cluster_of(a), self.cluster_of(b)) {
-            (Some(x), Some(y)) if x == y => {}
-            (Some(x), Some(y)) => self.merge(x, y),
+    pub fn connect(&mut self, a: &Version, b: &Version) {
+        if a.ordinal == b.ordinal {
+            return;
+        }
+        match (self.node(a.ordinal), self.node(b.ordinal)) {
+            (Some(x), Some(y)) => self.connect_nodes(x, y),
             (Some(x), None) => self.join(x, b),
             (None, Some(y)) => self.join(y, a),
-            (None, None) => drop(self.insert(BTreeSet::from([a, b]))),
+            (None, None) => {
+                let cluster = self.new_cluster();
+                let node = self.list(a, cluster);
+                self.join(node, b);
+            }
         }
     }
 
-    /// A document gave way to one with an equal set, whose near-duplicates are the same.
+    fn connect_nodes(&mut self, a: u32, b: u32) {
+        let (x, y) = (self.listed[a as usize].cluster, self.listed[b as usize].cluster);
+        if x != y {
+            self.forest.link(a, b);
+            self.merge(x, y);
+        } else if self.is_stale(x) && !self.forest.are_connected(a, b) {
+            self.forest.link(a, b);
+        }
+    }
+
+    /// Replaces a document by a version with an equal set, which has the same near-duplicates.
     pub fn replaced(&mut self, old: Ordinal, new: Ordinal) {
-        let is_linked = !self.pending.remove(&old) && !self.linking.contains(&old);
+        let was_pending = self.pending.remove(&old);
+        let is_linked = !self.linking.remove(&old) && !was_pending;
         if !is_linked || !self.unvisited.is_empty() {
             self.pending.insert(new);
         }
-        if let Some(cluster) = self.cluster_of(old) {
-            self.join(cluster, new);
-            self.leave(cluster, old);
+        if let Some(of_crowd) = self.cut.remove(&old) {
+            self.cut.insert(new, of_crowd);
+        }
+        if self.nodes.contains_key(&new) {
+            // The lookup of another document found the new version first.
+            self.pending.insert(new);
+            return self.removed(old);
+        }
+        if let Some(node) = self.nodes.remove(&old) {
+            self.nodes.insert(new, node);
+            let Listed { document, cluster } = self.listed[node as usize].clone();
+            self.remove_member(cluster, &document);
+            let document = Version { ordinal: new, ..document };
+            self.listed[node as usize].document = document.clone();
+            self.add_member(cluster, document, node);
         }
     }
 
-    /// What a document has connected may now be apart.
+    pub fn added(&mut self, ordinals: impl Iterator<Item = Ordinal>) {
+        let before = self.pending.len();
+        self.pending.extend(ordinals);
+        self.changes += self.pending.len() - before;
+    }
+
+    /// Has the documents in `cut` looked up again once as many documents were added or removed as
+    /// there are in it: their lookups may now end before the limit. So each change costs one more
+    /// lookup at most.
+    pub fn look_up_cut(&mut self) {
+        if !self.cut.is_empty() && self.changes >= self.cut.len() {
+            self.changes = 0;
+            self.pending.extend(self.cut.keys());
+        }
+    }
+
+    /// Removes a document. The documents that it connected may now be in several clusters.
     pub fn removed(&mut self, ordinal: Ordinal) {
+        self.changes += 1;
         self.pending.remove(&ordinal);
-        let Some(cluster) = self.cluster_of(ordinal) else { return };
-        self.leave(cluster, ordinal);
-        if self.members.contains_key(&cluster) {
-            self.stale.insert(cluster);
-        }
-    }
-
-    /// The members of the next stale cluster.
-    pub fn take_stale(&mut self) -> Option<Vec<Ordinal>> {
-        let later = self.stale.range(self.last_taken + 1..).next();
-        let cluster = *later.or_else(|| self.stale.first())?;
-        self.last_taken = cluster;
-        self.rebuilding = Some(Rebuilding { cluster, ..Rebuilding::default() });
-        self.members.get(&cluster).map(|members| members.iter().copied().collect())
-    }
-
-    /// The members that were taken last are connected in these groups. Those that came meanwhile
-    /// must be linked again, unless all are in one group still; a group that has lost a member is
-    /// stale.
-    pub fn rebuilt(&mut self, groups: Vec<Vec<Ordinal>>) {
-        let Some(Rebuilding { cluster, joined, left, is_stale_again }) = self.rebuilding.take()
-        else {
-            return;
-        };
-        self.stale.remove(&cluster);
-        let is_whole = groups.len() == 1;
-        let largest = (0..groups.len()).max_by_key(|at| groups[*at].len());
-        for (at, group) in groups.into_iter().enumerate() {
-            let has_lost = group.iter().any(|member| left.contains(member));
-            let stale = if Some(at) == largest {
-                Some(cluster)
-            } else {
-                let apart = self.take_out(cluster, group);
-                (apart.len() > 1).then(|| self.insert(apart))
-            };
-            if has_lost && let Some(stale) = stale {
-                self.stale.insert(stale);
+        self.linking.remove(&ordinal);
+        self.cut.remove(&ordinal);
+        let Some(node) = self.node(ordinal) else { return };
+        let cluster = self.unlist(node);
+        let neighbours = self.forest.remove(node);
+        match self.cluster(cluster).map_or(0, |cluster| cluster.members.len()) {
+            0 | 1 => {
+                // The remaining document may have been linked with the removed document instead of
+                // a new document with the same set, which takes no note of single documents.
+                let alone: Vec<_> = self.members(cluster).map(|of| of.ordinal).collect();
+                self.pending.extend(alone);
+                self.dissolve(cluster);
             }
-        }
-        if is_stale_again && is_whole {
-            self.stale.insert(cluster);
-        } else if !is_whole {
-            let again = self.take_out(cluster, joined);
-            self.pending.extend(again);
-        }
-        if !self.members.contains_key(&cluster) {
-            self.stale.remove(&cluster);
+            _ => self.split(cluster, node, neighbours),
         }
     }
 
-    fn insert(&mut self, members: BTreeSet<Ordinal>) -> u64 {
-        self.next += 1;
-        let (cluster, oldest) = (self.next, *members.first().expect("a cluster has members"));
-        self.of.extend(members.iter().map(|member| (*member, cluster)));
-        self.by_oldest.insert(oldest, cluster);
-        self.members.insert(cluster, members);
+    /// A new node for a document in a cluster, not connected yet.
+    fn list(&mut self, document: &Version, cluster: u32) -> u32 {
+        let (node, listed) = (self.forest.add(), Listed { document: document.clone(), cluster });
+        match self.listed.get_mut(node as usize) {
+            Some(former) => *former = listed,
+            None => forest::push(&mut self.listed, listed),
+        }
+        self.nodes.insert(document.ordinal, node);
+        self.add_member(cluster, document.clone(), node);
+        node
+    }
+
+    fn join(&mut self, node: u32, document: &Version) {
+        let cluster = self.listed[node as usize].cluster;
+        let new = self.list(document, cluster);
+        self.forest.link(new, node);
+    }
+
+    fn add_member(&mut self, cluster: u32, document: Version, node: u32) {
+        let Some(of) = self.cluster_mut(cluster) else { return };
+        let before = of.representative().cloned();
+        of.members.insert(document.clone(), node);
+        if before.as_ref().is_none_or(|before| document < *before) {
+            before.map(|before| self.by_representative.remove(&before));
+            self.by_representative.insert(document, cluster);
+        }
+    }
+
+    fn remove_member(&mut self, cluster: u32, document: &Version) {
+        let Some(of) = self.cluster_mut(cluster) else { return };
+        of.members.remove(document);
+        let next = of.representative().cloned();
+        if self.by_representative.remove(document).is_some()
+            && let Some(next) = next
+        {
+            self.by_representative.insert(next, cluster);
+        }
+    }
+
+    /// Takes a document out of its cluster and returns the cluster's number; the node stays.
+    fn unlist(&mut self, node: u32) -> u32 {
+        let Listed { document, cluster } = self.listed[node as usize].clone();
+        self.nodes.remove(&document.ordinal);
+        self.remove_member(cluster, &document);
         cluster
     }
 
-    fn join(&mut self, cluster: u64, ordinal: Ordinal) {
-        let Some(members) = self.members.get_mut(&cluster) else { return };
-        let oldest = *members.first().expect("a cluster has members");
-        members.insert(ordinal);
-        self.of.insert(ordinal, cluster);
-        if ordinal < oldest {
-            self.by_oldest.remove(&oldest);
-            self.by_oldest.insert(ordinal, cluster);
+    pub fn new_cluster(&mut self) -> u32 {
+        let cluster = Some(Cluster { members: BTreeMap::new(), split: None });
+        if let Some(number) = self.free_clusters.pop() {
+            self.clusters[number as usize] = cluster;
+            return number;
         }
-        if let Some(of) = self.rebuilding.as_mut().filter(|of| of.cluster == cluster) {
-            of.joined.push(ordinal);
+        self.clusters.push(cluster);
+        self.clusters.len() as u32 - 1
+    }
+
+    /// Removes a cluster of a single document.
+    pub fn dissolve(&mut self, cluster: u32) {
+        self.end_split(cluster);
+        let Some(of) = self.clusters[cluster as usize].take() else { return };
+        self.free_clusters.push(cluster);
+        for (document, node) in of.members {
+            self.by_representative.remove(&document);
+            self.nodes.remove(&document.ordinal);
+            self.forest.remove(node);
         }
     }
 
-    /// A cluster of one is none.
-    fn leave(&mut self, cluster: u64, ordinal: Ordinal) {
-        self.of.remove(&ordinal);
-        let Some(members) = self.members.get_mut(&cluster) else { return };
-        let oldest = *members.first().expect("a cluster has members");
-        members.remove(&ordinal);
-        if let Some(of) = self.rebuilding.as_mut().filter(|of| of.cluster == cluster) {
-            of.left.insert(ordinal);
-        }
-        let (first, is_alone) = (members.first().copied(), members.len() < 2);
-        if is_alone {
-            self.dissolve(cluster, oldest);
-        } else if let Some(first) = first.filter(|_| oldest == ordinal) {
-            self.by_oldest.remove(&oldest);
-            self.by_oldest.insert(first, cluster);
-        }
-    }
-
-    fn dissolve(&mut self, cluster: u64, oldest: Ordinal) {
-        self.by_oldest.remove(&oldest);
-        self.stale.remove(&cluster);
-        for member in self.members.remove(&cluster).unwrap_or_default() {
-            self.of.remove(&member);
-        }
-    }
-
-    /// The members that are still in the cluster, and are no longer.
-    fn take_out(&mut self, cluster: u64, members: Vec<Ordinal>) -> BTreeSet<Ordinal> {
-        let is_in = |member: &Ordinal| self.cluster_of(*member) == Some(cluster);
-        let out: BTreeSet<Ordinal> = members.into_iter().filter(is_in).collect();
-        for member in &out {
-            self.leave(cluster, *member);
-        }
-        out
-    }
-
-    fn merge(&mut self, x: u64, y: u64) {
-        let size = |cluster| self.members.get(&cluster).map_or(0, BTreeSet::len);
+    fn merge(&mut self, x: u32, y: u32) {
+        let size = |of: u32| self.cluster(of).map_or(0, |of| of.members.len());
         let (small, large) = if size(x) < size(y) { (x, y) } else { (y, x) };
-        let Some(members) = self.members.remove(&small) else { return };
-        if let Some(oldest) = members.first() {
-            self.by_oldest.remove(oldest);
+        self.merge_splits(small, large);
+        let Some(merged) = self.clusters[small as usize].take() else { return };
+        self.free_clusters.push(small);
+        if let Some(representative) = merged.representative() {
+            self.by_representative.remove(representative);
         }
-        if self.rebuilding.as_ref().is_some_and(|of| of.cluster == small) {
-            self.rebuilding = None;
+        for (document, node) in merged.members {
+            self.listed[node as usize].cluster = large;
+            self.add_member(large, document, node);
         }
-        for member in members {
-            self.join(large, member);
+    }
+
+    /// Makes a part of a cluster a new cluster, or no cluster if the part is a single document.
+    pub fn take_out(&mut self, cluster: u32, nodes: Vec<u32>) {
+        let new = self.new_cluster();
+        for node in nodes {
+            let document = self.listed[node as usize].document.clone();
+            self.remove_member(cluster, &document);
+            self.listed[node as usize].cluster = new;
+            self.add_member(new, document, node);
         }
-        if self.stale.remove(&small) {
-            self.stale.insert(large);
-            if let Some(of) = self.rebuilding.as_mut().filter(|of| of.cluster == large) {
-                of.is_stale_again = true;
+        for of in [new, cluster] {
+            if self.cluster(of).is_some_and(|of| of.members.len() < 2) {
+                self.dissolve(of);
             }
         }
+    }
+
+    /// The next document to be looked up in a split cluster; the split clusters take turns.
+    pub fn next_apart(&mut self) -> Option<Ordinal> {
+        while let Some(cluster) = self.next_stale() {
+            if let Some(document) = self.next_of_split(cluster) {
+                return Some(document);
+            }
+        }
+        None
+    }
+
+    fn next_stale(&mut self) -> Option<u32> {
+        let later = self.stale.range(self.last_taken.saturating_add(1)..).next();
+        let cluster = *later.or_else(|| self.stale.first())?;
+        self.last_taken = cluster;
+        Some(cluster)
     }
 }

@@ -1,4 +1,4 @@
-//! Random pairs, removals, replacements and rebuilds against components computed anew.
+//! Random pairs, removals, replacements and rebuilds against components computed by a plain search.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,11 +6,23 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The documents that there are, and who resembles whom.
+/// The documents and their near-duplicates, as plain sets.
 #[derive(Default)]
 struct Plain {
     documents: BTreeSet<u32>,
     pairs: BTreeSet<(u32, u32)>,
+    /// The ids of documents that replaced another version.
+    ids: BTreeMap<u32, u32>,
+}
+
+fn version(ordinal: u32, id: u32) -> Version {
+    let id = DocumentId::new(format!("{id:08}")).unwrap();
+    Version { id, ordinal: Ordinal::from(ordinal) }
+}
+
+/// Connects documents that have their ordinals as ids.
+fn connect(clusters: &Clusters, a: u32, b: u32) {
+    clusters.change(|state| state.connect(&version(a, a), &version(b, b)));
 }
 
 impl Plain {
@@ -23,7 +35,11 @@ impl Plain {
         self.pairs.iter().filter_map(other).collect()
     }
 
-    /// Those of several documents among some.
+    fn version(&self, ordinal: u32) -> Version {
+        version(ordinal, self.ids.get(&ordinal).copied().unwrap_or(ordinal))
+    }
+
+    /// The connected components of these documents.
     fn components(&self, among: &BTreeSet<u32>) -> Vec<BTreeSet<u32>> {
         let (mut left, mut all) = (among.clone(), Vec::new());
         while let Some(first) = left.pop_first() {
@@ -47,59 +63,70 @@ impl Plain {
     }
 }
 
-/// As the engine links a document.
-fn link(clusters: &Clusters, plain: &Plain, document: Ordinal) {
-    let linking = clusters.linking(document);
-    for other in plain.neighbours(document.get() as u32) {
-        clusters.change(|state| state.connect(document, Ordinal::from(other)));
+/// As the engine links a document: with one document of each component, chosen by a number.
+fn link(clusters: &Clusters, plain: &Plain, document: Ordinal, chosen: usize) {
+    let linking = clusters.linking(document, || true).unwrap();
+    if plain.documents.contains(&(document.get() as u32)) {
+        let mut near: Vec<Ordinal> =
+            plain.neighbours(document.get() as u32).into_iter().map(Ordinal::from).collect();
+        let at = chosen % near.len().max(1);
+        near.rotate_left(at);
+        for other in near {
+            let components = clusters.components_of(&[document, other]);
+            if components[0].is_none() || components[0] != components[1] {
+                let [a, b] = [document, other].map(|of| plain.version(of.get() as u32));
+                clusters.change(|state| state.connect(&a, &b));
+            }
+        }
     }
     linking.done();
 }
 
-/// As the engine computes the groups of a cluster, of the documents that there are.
-fn groups(plain: &Plain, members: &[Ordinal]) -> Vec<Vec<Ordinal>> {
-    let among = members.iter().map(|of| of.get() as u32).collect();
-    let ordinals = |of: &BTreeSet<u32>| of.iter().map(|of| Ordinal::from(*of)).collect();
-    plain.components(&among).iter().map(ordinals).collect()
-}
-
-fn settle(clusters: &Clusters, plain: &Plain) {
+/// Returns the number of documents looked up.
+fn settle(clusters: &Clusters, plain: &Plain) -> usize {
+    let mut lookups = 0;
     while let Some(work) = clusters.next_work() {
         match work {
             ClusterWork::Link(documents) => {
                 for document in documents {
-                    link(clusters, plain, document);
+                    link(clusters, plain, document, document.get() as usize);
+                    lookups += 1;
                 }
             }
-            ClusterWork::Rebuild(members) => clusters.rebuilt(groups(plain, &members)),
             ClusterWork::Visit(_) => unreachable!("there was nothing at the start"),
         }
     }
+    lookups
 }
 
 fn check(clusters: &Clusters, plain: &Plain) {
-    let expected: BTreeMap<u32, BTreeSet<u32>> = plain
-        .components(&plain.documents)
-        .into_iter()
-        .filter(|component| component.len() > 1)
-        .map(|component| (*component.first().unwrap(), component))
-        .collect();
-    let (mut found, mut after) = (BTreeMap::new(), None);
+    let components = plain.components(&plain.documents).into_iter();
+    let sorted = |component: BTreeSet<u32>| {
+        let members: BTreeSet<_> = component.into_iter().map(|of| plain.version(of)).collect();
+        members.into_iter().collect::<Vec<_>>()
+    };
+    let mut expected: Vec<_> = components.map(sorted).filter(|of| of.len() > 1).collect();
+    expected.sort();
+    let (mut found, mut after) = (Vec::new(), None);
     loop {
-        let (page, next) = clusters.page(after, 2, 3);
-        for entry in page {
-            let (same, members, more) = clusters.cluster(entry.oldest, None, 1_000).unwrap();
-            assert!(same == entry && !more && !entry.is_stale && members.len() == entry.size);
-            let members = members.into_iter().map(|of| of.get() as u32).collect();
-            assert!(found.insert(entry.oldest.get() as u32, members).is_none());
+        let (page, next) = clusters.page(after.as_ref(), 2);
+        found.extend(page);
+        after = next;
+        if after.is_none() {
+            break;
         }
-        let Some(next) = next else { break };
-        after = Some(next);
     }
     assert_eq!(found, expected);
+    for members in &expected {
+        let last = members.last().unwrap().ordinal;
+        assert_eq!(clusters.members(last).as_ref(), Some(members));
+        let representative = clusters.representative(last, |_| true);
+        assert_eq!(representative.as_ref(), Some(&members[0].id));
+    }
+    assert_eq!(clusters.unfinished(9), Unfinished::default());
     let counts = clusters.counts();
     assert_eq!((counts.state, counts.clusters), (ClustersState::Current, expected.len() as u64));
-    assert_eq!(counts.documents, expected.values().map(|of| of.len() as u64).sum::<u64>());
+    assert_eq!(counts.documents, expected.iter().map(|of| of.len() as u64).sum::<u64>());
 }
 
 proptest! {
@@ -109,7 +136,7 @@ proptest! {
     ) {
         let clusters = Clusters::new(1 << 20, Vec::new());
         let mut plain = Plain::default();
-        let (mut next, mut rebuilding) = (0, None);
+        let mut next = 0;
         for (kind, random, other) in steps {
             let some = plain.documents.iter().copied().nth(random as usize % 12);
             match (kind, some) {
@@ -124,7 +151,7 @@ proptest! {
                     plain.documents.insert(next);
                     clusters.added(std::iter::once(Ordinal::from(next)));
                     if kind < 4 {
-                        link(&clusters, &plain, Ordinal::from(next));
+                        link(&clusters, &plain, Ordinal::from(next), random as usize);
                     }
                     next += 1;
                 }
@@ -137,19 +164,20 @@ proptest! {
                     for near in plain.neighbours(document) {
                         plain.pairs.insert((near, next));
                     }
+                    let id = plain.ids.get(&document).copied().unwrap_or(document);
+                    plain.ids.insert(next, id);
                     plain.remove(document);
                     plain.documents.insert(next);
                     clusters.replaced(Ordinal::from(document), Ordinal::from(next));
                     next += 1;
                 }
-                // A rebuild whose outcome comes later, when others have come and gone.
-                (8, _) => {
-                    let members = clusters.change(State::take_stale).flatten();
-                    rebuilding = members.map(|members| groups(&plain, &members));
-                }
-                (9, _) => {
-                    if let Some(groups) = rebuilding.take() {
-                        clusters.rebuilt(groups);
+                // Some of the background work, which may not come to an end.
+                (8 | 9, _) => {
+                    if let Some(ClusterWork::Link(documents)) = clusters.next_work() {
+                        match kind {
+                            8 => link(&clusters, &plain, documents[0], other as usize),
+                            _ => drop(clusters.linking(documents[0], || true).unwrap()),
+                        }
                     }
                 }
                 _ => {}
@@ -164,10 +192,151 @@ proptest! {
 fn over_the_limit_they_are_dropped() {
     let clusters = Clusters::new(1_000, Vec::new());
     for at in 0..100 {
-        clusters.change(|state| state.connect(Ordinal::from(2 * at), Ordinal::from(2 * at + 1)));
+        connect(&clusters, 2 * at, 2 * at + 1);
     }
     let counts = clusters.counts();
     assert_eq!((counts.state, counts.bytes), (ClustersState::OverLimit, 0));
     clusters.added(std::iter::once(Ordinal::from(7)));
-    assert_eq!((clusters.next_work(), clusters.page(None, 2, 9)), (None, (Vec::new(), None)));
+    assert_eq!((clusters.next_work(), clusters.page(None, 2)), (None, (Vec::new(), None)));
+}
+
+/// In a crowd each document is linked with a random earlier document. Removals of the documents
+/// with the most edges, and of the first documents, cost a few lookups each, however large the
+/// crowd.
+#[test]
+fn removing_hubs_costs_few_lookups() {
+    for size in [500_u32, 4_000] {
+        let clusters = Clusters::new(1 << 30, Vec::new());
+        let random = |of: u32| (of.wrapping_mul(0x9e37_79b1) >> 7) as usize;
+        let mut left: Vec<u32> = (0..size).collect();
+        for of in 1..size {
+            let other = random(of) as u32 % of;
+            connect(&clusters, of, other);
+        }
+        let mut lookups = 0;
+        for step in 0..400 {
+            let edges = |of: &u32| {
+                let edges = |state: &State| {
+                    state.forest.neighbours(state.node(Ordinal::from(*of)).unwrap()).count()
+                };
+                clusters.read(edges).unwrap()
+            };
+            let hub = (0..left.len()).max_by_key(|at| edges(&left[*at])).unwrap();
+            let removed = left.remove(if step % 2 == 0 { hub } else { 0 });
+            clusters.removed(Ordinal::from(removed));
+            while let Some(ClusterWork::Link(documents)) = clusters.next_work() {
+                for document in documents {
+                    lookups += 1;
+                    let linking = clusters.linking(document, || true).unwrap();
+                    // As a lookup finds some of a crowd.
+                    for at in 0..16 {
+                        let other = left[(random(lookups * 16 + at)) % left.len()];
+                        connect(&clusters, document.get() as u32, other);
+                    }
+                    linking.done();
+                }
+            }
+            let size = clusters.members(Ordinal::from(left[0])).unwrap().len();
+            assert_eq!((size, clusters.unfinished(0).documents), (left.len(), 0));
+        }
+        assert!(lookups < 400 * 16, "{lookups} lookups for 400 removals among {size}");
+    }
+}
+
+/// Two crowds that one document alone connects.
+#[test]
+fn a_part_without_other_pairs_becomes_a_cluster() {
+    let clusters = Clusters::new(1 << 20, Vec::new());
+    let of = Ordinal::from;
+    for (from, to) in [(0, 1), (1, 2), (2, 3), (4, 5), (5, 6), (7, 3), (7, 4)] {
+        connect(&clusters, from, to);
+    }
+    clusters.removed(of(7));
+    assert_eq!(clusters.page(None, 2).0.len(), 1, "it stays one until it is known to be two");
+    assert_eq!(clusters.unfinished(3).documents, 7);
+    let mut looked_up = BTreeSet::new();
+    while let Some(ClusterWork::Link(documents)) = clusters.next_work() {
+        looked_up.extend(documents.iter().copied());
+        for document in documents {
+            clusters.linking(document, || true).unwrap().done();
+        }
+    }
+    assert!([4, 5, 6].iter().all(|document| looked_up.contains(&of(*document))));
+    let (found, _) = clusters.page(None, 2);
+    let found: Vec<_> = found.iter().map(|of| (of[0].ordinal, of.len())).collect();
+    assert_eq!(found, [(of(0), 4), (of(4), 3)]);
+    assert_eq!(clusters.unfinished(9), Unfinished::default());
+}
+
+#[test]
+fn a_replaced_document_keeps_its_place() {
+    let clusters = Clusters::new(1 << 20, Vec::new());
+    let of = Ordinal::from;
+    connect(&clusters, 0, 1);
+    clusters.replaced(of(0), of(9));
+    let members = vec![version(9, 0), version(1, 1)];
+    assert_eq!(clusters.members(of(1)), Some(members.clone()));
+    assert_eq!(clusters.page(None, 2), (vec![members], None));
+    // Another document found the new version before the replacement was applied here.
+    clusters.change(|state| state.connect(&version(1, 1), &version(12, 0)));
+    clusters.replaced(of(9), of(12));
+    while let Some(ClusterWork::Link(documents)) = clusters.next_work() {
+        for document in documents {
+            clusters.linking(document, || true).unwrap().done();
+        }
+    }
+    assert_eq!(clusters.members(of(1)), Some(vec![version(12, 0), version(1, 1)]));
+    assert_eq!(clusters.representative(of(1), |shown| shown != of(12)), Some(version(1, 1).id));
+}
+
+#[test]
+fn a_limit_is_forgotten_with_its_document() {
+    let clusters = Clusters::new(1 << 20, Vec::new());
+    let of = Ordinal::from;
+    assert!(clusters.note_cut(of(1), Some(of(7))));
+    assert!(!clusters.note_cut(of(2), Some(of(7))), "the first is logged");
+    clusters.note_cut(of(1), None);
+    let unfinished = clusters.unfinished(9);
+    assert_eq!((unfinished.documents, unfinished.named), (1, vec![of(2)]));
+    assert_eq!(unfinished.example, Some((of(2), of(7))));
+    clusters.replaced(of(2), of(3));
+    clusters.removed(of(3));
+    assert_eq!(clusters.unfinished(9), Unfinished::default());
+}
+
+/// Documents that were cut off by a limit are looked up again once as many documents came or went.
+#[test]
+fn documents_at_a_limit_are_looked_up_again() {
+    let clusters = Clusters::new(1 << 20, Vec::new());
+    let of = Ordinal::from;
+    for document in [1, 2, 3] {
+        clusters.note_cut(of(document), Some(of(9)));
+    }
+    for removed in [10, 11] {
+        clusters.removed(of(removed));
+        assert_eq!(clusters.next_work(), None);
+    }
+    clusters.removed(of(12));
+    assert_eq!(clusters.next_work(), Some(ClusterWork::Link(vec![of(1), of(2), of(3)])));
+    for document in [1, 2, 3] {
+        let linking = clusters.linking(of(document), || true).unwrap();
+        clusters.note_cut(of(document), None);
+        linking.done();
+    }
+    assert_eq!((clusters.next_work(), clusters.unfinished(9).documents), (None, 0));
+}
+
+#[test]
+fn a_clustered_document_takes_some_bytes() {
+    let clusters = Clusters::new(1 << 30, Vec::new());
+    let mut each = Vec::new();
+    for of in 1..=40_000_u32 {
+        let other = of.wrapping_mul(0x9e37_79b1) % of;
+        connect(&clusters, of, other);
+        if of >= 20_000 && of % 1_000 == 0 {
+            each.push(clusters.counts().bytes as f64 / f64::from(of));
+        }
+    }
+    let mean = each.iter().sum::<f64>() / each.len() as f64;
+    assert!((90.0..150.0).contains(&mean), "{mean} bytes");
 }

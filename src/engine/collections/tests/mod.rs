@@ -12,16 +12,16 @@ use crate::engine::AddOptions;
 
 fn settings() -> CollectionsSettings {
     let store = StorageSettings { readers: 1, ..StorageSettings::default() };
-    let ceiling = LimitSettings::ceiling();
+    let limits_max = LimitSettings::default().times(100);
     let clock = Clock::system();
-    let cluster = None;
+    let shared = None;
     CollectionsSettings {
         store,
         sets_cache_bytes: 1 << 16,
         collections_max: 3,
-        ceiling,
+        limits_max,
         clock,
-        cluster,
+        shared,
     }
 }
 
@@ -120,7 +120,7 @@ async fn of_two_who_make_one_at_once_one_does() {
 }
 
 #[tokio::test]
-async fn a_crash_while_one_is_made_leaves_all_or_nothing() {
+async fn a_crash_during_creation_leaves_all_or_nothing() {
     let dir = TempDir::new().unwrap();
     drop(open(&dir));
     let json = serde_json::to_string(&CollectionSettings::default()).unwrap();
@@ -167,7 +167,7 @@ async fn a_crash_while_one_is_removed_leaves_nothing() {
     assert!(ids(&*make(&collections, "marked").await).await.is_empty());
 }
 
-/// The error of a collection that is unavailable, after a start that serves the others.
+/// The error of an unavailable collection, after a start that serves all other collections.
 fn unavailable(dir: &TempDir) -> EngineError {
     let collections = open(dir);
     assert_eq!(names(&collections), ["default", "sound"]);
@@ -176,7 +176,7 @@ fn unavailable(dir: &TempDir) -> EngineError {
 }
 
 #[tokio::test]
-async fn what_cannot_be_opened_is_left_as_it_is_and_the_others_are_served() {
+async fn unreadable_collections_are_untouched_and_others_served() {
     let dir = TempDir::new().unwrap();
     let collections = open(&dir);
     make(&collections, "sound").await;
@@ -217,7 +217,7 @@ async fn what_cannot_be_opened_is_left_as_it_is_and_the_others_are_served() {
 }
 
 #[tokio::test]
-async fn a_removed_collection_can_be_read_by_those_who_have_it_and_its_name_is_free() {
+async fn open_handles_read_removed_collections_and_names_are_free() {
     let dir = TempDir::new().unwrap();
     let collections = open(&dir);
     let old = make(&collections, "news").await;
@@ -251,7 +251,7 @@ async fn a_removed_collection_can_be_read_by_those_who_have_it_and_its_name_is_f
 }
 
 #[tokio::test]
-async fn there_are_only_so_many_and_default_is_always_there() {
+async fn collections_are_limited_and_default_always_exists() {
     let dir = TempDir::new().unwrap();
     let collections = open(&dir);
     make(&collections, "a").await;
@@ -266,7 +266,7 @@ async fn there_are_only_so_many_and_default_is_always_there() {
 }
 
 #[tokio::test]
-async fn the_failure_of_a_collection_made_later_is_told_to_who_waited_before() {
+async fn earlier_waiters_see_failures_of_later_collections() {
     let dir = TempDir::new().unwrap();
     let collections = open(&dir);
     let failed = collections.failed();
@@ -302,7 +302,7 @@ fn a_takeover_that_cannot_be_synced_is_undone() {
 }
 
 #[test]
-fn a_collection_whose_predecessor_may_come_back_is_neither_removed_nor_replaced() {
+fn uncertain_removals_block_removal_and_replacement() {
     let dir = TempDir::new().unwrap();
     let (news, settings) = (name("news"), CollectionSettings::default());
     let begin = |replaced| CollectionFiles::begin_building(dir.path(), &news, &settings, replaced);
@@ -310,7 +310,7 @@ fn a_collection_whose_predecessor_may_come_back_is_neither_removed_nor_replaced(
     old.take_over().unwrap();
     let new = begin(Some(&old)).unwrap();
     new.take_over().unwrap();
-    // A directory in the place of the mark lets the removal of the old one fail.
+    // A directory in the place of the mark makes the removal of the old collection fail.
     fs::create_dir(old.dir().join("collection.json.gone")).unwrap();
     assert!(new.end_takeover(&old).is_err());
     let refused = [new.remove().err().unwrap(), begin(Some(&new)).err().unwrap()];

@@ -56,7 +56,7 @@ enum State {
     Gone,
 }
 
-/// With one name.
+/// A map with a single name.
 struct Server {
     registry: Registry<Opened>,
     disk: Mutex<Vec<Dir>>,
@@ -214,7 +214,7 @@ fn check(model: impl Fn() + Send + Sync + 'static) {
     let model = Arc::new(model);
     let again = Arc::clone(&model);
     shuttle::check_random(move || model(), SCHEDULES);
-    // It finds what takes a thread that is late by many steps.
+    // Finds faults that take a thread that is late by many steps.
     shuttle::check_pct(move || again(), SCHEDULES, SWITCHES);
 }
 
@@ -233,7 +233,7 @@ fn join(threads: impl IntoIterator<Item = JoinHandle<()>>) {
 }
 
 #[test]
-fn what_is_acknowledged_during_reindexes_is_read_at_once_and_after_a_crash() {
+fn writes_during_reindexes_survive_a_crash() {
     check(|| {
         let server = Server::with_news();
         let reindexes = [(); 2].map(|()| spawn(&server, |server| drop(server.reindex(fails()))));
@@ -259,7 +259,7 @@ fn what_is_acknowledged_during_reindexes_is_read_at_once_and_after_a_crash() {
 }
 
 #[test]
-fn what_was_removed_comes_back_neither_by_a_write_nor_by_a_reindex_nor_after_a_crash() {
+fn removed_collections_never_return() {
     check(|| {
         let server = Server::with_news();
         let handle = server.opened().unwrap();
@@ -283,7 +283,7 @@ fn what_was_removed_comes_back_neither_by_a_write_nor_by_a_reindex_nor_after_a_c
 }
 
 #[test]
-fn the_name_of_an_uncertain_removal_is_given_to_no_other() {
+fn names_of_uncertain_removals_stay_taken() {
     check(|| {
         let server = Server::with_news();
         let remove = spawn(&server, |server| {

@@ -53,7 +53,7 @@ fn directories(dir: &TempDir) -> usize {
 }
 
 #[tokio::test]
-async fn a_reindexed_collection_has_its_documents_under_the_new_settings() {
+async fn a_reindex_keeps_documents_under_new_settings() {
     let dir = TempDir::new().unwrap();
     let collections = open(&dir);
     let old = make(&collections, "news").await;
@@ -149,7 +149,7 @@ async fn writes_that_come_meanwhile_are_not_lost() {
 }
 
 #[tokio::test]
-async fn what_was_admitted_before_and_completed_after_is_stored_in_its_order() {
+async fn documents_admitted_before_a_reindex_keep_their_order() {
     let dir = TempDir::new().unwrap();
     let collections = open(&dir);
     let old = make(&collections, "news").await;
@@ -172,7 +172,7 @@ async fn what_was_admitted_before_and_completed_after_is_stored_in_its_order() {
 }
 
 #[tokio::test]
-async fn a_reindex_that_fails_or_is_cancelled_leaves_the_collection_as_it_was() {
+async fn failed_or_cancelled_reindexes_change_nothing() {
     let dir = TempDir::new().unwrap();
     let collections = open(&dir);
     let old = make(&collections, "news").await;
@@ -237,11 +237,11 @@ async fn what_cannot_be_reindexed_is_refused() {
 }
 
 #[tokio::test]
-async fn a_removed_collection_does_not_come_back_by_its_reindex() {
+async fn a_reindex_does_not_restore_a_removed_collection() {
     let dir = TempDir::new().unwrap();
     let collections = open(&dir);
     let old = make(&collections, "news").await;
-    let paused = old.engine.local("").unwrap().pause_writes().await.unwrap();
+    let paused = old.engine.require(Capability::Reindexes).unwrap().pause_writes().await.unwrap();
     collections.reindex(&name("news"), other_settings()).await.unwrap();
     let reindex = collections.last_reindex(&name("news")).unwrap();
     collections.remove(name("news")).await.unwrap();
@@ -294,7 +294,7 @@ async fn a_crash_leaves_the_old_or_the_new() {
 }
 
 #[tokio::test]
-async fn default_is_built_anew_while_no_server_has_it_open() {
+async fn default_is_rebuilt_without_a_server() {
     let dir = TempDir::new().unwrap();
     let collections = open(&dir);
     let default = collections.get(&CollectionName::default()).unwrap();

@@ -40,7 +40,7 @@ pub(crate) enum Operator {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Step {
     Name(String),
-    /// An index into an array; negative ones count from its end.
+    /// An index into an array; negative indexes count from its end.
     Index(i64),
     Each,
     /// Every contained value for which the condition holds.

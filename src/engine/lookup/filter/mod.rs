@@ -27,7 +27,7 @@ pub struct Filter(Condition);
 /// Why an expression is not a valid filter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
-    #[error("it has {found} bytes, more than the {max} of server.filter_bytes_max")]
+    #[error("it has {found} bytes, more than the {max} allowed")]
     TooLong { found: usize, max: usize },
     /// Characters are counted from 1.
     #[error("at character {at}: unexpected {found}")]

@@ -139,7 +139,7 @@ fn step(segment: &Segment, depth: Depth) -> Result<Step, FilterError> {
     }
 }
 
-/// Translates the parser's errors into those of a filter.
+/// Translates the parser's errors into errors of a filter.
 fn translate(error: JsonPathError, expression: &str) -> FilterError {
     let error = match error {
         JsonPathError::PestError(error) => error,

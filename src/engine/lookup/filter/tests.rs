@@ -1,4 +1,4 @@
-//! What filters mean, and what is refused as one.
+//! The meaning of filters, and the texts that are refused.
 
 use super::*;
 
@@ -52,7 +52,7 @@ const HOLD: [&str; 45] = [
     "@[?@ == 'en']",
     "@.comments[?@.stars > 4 && @.by == 'Bob']",
     "@.comments[?@.stars > 4].by",
-    // What leads nowhere equals nothing but what leads nowhere.
+    // A path without a value equals only another path without a value.
     "@.missing != 'en'",
     "@.missing == @.absent && @.missing <= @.absent",
     // `&&` binds closer than `||`.
@@ -81,7 +81,7 @@ const DO_NOT: [&str; 16] = [
     "@.lang[0]",
 ];
 
-/// What is no filter, and what is said of it.
+/// Texts that are no filters, and their errors.
 const REFUSED: [(&str, &str); 40] = [
     ("", "at character 1: unexpected end"),
     ("lang == 1", "at character 1: unexpected 'lang == 1'"),
@@ -109,7 +109,7 @@ const REFUSED: [(&str, &str); 40] = [
     ("@.a], [?@.b", "at character 5"),
     ("@.a][?@.b == ']", "at character"),
     ("@.a || @.b][0", "a second bracket"),
-    // What is in the standard, but not here.
+    // Parts of the standard that filters do not have.
     ("$.a == 1", "filters do not support $"),
     ("@.a == $.b", "filters do not support $"),
     ("$", "filters do not support $"),
@@ -137,7 +137,7 @@ fn matches(expression: &str, metadata: &str) -> bool {
 }
 
 #[test]
-fn what_holds_and_what_does_not() {
+fn filters_select_by_metadata_as_the_rfc_says() {
     for expression in HOLD {
         assert!(matches(expression, METADATA), "{expression}");
         let negated = format!("!({expression})");
@@ -160,7 +160,7 @@ fn errors_name_the_character() {
 }
 
 #[test]
-fn what_is_too_long_or_too_intricate_is_refused() {
+fn filters_too_long_or_too_complex_are_refused() {
     let error = Filter::parse("@.a == 1", 7).unwrap_err();
     assert_eq!(error, FilterError::TooLong { found: 8, max: 7 });
     let nested = |times, open: &str, close: &str| {
@@ -200,7 +200,7 @@ fn the_longest_expressions_are_read() {
 }
 
 #[test]
-fn no_metadata_is_an_empty_object_and_what_cannot_be_read_matches_nothing() {
+fn missing_metadata_is_empty_and_damaged_metadata_never_matches() {
     assert!(filter("!@.lang").matches(None));
     assert!(filter("@").matches(None));
     assert!(!filter("@.lang == 'en'").matches(None));

@@ -16,9 +16,7 @@ mod write;
 
 pub use restore::{Restored, Restoring, check_backup, restore};
 
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
 use crate::engine::{CollectionName, CollectionSettings};
 
@@ -41,18 +39,10 @@ struct Manifest {
 #[derive(Debug, Serialize, Deserialize)]
 struct SavedCollection {
     name: String,
-    #[serde(deserialize_with = "stored_settings")]
     settings: CollectionSettings,
     bytes: u64,
     /// The XXH3 of the store's file, in 16 hexadecimal digits.
     xxh3: String,
-}
-
-fn stored_settings<'de, D>(deserializer: D) -> Result<CollectionSettings, D::Error>
-where
-    D: Deserializer<'de>,
-{
-    CollectionSettings::from_stored(Value::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
 /// The name of the entry of a collection's store.

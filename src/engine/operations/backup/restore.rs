@@ -8,9 +8,10 @@ use tar::{Archive, Entry};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use super::{FORMAT, MANIFEST, MANIFEST_CHECKSUM, Manifest, SavedCollection, hexadecimal};
+use crate::backend::BackendError;
 use crate::engine::collections::files::{self, CollectionFiles, WorkDirectory};
 use crate::engine::{Analyser, CollectionName, CollectionSettings, EngineError};
-use crate::storage::{StorageSettings, lock_directory, stored_identity, verify};
+use crate::storage::{StorageSettings, free_bytes, lock_directory, stored_identity, verify};
 
 /// The directory in which collections are unpacked and verified. Not a valid collection name.
 const PREPARED: &str = ".restoring";
@@ -18,7 +19,13 @@ const PREPARED: &str = ".restoring";
 const STORE: &str = "store.sqlite";
 
 /// More than the settings of a thousand collections need.
-const MANIFEST_BYTES_MAX: u64 = 64 << 20;
+const MANIFEST_BYTES_MAX: u64 = 16 << 20;
+
+/// More than a server serves.
+const STORES_MAX: usize = 10_000;
+
+/// The begin of a database: its magic number, the size of its pages and their number.
+const DATABASE_HEAD_BYTES: usize = 32;
 
 const COPY_BYTES: usize = 256 << 10;
 
@@ -28,7 +35,7 @@ pub struct Restoring<'a> {
     pub root: &'a Path,
     /// Restore only this collection.
     pub only: Option<CollectionName>,
-    /// The new name of the collection; only for a single one.
+    /// The new name of the collection; only for a backup of a single collection.
     pub rename: Option<CollectionName>,
     /// The configured settings of `default`, which has none on disk.
     pub default: &'a CollectionSettings,
@@ -53,15 +60,21 @@ struct Selected {
 /// place. Blocks.
 ///
 /// # Errors
-/// [`EngineError::Backup`]: it is not an intact backup, or one of its collections exists already or
-/// does not fit the configuration; nothing is restored then. [`EngineError::Store`]: the directory
-/// is in use, or cannot be written.
+/// [`EngineError::Backup`]: it is not an intact backup, or a collection in it exists already or
+/// does not fit the configuration; nothing is restored then. [`EngineError::NoRoom`]: the disk has
+/// no room for the size that a store in it declares. [`EngineError::Store`]: the directory is in
+/// use, or cannot be written.
 pub fn restore(backup: impl Read, restoring: &Restoring<'_>) -> Result<Vec<Restored>, EngineError> {
     let default = restoring.root.join(CollectionName::default().as_str());
-    let _lock = lock_directory(&default).map_err(|error| store(&error))?;
+    let _lock =
+        lock_directory(&default).map_err(|error| EngineError::from(BackendError::from(error)))?;
     let prepared = WorkDirectory::create(restoring.root.join(PREPARED))?;
-    let unpack = |entry: &mut dyn Read, name: &CollectionName| {
-        unpack_store(entry, &prepared.path().join(name.as_str()))
+    let unpack = |entry: &mut dyn Read, name: &CollectionName, bytes: u64| {
+        let is_wanted = restoring.only.as_ref().is_none_or(|only| only == name);
+        match is_wanted {
+            true => unpack_store(entry, bytes, &prepared.path().join(name.as_str())),
+            false => hash_only(entry),
+        }
     };
     let manifest = read(backup, unpack)?;
     let selected = select(manifest, restoring, prepared.path())?;
@@ -83,33 +96,41 @@ pub fn restore(backup: impl Read, restoring: &Restoring<'_>) -> Result<Vec<Resto
 /// # Errors
 /// [`EngineError::Backup`]: it is not intact.
 pub fn check_backup(backup: impl Read) -> Result<(), EngineError> {
-    let hash = |entry: &mut dyn Read, _: &CollectionName| {
-        hash_into(entry, io::sink(), |error| broken(&error))
-    };
-    read(backup, hash).map(drop)
+    read(backup, |entry, _, _| hash_only(entry)).map(drop)
 }
 
-/// Reads a backup, checks that it matches its manifest, and returns that. `store` reads a store and
-/// returns its checksum.
+/// A store as it is in the archive: its name, its length and its checksum.
+type ReadStore = (String, u64, String);
+
+/// Reads a backup, checks that it matches its manifest, and returns that. `store` reads a store of
+/// a declared length and returns its checksum.
 fn read(
     backup: impl Read,
-    mut store: impl FnMut(&mut dyn Read, &CollectionName) -> Result<String, EngineError>,
+    mut store: impl FnMut(&mut dyn Read, &CollectionName, u64) -> Result<String, EngineError>,
 ) -> Result<Manifest, EngineError> {
     let mut archive = Archive::new(backup);
-    let mut sums = Vec::new();
+    let mut stores = Vec::new();
     let mut manifest = None;
-    for entry in archive.entries().map_err(|error| broken(&error))? {
+    // Raw: `tar` would read long names and extended headers, which backups do not have, into
+    // memory, however long they are.
+    for entry in archive.entries().map_err(|error| broken(&error))?.raw(true) {
         let mut entry = entry.map_err(|error| broken(&error))?;
         let path = entry.path().map_err(|error| broken(&error))?.to_string_lossy().into_owned();
         match (path.as_str(), path.strip_suffix(".sqlite")) {
             (MANIFEST, _) => manifest = Some(small(entry)?),
             (MANIFEST_CHECKSUM, _) => {
                 let checksum = small(entry)?;
-                return read_manifest(&manifest.unwrap_or_default(), &checksum, &sums);
+                return read_manifest(&manifest.unwrap_or_default(), &checksum, &stores);
             }
             (_, Some(name)) if entry.header().entry_type().is_file() => {
                 let name = CollectionName::new(name).map_err(|error| broken(&error))?;
-                sums.push((name.to_string(), store(&mut entry, &name)?));
+                if stores.len() == STORES_MAX {
+                    return Err(broken(&format!("it has more than {STORES_MAX} collections")));
+                }
+                let bytes = entry.size();
+                // The entry ends after the bytes that it declares.
+                let checksum = store(&mut entry, &name, bytes)?;
+                stores.push((name.to_string(), bytes, checksum));
             }
             _ => return Err(broken(&format!("unexpected entry '{path}'"))),
         }
@@ -118,19 +139,58 @@ fn read(
 }
 
 fn small(entry: Entry<'_, impl Read>) -> Result<Vec<u8>, EngineError> {
+    if entry.size() > MANIFEST_BYTES_MAX {
+        return Err(broken(&format!("its manifest has more than {MANIFEST_BYTES_MAX} bytes")));
+    }
     let mut bytes = Vec::new();
     entry.take(MANIFEST_BYTES_MAX).read_to_end(&mut bytes).map_err(|error| broken(&error))?;
     Ok(bytes)
 }
 
-/// Returns the checksum.
-fn unpack_store(entry: &mut dyn Read, dir: &Path) -> Result<String, EngineError> {
+fn hash_only(entry: &mut dyn Read) -> Result<String, EngineError> {
+    hash_into(entry, io::sink(), |error| broken(&error))
+}
+
+/// Returns the checksum. A small compressed file may declare any length. So before the rest is
+/// unpacked the disk must have room for the declared length, and the store must begin like a
+/// database of that length.
+fn unpack_store(entry: &mut dyn Read, bytes: u64, dir: &Path) -> Result<String, EngineError> {
     fs::create_dir(dir).map_err(files::failed(dir))?;
+    check_room(dir, bytes)?;
+    let mut head = Vec::new();
+    let mut begin = Read::take(&mut *entry, DATABASE_HEAD_BYTES as u64);
+    begin.read_to_end(&mut head).map_err(|error| broken(&error))?;
+    if database_bytes(&head) != Some(bytes) {
+        return Err(broken(&"one of its stores is not a database of the length that it declares"));
+    }
     let path = dir.join(STORE);
     let file = File::create(&path).map_err(files::failed(&path))?;
-    let checksum = hash_into(entry, &file, |error| files::failed(&path)(error))?;
+    let whole = &mut head.as_slice().chain(entry);
+    let checksum = hash_into(whole, &file, |error| files::failed(&path)(error))?;
     file.sync_all().map_err(files::failed(&path))?;
     Ok(checksum)
+}
+
+fn check_room(dir: &Path, bytes: u64) -> Result<(), EngineError> {
+    let free = free_bytes(dir).map_err(|error| store(&error))?;
+    if bytes.saturating_add(StorageSettings::default().disk_free_min_bytes) <= free {
+        return Ok(());
+    }
+    let dir = dir.display();
+    let reason = format!("a store in the backup has {bytes} bytes, and {dir} has {free} left");
+    Err(EngineError::NoRoom { reason })
+}
+
+/// The length of a database that begins with these bytes: the size of its pages times their number
+/// (the file format of SQLite, section 1.3).
+fn database_bytes(head: &[u8]) -> Option<u64> {
+    let head: &[u8; DATABASE_HEAD_BYTES] = head.try_into().ok()?;
+    let page_bytes = match u16::from_be_bytes([head[16], head[17]]) {
+        1 => 1 << 16,
+        bytes => u64::from(bytes),
+    };
+    let pages = u32::from_be_bytes([head[28], head[29], head[30], head[31]]);
+    head.starts_with(b"SQLite format 3\0").then_some(page_bytes * u64::from(pages))
 }
 
 /// Copies a store and returns its checksum.
@@ -154,21 +214,22 @@ fn hash_into(
 fn read_manifest(
     json: &[u8],
     checksum: &[u8],
-    sums: &[(String, String)],
+    stores: &[ReadStore],
 ) -> Result<Manifest, EngineError> {
     if hexadecimal(xxh3_64(json)).as_bytes() != checksum {
         return Err(broken(&"its manifest does not match its checksum"));
     }
     let manifest: Manifest = serde_json::from_slice(json).map_err(|error| broken(&error))?;
-    if manifest.format > FORMAT {
+    if manifest.format != FORMAT {
         let reason = format!(
-            "the backup has format {}; this version knows formats up to {FORMAT}",
+            "the backup has format {}, and this version of akin reads format {FORMAT}: restore it \
+             with the version that made it",
             manifest.format
         );
         return Err(EngineError::Backup { reason });
     }
-    let known = manifest.collections.iter().map(|saved| (&saved.name, &saved.xxh3));
-    if !known.eq(sums.iter().map(|(name, sum)| (name, sum))) {
+    let known = manifest.collections.iter().map(|of| (&of.name, of.bytes, &of.xxh3));
+    if !known.eq(stores.iter().map(|(name, bytes, sum)| (name, *bytes, sum))) {
         return Err(broken(&"a collection does not match its checksum"));
     }
     Ok(manifest)
@@ -252,11 +313,12 @@ impl Selected {
             &StorageSettings::default(),
             &identity(&seeded),
             seeded.unlimited_shingler(),
+            Analyser::new(&seeded).scheme.sketch_bytes(),
         );
         verified.map_err(|error| broken(&format!("collection '{}': {error}", self.saved.name)))
     }
 
-    /// Moves the collection into place, by one atomic rename.
+    /// Moves the collection into place, by a single atomic rename.
     fn move_into(&self, root: &Path) -> Result<(), EngineError> {
         if self.name.is_default() {
             let dir = root.join(self.name.as_str());

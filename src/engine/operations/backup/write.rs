@@ -13,6 +13,7 @@ use tokio::task::spawn_blocking;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use super::{FORMAT, MANIFEST, MANIFEST_CHECKSUM, Manifest, SavedCollection};
+use crate::backend::Capability;
 use crate::engine::{Collection, Collections, EngineError};
 
 /// The size of a piece, and the number of pieces buffered ahead of the receiver.
@@ -25,13 +26,13 @@ const MODE: u32 = 0o644;
 type Pieces = mpsc::Sender<Result<Bytes, EngineError>>;
 
 impl Collections {
-    /// Streams a backup of the collections, each from one consistent view, while writes continue.
-    /// Copies their databases one after another, which needs as much disk as the largest. Dropping
-    /// the stream cancels the backup.
+    /// Streams a backup of the collections, each from a consistent view, while writes continue.
+    /// Copies their databases in turn, which needs as much disk as the largest. Dropping the stream
+    /// cancels the backup.
     ///
     /// # Errors
-    /// `NoRoom`; `BackupUnderWay`: one is made at a time; `DocumentDamaged` and `Store` if the
-    /// first collection cannot be copied. A later error is the last item of the stream.
+    /// `NoRoom`; `BackupUnderWay`: only one backup is made at a time; `DocumentDamaged` and `Store`
+    /// if the first collection cannot be copied. A later error is the last item of the stream.
     pub async fn backup(
         &self,
         of: Vec<Arc<Collection>>,
@@ -39,7 +40,7 @@ impl Collections {
         let turn = Arc::clone(&self.backups).try_acquire_owned();
         let turn = turn.map_err(|_| EngineError::BackupUnderWay)?;
         for collection in &of {
-            collection.engine.local("backups")?.check_room_for_copy().await?;
+            collection.engine.require(Capability::Backups)?.check_room_for_copy().await?;
         }
         let (pieces, taken) = mpsc::channel(PIECES_AHEAD);
         tokio::spawn(async move {
@@ -67,14 +68,14 @@ impl Collections {
 async fn save(of: Vec<Arc<Collection>>, pieces: Pieces) -> Result<(), EngineError> {
     let mut archive = Archive::new(pieces);
     for collection in of {
-        let copied = collection.engine.local("backups")?.copy().await;
+        let copied = collection.engine.require(Capability::Backups)?.copy().await;
         let file = copied.map_err(|error| of_collection(&collection, error.into()))?;
         archive = off_runtime(move || archive.append(&collection, file)).await?;
     }
     off_runtime(move || archive.finish()).await
 }
 
-/// Names the collection in the error, because a document's id is unique only within one.
+/// Names the collection in the error, because a document's id is unique only within its collection.
 fn of_collection(collection: &Collection, error: EngineError) -> EngineError {
     match error {
         EngineError::DocumentDamaged { id, reason } => EngineError::DocumentDamaged {
@@ -140,7 +141,7 @@ impl Archive {
     }
 }
 
-/// Hashes what is read through it.
+/// Hashes the bytes read through it.
 struct HashingReader {
     inner: File,
     hash: Xxh3Default,
@@ -154,7 +155,7 @@ impl Read for HashingReader {
     }
 }
 
-/// Sends what is written to it in pieces. Blocks while the channel is full, and fails once the
+/// Sends the bytes written to it in pieces. Blocks while the channel is full, and fails once the
 /// receiver is dropped.
 struct PieceWriter {
     piece: BytesMut,

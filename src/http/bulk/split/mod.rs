@@ -10,7 +10,7 @@ use crate::http::bulk::array::ArrayCutter;
 pub enum Form {
     /// One document per line; blank lines are skipped, and counted.
     Lines,
-    /// One JSON array of documents.
+    /// A JSON array of documents.
     Array,
 }
 
@@ -187,7 +187,7 @@ impl Splitter {
         Some(Item { number: self.number, content: Ok(whole.slice_ref(trimmed)) })
     }
 
-    /// Joins the carry and `piece`; copies nothing when the item lies in one chunk.
+    /// Joins the carry and `piece`; copies nothing when the item lies in a single chunk.
     fn joined(&mut self, piece: Bytes) -> Bytes {
         if self.carry.is_empty() {
             return piece;

@@ -4,6 +4,7 @@ import { call, key, onKeyNeeded, within } from "./api.js";
 import { el, replace } from "./dom.js";
 import { current, link } from "./route.js";
 import { problem } from "./problem.js";
+import * as documents from "./documents.js";
 import * as lookup from "./lookup.js";
 import * as compare from "./compare.js";
 import * as clusters from "./clusters.js";
@@ -12,6 +13,7 @@ import * as corpus from "./corpus.js";
 
 const PAGES = {
   lookup: ["Look up", lookup],
+  documents: ["Documents", documents],
   compare: ["Compare", compare],
   clusters: ["Clusters", clusters],
   tuning: ["Tuning", tuning],
@@ -23,7 +25,8 @@ let shown = new AbortController();
 
 async function show() {
   const { page, parameters } = current();
-  if (!PAGES[page]) return location.replace(link("lookup"));
+  // Not `PAGES[page]`: every object has a `__proto__` and a `toString`.
+  if (!Object.hasOwn(PAGES, page)) return location.replace(link("lookup"));
   shown.abort();
   shown = new AbortController();
   const { signal } = shown;
@@ -35,6 +38,7 @@ async function show() {
   try {
     const collection = await choose(parameters.get("collection"));
     const { settings, documents } = await call(within(collection, ""), { signal });
+    await checkOrigin(collection, signal);
     if (signal.aborted) return;
     const body = el("div", { class: "page" });
     replace(main, el("h1", {}, title), body);
@@ -72,6 +76,24 @@ async function choose(wanted) {
   return chosen;
 }
 
+let originIsChecked = false;
+
+/**
+ * Browsers say where a page comes from only with calls that may change something, so a server that
+ * refuses this page's origin refuses nothing until then. A call that reads no document asks at once.
+ */
+async function checkOrigin(collection, signal) {
+  if (originIsChecked) return;
+  const nothing = { method: "POST", body: { ids: [] }, signal };
+  try {
+    await call(within(collection, "/fetch"), nothing);
+  } catch (error) {
+    // Another refusal is for the page to meet and to show.
+    if (error.name === "AbortError" || error.code === "foreign_origin") throw error;
+  }
+  originIsChecked = true;
+}
+
 /** Whether the reader has given another key. */
 function askForKey(reason) {
   const dialog = at("key-dialog");
@@ -94,7 +116,7 @@ function askForKey(reason) {
   });
 }
 
-/** 1 to 5 open the pages, and / leads to the first field, where nothing is being typed. */
+/** 1 to 6 open the pages, and / leads to the first field, where nothing is being typed. */
 function onKey(event) {
   const typing = event.target.closest("input, textarea, select, dialog");
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;

@@ -9,20 +9,23 @@ import { graph, MEMBERS_DRAWN_MAX } from "./graph.js";
 import { problem } from "./problem.js";
 import { link, note } from "./route.js";
 
-/** Clusters and members that are kept; the sizes of all are counted. */
+/** Clusters and members in memory; the sizes of all clusters are counted. */
 const CLUSTERS_MAX = 2000;
 const MEMBERS_MAX = 300;
 /** Larger collections are searched on request only. */
 const DOCUMENTS_AT_ONCE = 20_000;
 const LISTED = 25;
-/** Clusters that are kept come in pages. */
-const PAGE = 1000;
-/** Not a linkage, but the clusters that the collection keeps up to date. */
-const KEPT = "kept";
 const LINKAGES = [
   ["single", "single"],
   ["representative", "representative"],
 ];
+
+const WHY = {
+  single:
+    "single, as GET /clusters has it by default: documents that a chain of near-duplicates connects.",
+  representative:
+    "representative, as akin dedup has it by default, because it removes documents: each resembles the first of its cluster.",
+};
 
 export function show(page, context) {
   const { settings, documents, parameters } = context;
@@ -31,13 +34,14 @@ export function show(page, context) {
     min: 0,
     max: 1,
     step: "any",
-    placeholder: settings.scheme.threshold,
+    placeholder: settings.clusters?.threshold ?? settings.scheme.threshold,
     value: parameters.get("threshold") ?? "",
   });
   const kept = settings.clusters?.threshold;
-  const choices = kept ? [[KEPT, `kept up to date (single, ${kept})`], ...LINKAGES] : LINKAGES;
-  const linkage = select(choices, parameters.get("linkage") ?? choices[0][0]);
-  const isKept = () => linkage.value === KEPT;
+  const linkage = select(LINKAGES, parameters.get("linkage") ?? "single");
+  /** Whether the collection keeps these clusters up to date, so that nothing is compared. */
+  const isKept = () =>
+    kept && linkage.value === "single" && [kept, 0].includes(Number(threshold.value));
   const button = el("button", { class: "primary" }, "Find clusters");
   const results = el("div", {});
   const form = el(
@@ -46,22 +50,24 @@ export function show(page, context) {
     el("label", {}, "Threshold", threshold),
     el("label", {}, "Linkage", linkage),
     button,
+    el("p", { class: "hint why" }),
   );
   const mark = () => {
-    threshold.disabled = isKept();
     button.textContent = running ? "Stop" : isKept() ? "Show clusters" : "Find clusters";
+    form.querySelector(".why").textContent =
+      WHY[linkage.value] + (isKept() ? " The collection keeps them up to date." : "");
   };
   linkage.addEventListener("change", mark);
+  threshold.addEventListener("input", mark);
   let running = null;
   const find = async () => {
     if (running) return running.abort();
     running = new AbortController();
     mark();
-    const query = { threshold: isKept() ? "" : threshold.value, linkage: linkage.value };
+    const query = { threshold: threshold.value, linkage: linkage.value };
     note(query);
     const signal = AbortSignal.any([context.signal, running.signal]);
-    if (isKept()) await showKept(results, context, signal);
-    else await discover(results, context, query, signal);
+    await discover(results, context, query, signal);
     running = null;
     mark();
   };
@@ -82,48 +88,22 @@ export function show(page, context) {
   );
 }
 
-/** What is read of clusters. */
+/** No clusters yet. */
 const none = () => ({ sizes: new Map(), clusters: [], total: 0, documents: 0 });
 
-/** The clusters that the collection keeps, without their members. */
-async function showKept(results, context, signal) {
-  const said = el("p", { class: "summary", role: "status" }, "Reading the clusters…");
-  replace(results, said);
-  const found = none();
-  const path = within(context.collection, "/clusters/stored");
-  try {
-    let page = {};
-    do {
-      page = await call(path, { query: { after: page.next, limit: PAGE }, signal });
-      for (const cluster of page.clusters) take(found, cluster);
-      said.textContent = `${counted(found.total, "cluster")} so far…`;
-    } while (page.next);
-    const more = page.truncated ? "; some may be apart that are one" : "";
-    draw(results, context, found, ` · ${STATES[page.state] ?? page.state}${more}`);
-  } catch (error) {
-    if (context.signal.aborted) return;
-    if (error.name !== "AbortError") return replace(results, problem(error));
-    draw(results, context, found, " · stopped before the end");
-  }
-}
-
-/** How far clusters that are kept have come. */
-const STATES = {
-  current: "up to date",
-  updating: "being updated",
-  building: "being linked since the start",
-  over_limit: "dropped, as they took more memory than limits.clusters_bytes_max",
-};
-
 async function discover(results, context, query, signal) {
-  const said = el("p", { class: "summary", role: "status" }, "Comparing all documents…");
+  const said = el("p", { class: "summary", role: "status" }, "Finding clusters…");
   replace(results, said);
   const found = none();
   const progress = follow(said, context, signal, found);
   try {
-    for await (const cluster of lines(within(context.collection, "/clusters"), { query, signal }))
-      take(found, cluster);
-    draw(results, context, found, "");
+    let ending = "";
+    for await (const line of lines(within(context.collection, "/clusters"), { query, signal })) {
+      if (line.incomplete)
+        ending = ` · ${counted(line.incomplete.documents, "document")} may be missing in their clusters`;
+      else take(found, line);
+    }
+    draw(results, context, found, ending);
   } catch (error) {
     if (context.signal.aborted) return;
     if (error.name !== "AbortError") return replace(results, problem(error));
@@ -137,7 +117,7 @@ function take(found, cluster) {
   found.total += 1;
   found.documents += cluster.size;
   found.sizes.set(cluster.size, (found.sizes.get(cluster.size) ?? 0) + 1);
-  found.clusters.push({ ...cluster, members: cluster.members?.slice(0, MEMBERS_MAX) });
+  found.clusters.push({ ...cluster, members: cluster.members.slice(0, MEMBERS_MAX) });
   if (found.clusters.length < 2 * CLUSTERS_MAX) return;
   keepLargest(found);
 }
@@ -147,7 +127,7 @@ function keepLargest(found) {
   found.clusters.length = Math.min(found.clusters.length, CLUSTERS_MAX);
 }
 
-/** Shows how far the server is. */
+/** Shows the server's progress. */
 function follow(said, { collection }, signal, found) {
   return setInterval(async () => {
     if (found.total > 0) return (said.textContent = `${counted(found.total, "cluster")} so far…`);
@@ -173,7 +153,7 @@ function draw(results, context, found, ending) {
     results
       .querySelectorAll("button[aria-pressed]")
       .forEach((other) => other.setAttribute("aria-pressed", other === button));
-    openCluster(detail, context, cluster);
+    showCluster(detail, context, cluster);
   };
   const list = listed(found.clusters, open);
   replace(results, said, sizesChart(found.sizes), el("div", { class: "beside" }, list, detail));
@@ -256,21 +236,6 @@ function columnsOf(sizes) {
   return [...columns];
 }
 
-/** Reads the members of a cluster that is kept, unless another one is opened meanwhile. */
-async function openCluster(detail, context, cluster) {
-  const opened = Symbol("a cluster");
-  detail.opened = opened;
-  if (cluster.members) return showCluster(detail, context, cluster);
-  const query = { id: cluster.representative, limit: MEMBERS_MAX };
-  try {
-    const path = within(context.collection, "/clusters");
-    const { size, members } = await call(path, { query, signal: context.signal });
-    if (detail.opened === opened) await showCluster(detail, context, { ...cluster, size, members });
-  } catch (error) {
-    if (error.name !== "AbortError" && detail.opened === opened) replace(detail, problem(error));
-  }
-}
-
 /** A cluster's members, as a graph and as a list; two of them are chosen and compared. */
 async function showCluster(detail, context, cluster) {
   const compared = el("div", { "aria-live": "polite" });
@@ -306,7 +271,7 @@ async function showCluster(detail, context, cluster) {
         {},
         box,
         el("span", { class: "id" }, cut(id, 80)),
-        resemblance === undefined ? null : el("small", {}, share(resemblance)),
+        el("small", {}, share(resemblance)),
       ),
       el(
         "a",

@@ -22,7 +22,7 @@ export async function compareInto(node, context, a, b, { withBar = false } = {})
     node,
     withBar ? barOf(compared, context) : null,
     figures(compared, context),
-    passages(compared.explanation, left, right),
+    passages(compared.explanation, left, right, context.settings.shingles.unit),
     metadata([left, right]),
   );
 }
@@ -82,7 +82,7 @@ function figures(compared, { settings }) {
   );
 }
 
-function passages(explanation, left, right) {
+function passages(explanation, left, right, unit) {
   if (!explanation)
     return el(
       "p",
@@ -95,7 +95,7 @@ function passages(explanation, left, right) {
   }
   return [
     el("p", { class: "hint legend" }, el("mark", {}, "shared"), " ", el("ins", {}, "differing")),
-    el("div", { class: "columns" }, column(left, explanation.a), column(right, explanation.b)),
+    el("div", { class: "columns" }, column(left, explanation.a, unit), column(right, explanation.b, unit)),
   ];
 }
 
@@ -104,7 +104,7 @@ function fieldsTable(fields, left, right) {
   return table("Fields", ["field", cut(left.name, 40), cut(right.name, 40), "points"], rows);
 }
 
-function column({ name, text }, { shared, differing }) {
+function column({ name, text }, { shared, differing }, unit) {
   const body = el("div", {
     class: "text",
     tabindex: 0,
@@ -112,6 +112,7 @@ function column({ name, text }, { shared, differing }) {
     "aria-label": `Text of ${cut(name, 80)}`,
   });
   const encoded = new TextEncoder().encode(text);
+  const parts = unit === "word" ? differing.map((range) => ofWords(encoded, range)) : differing;
   const draw = (end) => {
     const cutAt = encoded.length > end;
     const more = el(
@@ -119,17 +120,27 @@ function column({ name, text }, { shared, differing }) {
       { type: "button", onclick: () => draw(Infinity) },
       "Show the whole text",
     );
-    replace(body, pieces(encoded, shared, differing, end), cutAt ? [" … ", more] : null);
+    replace(body, pieces(encoded, shared, parts, end), cutAt ? [" … ", more] : null);
   };
   draw(SHOWN_BYTES);
   return el("section", {}, el("h3", { class: "id" }, cut(name, 200)), body);
+}
+
+/** The range without what is before its first word and after its last, which no shingle has. */
+function ofWords(encoded, [from, to]) {
+  const text = new TextDecoder().decode(encoded.subarray(from, to));
+  const words = /[\p{L}\p{N}\p{M}](?:.*[\p{L}\p{N}\p{M}])?/su.exec(text);
+  if (!words) return [from, from];
+  const length = (part) => new TextEncoder().encode(part).length;
+  const start = from + length(text.slice(0, words.index));
+  return [start, start + length(words[0])];
 }
 
 /** The text as nodes. Ranges are of bytes, `[from, to)`, and do not overlap. */
 function pieces(encoded, shared, differing, end) {
   const ranges = [
     ...shared.map((range) => ["mark", range]),
-    ...differing.map((range) => ["ins", range]),
+    ...differing.filter(([from, to]) => from < to).map((range) => ["ins", range]),
   ]
     .sort(([, [a]], [, [b]]) => a - b)
     .filter(([, [from]]) => from < end);

@@ -2,6 +2,7 @@
 
 import { el, replace } from "./dom.js";
 import { schemaNode, shortType } from "./schema.js";
+import { tryout } from "./tryout.js";
 import { blocks } from "./markdown.js";
 
 const METHODS = ["get", "put", "post", "patch", "delete"];
@@ -51,6 +52,7 @@ function section(operation, document_) {
     parameters.length > 0 ? parametersPart(parameters, document_) : null,
     requestBody ? bodyPart(requestBody, document_) : null,
     example(operation),
+    tryout(operation),
     responsesPart(responses, document_),
   );
 }
@@ -95,7 +97,7 @@ function example({ method, path, parameters = [], requestBody, security }) {
   const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
   const parts = [
     `curl ${verb}${quoted(`${location.origin}${path}${query}`)}`,
-    security?.length === 0 ? null : `-H "Authorization: Bearer $AKIN_KEY"`,
+    security?.length === 0 ? null : `-H "Authorization: Bearer $AKIN_API_KEY"`,
     body === undefined
       ? null
       : `-H 'Content-Type: application/json' -d ${quoted(JSON.stringify(body))}`,
@@ -174,6 +176,9 @@ async function show() {
   const document_ = await response.json();
   const operations = operationsOf(document_);
   const { info, tags } = document_;
+  // Calls come before what may go wrong with them.
+  const at = info.description.indexOf("Every error is a problem");
+  const [about, problems] = [info.description.slice(0, at), info.description.slice(at)];
   const list = el("div", {});
   const filter = el("input", {
     type: "search",
@@ -183,12 +188,12 @@ async function show() {
   filter.addEventListener("input", () =>
     replace(list, contents(operations, tags, filter.value.trim())),
   );
-  replace(list, contents(operations, tags, ""));
+  replace(list, contents(operations, tags, ""), el("a", { href: "#problems" }, "Problems"));
   replace(document.getElementById("contents"), filter, list);
   replace(
     document.getElementById("api"),
     el("h1", {}, `${info.title} ${info.version}`),
-    blocks(linkedTable(info.description)),
+    blocks(about),
     tags.map(({ name, description }) => [
       el("h2", {}, name),
       blocks(description),
@@ -196,6 +201,8 @@ async function show() {
         .filter((operation) => operation.tags.includes(name))
         .map((operation) => section(operation, document_)),
     ]),
+    el("h2", { id: "problems" }, "Problems"),
+    blocks(linkedTable(problems)),
   );
   if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
 }

@@ -33,9 +33,17 @@ export function graph(cluster, choose) {
       "figure",
       {},
       picture,
-      beyond > 0
-        ? el("figcaption", { class: "hint" }, `${count(beyond)} more are not drawn`)
-        : null,
+      el(
+        "figcaption",
+        { class: "legend" },
+        key(dot("of-node"), "a document"),
+        key(dot("of-node chosen"), "one of the two compared"),
+        key(
+          [0.2, 1].map((opacity, i) => stroke(1 + 17 * i, opacity)),
+          "near-duplicates, the more alike the stronger",
+        ),
+        beyond > 0 ? el("span", {}, `${count(beyond)} more are not drawn`) : null,
+      ),
     ),
     mark: (chosen) =>
       nodes.forEach((node, i) => node.classList.toggle("chosen", chosen.includes(ids[i]))),
@@ -47,6 +55,17 @@ export function graph(cluster, choose) {
     },
   };
 }
+
+function key(drawn, text) {
+  const wide = Array.isArray(drawn) ? 32 : 12;
+  const picture = svg("svg", { width: wide, height: 12, "aria-hidden": "true" }, drawn);
+  return el("span", {}, picture, " ", text);
+}
+
+const stroke = (x1, opacity) =>
+  svg("line", { class: "of-edge", x1, x2: x1 + 13, y1: 6, y2: 6, "stroke-opacity": opacity });
+
+const dot = (name) => svg("circle", { class: name, cx: 6, cy: 6, r: 5 });
 
 /** Each pair once, as numbers of members. */
 function edgesOf(ids, found) {

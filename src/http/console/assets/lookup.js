@@ -9,6 +9,7 @@ import { interval } from "./interval.js";
 import { probeInput } from "./probe.js";
 import { problem } from "./problem.js";
 import { link, note } from "./route.js";
+import { beginning } from "./snippet.js";
 
 const MODES = [
   ["", "verified (default)"],
@@ -93,7 +94,8 @@ async function lookUp(results, context, probe, options) {
   results.setAttribute("aria-busy", "true");
   try {
     const path = within(collection, "/similar");
-    const answer = await call(path, { method: "POST", query: options, body: probe, signal });
+    const query = { ...options, include: context.settings.store.text ? "text" : undefined };
+    const answer = await call(path, { method: "POST", query, body: probe, signal });
     replace(
       results,
       summary(answer),
@@ -150,6 +152,7 @@ function entry(match, probe, answer, context) {
       el("span", { class: "id" }, cut(match.id, 120)),
       drawn,
       el("span", { class: "values" }, figures),
+      el("span", { class: "snippet" }, beginning(match)),
     ),
     body,
   );
@@ -162,6 +165,7 @@ function entry(match, probe, answer, context) {
 
 async function open(body, match, probe, context) {
   const { collection } = context;
+  const documents = link("documents", { collection, id: match.id });
   const compared = el("div", {}, el("p", { class: "hint" }, "Comparing…"));
   replace(
     body,
@@ -170,6 +174,7 @@ async function open(body, match, probe, context) {
       "p",
       { class: "row" },
       el("a", { href: link("lookup", { collection, id: match.id }) }, "Look this one up"),
+      el("a", { href: documents }, "Show the document"),
       probe.id === undefined
         ? null
         : el("a", { href: link("compare", { collection, a: probe.id, b: match.id }) }, "Compare"),

@@ -72,6 +72,7 @@ export function schemaNode(given, document_, depth = 0) {
       : null;
   }
   if (schema.type === "array" && schema.items) return schemaNode(schema.items, document_, depth);
+  if (schema.contentSchema) return schemaNode(schema.contentSchema, document_, depth);
   if (!schema.properties)
     return depth === 0 ? el("p", { class: "hint" }, shortType(schema, document_)) : null;
   return [depth === 0 ? blocks(schema.description) : null, propertiesOf(schema, document_, depth)];

@@ -15,27 +15,32 @@ export async function show(page, context) {
   const state = { own, shown: own, pairs: null };
   const drawing = chart("", 340, (width, height) => drawn(state, width, height));
   const figures = el("dl", { class: "figures", "aria-live": "polite" });
+  const caption = el("figcaption", { class: "legend" });
   const fault = el("div", {});
   const redraw = () => {
     drawing.describe(described(state));
     drawing.redraw();
+    replace(caption, legend(state));
     replace(figures, figuresOf(state, context));
   };
   const request = debounced(async () => {
     try {
-      state.shown = await call(within(collection, "/curve"), { query: controls.read(), signal });
+      const query = controls.read();
+      const isOwn = controls.isOwn() && query.threshold === String(own.threshold);
+      state.shown = isOwn ? own : await call(within(collection, "/curve"), { query, signal });
+      controls.follow(state.shown);
       replace(fault);
       redraw();
     } catch (error) {
       if (error.name !== "AbortError") replace(fault, problem(error));
     }
   }, 60);
-  const controls = controlsOf(own, request);
+  const controls = controlsOf(own, context.settings.scheme, request);
   replace(
     page,
     controls.node,
     fault,
-    el("figure", {}, drawing.node, legend()),
+    el("figure", {}, drawing.node, caption),
     figures,
     pairsPart(state, context, redraw),
     recallPart(context, () => state.shown.threshold),
@@ -43,24 +48,32 @@ export async function show(page, context) {
   redraw();
 }
 
-/** A slider with its value beside it. */
+/** The most rows of a band that the server draws a curve for. */
+const ROWS_MAX = 32;
+
+/**
+ * A slider with its value beside it. Until the slider is moved its value is the one that was set,
+ * even between two steps or beyond an end, where the input itself would hold another.
+ */
 function slider(name, { min, max, step, value }, onchange) {
+  let exact = String(value);
   const output = el("output", {}, String(value));
   const id = `slider-${name.toLowerCase().replace(" ", "-")}`;
   const input = el("input", { type: "range", id, min, max, step, value });
-  input.addEventListener("input", () => {
-    output.textContent = input.value;
-    onchange();
-  });
   const set = (to) => {
     input.value = to;
-    output.textContent = input.value;
+    exact = output.textContent = String(to);
   };
+  input.addEventListener("input", () => {
+    set(input.value);
+    onchange();
+  });
   const node = el("div", {}, el("label", { for: id }, name), " ", output, input);
-  return { node, input, set, value: () => input.value };
+  return { node, input, set, value: () => exact };
 }
 
-function controlsOf(own, request) {
+/** Only the sliders of the chosen scheme are there, so that none contradicts the figures. */
+function controlsOf(own, { recall: usual }, request) {
   let scheme = "own";
   const threshold = slider(
     "Threshold",
@@ -69,23 +82,30 @@ function controlsOf(own, request) {
   );
   const recall = slider(
     "Wanted recall",
-    { min: 0.5, max: 0.999, step: 0.001, value: 0.99 },
+    { min: 0.5, max: 0.999, step: 0.001, value: usual },
     request,
   );
-  const rows = slider("Rows", { min: 1, max: 16, step: 1, value: own.rows }, fit);
+  const rows = slider("Rows", { min: 1, max: ROWS_MAX, step: 1, value: own.rows }, fit);
   const bands = slider(
     "Bands",
-    { min: 1, max: own.slots, step: 1, value: own.keys_probed },
+    { min: 1, max: own.slots, step: 1, value: own.bands },
     request,
   );
   function fit() {
     bands.input.max = Math.floor(own.slots / Number(rows.value()));
-    bands.set(bands.value());
+    bands.set(Math.min(bands.value(), bands.input.max));
     request();
   }
   const enable = () => {
-    recall.input.disabled = scheme !== "wanted";
-    bands.input.disabled = rows.input.disabled = scheme !== "keys";
+    recall.node.hidden = scheme !== "wanted";
+    bands.node.hidden = rows.node.hidden = scheme !== "keys";
+  };
+  /** Whoever goes on to bands and rows begins with those that are shown. */
+  const follow = (shown) => {
+    if (scheme === "keys") return;
+    rows.set(shown.rows);
+    bands.input.max = Math.floor(own.slots / shown.rows);
+    bands.set(shown.bands);
   };
   const choice = (name, text) =>
     el(
@@ -124,7 +144,8 @@ function controlsOf(own, request) {
     wanted: () => ({ recall: recall.value() }),
     keys: () => ({ bands: bands.value(), rows: rows.value() }),
   };
-  return { node, read: () => ({ threshold: threshold.value(), ...chosen[scheme]() }) };
+  const read = () => ({ threshold: threshold.value(), ...chosen[scheme]() });
+  return { node, read, follow, isOwn: () => scheme === "own" };
 }
 
 function drawn({ own, shown, pairs }, width, height) {
@@ -191,7 +212,8 @@ function columns(pairs, within_) {
   return [bars, sideAxis(within_, logTicks(most, height), "pairs", "right")];
 }
 
-function legend() {
+/** What is drawn, and nothing else. */
+function legend({ own, shown, pairs }) {
   const key = (name, text) =>
     el(
       "span",
@@ -206,15 +228,13 @@ function legend() {
       " ",
       text,
     );
-  return el(
-    "figcaption",
-    { class: "legend" },
+  return [
     key("found", "found"),
     key("candidate", "shares a probed key"),
-    key("own", "found now"),
-    key("column", "pairs of this corpus"),
+    shown === own ? null : key("own", "found by the collection's scheme at its threshold"),
+    pairs ? key("column", "pairs of this corpus") : null,
     key("threshold", "threshold"),
-  );
+  ];
 }
 
 function described({ shown, pairs }) {
@@ -297,6 +317,15 @@ function pairsPart(state, context, redraw) {
   return el("p", { class: "row" }, button, said);
 }
 
+/** Rounded down, so that only what misses nothing reads as 1.00. */
+const two = (x) => (x === undefined ? "–" : (Math.floor(100 * x + 1e-9) / 100).toFixed(2));
+
+/** "0.98 (88 of 90 pairs)". */
+function found(recall, pairs) {
+  if (pairs === 0) return "– (there are none)";
+  return `${two(recall)} (${count(recall * pairs)} of ${counted(pairs, "pair")})`;
+}
+
 /** Recall as it is measured, of the collection as it stands. */
 function recallPart({ collection, signal }, threshold) {
   const said = el(
@@ -314,10 +343,10 @@ function recallPart({ collection, signal }, threshold) {
       said.textContent =
         measured.pairs === 0
           ? "No document of the sample has a near-duplicate at this threshold."
-          : `Measured recall ${share(measured.recall)} of ${counted(measured.pairs, "pair")} at ${measured.threshold}` +
-            ` (${share(measured.recall_unequal)} of the ${count(measured.pairs_unequal)} with unlike sets),` +
-            ` precision ${share(measured.precision)}; ${count(measured.sampled)} documents, ${duration(measured.took_us / 1e6)}.` +
-            " It is that of the collection's own scheme.";
+          : `Measured at ${measured.threshold}: recall ${found(measured.recall, measured.pairs)};` +
+            ` of pairs with unlike sets ${found(measured.recall_unequal, measured.pairs_unequal)};` +
+            ` precision ${two(measured.precision)}; ${counted(measured.sampled, "document")} looked up in` +
+            ` ${duration(measured.took_us / 1e6)}, by the collection's own scheme.`;
     } catch (error) {
       if (error.name !== "AbortError") said.textContent = error.message;
     }

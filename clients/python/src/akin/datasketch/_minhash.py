@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Any, Dict, Generator, Iterable, List, Set, Union
+from typing import Any, Callable, Dict, Generator, Iterable, List, Optional, Set, Union
 
 from typing_extensions import TypeAlias
 
@@ -14,12 +14,30 @@ Sketchable: TypeAlias = Any
 class MinHash:
     """A set that is built as datasketch's `MinHash` is. It remembers its elements.
 
-    So `jaccard` and `count` are exact, and memory grows with the set. `num_perm` is only compared
-    with that of the index; hash functions, seeds and permutations are akin's and not accepted.
+    So `jaccard` and `count` are exact, and memory grows with the set. `num_perm` and `seed` are only
+    compared with those of the index and of other MinHashes. `hashfunc`, `hashobj`, `scheme` and
+    `gpu_mode` have no effect: nothing is hashed here, and akin's hash functions are its own.
     """
 
-    def __init__(self, num_perm: int = 128) -> None:
+    def __init__(
+        self,
+        num_perm: int = 128,
+        seed: int = 1,
+        gpu_mode: str = "disable",
+        hashfunc: Optional[Callable[..., int]] = None,
+        hashobj: Any = None,
+        hashvalues: Any = None,
+        permutations: Any = None,
+        scheme: Optional[str] = None,
+    ) -> None:
+        del gpu_mode, hashfunc, hashobj, scheme
+        if hashvalues is not None or permutations is not None:
+            raise TypeError(
+                "no set can be restored from hashvalues or permutations: make this one with "
+                "datasketch.MinHash, which akin.datasketch.MinHashLSH takes as it is"
+            )
         self.num_perm = num_perm
+        self.seed = seed
         self.tokens: Set[str] = set()
 
     def update(self, b: Union[bytes, str]) -> None:
@@ -30,6 +48,7 @@ class MinHash:
 
     def jaccard(self, other: MinHash) -> float:
         """The exact Jaccard similarity; 1 of two empty sets."""
+        self._check(other)
         union = len(self.tokens | other.tokens)
         return len(self.tokens & other.tokens) / union if union else 1.0
 
@@ -37,6 +56,7 @@ class MinHash:
         return float(len(self.tokens))
 
     def merge(self, other: MinHash) -> None:
+        self._check(other)
         self.tokens |= other.tokens
 
     def is_empty(self) -> bool:
@@ -50,21 +70,23 @@ class MinHash:
 
     @classmethod
     def union(cls, *minhashes: MinHash) -> MinHash:
-        merged = cls(minhashes[0].num_perm)
+        if not minhashes:
+            raise ValueError("cannot make a union of no MinHash")
+        merged = cls(minhashes[0].num_perm, minhashes[0].seed)
         for minhash in minhashes:
             merged.merge(minhash)
         return merged
 
     @classmethod
-    def bulk(cls, b: Iterable[Iterable[Union[bytes, str]]], num_perm: int = 128) -> List[MinHash]:
-        return list(cls.generator(b, num_perm))
+    def bulk(cls, b: Iterable[Iterable[Union[bytes, str]]], **options: Any) -> List[MinHash]:
+        return list(cls.generator(b, **options))
 
     @classmethod
     def generator(
-        cls, b: Iterable[Iterable[Union[bytes, str]]], num_perm: int = 128
+        cls, b: Iterable[Iterable[Union[bytes, str]]], **options: Any
     ) -> Generator[MinHash, None, None]:
         for elements in b:
-            minhash = cls(num_perm)
+            minhash = cls(**options)
             minhash.update_batch(elements)
             yield minhash
 
@@ -72,7 +94,18 @@ class MinHash:
         return self.num_perm
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, MinHash) and self.tokens == other.tokens
+        if not isinstance(other, MinHash):
+            return False
+        return (self.num_perm, self.seed, self.tokens) == (other.num_perm, other.seed, other.tokens)
+
+    def _check(self, other: MinHash) -> None:
+        """As there, where such MinHashes cannot be compared."""
+        if not isinstance(other, MinHash):
+            raise TypeError(f"an akin.datasketch.MinHash is needed, not {type(other).__name__}")
+        if self.seed != other.seed:
+            raise ValueError("Cannot compare or merge MinHashes with different seeds")
+        if self.num_perm != other.num_perm:
+            raise ValueError("Cannot compare or merge MinHashes with different numbers of values")
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -84,6 +117,11 @@ def signature(minhash: Any) -> List[int]:
     """
     if isinstance(minhash, (bytes, bytearray, memoryview)):
         return _deserialize(bytes(minhash))
+    if getattr(minhash.hashvalues, "ndim", 1) != 1:
+        raise TypeError(
+            "a WeightedMinHash is not supported: insert the set itself, as tokens with their "
+            "counts, into a collection with the setting shingles.multiset"
+        )
     return [int(value) for value in minhash.hashvalues]
 
 

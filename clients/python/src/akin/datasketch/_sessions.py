@@ -25,7 +25,7 @@ from ._minhash import Sketchable
 if TYPE_CHECKING:
     from ._lsh import MinHashLSH
 
-Key = TypeVar("Key", bound=Hashable, default=str)
+Key = TypeVar("Key", bound=Hashable, default=Any)
 
 
 class Keys(Generic[Key]):
@@ -36,7 +36,7 @@ class Keys(Generic[Key]):
 
     def __iter__(self) -> Iterator[Key]:
         if self._lsh._is_created():
-            yield from map(self._lsh._key_type, self._lsh._client.ids())
+            yield from map(self._lsh._key, self._lsh._client.ids())
 
     def keys(self) -> Iterator[Key]:
         return iter(self)

@@ -1,0 +1,328 @@
+"""akin over Valkey beside datasketch with its Redis storage: inserts, lookups, memory.
+
+Both get the same made-up documents in turns, so that the machine's other work falls on both.
+datasketch's sketches are made beforehand and not timed; akin gets texts over HTTP, cuts them,
+looks each up and answers what is near it, and stores sets, so that it can verify. datasketch has
+the bands that it chooses, and 21 of 6 rows, with which it finds as much. Its storage does not
+support a Redis Cluster, so it has one server without replicas and without files; akin has three with
+an append-only file, each with a replica. Memory is that of the masters without the buffers of
+replication.
+"""
+
+import argparse
+import concurrent.futures
+import http.client
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import redis
+from datasketch import MinHash, MinHashLSH
+
+THRESHOLD = 0.8
+SLOTS = 128
+WORDS = 120
+BATCH = 500
+PROBES = 100
+SENDERS = 4
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def program(*names: str) -> str:
+    found = (shutil.which(name) for name in names)
+    return next(path for path in found if path)
+
+
+# All that were started, so that each ends with this program.
+STARTED: list[subprocess.Popen] = []
+
+
+def start(*command: str, **options) -> subprocess.Popen:
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, **options)
+    STARTED.append(process)
+    return process
+
+
+def end_all() -> None:
+    for process in reversed(STARTED):
+        process.kill()
+        process.wait()
+
+
+class Node:
+    def __init__(self, directory: Path, *settings: str) -> None:
+        directory.mkdir()
+        self.port = free_port()
+        server = program("valkey-server", "redis-server", "valkey-check-rdb", "redis-check-rdb")
+        options = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(directory)]
+        options += ["--save", "", "--logfile", "log", *settings]
+        name = os.path.basename(server).replace("check-rdb", "server")
+        start(name, *options, executable=server)
+        self.client = redis.Redis(port=self.port)
+        until(lambda: self.client.ping(), "a node answers")
+
+    def used_memory(self) -> int:
+        memory = self.client.info("memory")
+        buffers = memory.get("mem_total_replication_buffers", memory["mem_replication_backlog"])
+        return int(memory["used_memory"]) - int(buffers)
+
+
+def until(is_so, what: str, seconds: float = 180) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if is_so():
+                return
+        except (redis.exceptions.RedisError, OSError, http.client.HTTPException):
+            pass
+        time.sleep(0.05)
+    raise TimeoutError(what)
+
+
+class Valkey:
+    SETTINGS = (
+        *("--cluster-enabled", "yes", "--zset-max-listpack-entries", "256"),
+        *("--repl-diskless-sync-delay", "0"),
+    )
+
+    def __init__(self, directory: Path, plain: bool) -> None:
+        settings = (*self.SETTINGS, "--appendonly", "no" if plain else "yes")
+        self.nodes = [
+            Node(directory / str(n), "--cluster-port", str(free_port()), *settings)
+            for n in range(3 if plain else 6)
+        ]
+        self.addresses = [f"127.0.0.1:{node.port}" for node in self.nodes]
+        client = program("valkey-cli", "redis-cli")
+        create = [client, "--cluster", "create", *self.addresses]
+        create += ["--cluster-replicas", "0" if plain else "1", "--cluster-yes"]
+        subprocess.run(create, check=True, stdout=subprocess.DEVNULL)
+        until(self.is_whole, "Valkey is whole")
+
+    def is_whole(self) -> bool:
+        states = [node.client.cluster("INFO") for node in self.nodes]
+        are_ok = all(state["cluster_state"] == "ok" for state in states)
+        return are_ok and len(self.masters()) == 3
+
+    def masters(self) -> list[Node]:
+        return [node for node in self.nodes if node.client.info("replication")["role"] == "master"]
+
+    def used_memory(self) -> int:
+        return sum(node.used_memory() for node in self.masters())
+
+    def commands(self) -> int:
+        return sum(n.client.info("stats")["total_commands_processed"] for n in self.masters())
+
+
+class Akin:
+    name = "akin"
+
+    def __init__(self, arguments: argparse.Namespace, directory: Path) -> None:
+        self.valkey = Valkey(directory, arguments.plain)
+        expected = arguments.documents + arguments.more
+        self.add = "/documents" if arguments.check else "/documents?check=false"
+        self.port = free_port()
+        environment = {
+            **os.environ,
+            "AKIN__STORAGE__BACKEND": "valkey",
+            "AKIN__VALKEY__NODES": json.dumps(self.valkey.addresses),
+            "AKIN__VALKEY__DOCUMENTS_EXPECTED": str(expected),
+            "AKIN__COLLECTION__STORE__TEXT": "false",
+            "AKIN__LOG__LEVEL": "warn",
+            **dict(setting.split("=", 1) for setting in arguments.set),
+        }
+        serve = [arguments.akin, "serve", "--listen", f"127.0.0.1:{self.port}"]
+        serve += ["--data-dir", str(directory / "akin")]
+        (directory / "akin").mkdir()
+        server = start(*serve, env=environment)
+        until(lambda: server.poll() or self.call("GET", "/readyz", b"")[0] == 200, "akin is ready")
+        if server.returncode:
+            sys.exit("akin did not start")
+        self.empty = self.valkey.used_memory()
+
+    def call(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
+        connection.request(method, path, body, {"content-type": "application/x-ndjson"})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+
+    def send(self, path: str, lines: list[dict]) -> list[dict]:
+        body = "".join(json.dumps(line) + "\n" for line in lines).encode()
+        status, answer = self.call("POST", path, body)
+        assert status == 200, answer[:1000]
+        answers = [json.loads(line) for line in answer.splitlines()]
+        failed = [answer for answer in answers if answer.get("status") in (None, "failed")]
+        return answers if path.startswith("/similar") or not failed else self.refuse(failed)
+
+    def refuse(self, failed: list[dict]) -> list[dict]:
+        raise RuntimeError(json.dumps(failed[0]))
+
+    def in_batches(self, path: str, lines: list[dict], size: int) -> list[dict]:
+        batches = [lines[first : first + size] for first in range(0, len(lines), size)]
+        with concurrent.futures.ThreadPoolExecutor(SENDERS) as senders:
+            answers = senders.map(lambda batch: self.send(path, batch), batches)
+            return [answer for batch in answers for answer in batch]
+
+    def insert(self, documents: list[dict]) -> None:
+        self.in_batches(self.add, documents, BATCH)
+
+    def look_up(self, documents: list[dict]) -> list[set[str]]:
+        probes = [{"text": document["text"]} for document in documents]
+        answers = self.in_batches(f"/similar?threshold={THRESHOLD}", probes, PROBES)
+        return [{match["id"] for match in answer["matches"]} for answer in answers]
+
+    def used_memory(self) -> int:
+        return self.valkey.used_memory() - self.empty
+
+
+class Datasketch:
+    def __init__(self, directory: Path, params: tuple[int, int] | None) -> None:
+        self.node = Node(directory / f"datasketch-{params}")
+        storage = {
+            "type": "redis",
+            "basename": b"datasketch",
+            "redis": {"host": "127.0.0.1", "port": self.node.port},
+        }
+        self.index = MinHashLSH(
+            threshold=THRESHOLD, num_perm=SLOTS, params=params, storage_config=storage
+        )
+        self.name = f"datasketch, {self.index.b} bands of {self.index.r} rows"
+        self.sketches: dict[str, MinHash] = {}
+        self.empty = self.node.used_memory()
+
+    def insert(self, documents: list[dict]) -> None:
+        with self.index.insertion_session() as session:
+            for document in documents:
+                session.insert(document["id"], self.sketches[document["id"]])
+
+    def look_up(self, documents: list[dict]) -> list[set[str]]:
+        return [set(self.index.query(self.sketches[document["id"]])) for document in documents]
+
+    def used_memory(self) -> int:
+        return self.node.used_memory() - self.empty
+
+
+def shingles(text: str) -> list[bytes]:
+    words = text.split()
+    return [" ".join(words[first : first + 3]).encode() for first in range(len(words) - 2)]
+
+
+def sketches(documents: list[dict]) -> dict[str, MinHash]:
+    made = MinHash.bulk([shingles(document["text"]) for document in documents], num_perm=SLOTS)
+    return {document["id"]: sketch for document, sketch in zip(documents, made)}
+
+
+def made_up(count: int, chance: random.Random) -> list[dict]:
+    """Every fourth document is an edition of the one before it, with two words changed."""
+    documents: list[dict] = []
+    for number in range(count):
+        if number % 4 == 3:
+            words = documents[-1]["text"].split()
+            for _ in range(2):
+                words[chance.randrange(WORDS)] = f"x{chance.randrange(10**6)}"
+        else:
+            words = [f"w{chance.randrange(50_000)}" for _ in range(WORDS)]
+        documents.append({"id": f"document-{number:09}", "text": " ".join(words)})
+    return documents
+
+
+def seconds(work) -> tuple[float, object]:
+    began = time.perf_counter()
+    result = work()
+    return time.perf_counter() - began, result
+
+
+def found_share(documents: list[dict], found: list[set[str]]) -> float:
+    """The share of editions whose original was found."""
+    editions = [n for n in range(len(documents)) if n % 4 == 3]
+    hits = sum(documents[n - 1]["id"] in found[n] for n in editions)
+    return hits / len(editions)
+
+
+def run(arguments: argparse.Namespace, directory: Path) -> None:
+    akin = Akin(arguments, directory)
+    others = [Datasketch(directory, params) for params in (None, (21, 6))]
+    peers = [akin, *others]
+    chance = random.Random(17)
+    rates: dict[str, dict[str, list[float]]] = {
+        peer.name: {"inserts": [], "lookups": [], "found": []} for peer in peers
+    }
+    per_round = arguments.documents // arguments.rounds // 4 * 4
+    for number in range(arguments.rounds):
+        documents = made_up(per_round, chance)
+        for document in documents:
+            document["id"] = f"{number}-{document['id']}"
+        made = sketches(documents)
+        for other in others:
+            other.sketches = made
+        for peer in peers:
+            took, _ = seconds(lambda: peer.insert(documents))
+            rates[peer.name]["inserts"].append(per_round / took)
+        for peer in peers:
+            took, found = seconds(lambda: peer.look_up(documents))
+            rates[peer.name]["lookups"].append(per_round / took)
+            rates[peer.name]["found"].append(found_share(documents, found))
+    stored = per_round * arguments.rounds
+    table(rates, {peer.name: peer.used_memory() / stored for peer in peers}, stored)
+    grow(akin, arguments.more, stored, chance)
+
+
+def table(rates: dict, memory: dict, stored: int) -> None:
+    print(f"{stored:,} documents of {WORDS} words, in {len(rates['akin']['inserts'])} turns\n")
+    print("| | inserts a second | lookups a second | bytes a document | editions found |")
+    print("|---|---|---|---|---|")
+    for name, of in rates.items():
+        inserts, lookups, found = (np.median(of[key]) for key in ("inserts", "lookups", "found"))
+        print(f"| {name} | {inserts:,.0f} | {lookups:,.0f} | {memory[name]:,.0f} | {found:.4f} |")
+    sys.stdout.flush()
+
+
+def grow(akin: Akin, more: int, stored: int, chance: random.Random) -> None:
+    """akin alone, further: what a document takes, and how many commands."""
+    step = max(more // 10 // 4 * 4, 4)
+    for first in range(0, more, step):
+        if first == 0:
+            print("\n| documents | inserts a second | bytes a document | commands an insert |")
+            print("|---|---|---|---|")
+        documents = made_up(step, chance)
+        for document in documents:
+            document["id"] = f"more-{first}-{document['id']}"
+        before = akin.valkey.commands()
+        took, _ = seconds(lambda: akin.insert(documents))
+        commands = (akin.valkey.commands() - before) / step
+        stored += step
+        bytes_each = akin.used_memory() / stored
+        print(f"| {stored:,} | {step / took:,.0f} | {bytes_each:,.0f} | {commands:.1f} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--akin", required=True)
+    parser.add_argument("--documents", type=int, default=40_000, help="for both")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--more", type=int, default=0, help="for akin alone, afterwards")
+    parser.add_argument("--plain", action="store_true", help="without replicas and append-only file")
+    parser.add_argument("--check", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--set", action="append", default=[], help="AKIN__… of akin's, as NAME=VALUE")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    with tempfile.TemporaryDirectory() as directory:
+        try:
+            run(parser.parse_args(), Path(directory))
+        finally:
+            end_all()
+
+
+main()

@@ -1,0 +1,292 @@
+//! The grams of an evaluation set, with a bitmap in front.
+
+use std::ops::Range;
+
+use super::super::grams::each_gram;
+use super::counts::FrequentGrams;
+
+/// The lengths of grams that are allowed.
+const GRAM_WORDS: std::ops::RangeInclusive<usize> = 1..=100;
+
+/// Bits of the bitmap for each gram: of the grams that are not in the set, one in sixteen or fewer
+/// is looked up in the table.
+const BITS_EACH: usize = 16;
+
+/// Evaluation texts that are reported of a training text.
+const TEXTS_MAX: usize = 100;
+
+/// A gram's slot of the table that has no gram.
+const EMPTY: u32 = u32::MAX;
+
+/// Collects the grams of evaluation texts.
+#[derive(Clone, Debug)]
+pub struct EvaluationSetBuilder {
+    gram_words: usize,
+    /// Each gram of each text once.
+    grams: Vec<(u64, u32)>,
+    texts: u32,
+    too_short: u32,
+}
+
+/// A length that [`EvaluationSetBuilder::new`] refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the words of a gram must be from {} to {}, not {found}",
+    GRAM_WORDS.start(),
+    GRAM_WORDS.end()
+)]
+pub struct GramWordsError {
+    /// The refused length.
+    pub found: usize,
+}
+
+impl EvaluationSetBuilder {
+    /// The usual length of a gram.
+    pub const USUAL_WORDS: usize = 13;
+
+    /// An empty set with grams of 1 to 100 words.
+    ///
+    /// # Errors
+    /// [`GramWordsError`] for another length.
+    pub fn new(gram_words: usize) -> Result<Self, GramWordsError> {
+        if !GRAM_WORDS.contains(&gram_words) {
+            return Err(GramWordsError { found: gram_words });
+        }
+        Ok(Self { gram_words, grams: Vec::new(), texts: 0, too_short: 0 })
+    }
+
+    /// Adds a text, given as the hashes of its words, and returns its number: texts are numbered
+    /// from 0.
+    pub fn add(&mut self, words: &[u64]) -> u32 {
+        let (number, before) = (self.texts, self.grams.len());
+        each_gram(words, self.gram_words, |_, gram| self.grams.push((gram, number)));
+        self.grams[before..].sort_unstable();
+        // A text that repeats a gram has it once.
+        let mut kept = before;
+        for at in before..self.grams.len() {
+            if at == before || self.grams[at] != self.grams[kept - 1] {
+                self.grams[kept] = self.grams[at];
+                kept += 1;
+            }
+        }
+        self.grams.truncate(kept);
+        self.too_short += u32::from(words.len() < self.gram_words);
+        self.texts += 1;
+        number
+    }
+
+    /// The set of the texts that were added.
+    pub fn build(mut self) -> EvaluationSet {
+        self.grams.sort_unstable();
+        let same = || self.grams.chunk_by(|one, other| one.0 == other.0);
+        let grams: Vec<u64> = same().map(|same| same[0].0).collect();
+        let mut ends = Vec::with_capacity(grams.len());
+        let mut end = 0;
+        for same in same() {
+            end += same.len() as u32;
+            ends.push(end);
+        }
+        let texts_of_grams = self.grams.iter().map(|(_, text)| *text).collect();
+        let bitmap_bits = (grams.len() * BITS_EACH).next_power_of_two().max(64);
+        let table_slots = (grams.len() * 2).next_power_of_two().max(2);
+        let mut set = EvaluationSet {
+            gram_words: self.gram_words,
+            bitmap: vec![0; bitmap_bits / 64],
+            bitmap_shift: u64::BITS - bitmap_bits.trailing_zeros(),
+            table: vec![EMPTY; table_slots],
+            grams,
+            ends,
+            texts_of_grams,
+            texts: self.texts,
+            too_short: self.too_short,
+        };
+        set.fill();
+        set
+    }
+}
+
+/// The grams of an evaluation set. Any number of threads can scan training texts at a time.
+#[derive(Clone, Debug)]
+pub struct EvaluationSet {
+    gram_words: usize,
+    bitmap: Vec<u64>,
+    bitmap_shift: u32,
+    /// Open addressing: numbers of grams, at the low bits of their hashes.
+    table: Vec<u32>,
+    /// The distinct hashes, ascending.
+    pub(super) grams: Vec<u64>,
+    /// Where the texts of each gram end in `texts_of_grams`.
+    ends: Vec<u32>,
+    texts_of_grams: Vec<u32>,
+    texts: u32,
+    too_short: u32,
+}
+
+/// The size of an [`EvaluationSet`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EvaluationSetSize {
+    /// The number of texts.
+    pub texts: usize,
+    /// The number of texts with fewer words than a gram: no training text is compared with them.
+    pub too_short: usize,
+    /// The number of distinct grams.
+    pub grams: usize,
+    /// The bytes of memory.
+    pub bytes: usize,
+}
+
+/// The parts of a training text that are in the evaluation set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contamination {
+    /// The covered words, in ranges that do not touch.
+    pub spans: Vec<Range<usize>>,
+    /// The number of covered words.
+    pub covered: usize,
+    /// The number of all words.
+    pub words: usize,
+    /// The number of words of the longest span.
+    pub longest: usize,
+    /// The numbers of the evaluation texts with a gram of the training text, ascending; at most
+    /// 100.
+    pub texts: Vec<u32>,
+    /// Further evaluation texts have a gram of the training text.
+    pub has_more_texts: bool,
+    /// The number of grams that were ignored because they are frequent.
+    pub ignored: usize,
+}
+
+impl Contamination {
+    /// The share of the words that are covered.
+    pub fn share(&self) -> f64 {
+        self.covered as f64 / self.words.max(1) as f64
+    }
+}
+
+impl EvaluationSet {
+    fn fill(&mut self) {
+        let mask = self.table.len() - 1;
+        for (number, gram) in self.grams.iter().enumerate() {
+            let bit = gram >> self.bitmap_shift;
+            self.bitmap[(bit / 64) as usize] |= 1 << (bit % 64);
+            let mut slot = *gram as usize & mask;
+            while self.table[slot] != EMPTY {
+                slot = (slot + 1) & mask;
+            }
+            self.table[slot] = number as u32;
+        }
+    }
+
+    /// The number of a gram, if the set has it.
+    #[inline]
+    fn number_of(&self, gram: u64) -> Option<usize> {
+        let bit = gram >> self.bitmap_shift;
+        if self.bitmap[(bit / 64) as usize] >> (bit % 64) & 1 == 0 {
+            return None;
+        }
+        let mask = self.table.len() - 1;
+        let mut slot = gram as usize & mask;
+        loop {
+            let number = self.table[slot];
+            if number == EMPTY {
+                return None;
+            }
+            if self.grams[number as usize] == gram {
+                return Some(number as usize);
+            }
+            slot = (slot + 1) & mask;
+        }
+    }
+
+    /// Visits the grams of a training text that the set has: the number of the first word, and the
+    /// number of the gram.
+    #[inline]
+    pub(super) fn each_known(&self, words: &[u64], mut visit: impl FnMut(usize, usize)) {
+        each_gram(words, self.gram_words, |at, gram| {
+            if let Some(number) = self.number_of(gram) {
+                visit(at, number);
+            }
+        });
+    }
+
+    /// The numbers of the texts with a gram.
+    pub(super) fn texts_of(&self, gram: usize) -> &[u32] {
+        let start = gram.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.texts_of_grams[start as usize..self.ends[gram] as usize]
+    }
+
+    /// The parts of a training text, given as the hashes of its words, that are in the set.
+    pub fn scan(&self, words: &[u64]) -> Contamination {
+        self.scan_if(words, |_| true)
+    }
+
+    /// Like [`Self::scan`], without the grams that are frequent in the training texts.
+    pub fn scan_ignoring(&self, words: &[u64], frequent: &FrequentGrams) -> Contamination {
+        self.scan_if(words, |gram| !frequent.contains(gram))
+    }
+
+    fn scan_if(&self, words: &[u64], counts: impl Fn(usize) -> bool) -> Contamination {
+        let mut found = Contamination { words: words.len(), ..Contamination::default() };
+        let mut last: &[u32] = &[];
+        self.each_known(words, |at, gram| {
+            if !counts(gram) {
+                found.ignored += 1;
+                return;
+            }
+            found.cover(at..at + self.gram_words);
+            // The grams of a passage mostly have the same texts.
+            let texts = self.texts_of(gram);
+            if texts != last {
+                found.add_texts(texts);
+                last = texts;
+            }
+        });
+        found.covered = found.spans.iter().map(Range::len).sum();
+        found.longest = found.spans.iter().map(Range::len).max().unwrap_or(0);
+        found
+    }
+
+    /// The number of texts.
+    pub(super) fn texts(&self) -> usize {
+        self.texts as usize
+    }
+
+    /// The size of the set.
+    pub fn size(&self) -> EvaluationSetSize {
+        let bytes = size_of_val(&self.bitmap[..])
+            + size_of_val(&self.table[..])
+            + size_of_val(&self.grams[..])
+            + size_of_val(&self.ends[..])
+            + size_of_val(&self.texts_of_grams[..]);
+        EvaluationSetSize {
+            texts: self.texts(),
+            too_short: self.too_short as usize,
+            grams: self.grams.len(),
+            bytes,
+        }
+    }
+}
+
+impl Contamination {
+    /// Covers a range that does not begin before the last.
+    fn cover(&mut self, range: Range<usize>) {
+        match self.spans.last_mut() {
+            Some(last) if range.start <= last.end => last.end = range.end,
+            _ => self.spans.push(range),
+        }
+    }
+
+    /// Reads no more texts than are reported, and one: many evaluation texts may share a gram.
+    fn add_texts(&mut self, texts: &[u32]) {
+        if self.has_more_texts {
+            return;
+        }
+        for text in texts.iter().take(TEXTS_MAX + 1) {
+            if let Err(place) = self.texts.binary_search(text) {
+                match self.texts.len() < TEXTS_MAX {
+                    true => self.texts.insert(place, *text),
+                    false => self.has_more_texts = true,
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Rolling hashes of runs of words.
+
+use crate::scheme::Key;
+use crate::text::finalise;
+
+/// Odd, so that the hash of a gram keeps all bits of its first word.
+const ROLL: u64 = 0xd6e8_feb8_6659_fd93;
+
+/// An odd factor for the number of words, so that grams of different lengths differ.
+const LENGTH: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Visits the hash of every run of `size` words in order, with the number of its first word: a
+/// polynomial of the word hashes modulo 2⁶⁴ (Karp and Rabin 1987), finalised. There must be at
+/// least one word in a gram.
+#[inline]
+pub(super) fn each_gram(words: &[u64], size: usize, mut visit: impl FnMut(usize, u64)) {
+    if words.len() < size {
+        return;
+    }
+    let leaving = (0..size).fold(1_u64, |power, _| power.wrapping_mul(ROLL));
+    let length = (size as u64).wrapping_mul(LENGTH);
+    let push = |rolled: u64, word: u64| rolled.wrapping_mul(ROLL).wrapping_add(word);
+    let mut rolled = words[..size].iter().fold(0, |rolled, word| push(rolled, *word));
+    visit(0, finalise(rolled ^ length));
+    for (first, (left, entered)) in words.iter().zip(&words[size..]).enumerate() {
+        rolled = push(rolled, *entered).wrapping_sub(left.wrapping_mul(leaving));
+        visit(first + 1, finalise(rolled ^ length));
+    }
+}
+
+/// The hash of a run of words, as [`each_gram`] computes it.
+pub(super) fn gram(words: &[u64]) -> u64 {
+    let mut only = 0;
+    each_gram(words, words.len(), |_, gram| only = gram);
+    only
+}
+
+/// The key of the index for a hash: its highest 40 bits.
+#[inline]
+pub(super) fn key(hash: u64) -> Key {
+    Key { table: (hash >> 56) as u32, value: (hash >> 24) as u32 }
+}

@@ -1,0 +1,177 @@
+//! The two passes.
+
+use std::ops::Range;
+
+use super::super::grams::each_gram;
+use super::anchors::MarkedHashes;
+use super::spans::SpanHashes;
+
+/// Prefetch distance, in hashes.
+const AHEAD: usize = 12;
+
+/// The lengths of spans that are allowed.
+const SPAN_WORDS: std::ops::RangeInclusive<usize> = 10..=1_000;
+
+/// The first pass over a corpus: which of its grams occur again.
+#[derive(Clone, Debug)]
+pub struct RepeatedGrams {
+    span_words: usize,
+    anchors: MarkedHashes,
+}
+
+/// A length that [`RepeatedGrams::new`] refuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the words of a span must be from {} to {}, not {found}",
+    SPAN_WORDS.start(),
+    SPAN_WORDS.end()
+)]
+pub struct SpanWordsError {
+    /// The refused length.
+    pub found: usize,
+}
+
+/// k: words of a gram.
+fn gram_words(span_words: usize) -> usize {
+    span_words.div_ceil(2)
+}
+
+/// w: of so many consecutive grams, as many as a span has, one is an anchor.
+fn stride(span_words: usize) -> usize {
+    span_words - gram_words(span_words) + 1
+}
+
+/// The hashes of all grams of a size.
+fn hashes(words: &[u64], size: usize) -> Vec<u64> {
+    let mut hashes = Vec::with_capacity(words.len());
+    each_gram(words, size, |_, gram| hashes.push(gram));
+    hashes
+}
+
+impl RepeatedGrams {
+    /// The usual length of a span.
+    pub const USUAL_WORDS: usize = 50;
+
+    /// Before the first text. Spans have 10 to 1,000 words.
+    ///
+    /// # Errors
+    /// [`SpanWordsError`] for another length.
+    pub fn new(span_words: usize) -> Result<Self, SpanWordsError> {
+        if !SPAN_WORDS.contains(&span_words) {
+            return Err(SpanWordsError { found: span_words });
+        }
+        Ok(Self { span_words, anchors: MarkedHashes::new() })
+    }
+
+    /// Reads the next text, given as the hashes of its words.
+    pub fn add(&mut self, words: &[u64]) {
+        if words.len() < self.span_words {
+            return;
+        }
+        let stride = stride(self.span_words);
+        let grams = hashes(words, gram_words(self.span_words));
+        for (at, gram) in grams.iter().enumerate() {
+            if let Some(later) = grams.get(at + AHEAD) {
+                self.anchors.prefetch(*later);
+            }
+            self.anchors.mark(*gram);
+            if (at + 1) % stride == 0 {
+                self.anchors.insert(*gram);
+            }
+        }
+    }
+
+    /// The bytes of memory.
+    pub fn bytes(&self) -> usize {
+        self.anchors.bytes()
+    }
+
+    /// The second pass, before its first text.
+    pub fn into_repeats(mut self) -> Repeats {
+        self.anchors.keep_marked();
+        Repeats { span_words: self.span_words, anchors: self.anchors, spans: SpanHashes::new() }
+    }
+}
+
+/// The second pass over a corpus, in the same order: finds the spans that occur earlier.
+#[derive(Clone, Debug)]
+pub struct Repeats {
+    span_words: usize,
+    anchors: MarkedHashes,
+    /// The hashes of the spans of N words around marked anchors, of all texts before.
+    spans: SpanHashes,
+}
+
+impl Repeats {
+    /// The words of the next text, given as the hashes of its words, that are in spans that occur
+    /// earlier: ranges of at least N words, in order, that neither overlap nor touch.
+    pub fn find(&mut self, words: &[u64]) -> Vec<Range<usize>> {
+        let span_words = self.span_words;
+        let mut found: Vec<Range<usize>> = Vec::new();
+        if words.len() < span_words {
+            return found;
+        }
+        let marked = MarkedGrams::new(&self.anchors, words, span_words);
+        if !marked.is_any(0..marked.up_to.len()) {
+            return found;
+        }
+        let (stride, spans) = (stride(span_words), hashes(words, span_words));
+        // The anchor of each span, which has as many grams as the stride.
+        let is_stored = |at: usize| {
+            let anchor = (at + 1).next_multiple_of(stride) - 1;
+            marked.is_any(anchor..anchor + 1)
+        };
+        for (at, span) in spans.iter().enumerate() {
+            if at + AHEAD < spans.len() && marked.is_any(at + AHEAD..at + AHEAD + stride) {
+                self.spans.prefetch(spans[at + AHEAD]);
+            }
+            // A span is stored when the span that begins at its end is looked up: a span is no
+            // repeat of a span that it overlaps.
+            if let Some(before) = at.checked_sub(span_words).filter(|before| is_stored(*before)) {
+                self.spans.insert(spans[before]);
+            }
+            if marked.is_any(at..at + stride) && self.spans.contains(*span) {
+                match found.last_mut() {
+                    Some(last) if at <= last.end => last.end = at + span_words,
+                    _ => found.push(at..at + span_words),
+                }
+            }
+        }
+        let waiting = spans.len().saturating_sub(span_words)..spans.len();
+        for at in waiting.filter(|at| is_stored(*at)) {
+            self.spans.insert(spans[at]);
+        }
+        found
+    }
+
+    /// The bytes of memory.
+    pub fn bytes(&self) -> usize {
+        self.anchors.bytes() + self.spans.bytes()
+    }
+}
+
+/// Which grams of a text are marked.
+struct MarkedGrams {
+    /// For each gram, the number of marked grams up to it.
+    up_to: Vec<u32>,
+}
+
+impl MarkedGrams {
+    fn new(anchors: &MarkedHashes, words: &[u64], span_words: usize) -> Self {
+        let grams = hashes(words, gram_words(span_words));
+        let (mut up_to, mut count) = (Vec::with_capacity(grams.len()), 0);
+        for (at, gram) in grams.iter().enumerate() {
+            if let Some(later) = grams.get(at + AHEAD) {
+                anchors.prefetch(*later);
+            }
+            count += u32::from(anchors.is_marked(*gram));
+            up_to.push(count);
+        }
+        Self { up_to }
+    }
+
+    fn is_any(&self, grams: Range<usize>) -> bool {
+        let before = grams.start.checked_sub(1).map_or(0, |before| self.up_to[before]);
+        self.up_to[grams.end - 1] > before
+    }
+}

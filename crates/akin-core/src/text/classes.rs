@@ -1,0 +1,173 @@
+//! Classes of characters: the effect of each character on the token before it.
+
+use std::sync::LazyLock;
+
+use icu_properties::CodePointMapData;
+use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, Script};
+use icu_properties::script::ScriptWithExtensions;
+
+use super::Normalize;
+use super::normalize::{Effect, Normalizer};
+pub(super) use crate::simd::Class;
+use crate::simd::{Letters, Stability};
+
+/// The scripts that are written without spaces between words: Han, Hiragana, Katakana, Thai, Lao,
+/// Khmer, Burmese and Javanese.
+const UNSPACED: [Script; 8] = [
+    Script::Han,
+    Script::Hiragana,
+    Script::Katakana,
+    Script::Thai,
+    Script::Lao,
+    Script::Khmer,
+    Script::Myanmar,
+    Script::Javanese,
+];
+
+/// The class of every character of normalised texts, and of texts that are never normalised.
+/// Looking up a character in Unicode's data takes several searches.
+pub(super) static LETTERS: LazyLock<Letters> =
+    LazyLock::new(|| Letters::new(|it| (class(it), Stability::Stable)));
+
+/// The letters of texts that are not normalised yet: the words of most texts are the same before
+/// and after, so most texts are read only once.
+pub(super) fn raw_letters(normalize: Normalize, lowercase: bool) -> Option<&'static Letters> {
+    match (normalize, lowercase) {
+        (Normalize::Nfkc, true) => Some(&RAW_CASEFOLDED),
+        (Normalize::Nfkc, false) => Some(&RAW_NFKC),
+        (Normalize::Nfc, _) => Some(&RAW_NFC),
+        (Normalize::None, _) => None,
+    }
+}
+
+static RAW_CASEFOLDED: LazyLock<Letters> = LazyLock::new(|| {
+    const FORM: (Normalize, bool) = (Normalize::Nfkc, true);
+    Letters::of_raw_texts(|it| raw_letter(FORM, it), |it| image(FORM, it))
+});
+
+static RAW_NFKC: LazyLock<Letters> = LazyLock::new(|| {
+    const FORM: (Normalize, bool) = (Normalize::Nfkc, false);
+    Letters::of_raw_texts(|it| raw_letter(FORM, it), |it| image(FORM, it))
+});
+
+static RAW_NFC: LazyLock<Letters> = LazyLock::new(|| {
+    const FORM: (Normalize, bool) = (Normalize::Nfc, false);
+    Letters::of_raw_texts(|it| raw_letter(FORM, it), |it| image(FORM, it))
+});
+
+/// The class of a character after normalisation, and whether normalisation can be skipped.
+fn raw_letter((normalize, lowercase): (Normalize, bool), character: char) -> (Class, Stability) {
+    let class = |it| LETTERS.class(it);
+    match Normalizer::new(normalize, lowercase).effect(character) {
+        Effect::None => (class(character), Stability::Stable),
+        Effect::Order => (class(character), Stability::Ordered),
+        // Separators are in no word, so a replacement by another separator changes nothing.
+        // Apostrophes may be in a word.
+        Effect::Image(image)
+            if !image.is_empty()
+                && image.chars().all(|it| class(it) == Class::Separator && it != '\'') =>
+        {
+            (Class::Separator, Stability::Stable)
+        }
+        Effect::Image(image)
+            if image.len() == character.len_utf8()
+                && image.chars().all(|it| class(it) == Class::Word)
+                && image.chars().flat_map(char::to_lowercase).eq(image.chars()) =>
+        {
+            (Class::Word, Stability::Respelled)
+        }
+        Effect::Image(_) | Effect::Unknown => (class(character), Stability::Unstable),
+    }
+}
+
+fn image((normalize, lowercase): (Normalize, bool), character: char) -> &'static str {
+    match Normalizer::new(normalize, lowercase).effect(character) {
+        Effect::Image(image) => image,
+        Effect::None | Effect::Order | Effect::Unknown => "",
+    }
+}
+
+fn class(character: char) -> Class {
+    let category = CodePointMapData::<GeneralCategory>::new().get(character);
+    if GeneralCategoryGroup::Mark.contains(category) {
+        return Class::Mark;
+    }
+    let is_letter = GeneralCategoryGroup::Letter.contains(category);
+    // The ideographic zero is a number that is written as a letter.
+    if (is_letter || category == GeneralCategory::LetterNumber) && is_unspaced(character) {
+        return Class::Cut;
+    }
+    match is_letter || GeneralCategoryGroup::Number.contains(category) {
+        true => Class::Word,
+        false => Class::Separator,
+    }
+}
+
+/// Script extensions count ー, which Hiragana and Katakana share.
+fn is_unspaced(character: char) -> bool {
+    let known = ScriptWithExtensions::new();
+    UNSPACED.iter().any(|script| known.has_script(character, *script))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assert_class(class: Class, characters: &str) {
+        for character in characters.chars() {
+            assert_eq!(LETTERS.class(character), class, "{character:?}");
+        }
+    }
+
+    #[test]
+    fn characters_have_the_classes_of_their_scripts() {
+        assert_class(
+            Class::Separator,
+            " \n\t.,;-_'’“—。、「」·🎉❤\u{200d}\u{a0}\u{ad}\u{0}$+<`©\u{e000}",
+        );
+        assert_class(Class::Word, "azAZ09éßİΣжא٣가ㄱㄅªⅣ½²๓𝒜𐐷བＡａ");
+        assert_class(Class::Cut, "中文〇ひカーｱไทยກខက𠀀𪜶々〆ꦲꦗ");
+        assert_class(
+            Class::Mark,
+            "\u{301}\u{64b}\u{e31}\u{e34}\u{3099}\u{20dd}\u{93f}\u{fe0f}\u{1d165}",
+        );
+    }
+
+    /// Grantha, Balinese, Batak, Brahmi, Cham, Makasar, Dives Akuru, Kawi, Gurung Khema,
+    /// Tulu-Tigalari, Tai Tham, Tai Le, New Tai Lue, Tai Viet, Ahom, Yi, Tangut, Nushu, Khitan and
+    /// the small seal script: line breaking has classes for their letters, but runs are words.
+    #[test]
+    fn letters_of_other_scripts_make_words() {
+        assert_class(
+            Class::Word,
+            "𑌅𑍐ᬅᬓᯀ𑀅ꨀꨆ\u{11ee0}𑤀\u{11f04}\u{16100}\u{11380}ᨠᨾᥐᥖᦀᦂꪀꪁ𑜀ꀀꀁ𗀀𛅰\u{18b00}",
+        );
+    }
+
+    #[test]
+    fn cached_classes_equal_looked_up_classes() {
+        for character in '\0'..=char::MAX {
+            assert_eq!(LETTERS.class(character), class(character), "{character:?}");
+        }
+    }
+
+    /// Lowercasing changes only letters of words.
+    #[test]
+    fn only_letters_of_words_have_a_lower_case() {
+        for character in '\0'..=char::MAX {
+            let is_lower = character.to_lowercase().eq([character]);
+            let class = LETTERS.class(character);
+            let is_word = matches!(class, Class::Word | Class::Separator);
+            assert!(is_lower || is_word, "{character:?}");
+        }
+    }
+
+    #[test]
+    fn ascii_words_are_the_alphanumeric_characters() {
+        for character in '\0'..='\x7f' {
+            let is_word = character.is_ascii_alphanumeric();
+            let class = if is_word { Class::Word } else { Class::Separator };
+            assert_class(class, &character.to_string());
+        }
+    }
+}

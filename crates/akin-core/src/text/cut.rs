@@ -1,0 +1,357 @@
+//! Text → shingles.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::ShingleError;
+use super::characters::SpacedText;
+use super::hash::{combine, combine_in_place, combine_whole, token_element};
+use super::normalize::Edits;
+use super::sequence::WordSequence;
+use super::settings::{ShingleSettings, Unit};
+use super::stop_words::StopWordHashes;
+use super::words::TextRules;
+use crate::simd::{Level, WordMix};
+
+/// The range of bytes of each unit of a text.
+pub(super) type UnitRanges = Vec<Range<usize>>;
+
+/// The maximum length of a normalised text in bytes: twice the largest document that settings
+/// allow. Places in a text are 32 bits wide, and lowercasing may make a text longer by half.
+const NORMALIZED_BYTES_MAX: usize = 512 << 20;
+
+/// Cuts texts into shingles.
+#[derive(Clone, Debug)]
+pub(super) struct Cutter {
+    unit: Unit,
+    size: usize,
+    rules: TextRules,
+    word_mix: WordMix,
+    seed: u64,
+    stop_words: Option<Arc<StopWordHashes>>,
+    pub level: Level,
+    normalized_bytes_max: usize,
+}
+
+/// The shingles of a text in its order.
+pub(super) struct Cut {
+    pub shingles: Vec<u64>,
+    /// No shingle was found, so the whole text is the only one.
+    pub whole_document: bool,
+    /// Units in a shingle.
+    size: usize,
+    firsts: Firsts,
+}
+
+/// The number of the unit that each shingle begins with.
+enum Firsts {
+    /// Shingle n begins with unit n.
+    Every,
+    Some(Vec<usize>),
+}
+
+impl Cut {
+    /// The numbers of a shingle's units.
+    pub(super) fn units_of(&self, shingle: usize) -> Range<usize> {
+        let first = match &self.firsts {
+            Firsts::Every => shingle,
+            Firsts::Some(firsts) => firsts[shingle],
+        };
+        first..first + self.size
+    }
+
+    /// The only shingle of a text of these words; a text without words has no shingle.
+    fn whole(words: &[u64]) -> Self {
+        let shingles = if words.is_empty() { vec![] } else { vec![combine_whole(words)] };
+        Self { shingles, whole_document: true, size: words.len(), firsts: Firsts::Every }
+    }
+}
+
+impl Cutter {
+    pub(super) fn new(settings: &ShingleSettings, seed: u64) -> Self {
+        let (rules, word_mix) = (settings.rules(), WordMix::new(seed));
+        let hashes = || {
+            let lowercase = settings.lowercase;
+            Arc::new(StopWordHashes::new(&settings.stopwords, rules, lowercase, word_mix))
+        };
+        let stop_words = (settings.unit == Unit::Stopword).then(hashes);
+        let (unit, size) = (settings.unit, settings.size as usize);
+        let (level, normalized_bytes_max) = (Level::best(), NORMALIZED_BYTES_MAX);
+        Self { unit, size, rules, word_mix, seed, stop_words, level, normalized_bytes_max }
+    }
+
+    /// The shingles of a text.
+    ///
+    /// # Errors
+    /// [`ShingleError::TooLong`]
+    pub(super) fn cut(&self, text: &str) -> Result<Cut, ShingleError> {
+        match self.raw_words(text) {
+            Some(words) => Ok(self.cut_hashes(words)),
+            None => Ok(self.cut_normalized(&self.normalize(text, None)?, None)),
+        }
+    }
+
+    /// The words of a text if normalising would not change them. Reading ends at the first
+    /// character that normalising may change.
+    fn raw_words(&self, text: &str) -> Option<Vec<u64>> {
+        let is_of_words = matches!(self.unit, Unit::Word | Unit::Stopword);
+        if !is_of_words || text.len() > self.normalized_bytes_max {
+            return None;
+        }
+        self.rules.hash_raw_words(text, self.word_mix, self.level)
+    }
+
+    /// The shingles of a text, and the range of bytes of each unit. Slower than [`Self::cut`].
+    ///
+    /// # Errors
+    /// [`ShingleError::TooLong`]
+    pub(super) fn cut_with_ranges(&self, text: &str) -> Result<(Cut, UnitRanges), ShingleError> {
+        let mut edits = Edits::default();
+        let normalized = self.normalize(text, Some(&mut edits))?;
+        let mut ranges = Vec::new();
+        let cut = self.cut_normalized(&normalized, Some(&mut ranges));
+        for range in &mut ranges {
+            *range = edits.original(range.clone());
+        }
+        Ok((cut, ranges))
+    }
+
+    /// The words of a text with their ranges of bytes, by the rules of the unit word whatever the
+    /// unit is.
+    ///
+    /// # Errors
+    /// [`ShingleError::TooLong`]
+    pub(super) fn word_sequence(&self, text: &str) -> Result<WordSequence, ShingleError> {
+        let (mix, level) = (self.word_mix, self.level);
+        if text.len() <= self.normalized_bytes_max
+            && let Some((hashes, ranges)) = self.rules.hash_raw_words_with_ranges(text, mix, level)
+        {
+            return Ok(WordSequence { hashes, ranges });
+        }
+        let mut edits = Edits::default();
+        let normalized = self.normalize(text, Some(&mut edits))?;
+        let (hashes, mut ranges) = self.rules.hash_words_with_ranges(&normalized, mix, level);
+        for [start, end] in &mut ranges {
+            let original = edits.original(*start as usize..*end as usize);
+            (*start, *end) = (original.start as u32, original.end as u32);
+        }
+        Ok(WordSequence { hashes, ranges })
+    }
+
+    fn normalize<'t>(
+        &self,
+        text: &'t str,
+        edits: Option<&mut Edits>,
+    ) -> Result<Cow<'t, str>, ShingleError> {
+        let max = self.normalized_bytes_max;
+        let normalized = self.rules.normalizer.normalize_within(max, text, edits);
+        normalized.ok_or(ShingleError::TooLong { max })
+    }
+
+    fn cut_normalized(&self, text: &str, ranges: Option<&mut UnitRanges>) -> Cut {
+        match self.unit {
+            Unit::Word | Unit::Stopword => self.cut_hashes(self.words(text, ranges)),
+            Unit::Character => self.cut_characters(text, ranges),
+            Unit::Token => self.cut_tokens(text, ranges),
+            // A text has no fields.
+            Unit::Field => Cut::whole(&[]),
+        }
+    }
+
+    fn words(&self, text: &str, ranges: Option<&mut UnitRanges>) -> Vec<u64> {
+        let mix = self.word_mix;
+        let Some(ranges) = ranges else {
+            return self.rules.hash_words(text, mix, self.level);
+        };
+        let mut hashes = Vec::new();
+        self.rules.for_each_word(text, |spelling, range| {
+            hashes.push(mix.hash(spelling.as_bytes()));
+            ranges.push(range);
+        });
+        hashes
+    }
+
+    /// The shingles of words.
+    fn cut_hashes(&self, hashes: Vec<u64>) -> Cut {
+        match self.unit {
+            Unit::Stopword => self.cut_at_stop_words(&hashes),
+            _ => self.cut_words(hashes),
+        }
+    }
+
+    fn cut_words(&self, mut hashes: Vec<u64>) -> Cut {
+        if hashes.len() < self.size {
+            return Cut::whole(&hashes);
+        }
+        combine_in_place(&mut hashes, self.size, self.level);
+        self.every(hashes)
+    }
+
+    /// A stop word with too few words after it begins no shingle. If no word begins a shingle, the
+    /// whole text is a shingle: "… the end" would otherwise equal every text with that end.
+    fn cut_at_stop_words(&self, hashes: &[u64]) -> Cut {
+        let stop_words = self.stop_words.as_ref().expect("made for this unit by `new`");
+        let mut firsts = Vec::with_capacity(hashes.len() / 2);
+        let mut shingles = Vec::with_capacity(hashes.len() / 2);
+        for (first, words) in hashes.windows(self.size).enumerate() {
+            if stop_words.contains(words[0]) {
+                firsts.push(first);
+                shingles.push(combine(words));
+            }
+        }
+        if shingles.is_empty() {
+            return Cut::whole(hashes);
+        }
+        Cut { shingles, whole_document: false, size: self.size, firsts: Firsts::Some(firsts) }
+    }
+
+    fn cut_characters(&self, text: &str, ranges: Option<&mut UnitRanges>) -> Cut {
+        let spaced = match ranges {
+            Some(ranges) => SpacedText::new(text, self.rules, |range| ranges.push(range)),
+            None => SpacedText::new(text, self.rules, |_| ()),
+        };
+        let units = spaced.count();
+        // A text with fewer characters is a single window, and no window of a longer text has as
+        // few characters.
+        let size = self.size.min(units.max(1));
+        let shingles = spaced.shingles(size, self.seed);
+        Cut { shingles, whole_document: units < self.size, size, firsts: Firsts::Every }
+    }
+
+    fn cut_tokens(&self, text: &str, mut ranges: Option<&mut UnitRanges>) -> Cut {
+        let mut hashes = Vec::with_capacity(text.len() / 6 + 1);
+        let mut folded = String::new();
+        for token in text.split_whitespace() {
+            folded.clear();
+            token.chars().for_each(|character| self.rules.push_folded(character, &mut folded));
+            hashes.push(token_element(&folded, self.seed));
+            if let Some(ranges) = &mut ranges {
+                let start = token.as_ptr().addr() - text.as_ptr().addr();
+                ranges.push(start..start + token.len());
+            }
+        }
+        if self.size == 1 && !hashes.is_empty() {
+            return self.every(hashes);
+        }
+        self.cut_words(hashes)
+    }
+
+    fn every(&self, shingles: Vec<u64>) -> Cut {
+        Cut { shingles, whole_document: false, size: self.size, firsts: Firsts::Every }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Shingler, StopWords};
+    use super::*;
+    use crate::document::Content;
+
+    const MAX: usize = 1_000;
+
+    fn stop_words_3() -> ShingleSettings {
+        ShingleSettings { unit: Unit::Stopword, ..ShingleSettings::default() }
+    }
+
+    /// The range of the text that each shingle covers, and whether the whole text became a shingle.
+    fn covered<'t>(settings: &ShingleSettings, text: &'t str) -> (Vec<&'t str>, bool) {
+        let shingler = Shingler::new(settings.clone(), 0, MAX);
+        let mut covered = Vec::new();
+        shingler.spans(text, |_, span| covered.push(&text[span])).unwrap();
+        (covered, shingler.text(text).unwrap().whole_document)
+    }
+
+    #[test]
+    fn texts_too_long_after_normalising_are_refused() {
+        for unit in [Unit::Word, Unit::Stopword, Unit::Character, Unit::Token] {
+            let settings = ShingleSettings { unit, ..ShingleSettings::default() };
+            let mut shingler = Shingler::new(settings, 0, MAX);
+            shingler.cutter.normalized_bytes_max = 100;
+            let [short, long] = [3, 4].map(|count| "\u{fdfa}".repeat(count));
+            assert!(shingler.text(&short).is_ok(), "{unit:?}");
+            let too_long = ShingleError::TooLong { max: 100 };
+            let spanned = shingler.spans(&long, |_, _| panic!("{unit:?}"));
+            assert_eq!(shingler.text(&long).err(), Some(too_long), "{unit:?}");
+            assert_eq!(shingler.words(&long), Err(too_long), "{unit:?}");
+            assert_eq!(shingler.shingled(&long), Err(too_long), "{unit:?}");
+            assert_eq!(shingler.bag(&Content::Text(long)).err(), Some(too_long), "{unit:?}");
+            assert_eq!(spanned, Err(too_long), "{unit:?}");
+            assert_eq!(shingler.shingles(&"x".repeat(101)), Err(too_long), "{unit:?}");
+        }
+    }
+
+    #[test]
+    fn stop_words_begin_shingles() {
+        let english = stop_words_3();
+        let text = "A spokesperson for the Sudzo Corporation revealed today that studies…";
+        let shingles = ["A spokesperson for", "for the Sudzo", "the Sudzo Corporation"];
+        assert_eq!(covered(&english, text), (shingles.to_vec(), false));
+        let german = StopWords::of_language("de").unwrap();
+        let german = ShingleSettings { stopwords: german, size: 2, ..stop_words_3() };
+        assert_eq!(covered(&german, "DER Zug und die").0, ["DER Zug", "und die"]);
+        let own = StopWords::of_list(vec!["BUY".to_owned()]);
+        let own = ShingleSettings { stopwords: own, lowercase: false, ..stop_words_3() };
+        assert_eq!(covered(&own, "the end. Buy now, buy a car").0, ["Buy now, buy", "buy a car"]);
+    }
+
+    #[test]
+    fn texts_without_a_stop_word_shingle_become_one() {
+        let settings = stop_words_3();
+        for text in ["Products Prices Contact", "Breaking news", "News from the end of it", "the"] {
+            let of_one = text != "News from the end of it";
+            assert_eq!(covered(&settings, text).1, of_one, "{text}");
+        }
+        let shingles = |text: &str| Shingler::new(settings.clone(), 0, MAX).shingles(text).unwrap();
+        assert_ne!(shingles("Apple pie, the"), shingles("Stock crash, the"));
+        // Beyond the words that a shingle can have, each still counts.
+        let long: Vec<String> = (0..200).map(|n| format!("product{n}")).collect();
+        for changed in [0, 63, 64, 150, 199] {
+            let mut other = long.clone();
+            other[changed].push('x');
+            assert_ne!(shingles(&long.join(" ")), shingles(&other.join(" ")), "word {changed}");
+        }
+    }
+
+    /// A word for each number: never a stop word.
+    fn word(number: u64) -> String {
+        format!("word{}", xxhash_rust::xxh3::xxh3_64(&number.to_le_bytes()) % 100_000)
+    }
+
+    fn words(from: u64, count: u64) -> String {
+        (from..from + count).map(word).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Prose, in which every other word is a stop word, between menus, advertisements and links.
+    fn page(article: u64, site: u64) -> String {
+        let stop_words = ["the", "of", "and", "to", "is", "in", "that", "with", "was", "for"];
+        let prose = (0..60).map(|n| {
+            let number = article * 1000 + n;
+            format!("{} {}", stop_words[(number * number % 10) as usize], word(number))
+        });
+        let prose = prose.collect::<Vec<_>>().join(" ");
+        let [menu, advertisement, links] =
+            [1, 2, 3].map(|part| words(site * 10_000 + part * 100, 60));
+        format!("{menu}\n{prose}.\n{advertisement}\n{links}")
+    }
+
+    #[test]
+    fn articles_match_despite_different_surroundings() {
+        let resemblance = |unit: Unit, a: &str, b: &str| {
+            let settings = ShingleSettings { unit, ..ShingleSettings::default() };
+            let shingler = Shingler::new(settings, 0, MAX);
+            let [a, b] = [a, b].map(|text| shingler.text(text).unwrap().set);
+            let shared = a.as_slice().iter().filter(|it| b.as_slice().contains(it)).count();
+            shared as f64 / (a.count() + b.count() - shared) as f64
+        };
+        for article in 1..20 {
+            let [here, there] = [11, 12].map(|site| page(article, site));
+            let other = page(article + 100, 11);
+            assert!(resemblance(Unit::Stopword, &here, &there) > 0.95);
+            assert!(resemblance(Unit::Word, &here, &there) < 0.3);
+            // Words that are alike only because of their surroundings are not.
+            assert!(resemblance(Unit::Stopword, &here, &other) < 0.1);
+            assert!(resemblance(Unit::Word, &here, &other) > 0.4);
+        }
+    }
+}

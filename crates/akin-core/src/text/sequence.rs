@@ -1,0 +1,167 @@
+//! The words of a text in order, and where they are in it.
+
+use std::ops::Range;
+
+use super::hash::combine_whole;
+
+/// The hashes of a text's words in order, each with its range of bytes in the original text.
+///
+/// ```
+/// use akin_core::text::{CharOffsets, ShingleSettings, Shingler};
+///
+/// let shingler = Shingler::new(ShingleSettings::default(), 0, 1_000_000);
+/// let text = "Ünder the SEA";
+/// let words = shingler.words(text)?;
+/// assert_eq!(&text[words.bytes(1..3)], "the SEA");
+/// assert_eq!(words.hashes()[2], shingler.words("sea")?.hashes()[0]);
+/// assert_eq!(CharOffsets::new(text).range(words.bytes(1..3)), 6..13);
+/// # Ok::<(), akin_core::ShingleError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WordSequence {
+    pub(super) hashes: Vec<u64>,
+    /// Start and end. A piece of text that normalisation rewrites counts as a whole, so the ranges
+    /// of neighbouring words may overlap; starts and ends never decrease.
+    pub(super) ranges: Vec<[u32; 2]>,
+}
+
+impl WordSequence {
+    /// The hash of each word.
+    pub fn hashes(&self) -> &[u64] {
+        &self.hashes
+    }
+
+    /// The number of words.
+    pub fn len(&self) -> usize {
+        self.hashes.len()
+    }
+
+    /// Whether the text has no word.
+    pub fn is_empty(&self) -> bool {
+        self.hashes.is_empty()
+    }
+
+    /// The bytes of the original text from the first to the last word of a range of words.
+    ///
+    /// # Panics
+    /// If the range is empty or ends after the last word.
+    pub fn bytes(&self, words: Range<usize>) -> Range<usize> {
+        assert!(!words.is_empty(), "an empty range of words has no place in a text");
+        self.ranges[words.start][0] as usize..self.ranges[words.end - 1][1] as usize
+    }
+
+    /// Whether the text can be cut before a word: no byte belongs to the words before it and to
+    /// the words from it on. A text can be cut before its first word and after its last.
+    pub(crate) fn can_cut_before(&self, word: usize) -> bool {
+        match (self.ranges.get(word.wrapping_sub(1)), self.ranges.get(word)) {
+            (Some(before), Some(after)) => before[1] <= after[0],
+            _ => true,
+        }
+    }
+}
+
+/// The fingerprint of a sequence of words: a hash that depends on the order of the words.
+pub(crate) fn sequence_fingerprint(hashes: &[u64]) -> u64 {
+    combine_whole(hashes)
+}
+
+/// Converts offsets in bytes to offsets in Unicode code points.
+///
+/// Making it takes a pass over the text; a conversion reads at most a kilobyte of the text.
+#[derive(Clone, Debug)]
+pub struct CharOffsets<'t> {
+    text: &'t str,
+    /// The number of code points before each multiple of [`CHUNK_BYTES`].
+    before: Vec<u32>,
+}
+
+const CHUNK_BYTES: usize = 1_024;
+
+impl<'t> CharOffsets<'t> {
+    /// Reads a text once.
+    pub fn new(text: &'t str) -> Self {
+        let (mut sum, chunks) = (0, text.as_bytes().chunks(CHUNK_BYTES));
+        let mut before = Vec::with_capacity(text.len() / CHUNK_BYTES + 2);
+        for chunk in chunks {
+            before.push(sum);
+            sum += chars(chunk);
+        }
+        before.push(sum);
+        Self { text, before }
+    }
+
+    /// The number of code points before a byte. Within a character, the character counts.
+    ///
+    /// # Panics
+    /// If the text has fewer bytes.
+    pub fn at(&self, byte: usize) -> usize {
+        let chunk = byte / CHUNK_BYTES;
+        let rest = &self.text.as_bytes()[chunk * CHUNK_BYTES..byte];
+        (self.before[chunk.min(self.before.len() - 1)] + chars(rest)) as usize
+    }
+
+    /// The code points of a range of bytes.
+    pub fn range(&self, bytes: Range<usize>) -> Range<usize> {
+        self.at(bytes.start)..self.at(bytes.end)
+    }
+}
+
+/// The number of bytes that begin a code point.
+fn chars(bytes: &[u8]) -> u32 {
+    bytes.iter().map(|byte| u32::from((*byte as i8) >= -0x40)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::{Normalize, ShingleSettings, Shingler};
+    use super::*;
+
+    fn shingler(normalize: Normalize, lowercase: bool) -> Shingler {
+        let settings = ShingleSettings { normalize, lowercase, size: 1, ..Default::default() };
+        Shingler::new(settings, 0, usize::MAX)
+    }
+
+    #[test]
+    fn words_are_the_shingles_of_one_word() {
+        for lowercase in [true, false] {
+            for normalize in [Normalize::Nfkc, Normalize::Nfc, Normalize::None] {
+                let shingler = shingler(normalize, lowercase);
+                let text =
+                    "It\u{2019}s ½ of the ﬁrst İstanbul, «Straße» e\u{301}té 我是 ﷺ!".repeat(300);
+                let words = shingler.words(&text).unwrap();
+                let mut ranges = Vec::new();
+                shingler.spans(&text, |_, range| ranges.push(range)).unwrap();
+                let found: Vec<_> = (0..words.len()).map(|at| words.bytes(at..at + 1)).collect();
+                assert_eq!(found, ranges, "{normalize:?} {lowercase}");
+                let alone = |range: &Range<usize>| shingler.words(&text[range.clone()]).unwrap();
+                assert_eq!(alone(&ranges[0]).hashes()[0], words.hashes()[0]);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn ranges_are_equal_on_both_paths(text in "[a-zA-ZéßİK ﬁ中'.\u{301}½０-９]{0,200}") {
+            for normalize in [Normalize::Nfkc, Normalize::Nfc, Normalize::None] {
+                let shingler = shingler(normalize, true);
+                let words = shingler.words(&text).unwrap();
+                let mut ranges = Vec::new();
+                let whole = shingler.spans(&text, |_, range| ranges.push(range));
+                prop_assert_eq!(whole, Ok(()));
+                let found: Vec<_> = (0..words.len()).map(|at| words.bytes(at..at + 1)).collect();
+                prop_assert_eq!(found, ranges);
+            }
+        }
+
+        #[test]
+        fn code_points_are_counted_at_every_byte(text in "[a中é𝒜]{0,900}") {
+            let offsets = CharOffsets::new(&text);
+            for (number, (byte, _)) in text.char_indices().enumerate() {
+                prop_assert_eq!(offsets.at(byte), number);
+            }
+            prop_assert_eq!(offsets.at(text.len()), text.chars().count());
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! How contents are cut.
+
+use serde::{Deserialize, Serialize};
+
+use super::equivalents::Equivalents;
+use super::hash::UNITS_MAX;
+use super::normalize::Normalize;
+use super::stop_words::StopWords;
+use super::words::TextRules;
+
+/// How texts are cut into shingles. Determines the stored data: fixed for a collection's life.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct ShingleSettings {
+    pub unit: Unit,
+    /// How many units make a shingle.
+    #[cfg_attr(feature = "schema", schema(minimum = 1, maximum = 64))]
+    pub size: u32,
+    /// Ignore the difference between upper and lower case.
+    pub lowercase: bool,
+    /// Unicode normalisation of texts and fields before they are cut. Ready-made tokens are never
+    /// normalised.
+    pub normalize: Normalize,
+    /// Count repetitions: each occurrence of a shingle is an element of its own, so the Jaccard
+    /// similarity is that of bags, Σmin / Σmax of the counts.
+    pub multiset: bool,
+    /// For the unit `stopword`: the words that shingles begin with.
+    #[cfg_attr(feature = "schema", schema(value_type = super::stop_words::WrittenStopWords))]
+    pub stopwords: StopWords,
+    /// For the unit `field`: groups of words and whole values that mean the same.
+    #[serde(skip_serializing_if = "Equivalents::is_empty")]
+    pub equivalents: Equivalents,
+}
+
+impl ShingleSettings {
+    /// The faults of the settings: a sentence for each, starting with the key's name.
+    pub fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        if !(1..=UNITS_MAX as u32).contains(&self.size) {
+            faults.push(format!("size must be from 1 to {UNITS_MAX}, not {}", self.size));
+        }
+        if self.unit != Unit::Field && !self.equivalents.is_empty() {
+            faults.push("equivalents are for the unit field only".to_owned());
+        }
+        faults.extend(self.stopwords.fault(self.rules()));
+        faults.extend(self.equivalents.faults(self.rules()));
+        faults
+    }
+
+    pub(super) fn rules(&self) -> TextRules {
+        TextRules::new(self.normalize, self.lowercase)
+    }
+}
+
+impl Default for ShingleSettings {
+    fn default() -> Self {
+        Self {
+            unit: Unit::Word,
+            size: 3,
+            lowercase: true,
+            normalize: Normalize::Nfkc,
+            multiset: false,
+            stopwords: StopWords::default(),
+            equivalents: Equivalents::default(),
+        }
+    }
+}
+
+/// The units of which shingles are made.
+///
+/// ```
+/// use akin_core::{MatchSettings, TextIndex, Unit};
+///
+/// let names = TextIndex::new(&MatchSettings::new().unit(Unit::Character).size(3).threshold(0.4))?;
+/// names.insert(1, "Katherine Johnson")?;
+/// assert_eq!(names.query("Kathrine Johnson")?[0].id, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(
+    feature = "schema",
+    schema(as = ShingleUnit, description = "The units of which shingles are made.")
+)]
+pub enum Unit {
+    /// Runs of letters, marks and digits of any script, with the apostrophes between letters or
+    /// digits; of Han, Hiragana, Katakana, Thai, Lao, Khmer, Burmese and Javanese, which are
+    /// written without spaces, single letters with their marks. A hyphen separates words, with a
+    /// line break or without.
+    Word,
+    /// Unicode characters, with each run of white space a single space.
+    Character,
+    /// Words, but only shingles that begin with a stop word: prose is full of them, navigation
+    /// and advertisements have hardly any, so that pages are compared by their articles
+    /// (Theobald, Siddharth and Paepcke 2008).
+    Stopword,
+    /// Pieces between white space as they are, punctuation and all. With size 1 each is the
+    /// element that it would be as a ready-made token.
+    Token,
+    /// The fields of records, each as a whole; there are no shingles of several. Texts and tokens
+    /// are refused.
+    Field,
+}

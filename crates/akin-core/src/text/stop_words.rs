@@ -1,0 +1,278 @@
+//! Stop words: the most frequent words of a language.
+
+use serde::{Deserialize, Serialize};
+
+use super::words::TextRules;
+use crate::simd::WordMix;
+
+/// The maximum number of words in a custom list.
+const WORDS_MAX: usize = 10_000;
+
+/// The stop words of a language, by its ISO 639-1 code, or the words of a list.
+///
+/// Most languages have the lists of the Snowball stemmers as NLTK keeps them; the remaining
+/// languages have the lists of stopwords-iso.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "WrittenStopWords", into = "WrittenStopWords")]
+pub struct StopWords(Source);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Source {
+    Language(&'static str),
+    List(Vec<String>),
+}
+
+/// Stop words as settings have them: the ISO 639-1 code of a language that has a list, or words.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(untagged, expecting = "stop words are a language code or a list of words")]
+#[cfg_attr(feature = "schema", schema(as = StopWords))]
+pub(super) enum WrittenStopWords {
+    Language(String),
+    List(Vec<String>),
+}
+
+/// A code of a language without a list of stop words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no stop words are known of {code:?}, only of {}", known.join(", "))]
+pub struct UnknownLanguage {
+    code: String,
+    known: &'static [&'static str],
+}
+
+impl StopWords {
+    /// # Errors
+    /// [`UnknownLanguage`] for a code without a list.
+    pub fn of_language(code: &str) -> Result<Self, UnknownLanguage> {
+        let known = stop_words::available_languages();
+        match known.iter().find(|language| **language == code) {
+            Some(language) => Ok(Self(Source::Language(language))),
+            None => Err(UnknownLanguage { code: code.to_owned(), known }),
+        }
+    }
+
+    /// A custom list of words, in upper or lower case.
+    pub fn of_list(words: Vec<String>) -> Self {
+        Self(Source::List(words))
+    }
+
+    /// The fault of a list, as a sentence that starts with the setting's name: no words, too many
+    /// words, or an entry that is never cut as a single word.
+    pub(super) fn fault(&self, rules: TextRules) -> Option<String> {
+        let Source::List(words) = &self.0 else { return None };
+        if !(1..=WORDS_MAX).contains(&words.len()) {
+            return Some(format!("stopwords must be 1 to {WORDS_MAX} words, not {}", words.len()));
+        }
+        let wrong = words.iter().find(|text| !is_one_word(text, rules))?;
+        Some(format!("stopwords must be one word each, as texts are cut, not {wrong:?}"))
+    }
+
+    /// Every word, normalised and in lower case. Entries that are cut into several words are left
+    /// out: the lists also have the parts that matter.
+    pub(super) fn words(&self, rules: TextRules) -> Vec<String> {
+        let lowercased = |word: &str| rules.fold(word).to_lowercase();
+        match &self.0 {
+            Source::List(words) => words.iter().map(|word| lowercased(word)).collect(),
+            Source::Language(code) => {
+                let words = stop_words::lookup(code).expect("the code is one of those available");
+                let single = words.iter().filter(|word| is_one_word(word, rules));
+                single.map(|word| lowercased(word)).collect()
+            }
+        }
+    }
+}
+
+impl Default for StopWords {
+    fn default() -> Self {
+        Self(Source::Language("en"))
+    }
+}
+
+impl TryFrom<WrittenStopWords> for StopWords {
+    type Error = UnknownLanguage;
+    fn try_from(value: WrittenStopWords) -> Result<Self, UnknownLanguage> {
+        match value {
+            WrittenStopWords::Language(code) => Self::of_language(&code),
+            WrittenStopWords::List(words) => Ok(Self::of_list(words)),
+        }
+    }
+}
+
+impl From<StopWords> for WrittenStopWords {
+    fn from(stop_words: StopWords) -> Self {
+        match stop_words.0 {
+            Source::Language(code) => Self::Language(code.to_owned()),
+            Source::List(words) => Self::List(words),
+        }
+    }
+}
+
+fn is_one_word(text: &str, rules: TextRules) -> bool {
+    let normalized = rules.normalizer.normalize(text);
+    let (mut words, mut covered) = (0, 0);
+    rules.for_each_word(&normalized, |_, range| {
+        words += 1;
+        covered += range.len();
+    });
+    words == 1 && covered == normalized.len()
+}
+
+/// The hashes of stop words: a table that is at most a quarter full, probed from the slot of a
+/// hash's low bits on. An empty slot is 0, so a word with hash 0 is no stop word.
+#[derive(Clone, Debug)]
+pub(super) struct StopWordHashes(Box<[u64]>);
+
+impl StopWordHashes {
+    /// Where case is kept, a stop word may be in lower case, capitalised or all in capitals.
+    pub(super) fn new(
+        stop_words: &StopWords,
+        rules: TextRules,
+        lowercase: bool,
+        hasher: WordMix,
+    ) -> Self {
+        let words = stop_words.words(rules);
+        let forms = if lowercase { 1 } else { 3 };
+        let slots = (4 * words.len() * forms).next_power_of_two();
+        let mut hashes = Self(vec![0; slots].into_boxed_slice());
+        for word in words {
+            hashes.insert(hasher.hash(word.as_bytes()));
+            if !lowercase {
+                hashes.insert(hasher.hash(capitalised(&word).as_bytes()));
+                hashes.insert(hasher.hash(word.to_uppercase().as_bytes()));
+            }
+        }
+        hashes
+    }
+
+    fn insert(&mut self, hash: u64) {
+        let slot = self.slot(hash);
+        self.0[slot] = hash;
+    }
+
+    #[inline]
+    pub(super) fn contains(&self, hash: u64) -> bool {
+        hash != 0 && self.0[self.slot(hash)] == hash
+    }
+
+    /// The slot of a hash, or the empty slot where it belongs.
+    #[inline]
+    fn slot(&self, hash: u64) -> usize {
+        let mask = self.0.len() - 1;
+        let mut slot = hash as usize & mask;
+        while self.0[slot] != 0 && self.0[slot] != hash {
+            slot = (slot + 1) & mask;
+        }
+        slot
+    }
+}
+
+fn capitalised(word: &str) -> String {
+    let mut characters = word.chars();
+    let first = characters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(characters).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Normalize;
+    use super::*;
+
+    fn list(words: &[&str]) -> StopWords {
+        StopWords::of_list(words.iter().map(|&word| word.to_owned()).collect())
+    }
+
+    fn rules(normalize: Normalize) -> TextRules {
+        TextRules::new(normalize, true)
+    }
+
+    #[test]
+    fn the_languages_of_europe_have_stop_words() {
+        for (code, word) in [
+            ("en", "the"),
+            ("de", "und"),
+            ("fr", "été"),
+            ("es", "también"),
+            ("it", "perché"),
+            ("nl", "het"),
+            ("pt", "não"),
+            ("sv", "är"),
+            ("da", "også"),
+            ("no", "ikke"),
+            ("fi", "että"),
+            ("pl", "się"),
+            ("cs", "že"),
+            ("ru", "что"),
+            ("el", "και"),
+        ] {
+            let words = StopWords::of_language(code).unwrap().words(rules(Normalize::Nfkc));
+            assert!(words.iter().any(|known| known == word), "{word} in {code}");
+            assert!(words.len() < 1000, "{code} has {}", words.len());
+        }
+    }
+
+    #[test]
+    fn unknown_languages_get_the_known_codes() {
+        let message = StopWords::of_language("EN").unwrap_err().to_string();
+        assert!(message.starts_with("no stop words are known of \"EN\", only of af, ar, az, be,"));
+        assert!(message.contains(" da, de, el, en, "), "{message}");
+    }
+
+    #[test]
+    fn a_list_has_words_as_texts_are_cut() {
+        let words = list(&["Der", "ÉTÉ", "的", "E\u{301}te\u{301}", "Don’t"]);
+        let nfkc = rules(Normalize::Nfkc);
+        assert_eq!(words.words(nfkc), ["der", "été", "的", "été", "don't"]);
+        assert_eq!(words.fault(nfkc), None);
+        let fault = |words: &[&str]| list(words).fault(nfkc).unwrap();
+        assert_eq!(fault(&[]), "stopwords must be 1 to 10000 words, not 0");
+        assert_eq!(
+            fault(&vec!["a"; WORDS_MAX + 1]),
+            "stopwords must be 1 to 10000 words, not 10001"
+        );
+        assert_eq!(list(&vec!["a"; WORDS_MAX]).fault(nfkc), None);
+        for text in ["no no", " a", "", "的的", "…"] {
+            let expected =
+                format!("stopwords must be one word each, as texts are cut, not {text:?}");
+            assert_eq!(fault(&["a", text]), expected);
+        }
+        assert_eq!(list(&["don't"]).fault(rules(Normalize::None)), None);
+        assert!(list(&["don’t"]).fault(rules(Normalize::None)).is_some());
+    }
+
+    #[test]
+    fn settings_have_a_code_or_a_list() {
+        let read = |json: &str| serde_json::from_str::<StopWords>(json);
+        for json in ["\"de\"", "[\"Der\",\"die\"]"] {
+            assert_eq!(serde_json::to_string(&read(json).unwrap()).unwrap(), json);
+        }
+        assert!(read("\"xx\"").unwrap_err().to_string().contains("only of af, "));
+        let error = read("7").unwrap_err().to_string();
+        assert_eq!(error, "stop words are a language code or a list of words");
+    }
+
+    #[test]
+    fn stop_words_are_known_by_their_hashes() {
+        for lowercase in [true, false] {
+            let hasher = WordMix::new(5);
+            for code in stop_words::available_languages() {
+                let stop_words = StopWords::of_language(code).unwrap();
+                let rules = TextRules::new(Normalize::Nfkc, lowercase);
+                let hashes = StopWordHashes::new(&stop_words, rules, lowercase, hasher);
+                let words = stop_words.words(rules);
+                assert!(words.iter().all(|word| hashes.contains(hasher.hash(word.as_bytes()))));
+                let others = (0..3000).map(|n| hasher.hash(format!("other{n}").as_bytes()));
+                assert_eq!(others.filter(|hash| hashes.contains(*hash)).count(), 0);
+            }
+            let rules = TextRules::new(Normalize::Nfkc, lowercase);
+            let hashes = StopWordHashes::new(&list(&["été"]), rules, lowercase, hasher);
+            let known = ["été", "Été", "ÉTÉ", "éTé"].map(|word| {
+                let mut known = false;
+                rules.for_each_word(word, |it, _| {
+                    known = hashes.contains(hasher.hash(it.as_bytes()));
+                });
+                known
+            });
+            assert_eq!(known, [true, true, true, lowercase]);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Searches that may find very many sets, as for a filter that few documents match.
+
+use std::sync::Arc;
+
+use super::Local;
+use crate::backend::{BackendError, Candidates};
+use akin_core::index::{Search, SearchLimits};
+
+/// Searches that find more sets than this (about 0.5 ms of work) run on a blocking thread.
+const FOUND_INLINE_MAX: usize = 2_048;
+
+/// Searches that read more postings than this run on a blocking thread, too.
+const POSTINGS_INLINE_MAX: usize = 16_384;
+
+/// Searches between two pauses: in a crowd they take some milliseconds.
+const LOOKUPS_AT_ONCE: usize = 32;
+
+impl Local {
+    pub(super) async fn search(&self, search: &Search<'_>) -> Result<Candidates, BackendError> {
+        self.search_at(search, self.now_ms()).await
+    }
+
+    /// Several searches, in pieces between which others have the thread.
+    pub(super) async fn search_all(&self, searches: &[Search<'_>]) -> Vec<Candidates> {
+        let mut found = Vec::with_capacity(searches.len());
+        for piece in searches.chunks(LOOKUPS_AT_ONCE) {
+            found.extend(self.live.candidates_of_all(piece, self.now_ms()));
+            tokio::task::yield_now().await;
+        }
+        found
+    }
+
+    /// [`Self::search`] for the documents that have not expired at a time.
+    pub(super) async fn search_at(
+        &self,
+        search: &Search<'_>,
+        now_ms: i64,
+    ) -> Result<Candidates, BackendError> {
+        if search.limits.found_max <= FOUND_INLINE_MAX {
+            return Ok(self.live.candidates(search, now_ms));
+        }
+        // Most searches find few sets whatever their limits.
+        let postings_max = search.limits.postings_max.min(POSTINGS_INLINE_MAX);
+        let limits = SearchLimits { found_max: FOUND_INLINE_MAX, postings_max, ..search.limits };
+        let small = Search { limits, ..*search };
+        let found = self.live.candidates(&small, now_ms);
+        if !found.truncated {
+            return Ok(found);
+        }
+        let (live, keys, sketch) =
+            (Arc::clone(&self.live), search.keys.to_vec(), search.sketch.clone());
+        let Search { fingerprint, agreeing_min, threshold, start, limits, .. } = *search;
+        let large = super::blocking(move || {
+            let search = Search::new(&keys, &sketch, fingerprint, threshold, agreeing_min, limits)
+                .starting_at(start);
+            Ok(live.candidates(&search, now_ms))
+        });
+        Ok(large.await?)
+    }
+}

@@ -1,0 +1,245 @@
+//! The state that lookups read: the index, the ids and a cache of sets; and the changes applied to
+//! it when a write is durable.
+
+use std::sync::Arc;
+
+use smallvec::smallvec;
+
+use super::catalog::{Catalog, Listing};
+use super::clusters::Clusters;
+use super::replacements::Replacements;
+use super::set_cache::SetCache;
+use crate::backend::{Candidate, Member, PreparedDocument, Sketched};
+use crate::document::{DocumentId, Ordinal};
+use akin_core::index::{Index, NewSet};
+use akin_core::scheme::{Key, Scheme};
+use akin_core::text::ShingleSet;
+
+/// A document that is durable, or about to be.
+pub(super) struct DurableDocument {
+    pub ordinal: Ordinal,
+    pub prepared: Arc<PreparedDocument>,
+    pub expires_at_ms: Option<i64>,
+}
+
+pub(super) struct MemoryState {
+    pub index: Index,
+    pub catalog: Catalog,
+    pub sets: SetCache,
+    scheme: Scheme,
+    pub replacements: Replacements,
+    /// `None` if they are not kept.
+    pub clusters: Option<Clusters>,
+}
+
+impl MemoryState {
+    pub fn new(index: Index, catalog: Catalog, scheme: Scheme, sets: SetCache) -> Self {
+        let replacements = Replacements::default();
+        Self { index, catalog, sets, scheme, replacements, clusters: None }
+    }
+
+    /// Keeps clusters, in so much memory.
+    pub fn keep_clusters(&mut self, bytes_max: u64) {
+        self.clusters = Some(Clusters::new(bytes_max, self.catalog.chunks()));
+    }
+
+    /// Applies a durable document, in place of the stored document with its id. `replaced_set`: the
+    /// set of the latter, if the index needs it.
+    pub fn put(&self, durable: &DurableDocument, replaced_set: Option<&ShingleSet>) {
+        let id = &durable.prepared.document.id;
+        let replaced = self.catalog.ordinal(id);
+        let Some((old, fingerprint)) =
+            replaced.and_then(|old| Some((old, self.catalog.fingerprint(old)?)))
+        else {
+            return self.put_new(std::slice::from_ref(durable));
+        };
+        self.keep_set(durable);
+        self.index.insert(durable.ordinal, &self.in_index(durable));
+        // In this order: a lookup that misses both finds the new document among the replacements.
+        self.replacements.note(durable.ordinal);
+        self.list(durable);
+        self.take_out(old, fingerprint, replaced_set);
+        match &self.clusters {
+            Some(clusters) if fingerprint == durable.prepared.fingerprint => {
+                clusters.replaced(old, durable.ordinal);
+            }
+            Some(clusters) => {
+                clusters.removed(old);
+                clusters.added(std::iter::once(durable.ordinal));
+            }
+            None => {}
+        }
+    }
+
+    /// Applies durable documents with new ids.
+    pub fn put_new(&self, durable: &[DurableDocument]) {
+        // The catalog comes first, so that every ordinal found in the index has an id.
+        for document in durable {
+            self.keep_set(document);
+            self.list(document);
+        }
+        let filed = durable.iter().map(|document| (document.ordinal, self.in_index(document)));
+        self.index.insert_all(filed);
+        if let Some(clusters) = &self.clusters {
+            clusters.added(durable.iter().map(|document| document.ordinal));
+        }
+    }
+
+    fn keep_set(&self, DurableDocument { prepared, .. }: &DurableDocument) {
+        self.sets.insert(prepared.fingerprint, prepared.set.clone());
+    }
+
+    fn list(&self, DurableDocument { ordinal, prepared, expires_at_ms }: &DurableDocument) {
+        let id = prepared.document.id.clone();
+        let has_metadata = prepared.document.metadata.is_some();
+        let (fingerprint, expires_at_ms) = (prepared.fingerprint, *expires_at_ms);
+        let listing = Listing::new(*ordinal, id, fingerprint, has_metadata, expires_at_ms);
+        self.catalog.insert(listing);
+    }
+
+    fn in_index<'a>(&self, DurableDocument { prepared, .. }: &'a DurableDocument) -> NewSet<'a> {
+        // In a scheme without tables, the keys are only for documents in flight.
+        let tables = prepared.keys.len().min(self.scheme.tables() as usize);
+        NewSet {
+            fingerprint: prepared.fingerprint,
+            shingles: prepared.set.count() as u32,
+            sketch: &prepared.sketch,
+            keys: &prepared.keys[..tables],
+            set: Some(&prepared.set),
+        }
+    }
+
+    /// Applies a durable removal. `set`: the document's set, if the index needs it.
+    pub fn remove(&self, id: &DocumentId, ordinal: Ordinal, set: Option<&ShingleSet>) {
+        let fingerprint = self.catalog.fingerprint(ordinal);
+        self.catalog.remove(id);
+        if let Some(fingerprint) = fingerprint {
+            self.take_out(ordinal, fingerprint, set);
+        }
+        if let Some(clusters) = &self.clusters {
+            clusters.removed(ordinal);
+        }
+    }
+
+    fn take_out(&self, ordinal: Ordinal, fingerprint: u64, set: Option<&ShingleSet>) {
+        let Some(sketch) = self.index.sketch_of(fingerprint) else { return };
+        let keys: Vec<_> = self.scheme.all_keys(sketch.as_bytes()).collect();
+        self.index.remove(ordinal, fingerprint, &keys, set);
+    }
+
+    /// The document with this id: the old or the new version if it is replaced concurrently.
+    pub fn sketched(&self, id: &DocumentId, now_ms: i64) -> Option<Sketched> {
+        let mut missed = None;
+        while let Some(listing) = self.catalog.alive(id, now_ms)
+            && missed != Some(listing.ordinal)
+        {
+            missed = Some(listing.ordinal);
+            let sketched = self.sketched_listing(listing);
+            if sketched.is_some() {
+                return sketched;
+            }
+        }
+        None
+    }
+
+    /// A document that has not expired, with its sketch.
+    pub fn sketched_ordinal(&self, ordinal: Ordinal, now_ms: i64) -> Option<Sketched> {
+        let listing = self.catalog.listing(ordinal)?;
+        if listing.has_expired(now_ms) { None } else { self.sketched_listing(listing) }
+    }
+
+    fn sketched_listing(&self, listing: Listing) -> Option<Sketched> {
+        let fingerprint = listing.fingerprint;
+        let (shingles, sketch) = self.index.size_and_sketch_of(fingerprint)?;
+        let members = smallvec![member(listing)];
+        let candidate = Candidate { fingerprint, shingles, agreeing: 0, keys_shared: 0, members };
+        Some(Sketched { candidate, sketch })
+    }
+
+    /// `None` if the document was removed or has expired.
+    pub fn member(&self, ordinal: Ordinal, now_ms: i64) -> Option<Member> {
+        self.catalog.listing(ordinal).filter(|listing| !listing.has_expired(now_ms)).map(member)
+    }
+
+    pub fn is_filed_under(&self, sketch: &[u8], key: Key) -> bool {
+        self.scheme.value(sketch, key.table) == Some(key.value)
+    }
+}
+
+fn member(Listing { ordinal, id, has_metadata, .. }: Listing) -> Member {
+    Member { ordinal, id, has_metadata }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    use super::*;
+    use crate::backend::testing::prepared;
+    use akin_core::index::{Search, SearchLimits};
+    use akin_core::scheme::SchemeSettings;
+    use akin_core::sketch::{Estimator, SketchSettings};
+
+    fn live() -> MemoryState {
+        let sketch = SketchSettings::default();
+        let scheme = Scheme::new(&SchemeSettings::default(), &sketch);
+        let estimator = Estimator::new(&sketch);
+        let index = Index::new(scheme.tables(), sketch.sketch_bytes(), estimator);
+        MemoryState::new(index, Catalog::default(), scheme, SetCache::new(1 << 20))
+    }
+
+    fn keyed(live: &MemoryState, text: &str) -> Arc<PreparedDocument> {
+        let mut prepared = prepared("a", text);
+        prepared.keys = live.scheme.all_keys(prepared.sketch.as_bytes()).collect();
+        Arc::new(prepared)
+    }
+
+    fn durable(ordinal: u32, prepared: &Arc<PreparedDocument>) -> DurableDocument {
+        DurableDocument {
+            ordinal: Ordinal::from(ordinal),
+            prepared: Arc::clone(prepared),
+            expires_at_ms: None,
+        }
+    }
+
+    /// The replacement has the same text or nearly the same text.
+    fn a_document_is_found_while_it_is_replaced(texts: [&str; 2]) {
+        let live = live();
+        let versions = texts.map(|text| keyed(&live, text));
+        let probe = &versions[0];
+        let search = Search {
+            keys: &probe.keys,
+            sketch: &probe.sketch,
+            fingerprint: probe.fingerprint,
+            agreeing_min: 0,
+            threshold: akin_core::scheme::Threshold::new(0.8).unwrap(),
+            start: 0,
+            limits: SearchLimits { postings_max: 100, found_max: 10, members_max: 10 },
+        };
+        live.put(&durable(0, &versions[0]), None);
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let versions = versions.iter().cycle().zip(1..);
+                for (version, ordinal) in versions.take_while(|_| !stop.load(Ordering::Relaxed)) {
+                    live.put(&durable(ordinal, version), None);
+                }
+            });
+            let lost = (0..5_000).filter(|_| live.candidates(&search, 0).found.is_empty()).count();
+            stop.store(true, Ordering::Relaxed);
+            assert_eq!(lost, 0, "lookups that found neither the old nor the new");
+        });
+    }
+
+    #[test]
+    fn document_is_found_while_its_metadata_changes() {
+        a_document_is_found_while_it_is_replaced(["one two three four five"; 2]);
+    }
+
+    #[test]
+    fn document_is_found_while_its_text_changes() {
+        let long = "a b c d e f g h i j k l m n o p q r s t u v w x y z";
+        a_document_is_found_while_it_is_replaced([long, &long[..long.len() - 2]]);
+    }
+}

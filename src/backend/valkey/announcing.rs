@@ -1,0 +1,221 @@
+//! The first half of adding a version: it is announced as pending, indexed under all its keys, and
+//! given a ticket.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::{Instant, sleep};
+
+use super::command::{Command, number};
+use super::failure::unavailable;
+use super::layout::{Leftover, Part, be_bytes, member, posting};
+use super::replicas::Generation;
+use super::versions::{Entry, Pending, VersionRecord, flags, set_bytes};
+use super::{Shared, scripts};
+use crate::backend::{BackendError, PreparedDocument, Version, content_hash};
+use crate::document::{Content, Ordinal};
+
+/// Ordinals that a process reserves at a time. Reserved ordinals that it does not use are lost.
+const ORDINALS_AT_ONCE: u64 = 256;
+
+/// How fast the counter follows the clock: 2⁴⁸ ordinals last for 139 years, and additions are
+/// seldom faster.
+const ORDINALS_PER_SECOND: u64 = 64_000;
+
+/// 2026-01-01, in seconds since the epoch.
+const ORDINALS_BEGIN: u64 = 1_767_225_600;
+
+/// The first pause before a set is indexed again while its former entry is being removed.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// A version in Valkey that is not live. Dropping it withdraws it.
+pub(crate) struct Announced {
+    pub(super) shared: Arc<Shared>,
+    pub(super) version: Version,
+    pub(super) pending: Pending,
+    pub(super) since: Generation,
+    /// All that was sent to file it has been answered.
+    pub(super) is_filed: bool,
+    pub(super) is_done: bool,
+}
+
+impl Announced {
+    pub(super) fn leftover(&self) -> Leftover {
+        let fingerprint = self.pending.stored.fingerprint;
+        Leftover::Version { version: self.version.clone(), fingerprint }
+    }
+
+    /// Other documents wait for the outcome.
+    pub(super) fn is_waited_for(&self) -> bool {
+        self.pending.ticket != Pending::NONE
+    }
+}
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        if self.is_done {
+            return;
+        }
+        let (shared, version) = (Arc::clone(&self.shared), self.version.clone());
+        let (fingerprint, is_filed) = (self.pending.stored.fingerprint, self.is_filed);
+        self.shared.connection.spawn(async move {
+            let withdrawn = match is_filed {
+                true => shared.withdraw(&version, fingerprint).await,
+                // Some of it may still be executed, so the repair clears it after the lease.
+                false => shared.end_pending(&version).await.map(|_| ()),
+            };
+            if let Err(error) = withdrawn {
+                tracing::warn!(%error, "a version stays pending until the repair task runs");
+            }
+        });
+    }
+}
+
+impl Shared {
+    /// Takes the next ordinal.
+    async fn next_ordinal(&self) -> Result<Ordinal, BackendError> {
+        let mut ordinals = self.ordinals.lock().await;
+        if ordinals.is_empty() {
+            let arguments = [ORDINALS_AT_ONCE, ORDINALS_PER_SECOND, ORDINALS_BEGIN].map(number);
+            let take = scripts::TAKE.call(vec![self.layout.ordinals()], arguments.into());
+            let end = self.connection.call_one(take).await?.integer();
+            let end = end.and_then(|end| u64::try_from(end).ok());
+            let end = end.ok_or(BackendError::Unexpected { what: "the next ordinal" })?;
+            *ordinals = end.saturating_sub(ORDINALS_AT_ONCE)..end;
+        }
+        let next = ordinals.next().ok_or(BackendError::OrdinalsExhausted)?;
+        Ordinal::try_from(next).map_err(|_| BackendError::OrdinalsExhausted)
+    }
+
+    pub(super) fn version_of(
+        &self,
+        prepared: &PreparedDocument,
+        ordinal: Ordinal,
+    ) -> VersionRecord {
+        let document = &prepared.document;
+        let stored_at_ms = self.now_ms();
+        let by_ttl = self.ttl_ms.map(|ttl_ms| stored_at_ms.saturating_add(ttl_ms));
+        let set_if = |flag, condition: bool| if condition { flag } else { 0 };
+        let kept = |is_form: bool| self.contents.is_some() && is_form;
+        VersionRecord {
+            ordinal,
+            fingerprint: prepared.fingerprint,
+            shingles: prepared.set.count() as u32,
+            stored_at_ms,
+            expires_at_ms: document.expires_at_ms.or(by_ttl),
+            content_hash: content_hash(document),
+            flags: set_if(flags::WHOLE_DOCUMENT, prepared.whole_document)
+                | set_if(flags::CONTENT, self.contents.is_some())
+                | set_if(flags::TOKENS, kept(matches!(document.content, Content::Tokens(_))))
+                | set_if(flags::FIELDS, kept(matches!(document.content, Content::Fields(_))))
+                | set_if(flags::METADATA, document.metadata.is_some()),
+            metadata: document.metadata.clone(),
+        }
+    }
+
+    /// Notes the document as pending, then files it under all its keys.
+    pub(super) async fn begin(
+        self: &Arc<Self>,
+        prepared: &PreparedDocument,
+        ticket: u64,
+        tentative: bool,
+    ) -> Result<Announced, BackendError> {
+        let since = self.connection.generation();
+        let ordinal = self.next_ordinal().await?;
+        let version = Version { id: prepared.document.id.clone(), ordinal };
+        let stored = self.version_of(prepared, ordinal);
+        let pending = Pending { ticket, since_ms: stored.stored_at_ms, tentative, stored };
+        let shared = Arc::clone(self);
+        let mut announced =
+            Announced { shared, version, pending, since, is_filed: false, is_done: false };
+        let (id, now) = (&announced.version.id, number(announced.pending.since_ms));
+        let queue = self.layout.queue(Part::of_id(id));
+        let field = Bytes::copy_from_slice(&be_bytes(ordinal));
+        // The queue first, so that a crash in between leaves something that the repair finds.
+        let commands = vec![
+            Command::new("ZADD", queue, [now, announced.leftover().encode()]),
+            Command::new("HSET", self.layout.pending(id), [field, announced.pending.encode()]),
+        ];
+        self.connection.call(commands).await?;
+        self.keep_and_file(prepared, &announced).await?;
+        announced.is_filed = true;
+        Ok(announced)
+    }
+
+    pub(super) async fn keep_and_file(
+        &self,
+        prepared: &PreparedDocument,
+        announced: &Announced,
+    ) -> Result<(), BackendError> {
+        let content = async {
+            match &self.contents {
+                Some(contents) => {
+                    contents.put(announced.version.ordinal, &prepared.document.content).await
+                }
+                None => Ok(()),
+            }
+        };
+        futures_util::future::try_join(content, self.file(prepared, announced)).await.map(|_| ())
+    }
+
+    /// Stores the set, then its postings. While the entry of the set is being removed, it waits for
+    /// the end of the removal.
+    async fn file(
+        &self,
+        prepared: &PreparedDocument,
+        announced: &Announced,
+    ) -> Result<(), BackendError> {
+        let fingerprint = prepared.fingerprint;
+        let file = scripts::FILE.call(
+            vec![
+                self.layout.sketch(fingerprint),
+                self.layout.set(fingerprint),
+                self.layout.members(fingerprint),
+                self.layout.counters(Part::of_set(fingerprint)),
+                self.layout.arriving(fingerprint),
+            ],
+            vec![
+                Entry::encode(prepared.set.count() as u32, &prepared.sketch),
+                set_bytes(&prepared.set),
+                member(&announced.version),
+                number(prepared.keys.len()),
+                number(u8::from(announced.is_waited_for())),
+            ],
+        );
+        let (end, mut pause) = (Instant::now() + self.deadline, PAUSE);
+        loop {
+            match self.connection.call_one(file.clone()).await?.integer() {
+                Some(0) => break,
+                Some(1) if Instant::now() < end => sleep(pause).await,
+                Some(1) => return Err(unavailable("an equal set is being removed: try again")),
+                Some(2) => return Err(BackendError::FingerprintTaken),
+                _ => return Err(BackendError::Unexpected { what: "the outcome of a filing" }),
+            }
+            pause = (pause * 2).min(Duration::from_millis(100));
+        }
+        let zero = Bytes::from_static(b"0");
+        let post = |&key| {
+            let arguments = [zero.clone(), posting(key, fingerprint)];
+            Command::new("ZADD", self.layout.block(key), arguments)
+        };
+        self.connection.call(prepared.keys.iter().map(post).collect()).await.map(|_| ())
+    }
+
+    /// Notes the ticket of a pending version.
+    pub(super) async fn set_ticket(
+        &self,
+        announced: &mut Announced,
+        ticket: u64,
+    ) -> Result<(), BackendError> {
+        announced.pending.ticket = ticket;
+        let Version { id, ordinal } = &announced.version;
+        let keys = vec![self.layout.pending(id)];
+        let field = Bytes::copy_from_slice(&be_bytes(*ordinal));
+        let set = scripts::SET_TICKET.call(keys, vec![field, announced.pending.encode()]);
+        match self.connection.call_one(set).await?.integer() {
+            Some(1) => Ok(()),
+            _ => Err(unavailable("the document was withdrawn as its adding took too long")),
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! A backend in a Valkey Cluster or Redis Cluster, which any number of processes share. The
+//! processes keep no state but caches: sharding, replication and failover are Valkey's.
+//!
+//! # Keys in Valkey
+//!
+//! Key names begin with the server's prefix and the collection's number, `P:C:`. A part is a hash
+//! tag: an id selects one of 256 parts, a fingerprint selects one of 4,096 parts. All keys of a
+//! part are in the same slot, where a script is atomic ([`layout::Part`]).
+//!
+//! | key | type | content |
+//! |---|---|---|
+//! | `o`, `t` | number | the last ordinal and the last ticket given, see [`scripts::TAKE`] |
+//! | `d{part}id` | string | the live version of a document, see [`versions::VersionRecord`] |
+//! | `p{part}id` | hash | ordinal → a pending version, see [`versions::Pending`] |
+//! | `i{part}` | sorted set | the ids of the part, at score 0 |
+//! | `e{part}` | sorted set | the ids of documents that expire, by the time |
+//! | `q{part}` | sorted set | unfinished work, by the time: [`layout::Leftover`] |
+//! | `n{part}` | hash | `s`: number of sets, `p`: of their keys |
+//! | `s{part}fingerprint` | string | the entry of a set, its size and sketch: [`versions::Entry`] |
+//! | `x{part}fingerprint` | string | the set, see [`versions::set_bytes`] |
+//! | `m{part}fingerprint` | sorted set | the entry's members at score 0: ordinal and id |
+//! | `w{part}fingerprint` | sorted set | the members that other documents may have to wait for |
+//! | `bTABLE.PREFIX` | sorted set | a block of postings at score 0: key and fingerprint |
+//! | `r` | string | the process that repairs now |
+//!
+//! A block has the postings of all keys of a table that begin with the same bits: about 64, so that
+//! it stays in the engine's compact encoding (`zset-max-listpack-entries 256`). The postings of a
+//! key are a range of its members, read up to a limit. Equal sets share an entry, so that a page
+//! copied 100,000 times has a single posting under each key. Fingerprints are keyed hashes of sets.
+//! A different set with a fingerprint that is in use is refused. Texts are outside of Valkey, see
+//! [`contents`].
+//!
+//! # How a document is added
+//!
+//! 1. Write `q` and then `p`: the version is pending.
+//! 2. Write the content; `s`, `x`, `m` and `w` of the set; then its postings under all keys.
+//! 3. If near-duplicates are to be reported: take a ticket and note it in `p`; read the pending
+//!    versions that have a lower ticket or none; look up the live versions (see [`tickets`]).
+//! 4. [`scripts::MAKE_LIVE`]: `p` becomes `d`, and the replaced version is noted in `q`.
+//! 5. If the settings demand it, wait for replicas. Then the document is acknowledged.
+//!
+//! A replaced or removed version is cleared: its member is removed. An entry without members is
+//! marked, its postings are removed, and then the entry is removed. While an entry is marked, no
+//! process indexes its set.
+//!
+//! Readers count a member only if `d` of its id has its ordinal. So after a crash before step 4 the
+//! document is absent: readers ignore its members and postings. After step 4 it is there with all
+//! its keys, since they were written before. In either case `q` lists the unfinished work, from
+//! before the first write of a document until after its last, and the repair finishes it: a pending
+//! version that is older than the lease is withdrawn, after which its owner cannot make it live.
+//! All steps may be repeated.
+//!
+//! Two assumptions: a command is not executed later than the lease after it was sent, and the
+//! clocks of processes and nodes differ by less than the lease. They keep a process that was taken
+//! for dead from removing postings that were written again.
+
+mod announcing;
+mod check;
+mod client;
+mod command;
+mod connection;
+mod contents;
+mod documents;
+mod failure;
+mod layout;
+mod reading;
+mod registry;
+mod removal;
+mod repair;
+mod replicas;
+mod reply;
+mod rivals;
+mod s3;
+mod scanning;
+mod scripts;
+mod statistics;
+mod tickets;
+mod versions;
+mod writing;
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::watch;
+
+use crate::backend::in_flight::InFlight;
+use crate::backend::shared::{ListedCollection, SharedOptions};
+use crate::backend::{
+    Backend, BackendError, BackendStats, Candidate, Candidates, Clock, ExactCandidates, Matches,
+    PreparedDocument, Records, Registered, Removed, RivalSearch, Rivals, SetCache, Sketched,
+    Stored, Version, content_hash,
+};
+use crate::background::turns::Turns;
+use crate::document::{Content, Document, DocumentId};
+use crate::storage::{Detail, DocumentDetails, Order, Record};
+use akin_core::index::{ExactSearch, Search};
+use akin_core::scheme::Scheme;
+use akin_core::sketch::Estimator;
+use akin_core::text::ShingleSet;
+use connection::Connection;
+use contents::Contents;
+use layout::Layout;
+use removal::Which;
+use tickets::Tickets;
+
+use announcing::Announced;
+pub use registry::ValkeyRegistry;
+
+/// Attempts at reading a document that is replaced while it is read.
+const ATTEMPTS: usize = 8;
+
+/// A collection in Valkey.
+pub struct Valkey {
+    shared: Arc<Shared>,
+    in_flight: InFlight,
+    poisoned: watch::Sender<Option<String>>,
+}
+
+struct Shared {
+    connection: Connection,
+    layout: Layout,
+    /// `None` where contents are not kept.
+    contents: Option<Contents>,
+    scheme: Scheme,
+    estimator: Estimator,
+    sketch_bytes: usize,
+    sets: SetCache,
+    clock: Clock,
+    ttl_ms: Option<i64>,
+    deadline: Duration,
+    lease_ms: i64,
+    /// Ordinals that this process may use.
+    ordinals: tokio::sync::Mutex<Range<u64>>,
+    tickets: Arc<Tickets>,
+    scans: Arc<Turns>,
+    is_closed: AtomicBool,
+}
+
+impl Shared {
+    fn now_ms(&self) -> i64 {
+        self.clock.now_ms()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed)
+    }
+}
+
+impl Valkey {
+    /// Opens a collection.
+    ///
+    /// # Errors
+    /// [`BackendError::Unreachable`] if contents are kept and there is no place for them.
+    fn open(
+        home: &ValkeyRegistry,
+        listed: &ListedCollection,
+        options: SharedOptions,
+    ) -> Result<Self, BackendError> {
+        let SharedOptions { scheme, sketch, .. } = options;
+        let settings = &home.settings;
+        let contents = match (options.keep_content, &home.contents) {
+            (false, _) => None,
+            (true, Some(all)) => {
+                Some(all.of(&contents::directory(&settings.prefix, listed.number)))
+            }
+            (true, None) => {
+                return Err(BackendError::Unreachable {
+                    reason: "valkey.contents must say where the texts are kept, or store.text \
+                             be false"
+                        .to_owned(),
+                });
+            }
+        };
+        let connection = home.connection.clone();
+        let layout = Layout::new(&settings.prefix, listed.number, listed.entry.block_bits);
+        let shared = Arc::new(Shared {
+            tickets: Tickets::new(connection.clone(), layout.tickets()),
+            connection,
+            layout,
+            contents,
+            estimator: scheme.estimator(&sketch),
+            sketch_bytes: scheme.sketch_bytes(),
+            scheme,
+            sets: options.sets.of_next_collection(),
+            clock: options.clock,
+            ttl_ms: options.ttl_ms,
+            deadline: settings.deadline(),
+            lease_ms: settings.lease_ms as i64,
+            ordinals: tokio::sync::Mutex::new(0..0),
+            scans: Turns::new(options.scans_max),
+            is_closed: AtomicBool::new(false),
+        });
+        shared.keep_repaired();
+        let in_flight = InFlight::new(Estimator::new(&sketch));
+        Ok(Self { shared, in_flight, poisoned: watch::Sender::new(None) })
+    }
+
+    fn check_open(&self) -> Result<(), BackendError> {
+        if self.shared.is_closed() { Err(BackendError::Closed) } else { Ok(()) }
+    }
+}
+
+impl Drop for Valkey {
+    fn drop(&mut self) {
+        self.shared.is_closed.store(true, Ordering::Relaxed);
+    }
+}
+
+#[async_trait]
+impl Backend for Valkey {
+    async fn register(
+        &self,
+        document: PreparedDocument,
+        tentative: bool,
+        search: Option<RivalSearch>,
+    ) -> Result<Registered, BackendError> {
+        let document = Arc::new(document);
+        // All rivals, including rivals in this process, are found through Valkey: their tickets
+        // decide.
+        let (ticket, _) = self.in_flight.enter(&document, tentative, None);
+        let (rivals, is_new) = (Rivals::default(), false);
+        Ok(Registered { document, rivals, is_new, tentative, search, ticket, announced: None })
+    }
+
+    async fn announce(
+        &self,
+        registered: &mut Registered,
+    ) -> Result<Option<Candidates>, BackendError> {
+        self.check_open()?;
+        self.shared.announce(registered).await
+    }
+
+    async fn store(&self, registered: Registered) -> Result<Stored, BackendError> {
+        self.check_open()?;
+        let work = Arc::clone(&self.shared).store_one(registered);
+        let stored = self.shared.connection.spawn(work).await;
+        stored.unwrap_or_else(|_| Err(failure::unavailable("the server is stopping")))
+    }
+
+    async fn store_new(&self, registered: Vec<Registered>) -> Result<(), BackendError> {
+        for registered in registered {
+            self.store(registered).await?;
+        }
+        Ok(())
+    }
+
+    async fn is_stored(&self, document: &Document) -> Result<bool, BackendError> {
+        let (live, now_ms) = (self.shared.live(&document.id).await?, self.shared.now_ms());
+        let hash = content_hash(document);
+        Ok(live.is_some_and(|live| live.is_alive(now_ms) && live.content_hash == hash))
+    }
+
+    async fn remove(&self, id: &DocumentId) -> Result<bool, BackendError> {
+        self.check_open()?;
+        let mut ticket = self.in_flight.enter_removal(id);
+        ticket.wait_for_predecessor().await;
+        let (shared, id) = (Arc::clone(&self.shared), id.clone());
+        let work = async move {
+            let removed = shared.remove(&id, Which::Alive).await;
+            ticket.stored();
+            removed
+        };
+        let removed = self.shared.connection.spawn(work).await;
+        removed.unwrap_or_else(|_| Err(failure::unavailable("the server is stopping")))
+    }
+
+    async fn remove_expired(&self, max: usize) -> Result<u64, BackendError> {
+        self.check_open()?;
+        self.shared.remove_expired(max).await
+    }
+
+    async fn remove_where(&self, matches: Matches) -> Result<Removed, BackendError> {
+        self.check_open()?;
+        self.shared.remove_where(matches).await
+    }
+
+    async fn candidates(&self, searches: &[Search<'_>]) -> Result<Vec<Candidates>, BackendError> {
+        self.shared.candidates(searches).await
+    }
+
+    async fn exact_candidates(
+        &self,
+        search: &ExactSearch,
+    ) -> Result<ExactCandidates, BackendError> {
+        self.shared.scan(search).await.map(ExactCandidates::Scanned)
+    }
+
+    async fn sets(
+        &self,
+        candidates: &[Candidate],
+    ) -> Result<Vec<Option<ShingleSet>>, BackendError> {
+        let fingerprints: Vec<u64> =
+            candidates.iter().map(|candidate| candidate.fingerprint).collect();
+        self.shared.read_sets(&fingerprints).await
+    }
+
+    async fn contents(
+        &self,
+        groups: &[Vec<Version>],
+    ) -> Result<Vec<Option<Content>>, BackendError> {
+        self.shared.contents(groups).await
+    }
+
+    async fn details(
+        &self,
+        versions: &[Version],
+    ) -> Result<Vec<Option<DocumentDetails>>, BackendError> {
+        self.shared.details(versions).await
+    }
+
+    async fn sketched(&self, ids: &[DocumentId]) -> Result<Vec<Option<Sketched>>, BackendError> {
+        self.shared.sketched(ids).await
+    }
+
+    async fn record(&self, id: &DocumentId) -> Result<Option<Record>, BackendError> {
+        self.shared.record(id).await
+    }
+
+    async fn list(
+        &self,
+        after: Option<DocumentId>,
+        limit: usize,
+    ) -> Result<Vec<DocumentId>, BackendError> {
+        self.shared.list(after.as_ref(), limit).await
+    }
+
+    async fn sample(&self, documents: usize) -> Result<Vec<DocumentId>, BackendError> {
+        self.shared.sample(documents).await
+    }
+
+    async fn export(&self, detail: Detail, _order: Order) -> Records {
+        self.shared.export(detail)
+    }
+
+    async fn stats(&self) -> Result<BackendStats, BackendError> {
+        self.shared.stats().await
+    }
+
+    fn poisoned(&self) -> watch::Receiver<Option<String>> {
+        self.poisoned.subscribe()
+    }
+
+    async fn close(&self) -> Result<(), BackendError> {
+        self.shared.is_closed.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+}

@@ -1,0 +1,253 @@
+//! The atomic steps. Each touches keys of a single slot, and a node runs a script without
+//! interruption. Each may be repeated: a client that lost its connection does not know whether the
+//! reply or the request was lost.
+
+use bytes::Bytes;
+
+use super::command::Command;
+
+/// A script. Nodes that have it know it by its SHA-1.
+#[derive(Clone, Copy, Debug)]
+pub struct Script {
+    pub text: &'static str,
+}
+
+impl Script {
+    /// The SHA-1 of its text, in hexadecimal digits.
+    pub fn hash_of(&self) -> Bytes {
+        let digest =
+            ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, self.text.as_bytes());
+        let digit = |half: u8| b"0123456789abcdef"[usize::from(half)];
+        let digits = digest.as_ref().iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+        digits.collect()
+    }
+
+    /// All keys must be in the same slot.
+    pub fn call(self, keys: Vec<Bytes>, arguments: Vec<Bytes>) -> Command {
+        Command::script(self, keys, arguments)
+    }
+}
+
+/// Adds a member to the entry of its set, and creates the entry if needed.
+///
+/// Atomic, so that an entry is never without members unless it is being removed, and that of two
+/// processes that create an entry at once the second compares its set with the first's.
+///
+/// Returns 0; 1 if the entry is being removed, so that the caller must try again; 2 if a different
+/// set has the fingerprint.
+///
+/// Keys: sketch, set, members, counters, arriving. Arguments: sketch, set, member, number of keys,
+/// 1 if other documents wait for this document.
+pub const FILE: Script = Script {
+    text: r"
+local entry = redis.call('GET', KEYS[1])
+if entry then
+  if string.byte(entry) ~= 65 then return 1 end
+  if redis.call('GET', KEYS[2]) ~= ARGV[2] then return 2 end
+else
+  redis.call('SET', KEYS[1], ARGV[1])
+  redis.call('SET', KEYS[2], ARGV[2])
+  redis.call('HINCRBY', KEYS[4], 's', 1)
+  redis.call('HINCRBY', KEYS[4], 'p', ARGV[4])
+end
+redis.call('ZADD', KEYS[3], 0, ARGV[3])
+if ARGV[5] == '1' then redis.call('ZADD', KEYS[5], 0, ARGV[3]) end
+return 0",
+};
+
+/// Takes a member out of an entry, and begins to remove an entry without members.
+///
+/// Atomic, so that no process adds a member between the read of the members and the mark.
+///
+/// Returns the entry if this call has marked it: the caller must then remove its postings and call
+/// [`END`]. Only the call that marked an entry does so; a slow process could otherwise remove
+/// postings that were written again since.
+///
+/// Keys: sketch, members, arriving, queue. Arguments: member, now, fingerprint.
+pub const UNFILE: Script = Script {
+    text: r"
+redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('ZREM', KEYS[3], ARGV[1])
+if redis.call('EXISTS', KEYS[2]) == 1 then return false end
+local entry = redis.call('GET', KEYS[1])
+if not entry or string.byte(entry) ~= 65 then return false end
+redis.call('SET', KEYS[1], 'D' .. string.sub(entry, 2))
+redis.call('ZADD', KEYS[4], ARGV[2], 'E' .. ARGV[3])
+return entry",
+};
+
+/// Removes an entry after its postings. Until then no process indexes a set under its fingerprint.
+///
+/// Keys: sketch, set, counters, queue. Arguments: fingerprint, number of keys.
+pub const END: Script = Script {
+    text: r"
+local entry = redis.call('GET', KEYS[1])
+if entry and string.byte(entry) == 68 then
+  redis.call('DEL', KEYS[1], KEYS[2])
+  redis.call('HINCRBY', KEYS[3], 's', -1)
+  redis.call('HINCRBY', KEYS[3], 'p', -tonumber(ARGV[2]))
+end
+redis.call('ZREM', KEYS[4], 'E' .. ARGV[1])
+return 0",
+};
+
+/// Makes a pending version live in place of its predecessor.
+///
+/// Atomic, so that readers see either version, and that a version does not become live after
+/// another process, which took its owner for dead, has withdrawn it.
+///
+/// Returns 0 if it is not pending, 1 if `over` is not the live version, or 2 and the replaced
+/// record.
+///
+/// Keys: document, pending, ids, expiries, queue. Arguments: ordinal, id, expiry or nothing, now,
+/// over or nothing, the leftover of this version, 1 if that stays for now.
+pub const MAKE_LIVE: Script = Script {
+    text: r"
+local pending = redis.call('HGET', KEYS[2], ARGV[1])
+if not pending then return {0, ''} end
+local old = redis.call('GET', KEYS[1])
+if ARGV[5] ~= '' then
+  local expiry = redis.call('ZSCORE', KEYS[4], ARGV[2])
+  if not old or string.sub(old, 2, 7) ~= ARGV[5] then return {1, ''} end
+  if expiry and tonumber(expiry) <= tonumber(ARGV[4]) then return {1, ''} end
+end
+redis.call('SET', KEYS[1], string.sub(pending, 18))
+redis.call('HDEL', KEYS[2], ARGV[1])
+redis.call('ZADD', KEYS[3], 0, ARGV[2])
+if ARGV[3] ~= '' then
+  redis.call('ZADD', KEYS[4], ARGV[3], ARGV[2])
+else
+  redis.call('ZREM', KEYS[4], ARGV[2])
+end
+if ARGV[7] ~= '1' then redis.call('ZREM', KEYS[5], ARGV[6]) end
+if not old then return {2, ''} end
+redis.call('ZADD', KEYS[5], ARGV[4], 'V' .. string.sub(old, 2, 15) .. ARGV[2])
+return {2, old}",
+};
+
+/// Removes a live version.
+///
+/// Atomic, so that only the version that was read is removed, and that its leftover is noted when
+/// no other key names it any more. The commands that free memory come first: a node without memory
+/// executes a script to its end if it has begun to write, and refuses a script that begins by
+/// adding.
+///
+/// Returns the record, or nothing.
+///
+/// Keys: document, ids, expiries, queue. Arguments: id, ordinal or nothing, now, `alive` or
+/// `expired`.
+pub const REMOVE: Script = Script {
+    text: r"
+local old = redis.call('GET', KEYS[1])
+if not old then return false end
+if ARGV[2] ~= '' and string.sub(old, 2, 7) ~= ARGV[2] then return false end
+local expiry = redis.call('ZSCORE', KEYS[3], ARGV[1])
+local expired = expiry and tonumber(expiry) <= tonumber(ARGV[3])
+if ARGV[4] == 'alive' and expired then return false end
+if ARGV[4] == 'expired' and not expired then return false end
+redis.call('DEL', KEYS[1])
+redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('ZREM', KEYS[3], ARGV[1])
+redis.call('ZADD', KEYS[4], ARGV[3], 'V' .. string.sub(old, 2, 15) .. ARGV[1])
+return old",
+};
+
+/// Reads a page of the ids of a part, without the ids of documents that have expired.
+///
+/// Atomic, so that an expired document that is removed at the same time is not taken for a document
+/// that does not expire.
+///
+/// Returns the number of ids that were read, the last of them or nothing, and the ids of documents
+/// that have not expired.
+///
+/// Keys: ids, expiries. Arguments: where the page begins, how many ids, now.
+pub const LIST: Script = Script {
+    text: r"
+local ids = redis.call('ZRANGEBYLEX', KEYS[1], ARGV[1], '+', 'LIMIT', 0, ARGV[2])
+local page = {#ids, ids[#ids] or ''}
+for _, id in ipairs(ids) do
+  local expiry = redis.call('ZSCORE', KEYS[2], id)
+  if not expiry or tonumber(expiry) > tonumber(ARGV[3]) then page[#page + 1] = id end
+end
+return page",
+};
+
+/// Takes the note of a live version out of the queue.
+///
+/// Atomic, so that the note stays if the version is replaced at the same time: it then says that
+/// the version must be cleared.
+///
+/// Keys: document, queue. Arguments: ordinal, the leftover.
+pub const SETTLE: Script = Script {
+    text: r"
+local live = redis.call('GET', KEYS[1])
+if live and string.sub(live, 2, 7) == ARGV[1] then return redis.call('ZREM', KEYS[2], ARGV[2]) end
+return 0",
+};
+
+/// Claims an item of a queue for the repair. Only a single process gets it, and no other process
+/// until the item is as old again.
+///
+/// Returns 1 if the caller has it. Keys: queue. Arguments: leftover, the time before which it must
+/// have been noted, now.
+pub const CLAIM: Script = Script {
+    text: r"
+local since = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if not since or tonumber(since) > tonumber(ARGV[2]) then return 0 end
+redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1])
+return 1",
+};
+
+/// Takes numbers from a counter that is never behind the clock: no number is given twice even if a
+/// failover has lost the last increments, as long as the nodes' clocks differ by less than the
+/// failover took.
+///
+/// Returns the last of the numbers. Keys: counter. Arguments: how many, numbers for each second,
+/// the second since the epoch at which they begin.
+pub const TAKE: Script = Script {
+    text: r"
+local now = redis.call('TIME')
+local by_clock = math.floor((now[1] - ARGV[3] + now[2] / 1000000) * ARGV[2])
+local last = math.max(tonumber(redis.call('GET', KEYS[1]) or '0'), by_clock) + ARGV[1]
+redis.call('SET', KEYS[1], string.format('%.0f', last))
+return last",
+};
+
+/// Gives a pending version its ticket. Does nothing if the version was withdrawn: a plain `HSET`
+/// would bring it back.
+///
+/// Keys: pending. Arguments: ordinal, the version with its ticket.
+pub const SET_TICKET: Script = Script {
+    text: r"
+if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+return 1",
+};
+
+/// Creates a collection, unless its name exists.
+///
+/// Returns 1 if it was created, and the collection of that name.
+///
+/// Keys: collections, changes, numbers. Arguments: name, its settings without the number.
+pub const CREATE: Script = Script {
+    text: r"
+local there = redis.call('HGET', KEYS[1], ARGV[1])
+if there then return {0, there} end
+local number = redis.call('INCR', KEYS[3])
+local made = number .. ' ' .. ARGV[2]
+redis.call('HSET', KEYS[1], ARGV[1], made)
+redis.call('INCR', KEYS[2])
+return {1, made}",
+};
+
+/// Drops a collection, and notes its number and the time so that its keys are removed.
+///
+/// Keys: collections, changes, dropped. Arguments: name, its stored description, now.
+pub const DROP: Script = Script {
+    text: r"
+if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
+redis.call('HDEL', KEYS[1], ARGV[1])
+redis.call('ZADD', KEYS[3], ARGV[3], string.match(ARGV[2], '^%d+'))
+redis.call('INCR', KEYS[2])
+return 1",
+};

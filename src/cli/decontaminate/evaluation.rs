@@ -1,0 +1,98 @@
+//! Reads the evaluation set.
+
+use std::sync::Arc;
+
+use indicatif::{HumanBytes, HumanCount};
+
+use super::options::Plan;
+use super::training::text_of;
+use crate::app::available_memory;
+use crate::cli::corpus::{Analysed, Uncompared, read, work_in_order};
+use crate::cli::failure::Failure;
+use crate::cli::input::{Event, Item};
+use crate::cli::meter::{Meter, Unit};
+use crate::document::DocumentId;
+use akin_core::passages::contamination::{EvaluationSet, EvaluationSetBuilder};
+use akin_core::text::{ShingleSettings, Shingler};
+
+/// The most bytes that a gram takes while the set is built.
+const GRAM_BYTES: usize = 64;
+/// Bytes of a document beside its grams and its id.
+const DOCUMENT_BYTES: usize = 64;
+
+/// The evaluation documents.
+pub struct Evaluation {
+    pub shingler: Shingler,
+    pub set: EvaluationSet,
+    /// In the order of their numbers in the set.
+    pub documents: Vec<EvaluationDocument>,
+}
+
+/// An evaluation document. Files may have documents of the same id.
+pub struct EvaluationDocument {
+    pub id: DocumentId,
+    pub file: Arc<str>,
+}
+
+impl Evaluation {
+    /// # Errors
+    /// The documents cannot be read, are too many for the memory, or have too few words.
+    pub fn read(plan: &Plan) -> Result<Self, Failure> {
+        let shingler = Shingler::new(ShingleSettings::default(), 0, usize::MAX);
+        let builder = EvaluationSetBuilder::new(plan.words);
+        let mut builder = builder.map_err(|error| Failure::new(error.to_string()))?;
+        let total = plan.against.bytes(|| true).unwrap_or(0);
+        let meter = Meter::new(plan.quiet, "reading the evaluation set", Unit::Bytes, total);
+        let mut uncompared = Uncompared::default();
+        let mut documents = Vec::new();
+        let memory = available_memory() / 2;
+        let mut bytes = 0;
+        let work = |item: &Item| {
+            let (id, text) = text_of(item)?;
+            Ok((id, shingler.words(&text).map_err(|error| error.to_string())?))
+        };
+        work_in_order(read(&plan.against), plan.threads, &meter, work, |event, words| {
+            match (event, words) {
+                (Event::Item(item), Some(Ok((id, words)))) => {
+                    let grams = (words.len() + 1).saturating_sub(plan.words);
+                    bytes += grams * GRAM_BYTES + DOCUMENT_BYTES + id.as_str().len();
+                    if bytes > memory {
+                        return Err(too_large(memory));
+                    }
+                    builder.add(words.hashes());
+                    documents.push(EvaluationDocument { id, file: item.origin.file });
+                }
+                (Event::Item(item), Some(Err(reason))) => {
+                    uncompared.take(Analysed::Invalid { origin: item.origin, reason }, &meter);
+                }
+                (event, _) => {
+                    if let Some(analysed) = Analysed::without_document(event) {
+                        uncompared.take(analysed, &meter);
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        uncompared.check(plan.screening, &meter)?;
+        if documents.is_empty() {
+            return Err(uncompared.nothing_else());
+        }
+        let set = builder.build();
+        if set.size().grams == 0 {
+            let documents = HumanCount(documents.len() as u64);
+            return Err(Failure::with_hint(
+                format!("none of {documents} evaluation documents has {} words", plan.words),
+                "--words takes a lower number",
+            ));
+        }
+        Ok(Self { shingler, set, documents })
+    }
+}
+
+fn too_large(memory: usize) -> Failure {
+    Failure::with_hint(
+        format!("the evaluation set needs more than {}", HumanBytes(memory as u64)),
+        "--against names the evaluation set, and the first paths are the training documents; or \
+         run the command for parts of the evaluation set, each on the output of the part before",
+    )
+}

@@ -1,0 +1,91 @@
+//! `akin decontaminate`: finds the parts of training texts that are in an evaluation set, and
+//! writes the training texts without these parts.
+
+mod evaluation;
+mod options;
+mod report;
+mod training;
+mod writing;
+
+use std::process::ExitCode;
+
+use self::evaluation::Evaluation;
+pub use self::options::Arguments;
+use self::options::{Action, Plan};
+use self::report::{Report, Summary};
+use self::training::{Rule, Scanner, text_of};
+use self::writing::Pass;
+use super::corpus::{read, work_in_order};
+use super::failure::Failure;
+use super::input::Item;
+use super::meter::{Meter, Unit};
+use super::output::print_json;
+use akin_core::passages::contamination::{DocumentCounts, FrequentGrams};
+
+pub fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let mut plan = arguments.plan()?;
+    let evaluation = Evaluation::read(&plan)?;
+    let (writer, report) = plan.outputs()?;
+    let counts = DocumentCounts::new(&evaluation.set);
+    let frequent =
+        plan.frequent.map(|max| frequent(&plan, &evaluation, &counts, max)).transpose()?;
+    let scanner = Scanner {
+        evaluation: &evaluation,
+        columns: &plan.training.reading.columns,
+        counts: frequent.is_none().then_some(&counts),
+        frequent: frequent.as_ref(),
+        rule: Rule {
+            share: plan.threshold,
+            longest: plan.longest,
+            cuts: plan.action == Action::Cut,
+            min_words: plan.screening.min_words,
+        },
+    };
+    let meter = meter(&plan, "scanning");
+    let mut pass = Pass::new(&plan, &meter, writer, Report::new(&evaluation, report));
+    work_in_order(
+        read(&plan.training),
+        plan.threads,
+        &meter,
+        |item| scanner.scan(item),
+        |event, scanned| pass.take(event, scanned),
+    )?;
+    let (found, uncompared) = pass.finish(&counts.seen(frequent.as_ref()))?;
+    drop(meter);
+    let grams_ignored = frequent.as_ref().map(FrequentGrams::count);
+    let summary = Summary::new(&plan, &evaluation, found, uncompared.counts, grams_ignored);
+    match plan.json {
+        true => print_json(&summary)?,
+        false => {
+            summary.print();
+            let is_dropped = plan.screening.drop_empty;
+            uncompared.print(uncompared.counts, if is_dropped { "left out" } else { "kept" });
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The first of two passes over the training texts: finds the grams that more than `max` of the
+/// texts have.
+fn frequent(
+    plan: &Plan,
+    evaluation: &Evaluation,
+    counts: &DocumentCounts<'_>,
+    max: u32,
+) -> Result<FrequentGrams, Failure> {
+    let meter = meter(plan, "counting");
+    let count = |item: &Item| {
+        // The second pass reports what cannot be read.
+        let Ok((_, text)) = text_of(item) else { return };
+        let Ok(words) = evaluation.shingler.words(&text) else { return };
+        if words.len() >= plan.screening.min_words {
+            counts.add(words.hashes());
+        }
+    };
+    work_in_order(read(&plan.training), plan.threads, &meter, count, |_, _| Ok::<(), Failure>(()))?;
+    Ok(counts.frequent(max))
+}
+
+fn meter(plan: &Plan, doing: &'static str) -> Meter {
+    Meter::new(plan.quiet, doing, Unit::Bytes, plan.training.bytes(|| true).unwrap_or(0))
+}

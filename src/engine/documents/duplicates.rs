@@ -1,0 +1,222 @@
+//! The near-duplicates of a document that is added: stored documents, and earlier documents in
+//! flight (rivals), which are scored like stored ones.
+
+use std::sync::Arc;
+
+use crate::backend::{Candidates, PreparedDocument, Registered, Rival, RivalSearch, Rivals};
+use crate::engine::lookup::{PageRange, Query, SHINGLES_INLINE_MAX, Scored, put_in_order};
+use crate::engine::{
+    AddOptions, AddStatus, Added, Admitted, Engine, EngineError, Match, Mode, OnDuplicate, Policy,
+    compute_if,
+};
+use akin_core::measure::Overlap;
+
+/// Rivals scored even if enough matches were found already: the best rivals may be better than
+/// these matches.
+const SCORED_MIN: usize = 4;
+
+/// A document after the search for its near-duplicates.
+pub(super) struct CheckedDocument {
+    pub registered: Registered,
+    /// The document has a near-duplicate and is not to be stored, unless it is stored already.
+    pub is_skipped: bool,
+    /// The result if the document is not stored.
+    pub added: Added,
+}
+
+/// The outcome of scoring rivals.
+struct Scoring {
+    /// Some rivals were not scored, or not found.
+    truncated: bool,
+    /// Near-duplicates that were withdrawn in the end.
+    withdrawn: usize,
+}
+
+impl Engine {
+    /// The search for rivals when the document is registered.
+    ///
+    /// # Errors
+    /// `PointsWanted`, `NoPointsWanted`, `PointsOutOfRange`.
+    pub(super) fn rival_search(
+        &self,
+        document: &PreparedDocument,
+        options: &AddOptions,
+    ) -> Result<Option<RivalSearch>, EngineError> {
+        let threshold = self.minimum_score(options.threshold, options.points)?.threshold;
+        if !options.needs_search() {
+            return Ok(None);
+        }
+        let (scheme, limits) = (&self.analyser.scheme, &self.settings.limits);
+        let rivals_max = match options.on_duplicate {
+            // A rival beyond the limit shows that there are more than are reported.
+            OnDuplicate::Keep => limits.duplicates_max + 1,
+            OnDuplicate::Skip => limits.checked_max,
+        };
+        Ok(Some(RivalSearch {
+            keys: scheme.probe_keys(&document.set, &document.keys, threshold),
+            agreeing_min: scheme.plan(threshold).agreeing_min,
+            threshold,
+            rivals_max,
+            lookup: self.search_limits_of_added(),
+        }))
+    }
+
+    /// The query for the document's candidates, if it may run before the document is checked.
+    pub(super) fn query_ahead<'a>(&self, admitted: &'a Admitted) -> Option<Query<'a>> {
+        let Admitted { registered, options } = admitted;
+        // The scoring data of a record is expensive, and is built only once.
+        let is_ahead = options.needs_search() && !self.takes_records();
+        is_ahead.then(|| self.query(&registered.document, options).ok()).flatten()
+    }
+
+    /// Looks up the document's near-duplicates in the index and among its rivals. `looked_up`: the
+    /// candidates of [`query_ahead`](Self::query_ahead), if they were looked up.
+    pub(super) async fn check(
+        &self,
+        admitted: Admitted,
+        mut looked_up: Option<Candidates>,
+    ) -> Result<CheckedDocument, EngineError> {
+        let Admitted { mut registered, options } = admitted;
+        let prepared = Arc::clone(&registered.document);
+        let mut added = Added {
+            id: prepared.document.id.clone(),
+            status: AddStatus::Skipped,
+            duplicates: Vec::new(),
+            shingles: prepared.set.count(),
+            policy: Policy::of(prepared.whole_document),
+            cluster: None,
+            more: false,
+            truncated: false,
+        };
+        if !options.needs_search() {
+            return Ok(CheckedDocument { registered, is_skipped: false, added });
+        }
+        let query = self.query(&prepared, &options)?;
+        let skips = options.on_duplicate == OnDuplicate::Skip;
+        loop {
+            let announced = self.backend.announce(&mut registered).await?;
+            let found = self.find(&query, announced.or_else(|| looked_up.take())).await?;
+            let mut scored = found.scored;
+            let rivals = std::mem::take(&mut registered.rivals);
+            let scoring = self.score_rivals(&query, rivals, skips, &mut scored).await?;
+            // All near-duplicates in flight were withdrawn: a new search may find more.
+            if skips && scored.is_empty() && scoring.truncated && scoring.withdrawn > 0 {
+                registered.find_rivals_again();
+                continue;
+            }
+            put_in_order(&mut scored);
+            (added.duplicates, added.more) =
+                Self::page(scored, PageRange::first(query.limit), query.memory)?;
+            added.truncated = scoring.truncated || found.truncated;
+            let is_skipped = skips && !added.duplicates.is_empty();
+            return Ok(CheckedDocument { registered, is_skipped, added });
+        }
+    }
+
+    fn query<'a>(
+        &self,
+        prepared: &'a PreparedDocument,
+        options: &'a AddOptions,
+    ) -> Result<Query<'a>, EngineError> {
+        let limit = self.settings.limits.duplicates_max;
+        let minimum = self.minimum_score(options.threshold, options.points)?;
+        Ok(Query {
+            set: &prepared.set,
+            fingerprint: prepared.fingerprint,
+            sketch: &prepared.sketch,
+            keys: Some(&prepared.keys),
+            own_id: Some(&prepared.document.id),
+            threshold: minimum.threshold,
+            mode: if self.analyser.takes_signatures() { Mode::Estimated } else { Mode::Verified },
+            limit,
+            conditions: None,
+            record: self.record_query(&prepared.document.content, minimum)?,
+            memory: options.memory.as_deref(),
+            // A member beyond the limit, as the document itself may be among the members.
+            members_max: limit + 1,
+        })
+    }
+
+    /// Adds the rivals that reach the threshold and are stored in the end, as many as may be
+    /// reported, or are needed to skip the document if it is skipped for a near-duplicate
+    /// (`skips`). Waits for rivals that may be withdrawn.
+    async fn score_rivals(
+        &self,
+        query: &Query<'_>,
+        rivals: Rivals,
+        skips: bool,
+        near: &mut Vec<Scored>,
+    ) -> Result<Scoring, EngineError> {
+        let mut enough = if skips { 1 } else { (near.len() + SCORED_MIN).max(query.limit + 1) };
+        let shingles = |rival: &Rival| rival.document.set.count() + query.set.count();
+        let is_long = rivals.found.iter().map(shingles).sum::<usize>() > SHINGLES_INLINE_MAX;
+        let mut withdrawn = 0;
+        let mut rest = rivals.found.into_iter();
+        while near.len() < enough {
+            let Some(rival) = rest.next() else { break };
+            let Some(scored) = self.score_rival(query, &rival.document, is_long).await? else {
+                continue;
+            };
+            if !rival.was_stored().await {
+                withdrawn += 1;
+                continue;
+            }
+            // It may be in the index by now, and must be reported once.
+            enough += usize::from(near.iter().any(|other| other.id() == scored.id()));
+            near.push(scored);
+        }
+        Ok(Scoring { truncated: rivals.truncated || rest.len() > 0, withdrawn })
+    }
+
+    /// `None` below the threshold. `is_long`: the work is too long for a runtime thread.
+    async fn score_rival(
+        &self,
+        query: &Query<'_>,
+        rival: &PreparedDocument,
+        is_long: bool,
+    ) -> Result<Option<Scored>, EngineError> {
+        let document = &rival.document;
+        if document.expires_at_ms.is_some_and(|at| at <= self.clock.now_ms()) {
+            return Ok(None);
+        }
+        if let Some(record) = &query.record {
+            return self.score_rival_record(query, record, rival).await;
+        }
+        let (ours, its) = (query.sketch.as_bytes(), rival.sketch.as_bytes());
+        let agreeing = self.analyser.estimator.agreeing(ours, its);
+        let similarity = match query.mode {
+            Mode::Estimated => self.analyser.estimated_reaching(agreeing, query.threshold),
+            Mode::Verified | Mode::Exact => {
+                let overlap = overlap(query, rival, is_long).await?;
+                overlap.map(|overlap| self.analyser.verified(overlap, agreeing))
+            }
+        };
+        Ok(similarity.map(|similarity| Scored {
+            found: Match {
+                keys_shared: self.analyser.scheme.tables_shared(ours, its).count() as u32,
+                ..Match::of(document.id.clone(), similarity)
+            },
+        }))
+    }
+}
+
+/// `None` below the threshold.
+async fn overlap(
+    query: &Query<'_>,
+    rival: &PreparedDocument,
+    is_long: bool,
+) -> Result<Option<Overlap>, EngineError> {
+    if rival.fingerprint == query.fingerprint && rival.set == *query.set {
+        let shingles = query.set.count();
+        return Ok(Some(Overlap { shared: shingles, a: shingles, b: shingles }));
+    }
+    let (ours, its, threshold) = (query.set.clone(), rival.set.clone(), query.threshold.get());
+    compute_if(is_long, move || Overlap::reaching(&ours, &its, threshold)).await
+}
+
+impl AddOptions {
+    /// Whether near-duplicates must be searched.
+    fn needs_search(&self) -> bool {
+        self.check || self.on_duplicate == OnDuplicate::Skip
+    }
+}

@@ -1,0 +1,77 @@
+//! Repeats writes in the new collection after a reindex replaced the old collection.
+
+use std::sync::Arc;
+
+use super::add::Outcomes;
+use crate::backend::PreparedDocument;
+use crate::engine::{AddOptions, Admitted, Engine, EngineError, compute_if};
+
+/// The data needed to add a document again.
+pub(super) struct Addition {
+    prepared: Arc<PreparedDocument>,
+    options: AddOptions,
+}
+
+impl From<&Admitted> for Addition {
+    fn from(Admitted { registered, options }: &Admitted) -> Self {
+        Self { prepared: Arc::clone(&registered.document), options: options.clone() }
+    }
+}
+
+impl Engine {
+    /// Adds the documents to the successor that were refused because of it.
+    pub(super) async fn repeat_superseded(
+        &self,
+        additions: Vec<Addition>,
+        outcomes: Outcomes,
+    ) -> Outcomes {
+        let is_superseded =
+            |outcome: &Result<_, _>| matches!(outcome, Err(EngineError::Superseded));
+        let again = additions.into_iter().zip(&outcomes);
+        let again: Vec<Addition> = again
+            .filter(|(_, outcome)| is_superseded(outcome))
+            .map(|(addition, _)| addition)
+            .collect();
+        if again.is_empty() {
+            return outcomes;
+        }
+        let mut again = self.add_to_successor(again).await.into_iter();
+        let mut repeated = |outcome| match is_superseded(&outcome) {
+            true => again.next().expect("there is an outcome for each document"),
+            false => outcome,
+        };
+        outcomes.into_iter().map(&mut repeated).collect()
+    }
+
+    /// Adds in the given order, so the last document is kept if several have the same id.
+    pub(super) async fn add_to_successor(&self, additions: Vec<Addition>) -> Outcomes {
+        let Some(next) = self.successor.get().map(|collection| collection.engine.clone()) else {
+            return additions.iter().map(|_| Err(EngineError::Superseded)).collect();
+        };
+        let (engine, count) = (next.clone(), additions.len());
+        let prepare = move |Addition { prepared, options }| {
+            let again = engine.prepare(prepared.document.clone());
+            let over = |new| PreparedDocument { only_over: prepared.only_over, ..new };
+            (again.map(over), options)
+        };
+        let prepare_all = move || additions.into_iter().map(prepare).collect::<Vec<_>>();
+        let prepared = match compute_if(true, prepare_all).await {
+            Ok(prepared) => prepared,
+            Err(error) => return vec![Err(error); count],
+        };
+        let (mut admitted, mut outcomes) = (Vec::new(), Vec::new());
+        for (prepared, options) in prepared {
+            match async { next.admit(prepared?, options).await }.await {
+                Ok(document) => {
+                    admitted.push(document);
+                    outcomes.push(None);
+                }
+                Err(error) => outcomes.push(Some(Err(error))),
+            }
+        }
+        // The successor may have been superseded, too.
+        let mut added = Box::pin(next.complete_all(admitted)).await.into_iter();
+        let mut next = || added.next().expect("there is an outcome for each document");
+        outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(&mut next)).collect()
+    }
+}

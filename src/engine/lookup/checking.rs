@@ -1,0 +1,154 @@
+//! Checks candidates in blocks and makes the list of matches from them.
+
+use std::cmp::Reverse;
+
+use super::conditions::READ_AT_ONCE;
+use super::scoring::{ScoredCandidates, put_first_in_order};
+use super::{Query, Scored};
+use crate::backend::Candidate;
+use crate::engine::{Engine, EngineError, LimitSettings};
+
+/// Candidates in the first block, and verified at once.
+pub(super) const CHECKED_AT_ONCE: usize = 40;
+
+/// The list of matches of a query, as far as it is complete.
+pub(super) struct Checking {
+    /// The matches of all blocks, each block in order up to the query's limit.
+    pub scored: Vec<Scored>,
+    /// Every candidate's set could be read: none was removed in the meantime.
+    pub none_gone: bool,
+    /// Candidates left unchecked may belong to the matches up to the query's limit.
+    pub is_cut: bool,
+    at_once: usize,
+    /// Candidates that were taken from the search, including candidates that conditions excluded.
+    taken: usize,
+    /// Candidates that were scored.
+    checked: usize,
+    /// Candidates that matched.
+    matching: usize,
+    checked_max: usize,
+    /// Documents for which conditions may still be evaluated.
+    to_filter: usize,
+}
+
+impl Checking {
+    pub fn new(limits: &LimitSettings, query: &Query<'_>) -> Self {
+        Self {
+            scored: Vec::new(),
+            none_gone: true,
+            is_cut: false,
+            at_once: if query.conditions.is_some() { READ_AT_ONCE } else { CHECKED_AT_ONCE },
+            taken: 0,
+            checked: 0,
+            matching: 0,
+            checked_max: limits.checked_max,
+            to_filter: limits.filtered_max,
+        }
+    }
+
+    /// Whether the list is longer than the limit of the query or has its end.
+    pub fn is_over(&self, query: &Query<'_>) -> bool {
+        self.scored.len() > query.limit || self.has_end()
+    }
+
+    /// The list ends once `checked_max` candidates were checked and most of them did not match, or
+    /// once `filtered_max` documents were filtered. That is the same place for any limit.
+    fn has_end(&self) -> bool {
+        self.checked >= self.checked_max && self.is_in_vain() || self.to_filter == 0
+    }
+
+    /// Whether most checked candidates did not match.
+    pub fn is_in_vain(&self) -> bool {
+        2 * self.matching < self.checked
+    }
+
+    /// Each block has as many candidates as all blocks before, so that a long list has few blocks.
+    fn block_size(&self) -> usize {
+        self.taken.max(self.at_once)
+    }
+
+    /// How many candidates of a block are scored together.
+    fn part_size(&self) -> usize {
+        match self.checked_max.saturating_sub(self.checked) {
+            0 => self.at_once,
+            left => left.min(self.at_once),
+        }
+    }
+
+    /// Keeps and counts the members for which conditions may still be evaluated.
+    fn cut_members(&mut self, candidates: &mut Vec<Candidate>) {
+        let (room, is_cut) = (&mut self.to_filter, &mut self.is_cut);
+        candidates.retain_mut(|candidate| {
+            *is_cut |= candidate.members.len() > *room;
+            candidate.members.truncate(*room);
+            *room -= candidate.members.len();
+            !candidate.members.is_empty()
+        });
+    }
+
+    fn add(&mut self, candidates_count: usize, checked: ScoredCandidates, block: &mut Vec<Scored>) {
+        self.checked += candidates_count;
+        self.matching += checked.matching;
+        self.none_gone &= checked.none_gone;
+        block.extend(checked.scored);
+    }
+
+    fn append(&mut self, mut block: Vec<Scored>, query: &Query<'_>) {
+        // A match beyond the limit shows that there are more.
+        let wanted = (query.limit + 1).saturating_sub(self.scored.len());
+        put_first_in_order(&mut block, wanted);
+        self.scored.append(&mut block);
+    }
+}
+
+impl Engine {
+    /// Checks the candidates of a search block by block, best agreement of sketches first, until
+    /// [`Checking::is_over`].
+    pub(super) async fn check_blocks(
+        &self,
+        query: &Query<'_>,
+        mut candidates: Vec<Candidate>,
+        checking: &mut Checking,
+    ) -> Result<(), EngineError> {
+        candidates
+            .sort_unstable_by_key(|candidate| (Reverse(candidate.agreeing), candidate.fingerprint));
+        let mut rest = candidates.into_iter();
+        while !checking.is_over(query) && rest.len() > 0 {
+            let mut left = checking.block_size();
+            let mut block = Vec::new();
+            while left > 0 && rest.len() > 0 && !checking.has_end() {
+                let part_size = left.min(checking.part_size());
+                let mut part: Vec<Candidate> = rest.by_ref().take(part_size).collect();
+                left -= part.len();
+                checking.taken += part.len();
+                if let Some(conditions) = query.conditions {
+                    checking.cut_members(&mut part);
+                    part = self.members_matching(conditions, part, query.memory).await?;
+                }
+                let count = part.len();
+                checking.add(count, self.score(query, part).await?, &mut block);
+            }
+            checking.append(block, query);
+        }
+        if let Some(best) = rest.next() {
+            let is_unfiltered = checking.to_filter == 0;
+            checking.is_cut |= is_unfiltered || self.may_be_missed(query, &checking.scored, &best);
+        }
+        Ok(())
+    }
+
+    /// Whether an unchecked candidate, or a candidate that agrees in fewer slots, may belong to the
+    /// matches up to the limit: the upper bound of its estimate reaches the lowest of these
+    /// matches, or the threshold if the list is shorter than the limit. Sketches of records cannot
+    /// rule that out.
+    fn may_be_missed(&self, query: &Query<'_>, scored: &[Scored], unchecked: &Candidate) -> bool {
+        if query.record.is_some() {
+            return true;
+        }
+        let reported = scored[..query.limit.min(scored.len())].iter();
+        let lowest = reported.map(|scored| scored.found.resemblance).min_by(f64::total_cmp);
+        let goes_on = scored.len() > query.limit;
+        let lowest = lowest.filter(|_| goes_on).unwrap_or(query.threshold.get());
+        self.analyser.estimator.estimate(unchecked.agreeing).interval.1 >= lowest
+    }
+}

@@ -1,0 +1,123 @@
+//! The details of matches: metadata and contents.
+//!
+//! Details may be a thousand times as large as scores, so they are read for a block of matches at a
+//! time, and dropped before the next block is read.
+
+use crate::backend::{Member, Version};
+use crate::budget::{Reservation, cost};
+use crate::document::Content;
+use crate::engine::lookup::charging::charge;
+use crate::engine::lookup::conditions::metadata_bytes;
+use crate::engine::types::StoredVersion;
+use crate::engine::{Engine, EngineError, Match, MatchDetails};
+
+/// Bytes of metadata read at once, unless the metadata of one document alone is larger.
+const BYTES_AT_ONCE_MAX: usize = 2 << 20;
+
+/// The most matches for which metadata is read at once.
+const MATCHES_AT_ONCE_MAX: usize = 128;
+
+/// A detail, and its JSON in a vector that grows by doubling.
+const COPIES: usize = 3;
+
+impl Engine {
+    /// How many matches a block of [`Self::read_details`] may have. Contents are read one at a
+    /// time, because a content may be as long as a document can be.
+    #[must_use]
+    pub fn details_at_once(&self, include: MatchDetails) -> usize {
+        match include {
+            MatchDetails { content: true, .. } => 1,
+            MatchDetails { metadata: true, .. } => self.metadata_at_once(),
+            MatchDetails { .. } => usize::MAX,
+        }
+    }
+
+    /// How many documents' metadata is read at once.
+    pub(super) fn metadata_at_once(&self) -> usize {
+        let longest = self.settings.limits.metadata_bytes_max.max(1);
+        (BYTES_AT_ONCE_MAX / longest).clamp(1, MATCHES_AT_ONCE_MAX)
+    }
+
+    /// Reads the details of a block of matches. The memory of the details and of their JSON is
+    /// reserved in `memory`. A document that was removed in the meantime has no details.
+    ///
+    /// # Errors
+    /// `OverBudget`, `OutOfService`, `Store`.
+    pub async fn read_details(
+        &self,
+        matches: &mut [Match],
+        include: MatchDetails,
+        memory: Option<&Reservation>,
+    ) -> Result<(), EngineError> {
+        if include.metadata {
+            self.read_metadata(matches, memory).await?;
+        }
+        if include.content {
+            self.read_contents(matches, memory).await?;
+        }
+        Ok(())
+    }
+
+    async fn read_metadata(
+        &self,
+        matches: &mut [Match],
+        memory: Option<&Reservation>,
+    ) -> Result<(), EngineError> {
+        let has_metadata = |found: &Match| found.stored.is_some_and(|stored| stored.has_metadata);
+        let having: Vec<&mut Match> =
+            matches.iter_mut().filter(|found| has_metadata(found)).collect();
+        let versions: Vec<Version> = having.iter().filter_map(|found| found.version()).collect();
+        if versions.is_empty() {
+            return Ok(());
+        }
+        let details = self.backend.details(&versions).await?;
+        let bytes = details.iter().flatten().map(metadata_bytes).sum();
+        grow(memory, bytes)?;
+        for (found, details) in having.into_iter().zip(details) {
+            found.metadata = details.and_then(|details| details.metadata);
+        }
+        Ok(())
+    }
+
+    async fn read_contents(
+        &self,
+        matches: &mut [Match],
+        memory: Option<&Reservation>,
+    ) -> Result<(), EngineError> {
+        for found in matches {
+            let Some(version) = found.version() else { continue };
+            let content = self.backend.contents(&[vec![version]]).await?.pop().flatten();
+            let Some(content) = content else { continue };
+            grow(memory, content.weight())?;
+            found.include(content);
+        }
+        Ok(())
+    }
+}
+
+/// The work is counted, but does not break off an answer that has begun.
+fn grow(memory: Option<&Reservation>, bytes: usize) -> Result<(), EngineError> {
+    let _ = charge(memory, bytes / cost::DETAIL_BYTES);
+    Ok(memory.map_or(Ok(()), |memory| memory.grow(bytes.saturating_mul(COPIES)))?)
+}
+
+impl From<&Member> for StoredVersion {
+    fn from(member: &Member) -> Self {
+        Self { ordinal: member.ordinal, has_metadata: member.has_metadata }
+    }
+}
+
+impl Match {
+    fn version(&self) -> Option<Version> {
+        Some(Version { id: self.id.clone(), ordinal: self.stored?.ordinal })
+    }
+
+    fn include(&mut self, content: Content) {
+        match content {
+            Content::Text(text) => self.text = Some(text),
+            Content::Tokens(tokens) => self.tokens = Some(tokens),
+            Content::Fields(fields) => self.fields = Some(fields),
+            Content::Signature(values) => self.signature = Some(values),
+        }
+    }
+}

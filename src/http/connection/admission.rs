@@ -1,0 +1,80 @@
+//! The permit of a request: a permit to work while the server works on it, and a permit to wait
+//! while it waits for its client.
+//!
+//! A client that sends no body, or waits for changes, makes no work, so it must not take a permit
+//! to work. A request that waits holds a connection and little else, so as many requests may wait
+//! as there may be connections.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::http::Extensions;
+use tokio::time::{Instant, sleep};
+
+use crate::http::AppState;
+use crate::http::access::quotas::{Client, ClientQuotas, QuotaPermit};
+use crate::http::problem::Problem;
+
+/// How often a request that has waited tries to go on.
+const TRIED_EVERY: Duration = Duration::from_millis(20);
+
+/// The permit of a request, given back when this is dropped.
+pub struct Admission {
+    state: AppState,
+    client: Client,
+    permit: Mutex<Option<QuotaPermit>>,
+}
+
+impl Admission {
+    /// Admits a request to be worked on.
+    ///
+    /// # Errors
+    /// `overloaded`, `too_many_requests`
+    pub fn of(state: &AppState, extensions: &Extensions) -> Result<Arc<Self>, Problem> {
+        let client = Client::of(extensions);
+        let permit = Mutex::new(Some(state.requests.take(&client)?));
+        Ok(Arc::new(Self { state: state.clone(), client, permit }))
+    }
+
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The request waits for its client from here on.
+    ///
+    /// # Errors
+    /// As for [`Self::of`].
+    pub fn wait(&self) -> Result<(), Problem> {
+        self.exchange(&self.state.waiting_requests)
+    }
+
+    /// The request is worked on from here on.
+    ///
+    /// # Errors
+    /// As for [`Self::of`].
+    pub fn work(&self) -> Result<(), Problem> {
+        self.exchange(&self.state.requests)
+    }
+
+    /// [`Self::work`], once there is room: a change wakes all requests that wait for it at the same
+    /// time.
+    ///
+    /// # Errors
+    /// As for [`Self::of`]: there was no room for as long as a request may take.
+    pub async fn work_soon(&self) -> Result<(), Problem> {
+        let patience = Duration::from_millis(self.state.settings.request_timeout_ms);
+        let deadline = Instant::now() + patience;
+        loop {
+            match self.work() {
+                Err(_) if Instant::now() < deadline => sleep(TRIED_EVERY).await,
+                outcome => return outcome,
+            }
+        }
+    }
+
+    fn exchange(&self, quotas: &Arc<ClientQuotas>) -> Result<(), Problem> {
+        let permit = quotas.take(&self.client)?;
+        *self.permit.lock().unwrap_or_else(PoisonError::into_inner) = Some(permit);
+        Ok(())
+    }
+}

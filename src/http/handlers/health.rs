@@ -1,0 +1,41 @@
+//! Health and readiness.
+
+use crate::http::problem::Problem;
+use crate::http::problem::code::Code;
+use crate::http::problem::of_calls::Plain;
+use crate::http::request::extract::AllReady;
+use crate::http::response::json::Json;
+use crate::http::response::stats::{ReadinessReply, StatusReply};
+
+/// Alive
+///
+/// Answers 200 as long as the process runs.
+#[utoipa::path(
+    get, path = "/healthz", operation_id = "health", tag = "Operating",
+    responses((status = 200, description = "Alive.", body = StatusReply)),
+)]
+pub async fn alive() -> Json<StatusReply> {
+    Json(StatusReply { status: "alive" })
+}
+
+/// Ready to serve
+///
+/// Answers 503 `not_ready` with the progress while collections are being opened, and 503
+/// `out_of_service` once the store of a collection has failed. Collections that could not be opened
+/// are counted; all other collections are served.
+#[utoipa::path(
+    get, path = "/readyz", operation_id = "readiness", tag = "Operating",
+    responses((status = 200, description = "Ready.", body = ReadinessReply), Plain),
+)]
+pub async fn ready(AllReady(collections): AllReady) -> Result<Json<ReadinessReply>, Problem> {
+    match collections.fault() {
+        None => {
+            let unavailable = Some(collections.unavailable().len()).filter(|count| *count > 0);
+            Ok(Json(ReadinessReply { status: "ready", unavailable }))
+        }
+        Some(reason) => {
+            let detail = format!("the store is out of service: {reason}");
+            Err(Problem::new(Code::OutOfService, detail))
+        }
+    }
+}

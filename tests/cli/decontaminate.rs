@@ -1,0 +1,288 @@
+//! Which parts of training texts `decontaminate` finds, and what it writes.
+
+use std::fs::{self, File};
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::RowAccessor;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::crawls::fine_web;
+use crate::inputs::put;
+use crate::{Ended, akin, akin_with_stdin};
+
+/// A question of 21 words.
+const QUESTION: &str = "A farmer sells 12 eggs a day at the market of Ulm, and keeps three for \
+                        her breakfast: how many remain?";
+
+/// A directory with an evaluation set of the question and of a short text.
+struct Corpus {
+    dir: TempDir,
+    evaluation: String,
+}
+
+impl Corpus {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let short = json!({"id": "short", "text": "Too few words"});
+        let lines = format!("{}\n{short}\n", json!({"id": "q1", "text": QUESTION}));
+        let evaluation = put(dir.path(), "test.jsonl", lines);
+        Self { dir, evaluation }
+    }
+
+    fn at(&self, name: &str) -> String {
+        self.dir.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    fn train(&self, documents: &[(&str, &str)]) -> String {
+        let line =
+            |(id, text): &(&str, &str)| format!("{}\n", json!({"id": id, "text": text, "n": 1.50}));
+        put(self.dir.path(), "train.jsonl", documents.iter().map(line).collect::<String>())
+    }
+
+    fn run(&self, arguments: &[&str]) -> Ended {
+        akin(&[&["decontaminate"], arguments, &["--against", &self.evaluation]].concat())
+    }
+
+    /// The output of a run that goes well.
+    #[track_caller]
+    fn done(&self, arguments: &[&str]) -> Ended {
+        let ended = self.run(arguments);
+        assert_eq!(ended.code, Some(0), "{arguments:?}: {}", ended.stderr);
+        ended
+    }
+
+    #[track_caller]
+    fn refused(&self, arguments: &[&str], why: &str) {
+        let ended = self.run(arguments);
+        assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{arguments:?}");
+        assert!(ended.stderr.contains(why), "{arguments:?}: {}", ended.stderr);
+    }
+
+    fn report(&self) -> Vec<Value> {
+        lines(&fs::read_to_string(self.at("report.jsonl")).unwrap())
+    }
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn ids(text: &str) -> Vec<String> {
+    lines(text).iter().map(|line| line["id"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Unicode code points of a text.
+fn chars(text: &str, span: &Value) -> String {
+    let at = |end: &str| span[end].as_u64().unwrap() as usize;
+    text.chars().skip(at("start")).take(at("end") - at("start")).collect()
+}
+
+#[test]
+fn passages_are_found_verbatim_rewrapped_and_embedded() {
+    let corpus = Corpus::new();
+    let rewrapped = QUESTION.replace(' ', "\n  ").to_uppercase();
+    let embedded = format!("Übung 7 — “{QUESTION}” Nine eggs. 𝒜 nd so on.");
+    let words: Vec<&str> = QUESTION.split(' ').collect();
+    let (twelve, thirteen) = (words[3..15].join(" "), format!("xx {} yy", words[3..16].join(" ")));
+    let documents = [
+        ("verbatim", QUESTION),
+        ("rewrapped", &rewrapped),
+        ("clean", "An article about the market of Ulm."),
+        ("embedded", &embedded),
+        ("twelve", &twelve),
+        ("thirteen", &thirteen),
+    ];
+    let file = corpus.train(&documents);
+    let ended = corpus.done(&[&file, "--report", &corpus.at("report.jsonl")]);
+    let kept: Vec<&str> = ended.stdout.lines().collect();
+    assert_eq!(ids(&ended.stdout), ["clean", "twelve"]);
+    let whole = fs::read_to_string(&file).unwrap();
+    assert!(kept.iter().all(|line| whole.lines().any(|known| known == *line)), "{kept:?}");
+
+    let mut report = corpus.report();
+    let evaluation = report.pop().unwrap();
+    let expected = json!({"evaluation_id": "q1", "file": corpus.evaluation, "share": 1.0,
+        "grams": 9, "grams_seen": 9});
+    assert_eq!(evaluation, expected);
+    let found: Vec<&str> = report.iter().map(|line| line["id"].as_str().unwrap()).collect();
+    assert_eq!(found, ["verbatim", "rewrapped", "embedded", "thirteen"]);
+    let question = QUESTION.trim_end_matches('?');
+    for (line, cut) in report.iter().zip([
+        question.to_owned(),
+        rewrapped.trim_end_matches('?').to_owned(),
+        question.to_owned(),
+        words[3..16].join(" "),
+    ]) {
+        let (_, text) = documents.iter().find(|(id, _)| line["id"] == *id).unwrap();
+        let spans = line["spans"].as_array().unwrap();
+        assert_eq!(spans.len(), 1);
+        assert_eq!(chars(text, &spans[0]), cut);
+        assert_eq!(line["evaluation"], json!([{"id": "q1", "file": corpus.evaluation}]));
+        assert_eq!(line["longest"], spans[0]["words"]);
+        let share = line["words_covered"].as_f64().unwrap() / line["words"].as_f64().unwrap();
+        assert_eq!(line["share"], share);
+    }
+    assert_eq!((&report[0]["share"], &report[0]["longest"]), (&json!(1.0), &json!(21)));
+    assert_eq!(report[3]["longest"], 13);
+}
+
+#[test]
+fn contaminated_documents_are_dropped_cut_or_reported() {
+    let corpus = Corpus::new();
+    let embedded = format!("Before it. {QUESTION} After \"it\".");
+    let file = corpus.train(&[("a", "Clean words."), ("b", &embedded), ("c", QUESTION)]);
+    assert_eq!(ids(&corpus.done(&[&file]).stdout), ["a"]);
+    let cut = corpus.done(&[&file, "--action", "cut"]).stdout;
+    let expected = [
+        json!({"id": "a", "text": "Clean words.", "n": 1.5}),
+        json!({"id": "b", "text": "Before it. ? After \"it\".", "n": 1.5}),
+        json!({"id": "c", "text": "?", "n": 1.5}),
+    ];
+    assert_eq!(lines(&cut), expected);
+    let nothing_left = corpus.done(&[&file, "--action", "cut", "--drop-empty"]);
+    assert_eq!(ids(&nothing_left.stdout), ["a", "b"]);
+    let reported = corpus.done(&[&file, "--action", "report", "--report", "-"]);
+    let found = lines(&reported.stdout);
+    assert_eq!((&found[0]["id"], &found[1]["id"], found.len()), (&json!("b"), &json!("c"), 3));
+    corpus.refused(&[&file, "--action", "report", "-o", &corpus.at("x")], "writes no documents");
+    corpus.refused(&[&file, "--report", "-"], "mixed with other output");
+
+    let out = corpus.at("out.jsonl.gz");
+    let summary = corpus.done(&[&file, "--json", "-o", &out]);
+    assert_eq!(summary.stderr, "");
+    let expected = json!({
+        "action": "drop", "documents": 3, "contaminated": 2, "written": 1, "words": 48,
+        "words_covered": 42, "empty": 0, "short": 0, "failed": 0, "files_skipped": 0,
+        "evaluation": {
+            "documents": 2, "too_short": 1, "gram_words": 13, "grams": 9, "seen": 1,
+            "most_seen": [{"evaluation_id": "q1", "file": corpus.evaluation, "share": 1.0,
+                "grams": 9, "grams_seen": 9}],
+        },
+    });
+    assert_eq!(lines(&summary.stdout), [expected]);
+    assert_eq!(fs::read(&out).unwrap()[..2], [0x1f, 0x8b]);
+}
+
+#[test]
+fn criteria_decide_which_documents_are_contaminated() {
+    let corpus = Corpus::new();
+    let long = format!("{QUESTION} {}", "word ".repeat(63));
+    let file = corpus.train(&[("whole", QUESTION), ("quarter", &long)]);
+    let kept = |options: &[&str]| ids(&corpus.done(&[&[file.as_str()], options].concat()).stdout);
+    assert_eq!(kept(&["--threshold", "0.25"]), Vec::<String>::new());
+    assert_eq!(kept(&["--threshold", "0.26"]), ["quarter"]);
+    assert_eq!(kept(&["--threshold", "0.26", "--longest", "21"]), Vec::<String>::new());
+    assert_eq!(kept(&["--longest", "22"]), ["whole", "quarter"]);
+    corpus.refused(&[&file, "--words", "22"], "evaluation documents has 22 words");
+}
+
+#[test]
+fn frequent_runs_are_ignored_on_request() {
+    let corpus = Corpus::new();
+    let own = |n: usize| format!("{QUESTION} and text {n}");
+    let texts: Vec<String> = (0..4).map(own).collect();
+    let names = ["0", "1", "2", "3"];
+    let documents: Vec<_> = names.into_iter().zip(texts.iter().map(String::as_str)).collect();
+    let file = corpus.train(&documents);
+    assert_eq!(corpus.done(&[&file, "--frequent", "4"]).stdout, "");
+    let ignored = corpus.done(&[&file, "--frequent", "3"]);
+    assert_eq!(ids(&ignored.stdout), names);
+    let line = "runs of words ignored, which more than 3 documents have: 9";
+    assert!(ignored.stderr.contains(line), "{}", ignored.stderr);
+    assert!(ignored.stderr.contains("seen in the training documents: 0"), "{}", ignored.stderr);
+    corpus.refused(&["-", "--frequent", "3"], "stdin is a pipe");
+    let piped = fs::read(&file).unwrap();
+    let arguments = ["decontaminate", "-", "--against", &corpus.evaluation];
+    assert_eq!(akin_with_stdin(&arguments, &piped).stdout, "");
+    corpus.refused(&["-", "--against", "-"], "stdin has either");
+    let listed = ["decontaminate", "--files-from", "-", "--against", &corpus.evaluation];
+    let ended = akin_with_stdin(&listed, format!("{file}\n").as_bytes());
+    assert!(ended.stderr.starts_with("documents: 4; contaminated: 4"), "{}", ended.stderr);
+}
+
+#[test]
+fn invalid_records_leave_no_decontaminated_file() {
+    let corpus = Corpus::new();
+    let good = json!({"id": "a", "text": "Clean words."}).to_string();
+    let tokens = json!({"id": "t", "tokens": ["a"]}).to_string();
+    let all = format!("{good}\n{{broken\n{tokens}\n{good}\n");
+    let file = put(corpus.dir.path(), "train.jsonl", &all);
+    let out = corpus.at("out.jsonl");
+    let failed = corpus.run(&[&file, "-o", &out, "--report", &corpus.at("report.jsonl")]);
+    assert_eq!(failed.code, Some(1));
+    assert!(failed.stderr.contains("as documents: 2"), "{}", failed.stderr);
+    assert!(failed.stderr.contains("only texts are compared"), "{}", failed.stderr);
+    assert!(!fs::exists(&out).unwrap() && !fs::exists(corpus.at("report.jsonl")).unwrap());
+    assert_eq!(corpus.done(&[&file, "--on-invalid", "keep"]).stdout, all);
+    let skipped = corpus.done(&[&file, "--on-invalid", "skip"]).stdout;
+    assert_eq!(skipped, format!("{good}\n{good}\n"));
+    let evaluation = put(corpus.dir.path(), "bad.jsonl", "{broken\n");
+    let ended = akin(&["decontaminate", &file, "--against", &evaluation]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""));
+    let too_short = put(corpus.dir.path(), "few.jsonl", &good);
+    let ended = akin(&["decontaminate", &file, "--against", &too_short]);
+    assert!(ended.stderr.contains("evaluation documents has 13 words"), "{}", ended.stderr);
+}
+
+#[test]
+fn rows_of_parquet_are_dropped_or_cut() {
+    let corpus = Corpus::new();
+    let crawl = fine_web(40);
+    let file = put(corpus.dir.path(), "crawl", &crawl);
+    let rows = |path: &str| {
+        let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
+        let rows = reader.get_row_iter(None).unwrap().map(Result::unwrap);
+        rows.map(|row| (row.get_string(0).unwrap().clone(), row.to_string())).collect::<Vec<_>>()
+    };
+    let before = rows(&file);
+    // Rows 24 and 25 have 59 words in common. Of row 3 a part is in the evaluation set.
+    let words: Vec<&str> = before[3].0.split(' ').collect();
+    let part = words[20..40].join(" ");
+    let evaluation = json!({"question": before[24].0, "n": 1}).to_string();
+    let second = json!({"question": part}).to_string();
+    let evaluation = put(corpus.dir.path(), "parts.jsonl", format!("{evaluation}\n{second}\n"));
+    let run = |action: &str, out: &[&str]| {
+        let options = ["--against-text-column", "question", "--action", action, "--against"];
+        let arguments = [&["decontaminate", &file], &options[..], &[&evaluation], out].concat();
+        let ended = akin(&arguments);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    };
+    let (dropped, cut) = (corpus.at("dropped.parquet"), corpus.at("cut.parquet"));
+    run("drop", &["-o", &dropped]);
+    let kept = before.iter().enumerate().filter(|(row, _)| ![2, 3, 24, 25].contains(row));
+    assert_eq!(rows(&dropped), kept.map(|(_, row)| row.clone()).collect::<Vec<_>>());
+    run("cut", &["-o", &cut]);
+    let after = rows(&cut);
+    assert_eq!(after.len(), 40);
+    for (row, (was, is)) in before.iter().zip(&after).enumerate() {
+        let left = match row {
+            2 | 3 => was.0.replace(&part, ""),
+            24 => String::new(),
+            25 => was.0.split(' ').next().unwrap().to_owned() + " ",
+            _ => was.0.clone(),
+        };
+        assert_eq!(is.0, left, "{row}");
+        assert_eq!(is.1, was.1.replace(&was.0, &left), "{row}: the other columns");
+    }
+    run("cut", &["--output-dir", &corpus.at("shards")]);
+    assert_eq!(rows(&corpus.at("shards/crawl")), after);
+}
+
+#[test]
+fn texts_in_nested_members_and_tables_are_cut() {
+    let corpus = Corpus::new();
+    let nested =
+        json!({"meta": {"id": 7}, "doc": {"body": format!("Yes. {QUESTION} No."), "n": [1]}});
+    let file = put(corpus.dir.path(), "nested.jsonl", nested.to_string());
+    let columns = ["--text-column", "doc.body", "--id-column", "meta.id"];
+    let of_evaluation = ["--against-text-column", "text", "--against-id-column", "id"];
+    let arguments = [&[file.as_str(), "--action", "cut"], &columns[..], &of_evaluation].concat();
+    let cut = json!({"meta": {"id": 7}, "doc": {"body": "Yes. ? No.", "n": [1]}});
+    assert_eq!(lines(&corpus.done(&arguments).stdout), [cut]);
+    let table = format!("id,text,lang\nx,\"Yes. {QUESTION} No.\",en\n");
+    let table = put(corpus.dir.path(), "table.csv", table);
+    let written = corpus.done(&[&table, "--action", "cut"]).stdout;
+    let cut = json!({"id": "x", "text": "Yes. ? No.", "metadata": {"lang": "en"}});
+    assert_eq!(lines(&written), [cut]);
+}

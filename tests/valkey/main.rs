@@ -1,0 +1,15 @@
+//! akin over a Valkey or Redis Cluster, on nodes of its own.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod at_once;
+mod faults;
+mod load;
+mod moving;
+mod nodes;
+mod remains;
+mod servers;
+#[path = "../serving/mod.rs"]
+mod serving;
+#[path = "../valkey_nodes/mod.rs"]
+mod valkey_nodes;

@@ -1,0 +1,78 @@
+//! What is left in Valkey after a crash, and after everything was removed.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use serde_json::json;
+
+use crate::servers::{Servers, document, ok, text_of};
+use crate::valkey_nodes::{Options, Valkey, poll};
+
+const WRITERS: usize = 4;
+
+/// The kinds of keys that there are, of those that documents have.
+fn kinds(valkey: &Valkey) -> BTreeSet<char> {
+    let keys = valkey.masters().flat_map(|master| master.call(&["KEYS", "*"]).items().to_vec());
+    let kind = |name: &str| name.splitn(3, ':').nth(2)?.chars().next();
+    let lossy = |reply: &crate::valkey_nodes::Reply| match reply {
+        crate::valkey_nodes::Reply::Bulk(key) => String::from_utf8_lossy(key).into_owned(),
+        other => panic!("no key: {other:?}"),
+    };
+    keys.filter_map(|key| kind(&lossy(&key))).filter(|kind| "dpiesqxmwb".contains(*kind)).collect()
+}
+
+#[test]
+fn killed_processes_and_removals_leave_no_keys() {
+    let valkey = Valkey::start(&Options { has_replicas: false, ..Options::default() });
+    // What a dead process has begun is taken over after the lease.
+    let mut servers = Servers::start(&valkey, 2, &[("deadline_ms", "1000"), ("lease_ms", "3000")]);
+    let (acknowledged, open) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+    let is_over = AtomicBool::new(false);
+    let caller = servers.callers[0].clone();
+    thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let (acknowledged, open, is_over, caller) = (&acknowledged, &open, &is_over, &caller);
+            scope.spawn(move || {
+                for number in 0.. {
+                    let id = format!("w{writer}n{number}");
+                    let answer = caller.call("POST", "/documents", document(&id));
+                    match answer {
+                        Ok(answer) if answer.status == 201 => acknowledged.lock().unwrap().push(id),
+                        _ => {
+                            assert!(is_over.load(Ordering::Acquire), "{id} is not acknowledged");
+                            return open.lock().unwrap().push(id);
+                        }
+                    }
+                }
+            });
+        }
+        poll("documents are acknowledged", || acknowledged.lock().unwrap().len() > 200);
+        is_over.store(true, Ordering::Release);
+        servers.kill(0);
+    });
+    servers.callers.remove(0);
+    let (acknowledged, open) = (acknowledged.into_inner().unwrap(), open.into_inner().unwrap());
+    assert_eq!(servers.lost(&acknowledged), 0);
+    let caller = &servers.callers[0];
+    for id in &open {
+        let (media, body) = ("application/json", String::new());
+        let status = caller.call("GET", &format!("/documents/{id}"), (media, body)).unwrap().status;
+        let probe = json!({ "text": text_of(id) });
+        let found = ok(caller, "POST", "/similar?threshold=1", &probe);
+        let is_found = found["matches"].as_array().unwrap().iter().any(|found| found["id"] == **id);
+        assert_eq!(is_found, status == 200, "{id} answers {status}, and {found}");
+    }
+    poll("what was begun is finished or withdrawn", || {
+        let kinds = kinds(&valkey);
+        ['q', 'p', 'w'].iter().all(|kind| !kinds.contains(kind))
+    });
+
+    let ids: Vec<_> = acknowledged.iter().chain(&open).collect();
+    for ids in ids.chunks(200) {
+        ok(caller, "POST", "/remove", &json!({ "ids": ids }));
+    }
+    assert_eq!(servers.documents(), 0);
+    poll("nothing is left", || kinds(&valkey).is_empty());
+}
