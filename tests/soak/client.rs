@@ -69,8 +69,15 @@ impl Client {
 
     /// The texts of all documents, by id.
     pub fn export(&mut self) -> BTreeMap<String, String> {
-        let (_, lines) = self.caller().get("/export").unwrap();
-        let lines = String::from_utf8(lines).unwrap();
+        // While the last requests of the load are still at work, an export may be refused.
+        let lines = loop {
+            let (status, lines) = self.caller().get("/export").unwrap();
+            match status {
+                200 => break String::from_utf8(lines).unwrap(),
+                503 => std::thread::sleep(PAUSE),
+                _ => panic!("{status}: {}", String::from_utf8_lossy(&lines)),
+            }
+        };
         let document = |line: &str| {
             let document: Value = serde_json::from_str(line).unwrap();
             let text = |name: &str| document[name].as_str().unwrap().to_owned();
